@@ -168,7 +168,7 @@ def test_text_is_spelled_by_the_command(open_workdir, monkeypatch, capsys):
 
 
 def test_word_heads_refuse_and_name_those_that_can(run, words_file):
-    with pytest.raises(UserError, match=r"a Softmax has .* heads\.CNNSoftmax and heads\.CharLSTM"):
+    with pytest.raises(UserError, match=r"a Softmax has .* heads\.CNNSoftmax or heads\.CharLSTM"):
         run.with_lexicon(str(words_file))
     with pytest.raises(UserError, match="has nothing to renormalise"):
         run.renormalised()

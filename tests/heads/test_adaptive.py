@@ -97,5 +97,5 @@ def test_cutoffs_must_rise(cutoffs):
 
 
 def test_cutoffs_must_leave_words():
-    with pytest.raises(UserError, match=r"leave no words for the last cluster: the lexicon has 13"):
+    with pytest.raises(UserError, match=r"no words for the last cluster: .* lexicon's 13 words"):
         AdaptiveSoftmax(cutoffs=(4, 13)).init(jax.random.key(0), 8, examples.plain_lexicon())

@@ -103,7 +103,7 @@ def test_states_that_are_no_floats_are_refused(name):
 
 def test_weights_are_real_numbers():
     head, params, tables, _ = problem("softmax")
-    with pytest.raises(ValueError, match="token_weights are real numbers, and these complex64"):
+    with pytest.raises(ValueError, match="token_weights are complex64: give real numbers"):
         head.weighted_loss(params, tables, *batch(BATCH, TIME), np.ones(TIME, np.complex64))
 
 
@@ -231,5 +231,5 @@ def test_a_head_that_prepares_nothing_is_handed_nothing():
     plain = head.log_prob(params, tables, hidden, targets)
     found = head.log_prob(params, tables, hidden, targets, prepared=None)
     np.testing.assert_array_equal(found, plain)
-    with pytest.raises(TypeError, match=r"Softmax\.log_probs is handed prepared arrays and does"):
+    with pytest.raises(TypeError, match=r"Softmax\.log_probs does not take prepared arrays: leave"):
         head.log_probs(params, tables, hidden, prepared=jnp.ones(3))

@@ -133,7 +133,7 @@ def test_another_lexicon_has_words_in_another_order_and_new_ones(random):
 
 def test_word_heads_name_those_that_can():
     lexicon = examples.plain_lexicon()
-    with pytest.raises(UserError, match=r"a Softmax has .* of the words .* heads\.CNNSoftmax and"):
+    with pytest.raises(UserError, match=r"a Softmax has .* for the words .* heads\.CNNSoftmax or"):
         Softmax().for_lexicon({}, lexicon, lexicon)
 
 

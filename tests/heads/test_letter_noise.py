@@ -245,7 +245,7 @@ def test_no_parameter_is_of_a_word():
 
 
 def test_where_spellings_cannot_be_noise_it_is_said():
-    with pytest.raises(UserError, match="only a head of letters"):
+    with pytest.raises(UserError, match="only a head that reads letters"):
         NCE(noise=LetterNoise()).tables(WORDS)
     for head in (ImportanceSampling(noise=LetterNoise()), BlackOut(noise=LetterNoise())):
         with pytest.raises(UserError, match="give NCE with distinct=False"):
@@ -262,5 +262,5 @@ def test_where_spellings_cannot_be_noise_it_is_said():
         LetterNoise(power=400.0)
     with pytest.raises(UserError, match="order of LetterNoise is 0"):
         LetterNoise(order=0)
-    with pytest.raises(UserError, match="order of LetterNoise is 9, too much for 262 letters"):
+    with pytest.raises(UserError, match="order of LetterNoise is 9, too high for 262 letters"):
         LetterNoise(order=9).tables(WORDS, Spelling())

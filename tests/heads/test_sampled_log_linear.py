@@ -201,7 +201,7 @@ def test_wrong_settings_are_refused():
         SampledLogLinear(samples=0)
     with pytest.raises(UserError, match="estimate of SampledLogLinear is 'exact'"):
         SampledLogLinear(estimate="exact")
-    with pytest.raises(UserError, match="draws words from the lexicon's background"):
+    with pytest.raises(UserError, match="background of SampledLogLinear is a NGram"):
         SampledLogLinear(background=NGram())
     head = SampledLogLinear()
     with pytest.raises(ValueError, match="give it a key"):

@@ -92,7 +92,7 @@ def test_where_words_cannot_share_it_is_said():
     with pytest.raises(UserError, match="no unknown word whose probability"):
         SpreadUnknown(Softmax(), without).tables(OTHER)
     for head in (CharLSTM(), CNNSoftmax(), LogLinear()):
-        with pytest.raises(UserError, match=rf"a {type(head).__name__} is none: leave it out"):
+        with pytest.raises(UserError, match=rf"a {type(head).__name__} can score new words by "):
             SpreadUnknown(head, TRAINED)
     fewer = Lexicon(("a", "<s>", "x", "?", "c"), np.zeros(5, np.int64), boundary="<s>", unknown="?")
     with pytest.raises(UserError, match="1 are missing, such as 'b'"):

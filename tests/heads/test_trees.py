@@ -56,7 +56,7 @@ def test_words_without_occurrences_have_a_place_too():
 
 
 def test_one_word_is_no_tree():
-    with pytest.raises(UserError, match="needs two"):
+    with pytest.raises(UserError, match="needs at least two words"):
         HuffmanSoftmax().init(jax.random.key(0), 3, examples.plain_lexicon(1))
 
 

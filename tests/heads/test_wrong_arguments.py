@@ -206,7 +206,7 @@ def read(head, table):
 @pytest.mark.parametrize("name", ["NCE", "Huffman", "log-linear", "hierarchical", "expert"])
 def test_tables_of_another_lexicon_are_refused(name):
     tables = HEADS[name].tables(OTHER)
-    assert "give those of one lexicon" in refused(name, "weighted_loss", tables=tables)
+    assert "give params and tables of one lexicon" in refused(name, "weighted_loss", tables=tables)
 
 
 @pytest.mark.parametrize("name", HEADS)

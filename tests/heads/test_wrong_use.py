@@ -51,14 +51,14 @@ CASES = {
         "loss",
         {},
         TypeError,
-        r"Softmax.loss: params have no 'weights': a tied head is handed the embedding's table",
+        r"Softmax.loss: params have no 'weights': give a tied head the embedding's table",
     ),
     "no tables": (
         heads.AdaptiveSoftmax(cutoffs=(3,)),
         "loss",
         {"tables": {}},
         TypeError,
-        r"AdaptiveSoftmax.loss: tables have no 'rank': give what `init` and",
+        r"AdaptiveSoftmax.loss: tables have no 'rank': give the results of this head's `init` and",
     ),
     "tables without noise": (
         heads.NCE(samples=4),
@@ -72,7 +72,7 @@ CASES = {
         "loss",
         {"tables": heads.NCE(samples=4).tables(examples.plain_lexicon(7))},
         ValueError,
-        r"NCE.loss: params are of 13 words and tables of 7: give those of one lexicon",
+        r"NCE.loss: params are of 13 words and tables of 7: give params and tables of one lexicon",
     ),
     "no noise": (
         heads.NCE(samples=4),
@@ -86,7 +86,7 @@ CASES = {
         "loss",
         {"tables": heads.LogLinear().tables(LEXICON) | {"background": {}}},
         TypeError,
-        r"LogLinear.loss: the head's NGram needs to know what stands before: give context=",
+        r"LogLinear.loss: the head's NGram needs the words before each position: give context=",
     ),
 }
 
@@ -94,8 +94,8 @@ CASES = {
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"params": None}, r"params is None: give what `init` of this head gave"),
-        ({"tables": None}, r"tables is None: give what `tables` of this head gave"),
+        ({"params": None}, r"params is None: give the result of this head's `init`"),
+        ({"tables": None}, r"tables is None: give the result of this head's `tables`"),
         ({"hidden": None}, r"hidden is None: give floating-point numbers"),
         ({"targets": None}, r"targets is None: give word ids"),
         ({"targets": ["the", "cat", "sat"]}, r"targets is text: give word ids"),
@@ -103,7 +103,7 @@ CASES = {
             {"params": {"params": {}}},
             r"params have 'params', which this head does not have: give",
         ),
-        ({"params": {}}, r"params have no 'weights': give what `init`"),
+        ({"params": {}}, r"params have no 'weights': give the results of this head's `init`"),
     ],
 )
 @pytest.mark.parametrize("head", [heads.Softmax(), heads.LogLinear()])
@@ -122,7 +122,7 @@ def test_what_is_nothing_is_named(head, wrong, message):
 def test_what_is_no_key_is_named(key):
     head = heads.Softmax()
     params = head.init(jax.random.key(0), SIZE, LEXICON)
-    with pytest.raises(TypeError, match=rf"^Softmax\.sample: key is {key}: give a key, as jax"):
+    with pytest.raises(TypeError, match=rf"^Softmax\.sample: key is {key}: give a key, such as"):
         head.sample(params, {}, jnp.ones((3, SIZE)), key)
     with pytest.raises(TypeError, match=r"token_weights is None: give numbers that broadcast"):
         head.weighted_loss(params, {}, jnp.ones((3, SIZE)), jnp.zeros(3, jnp.int32), None)

@@ -117,7 +117,7 @@ OTHERS = {
         lambda: losses.huffman_paths(np.array([3, -1])),
         r"^counts has -1 at \[1\]: give occurrences, at least 0",
     ),
-    "no counts": (lambda: losses.huffman_paths(np.zeros(0)), r"^counts are of no words: give"),
+    "no counts": (lambda: losses.huffman_paths(np.zeros(0)), r"^counts are empty: give the count"),
     "no log-probability": (
         lambda: losses.log_expert_mass(jnp.array([0.5]), jnp.zeros(1)),
         r"^log_prob has 0.5 at \[0\]: give logarithms of probabilities, at most 0",

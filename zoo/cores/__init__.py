@@ -1,4 +1,4 @@
-"""Cores: from vectors to hidden states, along time.
+"""Cores: networks along time, which turn vectors of words into hidden states.
 
 The examples of the cores begin with
 

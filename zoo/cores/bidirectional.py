@@ -1,13 +1,13 @@
 """The bidirectional recurrent network (Schuster and Paliwal 1997), for encoders.
 
-One core reads each text of a row from its beginning, and another of the same kind, with parameters
-of its own, reads it from its end:
+A forward core reads each text of a row from its beginning. A backward core of the same kind, with
+parameters of its own, reads it from its end:
 
     h_t = (forward state after x_a ... x_t : backward state after x_(b-1) ... x_t)
 
-for the text at positions a to b - 1, which a reset begins and the next reset, or the end of the
-row, ends. So neither core sees anything but the row's own words: positions before the first reset,
-such as padding on the left, are a text by themselves.
+The text at positions a to b - 1 begins at a reset and ends at the next reset or at the end of the
+row. A hidden state only depends on the words of its text. Positions before the first reset, such as
+padding on the left, are a text of their own.
 """
 
 import dataclasses
@@ -25,20 +25,21 @@ from zoo.errors import check_choices
 
 @dataclasses.dataclass(frozen=True)
 class Bidirectional(Core):
-    """A core along each text and another one back: 2 D numbers a position.
+    """A forward and a backward core over each text: hidden states of 2 D numbers.
 
-    The two meet in the output alone; layers of one do not see those of the other. As a hidden state
-    depends on what comes after it, a language model refuses this core.
+    The two cores are joined at their outputs only, not between layers. A hidden state depends on
+    later words, so that a language model refuses this core.
 
-    The parameters are {"forward", "backward"}, those of the core each; the carry is a pair of the
-    core's, (forward, backward). The forward one goes on after the row's last position; the backward
-    one has read the row's last text to its beginning. Of the carries that a call begins with, the
-    backward core takes its own at the end of the row's first text.
+    The parameters are {"forward": the core's parameters, "backward": the core's parameters}, and
+    the carry is a pair of the core's carries, (forward, backward). The forward carry is the state
+    after the row's last position. The backward carry is the state after the row's last text has
+    been read to its beginning; a call's initial backward carry is used at the end of the row's
+    first text.
 
     Attributes:
-      core: what reads in either direction.
-      merge: how `decoder_carry` makes one carry of two: "sum", for a decoder's layers of the core's
-        size, or "concatenate", for layers of twice the size.
+      core: the core of either direction.
+      merge: how `decoder_carry` joins the two carries: "sum", for a decoder whose layers have the
+        core's size, or "concatenate", for a decoder with layers of twice the size.
 
     Example:
       >>> core = cores.Bidirectional(cores.GRU(size=3, layers=2))
@@ -57,16 +58,16 @@ class Bidirectional(Core):
 
     @property
     def size(self) -> int:
-        """The size D of a hidden state of either direction."""
+        """D, the size of a hidden state of either direction."""
         return self.core.size
 
     @property
     def output_size(self) -> int:
-        """The size 2 D of both hidden states together."""
+        """2 D, the size of both hidden states together."""
         return 2 * self.core.output_size
 
     def init(self, key: jax.Array, input_size: int) -> Any:
-        """{"forward", "backward"}: the parameters of the core in either direction."""
+        """Draws {"forward", "backward"}, the core's parameters for either direction."""
         forward, backward = jax.random.split(key)
         return {
             "forward": self.core.init(forward, input_size),
@@ -74,11 +75,11 @@ class Bidirectional(Core):
         }
 
     def initial_carry(self, batch: int) -> Carry:
-        """The carries of the core before any input, forward and backward."""
+        """Returns the core's initial carries, (forward, backward)."""
         return self.core.initial_carry(batch), self.core.initial_carry(batch)
 
     def decoder_carry(self, carry: Carry) -> Carry:
-        """The sum of the two carries, or their numbers side by side, as `merge` says."""
+        """Returns the sum or the concatenation of the two carries, depending on `merge`."""
         forward, backward = (self.core.decoder_carry(one) for one in carry)
         if self.merge == "sum":
             return jax.tree.map(jnp.add, forward, backward)
@@ -94,7 +95,7 @@ class Bidirectional(Core):
             params["forward"], inputs, forward_carry, reset=reset, key=forward_key
         )
         order = None if reset is None else backward_order(reset)
-        # Resets stay where they are: a text, read from its end, begins at the same position.
+        # Resets stay where they are: a reversed text begins at the same position.
         backward, backward_carry = self.core.apply(
             params["backward"],
             _reordered(inputs, order),
@@ -107,10 +108,13 @@ class Bidirectional(Core):
 
 
 def backward_order(reset: jax.Array) -> jax.Array:
-    """int32 [B, T]: position a + b - 1 - t for each t of a text at a to b - 1.
+    """Returns the order of positions that reverses each text of a row.
 
     Args:
-      reset: bool [B, T], where texts begin; another one may begin at position 0 without.
+      reset: bool [B, T], where texts begin; position 0 always begins a text.
+
+    Returns:
+      int32 [B, T]: position a + b - 1 - t for each t of a text at a to b - 1.
     """
     time = reset.shape[1]
     positions = jnp.arange(time, dtype=jnp.int32)[None]
@@ -123,7 +127,10 @@ def backward_order(reset: jax.Array) -> jax.Array:
 
 
 def _reordered(x, order):
-    """x [B, T, *] in an order of positions that is its own inverse; back to front for None."""
+    """Reorders the positions of x [B, T, *] by an order that is its own inverse.
+
+    An order of None reverses all positions.
+    """
     return x[:, ::-1] if order is None else _permuted(x, order)
 
 
@@ -132,7 +139,7 @@ def _permuted(x, order):
     return jnp.take_along_axis(x, order[:, :, None], axis=1)
 
 
-# The gradient is taken by the same order, where autodiff would add it up position by position.
+# The gradient is gathered by the same order; automatic differentiation would scatter and add it.
 _permuted.defvjp(
     lambda x, order: (_permuted(x, order), order),
     lambda order, cotangent: (_permuted(cotangent, order), None),

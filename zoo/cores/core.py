@@ -1,4 +1,4 @@
-"""The contract of a core: from vectors to hidden states, along time."""
+"""The base class of cores, which turn vectors into hidden states along time."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,7 +12,7 @@ from zoo.lexicon import Lexicon
 
 
 class Core:
-    """The contract of cores. Subclasses are frozen dataclasses; methods are pure functions.
+    """Base class of cores. Subclasses are frozen dataclasses; methods are pure functions.
 
         init(key, input_size) -> params
         initial_carry(batch) -> carry, every leaf [batch, ...]
@@ -20,8 +20,8 @@ class Core:
             -> (hidden [B, T, D], carry)
 
     reset, bool [B, T], marks positions before which the carry is zeroed. key turns dropout on: one
-    key, or `zoo.arrays.keys.Keys`, so that a row's masks do not depend on the rows beside it. Of no
-    lanes or no positions the hidden states are empty, and the carry is what it was.
+    key, or `zoo.arrays.keys.Keys`, so that a row's masks do not depend on the other rows. Without
+    lanes or positions, the hidden states are empty and the carry is returned unchanged.
     """
 
     # Subclasses are dataclasses.
@@ -32,28 +32,46 @@ class Core:
         @property
         def size(self) -> int: ...
 
-    # Whether a hidden state depends on its own position and those before alone. A core that reads
-    # on may be an encoder, and not the core of a language model.
+    # Whether a hidden state depends only on its own and earlier positions. Other cores may be
+    # encoders, but not the core of a language model.
     causal: ClassVar[bool] = True
 
-    # A core sees no words: as Head.ordered_by_frequency, and `for_lexicon` below.
+    # See Head.ordered_by_frequency: a core sees vectors instead of words.
     ordered_by_frequency: bool = False
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The parameters for another lexicon: unchanged, for no parameter is of a word."""
+        """Returns the parameters for another lexicon, unchanged: none belongs to a word.
+
+        Args:
+          params: the trained parameters.
+          lexicon: the words of training.
+          other: the other words.
+        """
         return params
 
     @property
     def output_size(self) -> int:
-        """D, the size of a hidden state: `size`, unless a core says otherwise."""
+        """D, the size of a hidden state: `size`, unless a core overrides it."""
         return self.size
 
     def init(self, key: jax.Array, input_size: int) -> Any:
-        """The parameters at the start of training; every core writes this itself."""
+        """Draws the parameters at the start of training; every core overrides it.
+
+        Args:
+          key: a key of `jax.random`.
+          input_size: E.
+        """
         raise TypeError(f"{type(self).__name__} has no method init, which its use needs")
 
     def initial_carry(self, batch: int) -> Carry:
-        """The carry before any input, every leaf [batch, ...]; every core writes this itself."""
+        """Returns the carry before any input; every core overrides it.
+
+        Args:
+          batch: B.
+
+        Returns:
+          A pytree of leaves [B, ...].
+        """
         raise TypeError(f"{type(self).__name__} has no method initial_carry, which its use needs")
 
     def apply(
@@ -65,17 +83,17 @@ class Core:
         reset: jax.Array | None = None,
         key: Key | None = None,
     ) -> tuple[jax.Array, Carry]:
-        """Computes the hidden states along the positions, and what the next call goes on from.
+        """Computes the hidden states along the positions, and the carry for the next call.
 
-        Every core writes this itself, or `_apply`, which is called with some positions of some
-        lanes, and the key as the `zoo.arrays.keys.Keys` of a batch.
+        Every core overrides this method or `_apply`. `_apply` is called with at least one position
+        and lane, and with the key as the `zoo.arrays.keys.Keys` of a batch.
 
         Args:
           params: the parameters.
           inputs: x, [B, T, E].
-          carry: of `initial_carry`, or of the call before.
-          reset: bool [B, T], positions before which the carry is zeroed.
-          key: turns dropout on; one key, or the keys of a batch.
+          carry: the result of `initial_carry`, or the carry of the call before.
+          reset: bool [B, T], positions before which the carry is zeroed; None for none.
+          key: the key of dropout, one key or the keys of a batch; None turns dropout off.
 
         Returns:
           (hidden [B, T, output_size], carry).
@@ -84,7 +102,7 @@ class Core:
         if not batch * time:
             return jnp.zeros((batch, time, self.output_size), inputs.dtype), carry
         of_batch = None if key is None else keys.for_batch(key, batch)
-        # Inputs say what is computed with; the carry is kept in the type that it has.
+        # The inputs' type is the type of computation; the carry keeps its own type.
         given = jax.tree.map(lambda x: _as_type(x, inputs.dtype), carry)
         hidden, last = self._apply(params, inputs, given, reset, of_batch)
         return hidden, jax.tree.map(lambda new, old: _as_type(new, old.dtype), last, carry)
@@ -93,11 +111,14 @@ class Core:
         raise TypeError(f"{type(self).__name__} has no method apply, which its use needs")
 
     def decoder_carry(self, carry: Carry) -> Carry:
-        """The carry after an encoder's inputs as the layers of a decoder take it: as it is, unless
-        the core says otherwise."""
+        """Converts an encoder's carry to a decoder's; unchanged unless a core overrides it.
+
+        Args:
+          carry: the carry after the encoder's inputs.
+        """
         return carry
 
 
 def _as_type(array, dtype):
-    """An array of fractions in a type of fewer bits, or of more."""
+    """Casts an array to a type if it is floating-point."""
     return array.astype(dtype) if jnp.issubdtype(array.dtype, jnp.floating) else array

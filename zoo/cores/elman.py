@@ -1,12 +1,12 @@
-"""The simple recurrent network (Elman 1990), with which Sutskever et al. (2014) begin.
+"""The simple recurrent network (Elman 1990), the starting point of Sutskever et al. (2014).
 
 For layer input x_t and previous hidden state h, with f the hyperbolic tangent or the logistic
 function,
 
     h_t = f(x_t W + h U + b)
 
-The products x_t W of all positions are one product before the scan, whose backward pass is written
-by hand: see zoo.networks.elman_scan.
+The products x_t W of all positions are one matrix product before the scan. The scan's backward pass
+is written by hand: see zoo.networks.elman_scan.
 """
 
 import dataclasses
@@ -21,21 +21,22 @@ from zoo.networks.elman_scan import ACTIVATIONS, elman
 class Elman(Stacked):
     """Stacked layers of simple recurrent networks, h' = f(x W + h U + b).
 
-    The parameters are a tuple of {"input": [*, D], "recurrent": [D, D], "bias": [D]}, a layer each.
-    Weights start uniform in +-1/sqrt(D).
+    The parameters are a tuple of {"input": [*, D], "recurrent": [D, D], "bias": [D]}, one for each
+    layer. Weights start uniform in +-1/sqrt(D).
 
     Attributes:
-      size: D, of each layer.
-      layers: how many.
+      size: D, the size of each layer.
+      layers: the number of layers.
       activation: f, "tanh" or "sigmoid" (the logistic function, as in Sutskever et al.).
-      dropout: rate on every layer's output, the last one's too.
-      input_dropout: on the inputs.
-      recurrent_dropout: on the numbers of U, which all positions and lanes of a call miss.
-      variational: one mask for all positions of a call instead of one a position.
-      skip: the inputs go to every layer, and every layer's hidden states to the output, side by
-        side: layers * D numbers (Graves 2013, section 2).
-      rematerialise: positions of a chunk of a window, of which the inputs and the state before it
-        are kept and the rest is computed again in the backward pass; 0 keeps everything.
+      dropout: the dropout rate of every layer's output, including the last layer's.
+      input_dropout: the dropout rate of the inputs.
+      recurrent_dropout: the dropout rate of the entries of U; all positions and lanes of a call
+        share the mask.
+      variational: whether all positions of a call share one mask, instead of one for each position.
+      skip: whether the inputs go to every layer, and every layer's hidden states to the output,
+        side by side: layers * D numbers (Graves 2013, section 2).
+      rematerialise: the number of positions in a chunk. The inputs of each chunk and the state
+        before it are kept, and the rest is recomputed in the backward pass; 0 keeps everything.
 
     Example:
       >>> core = cores.Elman(size=3, layers=2, activation="sigmoid")

@@ -7,11 +7,11 @@ For layer input x_t and previous hidden state h:
     h_t = (1 - z) * n + z * h
 
 The reset gate r acts after the product h U_n, as in the first version of the paper, cuDNN and
-PyTorch; in the paper's third version it acts before, tanh(x_t W_n + (r * h) U_n + b_n). So one
-product with h serves all three blocks.
+PyTorch, so that one product with h serves all three blocks. In the paper's third version, the gate
+acts before the product: tanh(x_t W_n + (r * h) U_n + b_n).
 
-The products x_t W of all positions are one product before the scan, whose backward pass is written
-by hand: see zoo.networks.gru_scan.
+The products x_t W of all positions are one matrix product before the scan. The scan's backward pass
+is written by hand: see zoo.networks.gru_scan.
 """
 
 import dataclasses
@@ -26,26 +26,27 @@ from zoo.networks.gru_scan import gru
 
 @dataclasses.dataclass(frozen=True)
 class GRU(Stacked):
-    """Stacked layers of gated recurrent units, the reset gate after the product with U.
+    """Stacked layers of gated recurrent units, with the reset gate after the product with U.
 
         r, z = sigmoid(x W + h U + b),   n = tanh(x W_n + b_n + r * (h U_n + c))
         h' = (1 - z) * n + z * h
 
     The parameters are a tuple of {"input": [*, 3 D], "recurrent": [D, 3 D], "bias": [3 D],
-    "recurrent_bias": c, [D]}, a layer each; the columns are of r, z and n. Weights start uniform in
-    +-1/sqrt(D).
+    "recurrent_bias": c, [D]}, one for each layer; the columns belong to r, z and n. Weights start
+    uniform in +-1/sqrt(D).
 
     Attributes:
-      size: D, of each layer.
-      layers: how many.
-      dropout: rate on every layer's output, the last one's too.
-      input_dropout: on the inputs.
-      recurrent_dropout: on the numbers of U, which all positions and lanes of a call miss.
-      variational: one mask for all positions of a call instead of one a position.
-      skip: the inputs go to every layer, and every layer's hidden states to the output, side by
-        side: layers * D numbers (Graves 2013, section 2).
-      rematerialise: positions of a chunk of a window, of which the inputs and the state before it
-        are kept and the rest is computed again in the backward pass; 0 keeps everything.
+      size: D, the size of each layer.
+      layers: the number of layers.
+      dropout: the dropout rate of every layer's output, including the last layer's.
+      input_dropout: the dropout rate of the inputs.
+      recurrent_dropout: the dropout rate of the entries of U; all positions and lanes of a call
+        share the mask.
+      variational: whether all positions of a call share one mask, instead of one for each position.
+      skip: whether the inputs go to every layer, and every layer's hidden states to the output,
+        side by side: layers * D numbers (Graves 2013, section 2).
+      rematerialise: the number of positions in a chunk. The inputs of each chunk and the state
+        before it are kept, and the rest is recomputed in the backward pass; 0 keeps everything.
 
     Example:
       >>> core = cores.GRU(size=3, layers=2, dropout=0.5)

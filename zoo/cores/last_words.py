@@ -1,12 +1,12 @@
-"""A core that knows the last n words alone, for it begins at each of them from an empty carry.
+"""A core whose hidden states depend on the last n words only.
 
 Dymetman and Xiao, "Log-linear RNNs" (2016), section 5.3: "the sequence length for predicting the
-next word is fixed at 8 words". So a hidden state is that of a recurrent network after
+next word is fixed at 8 words". A hidden state is the state of a recurrent network after
 
     x_(t-n+1) ... x_t    from an empty carry,
 
-or after as many words as the text, or the part of it since a reset, has. Where a carried state
-reads each word once, n runs are under way at each position here, begun at the n words before.
+or after fewer words, near the beginning of a text or after a reset. At each position, n runs of the
+network are in progress, which began at the last n words; an ordinary core has one run.
 """
 
 import dataclasses
@@ -24,18 +24,18 @@ from zoo.errors import UserError, check_least
 
 @dataclasses.dataclass(frozen=True)
 class LastWords(Core):
-    """The hidden state of a core after the last words alone; n times its cost.
+    """A core that reads the last n words from an empty carry at each position, at n times the cost.
 
-    The parameters are the core's; the carry has those of the runs under way, after the last
-    1 ... n - 1 words. No gradient goes back over a call's first position, as with any core: a
-    training length of several times n leaves few runs cut short.
+    The parameters are the core's. The carry holds the carries of the runs in progress, after the
+    last 1 ... n - 1 words. As with any core, no gradient goes back beyond a call's first position;
+    if training sequences are several times n long, few runs are cut short.
 
     Attributes:
-      core: what reads the words; it is causal.
+      core: the core that reads the words; it must be causal.
       words: n.
 
     Raises:
-      UserError: the core knows the words to come.
+      UserError: the core is not causal.
 
     Example:
       >>> core = cores.LastWords(cores.GRU(size=3), words=2)
@@ -53,8 +53,8 @@ class LastWords(Core):
         check_least(self, words=1)
         if not self.core.causal:
             raise UserError(
-                f"core of LastWords is {type(self.core).__name__}, whose hidden states know the "
-                "words to come: give a causal one, such as LSTM."
+                f"core of LastWords is {type(self.core).__name__}, whose hidden states depend on "
+                "later words: give a causal core, such as LSTM."
             )
 
     @property
@@ -64,16 +64,15 @@ class LastWords(Core):
 
     @property
     def output_size(self) -> int:
-        """D, that of the core."""
+        """D, the output size of the core."""
         return self.core.output_size
 
     def init(self, key: jax.Array, input_size: int) -> Any:
-        """The parameters of the core."""
+        """Draws the parameters of the core."""
         return self.core.init(key, input_size)
 
     def initial_carry(self, batch: int) -> Carry:
-        """The core's carries after the last 1 ... n - 1 words, leaves [batch, n - 1, ...]: empty
-        ones."""
+        """Returns empty carries of the core for n - 1 runs, leaves [batch, n - 1, ...]."""
         flat = self.core.initial_carry(batch * (self.words - 1))
         return jax.tree.map(lambda leaf: leaf.reshape(batch, self.words - 1, *leaf.shape[1:]), flat)
 
@@ -88,7 +87,7 @@ class LastWords(Core):
             x, begins, number = of_position
 
             def begun(old, new):
-                """Carries after the last 0 ... n - 1 words, [B n, ...]."""
+                """Returns the carries after the last 0 ... n - 1 words, [B n, ...]."""
                 old = jnp.where(begins.reshape(-1, *(1,) * (old.ndim - 1)), 0, old)
                 whole = jnp.concatenate([new[:, None].astype(old.dtype), old], axis=1)
                 return whole.reshape(batch * runs, *old.shape[2:])
@@ -109,7 +108,7 @@ class LastWords(Core):
 
 
 def _of_runs(of_batch, position, runs):
-    """Keys of all runs at a position: masks of weights are the same all along."""
+    """Returns keys for all runs at a position; the batch's key, for weights, stays the same."""
 
     def of_row(key):
         numbers = position * runs + jnp.arange(runs)

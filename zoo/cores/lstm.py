@@ -1,18 +1,18 @@
-"""The long short-term memory, made for training speed.
+"""The long short-term memory, optimised for training speed.
 
 Hochreiter and Schmidhuber (1997) with forget gates (Gers et al. 2000), dropout on the connections
-that are not recurrent (Zaremba et al. 2014), optionally with one mask a sequence (Gal and
+that are not recurrent (Zaremba et al. 2014), optionally with one mask for each sequence (Gal and
 Ghahramani 2016), and on the recurrent weights (Merity et al. 2018). For layer input x_t, previous
 hidden h and cell c:
 
     i, f, o = sigmoid(z), g = tanh(z),   z = x_t W + h U + b     (four blocks of z)
     c_t = f * c + i * g,   h_t = o * tanh(c_t)
 
-or, with a projection (Sak et al. 2014), h_t = (o * tanh(c_t)) P of fewer numbers than there are
-cells: what the recurrence, the next layer and the head see.
+With a projection (Sak et al. 2014), h_t = (o * tanh(c_t)) P has fewer numbers than there are cells;
+the recurrence, the next layer and the head read this h_t.
 
-The products x_t W of all positions are one product before the scan, whose backward pass is written
-by hand: see zoo.networks.lstm_scan.
+The products x_t W of all positions are one matrix product before the scan. The scan's backward pass
+is written by hand: see zoo.networks.lstm_scan.
 """
 
 import dataclasses
@@ -34,23 +34,24 @@ class LSTM(Stacked):
         i, f, o = sigmoid(z), g = tanh(z),   z = x W + h U + b
         c' = f * c + i * g,   h' = o * tanh(c')
 
-    The parameters are a tuple of {"input": [*, 4 D], "recurrent": [R, 4 D], "bias": [4 D]}, a layer
-    each, with "projection": [D, R] if there is one. The gates' order is input, forget, candidate,
-    output. Weights start uniform in +-1/sqrt(D).
+    The parameters are a tuple of {"input": [*, 4 D], "recurrent": [R, 4 D], "bias": [4 D]}, one for
+    each layer, with "projection": [D, R] if there is one. The gates' order is input, forget,
+    candidate, output. Weights start uniform in +-1/sqrt(D).
 
     Attributes:
-      size: D, cells of each layer.
-      layers: how many.
-      projection: R, the size of the hidden states; 0 for one number a cell.
-      dropout: rate on every layer's output, the last one's too.
-      input_dropout: on the inputs.
-      recurrent_dropout: on the numbers of U, which all positions and lanes of a call miss.
-      variational: one mask for all positions of a call instead of one a position.
-      forget_bias: where the bias of the forget gate starts.
-      skip: the inputs go to every layer, and every layer's hidden states to the output, side by
-        side: layers * R numbers (Graves 2013, section 2).
-      rematerialise: positions of a chunk of a window, of which the inputs and the state before it
-        are kept and the rest is computed again in the backward pass; 0 keeps everything.
+      size: D, the number of cells of each layer.
+      layers: the number of layers.
+      projection: R, the size of the hidden states; 0 for D, without a projection.
+      dropout: the dropout rate of every layer's output, including the last layer's.
+      input_dropout: the dropout rate of the inputs.
+      recurrent_dropout: the dropout rate of the entries of U; all positions and lanes of a call
+        share the mask.
+      variational: whether all positions of a call share one mask, instead of one for each position.
+      forget_bias: the initial bias of the forget gate.
+      skip: whether the inputs go to every layer, and every layer's hidden states to the output,
+        side by side: layers * R numbers (Graves 2013, section 2).
+      rematerialise: the number of positions in a chunk. The inputs of each chunk and the state
+        before it are kept, and the rest is recomputed in the backward pass; 0 keeps everything.
 
     Example:
       >>> core = cores.LSTM(size=3, layers=2, skip=True)
@@ -90,8 +91,8 @@ class LSTM(Stacked):
         return {"bias": jnp.zeros((4, self.size)).at[1].set(self.forget_bias).reshape(-1)}
 
     def initial_carry(self, batch: int) -> Carry:
-        """Zeros: for each layer (hidden [B, R], cell [B, D])."""
-        # An array each, never one array twice: the carry of a training step is donated.
+        """Returns zeros: for each layer (hidden [B, R], cell [B, D])."""
+        # No array occurs twice: the carry of a training step is donated.
         return tuple(
             (jnp.zeros((batch, self.state_size)), jnp.zeros((batch, self.size)))
             for _ in range(self.layers)

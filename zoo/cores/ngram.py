@@ -1,15 +1,15 @@
-"""The feed-forward n-gram model: a hidden state from the last n - 1 words alone.
+"""The feed-forward n-gram model, whose hidden states depend on the last n - 1 words only.
 
 Bengio et al. (2003); Labeau and Allauzen (2017), section 2.2. With e_t the vector of the word
 before position t,
 
     h_t = relu(W_0 e_t + W_1 e_(t-1) + ... + W_(n-2) e_(t-n+2) + b)
 
-and perhaps further layers on it. Words before the text, or before a reset, are missing: they add
-nothing to the sum.
+optionally with further layers on it. Positions before the beginning of the text, or before a reset,
+add nothing to the sum.
 
-The products W_k e_t are formed once, when e_t comes, for all positions that will need them. So what
-is carried from call to call are the sums for the n - 2 positions to come, as far as they are known.
+The products W_k e_t are computed once, at position t, and added to the sums of all positions that
+need them. So the carry holds the partial sums of the next n - 2 positions.
 """
 
 import dataclasses
@@ -26,15 +26,15 @@ from zoo.networks import dropout
 
 @dataclasses.dataclass(frozen=True)
 class NGram(Core):
-    """h_t of the last order - 1 words.
+    """The feed-forward n-gram model: h_t is computed from the last order - 1 words.
 
     Attributes:
-      size: D, of each layer.
+      size: D, the size of each layer.
       order: n.
-      layers: one or more.
-      dropout: rate on every layer's output, the last one's too.
-      input_dropout: on the vectors of words; a word is short of the same numbers in all n-grams
-        that it is in.
+      layers: the number of layers, at least 1.
+      dropout: the dropout rate of every layer's output, including the last layer's.
+      input_dropout: the dropout rate of the vectors of words; a word has the same mask in all
+        n-grams that it is in.
 
     Example:
       >>> core = cores.NGram(size=3, order=4)
@@ -54,10 +54,11 @@ class NGram(Core):
         dropout.check_rates(self, "dropout", "input_dropout")
 
     def init(self, key: jax.Array, input_size: int) -> Any:
-        """{"context": [n - 1, E, D], the last word first, "bias": [D], "layers": a tuple of
-        {"weights": [D, D], "bias": [D]}, one for each further layer}.
+        """Draws the weights, uniform with the variance 2 / inputs for rectifiers (He et al. 2015).
 
-        Weights start uniform, with the variance 2 / inputs that suits rectifiers (He et al. 2015).
+        Returns:
+          {"context": [n - 1, E, D], the last word first, "bias": [D], "layers": a tuple of
+          {"weights": [D, D], "bias": [D]}, one for each further layer}.
         """
         context_key, *keys = jax.random.split(key, self.layers)
         shape = (self.order - 1, input_size, self.size)
@@ -74,7 +75,7 @@ class NGram(Core):
         }
 
     def initial_carry(self, batch: int) -> Carry:
-        """Zeros: the sums [B, n - 2, D] for the positions to come; () for bigrams."""
+        """Returns zeros, the partial sums [B, n - 2, D] of the next positions; () for bigrams."""
         return jnp.zeros((batch, self.order - 2, self.size)) if self.order > 2 else ()
 
     def _apply(self, params, inputs, carry, reset, key):
@@ -82,7 +83,7 @@ class NGram(Core):
         rows = None if key is None else key.rows
         inputs = _drop(inputs, self.input_dropout, rows, 0)
         ahead = self.order - 2
-        # Positions, those to come too, by the text that they belong to; the carry is of text 0.
+        # The text that each position, past the end too, belongs to; the carry belongs to text 0.
         text = jnp.zeros((batch, time), jnp.int32)
         if reset is not None:
             text = jnp.cumsum(reset, axis=1, dtype=jnp.int32)
@@ -108,7 +109,7 @@ class NGram(Core):
 
 
 def _drop(x, rate, rows, use):
-    """x [B, T, D] with dropout, unless there are no keys of rows or nothing to drop."""
+    """Applies dropout to x [B, T, D] if `rows` are given and the rate is not 0."""
     if rows is None or not rate:
         return x
     return x * dropout.masks(dropout.fold_in(rows, use), x.shape[1:], rate, x.dtype)

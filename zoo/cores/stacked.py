@@ -1,11 +1,11 @@
-"""Layers of a recurrent network on each other: what `LSTM`, `GRU` and `Elman` have in common.
+"""Stacked recurrent layers, the base class of `LSTM`, `GRU` and `Elman`.
 
 With x_t the inputs and h^n_t the state of layer n of N,
 
-    without skip:  layer n sees h^(n-1)_t (the first x_t);        the output is h^N_t
-    with skip:     layer n sees x_t and h^(n-1)_t side by side;   the output is h^1_t ... h^N_t so
+    without skip:  layer n reads h^(n-1)_t (layer 1: x_t);   the output is h^N_t
+    with skip:     layer n reads (x_t : h^(n-1)_t);          the output is (h^1_t : ... : h^N_t)
 
-the latter after Graves (2013), section 2: the input goes to every layer, and every layer's states
+With skip, as in Graves (2013), section 2, the input goes to every layer, and every layer's states
 to the output, which has N times as many numbers.
 """
 
@@ -23,12 +23,12 @@ from zoo.networks.rematerialise import in_chunks
 
 
 class Stacked(Core, abc.ABC):
-    """A core of layers, each with its own recurrence; subclasses say which.
+    """Base class of cores of stacked layers; subclasses define the recurrence of a layer.
 
-    The products x_t W + b of all positions are one product before the recurrence.
+    The products x_t W + b of all positions are one matrix product before the recurrence.
     """
 
-    # Columns of W and U, in D.
+    # The number of columns of W and U, in units of D.
     blocks: ClassVar[int]
 
     if TYPE_CHECKING:  # fields of all
@@ -55,23 +55,34 @@ class Stacked(Core, abc.ABC):
         return self.state_size * (self.layers if self.skip else 1)
 
     def _weight_shapes(self, inputs: int) -> dict[str, tuple[int, ...]]:
-        """{name: shape} of a layer's matrices, which start uniform in +-1/sqrt(D)."""
+        """Returns {name: shape} of a layer's matrices, which start uniform in +-1/sqrt(D)."""
         columns = self.blocks * self.size
         return {"input": (inputs, columns), "recurrent": (self.state_size, columns)}
 
     def _biases(self) -> dict[str, jax.Array]:
-        """{name: value} of a layer's biases at the start of training."""
+        """Returns {name: value} of a layer's biases at the start of training."""
         return {"bias": jnp.zeros(self.blocks * self.size)}
 
     @abc.abstractmethod
     def _recurrence(self, weights, recurrent, projections, state, keep):
-        """(hidden of all positions [T, B, R], the layer's carry) of projections x W + b [T, B, *].
+        """Computes a layer's hidden states and its carry.
 
-        recurrent is U as dropout leaves it; state the layer's carry; keep [T, B, 1] 0 at resets.
+        Args:
+          weights: the layer's parameters.
+          recurrent: U, after dropout.
+          projections: x W + b, [T, B, *].
+          state: the layer's carry before the first position.
+          keep: [T, B, 1], 0 at resets and 1 elsewhere.
+
+        Returns:
+          (hidden of all positions [T, B, R], the layer's carry).
         """
 
     def init(self, key: jax.Array, input_size: int) -> Any:
-        """A tuple of {"input", "recurrent", "bias", ...}, a layer each; see the class."""
+        """Draws a tuple of {"input", "recurrent", "bias", ...}, one for each layer.
+
+        See the class of the core.
+        """
         scale = self.size**-0.5
         params = []
         for layer in range(self.layers):
@@ -88,8 +99,8 @@ class Stacked(Core, abc.ABC):
         return tuple(params)
 
     def initial_carry(self, batch: int) -> Carry:
-        """Zeros: for each layer its hidden state [B, D]."""
-        # An array each, never one array twice: the carry of a training step is donated.
+        """Returns zeros: a hidden state [B, D] for each layer."""
+        # No array occurs twice: the carry of a training step is donated.
         return tuple(jnp.zeros((batch, self.size)) for _ in range(self.layers))
 
     def _apply(self, params, inputs, carry, reset, key):
@@ -113,13 +124,13 @@ class Stacked(Core, abc.ABC):
         return jnp.swapaxes(hidden, 0, 1), tuple(new_carry)
 
     def _layer(self, weights, inputs, state):
-        """(hidden of all positions [n, B, R], the layer's carry) of (x [n, B, *], keep)."""
+        """Computes (hidden [n, B, R], the layer's carry) from inputs (x [n, B, *], keep)."""
         x, keep = inputs
         projections = x @ weights["input"] + weights["bias"][None, None]
         return self._recurrence(weights, weights["recurrent"], projections, state, keep)
 
     def _drop(self, x, rate, key, use):
-        """x [T, B, ...] with dropout, unless there is no key or nothing to drop."""
+        """Applies dropout to x [T, B, ...] if a key is given and the rate is not 0."""
         if key is None or not rate:
             return x
         time = 1 if self.variational else x.shape[0]
@@ -127,10 +138,10 @@ class Stacked(Core, abc.ABC):
         return x * masks.swapaxes(0, 1)
 
     def _drop_weights(self, recurrent, key, layer):
-        """U with some of its numbers at 0, unless there is no key or nothing to drop."""
+        """Applies dropout to the entries of U if a key is given and the rate is not 0."""
         rate = self.recurrent_dropout
         if key is None or not rate:
             return recurrent
-        # Another stream than that of noise words, which the batch's key gives too.
+        # Noise words use the batch's key, too: the constant gives another stream.
         of_layer = dropout.fold_in(key.batch[None], 0x75736561 + layer)
         return recurrent * dropout.masks(of_layer, recurrent.shape, rate, recurrent.dtype)[0]

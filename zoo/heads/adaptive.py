@@ -1,4 +1,4 @@
-"""The adaptive softmax, rare words in clusters of smaller vectors: see zoo.losses.adaptive."""
+"""The adaptive softmax, with rare words in clusters of smaller vectors: see zoo.losses.adaptive."""
 
 import dataclasses
 
@@ -21,7 +21,7 @@ class AdaptiveSoftmax(Head):
 
     Attributes:
       cutoffs: c_0 < c_1 < ..., ranks at which the vocabulary is cut.
-      division: how many times smaller each tail's vectors are than those of the tail before.
+      division: the factor by which the vectors' dimension shrinks from one tail to the next.
       initial_scale: vectors start uniform in +-initial_scale, projections in +-1/sqrt(D).
 
     Example:
@@ -41,13 +41,13 @@ class AdaptiveSoftmax(Head):
         check_least(self, division=1)
         if not self.cutoffs or list(self.cutoffs) != sorted({*self.cutoffs}) or self.cutoffs[0] < 1:
             raise UserError(
-                f"cutoffs of AdaptiveSoftmax are {self.cutoffs}: give one or more whole numbers "
-                "that rise."
+                f"cutoffs of AdaptiveSoftmax are {self.cutoffs}: give one or more rising whole "
+                "numbers of at least 1."
             )
 
     @property
     def parameter_axes(self) -> Axes:
-        """The names of the axes; those of the first table are of words and clusters."""
+        """Names of the axes; the rows of the first table are words and clusters."""
         axes: dict[str, tuple[str | None, ...]] = {"head": (WORDS, HIDDEN), "head_bias": (WORDS,)}
         for tail in range(len(self.cutoffs)):
             axes |= {f"projection_{tail}": (HIDDEN, None), f"tail_{tail}": (WORDS, None)}
@@ -61,16 +61,18 @@ class AdaptiveSoftmax(Head):
         return Shapes(params, {"rank": "int V", "word": "int V"})
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Ranks by frequency: see `zoo.lexicon.frequency.frequency_tables`."""
+        """Ranks the words by frequency: see `zoo.lexicon.frequency.frequency_tables`."""
         return frequency_tables(lexicon.counts)
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """{"head" [c_0 + tails, D], "head_bias", "projection_i" [D, D_i], "tail_i" [V_i, D_i]}."""
+        """Draws the parameters.
+
+        {"head" [c_0 + tails, D], "head_bias", "projection_i" [D, D_i], "tail_i" [V_i, D_i]}.
+        """
         if self.cutoffs[-1] >= len(lexicon):
             raise UserError(
                 f"cutoffs of AdaptiveSoftmax are {self.cutoffs} and leave no words for the last "
-                f"cluster: the "
-                f"lexicon has {len(lexicon):,}."
+                f"cluster: give cutoffs below the lexicon's {len(lexicon):,} words."
             )
         scale, frequent = self.initial_scale, self.cutoffs[0]
         of_head, *of_tails = jax.random.split(key, 1 + 2 * len(self.cutoffs))
@@ -92,12 +94,12 @@ class AdaptiveSoftmax(Head):
         return params
 
     def _arrays(self, params: Params) -> tuple[jax.Array, jax.Array, list]:
-        """(weights, bias, tails) as the functions of `zoo.losses.adaptive` take them."""
+        """Returns (weights, bias, tails), arguments of the functions in `zoo.losses.adaptive`."""
         tails = [(params[f"projection_{i}"], params[f"tail_{i}"]) for i in range(len(self.cutoffs))]
         return params["head"], params["head_bias"], tails
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """The numbers of words: of the clusters, and of the words with ranks; see `Head.sizes`."""
+        """Counts the words of the clusters and the words with ranks; see `Head.sizes`."""
         _, _, tails = self._arrays(params)
         words = self.cutoffs[0] + sum(len(vectors) for _, vectors in tails)
         return (("words", words, len(tables["rank"])),)

@@ -1,8 +1,8 @@
-"""What a head is given besides states: its arrays, lexicons, keys; a wrong one is an error by name.
+"""Checks of a head's arguments except the hidden states: arrays, lexicons, keys and contexts.
 
-A head says of its arrays what `zoo.losses.shape_checks.check_shapes` reads: letters for sizes, the
-same letter for the same size in all of them. Arrays of another head, of another lexicon or of a
-tree that was transposed or cast then give no number, but an error where they come in.
+A head declares the shapes of its arrays as `zoo.losses.shape_checks.check_shapes` reads them: a
+letter stands for a size, and for the same size in all arrays. Arrays of another head or lexicon,
+and trees that were transposed or cast, then raise an error that names the method and the array.
 """
 
 from collections.abc import Mapping
@@ -22,12 +22,13 @@ INTEGERS = "int "
 
 
 class Shapes(NamedTuple):
-    """The shapes of a head's arrays, letters that stand for sizes: "V D"; "int V" of whole numbers.
+    """Shapes of a head's arrays, a letter for each size: "V D"; "int V" for whole numbers.
 
     Attributes:
-      params: of each parameter, "a/0" for what is within a; None of a tree that is not looked into.
-      tables: of the tables that every method reads; others may be there.
-      loss_tables: of those that the loss alone reads.
+      params: the shape of each parameter by its path, such as "a/0"; None for a tree that is not
+        checked.
+      tables: the shapes of the tables that every method reads; further tables are allowed.
+      loss_tables: the shapes of the tables that only the loss reads.
     """
 
     params: Mapping[str, str | None]
@@ -36,18 +37,22 @@ class Shapes(NamedTuple):
 
 
 def check_arrays(name: str, shapes: Shapes, given: Mapping[str, Any]):
-    """Looks at the parameters and tables of a head.
+    """Checks the types and shapes of a head's parameters and tables.
 
     Args:
-      name: of the method that is given them.
-      shapes: of the head.
-      given: "params", and perhaps "tables" and "prepared", arrays that stand for parameters.
+      name: the name of the method that received them, for errors.
+      shapes: the shapes that the head declares.
+      given: the method's arguments: "params" and, if the method takes them, "tables".
 
     Raises:
-      TypeError: one is no dict, parameters are another head's, or arrays of another type.
-      ValueError: their shapes do not agree.
+      TypeError: params or tables are not a dict, the parameters belong to another head, or an array
+        has another type.
+      ValueError: the shapes do not agree.
     """
-    sources = {"params": "what `init` of this head gave", "tables": "what `tables` of it gave"}
+    sources = {
+        "params": "the result of this head's `init`",
+        "tables": "the result of this head's `tables`",
+    }
     for argument, source in sources.items():
         value = given.get(argument, {})
         if not isinstance(value, Mapping):
@@ -58,15 +63,15 @@ def check_arrays(name: str, shapes: Shapes, given: Mapping[str, Any]):
     surplus = sorted({*params} - {name.partition("/")[0] for name in shapes.params})
     if surplus:
         raise TypeError(
-            f"{name}: params have {surplus[0]!r}, which this head does not have: give what `init` "
-            "of this head gave"
+            f"{name}: params have {surplus[0]!r}, which this head does not have: give the result "
+            "of this head's `init`"
         )
     _check_group(name, "params", params, shapes.params)
     _check_group(name, "tables", tables, {**shapes.tables, **shapes.loss_tables})
 
 
 def _check_group(name, argument, group, shapes):
-    """TypeError or ValueError for arrays of other types, or of shapes that do not agree."""
+    """Raises TypeError if an array has another type, ValueError if shapes do not agree."""
     arrays = {}
     for path, letters in shapes.items():
         value = _leaf(group, path)
@@ -82,7 +87,12 @@ def _check_group(name, argument, group, shapes):
 
 
 def has(tree: Any, path: str) -> bool:
-    """Whether a tree of dicts has something at a path, "a/b"."""
+    """Whether a tree of dicts has an entry at a path.
+
+    Args:
+      tree: the tree.
+      path: the keys, such as "a/b".
+    """
     for step in path.split("/"):
         if not isinstance(tree, Mapping) or step not in tree:
             return False
@@ -91,7 +101,7 @@ def has(tree: Any, path: str) -> bool:
 
 
 def _leaf(tree, path):
-    """What is at a path, "a/0/b", of a tree; None where it has none."""
+    """Returns a tree's entry at a path such as "a/0/b", or None if there is none."""
     for step in path.split("/"):
         try:
             tree = tree[int(step) if isinstance(tree, tuple | list) else step]
@@ -112,17 +122,28 @@ def _check_type(name, array, value, whole):
 
 
 def check_prepared(name: str, prepared: Any, wanted: Any):
-    """ValueError unless prepared arrays have the shapes of those that the head would prepare."""
+    """Raises ValueError unless prepared arrays have the shapes that `prepared` returns.
+
+    Args:
+      name: the name of the method that received the arrays, for the error.
+      prepared: the arrays.
+      wanted: their shapes, a tree like `prepared`.
+    """
     found = jax.tree.map(np.shape, prepared)
     if found != wanted:
         raise ValueError(
             f"{name}: prepared has the shapes {found}, and these states and tables need {wanted}: "
-            "give what `prepared` of this head gave for them"
+            "give the result of this head's `prepared` for them"
         )
 
 
 def check_lexicon(name: str, lexicon: Any):
-    """TypeError for what is no lexicon."""
+    """Raises TypeError unless `lexicon` is a Lexicon.
+
+    Args:
+      name: the name of the method that received it, for the error.
+      lexicon: the argument.
+    """
     if not isinstance(lexicon, Lexicon):
         raise TypeError(
             f"{name}: lexicon is a {type(lexicon).__name__}: give a zoo.lexicon.Lexicon, which "
@@ -131,7 +152,12 @@ def check_lexicon(name: str, lexicon: Any):
 
 
 def check_hidden_size(name: str, hidden_size: Any):
-    """TypeError or ValueError for what is no number of numbers."""
+    """Raises TypeError unless `hidden_size` is a whole number, ValueError if it is below 1.
+
+    Args:
+      name: the name of the method that received it, for the error.
+      hidden_size: the argument, D.
+    """
     if isinstance(hidden_size, bool) or not isinstance(hidden_size, int | np.integer):
         raise TypeError(f"{name}: hidden_size is {hidden_size!r}: give a whole number")
     if hidden_size < 1:
@@ -139,35 +165,57 @@ def check_hidden_size(name: str, hidden_size: Any):
 
 
 def check_key(name: str, key: Any, *, of_batch: bool = False):
-    """TypeError for what is no key of `jax.random`, nor, of a batch, `zoo.arrays.keys.Keys`."""
+    """Raises TypeError unless `key` is one key of `jax.random`.
+
+    Args:
+      name: the name of the method that received it, for the error.
+      key: the argument.
+      of_batch: whether `zoo.arrays.keys.Keys` are allowed, too.
+    """
     if of_batch and isinstance(key, Keys):
         return
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", ())
     if dtype is None:
-        raise TypeError(f"{name}: key is {key!r}: give a key, as jax.random.key(0) is")
+        raise TypeError(f"{name}: key is {key!r}: give a key, such as jax.random.key(0)")
     if not jnp.issubdtype(dtype, jax.dtypes.prng_key):
         try:
             shape = jax.random.wrap_key_data(key).shape
         except TypeError:
             raise TypeError(
-                f"{name}: key is {dtype} of the shape {shape}: give a key, as jax.random.key(0) is"
+                f"{name}: key is {dtype} of the shape {shape}: give a key, such as "
+                "jax.random.key(0)"
             ) from None
     if shape:
         raise TypeError(f"{name}: key has {shape} keys: give one, or map over them by jax.vmap")
 
 
 def check_context(name: str, context: Any, shape: tuple[int, ...]):
-    """ValueError unless what a background knows is known of every token."""
+    """Raises ValueError unless every array of a context has a row for each token.
+
+    Args:
+      name: the name of the method that received it, for the error.
+      context: the output of the background's `apply`.
+      shape: the shape of the tokens, [...].
+    """
     for leaf in jax.tree.leaves(context):
         if np.shape(leaf)[: len(shape)] != shape:
             raise ValueError(
-                f"{name}: context has the shape {np.shape(leaf)}: give what the background's "
-                f"`apply` gives for tokens of the shape {shape}"
+                f"{name}: context has the shape {np.shape(leaf)}: give the output of the "
+                f"background's `apply` for tokens of the shape {shape}"
             )
 
 
 def as_array(name: str, argument: str, value: Any) -> jax.Array:
-    """The argument as an array; TypeError for what is none."""
+    """Returns an argument as an array.
+
+    Args:
+      name: the name of the method that received it, for the error.
+      argument: the argument's name, for the error.
+      value: the argument.
+
+    Raises:
+      TypeError: the value cannot become an array of numbers.
+    """
     try:
         return jnp.asarray(value)
     except (TypeError, ValueError):

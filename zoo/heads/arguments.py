@@ -1,23 +1,24 @@
-"""The arguments of heads, checked and made regular before anything is computed.
+"""Checks of the arguments of heads, and their conversion to regular shapes and types.
 
-Heads flatten tokens into rows: targets or weights of another shape than the states' would give
-numbers, and wrong ones. The public methods of `zoo.heads.Head` call what a head writes through
-`checked`, so that within a head
+Heads flatten tokens into rows: targets or weights of another shape than the hidden states' would
+silently give wrong numbers. The public methods of `zoo.heads.Head` call a head's own methods
+(`_loss` and so on) through `checked`, so that within these
 
 - hidden states are floating point, [..., D], and targets whole numbers, [...];
-- token weights are floating point, [...]: others are broadcast by the rules of numpy, and booleans
-  and whole numbers become floats of the type in which losses are summed;
-- a token of weight 0 whose state holds what is no finite number has a state of zeros. If it has no
-  state or no target (a negative id), no gradient of its weight comes from it either. Its target
-  may stay: heads make some number of it, or NaN, and what has no weight is not summed;
-- params and tables have the arrays that the head says it reads (`Head.array_shapes`); what a head
-  raises itself, a KeyError too, is let through as it is;
-- params and tables are of the same numbers of words and features, where these tell, and params are
-  for hidden states of this size; context is there if the head has a background;
-- prepared arrays are an error where a method does not take them; no such arrays are not handed on;
-- there is at least one token: for none, results are empty and sums 0, and the head is not asked.
+- token weights are floating point, [...]: other shapes are broadcast by the rules of numpy, and
+  booleans and whole numbers become floats of the type in which losses are summed;
+- a token of weight 0 whose hidden state is not finite has a hidden state of zeros. If a token of
+  weight 0 has no finite state or no target (a negative id), the gradient of its weight is 0. A
+  negative target stays as it is: its loss may be any number or NaN, and is not summed;
+- params and tables have the arrays that the head declares in `Head.array_shapes`; errors that the
+  head itself raises, KeyError included, are passed on unchanged;
+- params and tables have the same numbers of words and features, as far as `Head.sizes` tells, and
+  params fit the size of the hidden states; a head with a background has a context;
+- prepared arrays raise an error in a method that does not take them;
+- there is at least one token: without tokens, results are empty, sums are 0, and the head's own
+  method is not run.
 
-Looking costs nothing in compiled code, which knows shapes before it runs.
+The checks cost nothing in compiled code: they read shapes and types while the function is traced.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,20 +43,27 @@ LOSSES = (".loss", ".weighted_loss", ".weighted_loss_and_penalty")
 
 
 def checked(head: "Head", method: str, function: Callable, arrays: tuple, **others: Any) -> Any:
-    """Computes a public method of a head by what the head writes, of checked, regular arguments.
-
-    The arguments behind the arrays are given by name.
+    """Calls a head's own method with checked arguments of regular shapes and types.
 
     Args:
       head: the head.
-      method: the public method, which errors name.
-      function: what the head writes for it; it gets the arrays and the others by position.
-      arrays: the values of the first of `ARRAYS`.
+      method: the name of the public method, for errors.
+      function: the head's own method, such as `_loss`; it takes the arrays and then the others, all
+        by position.
+      arrays: the values of the first arguments in `ARRAYS`.
+      **others: the arguments behind the arrays, in the order of `function`.
+
+    Returns:
+      The result of `function`.
+
+    Raises:
+      TypeError: an argument is missing, superfluous or of another type.
+      ValueError: shapes or sizes do not agree.
     """
     arguments = {**dict(zip(ARRAYS, arrays, strict=False)), **others}
     name = f"{type(head).__name__}.{method}"
     if not head.prepares and jax.tree.leaves(arguments.get("prepared")):
-        raise TypeError(f"{name} is handed prepared arrays and does not take any")
+        raise TypeError(f"{name} does not take prepared arrays: leave prepared= out")
     _check_given(name, head, arguments)
     for argument in STATES:
         if argument in arguments:
@@ -76,13 +84,16 @@ def checked(head: "Head", method: str, function: Callable, arrays: tuple, **othe
 
 
 def check(head: "Head", method: str, **arguments: Any):
-    """Checks parameters and tables where there are no hidden states.
-
-    Further arguments are "params" and "tables".
+    """Checks the parameters and tables of a method that takes no hidden states.
 
     Args:
       head: the head.
-      method: see `checked`.
+      method: the name of the public method, for errors.
+      **arguments: params and tables.
+
+    Raises:
+      TypeError: an argument is missing or of another type.
+      ValueError: shapes or sizes do not agree.
     """
     name = f"{type(head).__name__}.{method}"
     _check_given(name, head, arguments)
@@ -92,7 +103,7 @@ def check(head: "Head", method: str, **arguments: Any):
 
 
 def _on_explicit_axes(head, method, function, mesh, arguments):
-    """`checked`, where arrays lie over the explicit axes of a mesh."""
+    """Calls `checked` on each device's part of arrays that lie over explicit axes of a mesh."""
 
     def within(**present):
         return checked(head, method, function, (), **{**dict.fromkeys(arguments), **present})
@@ -101,10 +112,10 @@ def _on_explicit_axes(head, method, function, mesh, arguments):
     return sharding.over_explicit(within, method, mesh, arguments, draws)
 
 
-# What each argument is, of those that are nothing if they are None.
+# The arguments that may not be None, and what errors tell to give instead.
 GIVEN = {
-    "params": "what `init` of this head gave",
-    "tables": "what `tables` of this head gave for the lexicon, {} if that is all",
+    "params": "the result of this head's `init`",
+    "tables": "the result of this head's `tables` for the lexicon, which may be {}",
     "hidden": "floating-point numbers of the shape [..., D]",
     "targets": "word ids, whole numbers",
     "token_weights": "numbers that broadcast to the targets",
@@ -113,7 +124,7 @@ STATES = ("hidden", "targets", "token_weights")
 
 
 def _check_given(name, head, arguments):
-    """TypeError for an argument that is None, or of text; for a key of `sample` that is none."""
+    """Raises TypeError if an argument is None or text, or if the key is not a key."""
     for argument, wanted in GIVEN.items():
         value = arguments.get(argument, 0)
         if value is None or (argument in STATES and _is_text(value)):
@@ -126,7 +137,7 @@ def _check_given(name, head, arguments):
 
 
 def _check_arrays(name, head, arguments):
-    """Looks at the arrays of a head that says what they are: see `zoo.heads.argument_checks`."""
+    """Checks the arrays of a head that declares their shapes: see `zoo.heads.argument_checks`."""
     shapes = _shapes_of(head)
     if shapes is None:
         return
@@ -139,7 +150,7 @@ def _check_arrays(name, head, arguments):
 
 
 def _check_there(name, head, shapes, arguments):
-    """TypeError for a parameter or a table that the method reads and that is not there."""
+    """Raises TypeError if a parameter or a table that the method reads is missing."""
     params = dict.fromkeys(path.partition("/")[0] for path in shapes.params)
     of_loss = shapes.loss_tables if name.endswith(LOSSES) else {}
     tables = [*shapes.tables, *of_loss] if "tables" in arguments else []
@@ -148,16 +159,20 @@ def _check_there(name, head, shapes, arguments):
             if argument_checks.has(arguments[group], path):
                 continue
             wanted = (
-                "give what `init` and `tables` of this head gave for the lexicon, and to a "
-                "sampled loss `tables`, not `evaluation_tables`"
+                "give the results of this head's `init` and `tables` for the lexicon; a sampled "
+                "loss needs `tables`, not `evaluation_tables`"
             )
             if (group, path) == ("params", "weights") and head.tied:
-                wanted = "a tied head is handed the embedding's table as these"
+                wanted = "give a tied head the embedding's table as these"
             raise TypeError(f"{name}: {group} have no {path!r}: {wanted}")
 
 
 def _shapes_of(head):
-    """The head's `array_shapes`; None where a class above them makes arrays of its own."""
+    """Returns the head's `array_shapes`.
+
+    Returns None if a subclass of the class that declares them makes other arrays, that is, writes
+    `_init` or `_tables`, without declaring their shapes.
+    """
     return head.array_shapes if _makes_what_it_says(type(head)) else None
 
 
@@ -176,17 +191,17 @@ def _is_text(value):
 
 
 def _check_sizes(name, sizes):
-    """ValueError if parameters and tables are of other numbers of words or features."""
+    """Raises ValueError if parameters and tables have different numbers of words or features."""
     for what, of_params, of_tables in sizes:
         if of_params != of_tables:
             raise ValueError(
                 f"{name}: params are of {of_params:,} {what} and tables of {of_tables:,}: give "
-                "those of one lexicon"
+                "params and tables of one lexicon"
             )
 
 
 def _check_hidden_size(name, parameter_axes, arguments):
-    """ValueError if parameters were made for hidden states of another size."""
+    """Raises ValueError if parameters were made for hidden states of another size."""
     size, params = arguments["hidden"].shape[-1], arguments["params"]
     for of_parameter, names in parameter_axes.items():
         array = params.get(of_parameter) if isinstance(params, Mapping) else None
@@ -202,14 +217,16 @@ def _check_hidden_size(name, parameter_axes, arguments):
 
 
 def _check_context(name, head, arguments):
-    """TypeError where a head with a background has no context, or one without has some; ValueError
-    for one that is not of every token."""
+    """Raises TypeError if a context is missing or superfluous, ValueError if its shape is wrong.
+
+    A head with a background needs a context of every token; other heads take none.
+    """
     context = arguments["context"]
     if context is None:
         if head.background is not None:
             raise TypeError(
-                f"{name}: the head's {type(head.background).__name__} needs to know what stands "
-                "before: give context=, which its `apply` makes of the words before each position"
+                f"{name}: the head's {type(head.background).__name__} needs the words before each "
+                "position: give context=, the output of its `apply` for them"
             )
     elif head.background is not None:
         argument_checks.check_context(name, context, arguments["hidden"].shape[:-1])
@@ -218,15 +235,20 @@ def _check_context(name, head, arguments):
 
 
 def _arrays(arguments):
-    """The arguments that differ from device to device, or that get gradients: not tables and keys,
-    for what is drawn with them is the same on all devices."""
+    """Returns the arguments that differ between devices or have gradients.
+
+    Tables and keys are left out: they are the same on all devices, and so are the draws from them.
+    """
     others = ("tables", "key")
     return {name: value for name, value in arguments.items() if name not in others}
 
 
 def _regular(name, arguments):
-    """Hidden states, targets and token weights in regular shapes and types; ValueError names a
-    wrong one."""
+    """Returns hidden states, targets and token weights in regular shapes and types.
+
+    Raises:
+      ValueError: a shape or type is wrong.
+    """
     regular = {"hidden": _hidden(name, arguments["hidden"])}
     shape = regular["hidden"].shape[:-1]
     if "targets" in arguments:
@@ -253,7 +275,7 @@ def _targets(name, targets, states):
             f"{name}: hidden states of the shape {states} need targets of the shape {wanted}, one "
             f"for each state, and these have {targets.shape}"
         )
-    # Of no targets at all there is nothing to tell the type by: jnp.asarray([]) is float32.
+    # An empty array does not tell its type: jnp.asarray([]) is float32.
     if targets.size and not jnp.issubdtype(targets.dtype, jnp.integer):
         raise ValueError(
             f"{name}: targets are word ids, whole numbers, and these are {targets.dtype}"
@@ -262,7 +284,7 @@ def _targets(name, targets, states):
 
 
 def _token_weights(name, weights, wanted, dtype):
-    """The token weights [...], of a floating-point type."""
+    """Returns the token weights, [...], in a floating-point type."""
     if not _broadcasts(weights.shape, wanted):
         raise ValueError(
             f"{name}: token_weights of the shape {weights.shape} do not broadcast to the shape "
@@ -270,7 +292,7 @@ def _token_weights(name, weights, wanted, dtype):
         )
     if not jnp.issubdtype(weights.dtype, jnp.floating):
         if jnp.issubdtype(weights.dtype, jnp.complexfloating):
-            raise ValueError(f"{name}: token_weights are real numbers, and these {weights.dtype}")
+            raise ValueError(f"{name}: token_weights are {weights.dtype}: give real numbers")
         weights = weights.astype(jnp.promote_types(dtype, jnp.float32))
     return jnp.broadcast_to(weights, wanted)
 
@@ -283,16 +305,20 @@ def _broadcasts(shape, wanted):
 
 
 def _present(hidden, targets, weights):
-    """The states and weights, of which tokens of weight 0 without state or target have no part."""
+    """Returns hidden states and weights to which tokens of weight 0 add nothing.
+
+    Such a token's state is replaced by zeros if it is not finite; its weight has no gradient if it
+    has no finite state or no target.
+    """
     hidden, present = present_states(hidden, weights)
     without_target = (weights == 0) & (targets < 0)
     return {"hidden": hidden, "token_weights": without_gradient(present, without_target)}
 
 
 def _of_no_tokens(function, arguments):
-    """The results of a function for no tokens: empty arrays, and 0 where it sums.
+    """Returns the results of a function for no tokens: empty arrays, and 0 for sums.
 
-    Their shapes and types are those of its results for some tokens, which are not computed.
+    Shapes and types are derived from the function's results for one token, by tracing alone.
     """
     shape = arguments["hidden"].shape[:-1]
 

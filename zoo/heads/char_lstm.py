@@ -9,15 +9,16 @@ the hidden state h of the word-level core, at every letter,
 
     log p(word | h) = sum_j log softmax(u_j O + d)[c_j]
 
-No parameter is of a word, and neither training nor scoring a word depends on how many there are.
-p sums to one over all spellings, most of which are no words: renormalised over a lexicon of V,
+No parameter belongs to a word, and the cost of training on a word or of scoring it does not depend
+on the number of words. p sums to one over all spellings, most of which are not words.
+Renormalised over a lexicon V,
 
     log p_V(x | h) = log p(x | h) - log sum_{v in V} p(v | h),
 
-which costs the letters of V words a position, those of common beginnings once.
+which costs the letters of all words at each position; a prefix that words share is read once.
 
-Letters are predicted in at least float32, whatever the parameters are: the same spelling is read in
-two ways, and what bfloat16 rounds differently in each would be missing from the sum.
+Letters are predicted in at least float32, whatever the type of the parameters: two functions score
+the same spelling, and where bfloat16 rounded differently in the two, p would not sum to one.
 """
 
 import dataclasses
@@ -44,16 +45,16 @@ class CharLSTM(Head):
     """p(x | h) = prod_j p(c_j | c_<j, h).
 
     Attributes:
-      spelling: how words become letters. A word of `longest` letters or more is spelled without its
-        end, and stands for all words that begin so; its padding plays no part.
-      size: cells.
-      letter_size: numbers in a letter's vector.
-      renormalised: whether log_prob is over the words of the lexicon instead of over all spellings.
-        The loss is always over all spellings.
+      spelling: how words become letters. A word of `longest` letters or more is spelled without the
+        mark of its end, and stands for all words that begin with these letters.
+      size: the number of cells.
+      letter_size: the dimension of a letter's vector.
+      renormalised: whether `log_prob` is normalised over the words of the lexicon instead of all
+        spellings. The loss is always normalised over all spellings.
       initial_scale: letter vectors start uniform in +-initial_scale.
 
     Example:
-      >>> params = heads.CharLSTM(size=3).init(key, 4, lexicon)  # none of them is of a word
+      >>> params = heads.CharLSTM(size=3).init(key, 4, lexicon)  # no parameter belongs to a word
       >>> heads.CharLSTM().normalised_over(lexicon)
       'all spellings of 50 bytes at most'
     """
@@ -90,21 +91,23 @@ class CharLSTM(Head):
         check_least(self, size=1, letter_size=1)
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """{"letters": int32 [V, L], "lengths": int32 [V]}, see Spelling.sequence_tables, and the
-        fields of their PrefixTree."""
+        """Returns {"letters": int32 [V, L], "lengths": int32 [V]} and the words' PrefixTree.
+
+        See Spelling.sequence_tables; the fields of the PrefixTree are tables of their own.
+        """
         tables = self.spelling.sequence_tables(lexicon)
         tables |= prefix_tree(tables["letters"], tables["lengths"], BEGIN)._asdict()
         return {name: jnp.asarray(array) for name, array in tables.items()}
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """How many words were cut, or have unknown letters; see `Evaluated.warnings`.
+        """Counts the words that were cut or have unknown letters; see `Evaluated.warnings`.
 
-        Words that are then spelled alike each have the probability of all of them.
+        Each of several words that are then spelled alike has the probability of their spelling.
         """
         return self.spelling.warnings(lexicon, "head")
 
     def normalised_over(self, lexicon: Lexicon) -> str:
-        """The words of the lexicon if renormalised, else all spellings."""
+        """Returns the words of the lexicon if renormalised, else all spellings."""
         if self.renormalised:
             return super().normalised_over(lexicon)
         spellings = f"all spellings of {self.spelling.longest} {self.spelling.unit} at most"
@@ -113,15 +116,20 @@ class CharLSTM(Head):
         return spellings
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The parameters unchanged, for none is of a word; UserError if the letters are others."""
+        """Returns the parameters unchanged: none belongs to a word.
+
+        Raises:
+          UserError: the letters of the two lexicons differ.
+        """
         self.spelling.same_letters(lexicon, other)
         return params
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """{"letters": C, [A, letter_size], "input": W, "hidden": P, "recurrent": U, "bias": b,
-        "output": O, [size, A'], "output_bias": d}; A' are the letters to predict, from END.
+        """Draws C, W, P, U, b, O and d of the equations, in the order of the names below.
 
-        Weights start uniform, with the variance 1 / (3 inputs); the forget gate's bias at 1.
+        {"letters" [A, letter_size], "input", "hidden", "recurrent", "bias", "output" [size, A'],
+        "output_bias"}; A' is the number of letters to predict, from END on. Weights start uniform,
+        with the variance 1 / (3 inputs), and the forget gate's bias at 1.
         """
         letters = self.spelling.letter_count(lexicon)
         keys = iter(jax.random.split(key, 5))
@@ -146,7 +154,14 @@ class CharLSTM(Head):
     # ------------------------------------------------------------ spelling
 
     def spelling_step(self, params: Params, projected, previous, state):
-        """(log p of the letters from END on [n, A'], state) after the letters `previous` [n]."""
+        """Returns (log p of the next letter, from END on [n, A'], the new state).
+
+        Args:
+          params: the parameters.
+          projected: the hidden states' part of the gates, [n, 4 size].
+          previous: the letters before, int [n].
+          state: (u, s) before these letters were read, [n, size] each.
+        """
         params, (u, s) = softmax.in_full(params), state
         inputs = params["letters"][previous] @ params["input"] + projected
         u, s = cell(activated(inputs, u, params["recurrent"]), s)
@@ -154,16 +169,25 @@ class CharLSTM(Head):
         return jax.nn.log_softmax(logits, axis=-1), (u, s)
 
     def spelling_start(self, projected):
-        """The state before the first letter of n spellings: (u, s), [n, size] each."""
+        """Returns the state before the first letter of n spellings: (u, s), [n, size] each.
+
+        Args:
+          projected: the hidden states' part of the gates, [n, 4 size].
+        """
         zeros = layouts.zeros((projected.shape[0], self.size), projected.dtype, projected)
         return zeros, zeros
 
     def hidden_projection(self, params: Params, hidden: jax.Array):
-        """The part of every letter's gates that comes from the hidden state, [n, 4 size]."""
+        """Computes h P + b, the hidden state's part of every letter's gates, [n, 4 size].
+
+        Args:
+          params: the parameters.
+          hidden: h, [n, D].
+        """
         return softmax.logits(hidden, params["hidden"].T, params["bias"])
 
     def _spelled(self, params: Params, letters, lengths, projected):
-        """log p of the spellings [n, L], nats, [n]."""
+        """Computes log p of the spellings [n, L], nats, [n]."""
         count, longest = letters.shape
         previous = jnp.concatenate([jnp.full_like(letters[:, :1], BEGIN), letters[:, :-1]], axis=1)
         # As `spelling_step`, all letters being known: products of all positions at once. Spellings
@@ -180,14 +204,14 @@ class CharLSTM(Head):
         return jnp.where(there, log_prob, 0).sum(axis=0)
 
     def spelled_log_prob(self, params: Params, hidden: jax.Array, letters, lengths, rows=1):
-        """log p of any spellings, whether words of a lexicon or not; over all spellings.
+        """Computes log p of any spellings, normalised over all spellings.
 
         Args:
           params: the parameters.
           hidden: h, [N, D].
-          letters: int [N, L], see Spelling.sequence_tables.
-          lengths: int [N].
-          rows: of a batch, if these are its tokens, which may be shared out over devices by them.
+          letters: the spellings, int [N, L], see Spelling.sequence_tables.
+          lengths: their numbers of letters, int [N].
+          rows: the number of batch rows that the N tokens are of, if devices share the rows.
 
         Returns:
           [N], nats.
@@ -196,9 +220,16 @@ class CharLSTM(Head):
         return map_by_length(self._spelled, params, letters, lengths, (projected,), rows=rows)
 
     def sample_spellings(self, params: Params, hidden: jax.Array, key: jax.Array):
-        """Spellings drawn letter by letter, int32 [N, longest], for hidden [N, D].
+        """Draws spellings letter by letter.
 
-        PADDING follows END; `zoo.lexicon.spelling.word` makes text of them.
+        Args:
+          params: the parameters.
+          hidden: h, [N, D].
+          key: a key of `jax.random`.
+
+        Returns:
+          int32 [N, longest], with PADDING after END; `zoo.lexicon.spelling.word` turns a row into
+          text.
         """
         projected = self.hidden_projection(params, hidden)
 
@@ -220,7 +251,7 @@ class CharLSTM(Head):
     # ------------------------------------------------------------ the contract of heads
 
     def _open_log_prob(self, params: Params, tables: Tables, hidden: jax.Array, targets: jax.Array):
-        """log p over all spellings, [...]."""
+        """Computes log p of the targets' spellings, normalised over all spellings, [...]."""
         words = targets.ravel()
         log_prob = self.spelled_log_prob(
             params,
@@ -232,9 +263,10 @@ class CharLSTM(Head):
         return log_prob.reshape(targets.shape)
 
     def _over_open_log_probs(self, function, params: Params, tables: Tables, hidden: jax.Array):
-        """function(log p of every word over all spellings [V]) of each position, one at a time.
+        """Applies a function to log p of every word [V], one position after another.
 
-        Every beginning that words share is read once: see zoo.lexicon.prefix_tree.
+        log p is normalised over all spellings. A prefix that words share is read once: see
+        zoo.lexicon.prefix_tree.
         """
         flat = self.hidden_projection(params, hidden.reshape(-1, hidden.shape[-1]))
         params = softmax.in_full(params)
@@ -243,12 +275,15 @@ class CharLSTM(Head):
         return results.reshape(*hidden.shape[:-1], *results.shape[1:])
 
     def _of_words(self, params: Params, tree, projected):
-        """log p of every word over all spellings, [V], for one position, projected [4 size]."""
+        """Computes log p of every word at one position, normalised over all spellings, [V].
+
+        `projected`, [4 size], is the hidden state's part of the gates.
+        """
         inputs = params["letters"] @ params["input"] + projected[None]
         outputs, output_bias = params["output"].T, params["output_bias"]
 
         def extended(states, prefixes, letters):
-            """log p of some prefixes, by their numbers, each followed by a letter."""
+            """Computes log p of some prefixes, given by their ids, each followed by a letter."""
             u, _, log_z, log_prob = (state[prefixes] for state in states)
             letters = jnp.maximum(letters - END, 0)
             return log_prob + (u * outputs[letters]).sum(axis=-1) + output_bias[letters] - log_z

@@ -2,12 +2,12 @@
 
 Jozefowicz et al., "Exploring the limits of language modeling" (2016), section 3.2; the output side
 of "CWE-CWE" in Labeau and Allauzen (2017), section 2.4. With the convolution CNN over spellings
-(zoo.networks.char_convolution) and, to tell words apart that are spelled alike, a few learned
-numbers r_x a word and their projection M,
+(zoo.networks.char_convolution) and, to tell words apart that are spelled alike, a learned vector
+r_x of few dimensions for each word and its projection M,
 
     w_x = CNN(letters of x) + r_x M,        p(x | h) = exp(w_x . h) / sum_v exp(w_v . h).
 
-Without the correction r no parameter is of a word. A word that comes after training has r = 0.
+Without the correction r, no parameter belongs to a word. A word added after training has r = 0.
 """
 
 import dataclasses
@@ -36,17 +36,18 @@ from zoo.networks.char_convolution import Convolution
 class CNNSoftmax(Head):
     """p(x | h) = exp(w_x . h) / sum_v exp(w_v . h), w from the letters.
 
-    Everything exact is the softmax's over the computed vectors, [V, D], which are formed in blocks,
-    once for each batch in training and once for all in judging (`prepared`). A sampled loss forms
-    the vectors of the target and noise words alone, each distinct one once.
+    Exact losses and probabilities are the softmax's over the computed vectors, [V, D]. The vectors
+    are computed in blocks, once for each batch in training and once for all batches in evaluation
+    (`prepared`). A sampled loss computes only the vectors of the target and noise words, each
+    distinct one once.
 
     Attributes:
-      network: the convolution, of its own parameters: they are not shared with an embedding.
-      correction: numbers in r; 0 for none.
+      network: the convolution; its parameters are not shared with an embedding.
+      correction: the dimension of r; 0 for no correction.
       sampled: the head whose sampled loss is trained, such as NCE() or ImportanceSampling(); None
-        for the exact loss. Its bias, where it has one, is one number for all words: it matters
-        only where Z is held at a constant, and starts where that head's starts. With the noise
-        LetterNoise, which NCE alone takes, noise words are any spellings.
+        for the exact loss. The bias of such a head is one number for all words, with the same
+        start: it only matters for a loss that holds Z at a constant. With the noise LetterNoise,
+        which only NCE takes, noise words are any spellings.
       initial_scale: r and M start uniform in +-initial_scale.
 
     Example:
@@ -114,22 +115,22 @@ class CNNSoftmax(Head):
         return Shapes(params | dict.fromkeys(others, ""), tables, noise)
 
     def _names_beside_weights(self) -> list[str]:
-        """The parameters, a number each, that the sampled loss has beside the words' vectors."""
+        """Returns the names of the sampled loss's further parameters, one number each."""
         params = {} if self.sampled is None else self._sampled.array_shapes.params
         return [name for name in params if name != "weights"]
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """{"spelling": the padded spellings, "sampled": the noise of a sampled loss}.
+        """Returns {"spelling": the padded spellings, "sampled": the noise of a sampled loss}.
 
         Raises:
-          UserError: spellings are to be noise for a loss or vectors that cannot have them.
+          UserError: the noise is LetterNoise, and the sampled loss or a correction excludes it.
         """
         sampled: Tables = {}
         if self.sampled is not None and isinstance(self._sampled.noise, LetterNoise):
             if self.correction or self._sampled.distinct or not isinstance(self.sampled, NCE):
                 raise UserError(
-                    "the noise of CNNSoftmax's sampled is LetterNoise, whose spellings have "
-                    "vectors of letters alone and are all kept: give NCE with distinct=False, and "
+                    "noise of CNNSoftmax's sampled head is LetterNoise, whose draws are spellings "
+                    "without a correction, and are all kept: give NCE with distinct=False, and "
                     "correction=0."
                 )
             sampled = self._sampled.noise.tables(lexicon, self.network.spelling)
@@ -138,16 +139,19 @@ class CNNSoftmax(Head):
         return {"spelling": self.network.tables(lexicon), "sampled": sampled}
 
     def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
-        """The spellings without the noise, which need not be able to draw new words."""
+        """Returns the spellings without the noise, which may be unable to draw new words."""
         return {"spelling": self.network.tables(lexicon), "sampled": {}}
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """How many words were cut, or have unknown letters."""
+        """Counts the words that were cut or have unknown letters."""
         return self.network.spelling.warnings(lexicon, "head")
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """{"network": see Convolution.init}, "correction" [V, R] and "projection" [R, D] if there
-        is one, and what the sampled loss has beside its word vectors, its "bias" as one number."""
+        """Draws {"network": see Convolution.init}, and further parameters where they are used.
+
+        These are "correction" [V, R] with "projection" [R, D], and the parameters of the sampled
+        loss except its word vectors, its "bias" being one number.
+        """
         network_key, *keys = jax.random.split(key, 3)
         params = {"network": self.network.init(network_key, hidden_size, lexicon)}
         if self.correction:
@@ -167,10 +171,10 @@ class CNNSoftmax(Head):
         return params
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The correction of words that both lexicons have, and 0 for new words.
+        """Keeps the correction of words that both lexicons have; new words get 0.
 
         Raises:
-          UserError: the letters are others.
+          UserError: the letters of the two lexicons differ.
         """
         self.network.spelling.same_letters(lexicon, other)
         if not self.correction:
@@ -181,7 +185,12 @@ class CNNSoftmax(Head):
         return {**params, "correction": jnp.asarray(correction)}
 
     def vectors(self, params: Params, tables: Tables):
-        """w of all words, [V, D]."""
+        """Computes w of all words, [V, D].
+
+        Args:
+          params: the parameters.
+          tables: the tables.
+        """
         words = jnp.arange(tables["spelling"]["lengths"].shape[0])
         vectors = self.network.vectors(params["network"], tables["spelling"], words)
         if self.correction:
@@ -189,11 +198,11 @@ class CNNSoftmax(Head):
         return vectors
 
     def _prepared(self, params: Params, tables: Tables) -> Prepared:
-        """The vectors of all words, [V, D]."""
+        """Computes the vectors of all words, [V, D]."""
         return self.vectors(params, tables)
 
     def _vectors_of(self, params: Params, tables: Tables, words: jax.Array):
-        """w of some words, [..., D]."""
+        """Computes w of some words, [..., D]."""
         vectors = self.network.distinct_vectors(params["network"], tables["spelling"], words)
         if self.correction:
             vectors += row_lookup.take(params["correction"], words) @ params["projection"]
@@ -205,7 +214,7 @@ class CNNSoftmax(Head):
         return Softmax(bias=False) if self.sampled is None else self.sampled
 
     def _formed(self, params: Params, tables: Tables, vectors=None):
-        """The parameters of `_softmax`, with the vectors of all words."""
+        """Returns the parameters of `_softmax`, with the vectors of all words as its weights."""
         if vectors is None:
             vectors = self.vectors(params, tables)
         params = {name: params[name] for name in self._names_beside_weights()}
@@ -215,7 +224,7 @@ class CNNSoftmax(Head):
         return params
 
     def _looked_up(self, params: Params, tables: Tables):
-        """The parameters of `_softmax`, with vectors that are computed when they are looked up."""
+        """Returns the parameters of `_softmax`, with vectors that are computed when looked up."""
         own = {name: params[name] for name in self._names_beside_weights()}
         own["weights"] = row_lookup.Computed(lambda words: self._vectors_of(params, tables, words))
         if "bias" in own:
@@ -225,11 +234,11 @@ class CNNSoftmax(Head):
         return own
 
     def prepared_shapes(self, tables: Tables, hidden_size: int):
-        """That of the vectors."""
+        """Returns the shape of the vectors of all words, (V, D)."""
         return len(tables["spelling"]["lengths"]), hidden_size
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """The numbers of words: with a correction, and with spellings; see `Head.sizes`."""
+        """Counts the words with a correction and the words with spellings; see `Head.sizes`."""
         if "correction" not in params:
             return ()
         return (("words", params["correction"].shape[0], len(tables["spelling"]["lengths"])),)
@@ -245,9 +254,9 @@ class CNNSoftmax(Head):
     def _loss_of_open_noise(
         self, params: Params, tables: Tables, hidden: jax.Array, targets: jax.Array, key
     ):
-        """The sampled loss, its noise words spelled by the letter model, [...].
+        """Computes the sampled loss with noise words that the letter model spells, [...].
 
-        The vectors that a step needs, of the targets and then of the noise words, are its weights.
+        The vectors of the targets, followed by the vectors of the noise words, are its weights.
         """
         if key is None:
             raise ValueError("CNNSoftmax.loss draws noise words: give it a key")
@@ -294,7 +303,7 @@ class CNNSoftmax(Head):
         )
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):
-        """w_x . h + c_x, the vectors formed of letters."""
+        """Computes w_x . h + c_x, with vectors computed from letters; see `Head.target_scores`."""
         formed = self._formed(params, tables, prepared)
         return self._softmax.target_scores(formed, {}, hidden, targets, context, None)
 

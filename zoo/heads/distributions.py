@@ -4,9 +4,9 @@ For p, of one head, and q, of another or the same one, by token,
 
     H(p) = -sum_v p(v) log p(v),    KL(p || q) = sum_v p(v) (log p(v) - log q(v)),
 
-in blocks of tokens, in the backward pass too: [tokens, V] is never held. So a model is distilled
-from another (Hinton, Vinyals and Dean 2015): train on weighted sums of kl_divergence(teacher,
-student), whose gradient with respect to the student is that of the cross-entropy.
+in blocks of tokens, in the backward pass too, so that no array [tokens, V] is held. To distil a
+model (Hinton, Vinyals and Dean 2015), train on weighted sums of kl_divergence(teacher, student):
+with respect to the student, its gradient equals the cross-entropy's.
 """
 
 import math
@@ -25,12 +25,12 @@ class Distribution(NamedTuple):
     """A distribution over the next word: the arguments of a head's `log_probs`.
 
     Attributes:
-      head: with `log_probs`.
+      head: a head with `log_probs`.
       params: its parameters.
-      tables: `evaluation_tables` or `tables` of the lexicon.
+      tables: its `evaluation_tables` or `tables` of the lexicon.
       hidden: h, [..., D].
-      context: of a background or expert, leaves [..., ?].
-      prepared: what `Head.prepared` gave, or None.
+      context: the context of its background or expert, leaves [..., ?], or None.
+      prepared: the result of `Head.prepared`, or None.
 
     Example:
       >>> head = heads.Softmax()
@@ -47,7 +47,7 @@ class Distribution(NamedTuple):
     prepared: Prepared = None
 
     def _prepared(self) -> Prepared:
-        """The arrays that are computed once, not in every block."""
+        """Returns the arrays that are computed once instead of in every block."""
         given = self.prepared
         return self.head.prepared(self.params, self.tables) if given is None else given
 
@@ -56,10 +56,10 @@ def entropy(p: Distribution) -> jax.Array:
     """Computes -sum_v p(v) log p(v); a word of probability 0 adds nothing.
 
     Args:
-      p: a head and what it needs.
+      p: a head with its arguments.
 
     Returns:
-      [...], nats; it can be differentiated.
+      [...], nats, differentiable.
 
     Example:
       >>> params = {"weights": jnp.zeros((3, 4)), "bias": jnp.zeros(3)}  # three words alike: log 3
@@ -80,15 +80,15 @@ def kl_divergence(p: Distribution, q: Distribution) -> jax.Array:
     """Computes sum_v p(v) (log p(v) - log q(v)); infinite where q is 0 and p is not.
 
     Args:
-      p: a head and what it needs, such as a teacher's; put `jax.lax.stop_gradient` around what is
-        not to be trained.
-      q: another one over the same words; its hidden states may have another size.
+      p: a head with its arguments, such as a teacher's; put `jax.lax.stop_gradient` around arrays
+        that are not to be trained.
+      q: another head over the same words; its hidden states may have another size.
 
     Returns:
-      [...], nats; it can be differentiated.
+      [...], nats, differentiable.
 
     Raises:
-      ValueError: the two are of other tokens, or of other numbers of words.
+      ValueError: p and q have different tokens or numbers of words.
 
     Example:
       >>> alike = {"weights": jnp.zeros((3, 4)), "bias": jnp.zeros(3)}
@@ -102,13 +102,13 @@ def kl_divergence(p: Distribution, q: Distribution) -> jax.Array:
     if jnp.shape(p.hidden)[:-1] != jnp.shape(q.hidden)[:-1]:
         raise ValueError(
             f"p has hidden states of the shape {p.hidden.shape} and q of {q.hidden.shape}: give "
-            "one of each for every token"
+            "both for the same tokens"
         )
 
     def of_block(log_p, log_q):
         if log_p.shape != log_q.shape:
             words = f"{log_p.shape[-1]:,} words, and q over {log_q.shape[-1]:,}"
-            raise ValueError(f"p is over {words}: give heads over the same")
+            raise ValueError(f"p is over {words}: give heads over the same words")
         shares, log_p = _shares(log_p)
         return (shares * (log_p - jnp.where(shares > 0, log_q, 0))).sum(axis=-1)
 
@@ -124,13 +124,16 @@ def _check_distribution(function, name, given):
 
 
 def _shares(log_p):
-    """(p, log p), with 0 for a log p of -inf."""
+    """Returns (p, log p), with log p = 0 where p is 0."""
     shares = jnp.exp(log_p)
     return shares, jnp.where(shares > 0, log_p, 0)
 
 
 def _over_blocks(function, *distributions):
-    """function(log p of every word [n, V] of each distribution) of blocks of tokens, [...]."""
+    """Applies a function to log p of every word, [n, V] of each distribution, by token blocks.
+
+    Returns its results of all tokens, [...].
+    """
     distributions = tuple(d._replace(hidden=jnp.asarray(d.hidden)) for d in distributions)
     shape = distributions[0].hidden.shape[:-1]
     tokens = math.prod(shape)

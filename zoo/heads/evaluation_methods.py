@@ -1,4 +1,4 @@
-"""The contract of heads for evaluation, beside probabilities: few heads write any of it."""
+"""Methods of heads that serve evaluation, except probabilities; few heads override any."""
 
 import jax
 
@@ -8,20 +8,19 @@ from zoo.lexicon import Lexicon
 
 
 class Evaluated:
-    """The part of a head's contract that only evaluation, passports and starts from another run
-    use."""
+    """Methods of a head that only evaluation, passports and warm starts use."""
 
-    # The kinds of features that the rows of the parameters are of, () for all; None where the rows
-    # are of something else, such as words.
+    # The kinds of features that the rows of the parameters belong to, () for all kinds; None if the
+    # rows belong to something else, such as words.
     kinds: tuple[str, ...] | None = None
-    # Whether the head can say words letter by letter, as heads.CharLSTM does; and if so, whether
-    # its probabilities are divided by those of the lexicon's words.
+    # Whether the head can spell words letter by letter, as heads.CharLSTM does; and if so, whether
+    # its probabilities are renormalised over the lexicon's words.
     spells: bool = False
     renormalised: bool = False
 
     @property
     def ordered_by_frequency(self) -> bool:
-        """Whether the frequencies of the words decide which parameters are whose."""
+        """Whether the frequencies of words decide which parameters belong to which word."""
         return False
 
     def target_scores(
@@ -33,27 +32,29 @@ class Evaluated:
         context: Context,
         prepared: Prepared,
     ) -> jax.Array | None:
-        """Computes log p(targets | hidden) + log Z without the sum over the words, where that pays.
+        """Computes log p(targets | hidden) + log Z, which needs no sum over the words.
 
-        Several words after one state then need its log Z once.
+        To score several words after one hidden state, log Z is then computed once.
 
         Args:
           params: the parameters.
           tables: `evaluation_tables` or `tables` of the lexicon.
           hidden: h, [n, D].
           targets: x, int [n], each in [0, V).
-          context: of a background or expert, leaves [n, ?]; or None.
-          prepared: what `prepared` gave, or None.
+          context: the context of a background or expert, leaves [n, ?]; or None.
+          prepared: the result of `prepared`, or None.
 
         Returns:
-          [n], nats; None of a head whose log-probabilities are no difference of the two, or cost
-          as little.
+          Scores [n], nats. None if the head's log-probabilities are not a score minus log Z, or if
+          they cost no more than a score.
         """
         return None
 
     def scores_per_token(self, vocabulary: int) -> int:
-        """The numbers that `log_probs` holds for a token on the way to V, which blocks of tokens
-        are chosen by: V, unless a head holds several arrays as wide.
+        """Returns how many numbers `log_probs` holds in memory for a token.
+
+        The size of token blocks is chosen by it. It is V unless a head holds several arrays as wide
+        as the vocabulary.
 
         Args:
           vocabulary: V.
@@ -61,9 +62,10 @@ class Evaluated:
         return vocabulary
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The parameters for words that were not there in training.
+        """Returns the parameters for another lexicon than the one of training.
 
-        A head has some if its parameters are of letters or the like, none if they are of words.
+        Heads whose parameters belong to letters or features can do this; heads whose parameters
+        belong to words cannot.
 
         Args:
           params: the trained parameters.
@@ -71,34 +73,39 @@ class Evaluated:
           other: the words to be scored.
 
         Raises:
-          UserError: the head has parameters of words.
+          UserError: parameters belong to words.
         """
         raise UserError(
-            f"a {type(self).__name__} has parameters of the words that it was trained on and "
-            "cannot score with another lexicon: heads.CNNSoftmax and heads.CharLSTM can, which "
-            "know words by their letters, and heads.LogLinear, which knows them by their features. "
-            "--spread-unknown gives new words even parts of its unknown word's probability."
+            f"a {type(self).__name__} has parameters for the words of its training and cannot "
+            "score with another lexicon: train heads.CNNSoftmax or heads.CharLSTM, which read "
+            "letters, or heads.LogLinear, which reads features; or give --spread-unknown, with "
+            "which new words share the unknown word's probability evenly."
         )
 
     def form_taken(self, tables: Tables) -> str | None:
-        """The form in which tables let scores be computed, for passports; None if there is one.
+        """Returns the form in which scores are computed, for passports.
 
         Args:
           tables: `tables` of the lexicon.
+
+        Returns:
+          The form's name; None if the head has only one form.
         """
         return None
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts of what the head lost of the words, by name, such as how many were cut; for
-        passports.
+        """Counts the words that the head does not represent in full, for passports.
 
         Args:
           lexicon: the words.
+
+        Returns:
+          {description: number of words}, such as how many words were cut.
         """
         return {}
 
     def normalised_over(self, lexicon: Lexicon) -> str:
-        """The set over which the probabilities of `log_prob` sum to one, in words.
+        """Describes the set over which the probabilities of `log_prob` sum to one.
 
         Args:
           lexicon: the words.

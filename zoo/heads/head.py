@@ -1,4 +1,4 @@
-"""The contract of a head: from a hidden state to a distribution over words."""
+"""The base class of heads, which turn a hidden state into a distribution over words."""
 
 import dataclasses
 import math
@@ -20,41 +20,44 @@ from zoo.priors.contextual import Contextual
 
 
 class Head(Evaluated):
-    """The contract of heads, to train, score and sample. Subclasses are frozen dataclasses.
+    """Base class of heads, which train, score and sample. Subclasses are frozen dataclasses.
 
     Methods are pure functions. Shapes: hidden [..., D], targets and words int32 [...], losses and
     log-probabilities [...] in nats per token. Token weights are [...] or broadcast to it by the
-    rules of numpy; booleans and whole numbers become floats. Other shapes are a ValueError, and so
-    are tables of another lexicon than the parameters; targets that are no word id, which
-    compiled code cannot look at, give any number. Of no tokens, results are empty and sums 0.
+    rules of numpy; booleans and whole numbers become floats. Other shapes raise ValueError, and so
+    do tables of another lexicon than the parameters. Compiled code cannot check the values of
+    targets: a target that is not a word id gives an arbitrary number. Without tokens, results are
+    empty and sums are 0.
 
-    The methods that are called are written once, here, and check their arguments. A head writes
-    the same ones with an underscore, which get the arguments in this order, checked and regular:
+    Users call the public methods, which are written once, here, and check their arguments. A head
+    writes the same methods with an underscore. These take checked arguments of regular shapes and
+    types, in this order:
 
         _init(key, hidden_size, lexicon) -> params
         _log_prob_and_log_z(params, tables, hidden, targets, context, prepared) -> ([...], [...])
         _log_probs(params, tables, hidden, context, prepared) -> [..., V], unless it is open
 
-    and, where it has some to write,
+    Optional are
 
-        _tables(lexicon) -> pytree of arrays, what the head needs to know of the words
-        _evaluation_tables(lexicon) -> the same, without what the loss alone needs
+        _tables(lexicon) -> pytree of arrays that describe the words
+        _evaluation_tables(lexicon) -> the same without the arrays that only the loss reads
         _loss(params, tables, hidden, targets, key, context) -> [...], if it is not -log p
         _weighted_loss(params, tables, hidden, targets, token_weights, key, context) -> a scalar
-        _penalties(params, hidden) -> [...], which the losses get besides
+        _penalties(params, hidden) -> [...], added to the losses
         _prepared(params, tables) -> pytree of arrays, computed once for many batches
         _sample(params, tables, hidden, key, context, prepared) -> [...]
         _top_k(params, tables, hidden, k, context, prepared) -> (log_probs [..., k], words [..., k])
 
-    `loss` is what is trained: it may be sampled, and has all penalties in it. Train on
-    `weighted_loss`, the sum of token_weights * loss, which is the faster way to it and knows
-    padding: a token of weight 0 adds nothing, whatever its state and target hold, and no gradient
-    but that of its own weight. `log_prob` is what is reported. log Z is the logarithm of what the
-    head's scores have to be divided by: where it is near 0 for every hidden state, the scores may
-    be used as they are. `context` is what a prior needs to know beyond the hidden state.
+    `loss` is the objective of training: it may be sampled, and includes all penalties. Train on
+    `weighted_loss`, the sum of token_weights * loss: it is faster, and it handles padding. A token
+    of weight 0 adds nothing to the sum, whatever its hidden state and target are, and the only
+    gradient that it causes is its own weight's. Report `log_prob`. log Z is the logarithm of the
+    normaliser of the head's scores: where it is near 0 for every hidden state, the scores may be
+    used without normalising. `context` is a prior's input beside the hidden state.
 
-    What evaluation asks for besides stands in `zoo.heads.evaluation_methods.Evaluated`. `log_prob`
-    and the methods below it take what `prepared` gave as `prepared=`, and compute it without.
+    `zoo.heads.evaluation_methods.Evaluated` has the further methods that evaluation uses.
+    `log_prob` and the methods below it take the result of `prepared` as `prepared=`; without it,
+    they compute it themselves.
     """
 
     # Subclasses are dataclasses.
@@ -63,7 +66,7 @@ class Head(Evaluated):
     tied: bool = False
 
     def __init_subclass__(cls, **options):
-        """Refuses a head that overrides a method that checks arguments."""
+        """Raises TypeError for a head that overrides a method that checks arguments."""
         super().__init_subclass__(**options)
         for name in vars(cls):
             if getattr(vars(Head).get(name), "__final__", False):
@@ -74,31 +77,35 @@ class Head(Evaluated):
 
     @property
     def row_tables(self) -> tuple[str, ...]:
-        """Names of the parameters, "a/b" for b within a, that `loss` reads by
-        `zoo.arrays.row_lookup.take` alone: a training step then needs the gradients of some rows
-        only. See zoo.training.row_sparse. None, unless a head says otherwise."""
+        """Names of the parameters that `loss` reads only by `zoo.arrays.row_lookup.take`.
+
+        A training step then needs the gradients of some rows only: see zoo.training.row_sparse. The
+        name of b within a is "a/b". () unless a head overrides it.
+        """
         return ()
 
     @property
     def draws_noise(self) -> bool:
-        """Whether `loss` draws random numbers. Devices that share the tokens out then compute it
-        together, so that what is drawn is the same in every layout: see `zoo.heads.sharding`."""
+        """Whether `loss` draws random numbers.
+
+        If so, devices that share the tokens compute it together, so that every layout draws the
+        same numbers: see `zoo.heads.sharding`.
+        """
         return False
 
     @property
     def prepares(self) -> bool:
-        """Whether the head writes `_prepared`, whose arrays its methods then take."""
+        """Whether the head overrides `_prepared`, so that its methods take `prepared=`."""
         return type(self)._prepared is not Head._prepared
 
     @property
     def array_shapes(self) -> Shapes | None:
-        """The shapes of parameters and tables, by which methods know those of others; None of a
-        head that does not say."""
+        """Declared shapes of parameters and tables, which methods check; None to check none."""
         return None
 
     @property
     def parameter_axes(self) -> Axes:
-        """Names of the axes of the parameters that have some: see `partition`."""
+        """Names of the parameters' axes, for the parameters that have any: see `partition`."""
         return {}
 
     # A prior that runs along the sequence and gives `context`; the model feeds it.
@@ -112,12 +119,12 @@ class Head(Evaluated):
 
     @property
     def loss_name(self) -> str:
-        """The name of `loss` where it is shown: a head whose loss is not -log_prob names it."""
+        """Name of `loss` in logs; a head whose loss is not -log_prob overrides it."""
         return "loss"
 
     @final
     def tables(self, lexicon: Lexicon) -> Tables:
-        """The arrays that the head needs to know of the words; none, unless a head has some.
+        """Returns the arrays that describe the words to the head; {} if it needs none.
 
         Args:
           lexicon: the words.
@@ -127,7 +134,7 @@ class Head(Evaluated):
 
     @final
     def evaluation_tables(self, lexicon: Lexicon) -> Tables:
-        """The tables that `log_prob` and the like need: all, unless the loss alone needs some.
+        """Returns the tables that scoring reads: `tables` without those that only the loss reads.
 
         Args:
           lexicon: the words.
@@ -137,7 +144,7 @@ class Head(Evaluated):
 
     @final
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """The parameters at the start of training.
+        """Draws the parameters at the start of training.
 
         Args:
           key: a key of `jax.random`.
@@ -152,11 +159,10 @@ class Head(Evaluated):
 
     @final
     def partition(self, lexicon: Lexicon) -> Params:
-        """The names of the axes of the parameters, a tree like `init`'s of `PartitionSpec`s.
+        """Returns the axis names of the parameters, a tree like `init`'s of `PartitionSpec`s.
 
-        A name is "words" (rows of words, or of what they are grouped into), "features", "hidden"
-        (numbers of a hidden state), or None. `zoo.arrays.partition.on_mesh` makes layouts
-        of such names.
+        A name is "words" (rows of words or of groups of words), "features", "hidden" (dimensions of
+        a hidden state), or None. `zoo.arrays.partition.on_mesh` turns names into layouts.
 
         Args:
           lexicon: the words.
@@ -178,16 +184,17 @@ class Head(Evaluated):
         key: Key | None = None,
         context: Context = None,
     ) -> jax.Array:
-        """Computes what is trained: -log p(targets | hidden) with the penalties, unless a head says
-        otherwise.
+        """Computes the training loss of each token, with the penalties.
+
+        It is -log p(targets | hidden) plus the penalties unless a head defines another loss.
 
         Args:
           params: the parameters.
           tables: `tables` of the lexicon.
           hidden: h, [..., D].
           targets: x, int [...], each in [0, V).
-          key: of a sampled loss.
-          context: of a background or expert, leaves [..., ?].
+          key: a key of `jax.random`, for a sampled loss.
+          context: the context of a background or expert, leaves [..., ?].
 
         Returns:
           [...], nats.
@@ -209,17 +216,17 @@ class Head(Evaluated):
         key: Key | None = None,
         context: Context = None,
     ) -> jax.Array:
-        """Computes sum of token_weights * loss: what to train on.
+        """Computes the sum of token_weights * loss, the objective of training.
 
         Args:
           params: the parameters.
           tables: `tables` of the lexicon.
           hidden: h, [..., D].
           targets: x, int [...], each in [0, V).
-          token_weights: u, [...] or broadcast to it; where 0, as of padding, a token may hold
-            anything.
-          key: of a sampled loss.
-          context: of a background or expert, leaves [..., ?].
+          token_weights: u, [...] or broadcast to it; 0 for padding, whose hidden states and targets
+            may be anything.
+          key: a key of `jax.random`, for a sampled loss.
+          context: the context of a background or expert, leaves [..., ?].
 
         Returns:
           A scalar, nats.
@@ -241,7 +248,7 @@ class Head(Evaluated):
         key: Key | None = None,
         context: Context = None,
     ) -> tuple[jax.Array, jax.Array]:
-        """Computes `weighted_loss`, and what of it is penalty.
+        """Computes `weighted_loss` and the part of it that the penalties add.
 
         Args:
           params: the parameters.
@@ -249,8 +256,8 @@ class Head(Evaluated):
           hidden: h, [..., D].
           targets: x, int [...], each in [0, V).
           token_weights: u, [...] or broadcast to it.
-          key: of a sampled loss.
-          context: of a background or expert, leaves [..., ?].
+          key: a key of `jax.random`, for a sampled loss.
+          context: the context of a background or expert, leaves [..., ?].
 
         Returns:
           (sum of token_weights * loss, sum of token_weights * penalties), scalars, nats.
@@ -267,14 +274,14 @@ class Head(Evaluated):
 
     @final
     def penalties(self, params: Params, hidden: jax.Array) -> jax.Array:
-        """The part of the losses that is shown apart from -log p: 0, unless a head has one.
+        """Computes the penalties that the losses include, which logs show apart from -log p.
 
         Args:
           params: the parameters.
           hidden: h, [..., D].
 
         Returns:
-          [...], nats; it does not depend on the target.
+          [...], nats, 0 if the head has no penalty; they do not depend on the target.
         """
         return arguments.checked(
             self, "penalties", self._penalties_or_zeros, (params,), hidden=hidden
@@ -282,14 +289,15 @@ class Head(Evaluated):
 
     @final
     def prepared(self, params: Params, tables: Tables) -> Prepared:
-        """Computes once what `log_prob` and the like would compute anew for every batch.
+        """Computes arrays that scoring would otherwise compute anew for every batch.
 
         Args:
           params: the parameters.
           tables: `evaluation_tables` or `tables` of the lexicon.
 
         Returns:
-          A pytree of arrays, which those methods take as `prepared`; None for nothing.
+          A pytree of arrays, which `log_prob` and the methods below it take as `prepared`; None if
+          there is nothing to prepare.
         """
         arguments.check(self, "prepared", params=params, tables=tables)
         return self._prepared(params, tables)
@@ -314,8 +322,8 @@ class Head(Evaluated):
           tables: `evaluation_tables` or `tables` of the lexicon.
           hidden: h, [..., D].
           targets: x, int [...], each in [0, V).
-          context: of a background or expert, leaves [..., ?].
-          prepared: what `prepared` gave, or None.
+          context: the context of a background or expert, leaves [..., ?].
+          prepared: the result of `prepared`, or None.
 
         Returns:
           [...], nats.
@@ -343,8 +351,8 @@ class Head(Evaluated):
           tables: `evaluation_tables` or `tables` of the lexicon.
           hidden: h, [..., D].
           targets: x, int [...], each in [0, V).
-          context: of a background or expert, leaves [..., ?].
-          prepared: what `prepared` gave, or None.
+          context: the context of a background or expert, leaves [..., ?].
+          prepared: the result of `prepared`, or None.
 
         Returns:
           (log p [...], log Z [...]), nats.
@@ -369,14 +377,14 @@ class Head(Evaluated):
         context: Context = None,
         prepared: Prepared = None,
     ) -> jax.Array:
-        """Computes log p of every word, of a closed head.
+        """Computes log p of every word; an open head, which has no list of words, cannot.
 
         Args:
           params: the parameters.
           tables: `evaluation_tables` or `tables` of the lexicon.
           hidden: h, [..., D].
-          context: of a background or expert, leaves [..., ?].
-          prepared: what `prepared` gave, or None.
+          context: the context of a background or expert, leaves [..., ?].
+          prepared: the result of `prepared`, or None.
 
         Returns:
           [..., V], nats.
@@ -397,15 +405,15 @@ class Head(Evaluated):
         context: Context = None,
         prepared: Prepared = None,
     ) -> jax.Array:
-        """Draws words from p(. | hidden), in blocks of tokens: never [tokens, V].
+        """Draws words from p(. | hidden), by blocks of tokens: no array [tokens, V] is formed.
 
         Args:
           params: the parameters.
           tables: `evaluation_tables` or `tables` of the lexicon.
           hidden: h, [..., D].
           key: a key of `jax.random`.
-          context: of a background or expert, leaves [..., ?].
-          prepared: what `prepared` gave, or None.
+          context: the context of a background or expert, leaves [..., ?].
+          prepared: the result of `prepared`, or None.
 
         Returns:
           int32 [...].
@@ -426,15 +434,15 @@ class Head(Evaluated):
         context: Context = None,
         prepared: Prepared = None,
     ) -> tuple[jax.Array, jax.Array]:
-        """Finds the k most probable words, in blocks of tokens: never [tokens, V].
+        """Finds the k most probable words, by blocks of tokens: no array [tokens, V] is formed.
 
         Args:
           params: the parameters.
           tables: `evaluation_tables` or `tables` of the lexicon.
           hidden: h, [..., D].
-          k: words, at most V.
-          context: of a background or expert, leaves [..., ?].
-          prepared: what `prepared` gave, or None.
+          k: the number of words, at most V.
+          context: the context of a background or expert, leaves [..., ?].
+          prepared: the result of `prepared`, or None.
 
         Returns:
           (log-probabilities [..., k], nats, falling; words int32 [..., k]).
@@ -444,7 +452,7 @@ class Head(Evaluated):
             self, "top_k", self._top_k, arrays, k=k, context=context, prepared=prepared
         )
 
-    # ------------------------------------------------------------ what a head writes of it
+    # ------------------------------------------------------------ to be overridden by heads
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         raise self._unwritten("_init")
@@ -467,7 +475,7 @@ class Head(Evaluated):
         key: Key | None,
         context: Context,
     ) -> jax.Array:
-        """-log p(targets | hidden), without penalties; or what is trained in its place."""
+        """Computes the training loss without penalties: -log p(targets | hidden) by default."""
         return -self._log_prob_and_log_z(params, tables, hidden, targets, context, None)[0]
 
     def _weighted_loss(
@@ -480,12 +488,12 @@ class Head(Evaluated):
         key: Key | None,
         context: Context,
     ) -> jax.Array:
-        """The sum of token_weights * `_loss`, by a faster way where there is one."""
+        """Computes the sum of token_weights * `_loss`; heads override it with faster ways."""
         losses = self._loss(params, tables, hidden, targets, key, context)
         return weighted_sum(losses, token_weights)
 
     def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
-        """Nats that the loss of each token has besides, [...]; None for none."""
+        """Computes the penalties added to the loss of each token, [...], nats; None for none."""
         return None
 
     def _log_prob_and_log_z(
@@ -547,20 +555,22 @@ class Head(Evaluated):
         return penalties
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """The numbers in which params and tables of one lexicon agree; methods refuse others.
+        """Returns the numbers that must agree between params and tables of one lexicon.
 
         Args:
           params: the parameters.
           tables: `tables` or `evaluation_tables`.
 
         Returns:
-          (what is counted, the number in params, the number in tables) of each; none, unless a head
-          has some.
+          Triples (name of the counted things, their number in params, their number in tables).
+          Methods raise ValueError where the two numbers differ.
         """
         return ()
 
     def prepared_shapes(self, tables: Tables, hidden_size: int) -> Any:
-        """The shapes of what `prepared` gives, of a head that has `array_shapes` and prepares.
+        """Returns the shapes of the arrays that `prepared` returns, a tree like them.
+
+        A head that declares `array_shapes` and writes `_prepared` overrides it.
 
         Args:
           tables: `tables` or `evaluation_tables`.
@@ -569,11 +579,11 @@ class Head(Evaluated):
         return None
 
     def _unwritten(self, method: str) -> TypeError:
-        """The error of a head that lacks one of the methods that it has to write itself."""
+        """Returns the error of a head that lacks one of the methods that it has to write."""
         return TypeError(f"{type(self).__name__} has no method {method}, which its use needs")
 
     def _over_log_probs(self, function, params, tables, hidden, context, prepared):
-        """function(log p of every word [n, V], the first token's position) of blocks of tokens."""
+        """Applies function(log p of every word [n, V], position of the first token) to blocks."""
         shape = hidden.shape[:-1]
         tokens = math.prod(shape)
         if prepared is None:
@@ -594,7 +604,7 @@ class Head(Evaluated):
 
 
 class HeadAround(Head):
-    """A head around another one, its field `head`, whose tables are `tables["head"]`."""
+    """Base class of heads that wrap another one, `self.head`, whose tables are tables["head"]."""
 
     if TYPE_CHECKING:  # a field of each
 

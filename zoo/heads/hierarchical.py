@@ -1,4 +1,4 @@
-"""The hierarchical softmax, a class and then a word of it: see `zoo.losses.hierarchical`."""
+"""The hierarchical softmax, over classes and a class's words: see `zoo.losses.hierarchical`."""
 
 import dataclasses
 import math
@@ -20,12 +20,12 @@ from zoo.losses import hierarchical
 class HierarchicalSoftmax(Head):
     """A softmax over classes of words and one over the words of a class.
 
-    Rows of W are gathered for so many tokens at a time that they hold no more numbers than
-    `zoo.losses.hierarchical.GATHERED_AT_A_TIME`, forward and backward. With row-sparse training,
-    whose gradients are a row a lookup, the M rows of every token are held at once.
+    The rows of W are gathered by blocks of tokens, forward and backward, so that at most
+    `zoo.losses.hierarchical.GATHERED_AT_A_TIME` numbers are held. Row-sparse training, whose
+    gradients have a row for each lookup, holds the M rows of every token at once.
 
     Attributes:
-      classes: C; 0 for the root of V.
+      classes: C; 0 for the square root of V.
       initial_scale: vectors start uniform in +-initial_scale.
 
     Example:
@@ -57,19 +57,19 @@ class HierarchicalSoftmax(Head):
         check_least(self, classes=0)
 
     def _shape(self, vocabulary: int):
-        """(C, M): as few classes as are needed for words in classes of M."""
+        """Returns (C, M): the fewest classes that hold the vocabulary in classes of M words."""
         wanted = min(self.classes or math.isqrt(vocabulary), vocabulary)
         size = -(-vocabulary // wanted)
         return -(-vocabulary // size), size
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Ranks by frequency: see `zoo.lexicon.frequency.frequency_tables`."""
+        """Ranks the words by frequency: see `zoo.lexicon.frequency.frequency_tables`."""
         return frequency_tables(lexicon.counts)
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """{"classes" R [C, D], "class_bias" r [C], "weights" W [C, M, D], "bias" b [C, M]}.
+        """Draws {"classes" R [C, D], "class_bias" r [C], "weights" W [C, M, D], "bias" b [C, M]}.
 
-        Positions beyond the V-th word hold no word and are masked wherever they are read.
+        Positions beyond the V-th hold no word and are masked wherever they are read.
         """
         count, size = self._shape(len(lexicon))
         of_classes, of_words = jax.random.split(key)
@@ -89,7 +89,7 @@ class HierarchicalSoftmax(Head):
         return params["classes"], params["class_bias"], params["weights"], params["bias"]
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """The numbers of classes: with vectors, and of words with ranks; see `Head.sizes`."""
+        """Counts the classes with vectors and the classes of words with ranks; see `Head.sizes`."""
         count, size = params["bias"].shape
         return (("classes of words", count, -(-len(tables["rank"]) // size)),)
 

@@ -36,20 +36,26 @@ class HuffmanSoftmax(Head):
     array_shapes = Shapes({"weights": "N D", "bias": "N"}, {"nodes": "int V L", "turns": "V L"})
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """{"nodes" int32 [V, L], "turns" float32 [V, L]}: see huffman_paths."""
+        """Returns {"nodes" int32 [V, L], "turns" float32 [V, L]}: see huffman_paths."""
         nodes, turns = huffman.huffman_paths(lexicon.counts)
         return {"nodes": jnp.asarray(nodes), "turns": jnp.asarray(turns)}
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """{"weights": [V - 1, D], "bias": [V - 1]}, a row an inner node."""
+        """Draws {"weights": [V - 1, D], "bias": [V - 1]}, with a row for each inner node."""
         if len(lexicon) < 2:
-            raise UserError("a tree over words needs two of them, and the lexicon has fewer.")
+            raise UserError(
+                f"HuffmanSoftmax needs at least two words, and the lexicon has {len(lexicon)}: "
+                "give a larger one."
+            )
         shape, scale = (len(lexicon) - 1, hidden_size), self.initial_scale
         weights = jax.random.uniform(key, shape, minval=-scale, maxval=scale)
         return {"weights": weights, "bias": jnp.zeros(len(lexicon) - 1)}
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """The numbers of words: one more than inner nodes, and with codes; see `Head.sizes`."""
+        """Counts the words, one more than inner nodes, and the words with codes.
+
+        See `Head.sizes`.
+        """
         return (("words", params["weights"].shape[0] + 1, len(tables["nodes"])),)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):

@@ -1,22 +1,23 @@
-"""Noise words from a letter model, so that words never seen are noise words too.
+"""Noise words spelled by a letter model, so that unseen words are noise words, too.
 
 Labeau and Allauzen, "Opening the vocabulary of neural language models" (2017), section 4.4, find
 that their models of letters learn little of unknown words because "the negative examples used with
 noise-contrastive estimation come from a closed vocabulary". Here a noise word is any sequence of
-letters c_1 ... c_m, the mark of the end last (zoo.lexicon.spelling), from an n-gram model of
-letters:
+letters c_1 ... c_m that an n-gram model of letters draws, ending with the mark of the end
+(zoo.lexicon.spelling):
 
     q(word) = prod_j p(c_j | the order - 1 letters before it, the mark of the beginning among them)
 
     p(c | context) = (n(context c) + s p(c | shorter context)) / (n(context) + s)
 
-with n from the known words, each as often as it occurs in training (plus one, so that all words
-count), down to the uniform distribution over all letters: interpolation with a Dirichlet prior of
-the weight s (MacKay and Peto 1995). Every sequence has a mass; those of `longest` letters need no
-end, so that the masses of all sequences sum to one.
+n are counts in the known words, each as often as it occurs in training (plus one, so that all words
+count). The recursion ends at the uniform distribution over all letters; it is interpolation with a
+Dirichlet prior of the weight s (MacKay and Peto 1995). Every sequence has a mass. Sequences of
+`longest` letters need no end, so that the masses of all sequences sum to one.
 
-Contexts that no known word has are not kept: there, p is that of the longest suffix that one has.
-So the model is an automaton of C states, the known contexts, whose tables are [C, letters].
+Contexts that occur in no known word are not kept: p is then the distribution after the context's
+longest known suffix. So the model is an automaton of C states, the known contexts, with tables
+[C, letters].
 """
 
 import dataclasses
@@ -35,12 +36,12 @@ from zoo.losses.noise import alias_table, draw_per_unit
 
 @dataclasses.dataclass(frozen=True)
 class LetterNoise(noises.Noise):
-    """Noise words spelled by an n-gram model of letters, for heads whose vectors are of letters.
+    """Noise words spelled by an n-gram model of letters, for heads that read letters.
 
     Attributes:
       order: n of the n-grams.
       smoothing: s, in occurrences.
-      power: a word with n occurrences counts (n + 1)^power; 0 learns from the list of words.
+      power: a word with n occurrences counts (n + 1)^power; with 0, each word counts once.
 
     Example:
       >>> head = heads.CNNSoftmax(sampled=heads.NCE(noise=heads.LetterNoise(), samples=2))
@@ -58,25 +59,33 @@ class LetterNoise(noises.Noise):
         noises.check_power(self)
         if not self.smoothing > 0:
             raise UserError(
-                f"smoothing of LetterNoise is {self.smoothing}: give it above 0, or most "
-                "spellings would have no mass."
+                f"smoothing of LetterNoise is {self.smoothing}: give a number above 0, without "
+                "which most spellings would have no mass."
             )
 
     def probabilities(self, counts):
-        """Raises UserError: what is drawn are spellings, not words of a lexicon."""
+        """Raises UserError: the model draws spellings instead of words of a lexicon.
+
+        Args:
+          counts: of each word, [V].
+        """
         raise UserError(
-            "the noise words of LetterNoise are spellings, for which only a head of letters has "
-            "vectors: give heads.CNNSoftmax(sampled=NCE(noise=LetterNoise())), or another noise."
+            "the noise words of LetterNoise are spellings, which only a head that reads letters "
+            "can score: give heads.CNNSoftmax(sampled=NCE(noise=LetterNoise())), or another noise."
         )
 
     def tables(self, lexicon, spelling: Spelling) -> dict[str, jax.Array]:
-        """The automaton, and what it says of the words of the lexicon.
+        """Computes the automaton and log q of the lexicon's words.
+
+        Args:
+          lexicon: the words with their counts.
+          spelling: how words become letters.
 
         Returns:
-          {"log_p" float32, "threshold" float32, "alias" int32, "next" int32, [C, A'] each, the
-          first for a sequence without letters: log p of the letters from END on, alias tables to
-          draw from p, and the state after each; "letters" int32 [V, L], "sizes" int32 [V]: of the
-          words, see Spelling.sequence_tables; "log_q" float32 [V], nats}.
+          {"log_p" float32, "threshold" float32, "alias" int32, "next" int32, [C, A'] each: log p of
+          the letters from END on, alias tables to draw from p, and the state after each letter;
+          state 0 is the start of a word. "letters" int32 [V, L], "sizes" int32 [V]: the words'
+          spellings, see Spelling.sequence_tables. "log_q" float32 [V], nats}.
         """
         words = spelling.sequence_tables(lexicon)
         weights = (np.asarray(lexicon.counts, np.float64) + 1) ** self.power
@@ -94,20 +103,20 @@ class LetterNoise(noises.Noise):
 
 
 def _automaton(words, weights, letter_count, recipe):
-    """(p of the letters from END on, float64 [C, A']; the state after each, int64 [C, A']).
+    """Returns (p of the letters from END on, float64 [C, A'], state after each, int64 [C, A']).
 
-    A context is a number in base `letter_count`, its last letter the last digit.
+    A context is coded as a number in base `letter_count`, its last letter being the last digit.
     """
     letters, longest = words["letters"].astype(np.int64), recipe.order - 1
     if letter_count**recipe.order > np.iinfo(np.int64).max:
         raise UserError(
-            f"order of LetterNoise is {recipe.order}, too much for {letter_count:,} "
+            f"order of LetterNoise is {recipe.order}, too high for {letter_count:,} "
             "letters: lower it."
         )
     paths = np.concatenate([np.full_like(letters[:, :1], BEGIN), letters], axis=1)
     there = np.arange(letters.shape[1]) < words["lengths"][:, None]
     outputs = letter_count - END
-    # Contexts of each size, and the state that the first of them is.
+    # Contexts of each size, and the state of the first context of each size.
     known: list = []
     starts = [0]
     p = np.full((1, outputs), 1 / outputs)
@@ -148,10 +157,15 @@ def _automaton(words, weights, letter_count, recipe):
 
 
 def log_prob(tables, letters, sizes):
-    """log q of spellings, nats, [n]: exact, and its exponentials over all spellings sum to one.
+    """Computes log q of spellings, exactly: q sums to one over all spellings.
 
     Args:
-      letters: int [n, L], sizes: int [n], see Spelling.sequence_tables.
+      tables: see `LetterNoise.tables`.
+      letters: the spellings, int [n, L], see Spelling.sequence_tables.
+      sizes: their numbers of letters, int [n].
+
+    Returns:
+      [n], nats.
     """
 
     def step(carry, position):
@@ -170,8 +184,8 @@ class Spellings(NamedTuple):
     """Spellings that were drawn.
 
     Attributes:
-      letters: int32 [..., longest], END last unless there are `longest`, then PADDING.
-      sizes: int32 [...], letters, END counted.
+      letters: int32 [..., longest]: the letters, END unless there are `longest`, and PADDING.
+      sizes: the number of letters, END included, int32 [...].
       log_q: log q of each spelling, float32 [...], nats.
     """
 
@@ -181,7 +195,14 @@ class Spellings(NamedTuple):
 
 
 def draw(tables, key, shape, longest: int) -> Spellings:
-    """Spellings drawn from q, letter by letter until all have ended."""
+    """Draws spellings from q, letter by letter until all have ended.
+
+    Args:
+      tables: see `LetterNoise.tables`.
+      key: a key of `jax.random`.
+      shape: the shape of the spellings, [...].
+      longest: the largest number of letters.
+    """
     count, outputs = math.prod(shape), tables["log_p"].shape[1]
 
     def unfinished(carry):
@@ -215,7 +236,16 @@ def draw(tables, key, shape, longest: int) -> Spellings:
 
 
 def sample(tables, key, shape, draws: int, longest: int, *, per: str) -> Spellings:
-    """`draws` noise spellings for tokens of a shape; see zoo.losses.sample_noise."""
+    """Draws noise spellings for tokens; see zoo.losses.sample_noise.
+
+    Args:
+      tables: see `LetterNoise.tables`.
+      key: a key of `jax.random`.
+      shape: the shape of the tokens.
+      draws: the number of spellings of each unit.
+      longest: the largest number of letters.
+      per: the unit that has draws of its own, such as "batch".
+    """
     return draw_per_unit(
         lambda key, shape: draw(tables, key, shape, longest), key, shape, draws, per
     )

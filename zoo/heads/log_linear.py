@@ -5,18 +5,17 @@ knowledge" (2016), section 2. With the adaptor a = W h + c over F features,
 
     p(x | h) = b(x) exp(a . phi(x)) / sum_v b(v) exp(a . phi(v)).
 
-Words with the same features share a . phi. With the distinct feature sets, the signatures s, and
-the background mass B(s) of the words of each,
+Words with the same features share a . phi. Let the signatures s be the distinct feature sets, and
+B(s) the background mass of the words with the signature s. Then
 
     p(x | h) = p(s(x) | h) * b(x) / B(s(x)),    p(s | h) proportional to B(s) exp(a . phi_s),
 
-and a . phi_s = (W^T phi_s) . h + c . phi_s. So the head is a softmax over signatures whose weights
-are sums of feature vectors and whose bias includes log B(s), and everything that is exact there is
-exact here, at a cost of S classes instead of V. Where that costs more, for signatures are many and
-their features few and shared, scores are a sparse product of the adaptor:
-  zoo.losses.feature_scores.
+and a . phi_s = (W^T phi_s) . h + c . phi_s. So the head is an exact softmax over signatures: its
+weights are sums of feature vectors, its bias includes log B(s), and it costs S classes instead of
+V. If there are many signatures with few features each, which they share, it is cheaper to compute
+scores as a sparse product of the adaptor: see zoo.losses.feature_scores.
 
-Where the background depends on a context c, b(x | c), so does the mass of each signature, and
+If the background depends on a context c, b(x | c), so does the mass of each signature, and
 
     -log p(x | h, c) = log Z - a . phi(x) - log b(x | c),    Z = sum_s B(s | c) exp(a . phi_s).
 """
@@ -42,28 +41,28 @@ from zoo.priors import ContextualBackground
 class LogLinear(Head):
     """p(x | h) proportional to b(x) exp(a . phi(x)), a = W h + c (equations 11 to 14).
 
-    Features phi and background b come from the lexicon. With one identity feature a word and a
-    uniform background this is the softmax (section 2.4). A background of its own, which depends on
-    the words before, takes the place of the lexicon's.
+    Features phi and background b come from the lexicon. With one identity feature for each word and
+    a uniform background, the head is the softmax (section 2.4). A background that depends on the
+    words before may replace the lexicon's.
 
     Attributes:
-      tied: the feature vectors W are those of an embeddings.Features, which the model hands in as
-        params["weights"].
-      initial_scale: feature vectors start uniform in +-initial_scale, c at 0: the head starts near
-        its background; at it, if 0.
-      background: b(x | c), whose contexts the model hands in as `context`; None for the lexicon's.
-      kinds: the features taken, by the part of their names before the colon ("Word", "POS"); all if
-        empty.
-      penalty: lambda of lambda sum_f |a_f|^p, which the loss of each token has on top of -log p. It
-        draws the adaptor to 0, the model to its background (section 2.2); 0 for none.
+      tied: whether the feature vectors W are shared with an embeddings.Features; the model then
+        passes its table as params["weights"].
+      initial_scale: feature vectors start uniform in +-initial_scale, c at 0. The head starts near
+        its background; with 0, it starts at it.
+      background: b(x | c), whose contexts the model passes as `context`; None for the lexicon's.
+      kinds: the kinds of features to use, the part of a feature's name before the colon ("Word",
+        "POS"); () for all.
+      penalty: lambda of lambda sum_f |a_f|^p, added to the loss of each token; 0 for none. It draws
+        the adaptor to 0 and so the model to its background (section 2.2).
       penalty_norm: p, at least 1.
       form: how scores are computed, "dense_sums", "sparse_sums" or "product": see
-        `zoo.lexicon.signature_forms`; "auto" for the cheapest by its estimate. It changes the time
-        that a step takes, and roundings.
+        `zoo.lexicon.signature_forms`; "auto" for the cheapest by an estimate. The form only changes
+        speed and rounding.
 
     Raises:
-      UserError: there is no such form, or the background is one of its own, which needs sums, and
-        the form is "product".
+      UserError: `form` is unknown, or it is "product" although there is a `background`, which needs
+        sums.
 
     Example:
       >>> features = [{"Article": 1.0}, {"Noun": 1.0}, {"Verb": 1.0}]
@@ -89,7 +88,7 @@ class LogLinear(Head):
         check_choices(self, form=("auto", *signature_forms.BY_NAME))
         if self.background is not None and self.form == "product":
             raise UserError(
-                "form of LogLinear is 'product', which knows the lexicon's background alone, and "
+                "form of LogLinear is 'product', which supports only the lexicon's background, and "
                 f"its background is a {type(self.background).__name__}: give one of auto, "
                 "dense_sums, sparse_sums."
             )
@@ -102,7 +101,11 @@ class LogLinear(Head):
         return Shapes({"weights": "F D", "bias": "F"}, tables)
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """{"weights": W, [F, D], unless tied, "bias": c, [F]}; UserError without features."""
+        """Draws {"weights": W, [F, D], unless tied, "bias": c, [F]}.
+
+        Raises:
+          UserError: the lexicon has no features.
+        """
         if not lexicon.feature_names:
             raise UserError(
                 "the log-linear head needs words with features, and this lexicon has none: "
@@ -117,22 +120,22 @@ class LogLinear(Head):
         return params
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The parameters unchanged, for none is of a word; the features must be those of training.
+        """Returns the parameters unchanged: none belongs to a word.
 
         Raises:
-          UserError: they are others, or the background was counted on other words.
+          UserError: the features of the two lexicons differ, or the head has a background, which
+            was counted on the words of training.
         """
         if self.background is not None:
             raise UserError(
-                "the log-linear head has a background that runs along the text and knows the words "
-                "of training alone: it cannot score with another lexicon."
+                f"the log-linear head's background, a {type(self.background).__name__}, was made "
+                "for the words of training: the head cannot score with another lexicon."
             )
         lexicon.same_features(other)
         return params
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """The signatures, as Lexicon.tables; "background": the tables of the head's own
-        background."""
+        """Returns the signatures, see Lexicon.tables, and a background's own tables."""
         lexicon = lexicon.of_kinds(self.kinds)
         if not lexicon.feature_names:
             return {}
@@ -142,13 +145,13 @@ class LogLinear(Head):
         return tables
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """The numbers of features: with vectors, and of the signatures; see `Head.sizes`."""
+        """Counts the features with vectors and the features of signatures; see `Head.sizes`."""
         if params["bias"] is None:
             return ()  # prepared arrays stand for them
         return (("features", len(params["bias"]), signatures.feature_count(tables)),)
 
     def _chosen_form(self, lexicon: Lexicon):
-        """The form of the scores; None for the cheapest of all."""
+        """Returns the form of the scores; None to let the lexicon choose the cheapest."""
         if self.form != "auto":
             return signature_forms.choose_form(lexicon, (signature_forms.BY_NAME[self.form],))
         if self.background is None:
@@ -157,24 +160,27 @@ class LogLinear(Head):
         return signature_forms.choose_form(lexicon, signature_forms.SUMS)
 
     def form_taken(self, tables: Tables):
-        """The name of the form that these tables are for."""
+        """Returns the name of the form that the tables were made for."""
         return signatures.form_of(tables).name.lower()
 
     def _signature_weights(self, params: Params, tables: Tables):
-        """Weights [S, D] and bias [S] of the softmax over signatures.
+        """Computes the weights [S, D] and the bias [S] of the softmax over signatures.
 
-        The bias has log B(s) in it, unless that depends on the context.
+        The bias includes log B(s), unless B(s) depends on the context.
         """
         weights = signatures.sum_features(tables, params["weights"])
         bias = signatures.sum_features(tables, params["bias"][:, None])[:, 0]
         return weights, bias if self.background is not None else bias + tables["log_mass"]
 
     def _prepared(self, params: Params, tables: Tables) -> Prepared:
-        """(weights [S, D], bias [S]) of the softmax over signatures, where there is one."""
+        """Computes (weights [S, D], bias [S]) of the softmax over signatures.
+
+        The sparse form has none, and prepares nothing.
+        """
         return None if self._is_sparse(tables) else self._signature_weights(params, tables)
 
     def prepared_shapes(self, tables: Tables, hidden_size: int):
-        """Those of the weights and the bias."""
+        """Returns the shapes of the signatures' weights and bias; None in the sparse form."""
         count = len(tables["log_mass"])
         return None if self._is_sparse(tables) else ((count, hidden_size), (count,))
 
@@ -183,7 +189,7 @@ class LogLinear(Head):
         return "of_signature" in tables
 
     def _log_measure(self, tables: Tables):
-        """Contexts -> log B(s | c), [..., S], as a function that carries its tables."""
+        """Returns the function contexts -> log B(s | c), [..., S], a pytree of its tables."""
         return jax.tree_util.Partial(
             functools.partial(_log_masses, self.background, tables["log_mass"].shape[0]),
             tables["background"],
@@ -191,14 +197,19 @@ class LogLinear(Head):
         )
 
     def _log_background(self, tables: Tables, context: Context, targets: jax.Array):
-        """log b(targets | c), [...], from which no gradient comes."""
+        """Computes log b(targets | c), [...], without gradient."""
         assert self.background is not None
         return jax.lax.stop_gradient(
             self.background.log_prob(tables["background"], context, targets)
         )
 
     def adaptor(self, params: Params, hidden: jax.Array):
-        """a = W h + c, [..., F]."""
+        """Computes a = W h + c, [..., F].
+
+        Args:
+          params: the parameters.
+          hidden: h, [..., D].
+        """
         return softmax.logits(hidden, params["weights"], params["bias"])
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
@@ -225,7 +236,7 @@ class LogLinear(Head):
         return summed - weighted_sum(known, token_weights)
 
     def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
-        """penalty * sum_f |a_f|^penalty_norm, [...]."""
+        """Computes penalty * sum_f |a_f|^penalty_norm, [...]."""
         if not self.penalty:
             return None
         return log_linear.adaptor_penalty(
@@ -249,17 +260,19 @@ class LogLinear(Head):
         return self._log_background(tables, context, targets) - loss, log_z
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):
-        """a . f(x) and the background's share; None in the sparse form, or of a background that
-        depends on the context."""
+        """Computes a . phi(x) plus the logarithm of the background; see `Head.target_scores`.
+
+        Returns None in the sparse form, and for a background that depends on the context.
+        """
         if self._is_sparse(tables) or self.background is not None:
             return None
         weights, bias = prepared or self._signature_weights(params, tables)
         logits = softmax.target_logits(hidden, weights, bias, tables["signature"][targets])
         return tables["log_within"][targets] + logits
 
-    # The best words and draws are the base's, over the words of some tokens at a time. A walk over
-    # the S signatures would need the words of each in order, tables that nothing else needs; of
-    # words with vectors gathered from their signatures, it would cost V D products a token.
+    # `_top_k` and `_sample` are inherited: they score all words, by blocks of tokens. To go over
+    # the S signatures instead would need tables of the words of each, which nothing else needs; to
+    # gather a vector for each word from its signature would cost V D products a token.
 
     def _log_probs(self, params, tables, hidden, context, prepared):
         if self._is_sparse(tables):
@@ -276,11 +289,11 @@ class LogLinear(Head):
         return jax.nn.log_softmax(scores[..., tables["signature"]] + log_background, axis=-1)
 
     def _of_words(self, tables: Tables, log_probs):
-        """log p of words [..., V] from that of signatures [..., S]."""
+        """Computes log p of words, [..., V], from log p of signatures, [..., S]."""
         words = log_probs[..., tables["signature"]]
         return words + jnp.broadcast_to(tables["log_within"], words.shape)
 
 
 def _log_masses(background, signatures, tables, signature, contexts):
-    """log B(s | c), [..., S], from which no gradient comes."""
+    """Computes log B(s | c), [..., S], without gradient."""
     return jax.lax.stop_gradient(background.log_masses(tables, contexts, signature, signatures))

@@ -7,11 +7,12 @@ contexts of their own and one table of words,
     g_m = tanh(P_m h + q_m),   pi = softmax(R h),
     p(x | h) = sum_m pi_m exp(w_x . g_m + c_x) / sum_v exp(w_v . g_m + c_v),
 
-are not: the logarithm of a sum is not linear in the words' vectors. A mixture of contexts,
+do not have this limit: the logarithm of a sum is not linear in the words' vectors. A mixture of
+contexts,
 
     p(x | h) = softmax(W sum_m pi_m g_m + c),
 
-has the same parameters and the softmax's rank: the control.
+has the same parameters and the rank of a single softmax: it serves as the control.
 """
 
 import dataclasses
@@ -34,7 +35,7 @@ class _Mixture(WordVectors):
     size: int = 0
 
     parameter_axes = axes(
-        weights=(WORDS, None),  # of words and the g_m, which are no hidden states
+        weights=(WORDS, None),  # columns are dimensions of g_m, not of hidden states
         bias=(WORDS,),
         prior=(HIDDEN, None),
         projection=(HIDDEN, None),
@@ -49,8 +50,11 @@ class _Mixture(WordVectors):
         check_least(self, components=1, size=0)
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """{"weights", "bias": the softmax's, over vectors of `size` (D if 0), "prior": R [D, M],
-        "projection": P [D, M size], "projection_bias": q [M size]}."""
+        """Draws the softmax's parameters and those that make contexts.
+
+        {"weights", "bias": the softmax's, for vectors of `size` dimensions (D if 0), "prior": R
+        [D, M], "projection": P [D, M size], "projection_bias": q [M size]}.
+        """
         of_words, of_prior, of_projection = jax.random.split(key, 3)
         size, scale = self.size or hidden_size, hidden_size**-0.5
         params = super()._init(of_words, size, lexicon)
@@ -64,7 +68,14 @@ class _Mixture(WordVectors):
         return params
 
     def contexts(self, params: Params, hidden: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(log pi [..., M] in nats, in at least float32; g [..., M, size], as hidden and P are)."""
+        """Computes (log pi [..., M], g [..., M, size]).
+
+        log pi is in nats and at least float32; g has the type of `hidden` and P.
+
+        Args:
+          params: the parameters.
+          hidden: h, [..., D].
+        """
         log_prior = jax.nn.log_softmax(softmax.accumulated(hidden, params["prior"]), axis=-1)
         projected = softmax.logits(hidden, params["projection"].T, params["projection_bias"])
         shape = (*hidden.shape[:-1], self.components, -1)
@@ -78,7 +89,7 @@ class MixtureOfSoftmaxes(_Mixture):
 
     Attributes:
       components: M.
-      size: of the g_m and the words' vectors; 0 for that of the hidden state.
+      size: the dimension of the g_m and the words' vectors; 0 for D, the hidden state's.
 
     Example:
       >>> head = heads.MixtureOfSoftmaxes(components=2, size=3)
@@ -119,7 +130,7 @@ class MixtureOfContexts(_Mixture, Softmax):
 
     Attributes:
       components: M.
-      size: of the g_m and the words' vectors; 0 for that of the hidden state.
+      size: the dimension of the g_m and the words' vectors; 0 for D, the hidden state's.
 
     Example:
       >>> head = heads.MixtureOfContexts(components=2, size=3)
@@ -135,7 +146,7 @@ class MixtureOfContexts(_Mixture, Softmax):
     def _scores_of(
         self, params: Params, hidden: jax.Array
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """(mixed contexts, weights, bias): the softmax's, with contexts for hidden states."""
+        """Returns (mixed contexts, weights, bias), the arguments of a softmax."""
         log_prior, contexts = self.contexts(params, hidden)
         mixed = jnp.einsum("...m,...md->...d", jnp.exp(log_prior), contexts)
         return mixed.astype(contexts.dtype), *self._weights(params)

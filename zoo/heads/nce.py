@@ -1,6 +1,6 @@
 """Noise-contrastive estimation with some noise words: see `zoo.losses.nce`.
 
-log Z, fixed to 0, needs scores that start near -log V, hence the start of the bias.
+The bias starts at log Z - log V, so that the scores start near a distribution's logarithms.
 """
 
 import dataclasses
@@ -21,8 +21,8 @@ class NCE(SampledHead):
     """The softmax trained by noise-contrastive estimation.
 
     Attributes:
-      log_partition: log Z.
-      learned_partition: whether log Z is a parameter that starts there.
+      log_partition: log Z, nats.
+      learned_partition: whether log Z is a parameter that starts at `log_partition`.
 
     Example:
       >>> head = heads.NCE(noise=heads.UnigramNoise(), samples=2)
@@ -49,11 +49,14 @@ class NCE(SampledHead):
         if not self.bias:
             raise UserError(
                 "bias of NCE is False, and noise-contrastive estimation needs the bias, which "
-                "starts at log Z - log V."
+                "starts at log Z - log V: give bias=True."
             )
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """The softmax's parameters, with the bias at log Z - log V; "log_partition" if learned."""
+        """Draws the softmax's parameters, with the bias at log Z - log V.
+
+        Adds "log_partition", log Z, if it is learned.
+        """
         params = super()._init(key, hidden_size, lexicon)
         params["bias"] += self.log_partition - jnp.log(len(lexicon))
         if self.learned_partition:
@@ -75,7 +78,7 @@ class NCE(SampledHead):
         )
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
-        # log Z is that of exp(o_v - log Z), the scores that NCE normalises.
+        # The log-normaliser of o_v - log Z, the scores that NCE trains to be normalised.
         log_prob, log_z = super()._log_prob_and_log_z(
             params, tables, hidden, targets, context, prepared
         )

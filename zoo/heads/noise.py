@@ -1,4 +1,4 @@
-"""Distributions of noise words; drawing from them is of `zoo.losses.noise`."""
+"""Distributions of noise words; `zoo.losses.noise` draws from them."""
 
 import dataclasses
 from typing import Any, ClassVar
@@ -8,27 +8,35 @@ import numpy as np
 from zoo.errors import UserError, check_least, field_name
 from zoo.losses import value_checks
 
-MOST_POWER = 10.0  # of counts, which stay within float64
+MOST_POWER = 10.0  # the largest exponent of counts: their powers stay within float64
 
 
 def check_power(noise):
-    """UserError for an exponent of counts that is negative or far too large."""
+    """Raises UserError if the exponent of counts is negative or far too large.
+
+    Args:
+      noise: a distribution with the field `power`.
+    """
     if not 0 <= noise.power <= MOST_POWER:
         where = field_name(noise, "power")
         raise UserError(f"{where} is {noise.power}: give a number from 0 to {MOST_POWER:g}.")
 
 
 class Noise:
-    """A distribution of noise words. Subclasses are frozen dataclasses.
-
-    probabilities(counts) -> float64 [V], from how often each word occurs in training
-    """
+    """Base class of distributions of noise words. Subclasses are frozen dataclasses."""
 
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     def probabilities(self, counts: np.ndarray) -> np.ndarray:
-        """q of each word, float64 [V]; every noise writes this itself."""
+        """Computes q of each word; every subclass overrides it.
+
+        Args:
+          counts: occurrences of each word in training, [V].
+
+        Returns:
+          float64 [V], which sum to one.
+        """
         raise TypeError(f"{type(self).__name__} has no method probabilities, which its use needs")
 
 
@@ -42,7 +50,7 @@ class UniformNoise(Noise):
     """
 
     def probabilities(self, counts: np.ndarray) -> np.ndarray:
-        """float64 [V]."""
+        """Returns 1 / V for each word, float64 [V]."""
         return np.full(len(counts), 1 / len(counts))
 
 
@@ -58,7 +66,7 @@ class LogUniformNoise(Noise):
     """
 
     def probabilities(self, counts: np.ndarray) -> np.ndarray:
-        """float64 [V]."""
+        """Computes q by frequency rank, float64 [V]."""
         ranks = np.arange(len(counts), dtype=np.float64)
         q = np.empty(len(counts))
         order = np.argsort(-np.asarray(counts, np.float64), kind="stable")
@@ -71,8 +79,10 @@ class UnigramNoise(Noise):
     """q(v) proportional to (n(v) + smoothing)^power, n(v) the occurrences in training.
 
     Attributes:
-      power: 1 is the unigram distribution, 0 the uniform one, 0.75 is Mikolov's (2013).
-      smoothing: a word without mass is never drawn, and its correction would be infinite.
+      power: 1 for the unigram distribution, 0 for the uniform distribution; Mikolov et al. (2013)
+        use 0.75.
+      smoothing: occurrences added to each word, at least 0. A word without mass would never be
+        drawn, and its correction would be infinite.
 
     Example:
       >>> heads.UnigramNoise(smoothing=0.0).probabilities(np.array([3, 1])).tolist()
@@ -87,7 +97,11 @@ class UnigramNoise(Noise):
         check_power(self)
 
     def probabilities(self, counts: np.ndarray) -> np.ndarray:
-        """float64 [V]; UserError if a word would have no mass."""
+        """Computes q from the counts, float64 [V].
+
+        Raises:
+          UserError: a word would have no mass.
+        """
         value_checks.check_least(0, "occurrences, at least 0", counts=counts)
         counts = np.asarray(counts, np.float64) + self.smoothing
         if not counts.all():

@@ -1,4 +1,4 @@
-"""The base of heads with sampled losses: the softmax's parameters, and scores of a few words."""
+"""The base class of heads with sampled losses, which score only the target and noise words."""
 
 import dataclasses
 from typing import NamedTuple
@@ -24,12 +24,12 @@ class SampledScores(NamedTuple):
     """The scores that a sampled loss is computed from.
 
     Attributes:
-      true: of the targets, [...].
-      noise: of the noise words, [..., K].
-      log_expected_true: log of the number of times that the target is drawn on average, [...].
-      log_expected_noise: log of the number of times that each is drawn on average, [..., K].
-      kept: noise words that were not dropped as repeats, bool [..., K].
-      hits: noise words that are the target, bool [..., K].
+      true: the scores of the targets, [...].
+      noise: the scores of the noise words, [..., K].
+      log_expected_true: log of the expected number of draws of the target, [...].
+      log_expected_noise: log of the expected number of draws of each noise word, [..., K].
+      kept: whether a noise word was kept instead of dropped as a repeat, bool [..., K].
+      hits: whether a noise word is the target, bool [..., K].
     """
 
     true: jax.Array
@@ -44,18 +44,19 @@ class SampledScores(NamedTuple):
 class SampledHead(SoftmaxScores):
     """A softmax whose training loss scores the target and K noise words instead of V words.
 
-    Subclasses say what the loss of the scores is, `sampled_loss`.
+    Subclasses define the loss of the scores, `sampled_loss`.
 
     Attributes:
-      tied: the weights are the embedding's table, which the model hands in as params["weights"].
-      bias: whether there is a bias a word.
+      tied: whether the weights are the embedding's table, which the model passes as
+        params["weights"].
+      bias: whether each word has a bias.
       initial_scale: weights start uniform in +-initial_scale; the bias starts at 0.
-      noise: the distribution.
-      samples: K, draws.
-      noise_per: what has draws of its own, the "batch", each "lane" or each "token": tokens that
-        share them make their scores one product.
-      distinct: repeated draws are dropped; losses over slots, such as that of
-        `zoo.losses.importance`, then have a slot a word instead of one a draw.
+      noise: the distribution of noise words.
+      samples: K, the number of draws.
+      noise_per: the unit that has draws of its own: the "batch", each "lane" or each "token". The
+        scores of tokens that share draws are one matrix product.
+      distinct: whether repeated draws are dropped; losses over slots, such as
+        `zoo.losses.importance`, then have a slot for each distinct word instead of each draw.
     """
 
     noise: noises.Noise = noises.LogUniformNoise()
@@ -76,15 +77,15 @@ class SampledHead(SoftmaxScores):
         check_choices(self, noise_per=tuple(UNITS))
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """The noise distribution: see `zoo.losses.noise_tables`."""
+        """Computes tables of the noise distribution: see `zoo.losses.noise_tables`."""
         return noise_tables(self.noise.probabilities(lexicon.counts))
 
     def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
-        """No tables: only the loss needs noise words."""
+        """Returns no tables: only the loss needs noise words."""
         return {}
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """The numbers of words: with weights, and with noise; see `Head.sizes`."""
+        """Counts the words with weights and the words of the noise; see `Head.sizes`."""
         weights = params["weights"]
         if "log_q" not in tables or isinstance(weights, row_lookup.Computed):
             return ()
@@ -101,13 +102,21 @@ class SampledHead(SoftmaxScores):
     def loss_of(
         self, params: Params, hidden: jax.Array, targets: jax.Array, log_q: jax.Array, drawn
     ) -> jax.Array:
-        """The sampled loss with these noise words, [...]; `log_q` is of the targets, [...].
+        """Computes the sampled loss with given noise words.
 
-        Targets and `drawn.words` are rows of the weights, which need not be those of a lexicon.
+        Args:
+          params: the parameters.
+          hidden: h, [..., D].
+          targets: rows of the weights, int [...]; rows need not be words of a lexicon.
+          log_q: log q of the targets, [...], nats.
+          drawn: the noise words, rows of the weights: a `zoo.losses.noise.NoiseSample`.
+
+        Returns:
+          [...], nats.
         """
 
         def for_tokens(of_words):
-            """An array of the noise words as [..., K], one row a token."""
+            """Broadcasts an array over noise words to [..., K], one row for each token."""
             if self.noise_per == "lane":
                 ones = (1,) * (targets.ndim - 1)
                 of_words = of_words.reshape(targets.shape[0], *ones, self.samples)
@@ -126,14 +135,29 @@ class SampledHead(SoftmaxScores):
         return self.sampled_loss(params, scores)
 
     def sampled_loss(self, params: Params, scores: SampledScores) -> jax.Array:
-        """The loss of each token, nats, [...]; every sampled head writes this itself."""
+        """Computes the loss of each token; every sampled head overrides it.
+
+        Args:
+          params: the parameters.
+          scores: the scores of the target and the noise words.
+
+        Returns:
+          [...], nats.
+        """
         raise self._unwritten("sampled_loss")
 
     def without_slot(self, kept: jax.Array, hits: jax.Array) -> jax.Array:
-        """Draws [..., K] that have no slot in a loss over the slots of the target and the draws.
+        """Returns which draws have no slot in a loss over the slots of the target and the draws.
 
-        A draw that is the target stays, for the noise does draw it, unless slots are of words: then
-        the target has its own already.
+        Dropped draws have none. A draw that equals the target keeps its slot unless slots belong to
+        distinct words: then the target has its own already.
+
+        Args:
+          kept: see `SampledScores`.
+          hits: see `SampledScores`.
+
+        Returns:
+          bool [..., K].
         """
         return ~kept | hits if self.distinct else ~kept
 
@@ -145,9 +169,9 @@ class SampledHead(SoftmaxScores):
         product,
         for_tokens=lambda bias: bias,
     ):
-        """w_v . h + c_v of some words, in at least float32."""
+        """Computes w_v . h + c_v of some words, in at least float32."""
         vectors = row_lookup.take(params["weights"], words)
-        if vectors.shape[-1] != hidden.shape[-1]:  # of vectors that are computed, known only now
+        if vectors.shape[-1] != hidden.shape[-1]:  # computed vectors have no shape until now
             raise ValueError(
                 f"{type(self).__name__}.loss: hidden states have {hidden.shape[-1]} numbers, and "
                 f"the vectors of words {vectors.shape[-1]}"

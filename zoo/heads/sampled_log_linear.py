@@ -1,8 +1,9 @@
 """The log-linear head trained on draws from its background: see `zoo.losses.sampled_log_linear`.
 
-The gradient of -log p(x) is E_p[phi] - phi(x), whose expectation the exact head sums over all
-signatures. Here it is estimated from K signatures drawn from the background's mass B, whose log
-weights are a . phi_s: a training step then costs K sets of features, whatever V is.
+The gradient of -log p(x) with respect to the adaptor is E_p[phi] - phi(x). The exact head sums the
+expectation over all signatures. This head estimates it from K signatures drawn from the
+background's mass B, with log weights a . phi_s, so that a training step costs K sets of features,
+whatever V is.
 """
 
 import dataclasses
@@ -23,30 +24,33 @@ from zoo.losses.noise import UNITS, draw_per_unit, sample_noise, tables_with_zer
 from zoo.losses.sampled_log_linear import metropolis_walk
 from zoo.losses.token_blocks import weighted_sum
 
-CHAIN = 0x636861  # tells the random numbers of chains from those of draws
+CHAIN = 0x636861  # folded into keys, so that chains and draws have different random numbers
 
 
 @dataclasses.dataclass(frozen=True)
 class SampledLogLinear(LogLinear):
-    """The log-linear head, its training loss from K draws of the background (section 2.3).
+    """The log-linear head, trained on K draws of the background (section 2.3).
 
-    By importance sampling, of draws s_1 ... s_K and the target's s_0, the loss is
-    log (1 / (K + 1) sum_k exp(a . phi_k)) - a . phi(x) - log b(x), whose gradient has
-    sum_k u_k phi_k, u the normalised weights, in the place of E_p[phi]. It is the loss of
-    `zoo.losses.importance` with b for the noise: of targets of p its expected gradient is 0 where
-    the model is p, and its mean is too high. By contrastive divergence it is
-    a . phi(v) - a . phi(x), v the last state of a Metropolis chain of K proposals that starts at x:
-    no estimate of -log p at all, for all that its gradient is one. Both have the penalty besides.
-    Probabilities are those of the LogLinear, exact.
+    With importance sampling, draws s_1 ... s_K and the target's signature s_0, the loss is
+
+        log (1 / (K + 1) sum_k exp(a . phi_k)) - a . phi(x) - log b(x).
+
+    Its gradient has sum_k u_k phi_k, with the normalised weights u, in the place of E_p[phi]. It is
+    the loss of `zoo.losses.importance` with b as the noise: if targets are drawn from p, its
+    expected gradient is 0 where the model is p, and its mean is above the cross-entropy. With
+    contrastive divergence, the loss is a . phi(v) - a . phi(x), where v is the last state of a
+    Metropolis chain of K proposals that starts at x: it does not estimate -log p, but its gradient
+    estimates the gradient of -log p. The penalty is added to both. Probabilities are computed
+    exactly, as by LogLinear.
 
     Attributes:
       estimate: "importance" or "contrastive".
-      samples: K, draws, or steps of the chain.
-      noise_per: what has draws of its own, the "batch", each "lane" or each "token"; chains that
-        share their proposals share the random numbers by which they take them, too.
+      samples: K, the number of draws, or of steps of the chain.
+      noise_per: the unit that has draws of its own: the "batch", each "lane" or each "token".
+        Chains that share proposals also share the random numbers that accept them.
 
     Raises:
-      UserError: there is a background that depends on the context.
+      UserError: the background depends on the context.
 
     Example:
       >>> features = [{"Article": 1.0}, {"Noun": 1.0}, {"Verb": 1.0}]
@@ -73,8 +77,8 @@ class SampledLogLinear(LogLinear):
         check_choices(self, estimate=("importance", "contrastive"), noise_per=tuple(UNITS))
         if self.background is not None:
             raise UserError(
-                "SampledLogLinear draws words from the lexicon's background, and has a "
-                f"{type(self.background).__name__} of its own: take heads.LogLinear."
+                f"background of SampledLogLinear is a {type(self.background).__name__}, and it "
+                "draws from the lexicon's background: leave it out, or use heads.LogLinear."
             )
 
     @property
@@ -83,22 +87,25 @@ class SampledLogLinear(LogLinear):
 
     @property
     def loss_name(self) -> str:
-        """The estimate, for -log p is not what is trained."""
+        """Name of the estimate, since the loss is not -log p."""
         return f"{self.estimate} estimate"
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Those of LogLinear; "draws": of the mass of signatures, and their features."""
+        """Returns the tables of LogLinear and "draws", the noise tables and features of signatures.
+
+        The noise distribution is the background's mass of each signature.
+        """
         tables = super()._tables(lexicon)
         if not tables:
             return tables
         log_mass = np.asarray(tables["log_mass"], np.float64)
         mass = np.exp(log_mass - log_mass.max())
-        drawn = tables_with_zeros(mass / mass.sum())  # one without mass is never drawn
+        drawn = tables_with_zeros(mass / mass.sum())  # a signature without mass is never drawn
         features = signatures.feature_tables(lexicon.of_kinds(self.kinds))
         return {**tables, "draws": {**drawn, **jax.tree.map(jnp.asarray, features)}}
 
     def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
-        """The tables of LogLinear: only the loss draws."""
+        """Returns the tables of LogLinear: only the loss draws."""
         return super()._tables(lexicon)
 
     def _loss(self, params, tables, hidden, targets, key, context):
@@ -109,8 +116,8 @@ class SampledLogLinear(LogLinear):
         true = self._scores(params, draws, hidden, of_targets, "...d,...d->...")
         noise = self._scores(params, draws, hidden, drawn, PRODUCTS[self.noise_per])
         if self.estimate == "importance":
-            # Without the target a word that is seldom drawn could not have more of E_p[phi] than
-            # the share of steps that draw it, and its score would rise without end.
+            # The target is among the slots: without it, a seldom drawn word could not have more of
+            # E_p[phi] than the share of steps that draw it, and its score would rise without end.
             slots = jnp.log(self.samples + 1).astype(noise.dtype)
             log_z = importance.log_sum_exp(true, noise) - slots
             known = draws["log_q"][of_targets] + tables["log_within"][targets]
@@ -126,7 +133,10 @@ class SampledLogLinear(LogLinear):
         return weighted_sum(losses, token_weights)
 
     def _scores(self, params: Params, draws: Tables, hidden: jax.Array, chosen, product):
-        """a . phi_s of some signatures, in at least float32: of the shape of the product."""
+        """Computes a . phi_s of some signatures, in at least float32.
+
+        `product` is the einsum of hidden states and signatures' vectors; it sets the shape.
+        """
         features, values = draws["features"][chosen], draws["feature_values"][chosen]
         vectors = jnp.einsum("...pd,...p->...d", params["weights"][features], values)
         biases = (params["bias"][features] * values).sum(axis=-1)
@@ -137,13 +147,13 @@ class SampledLogLinear(LogLinear):
         return scores + biases.astype(scores.dtype)
 
     def _for_tokens(self, of_draws, scores):
-        """An array of the draws as [..., K], one row a token."""
+        """Broadcasts an array over draws to [..., K], one row for each token."""
         if self.noise_per == "lane":
             of_draws = of_draws.reshape(len(of_draws), *(1,) * (scores.ndim - 2), -1)
         return jnp.broadcast_to(of_draws, scores.shape)
 
     def _log_thresholds(self, key, scores):
-        """log u of the steps of the chains, [..., K]; whose draws are shared, these are too."""
+        """Draws log u for the steps of the chains, [..., K], for each unit of `noise_per`."""
         whole = isinstance(key, keys.Keys)
         of_chain = keys.fold_in(key, CHAIN) if whole else jax.random.fold_in(key, CHAIN)
 

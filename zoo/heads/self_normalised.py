@@ -5,10 +5,10 @@ Devlin et al., "Fast and robust neural network joint models for statistical mach
 
     loss = -log p(x | h) + penalty log^2 Z(h),
 
-so that the score o_x alone may stand for log p(x | h) where a sum over V words is too much, as in
-re-scoring; how far it may be trusted is what evaluation reports of log Z. As in the paper, the bias
-starts at -log V, so that log Z starts near 0: from log V the penalty would start at penalty log^2 V
-nats, of the size of the loss itself.
+so that the score o_x may replace log p(x | h) where a sum over V words is too expensive, as in
+re-scoring. Evaluation reports log Z, which tells how far the score can be trusted. As in the paper,
+the bias starts at -log V, so that log Z starts near 0: with a bias of 0, the penalty would start at
+penalty log^2 V nats, as large as the loss itself.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ class SelfNormalisedSoftmax(Softmax):
     """The softmax with a penalty on log Z.
 
     Attributes:
-      penalty: of log^2 Z, a nat a squared nat; the paper's alpha is 0.1.
+      penalty: the weight of log^2 Z, nats per squared nat; the paper's alpha is 0.1.
 
     Example:
       >>> head = heads.SelfNormalisedSoftmax(penalty=0.1, initial_scale=0.0)
@@ -51,7 +51,7 @@ class SelfNormalisedSoftmax(Softmax):
             )
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """The softmax's parameters, with the bias at -log V."""
+        """Draws the softmax's parameters, with the bias at -log V."""
         params = super()._init(key, hidden_size, lexicon)
         params["bias"] -= jnp.log(len(lexicon))
         return params

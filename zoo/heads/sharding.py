@@ -1,10 +1,9 @@
-"""A head's methods where arrays lie over the explicit axes of a mesh, which `jax.make_mesh` makes.
+"""A head's methods on arrays that lie over the explicit axes of a mesh, see `jax.make_mesh`.
 
-Tokens that are shared out over devices are each device's own: every one computes its tokens as if
-there were no others, and what is summed over tokens is summed over devices once, at the end. What
-draws random numbers does so for all tokens together, so that what is drawn is the same in every
-layout. Parameters may be shared out by their words, along other axes: the compiler finds what sums
-over words have to send.
+If tokens are sharded, every device computes the results of its own tokens alone, and sums over
+tokens are added over devices once, at the end. Methods that draw random numbers compute all tokens
+together, so that every layout draws the same numbers. Parameters may be sharded by their words,
+along other axes: the compiler then inserts the communication that sums over words need.
 """
 
 import jax
@@ -17,18 +16,18 @@ OF_TOKENS = ("targets", "token_weights", "context")
 
 
 def over_explicit(function, method, mesh, given, draws):
-    """Computes function(**given), a method of a head; results lie as its arguments do.
+    """Computes function(**given), a method of a head, with results laid out like its arguments.
 
     Args:
-      function: the method, which looks at its arguments.
+      function: the method, which checks its arguments.
       method: its name.
       mesh: see `layouts.explicit_mesh`.
       given: its arguments by name.
-      draws: whether random numbers are drawn, which all tokens then share.
+      draws: whether the method draws random numbers, so that all tokens are computed together.
 
     Returns:
-      What the method gives. What is of tokens lies as the hidden states do, what is of all words
-      as the words of the parameters.
+      The method's results. Their token axes are laid out like the hidden states, and a word axis
+      like the words of the parameters.
     """
     of_tokens = layouts.spec_of(given["hidden"])[:-1]
     axes = {name for names in of_tokens for name in names}
@@ -50,7 +49,7 @@ def over_explicit(function, method, mesh, given, draws):
 
 
 def _axes_of_words(params, without) -> tuple[str, ...]:
-    """The mesh's axes over which rows of the parameters lie, but for those in `without`."""
+    """Returns the mesh's axes over which rows of the parameters lie, except axes in `without`."""
     row_axes = [layouts.spec_of(x)[:1] for x in jax.tree.leaves(params) if isinstance(x, jax.Array)]
     return next(
         (names for of_rows in row_axes for names in of_rows if names and not without & {*names}), ()
@@ -58,7 +57,7 @@ def _axes_of_words(params, without) -> tuple[str, ...]:
 
 
 def _devices(mesh, axes) -> int:
-    """How many devices share out what lies over the axes."""
+    """Counts the devices along some axes of a mesh."""
     count = 1
     for name in axes:
         count *= mesh.shape[name]
@@ -66,10 +65,13 @@ def _devices(mesh, axes) -> int:
 
 
 def _on_each_device(function, of_tokens, axes, given):
-    """function(**given), each device with its own tokens, which lie over `axes`.
+    """Computes function(**given) on each device's own tokens, which lie over `axes`.
 
     Args:
-      of_tokens: the axes of the mesh over which each axis of the tokens lies.
+      function: the method.
+      of_tokens: for each axis of the tokens, the axes of the mesh over which it lies.
+      axes: the axes of the mesh over which tokens lie.
+      given: the method's arguments by name.
     """
     shape = given["hidden"].shape[:-1]
     rows, whole = PartitionSpec(*of_tokens), PartitionSpec()

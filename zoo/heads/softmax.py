@@ -1,4 +1,4 @@
-"""The softmax: a weight vector and a bias a word."""
+"""The softmax: a weight vector and a bias for each word."""
 
 import dataclasses
 
@@ -17,11 +17,12 @@ from zoo.losses.token_blocks import weighted_sum
 
 @dataclasses.dataclass(frozen=True)
 class WordVectors(Head):
-    """A head with a weight vector and perhaps a bias for each word.
+    """A head with a weight vector and, optionally, a bias for each word.
 
     Attributes:
-      tied: the weights are the embedding's table, which the model hands in as params["weights"].
-      bias: whether there is a bias a word.
+      tied: whether the weights are the embedding's table, which the model passes as
+        params["weights"].
+      bias: whether each word has a bias.
       initial_scale: weights start uniform in +-initial_scale; the bias starts at 0.
     """
 
@@ -36,7 +37,7 @@ class WordVectors(Head):
         return Shapes({"weights": "V D"} | ({"bias": "V"} if self.bias else {}), {})
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """{"weights": [V, D] unless tied, "bias": [V] if there is one}."""
+        """Draws {"weights": [V, D] unless tied, "bias": [V] if there is one}."""
         params = {}
         if not self.tied:
             shape = (len(lexicon), hidden_size)
@@ -53,14 +54,14 @@ class WordVectors(Head):
 
 
 class SoftmaxScores(WordVectors):
-    """A head whose probabilities are the softmax's, however it is trained."""
+    """A head whose probabilities are the softmax's, whatever its training loss is."""
 
     def _scores_of(
         self, params: Params, hidden: jax.Array
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """(states, weights, bias) of scores w_x . h + c_x: what everything here is computed from.
+        """Returns (states, weights, bias), from which all scores w_x . h + c_x are computed.
 
-        A head whose scores are of other states than the hidden ones overrides this alone.
+        A head whose states h are not the hidden states themselves overrides only this method.
         """
         return hidden, *self._weights(params)
 
@@ -69,7 +70,7 @@ class SoftmaxScores(WordVectors):
         return -loss, log_z
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):
-        """w_x . h + c_x."""
+        """Computes w_x . h + c_x; see `Head.target_scores`."""
         return softmax.target_logits(*self._scores_of(params, hidden), targets)
 
     def _log_probs(self, params, tables, hidden, context, prepared):
@@ -87,17 +88,19 @@ class Softmax(SoftmaxScores):
     """p(x | h) = exp(w_x . h + c_x) / sum_v exp(w_v . h + c_v).
 
     Attributes:
-      tied: the weights are the embedding's table, which the model hands in as params["weights"].
-      bias: whether there is a bias a word.
+      tied: whether the weights are the embedding's table, which the model passes as
+        params["weights"].
+      bias: whether each word has a bias.
       initial_scale: weights start uniform in +-initial_scale; the bias starts at 0.
-      label_smoothing: epsilon, which is taught of all words alike; at least 0, and less than 1.
-      z_loss: of log^2 Z, a nat a squared nat.
+      label_smoothing: epsilon, the share of the target distribution that is uniform over all words;
+        at least 0, and less than 1.
+      z_loss: the weight of log^2 Z, nats per squared nat.
 
-    What is trained is, over the scores o_v = w_v . h + c_v (Szegedy et al. 2016, section 7),
+    With the scores o_v = w_v . h + c_v, the training loss is (Szegedy et al. 2016, section 7)
 
         (1 - epsilon) (log Z - o_x) + epsilon / V sum_v (log Z - o_v) + z_loss log^2 Z,
 
-    which with both at 0, as they are to begin with, is -log p(x | h).
+    which is -log p(x | h) if epsilon and z_loss are 0, their defaults.
 
     Example:
       >>> head = heads.Softmax(initial_scale=0.0)  # all words alike, to begin with
@@ -115,14 +118,14 @@ class Softmax(SoftmaxScores):
 
     @property
     def loss_name(self) -> str:
-        """The name of the loss, by the penalties that it has beside -log p."""
+        """Name of the loss, which lists its terms beside -log p."""
         parts = {"label smoothing": self.label_smoothing, "log Z penalty": self._z_penalty}
         trained = " and ".join(name for name, value in parts.items() if value)
         return f"cross-entropy with {trained}" if trained else "loss"
 
     @property
     def _z_penalty(self) -> float:
-        """The weight of log^2 Z in the loss, nats a squared nat."""
+        """Weight of log^2 Z in the loss, nats per squared nat."""
         return self.z_loss
 
     def _loss(self, params, tables, hidden, targets, key, context):

@@ -1,16 +1,17 @@
-"""Words that a head does not know, scored by its unknown word: what open heads are measured by.
+"""Out-of-vocabulary words that share the unknown word's probability: a baseline for open heads.
 
-With U the words of a lexicon that the head was not trained on, its unknown word among them,
+Let U be the words of a new lexicon that the head was not trained on, and its unknown word <unk>:
 
     p'(x | h) = p(<unk> | h) / |U|  for x in U,    p'(x | h) = p(x | h)  for all others.
 
-The head has no more to say of them, so the class is shared out evenly; or by their letters,
+The head does not tell the words of U apart, so they share its probability evenly. Letters may weigh
+the shares instead:
 
     p'(x | h) = p(<unk> | h) (1 - 1 / |U|) q(x) / sum_(y in U') q(y)  for x in U' = U without <unk>
 
-with q an n-gram model of the letters of the words that the head was trained on, each counted once
+q is an n-gram model of the letters of the words that the head was trained on, each counted once
 (`zoo.priors.strings`). The probabilities sum to one over the new lexicon if all words of the old
-one are in it.
+lexicon are in it.
 """
 
 import dataclasses
@@ -32,12 +33,12 @@ from zoo.priors import strings
 class SpreadUnknown(HeadAround):
     """p' of a trained head, for evaluation; `zoo.evaluation.run.Run.with_lexicon` makes it.
 
-    Heads that can score new words by themselves are refused, and tied ones: give the weights.
+    Tied heads raise ValueError, and heads that can score new words by themselves UserError.
 
     Attributes:
-      head: p.
-      lexicon: the words that it was trained on; it does not count when heads are compared.
-      letters: n of the n-grams of letters; 0 shares evenly.
+      head: the trained head, p.
+      lexicon: the words of its training; ignored when heads are compared.
+      letters: n of the n-grams of letters; 0 for even shares.
 
     Example:
       >>> old = Lexicon(words=("<unk>", "cat"), counts=np.array([3, 1]), unknown="<unk>")
@@ -55,11 +56,14 @@ class SpreadUnknown(HeadAround):
     def __post_init__(self):
         check_least(self, "the head", letters=0)
         if self.head.tied:
-            raise ValueError("the table of a tied head is that of other words: untie it")
+            raise ValueError(
+                "SpreadUnknown takes no tied head, whose weights are the embedding of the words of "
+                "training: give the head with tied=False and its weights"
+            )
         if type(self.head).for_lexicon is not Head.for_lexicon:
             raise UserError(
-                f"--spread-unknown is for heads with parameters of words alone, and a "
-                f"{type(self.head).__name__} is none: leave it out."
+                f"--spread-unknown is for heads whose parameters belong to words, and a "
+                f"{type(self.head).__name__} can score new words by itself: leave it out."
             )
 
     @property
@@ -73,10 +77,12 @@ class SpreadUnknown(HeadAround):
         return None if shapes is None else Shapes(shapes.params, own)
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """{"head": the head's tables, "word_ids", "log_share": see zoo.lexicon.word_mapping}.
+        """Returns {"head": the head's tables, "word_ids", "log_share"}.
+
+        See zoo.lexicon.word_mapping.
 
         Raises:
-          UserError: there is no unknown word, or a word that the head knows is missing.
+          UserError: the lexicon has no unknown word, or lacks a word of the head's training.
         """
         try:
             word_shares = shares(self.lexicon, lexicon, self._spelled if self.letters else None)
@@ -89,8 +95,8 @@ class SpreadUnknown(HeadAround):
         if missing:
             word = self.lexicon.words[min(missing)]
             raise UserError(
-                f"--spread-unknown needs a file with all words of the run, or their probabilities "
-                f"would be lost: {len(missing):,} are missing, such as {word!r}."
+                "--spread-unknown needs a file with all words of the run, whose probabilities "
+                f"would otherwise be lost: {len(missing):,} are missing, such as {word!r}."
             )
         return {
             "head": self.head.evaluation_tables(self.lexicon),
@@ -99,7 +105,7 @@ class SpreadUnknown(HeadAround):
         }
 
     def _spelled(self, words: list[str]) -> list[float]:
-        """log q of words, nats."""
+        """Computes log q of words, nats."""
         marks = {self.lexicon.unknown, self.lexicon.boundary}
         known = [word for word in self.lexicon.words if word not in marks]
         model = strings.letter_model(known, self.letters, others=words)
@@ -118,8 +124,11 @@ class SpreadUnknown(HeadAround):
         return self.head.prepared_shapes(tables["head"], hidden_size)
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """How many words share the unknown word's probability, with the warnings of the head
-        within."""
+        """Counts the words that share the unknown word's probability.
+
+        Returns:
+          That count and the counts of the inner head's `warnings`.
+        """
         word_shares = shares(self.lexicon, lexicon)
         count = {"words that share the unknown word's probability": int(word_shares.shared.sum())}
         return self.head.warnings(self.lexicon) | count

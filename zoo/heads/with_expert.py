@@ -1,19 +1,19 @@
-"""A head with an expert: one more feature, which is 1 on the words that an expert names.
+"""A head with an expert: a further feature, which is 1 on the words that the expert names.
 
 Dymetman and Xiao, "Log-linear RNNs" (2016), section 6, "expert feature". With the expert's word e
 at a position, and a weight g = u . h + c that the network sets,
 
     p'(x | h, e) proportional to p(x | h) exp(g [x = e]).
 
-Only one word's score changes, so that log Z does by one term:
+Only one word's score changes, and log Z changes by one term:
 
     log p'(x) = log p(x) + g [x = e] - log(1 - p(e) + p(e) exp(g)).
 
-Of an expert that names a set S of words the feature is [x in S], and p(S), the sum of their p,
-takes the place of p(e). It is the log-linear model with a feature phi(k, x) of the context and the
-word, and holds for any p that is normalised. Where g is large the expert is believed, where it is 0
-it is not listened to; the network learns when. (The paper's own feature is 1 on all words but the
-wrong values: it says which value, never that there should be one. Here g does both.)
+If the expert names a set S of words, the feature is [x in S], and p(S), the sum of their p,
+replaces p(e). This is the log-linear model with a feature phi(k, x) of the context and the word; it
+holds for any normalised p. The network learns when to follow the expert, where g is large, and when
+to ignore it, where g is 0. (The paper's own feature is 1 on all words except wrong values: it tells
+which value should follow, but not that a value should follow. Here g tells both.)
 """
 
 import dataclasses
@@ -37,13 +37,14 @@ from zoo.priors.expert import Expert
 class WithExpert(HeadAround):
     """p'(x | h, e) proportional to p(x | h) exp((u . h + c) [x = e]), e the expert's word.
 
-    u and c start at 0, so that the head starts as the one within. A step costs two exact losses of
-    that head, of the target and of e; it is trained exactly, whatever its own loss is. Of several
-    words it costs the scores of these, or, where a head has none, a loss of each.
+    u and c start at 0, so that p' starts at p. The inner head is trained on exact
+    log-probabilities, whatever its own loss is. A step costs two of them, of the target and of e.
+    If the expert names several words, a step costs the score of each, or its log-probability if the
+    inner head has no `target_scores`.
 
     Attributes:
-      expert: what names e, or a set of words, from the words before.
-      head: p, with a background of the lexicon at most.
+      expert: the model that names e, or a set of words, from the words before.
+      head: the inner head, p; it may not be tied or have a background of its own.
 
     Example:
       >>> from zoo.priors import KnowledgeBase
@@ -61,13 +62,13 @@ class WithExpert(HeadAround):
     def __post_init__(self):
         if self.head.background is not None or self.head.tied:
             raise UserError(
-                f"heads.WithExpert takes a head of its own, and this {type(self.head).__name__} is "
-                "tied or has a background that runs along the text: leave that out."
+                f"head of WithExpert is a {type(self.head).__name__}, which is tied or has a "
+                "background: give a head without either."
             )
 
     @property
     def background(self) -> Expert:
-        """The expert: the model feeds it as it feeds backgrounds."""
+        """The expert, which the model runs along the text as it runs backgrounds."""
         return self.expert
 
     @property
@@ -81,7 +82,7 @@ class WithExpert(HeadAround):
         return Shapes(params, {"head": None, "background": None})
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """{"head": the head's parameters, "weights": u, [D], "bias": c, []}."""
+        """Draws {"head": the inner head's parameters, "weights": u, [D], "bias": c, []}."""
         return {
             "head": self.head.init(key, hidden_size, lexicon),
             "weights": jnp.zeros(hidden_size),
@@ -89,7 +90,7 @@ class WithExpert(HeadAround):
         }
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """{"head": the head's tables, "background": the expert's tables}."""
+        """Returns {"head": the inner head's tables, "background": the expert's tables}."""
         return {"head": self.head.tables(lexicon), "background": self.expert.tables(lexicon)}
 
     def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
@@ -97,9 +98,9 @@ class WithExpert(HeadAround):
         return {"head": self.head.evaluation_tables(lexicon), "background": background}
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Raises UserError: the expert knows the words of training alone."""
+        """Raises UserError: the expert was made for the words of training."""
         raise UserError(
-            "heads.WithExpert has an expert that knows the words of training alone: it cannot "
+            "the expert of heads.WithExpert was made for the words of training: the head cannot "
             "score with another lexicon."
         )
 
@@ -116,14 +117,20 @@ class WithExpert(HeadAround):
         return self.head.normalised_over(lexicon)
 
     def expert_weight(self, params: Params, hidden: jax.Array, context: Context):
-        """g, [...]; 0 where the expert names nothing."""
+        """Computes g, [...]; 0 where the expert names nothing.
+
+        Args:
+          params: the parameters.
+          hidden: h, [..., D].
+          context: the words that the expert names, int [...] or [..., M], -1 for no word.
+        """
         self._check_context(hidden, context)
         weight = softmax.accumulated(hidden, params["weights"]) + params["bias"]
         return jnp.where((_several(context, weight) >= 0).any(axis=-1), weight, 0)
 
     def _check_context(self, hidden, context):
-        """TypeError or ValueError for what is no word, nor several, of each position."""
-        wanted = "give what the expert names at each position, word ids, -1 for no word"
+        """Raises TypeError or ValueError unless the context has one or several words a position."""
+        wanted = "give the ids of the words that the expert names at each position, -1 for no word"
         dtype, shape = getattr(context, "dtype", None), hidden.shape[:-1]
         if dtype is None or not jnp.issubdtype(dtype, jnp.integer):
             found = type(context).__name__ if dtype is None else dtype
@@ -142,7 +149,7 @@ class WithExpert(HeadAround):
         log_z: jax.Array,
         prepared: Prepared,
     ):
-        """The part of log Z that the expert adds to that of the head within, `log_z`, [...]."""
+        """Computes the term that the expert adds to the inner head's log Z, `log_z`, [...]."""
         named = _several(context, weight)
         inner, words = (params["head"], tables["head"]), jnp.maximum(named, 0)
         if named.shape[-1] == 1:
@@ -174,24 +181,30 @@ class WithExpert(HeadAround):
         weight = self.expert_weight(params, hidden, context)
         named = _several(context, weight)
         is_named = jax.nn.one_hot(named, log_probs.shape[-1], dtype=bool).any(axis=-2)
-        # Not a softmax of the sums: the head within may say words outside the lexicon, too.
+        # Not a softmax of the sums: the inner head may give mass to words outside the lexicon.
         added = log_expert_mass(_log_sum(log_probs, is_named), weight)
         return log_probs + jnp.where(is_named, weight[..., None], 0) - added[..., None]
 
 
 def _several(context: jax.Array, like: jax.Array):
-    """The words that an expert names, [..., M], of contexts [...] or [..., M]; like: [...]."""
+    """Returns the words that an expert names as [..., M], given as [...] or [..., M].
+
+    `like` is an array [...], with one number for each position.
+    """
     return context if context.ndim > like.ndim else context[..., None]
 
 
 def _distinct(named):
-    """bool [..., M], the first places of the words that are named."""
+    """Returns which entries name a word that no entry before them names, bool [..., M]."""
     same = named[..., :, None] == named[..., None, :]
     return (named >= 0) & ~jnp.tril(same, -1).any(axis=-1)
 
 
 def _log_sum(log_probs, chosen):
-    """log of the sum of the probabilities that are chosen, [...]; the least number of none."""
+    """Computes the log of the sum of chosen probabilities, [...].
+
+    If none is chosen, it is the least finite number of the type.
+    """
     least = jnp.finfo(log_probs.dtype).min
-    # Not -inf, of words without mass: no gradient comes through it.
+    # The least finite number replaces -inf, whose gradient is undefined.
     return jax.nn.logsumexp(jnp.where(chosen, jnp.maximum(log_probs, least), least), axis=-1)

@@ -1,7 +1,7 @@
-"""Components as modules of Flax: zoo.interop.linen and zoo.interop.nnx.
+"""Heads, embeddings and cores as modules of Flax: zoo.interop.linen and zoo.interop.nnx.
 
-Nothing is computed here. A module holds the parameters and tables of a head, an embedding or a
-core, and hands them to its methods. No other room imports flax.
+A module holds the parameters and tables of a component and passes them to its methods; it computes
+nothing itself. No other package of zoo imports flax.
 
 The examples begin with
 

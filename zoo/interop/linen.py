@@ -1,7 +1,7 @@
 """Heads, embeddings and cores as modules of flax.linen.
 
-Parameters are in the collection "params", what is known of the words in the collection "tables",
-which is not trained: `init` gives both, and `apply` wants both.
+Parameters are in the collection "params". The components' tables of the words are in the collection
+"tables", which is not trained. `init` returns both, and `apply` needs both.
 
     variables = model.init(key, ...)
     loss = model.apply({"params": params, "tables": variables["tables"]}, ...)
@@ -29,16 +29,16 @@ TABLES = "tables"
 class Head(nn.Module, HeadOperations):
     """A head as a module: `Head(heads.LogLinear(), lexicon)(hidden)`, or any of its methods.
 
-    The parameters have the size of the first hidden states that it sees. A loss that draws noise
-    words takes its key from the stream "noise" of `rngs`, unless it is given one.
+    The first hidden states set the sizes of the parameters. A loss that draws noise words takes its
+    key from the argument `key` or from the stream "noise" of `rngs`.
 
     Attributes:
-      head: from zoo.heads.
+      head: a head of zoo.heads.
       lexicon: the words.
       axes: names for the axes of the parameters, {"words": "vocab", "hidden": "embed"}; None for
         parameters without names.
-      dtype: in which hidden states and parameters are handed to the head; None for their own.
-      param_dtype: of the parameters; None for that of `head.init`, float32.
+      dtype: the type to which hidden states and parameters are cast for the head; None for no cast.
+      param_dtype: the type of the parameters; None for the type that `head.init` gives, float32.
 
     Example:
       >>> from zoo.interop import linen
@@ -73,11 +73,11 @@ class Embedding(nn.Module):
     """An embedding as a module: `Embedding(embeddings.Lookup(64), lexicon)(words)`.
 
     Attributes:
-      embedding: from zoo.embeddings.
+      embedding: an embedding of zoo.embeddings.
       lexicon: the words.
       axes: names for the axes of the parameters; None for parameters without names.
-      dtype: in which parameters are handed to the embedding; None for their own.
-      param_dtype: of the parameters; None for float32.
+      dtype: the type to which parameters are cast for the embedding; None for no cast.
+      param_dtype: the type of the parameters; None for float32.
 
     Example:
       >>> from zoo.interop import linen
@@ -102,24 +102,28 @@ class Embedding(nn.Module):
         return params, _tables(self, lambda: self.embedding.tables(self.lexicon))
 
     def __call__(self, words) -> jax.Array:
-        """The vectors of words int32 [...], [..., E]."""
+        """Returns the vectors of words, [..., E].
+
+        Args:
+          words: word ids, int32 [...].
+        """
         params, tables = self._arrays()
         return self.embedding.apply(cast(params, self.dtype), tables, words)
 
     def tied_weights(self) -> jax.Array:
-        """The table that a tied head shares: its `tied_weights`."""
+        """Returns the embedding's table, to pass to a tied head as `tied_weights`."""
         return self._arrays()[0]["table"]
 
 
 class Core(nn.Module):
     """A core as a module: `hidden, carry = Core(cores.LSTM(64))(inputs)`.
 
-    Dropout takes its key from the stream "dropout" of `rngs`; without one there is none.
+    Dropout takes its key from the stream "dropout" of `rngs`; without the stream, it is off.
 
     Attributes:
-      core: from zoo.cores.
-      dtype: in which inputs and parameters are handed to the core; None for their own.
-      param_dtype: of the parameters; None for float32.
+      core: a core of zoo.cores.
+      dtype: the type to which inputs and parameters are cast for the core; None for no cast.
+      param_dtype: the type of the parameters; None for float32.
 
     Example:
       >>> from zoo.interop import linen
@@ -140,7 +144,17 @@ class Core(nn.Module):
     def __call__(
         self, inputs, carry: Carry = None, *, reset=None, deterministic: bool = False
     ) -> tuple[jax.Array, Carry]:
-        """(hidden [B, T, D], carry) of inputs [B, T, E]; a carry of None is the initial one."""
+        """Runs the core over a batch of sequences.
+
+        Args:
+          inputs: [B, T, E].
+          carry: the carry of an earlier call; None for the initial carry.
+          reset: bool [B, T], positions before which the carry is reset; None for none.
+          deterministic: whether dropout is off.
+
+        Returns:
+          (hidden [B, T, D], carry).
+        """
         inputs = cast(inputs, self.dtype)
         shapes = jax.eval_shape(lambda: self.core.init(jax.random.key(0), inputs.shape[-1]))
 
@@ -155,19 +169,21 @@ class Core(nn.Module):
 
 
 def _parameters(module: Any, init: Callable, partition: Any, is_sized: bool) -> Any:
-    """The parameters of a module, of the collection "params", made by `init` if it has none yet.
+    """Returns a module's parameters of the collection "params"; makes them if there are none.
 
     Args:
-      partition: a tree like the parameters, with the names of their axes if the module has `axes`.
-      is_sized: whether `init` knows their shapes.
+      module: the module.
+      init: key -> parameters.
+      partition: a tree like the parameters, of the names of their axes.
+      is_sized: whether the shapes are known, so that `init` can be called.
 
     Raises:
-      ValueError: there are parameters of other shapes.
+      ValueError: the collection has parameters of other shapes.
     """
     names = list(partition) if isinstance(partition, dict) else [*map(str, range(len(partition)))]
     made: Any = {}
     if not is_sized and not module.has_variable("params", names[0]) and module.is_initializing():
-        return {}  # what asks for tables alone, before there are hidden states
+        return {}  # a method that needs tables alone, called before there are hidden states
     if module.is_mutable_collection("params") and not module.has_variable("params", names[0]):
         values = cast(init(module.make_rng("params")), module.param_dtype)
         if module.axes is not None:
@@ -185,24 +201,24 @@ def _boxed(array, names, axes):
 
 
 def _check_shapes(module, params, wanted):
-    """ValueError unless the parameters have the shapes that `init` gives."""
+    """Raises ValueError unless the parameters have the shapes that `init` gives."""
 
     def check(path, array, like):
         if array.shape != like.shape:
             name = "/".join((*module.path, jax.tree_util.keystr(path, simple=True, separator="/")))
             raise ValueError(
                 f"the parameter {name} has the shape {array.shape}, and these inputs need "
-                f"{like.shape}: it was made for others"
+                f"{like.shape}: give the inputs that it was made for, or call `init` again"
             )
 
     jax.tree.map_with_path(check, params, wanted)
 
 
 def _tables(module: Any, make: Callable) -> Tables:
-    """The component's tables of the words, of the collection "tables".
+    """Returns the component's tables of the collection "tables"; makes them in `init`.
 
     Raises:
-      ValueError: `apply` is not given it.
+      ValueError: `apply` is called without the collection.
     """
     if module.has_variable(TABLES, "arrays"):
         return module.variable(TABLES, "arrays").value

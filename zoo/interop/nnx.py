@@ -1,11 +1,11 @@
 """Heads, embeddings and cores as modules of flax.nnx.
 
-Parameters are `nnx.Param`, what is known of the words `Table`, which is not trained: `nnx.grad`
-and `nnx.Optimizer(..., wrt=nnx.Param)` leave it alone.
+Parameters are `nnx.Param`. The components' tables of the words are `Table`, which is not trained:
+`nnx.grad` and `nnx.Optimizer(..., wrt=nnx.Param)` leave it unchanged.
 
 With `axes`, a name for each of "words", "features" and "hidden", parameters carry the names of
-their axes as `out_sharding`, for `nnx.get_partition_spec`; where a mesh is in context, as
-`jax.set_mesh` puts it, they are laid out by them.
+their axes as `out_sharding`, for `nnx.get_partition_spec`. In the context of a mesh, see
+`jax.set_mesh`, they are also sharded by these names.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ with lazy.extra():
 
 
 class Table(nnx.Variable):
-    """An array that a component needs to know of the words; it is not trained.
+    """A component's table of the words, which is not trained.
 
     Example:
       >>> from flax import nnx
@@ -37,8 +37,8 @@ class Table(nnx.Variable):
 class Head(HeadOperations, nnx.Module):
     """A head as a module: `Head(heads.LogLinear(), 64, lexicon, rngs=rngs)(hidden)`.
 
-    The key of a loss that draws noise words may be a key, or `nnx.Rngs`, whose stream "noise" gives
-    one.
+    The argument `key` of a loss that draws noise words is a key, or an `nnx.Rngs` with the stream
+    "noise".
 
     Example:
       >>> from flax import nnx
@@ -59,16 +59,18 @@ class Head(HeadOperations, nnx.Module):
         dtype: Any = None,
         param_dtype: Any = None,
     ):
-        """Makes the parameters, by the stream "params".
+        """Draws the parameters.
 
         Args:
-          head: from zoo.heads.
+          head: a head of zoo.heads.
           hidden_size: D.
           lexicon: the words.
-          rngs: whose stream "params" gives the key.
-          axes: names for the axes of the parameters, {"words": "model"}; None for none.
-          dtype: in which hidden states and parameters are handed to the head; None for their own.
-          param_dtype: of the parameters; None for that of `head.init`, float32.
+          rngs: the random numbers, whose stream "params" gives the key.
+          axes: names for the axes of the parameters, {"words": "model"}; None for no names.
+          dtype: the type to which hidden states and parameters are cast for the head; None for no
+            cast.
+          param_dtype: the type of the parameters; None for the type that `head.init` gives,
+            float32.
         """
         self.head, self.dtype = head, dtype
         params = cast(head.init(rngs.params(), hidden_size, lexicon), param_dtype)
@@ -103,15 +105,15 @@ class Embedding(nnx.Module):
         dtype: Any = None,
         param_dtype: Any = None,
     ):
-        """Makes the parameters, by the stream "params".
+        """Draws the parameters.
 
         Args:
-          embedding: from zoo.embeddings.
+          embedding: an embedding of zoo.embeddings.
           lexicon: the words.
-          rngs: whose stream "params" gives the key.
-          axes: names for the axes of the parameters, {"words": "model"}; None for none.
-          dtype: in which parameters are handed to the embedding; None for their own.
-          param_dtype: of the parameters; None for float32.
+          rngs: the random numbers, whose stream "params" gives the key.
+          axes: names for the axes of the parameters, {"words": "model"}; None for no names.
+          dtype: the type to which parameters are cast for the embedding; None for no cast.
+          param_dtype: the type of the parameters; None for float32.
         """
         self.embedding, self.dtype = embedding, dtype
         params = cast(embedding.init(rngs.params(), lexicon), param_dtype)
@@ -119,12 +121,16 @@ class Embedding(nnx.Module):
         self.tables = nnx.data(jax.tree.map(Table, embedding.tables(lexicon)))
 
     def __call__(self, words) -> jax.Array:
-        """The vectors of words int32 [...], [..., E]."""
+        """Returns the vectors of words, [..., E].
+
+        Args:
+          words: word ids, int32 [...].
+        """
         params = cast(_values(self.params), self.dtype)
         return self.embedding.apply(params, _values(self.tables), words)
 
     def tied_weights(self) -> jax.Array:
-        """The table that a tied head shares: its `tied_weights`."""
+        """Returns the embedding's table, to pass to a tied head as `tied_weights`."""
         return self.params["table"][...]
 
 
@@ -149,14 +155,14 @@ class Core(nnx.Module):
         dtype: Any = None,
         param_dtype: Any = None,
     ):
-        """Makes the parameters, by the stream "params".
+        """Draws the parameters.
 
         Args:
-          core: from zoo.cores.
+          core: a core of zoo.cores.
           input_size: E.
-          rngs: whose stream "params" gives the key.
-          dtype: in which inputs and parameters are handed to the core; None for their own.
-          param_dtype: of the parameters; None for float32.
+          rngs: the random numbers, whose stream "params" gives the key.
+          dtype: the type to which inputs and parameters are cast for the core; None for no cast.
+          param_dtype: the type of the parameters; None for float32.
         """
         self.core, self.dtype = core, dtype
         params = cast(core.init(rngs.params(), input_size), param_dtype)
@@ -165,10 +171,17 @@ class Core(nnx.Module):
     def __call__(
         self, inputs, carry: Carry = None, *, reset=None, key: Any = None
     ) -> tuple[jax.Array, Carry]:
-        """(hidden [B, T, D], carry) of inputs [B, T, E]; a carry of None is the initial one.
+        """Runs the core over a batch of sequences.
 
         Args:
-          key: turns dropout on: a key, or `nnx.Rngs`, whose stream "dropout" gives one.
+          inputs: [B, T, E].
+          carry: the carry of an earlier call; None for the initial carry.
+          reset: bool [B, T], positions before which the carry is reset; None for none.
+          key: a key, or an `nnx.Rngs` with the stream "dropout", which turns dropout on; None for
+            no dropout.
+
+        Returns:
+          (hidden [B, T, D], carry).
         """
         inputs = cast(inputs, self.dtype)
         key = key.dropout() if isinstance(key, nnx.Rngs) else key
@@ -178,10 +191,10 @@ class Core(nnx.Module):
 
 
 def _parameters(params: Any, partition: Any, axes: Mapping[str, Any] | None) -> Any:
-    """Each array as an nnx.Param, with the names of its axes if there are `axes`."""
+    """Wraps each array in an nnx.Param, with the names of its axes if `axes` is given."""
     if axes is None:
         return jax.tree.map(nnx.Param, params)
-    # Flax lays variables with names out as they are made, and has to know a mesh for it.
+    # Flax shards variables with names when they are made, and needs a mesh for it.
     has_mesh = not jax.sharding.get_abstract_mesh().empty
 
     def of_array(array, names):

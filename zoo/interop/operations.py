@@ -1,4 +1,4 @@
-"""The operations of a head that modules have, whichever library's modules they are."""
+"""The methods of heads as modules, shared by zoo.interop.linen and zoo.interop.nnx."""
 
 import abc
 from collections.abc import Mapping
@@ -13,15 +13,17 @@ from zoo.arrays.types import Carry, Context, Key, Params, Prepared, Tables
 
 
 class HeadOperations(abc.ABC):
-    """The methods of a head, without `params` and `tables`, which the module knows.
+    """The methods of a head without the arguments `params` and `tables`, which the module holds.
 
-    Arguments and results are those of `zoo.heads.Head`, and so are the errors. Some arguments are
-    the same in all methods:
+    Arguments, results and errors are the same as in `zoo.heads.Head`. All methods share the
+    arguments
 
-      tied_weights: of a tied head, the table of the embedding that it shares, and None of others.
-      key: of a loss that draws noise words.
-      context: what the head's background or expert knows of each position: see `context_of`.
-      prepared: what `prepared` gives, to compute it once for many calls.
+      hidden: h, [..., D].
+      targets: x, int [...], each in [0, V).
+      tied_weights: for a tied head, the table of the embedding that it shares; None for others.
+      key: the key of a loss that draws noise words.
+      context: the context of the head's background or expert at each position: see `context_of`.
+      prepared: the result of `prepared`, which is then computed once for many calls.
     """
 
     head: heads.Head
@@ -29,26 +31,26 @@ class HeadOperations(abc.ABC):
 
     @abc.abstractmethod
     def _arrays(self, hidden_size: int | None) -> tuple[Params, Tables]:
-        """The parameters and the tables that the module holds."""
+        """Returns the parameters and the tables that the module holds."""
 
     def _noise(self, key: Any) -> Key | None:
-        """The key of a loss that draws noise words."""
+        """Returns the key of a loss that draws noise words."""
         return key
 
     def _given(self, hidden, tied_weights) -> tuple[Params, Tables, jax.Array]:
-        """(params, tables, hidden): what the methods of a head begin with."""
+        """Returns (params, tables, hidden), the first arguments of a head's methods."""
         params, tables = self._arrays(hidden.shape[-1])
         params = with_tied(self.head, params, tied_weights)
         return cast(params, self.dtype), tables, cast(hidden, self.dtype)
 
     def __call__(self, hidden, *, context: Context = None, tied_weights=None) -> jax.Array:
-        """log p of every word, nats, [..., V]: logits whose softmax is themselves."""
+        """Computes log p of every word, nats, [..., V]; these are normalised logits."""
         return self.log_probs(hidden, context=context, tied_weights=tied_weights)
 
     def loss(
         self, hidden, targets, *, key: Any = None, context: Context = None, tied_weights=None
     ) -> jax.Array:
-        """The loss that is trained, nats, [...]."""
+        """Computes the training loss of each token, nats, [...]."""
         given = self._given(hidden, tied_weights)
         return self.head.loss(*given, targets, key=self._noise(key), context=context)
 
@@ -62,7 +64,10 @@ class HeadOperations(abc.ABC):
         context: Context = None,
         tied_weights=None,
     ) -> jax.Array:
-        """sum of token_weights * loss, a scalar in nats: what to train on."""
+        """Computes the sum of token_weights * loss, a scalar in nats, the objective of training.
+
+        `token_weights` are [...] or broadcast to it, 0 for padding.
+        """
         given = self._given(hidden, tied_weights)
         options: dict[str, Any] = {"key": self._noise(key), "context": context}
         return self.head.weighted_loss(*given, targets, token_weights, **options)
@@ -77,7 +82,7 @@ class HeadOperations(abc.ABC):
         context: Context = None,
         tied_weights=None,
     ) -> tuple[jax.Array, jax.Array]:
-        """(weighted_loss, the part of it that the head's penalty is), scalars in nats."""
+        """Computes (weighted_loss, the part of it that the penalties add), scalars in nats."""
         given = self._given(hidden, tied_weights)
         options: dict[str, Any] = {"key": self._noise(key), "context": context}
         return self.head.weighted_loss_and_penalty(*given, targets, token_weights, **options)
@@ -91,7 +96,7 @@ class HeadOperations(abc.ABC):
         prepared: Prepared = None,
         tied_weights=None,
     ) -> jax.Array:
-        """log p(targets | hidden), nats, [...]; exact, whatever the loss is."""
+        """Computes log p(targets | hidden), nats, [...]; exact, whatever the loss is."""
         given = self._given(hidden, tied_weights)
         return self.head.log_prob(*given, targets, context=context, prepared=prepared)
 
@@ -104,21 +109,21 @@ class HeadOperations(abc.ABC):
         prepared: Prepared = None,
         tied_weights=None,
     ) -> tuple[jax.Array, jax.Array]:
-        """(log p(targets | hidden), log Z), nats, [...] each."""
+        """Computes (log p(targets | hidden), log Z), nats, [...] each."""
         given = self._given(hidden, tied_weights)
         return self.head.log_prob_and_log_z(*given, targets, context=context, prepared=prepared)
 
     def log_probs(
         self, hidden, *, context: Context = None, prepared: Prepared = None, tied_weights=None
     ) -> jax.Array:
-        """log p of every word, nats, [..., V]."""
+        """Computes log p of every word, nats, [..., V]."""
         given = self._given(hidden, tied_weights)
         return self.head.log_probs(*given, context=context, prepared=prepared)
 
     def sample(
         self, hidden, key, *, context: Context = None, prepared: Prepared = None, tied_weights=None
     ) -> jax.Array:
-        """Words drawn from p(. | hidden), int32 [...]."""
+        """Draws words from p(. | hidden), int32 [...]."""
         given = self._given(hidden, tied_weights)
         return self.head.sample(*given, key, context=context, prepared=prepared)
 
@@ -131,24 +136,26 @@ class HeadOperations(abc.ABC):
         prepared: Prepared = None,
         tied_weights=None,
     ) -> tuple[jax.Array, jax.Array]:
-        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
+        """Finds the k most probable words: (log-probabilities [..., k], words [..., k])."""
         given = self._given(hidden, tied_weights)
         return self.head.top_k(*given, k, context=context, prepared=prepared)
 
     def prepared(self, *, tied_weights=None) -> Prepared:
-        """The arrays that `log_prob` and the like would compute anew in every call, for
-        `prepared`."""
+        """Computes the arrays that scoring would compute anew in every call, for `prepared=`."""
         params, tables = self._arrays(None)
         params = with_tied(self.head, params, tied_weights)
         return self.head.prepared(cast(params, self.dtype), tables)
 
     def context_of(self, words, carry: Carry = None, *, reset=None) -> tuple[Context, Carry]:
-        """(the context of each position [B, T], the carry) after words int32 [B, T].
+        """Runs the head's background or expert over words.
 
         Args:
-          words: those before each position.
-          carry: what the call before gave; None at the beginning of the texts.
+          words: the word before each position, int32 [B, T].
+          carry: the carry of the call before; None at the beginning of texts.
           reset: bool [B, T], positions before which a text begins.
+
+        Returns:
+          (the context of each position, leaves [B, T, ...], the carry).
 
         Raises:
           TypeError: the head has no background and no expert.
@@ -164,10 +171,15 @@ class HeadOperations(abc.ABC):
 
 
 def with_tied(head: heads.Head, params: Params, tied_weights) -> Params:
-    """The parameters, with the shared table of a tied head.
+    """Returns the parameters, with the shared table if the head is tied.
+
+    Args:
+      head: the head.
+      params: its own parameters.
+      tied_weights: the embedding's table, [V, D]; None if the head is not tied.
 
     Raises:
-      TypeError: a tied head gets none, or one that is not tied gets one.
+      TypeError: a tied head gets no table, or a head that is not tied gets one.
     """
     name = type(head).__name__
     if head.tied == (tied_weights is not None):
@@ -180,7 +192,12 @@ def with_tied(head: heads.Head, params: Params, tied_weights) -> Params:
 
 
 def cast(tree: Any, dtype: Any) -> Any:
-    """The floating-point arrays of a tree in this type; as they are if it is None."""
+    """Casts the floating-point arrays of a tree.
+
+    Args:
+      tree: a pytree of arrays.
+      dtype: the type; None for no cast.
+    """
     if dtype is None:
         return tree
 
@@ -192,7 +209,15 @@ def cast(tree: Any, dtype: Any) -> Any:
 
 
 def renamed(names: tuple[Any, ...], axes: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Names of axes in the words of another project; ValueError for what is no name of ours."""
+    """Returns the user's names for Zoo's names of axes.
+
+    Args:
+      names: Zoo's names of an array's axes.
+      axes: {Zoo's name: the user's name}.
+
+    Raises:
+      ValueError: a key of `axes` is not a name of Zoo's.
+    """
     for name in axes:
         if name not in NAMES:
             raise ValueError(f"axes has {name!r}: give names for {', '.join(NAMES)}")

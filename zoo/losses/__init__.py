@@ -1,14 +1,14 @@
-"""Losses of output layers: plain functions of arrays, for who wants no `zoo.heads.Head`.
+"""Losses of output layers: plain functions of arrays, which work without a `zoo.heads.Head`.
 
-What heads compute is computed here. A function takes arrays alone, never a component, a lexicon or
-parameters by name; it can be jitted and differentiated. Logarithms are natural, losses in nats, and
-sums are kept in at least float32. `[...]` are any leading axes, the same in all arguments. A
-`weighted_` loss is the sum over tokens with weights, the form to train on: it is faster than the
-weighted sum of losses, and knows padding.
+The heads compute their losses with these functions. A function takes only arrays: no component, no
+lexicon, no dict of parameters. It can be jitted and differentiated. Logarithms are natural, losses
+in nats, and sums are kept in at least float32. `[...]` stands for any leading axes, the same in all
+arguments. Train on a `weighted_` loss, a weighted sum over tokens: it is faster than to weigh the
+losses and sum them, and it handles padding.
 
-A wrong shape is a ValueError that names the argument, found when a function is traced. Examples
-have `import jax`, `import jax.numpy as jnp`, `import numpy as np`, `from zoo import losses` and
-`np.set_printoptions(precision=4, suppress=True)` before them; a test runs them.
+A wrong shape raises a ValueError that names the argument, when the function is traced. Examples
+assume `import jax`, `import jax.numpy as jnp`, `import numpy as np`, `from zoo import losses` and
+`np.set_printoptions(precision=4, suppress=True)`; a test runs them.
 """
 
 from zoo.losses.adaptive import (
@@ -56,7 +56,7 @@ from zoo.losses.token_blocks import weighted_sum
 from zoo.losses.with_expert import log_expert_mass
 
 __all__ = [  # noqa: RUF022 in groups
-    # Softmax: exact, never a [tokens, V] array
+    # Softmax: exact, without a [tokens, V] array
     "softmax_loss",
     "softmax_sample",
     "softmax_top_k",

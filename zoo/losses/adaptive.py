@@ -1,14 +1,14 @@
-"""The adaptive softmax: rare words behind clusters with smaller vectors.
+"""The adaptive softmax: rare words in clusters with smaller vectors.
 
 Grave et al., "Efficient softmax approximation for GPUs" (2017). Words sorted by frequency are cut
 at c_0 < c_1 < ... into a head of the c_0 most frequent words and tails. The head is a softmax over
-its words and one class a tail; a word of tail i has a vector of D / division^i numbers:
+its words and one class for each tail; a word of tail i has a vector of D / division^i dimensions:
 
     p(x | h) = p_head(x | h)                              x in the head
     p(x | h) = p_head(tail i | h) softmax(U_i P_i h)_x    x in tail i
 
 It is a distribution of its own, not an approximation: losses and probabilities are exact. Tokens
-are sorted by cluster and taken in blocks, and a block computes the tails only that it has words of.
+are sorted by cluster and taken in blocks, and a block only computes the tails that hold its words.
 """
 
 import functools
@@ -22,8 +22,8 @@ from zoo.losses import softmax, softmax_decoding, value_checks
 from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import slopes_of_weights, weighted_sum
 
-# Tokens that are sorted by cluster and then taken together: few enough that the blocks with words
-# of two clusters are few, enough for efficient products.
+# Tokens of a block, sorted by cluster: large enough for efficient products, small enough that few
+# blocks have words of two clusters.
 TOKENS_AT_A_TIME = 128
 
 
@@ -33,16 +33,16 @@ def adaptive_loss(hidden, weights, bias, tails, ranks):
 
     Args:
       hidden: h, [..., D].
-      weights: vectors of the c_0 most frequent words, and of a class a tail: [c_0 + tails, D].
-      bias: theirs, [c_0 + tails].
-      tails: of each tail (projection [D, D_i], word vectors [V_i, D_i]), the most frequent first.
+      weights: vectors of the c_0 most frequent words and of the tails' classes, [c_0 + tails, D].
+      bias: biases of these words and classes, [c_0 + tails].
+      tails: pairs (projection [D, D_i], word vectors [V_i, D_i]), the most frequent tail first.
       ranks: the words x, as ranks by frequency: int [...], in [0, c_0 + sum_i V_i).
 
     Returns:
       [...], nats.
 
     Raises:
-      ValueError: shapes do not agree. TypeError: ranks are no whole numbers.
+      ValueError: shapes do not agree. TypeError: ranks are not whole numbers.
 
     Example:
       >>> h, tails = jnp.ones((1, 4)), [(jnp.zeros((4, 2)), jnp.zeros((5, 2)))]
@@ -61,13 +61,13 @@ def adaptive_loss(hidden, weights, bias, tails, ranks):
 
 @over_tokens("hidden")
 def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
-    """Computes sum_n u_n loss_n of `adaptive_loss`, with its gradients where that is faster.
+    """Computes sum_n u_n loss_n of `adaptive_loss`, and its gradients in the same pass if faster.
 
     Args:
       hidden: h, [..., D].
       weights: [c_0 + tails, D], see `adaptive_loss`.
       bias: [c_0 + tails].
-      tails: of each (projection [D, D_i], word vectors [V_i, D_i]).
+      tails: pairs (projection [D, D_i], word vectors [V_i, D_i]).
       ranks: int [...].
       token_weights: u, [...].
 
@@ -75,7 +75,7 @@ def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
       A scalar, nats.
 
     Raises:
-      ValueError: shapes do not agree. TypeError: ranks are no whole numbers.
+      ValueError: shapes do not agree. TypeError: ranks are not whole numbers.
 
     Example:
       >>> tails = [(jnp.zeros((4, 2)), jnp.zeros((5, 2)))]
@@ -96,13 +96,13 @@ def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
 
 @over_tokens("hidden")
 def adaptive_log_probs(hidden, weights, bias, tails):
-    """Computes log p of every word, in the order of their ranks.
+    """Computes log p of every word, in the order of ranks.
 
     Args:
       hidden: h, [..., D].
       weights: [c_0 + tails, D], see `adaptive_loss`.
       bias: [c_0 + tails].
-      tails: of each (projection [D, D_i], word vectors [V_i, D_i]).
+      tails: pairs (projection [D, D_i], word vectors [V_i, D_i]).
 
     Returns:
       [..., V], nats.
@@ -131,13 +131,13 @@ def adaptive_log_probs(hidden, weights, bias, tails):
 
 @over_tokens("hidden")
 def adaptive_sample(hidden, weights, bias, tails, key):
-    """Draws words from the adaptive softmax: a class of the head, then a word of it.
+    """Draws words from the adaptive softmax: a word or a tail of the head, then a word of the tail.
 
     Args:
       hidden: h, [..., D].
       weights: [c_0 + tails, D], see `adaptive_loss`.
       bias: [c_0 + tails].
-      tails: of each (projection [D, D_i], word vectors [V_i, D_i]).
+      tails: pairs (projection [D, D_i], word vectors [V_i, D_i]).
       key: a key of `jax.random`.
 
     Returns:
@@ -166,14 +166,14 @@ def adaptive_sample(hidden, weights, bias, tails, key):
 
 @over_tokens("hidden")
 def adaptive_top_k(hidden, weights, bias, tails, k):
-    """Finds the k most probable words of the adaptive softmax, in blocks of each cluster's words.
+    """Finds the k most probable words of the adaptive softmax, by blocks of each cluster's words.
 
     Args:
       hidden: h, [..., D].
       weights: [c_0 + tails, D], see `adaptive_loss`.
       bias: [c_0 + tails].
-      tails: of each (projection [D, D_i], word vectors [V_i, D_i]).
-      k: at most V.
+      tails: pairs (projection [D, D_i], word vectors [V_i, D_i]).
+      k: the number of words, at most V.
 
     Returns:
       (log-probabilities [..., k], nats; ranks of words, int32 [..., k]), best first.
@@ -201,7 +201,7 @@ def adaptive_top_k(hidden, weights, bias, tails, k):
             states, weights, bias, block, k=min(most, len(weights))
         )
 
-    # The classes of the tails are among the best of the head, and are no words.
+    # The best of the head may include the classes of the tails, which are not words.
     head = walk(flat, weights, bias, k + len(tails))
     is_word = head.words < cutoffs[0]
     found = [(jnp.where(is_word, head.values - head.log_z[:, None], -jnp.inf), head.words)]
@@ -229,7 +229,7 @@ def _check(hidden, weights, bias, tails, ranks=None, **of_tokens):
     if not 0 < len(tails) < len(bias):
         raise ValueError(
             f"tails are {len(tails):,}, and rows of weights {len(bias):,}: give a tail at least, "
-            "and a row for each and for each word of the head"
+            "and a row for each tail and for each word of the head"
         )
     for number, (projection, words) in enumerate(tails):
         check_shapes(
@@ -239,7 +239,7 @@ def _check(hidden, weights, bias, tails, ranks=None, **of_tokens):
 
 
 def _cutoffs(bias, tails):
-    """(c_0, c_1, ...): the rank of the first word of each tail."""
+    """Returns (c_0, c_1, ...), the rank of the first word of each tail."""
     cutoffs = [len(bias) - len(tails)]
     for _, words in tails[:-1]:
         cutoffs.append(cutoffs[-1] + len(words))
@@ -247,7 +247,7 @@ def _cutoffs(bias, tails):
 
 
 def _words(bias, tails):
-    """V: the words of the head and of all tails."""
+    """Counts the words of the head and of all tails, V."""
     return len(bias) - len(tails) + sum(len(words) for _, words in tails)
 
 
@@ -256,7 +256,7 @@ def _no_bias(words):
 
 
 def _targets(bias, tails, rank):
-    """(class in the head, cluster (0: the head), row of the tail) of each target."""
+    """Returns (class in the head, cluster with 0 for the head, row in the tail) of each target."""
     first = len(bias) - len(tails)
     cutoffs = jnp.asarray(_cutoffs(bias, tails), rank.dtype)
     cluster = sum((rank >= cutoff).astype(rank.dtype) for cutoff in _cutoffs(bias, tails))
@@ -265,7 +265,7 @@ def _targets(bias, tails, rank):
 
 
 def _tail_losses(tails, hidden, cluster, tail_row):
-    """-log p(x | tail of x, h) of hidden [..., D], [...]; 0 for words of the head."""
+    """Computes -log p(x | tail of x, h), [...]; 0 for words of the head."""
     rows = cluster.shape[0] if cluster.ndim else 1
     runs, block = layouts.shares(rows, TOKENS_AT_A_TIME, (tails, hidden))
     order = row_blocks.Sorted.by(cluster.ravel(), runs, block)
@@ -279,8 +279,8 @@ def _tail_losses(tails, hidden, cluster, tail_row):
     def no_words(h, mine, tail_rows, projection, weights):
         return layouts.zeros(mine.shape, softmax.accumulator(h), h)
 
-    # Computed again in the backward pass rather than kept for all blocks. Around the conditions
-    # and with the tails as arguments: within them, every block would keep the tails too.
+    # Recomputed in the backward pass instead of kept for all blocks. The checkpoint is around the
+    # conditions, with the tails as arguments: within them, every block would keep the tails, too.
     @jax.checkpoint
     def of_block(tails, h, clusters, tail_rows):
         losses = layouts.zeros(clusters.shape, softmax.accumulator(h), h)
@@ -297,9 +297,9 @@ def _tail_losses(tails, hidden, cluster, tail_row):
 
 
 def _weighted_tail_losses(tails, hidden, cluster, tail_row, token_weights):
-    """sum of token_weights * _tail_losses, a scalar, of token_weights [...]."""
-    # A token without weight is none of a tail's work, unless somebody asks for the gradient
-    # of its weight, which is the tail's loss: then it is computed, in the backward pass.
+    """Computes the sum of token_weights * _tail_losses, a scalar; token_weights are [...]."""
+    # The tail's loss of a token of weight 0 is only needed for the gradient of its weight: it is
+    # computed in the backward pass, if at all.
     mine, idle = (jnp.where(token_weights == 0, *c) for c in ((0, cluster), (cluster, 0)))
     losses = _tail_losses(tails, hidden, mine, tail_row)
     arguments = *jax.lax.stop_gradient((tails, hidden)), idle, tail_row
@@ -308,11 +308,14 @@ def _weighted_tail_losses(tails, hidden, cluster, tail_row, token_weights):
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _weighted_sum_with_idle(idle_losses, losses, token_weights, arguments):
-    """weighted_sum(losses, token_weights), where losses [...] are 0 for tokens of weight 0.
+    """Computes weighted_sum(losses, token_weights) without the losses of tokens of weight 0.
 
     Args:
-      idle_losses: arguments -> the losses of those tokens, [...], 0 for all others. It is called
-        for the gradient of the weights alone.
+      idle_losses: function of *arguments -> the losses of tokens of weight 0, [...], 0 for all
+        others; it is only called for the gradient of the weights.
+      losses: the losses, [...], 0 for tokens of weight 0.
+      token_weights: [...].
+      arguments: arguments of `idle_losses`.
     """
     return weighted_sum(losses, token_weights)
 

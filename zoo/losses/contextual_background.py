@@ -4,9 +4,9 @@ With a measure m_nv (the mass of each class under a background with a context),
 
     loss(h_n, x) = log Z_n - o_x,    log Z_n = log sum_v m_nv exp(o_v).
 
-A [tokens, V] array of measures would be as large as one of logits, so the measure is given as a
-function and made for a block of tokens when the block is taken: a `jax.tree_util.Partial`,
-contexts of n tokens -> log m, [n, V].
+An array of measures, [tokens, V], would be as large as the logits. So the measure is given as a
+function, a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], and computed for one
+block of tokens at a time.
 """
 
 import jax
@@ -19,19 +19,20 @@ from zoo.losses.shape_checks import check_shapes
 
 
 def token_blocked_measured_loss(hidden, weights, bias, targets, block, log_measure, contexts):
-    """loss = log sum_v m_nv exp(o_v) - o_x for each token, `block` tokens at a time.
+    """Computes log sum_v m_nv exp(o_v) - o_x of each token, by blocks of tokens.
 
     Args:
-      hidden: [N, D].
-      weights: [V, D].
-      bias: [V].
-      targets: int [N], each in [0, V).
+      hidden: h, [N, D].
+      weights: W, [V, D].
+      bias: c, [V].
+      targets: x, int [N], each in [0, V).
+      block: the number of tokens in a block.
       log_measure: contexts -> log m, [n, V].
       contexts: its argument, a pytree of leaves [N, ...].
 
     Returns:
-      (loss [N], log Z [N]) in nats. Both can be differentiated; logits and measure are computed
-      once more in the backward pass, so that the memory is O(block * V).
+      (loss [N], log Z [N]) in nats, both differentiable. Logits and measure are recomputed in the
+      backward pass, so that the memory is O(block * V).
     """
 
     @jax.checkpoint
@@ -60,14 +61,14 @@ def measured_softmax_loss(hidden, weights, bias, targets, log_measure, contexts,
       targets: x, int [...], each in [0, V).
       log_measure: a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], nats.
       contexts: its argument, a pytree of leaves [..., ?] with the axes of targets in front.
-      width: numbers that log_measure holds for a token at most, from which the block of tokens is
-        chosen; V at least.
+      width: the most numbers that log_measure holds for a token, from which the size of token
+        blocks is chosen; values below V count as V.
 
     Returns:
       (loss [...], log Z [...]), nats.
 
     Raises:
-      ValueError: shapes do not agree. TypeError: targets are no whole numbers.
+      ValueError: shapes do not agree. TypeError: targets are not whole numbers.
 
     Example:
       >>> log_measure = jax.tree_util.Partial(lambda contexts: contexts)  # which are log m here
@@ -90,24 +91,24 @@ def measured_softmax_loss(hidden, weights, bias, targets, log_measure, contexts,
 def weighted_measured_softmax_loss(
     hidden, weights, bias, targets, token_weights, log_measure, contexts, width=0
 ):
-    """Computes sum_n u_n loss_n of `measured_softmax_loss`, with its gradients.
+    """Computes sum_n u_n loss_n of `measured_softmax_loss`, and its gradients in the same pass.
 
     Args:
       hidden: h, [..., D].
       weights: W, [V, D].
       bias: c, [V].
       targets: x, int [...], each in [0, V).
-      token_weights: u, [...]; where 0, as of padding, a token may hold anything.
+      token_weights: u, [...]; 0 for padding, whose hidden states and targets may be anything.
       log_measure: a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], nats.
       contexts: its argument, a pytree of leaves [..., ?] with the axes of targets in front.
-      width: numbers that log_measure holds for a token at most, from which the block of tokens is
-        chosen; V at least.
+      width: the most numbers that log_measure holds for a token, from which the size of token
+        blocks is chosen; values below V count as V.
 
     Returns:
       A scalar, nats.
 
     Raises:
-      ValueError: shapes do not agree. TypeError: targets are no whole numbers.
+      ValueError: shapes do not agree. TypeError: targets are not whole numbers.
 
     Example:
       >>> log_measure = jax.tree_util.Partial(lambda contexts: contexts)  # which are log m here
@@ -133,7 +134,7 @@ def weighted_measured_softmax_loss(
 
 
 def _flat(tree, targets, weights, width):
-    """(leaves [..., ?] as [N, ?], targets [N], tokens to take at a time)."""
+    """Returns (leaves [..., ?] as [N, ?], targets [N], number of tokens in a block)."""
     check_shapes(
         hidden=(tree[0], "... D"),
         weights=(weights, "V D"),

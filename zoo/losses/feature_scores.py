@@ -1,13 +1,14 @@
 """Softmax losses over signatures whose scores are a sparse product of the adaptor.
 
-Where words have many features each (letter n-grams), there are about as many signatures as words,
-and a weight vector a signature, sum_f phi_sf W_f, would cost more to form than a softmax's product.
-The scores of N tokens are formed from their adaptors instead,
+If words have many features each (letter n-grams), there are about as many signatures as words, and
+to compute a weight vector for each signature, sum_f phi_sf W_f, would cost more than a softmax's
+matrix product. Instead, the scores of N tokens are computed from their adaptors,
 
     o = phi A^T + log B,    A = H W^T + c,  [N, F],
 
-some tokens at a time: a product with F columns, F much less than S, and a sum of as many rows as
-signatures have features. phi stays sparse, forward and backward (see zoo.arrays.sparse_products).
+by blocks of tokens. This takes a product with F columns, F being much less than S, and a sum of one
+row for each feature of a signature. phi stays sparse, forward and backward (see
+zoo.arrays.sparse_products).
 """
 
 import jax
@@ -19,19 +20,34 @@ from zoo.losses import softmax, token_blocks, value_checks
 from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import present_states
 
-# Scores of this many tokens, 64 floats, are what a gather reads at a time; fewer where scores of
-# all signatures would not stay in cache, but no fewer than 16.
+# A gather reads the scores of this many tokens at a time, 64 floats; fewer if the scores of all
+# signatures would not stay in cache, but at least 16.
 MOST_TOKENS, LEAST_TOKENS = 64, 16
 
 
 def token_block(tokens: int, signatures: int) -> int:
-    """The number of tokens in a block."""
+    """Returns the number of tokens in a block.
+
+    Args:
+      tokens: N.
+      signatures: S.
+    """
     most = max(LEAST_TOKENS, min(MOST_TOKENS, softmax.LOGITS_AT_A_TIME // signatures))
     return row_blocks.even(tokens, most)
 
 
 def scores(tables, weights, bias, hidden):
-    """o of hidden [N, D], weights [F, D] and bias [F]: [S, N], a token a column."""
+    """Computes o of all signatures.
+
+    Args:
+      tables: see `sparse_log_linear_loss`.
+      weights: W, [F, D].
+      bias: c, [F].
+      hidden: H, [N, D].
+
+    Returns:
+      [S, N], with a column for each token, nats.
+    """
     adaptors = softmax.logits(hidden, weights, bias).T
     products = sparse_products.product(tables["of_signature"], tables["of_feature"], adaptors)
     return products + tables["log_mass"].astype(products.dtype)[:, None]
@@ -50,11 +66,11 @@ def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
       signatures: s, int [...], each in [0, S).
 
     Returns:
-      (loss [...], log Z [...]), nats. Memory beyond arguments and results: O(S) scores of
-      `token_block` tokens, forward and backward.
+      (loss [...], log Z [...]), nats. Memory beside arguments and results: S scores for each token
+      of a block, see `token_block`, forward and backward.
 
     Raises:
-      ValueError: shapes do not agree. TypeError: signatures are no whole numbers.
+      ValueError: shapes do not agree. TypeError: signatures are not whole numbers.
 
     Example:
       >>> from zoo.arrays import sparse_products as sparse
@@ -90,9 +106,7 @@ def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
 
 @over_tokens("hidden")
 def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, token_weights):
-    """Computes sum_n u_n loss_n of `sparse_log_linear_loss`, with its gradients.
-
-    Gradients, of weights, bias, hidden and token weights, are formed in the forward pass.
+    """Computes sum_n u_n loss_n of `sparse_log_linear_loss`, and its gradients in the same pass.
 
     Args:
       tables: "of_signature", "of_feature": the levels of phi, [S, F], and of its transpose, see
@@ -101,13 +115,13 @@ def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, t
       bias: c, [F].
       hidden: h, [..., D].
       signatures: s, int [...], each in [0, S).
-      token_weights: u, [...]; where 0, as of padding, a token may hold anything.
+      token_weights: u, [...]; 0 for padding, whose hidden states and signatures may be anything.
 
     Returns:
       A scalar, nats.
 
     Raises:
-      ValueError: shapes do not agree. TypeError: signatures are no whole numbers.
+      ValueError: shapes do not agree. TypeError: signatures are not whole numbers.
 
     Example:
       >>> from zoo.arrays import sparse_products as sparse
@@ -137,7 +151,7 @@ def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, t
 
 
 def _block(shared, tables, h, s, u):
-    """Losses of a block of tokens and their gradients, as `zoo.losses.token_blocks` has them."""
+    """Computes a block's losses and their gradients: see `zoo.losses.token_blocks`."""
     weights, bias = shared
     block_scores = scores(tables, weights, bias, h)
     largest = block_scores.max(axis=0)
@@ -148,7 +162,7 @@ def _block(shared, tables, h, s, u):
     def gradients(sums):
         expected = exponentials * (u / z)[None]
         slopes = _less_observed(expected, s, u)
-        slopes = jnp.where(u[None] == 0, 0, slopes)  # as weighted_rows, a token a column
+        slopes = jnp.where(u[None] == 0, 0, slopes)  # as weighted_rows; columns are tokens
         of_adaptors = sparse_products.product(tables["of_feature"], tables["of_signature"], slopes)
         hidden_gradient, weights_gradient = softmax.products_with(of_adaptors.T, h, weights)
         return token_blocks.added(
@@ -159,10 +173,10 @@ def _block(shared, tables, h, s, u):
 
 
 def _less_observed(expected, signatures, observed):
-    """expected [S, n] less observed [n] in the rows `signatures` [n], a token a column."""
+    """Subtracts observed [n] from expected [S, n] at each column's row in `signatures` [n]."""
     if layouts.automatic_devices(expected) > 1:  # where a scatter would send all of expected
         return softmax.difference(expected.T, signatures, observed).T
-    # Twice as fast in all on one device: what follows reads slopes, and does not form them again.
+    # Twice as fast in all on one device: later steps read the slopes instead of recomputing them.
     return expected.at[signatures, jnp.arange(len(observed))].add(-observed.astype(expected.dtype))
 
 

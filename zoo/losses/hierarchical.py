@@ -5,8 +5,8 @@ by frequency are cut into C classes of M words each (the last may be smaller):
 
     p(x | h) = softmax(R h + r)_c(x)  softmax(W_c(x) h + b_c(x))_x
 
-A token costs C + M scores instead of V; with C near the root of V that is 2 sqrt(V). It reads
-the M rows of W of its class, so rows are gathered for some tokens at a time.
+A token costs C + M scores instead of V, about 2 sqrt(V) if C is near sqrt(V). It reads the M rows
+of W of its class, so rows are gathered by blocks of tokens.
 """
 
 import functools
@@ -21,32 +21,41 @@ from zoo.losses import softmax, softmax_decoding, token_blocks, value_checks
 from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import weighted_rows
 
-# Numbers of W gathered at a time: 64 MiB in float32. Of 800,000 words with vectors of 512, that is
-# 36 tokens, enough to keep a core at work between the steps of a loop.
+# Numbers of W gathered at a time: 64 MiB in float32. With 800,000 words and D = 512, these are 36
+# tokens, enough to keep a core busy between the steps of a loop.
 GATHERED_AT_A_TIME = 16 * 1024 * 1024
 
 
 def token_block(tokens, size, width):
-    """The number of tokens in a block, of which each reads `size` rows of `width` numbers."""
+    """Returns the number of tokens in a block.
+
+    Args:
+      tokens: N.
+      size: M, the rows of W that each token reads.
+      width: D.
+    """
     return row_blocks.even(tokens, GATHERED_AT_A_TIME // (size * width))
 
 
 def within_log_probs(weights, bias, hidden, classes, vocabulary):
-    """log softmax(W_c h + b_c), [..., M], over those slots of class c that hold a word.
+    """Computes log softmax(W_c h + b_c) over the slots of class c that hold a word.
 
     Args:
-      weights: W [C, M, D].
-      bias: b [C, M], either of which may stand for a table: see zoo.arrays.row_lookup.
-      hidden: [..., D].
+      weights: W, [C, M, D], or a stand-in for the table: see zoo.arrays.row_lookup.
+      bias: b, [C, M], or a stand-in for it.
+      hidden: h, [..., D].
       classes: c, int [...].
       vocabulary: V; words fill the classes in order.
+
+    Returns:
+      [..., M], nats; -inf in slots without a word.
     """
     gathered = row_lookup.take(weights, classes), row_lookup.take(bias, classes)
     return _log_probs(*gathered, hidden, classes, vocabulary)
 
 
 def _log_probs(weights, bias, hidden, classes, vocabulary):
-    """`within_log_probs` of the rows of each token, weights [..., M, D] and bias [..., M]."""
+    """Computes `within_log_probs` from each token's rows, weights [..., M, D], bias [..., M]."""
     scores = jnp.einsum(
         "...md,...d->...m", weights, hidden, preferred_element_type=softmax.accumulator(hidden)
     )
@@ -57,10 +66,10 @@ def _log_probs(weights, bias, hidden, classes, vocabulary):
 
 
 def _block(vocabulary, shared, fixed, h, data, u):
-    """Losses of a block of tokens and their gradients, as `zoo.losses.token_blocks` has them.
+    """Computes a block's losses and their gradients: see `zoo.losses.token_blocks`.
 
-    They are added to the rows of the tokens' classes: autodiff of a loop would add a gradient of
-    all of W, mostly zeros, a block.
+    Gradients are added to the rows of the tokens' classes alone. The automatic derivative of a loop
+    would add a gradient of all of W, mostly zeros, for each block.
     """
     (weights, bias), (c, positions) = shared, data
     w = row_lookup.take(weights, c)
@@ -98,11 +107,11 @@ def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, v
       vocabulary: V, more than (C - 1) M and at most C M. Slots beyond it hold no word.
 
     Returns:
-      [...], nats. Rows of W are gathered for so many tokens at a time that they hold
-      GATHERED_AT_A_TIME numbers at most, forward and backward.
+      [...], nats. Rows of W are gathered by blocks of tokens, at most GATHERED_AT_A_TIME numbers at
+      a time, forward and backward.
 
     Raises:
-      ValueError: shapes do not agree. TypeError: ranks are no whole numbers.
+      ValueError: shapes do not agree. TypeError: ranks are not whole numbers.
 
     Example:
       >>> table = jnp.zeros((2, 4)), jnp.zeros(2), jnp.zeros((2, 4, 4)), jnp.zeros((2, 4))
@@ -118,7 +127,7 @@ def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, v
     of_class, _ = softmax.softmax_loss(hidden, class_weights, class_bias, classes)
     tokens = math.prod(ranks.shape)
     block = token_block(tokens, *weights.shape[1:])
-    # Lookups that are watched are noted as they are traced: they cannot be in a loop.
+    # Watched lookups are recorded when they are traced: they cannot be in a loop.
     if block == tokens or isinstance(weights, row_lookup.Watched):
         within = within_log_probs(weights, bias, hidden, classes, vocabulary)
         return of_class - jnp.take_along_axis(within, slots[..., None], axis=-1)[..., 0]
@@ -130,7 +139,7 @@ def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, v
 
 @over_tokens("hidden")
 def hierarchical_log_probs(hidden, class_weights, class_bias, weights, bias, vocabulary):
-    """Computes log p of every word, in the order of their ranks.
+    """Computes log p of every word, in the order of ranks.
 
     Args:
       hidden: h, [..., D].
@@ -207,7 +216,7 @@ def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabu
 
 @over_tokens("hidden")
 def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabulary, k):
-    """Finds the k most probable words of the hierarchical softmax, in blocks of classes.
+    """Finds the k most probable words of the hierarchical softmax, by blocks of classes.
 
     Args:
       hidden: h, [..., D].
@@ -216,7 +225,7 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
       weights: W, [C, M, D].
       bias: b, [C, M].
       vocabulary: V; see `hierarchical_loss`.
-      k: at most V.
+      k: the number of words, at most V.
 
     Returns:
       (log-probabilities [..., k], nats; ranks of words, int32 [..., k]), best first.
@@ -289,5 +298,6 @@ def _check(hidden, class_weights, class_bias, weights, bias, vocabulary, **of_to
     if not (count - 1) * size < vocabulary <= count * size:
         raise ValueError(
             f"vocabulary is {vocabulary:,}, and {count:,} classes of {size:,} words are for "
-            f"{(count - 1) * size + 1:,} to {count * size:,} words: give that of the weights"
+            f"{(count - 1) * size + 1:,} to {count * size:,} words: give the number of words that "
+            "the weights were made for"
         )

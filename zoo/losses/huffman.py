@@ -1,12 +1,13 @@
-"""The hierarchical softmax over a binary tree: a word as the turns on the way to it.
+"""The hierarchical softmax over a binary tree, in which a word is a path from the root.
 
-Morin and Bengio (2005); Mikolov et al. (2013), appendix. The tree is that of the Huffman code of
-the training counts, so that frequent words are near the root. Each of the V - 1 inner nodes n
-decides by a sigmoid; with turns s = +1 (first child) or -1 (second) along the path of x,
+Morin and Bengio (2005); Mikolov et al. (2013), appendix. The tree is the Huffman code of the
+training counts, so that frequent words are near the root. Each of the V - 1 inner nodes n decides
+by a sigmoid; with turns s = +1 (first child) or -1 (second) along the path of x,
 
     p(x | h) = prod_{(n, s) on the path of x} sigmoid(s (w_n . h + c_n)),
 
-normalised by construction. A token costs as many scores as the path is long, about log2 V.
+which is normalised by construction. A token costs one score for each node of the path, about
+log2 V.
 """
 
 import heapq
@@ -22,20 +23,20 @@ from zoo.losses.shape_checks import check_shapes
 
 
 def huffman_paths(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Makes the paths of all words in the Huffman tree of their counts.
+    """Computes the paths of all words in the Huffman tree of their counts.
 
-    Words without occurrences count as half an occurrence; ties go to what was made first, so that
-    the tree depends on the counts alone.
+    A word without occurrences counts as half an occurrence. Of nodes with equal counts, the node
+    made first is taken first, so that the tree depends on the counts alone.
 
     Args:
-      counts: [V], occurrences, none below 0; V at least 1.
+      counts: occurrences of each word, [V], at least 0; V at least 1.
 
     Returns:
       (inner nodes int32 [V, L], turns float32 [V, L]), from the root on. Turns are +1 and -1, and 0
       beyond the end of a path.
 
     Raises:
-      ValueError: they are not [V], or no counts.
+      ValueError: counts are not [V], empty or below 0.
 
     Example:
       >>> nodes, turns = losses.huffman_paths(np.array([9, 3, 1]))
@@ -48,7 +49,7 @@ def huffman_paths(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     value_checks.check_least(0, "occurrences, at least 0", counts=counts)
     vocabulary = len(counts)
     if not vocabulary:
-        raise ValueError("counts are of no words: give one at least")
+        raise ValueError("counts are empty: give the count of at least one word")
     heap = [(max(float(count), 0.5), word) for word, count in enumerate(counts)]
     heapq.heapify(heap)
     # Tree nodes: words are 0 .. V - 1, inner nodes V .. 2 V - 2 in the order of their making.
@@ -70,7 +71,7 @@ def _check_paths(weights, nodes, turns):
 
 
 def _paths(parent, turn, vocabulary):
-    """(nodes, turns), both [V, L], of a tree: all words climb together, a level at a time."""
+    """Returns a tree's (nodes [V, L], turns [V, L]); climbs from all words at once, by levels."""
     root = len(parent) - 1
     lengths, climbers = np.zeros(vocabulary, np.int64), np.arange(vocabulary)
     words = np.arange(vocabulary if root else 0)
@@ -104,10 +105,10 @@ def path_loss(hidden, weights, bias, nodes, turns):
       turns: s, +1 or -1, 0 beyond the end of a path: [..., L].
 
     Returns:
-      [...], nats; exact, and normalised whatever the tree is.
+      [...], nats; exact, and normalised for every binary tree.
 
     Raises:
-      ValueError: shapes do not agree. TypeError: nodes are no whole numbers.
+      ValueError: shapes do not agree. TypeError: nodes are not whole numbers.
 
     Example:
       >>> nodes, turns = losses.huffman_paths(np.array([9, 3, 1]))
@@ -152,7 +153,7 @@ def path_log_probs(hidden, weights, bias, nodes, turns):
       [..., V], nats.
 
     Raises:
-      ValueError: shapes do not agree. TypeError: nodes are no whole numbers.
+      ValueError: shapes do not agree. TypeError: nodes are not whole numbers.
 
     Example:
       >>> paths = map(jnp.asarray, losses.huffman_paths(np.array([9, 3, 1])))

@@ -1,29 +1,29 @@
-"""Importance sampling: which of the target and some noise words is the data's?
+"""Importance sampling: a classification of which slot, the target's or a draw's, has the datum.
 
 Bengio and Senecal (2003, 2008); Jean et al. (2015); Jozefowicz et al., "Exploring the limits of
-language modeling" (2016), section 3.1. K draws v_1 ... v_K of the noise q are put beside the target
-v_0 = x. With the scores o and the expected counts E of the draw, the loss is that of one problem
-over the slots:
+language modeling" (2016), section 3.1. The target v_0 = x and K draws v_1 ... v_K of the noise q
+fill K + 1 slots. With the scores o and the expected counts E of the words, the loss is a
+cross-entropy over a set S of slots:
 
     loss = log sum_{i in S} exp(o_{v_i} - log E_{v_i}) - (o_x - log E_x)
 
-All draws kept, S has all K + 1 slots and E = K q. By Bayes, the datum, of the distribution p, is in
+If all draws are kept, S has all K + 1 slots and E = K q. By Bayes, the datum, drawn from p, is in
 slot i with the probability
 
     p(v_i) prod_{j != i} q(v_j) / sum_l p(v_l) prod_{j != l} q(v_j)
         = (p(v_i) / q(v_i)) / sum_l p(v_l) / q(v_l),
 
-the softmax of the corrected scores where o = log p + c. So the expected gradient is 0 at the truth,
-for every K and every q (Ma and Collins 2018). That needs the draws that are the target: without
-them the sum would lack the K q(x) expected ones, and the loss would be least where frequent words
-have too much.
+which is the softmax of the corrected scores if o = log p + c. So the expected gradient is 0 at the
+truth, for every K and every q (Ma and Collins 2018). This needs the draws that equal the target:
+without these, of which K q(x) are expected, the loss would be least where frequent words have too
+much mass.
 
-Repeats dropped (`distinct`), S has a slot for each word: x and the words drawn that are not x, with
-E_v = 1 - (1 - q(v))^K, the probability that v is drawn at all. The datum is v with a probability
-proportional to p(v) / E_v, as if words were drawn independently of each other. K draws are nearly
-so: at the truth the expected gradient is 0 for K = 1, for uniform noise and as K grows, and was at
-most 0.0024 in between where it was summed over all draws (V = 5, K = 2 ... 4). With E = 1
-and S the whole vocabulary the loss is the exact one.
+If repeats are dropped (`distinct`), S has a slot for each word: x, and the drawn words except x.
+E_v = 1 - (1 - q(v))^K is the probability that v is drawn at all. If words were drawn independently
+of each other, the datum would be v with a probability proportional to p(v) / E_v; for K draws, this
+is nearly so. At the truth, the expected gradient is 0 for K = 1, for uniform noise and as K grows;
+in between, summed over all draws (V = 5, K = 2 ... 4), it was at most 0.0024. With E = 1 and the
+whole vocabulary as S, the loss is the exact loss.
 """
 
 import jax
@@ -41,17 +41,17 @@ def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_n
       log_expected_true: log E_x, [...]; see `log_expected_count`.
       log_expected_noise: log E_k, [..., K].
       left_out: bool [..., K], draws that are not in S: none if all draws are kept; repeats, and
-        those equal to the target, if repeats are dropped.
+        draws that equal the target, if repeats are dropped.
 
     Returns:
-      The loss of the small problem over S, [...], nats. It is no log-probability of the
-      vocabulary: for training only.
+      The cross-entropy over S, [...], nats. It is not a log-probability over the vocabulary: use it
+      for training only.
 
     Raises:
       ValueError: shapes do not agree.
 
     Example:
-      >>> everything = jnp.log(jnp.array([0.5, 0.25, 0.25]))  # S the vocabulary and E = 1: exact
+      >>> everything = jnp.log(jnp.array([0.5, 0.25, 0.25]))  # S is the vocabulary, E is 1: exact
       >>> is_target = jnp.array([True, False, False])
       >>> loss = losses.importance_loss(
       ...     everything[0], everything, jnp.zeros(()), jnp.zeros(3), is_target
@@ -60,7 +60,7 @@ def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_n
       0.6931
 
     Source: Bengio and Senecal (2008); Jean et al. (2015), section 3; Jozefowicz et al. (2016),
-    section 3.1; Ma and Collins (2018) on when it is consistent.
+    section 3.1; Ma and Collins (2018), on its consistency.
     """
     check_slots(true_logits, noise_logits, log_expected_true, log_expected_noise, left_out)
     true = true_logits - log_expected_true
@@ -69,16 +69,27 @@ def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_n
 
 
 def masked(logits, out):
-    """The logits with the least finite number where `out`: exp of it is 0, and no NaN follows."""
+    """Replaces some logits by the least finite number, whose exp is 0 and whose gradient is finite.
+
+    Args:
+      logits: [...], nats.
+      out: bool [...], where to replace.
+    """
     return jnp.where(out, jnp.finfo(logits.dtype).min, logits)
 
 
 def log_sum_exp(true_logits, noise_logits):
-    """log(exp(true) + sum_k exp(noise_k)), [...]."""
+    """Computes log(exp(true) + sum_k exp(noise_k)), [...].
+
+    Args:
+      true_logits: [...], nats.
+      noise_logits: [..., K], nats.
+    """
     return jnp.logaddexp(true_logits, jax.nn.logsumexp(noise_logits, axis=-1))
 
 
 def check_slots(true_logits, noise_logits, log_expected_true, log_expected_noise, left_out):
+    """Checks the shapes of the arguments of `importance_loss`; see there for each argument."""
     check_shapes(
         true_logits=(true_logits, "..."),
         log_expected_true=(log_expected_true, "..."),

@@ -5,9 +5,9 @@ features,
 
     p(x | h) = b(x) exp(a . phi(x)) / sum_v b(v) exp(a . phi(v)).
 
-phi is given as an array here. Classes may be words, or sets of words with the same features, whose
-b is the sum of theirs: a word then has p(class | h) b(x) / b(class). For phi of few features among
-many, see `zoo.losses.feature_scores`.
+phi is given as an array here. Classes may be words or sets of words with the same features; b of a
+set is the sum over its words, and p(x | h) = p(class | h) b(x) / b(class). For a sparse phi, see
+`zoo.losses.feature_scores`.
 """
 
 import jax
@@ -20,13 +20,13 @@ from zoo.losses.shape_checks import check_shapes
 
 
 def log_linear_weights(features, log_background, weights, bias):
-    """Computes the softmax that is this log-linear model: phi W and phi c + log b.
+    """Computes the weights and bias of the equivalent softmax: phi W and phi c + log b.
 
-    What it gives is for all functions of the softmax: `weighted_softmax_loss`, `softmax_top_k` ...
+    All functions of the softmax take them: `weighted_softmax_loss`, `softmax_top_k` and so on.
 
     Args:
       features: phi, [V, F].
-      log_background: log b, [V], nats; any constant may be missing.
+      log_background: log b, [V], nats, up to a constant.
       weights: W, the vectors of the features, [F, D].
       bias: c, [F].
 
@@ -63,16 +63,16 @@ def log_linear_loss(hidden, features, log_background, weights, bias, targets):
     Args:
       hidden: h, [..., D].
       features: phi, [V, F].
-      log_background: log b, [V], nats; any constant may be missing.
+      log_background: log b, [V], nats, up to a constant.
       weights: W, the vectors of the features, [F, D].
       bias: c, [F].
       targets: x, int [...], each in [0, V).
 
     Returns:
-      (loss [...], log Z [...]), nats, exact; never a [tokens, V] array.
+      (loss [...], log Z [...]), nats, exact; no array [tokens, V] is formed.
 
     Raises:
-      ValueError: shapes do not agree. TypeError: targets are no whole numbers.
+      ValueError: shapes do not agree. TypeError: targets are not whole numbers.
 
     Example:
       >>> phi, background = jnp.array([[1.0], [0.0], [0.0]]), jnp.log(jnp.array([0.2, 0.5, 0.3]))
@@ -89,12 +89,12 @@ def log_linear_loss(hidden, features, log_background, weights, bias, targets):
 
 
 def log_linear_log_probs(adaptor, features, log_background):
-    """Computes log b(v) + a . phi(v) - log Z of all words: the definition itself.
+    """Computes log b(v) + a . phi(v) - log Z of all words, by the definition.
 
     Args:
       adaptor: a, [..., F].
       features: phi, [V, F].
-      log_background: log b, [V], nats; any constant may be missing.
+      log_background: log b, [V], nats, up to a constant.
 
     Returns:
       [..., V], nats.
@@ -117,17 +117,17 @@ def log_linear_log_probs(adaptor, features, log_background):
 
 @over_tokens("hidden")
 def adaptor_penalty(hidden, weights, bias, penalty, norm=2.0):
-    """Computes penalty sum_f |a_f|^norm of the adaptor a = W h + c, which draws it to 0.
+    """Computes penalty sum_f |a_f|^norm, which draws the adaptor a = W h + c to 0.
 
     Args:
       hidden: h, [..., D].
       weights: W, the vectors of the features, [F, D].
       bias: c, [F].
-      penalty: a nat a unit of |a|^norm, at least 0.
-      norm: at least 1.
+      penalty: nats per unit of |a|^norm, at least 0.
+      norm: the exponent, at least 1.
 
     Returns:
-      [...], nats. Adaptors of some tokens at a time are held, forward and backward.
+      [...], nats. Adaptors are computed by blocks of tokens, forward and backward.
 
     Raises:
       ValueError: shapes do not agree, or the penalty or the norm is too small.
@@ -148,7 +148,7 @@ def adaptor_penalty(hidden, weights, bias, penalty, norm=2.0):
     def of_block(columns):
         (states,) = columns
         adaptors = softmax.logits(states, weights, bias)
-        adaptors *= jnp.sign(adaptors)  # whose slope at 0 is 0, not 1 as that of jnp.abs
+        adaptors *= jnp.sign(adaptors)  # has the slope 0 at 0, where jnp.abs has 1
         return penalty * jnp.sum(adaptors**norm, axis=-1)
 
     rows = hidden.reshape(-1, hidden.shape[-1])

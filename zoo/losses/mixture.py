@@ -1,8 +1,8 @@
-"""The exact loss of a mixture of softmaxes: per token, and as the weighted sum that trainers use.
+"""The exact loss of a mixture of softmaxes, per token and as the weighted sum that training uses.
 
-The sum forms its gradients in the forward pass: see `zoo.losses.token_blocks`. The posterior of the
-components, without which there is no gradient, is known as soon as a token has met all words, so
-its blocks are of tokens with the whole vocabulary.
+The sum computes its gradients in the forward pass: see `zoo.losses.token_blocks`. The gradient
+needs the posterior of the components, which needs the scores of all words. So a block is some
+tokens with the whole vocabulary.
 """
 
 import jax
@@ -27,7 +27,7 @@ def mixture_loss(contexts, log_prior, weights, bias, targets):
 
     Args:
       contexts: g, [..., M, D].
-      log_prior: log pi, [..., M], nats; the pi sum to 1.
+      log_prior: log pi, [..., M], nats; pi sums to 1 over the components.
       weights: W, [V, D].
       bias: c, [V].
       targets: x, int [...], each in [0, V).
@@ -36,7 +36,7 @@ def mixture_loss(contexts, log_prior, weights, bias, targets):
       [...], nats; exact.
 
     Raises:
-      ValueError: shapes do not agree. TypeError: targets are no whole numbers.
+      ValueError: shapes do not agree. TypeError: targets are not whole numbers.
 
     Example:
       >>> bias = jnp.log(jnp.array([0.5, 0.25, 0.25]))
@@ -63,7 +63,7 @@ def _check_prior(log_prior):
 
 
 def _losses(contexts, log_prior, weights, bias, targets):
-    """`mixture_loss`, for tokens without weight too, which may hold anything."""
+    """Computes `mixture_loss` without checks; tokens of weight 0 may hold anything."""
     targets = jnp.broadcast_to(targets[..., None], log_prior.shape)
     losses, _ = softmax.exact_loss(contexts, weights, bias, targets)
     return -jax.nn.logsumexp(log_prior - losses, axis=-1)
@@ -71,10 +71,10 @@ def _losses(contexts, log_prior, weights, bias, targets):
 
 @over_tokens("contexts", axes=2)
 def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_weights, block=None):
-    """Computes sum_n u_n loss_n of `mixture_loss`, with its gradients.
+    """Computes sum_n u_n loss_n of `mixture_loss`, and its gradients in the same pass.
 
-    In blocks of tokens, whose gradients are formed in the forward pass, or of the vocabulary where
-    that is faster.
+    It is computed by blocks of tokens, or by blocks of the vocabulary where that is faster, with
+    gradients in a backward pass.
 
     Args:
       contexts: g, [..., M, D].
@@ -82,14 +82,15 @@ def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_wei
       weights: W, [V, D].
       bias: c, [V].
       targets: x, int [...], each in [0, V).
-      token_weights: u, [...]; where 0, as of padding, a token may hold anything.
-      block: tokens at a time, which need not divide them; None for what is fast.
+      token_weights: u, [...]; 0 for padding, whose contexts and targets may be anything.
+      block: the number of tokens in a block, which need not divide the number of tokens; None for a
+        fast choice.
 
     Returns:
       A scalar, nats.
 
     Raises:
-      ValueError: shapes do not agree. TypeError: targets are no whole numbers.
+      ValueError: shapes do not agree. TypeError: targets are not whole numbers.
 
     Example:
       >>> table = jnp.zeros((8, 4)), jnp.zeros(8)
@@ -138,7 +139,7 @@ def mixture_log_probs(contexts, log_prior, weights, bias):
       bias: c, [V].
 
     Returns:
-      [..., V], nats. Beyond it, the logits of all components are held: [..., M, V].
+      [..., V], nats. The logits of all components are held, too: [..., M, V].
 
     Raises:
       ValueError: shapes do not agree.
@@ -169,10 +170,10 @@ def _check(contexts, log_prior, weights, bias, **of_tokens):
 
 
 def _block(shared, fixed, columns, x, u):
-    """Losses of a block of tokens and their gradients, as `zoo.losses.token_blocks` has them.
+    """Computes a block's losses and their gradients: see `zoo.losses.token_blocks`.
 
-    With r_m = pi_m p_m(x) / p(x), the posterior of component m, the gradient of the logits of
-    component m is u r_m (p_m - onehot(x)), and that of log pi_m is -u r_m.
+    With r_m = pi_m p_m(x) / p(x), the posterior of component m, the gradient with respect to the
+    logits of component m is u r_m (p_m - onehot(x)); with respect to log pi_m, it is -u r_m.
     """
     (weights, bias), (g, log_prior) = shared, columns
     # One product over all components of all tokens: XLA's batched products are slower.

@@ -1,15 +1,16 @@
-"""Noise-contrastive estimation: is this word the data's or the noise's?
+"""Noise-contrastive estimation: a classification of each word as the data's or the noise's.
 
 Gutmann and Hyvarinen (2010); Mnih and Teh (2012); Jozefowicz et al. (2016), section 3.1. Each word,
-the target and the K noise words alike, is one binary problem. With the unnormalised model
-exp(o_v - log Z) and expected counts E_v = K q(v) of the noise, a word comes from the data with
+the target or one of the K noise words, is one binary problem. With the unnormalised model
+exp(o_v - log Z) and expected counts E_v = K q(v) of the noise, a word comes from the data with the
+probability
 
     P(data | v) = exp(o_v - log Z) / (exp(o_v - log Z) + E_v) = sigmoid(o_v - log Z - log E_v)
 
     loss = -log P(data | x) - sum_k log(1 - P(data | v_k))
 
-A noise word equal to the target stays: the noise does draw it. Z is a constant, not a sum: the
-classifier can only be right if the model normalises itself, which it learns.
+A noise word that equals the target is kept, since the noise does draw it. Z is a constant, not a
+sum: the classifier is only right if the model is normalised, which it therefore learns to be.
 """
 
 import jax
@@ -26,10 +27,11 @@ def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, k
       noise_logits: o_k - log Z of the noise words, [..., K], nats.
       log_expected_true: log E_x, [...]; see `log_expected_count`.
       log_expected_noise: log E_k, [..., K].
-      kept: bool [..., K], False for draws that do not count; True if all do.
+      kept: bool [..., K], False for draws that do not count; True if all count.
 
     Returns:
-      The loss of K + 1 binary problems, [...], nats. It is no log-probability: for training only.
+      The loss of K + 1 binary problems, [...], nats. It is not a log-probability: use it for
+      training only.
 
     Raises:
       ValueError: shapes do not agree.
@@ -38,7 +40,7 @@ def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, k
       >>> loss = losses.nce_loss(
       ...     jnp.zeros(1), jnp.zeros((1, 3)), jnp.zeros(1), jnp.zeros((1, 3))
       ... )
-      >>> print(f"{loss[0]:.4f}", f"{4 * jnp.log(2):.4f}")  # four problems that are open
+      >>> print(f"{loss[0]:.4f}", f"{4 * jnp.log(2):.4f}")  # four problems at probability 1/2
       2.7726 2.7726
 
     Source: Gutmann and Hyvarinen (2010); Mnih and Teh (2012), equation 7; Jozefowicz et al. (2016),

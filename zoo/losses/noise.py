@@ -1,15 +1,15 @@
-"""Noise words: where sampled losses draw their negative examples, and how often to expect each.
+"""Noise words, the negative examples of sampled losses, and their expected counts.
 
 A sampled loss draws K words from a distribution q over the vocabulary and corrects each score by
-the logarithm of the word's expected count. The draw and the correction must be of one distribution;
-here both come from the same probabilities, the draw through an alias table (Walker 1977; Vose
-1991), whose cost does not depend on V. Expected counts of K draws of word v:
+the logarithm of the word's expected count. Draw and correction must use the same distribution: here
+both come from the same probabilities. The draw uses an alias table (Walker 1977; Vose 1991), whose
+cost does not depend on V. Expected counts of word v in K draws:
 
     all draws kept:                 K q(v)
     repeated draws dropped:         1 - (1 - q(v))^K = -expm1(K log1p(-q(v)))
 
-Dropping repeats after a fixed number of draws, instead of drawing until K words differ, is what
-makes the second formula exact.
+The second formula is exact because repeats are dropped after a fixed number of draws, instead of
+drawing until K words differ.
 """
 
 from typing import NamedTuple
@@ -22,26 +22,26 @@ from zoo.arrays.keys import Keys
 from zoo.losses import value_checks
 from zoo.losses.shape_checks import check_shapes
 
-NOISE = 0x6E6F6973  # tells the random numbers of noise from all others
-# What may draw noise words of its own.
+NOISE = 0x6E6F6973  # folded into keys, so that noise has random numbers of its own
+# Units that may have noise words of their own.
 UNITS = ("batch", "lane", "token")
-SELDOM = -40.0  # log q of words that no draws repeat
+SELDOM = -40.0  # log q below which repeated draws are neglected
 
 
 def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Makes the table from which a word is drawn in constant time.
+    """Computes the table from which a word is drawn in constant time.
 
-    Cell v of V equal cells gives word v with probability threshold[v] and alias[v] otherwise, so
-    that q(v) = (threshold[v] + sum_{u: alias[u] = v} (1 - threshold[u])) / V.
+    Each of V equally likely cells v gives word v with probability threshold[v], and word alias[v]
+    otherwise, so that q(v) = (threshold[v] + sum_{u: alias[u] = v} (1 - threshold[u])) / V.
 
     Args:
-      probabilities: q, [V], none below 0, with the sum 1.
+      probabilities: q, [V], at least 0, with the sum 1.
 
     Returns:
       (threshold float64 [V], alias int32 [V]).
 
     Raises:
-      ValueError: they are not [V], or no probabilities, such as counts.
+      ValueError: probabilities are not [V], below 0, or do not sum to 1.
 
     Example:
       >>> threshold, alias = losses.alias_table(np.array([0.75, 0.25]))
@@ -66,12 +66,12 @@ def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         left[rich] -= 1 - left[poor]
         if left[rich] < 1:
             small.append(large.pop())
-    # What remains is 1 but for rounding, and stays so.
+    # The remaining cells are 1 up to rounding, and stay so.
     return threshold, alias
 
 
 def noise_tables(probabilities: np.ndarray) -> dict[str, jax.Array]:
-    """Makes what drawing noise words needs, of one distribution for draw and correction.
+    """Computes the tables from which noise words are drawn and corrected.
 
     Args:
       probabilities: q, [V], all above 0, with the sum 1.
@@ -80,7 +80,7 @@ def noise_tables(probabilities: np.ndarray) -> dict[str, jax.Array]:
       {"log_q" float32 [V] nats, "threshold" float32 [V], "alias" int32 [V]}.
 
     Raises:
-      ValueError: they are not [V], or no probabilities, such as counts; or one is 0: its word
+      ValueError: probabilities are not [V] or do not sum to 1; or one is not above 0: its word
         would never be drawn, and its correction would be infinite.
 
     Example:
@@ -97,7 +97,11 @@ def noise_tables(probabilities: np.ndarray) -> dict[str, jax.Array]:
 
 
 def tables_with_zeros(probabilities: np.ndarray) -> dict[str, jax.Array]:
-    """`noise_tables`, of which some probabilities may be 0: their log q is -inf."""
+    """Computes `noise_tables`; some probabilities may be 0, with a log q of -inf.
+
+    Args:
+      probabilities: q, [V], at least 0, with the sum 1.
+    """
     threshold, alias = alias_table(probabilities)
     with np.errstate(divide="ignore"):
         log_q = np.log(probabilities)
@@ -114,10 +118,10 @@ def draw_noise(tables, key, shape) -> jax.Array:
     Args:
       tables: see `noise_tables`.
       key: a key of `jax.random`.
-      shape: of what is drawn.
+      shape: the shape of the result.
 
     Returns:
-      Words, int32 of the shape.
+      Words, int32 of that shape.
 
     Example:
       >>> tables = losses.noise_tables(np.array([1.0, 1e-9]) / (1 + 1e-9))
@@ -138,7 +142,7 @@ class NoiseSample(NamedTuple):
     Attributes:
       words: int32, [K] for the batch, [B, K] for each lane, [..., K] for each token.
       kept: bool of the same shape, False where a repeated draw was dropped.
-      log_expected: of the same shape, log of the expected count.
+      log_expected: log of the expected counts, of the same shape.
     """
 
     words: jax.Array
@@ -147,9 +151,9 @@ class NoiseSample(NamedTuple):
 
 
 def log_expected_count(log_q, draws: int, distinct: bool):
-    """Computes the logarithm of how often a word is expected among some draws.
+    """Computes the logarithm of a word's expected count among some draws.
 
-    log(K q) with repeats kept, log(1 - (1 - q)^K) with repeats dropped.
+    It is log(K q) with repeats kept, log(1 - (1 - q)^K) with repeats dropped.
 
     Args:
       log_q: log q, [...], nats.
@@ -166,32 +170,43 @@ def log_expected_count(log_q, draws: int, distinct: bool):
       >>> print(jnp.exp(losses.log_expected_count(jnp.log(0.5), 2, distinct=True)))
       0.75
 
-    Source: Jean et al. (2015), section 3, on what to divide by; the formula is that of a binomial.
+    Source: Jean et al. (2015), section 3, for the correction; the count is binomial.
     """
     value_checks.check_log_probs(log_q=log_q)
     value_checks.check_least(1, "at least 1", draws=draws)
     kept = log_q + jnp.log(draws).astype(log_q.dtype)
     if not distinct:
         return kept
-    # A word that is hardly ever drawn is not drawn twice; its q may be below any float.
+    # A word that is hardly ever drawn is not drawn twice; its q may be too small for a float.
     seldom = log_q < SELDOM
     log_q = jnp.where(seldom, SELDOM, log_q)
     return jnp.where(seldom, kept, jnp.log(-jnp.expm1(draws * jnp.log1p(-jnp.exp(log_q)))))
 
 
 def draw_per_unit(function, key, shape, draws: int, per: str):
-    """function(key, shape), a pytree of arrays of that shape, for tokens of the given shape.
+    """Draws random arrays for each unit of some tokens.
 
-    [draws] for the batch, [B, draws] for each lane, [..., draws] for each token; see
-    `sample_noise`.
+    Args:
+      function: (key, shape) -> a pytree of random arrays of that shape.
+      key: see `sample_noise`.
+      shape: the shape of the tokens, [B, ...].
+      draws: the number of draws of each unit.
+      per: the unit that has draws of its own, "batch", "lane" or "token".
+
+    Returns:
+      The arrays of `function`: [draws] for the batch, [B, draws] for each lane, [..., draws] for
+      each token.
+
+    Raises:
+      ValueError: `per` is unknown.
     """
     if per not in UNITS:
         raise ValueError(f"per is {per!r}: give one of {', '.join(UNITS)}")
     of_lane = shape[1:] if per == "token" else ()
     if not isinstance(key, Keys):
         return function(key, (draws,) if per == "batch" else (*shape[:1], *of_lane, draws))
-    # Another stream than dropout's, which uses the same keys; those of the rows are the batch's
-    # with a small number folded in.
+    # Dropout uses the same keys: NOISE gives another stream. The keys of the rows are the batch's
+    # key with a small number folded in.
     if per == "batch":
         return function(jax.random.fold_in(key.batch, NOISE), (draws,))
     of_rows = jax.vmap(lambda row: jax.random.fold_in(row, NOISE))(key.rows)
@@ -201,15 +216,15 @@ def draw_per_unit(function, key, shape, draws: int, per: str):
 def sample_noise(
     tables, key, shape, draws: int, *, per: str = "batch", distinct: bool = False
 ) -> NoiseSample:
-    """Draws K noise words for tokens, with what sampled losses need to know of them.
+    """Draws K noise words for tokens, with their expected counts.
 
     Args:
       tables: see `noise_tables`.
       key: one key, or `zoo.arrays.keys.Keys` for tokens [B, T]: words for the batch then come from
         its `batch` key, words for each lane or token from the keys of the rows.
-      shape: of the tokens, [B, ...].
+      shape: the shape of the tokens, [B, ...].
       draws: K, at least 1.
-      per: that which draws words of its own, "batch", "lane" or "token"; a lane is a row of the
+      per: the unit that has words of its own, "batch", "lane" or "token"; a lane is a row of the
         first axis.
       distinct: whether repeated draws are dropped, that is, not `kept`.
 
@@ -217,7 +232,7 @@ def sample_noise(
       A `NoiseSample`: words, kept, log_expected.
 
     Raises:
-      ValueError: `per` is none of these, or K below 1.
+      ValueError: `per` is unknown, or K is below 1.
 
     Example:
       >>> tables = losses.noise_tables(np.full(5, 0.2))

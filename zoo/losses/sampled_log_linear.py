@@ -1,23 +1,23 @@
-"""The expected features of a log-linear model by sampling, where all words are too many.
+"""The expected features of a log-linear model, estimated by sampling for large vocabularies.
 
 The gradient of -log p(x) with respect to the adaptor a is E_p[phi] - phi(x) (Dymetman and Xiao
-2016, section 2.3), p proportional to w(v) = b(v) exp(a . phi(v)). For large or infinite V the paper
-names two ways to approximate E_p[phi]. Both draw words v from a proposal q and need no Z:
+2016, section 2.3), p being proportional to w(v) = b(v) exp(a . phi(v)). For large or infinite V,
+the paper names two ways to approximate E_p[phi]. Both draw words v from a proposal q and need no Z:
 
     importance sampling       sum_k u_k phi(v_k), u = w(v_k) / q(v_k) divided by its sum; biased by
                               O(1 / K), consistent
     contrastive divergence    phi of the last state of a Markov chain of a few steps that starts at
-                              the observed x and leaves p invariant (Hinton 2002); biased by what
-                              the chain has not forgotten
+                              the observed x and leaves p invariant (Hinton 2002); biased because
+                              the chain still depends on x
 
 `log_weights` are log w(v) - log q(v) in nats: a . phi(v) alone if q is the background.
 
-Trained on, importance sampling needs the observed x among its slots, with the weight w(x) / q(x).
-From draws alone u_v is at most 1, and 0 in the steps that do not draw v: the mean of the estimate
-of p(v) is at most 1 - (1 - q(v))^K, about K q(v). Where the data's p(v) is above that, no score
-makes the gradient 0, and the score of v rises as long as training lasts. With x among them u is a
-posterior over the slots, and the expected gradient is 0 at the truth for every K: see
-  zoo.losses.importance.
+To train with importance sampling, the observed x must be among the slots, with the weight
+w(x) / q(x). From draws alone, u_v is at most 1, and 0 in the steps that do not draw v: the mean of
+the estimate of p(v) is at most 1 - (1 - q(v))^K, about K q(v). If the data's p(v) is above that, no
+score makes the gradient 0, and the score of v rises as long as training lasts. With x among the
+slots, u is a posterior over them, and the expected gradient is 0 at the truth for every K: see
+zoo.losses.importance.
 """
 
 import jax
@@ -34,7 +34,7 @@ def importance_weights(log_weights):
     sum_k u_k f(v_k) estimates E_p[f] for any f (self-normalised importance sampling).
 
     Args:
-      log_weights: log w(v_k) - log q(v_k), [..., K], nats; any constant may be missing.
+      log_weights: log w(v_k) - log q(v_k), [..., K], nats, up to a constant.
 
     Returns:
       [..., K], with the sum 1.
@@ -51,16 +51,16 @@ def importance_weights(log_weights):
 def metropolis_choice(key, log_weights):
     """Computes the last state of an independence chain over given proposals.
 
-    The chain stands at the observed word, slot 0. Each step goes to the next draw v' of q with
-    probability min(1, w(v') q(v) / (w(v) q(v'))), v being where it stands: the rule of Hastings
-    (1970), under which p stays p.
+    The chain starts at the observed word, slot 0. Each step goes from its state v to the next draw
+    v' of q with probability min(1, w(v') q(v) / (w(v) q(v'))), the rule of Hastings (1970), which
+    leaves p invariant.
 
     Args:
       key: a key of `jax.random`.
       log_weights: log w(v) - log q(v), [..., 1 + n], nats, of the observed word and n draws from q.
 
     Returns:
-      Slots in 0 ... n, int32 [...]. Contrastive divergence takes phi of that word for E_p[phi].
+      Slots in 0 ... n, int32 [...]. Contrastive divergence estimates E_p[phi] by phi of that word.
 
     Example:
       >>> log_weights = jnp.array([-90.0, 90.0, -90.0])  # the first draw is far more probable
@@ -74,10 +74,10 @@ def metropolis_choice(key, log_weights):
 
 
 def metropolis_walk(log_thresholds, log_weights):
-    """Computes the last state of `metropolis_choice` with these random numbers.
+    """Computes the last state of the chain of `metropolis_choice` from given random numbers.
 
     Args:
-      log_thresholds: log u, [..., 1 + n], u uniform in (0, 1); the first is not looked at.
+      log_thresholds: log u, [..., 1 + n], u uniform in (0, 1); the first is ignored.
       log_weights: log w(v) - log q(v), [..., 1 + n], nats, of the observed word and n draws from q.
 
     Returns:

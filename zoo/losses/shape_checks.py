@@ -1,22 +1,22 @@
-"""Shapes at the door of the public functions: a wrong one is an error that names the argument."""
+"""Checks of the shapes of public functions' arguments, with errors that name the argument."""
 
 import jax.numpy as jnp
 import numpy as np
 
 
 def check_shapes(integers=(), **arguments):
-    """Checks shapes of arrays when a function is traced; nothing is left of it in what is compiled.
+    """Checks shapes of arrays when a function is traced; compiled code has no trace of it.
 
     Args:
       integers: names of the arguments that must be whole numbers.
-      **arguments: name=(array, axes). axes are letters that stand for sizes, "V D", the same letter
-        for the same size in all arguments; with "..." in front for any leading axes, the same in
+      **arguments: name=(array, axes). Axes are letters that stand for sizes, "V D"; a letter stands
+        for the same size in all arguments. "..." in front stands for any leading axes, the same in
         all arguments.
 
     Raises:
-      ValueError: an array has another number of axes, or a size another than the arguments before
-        it gave to the letter.
-      TypeError: an array of `integers` is not of whole numbers.
+      ValueError: an array has another number of axes, or another size than an earlier argument with
+        the same letter.
+      TypeError: an array named in `integers` is not of whole numbers.
     """
     sizes: dict[str, int] = {}
     given_by: dict[str, str] = {}

@@ -4,17 +4,17 @@ For logits o = W h + c over V classes, the loss of a target x is, in nats,
 
     loss(h, x) = log Z - o_x,    log Z = log sum_v exp(o_v).
 
-`plain_softmax_loss` is that formula. `blocked_softmax_loss` walks over blocks of the vocabulary
-with a running log-sum-exp and computes the logits once more in its backward pass: losses per
-token, memory of tokens * block. `softmax_words` walks the same way to the most probable words and
-to a sample.
+`plain_softmax_loss` computes this formula directly. `blocked_softmax_loss` computes it by blocks of
+the vocabulary, with a running log-sum-exp, and recomputes the logits in its backward pass: it gives
+losses per token in memory for tokens * block logits. `zoo.losses.softmax_decoding` finds the most
+probable words and draws samples in the same way.
 
-Trainers use `weighted_softmax_loss`, the weighted sum of the losses in blocks of tokens. Its
-gradients are formed in the forward pass, while the logits of a block are at hand (see
-`zoo.losses.token_blocks`): no product is computed twice, where the losses per token compute the
-logits again. The price: there is only a sum, with weights that are known beforehand.
+Training uses `weighted_softmax_loss`, the weighted sum of the losses by blocks of tokens. Its
+gradients are computed in the forward pass, from the logits of each block (see
+`zoo.losses.token_blocks`): no product is computed twice, where losses per token recompute the
+logits. In return, it gives only a sum, whose weights must be known beforehand.
 
-Where classes have a measure that depends on the token, see `zoo.losses.contextual_background`.
+If classes have a measure that depends on the token, see `zoo.losses.contextual_background`.
 """
 
 import functools
@@ -32,21 +32,26 @@ from zoo.losses.token_blocks import present_states, weighted_rows, weighted_sum
 
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
 LOGITS_AT_A_TIME = 3 * 1024 * 1024
-# Rows of W at a time: with 256 columns they fill 2 MiB, a core's cache, which pays more than the
+# Rows of W at a time: with 256 columns they fill 2 MiB, a core's cache, which is faster than the
 # larger products of larger blocks.
 MOST_ROWS_AT_A_TIME = 2048
 LEAST_ROWS_AT_A_TIME = 128
 
 # Every block of tokens reads W and adds to a [V, D] gradient. With fewer tokens than this (V above
-# 24,000 or so) that costs more time than blocks of the vocabulary, which compute logits twice.
+# about 24,000), blocks of the vocabulary are faster, although they compute logits twice.
 LEAST_TOKENS_AT_A_TIME = 128
 
-# Tokens that blocks are chosen for where a program is exported for any number of them.
+# The number of tokens for which blocks are chosen if a program is exported for any number.
 TOKENS_OF_ANY = 1024
 
 
 def vocabulary_block(tokens: int, vocabulary: int) -> int:
-    """The number of rows of W in a block; all of them where the logits are few."""
+    """Returns the number of rows of W in a block; all of them where the logits are few.
+
+    Args:
+      tokens: N.
+      vocabulary: V.
+    """
     if not row_blocks.is_known(tokens):
         tokens = TOKENS_OF_ANY
     most = LOGITS_AT_A_TIME // max(tokens, 1)
@@ -56,7 +61,7 @@ def vocabulary_block(tokens: int, vocabulary: int) -> int:
 
 
 def plain_softmax_loss(hidden, weights, bias, targets):
-    """loss = log sum_v exp(w_v . h + c_v) - (w_x . h + c_x), holding all logits.
+    """Computes log sum_v exp(w_v . h + c_v) - (w_x . h + c_x); holds all logits.
 
     Args:
       hidden: [N, D].
@@ -73,13 +78,26 @@ def plain_softmax_loss(hidden, weights, bias, targets):
 
 
 def logits(hidden, weights, bias):
-    """w_v . h + c_v, [..., V], accumulated and kept in at least float32."""
+    """Computes w_v . h + c_v, [..., V], in at least float32.
+
+    Args:
+      hidden: h, [..., D].
+      weights: w, [V, D].
+      bias: c, [V].
+    """
     products = jnp.matmul(hidden, weights.T, preferred_element_type=accumulator(hidden))
     return products + jnp.broadcast_to(bias.astype(products.dtype), products.shape)
 
 
 def target_logits(hidden, weights, bias, targets):
-    """w_x . h + c_x of a target for each of hidden [N, D], [N], in at least float32."""
+    """Computes w_x . h + c_x of each token's target, [N], in at least float32.
+
+    Args:
+      hidden: h, [N, D].
+      weights: w, [V, D].
+      bias: c, [V].
+      targets: x, int [N].
+    """
     products = jnp.einsum(
         "nd,nd->n", hidden, weights[targets], preferred_element_type=accumulator(hidden)
     )
@@ -87,24 +105,38 @@ def target_logits(hidden, weights, bias, targets):
 
 
 def in_full(tree):
-    """The arrays of a tree in at least float32, for steps that are repeated, as those of letters
-    are, and rounded each time."""
+    """Casts the arrays of a tree to at least float32, for loops whose steps would each round.
+
+    Args:
+      tree: a pytree of floating-point arrays.
+    """
     return jax.tree.map(lambda array: array.astype(accumulator(array)), tree)
 
 
 def accumulated(left, right):
-    """left @ right, accumulated and kept in at least float32."""
+    """Computes left @ right in at least float32.
+
+    Args:
+      left: [..., N, D] or [D].
+      right: [D, M] or [D].
+    """
     return jnp.matmul(left, right, preferred_element_type=accumulator(left))
 
 
 def difference(expected, targets, observed, words=None):
-    """Gradients of logits: expected [N, V], less observed [N] in the columns of targets [N].
+    """Computes gradients of logits: expected minus observed in the columns of the targets.
 
-    They nearly cancel where a model is sure, so the difference is formed before anything is rounded
-    to a type of fewer bits.
+    The two nearly cancel where a model is sure, so they are subtracted before the gradient is
+    rounded to a type of fewer bits.
 
     Args:
-      words: those of the columns; 0 to V - 1 if None.
+      expected: [N, V].
+      targets: int [N].
+      observed: [N].
+      words: the words of the columns, int [V]; None for 0 to V - 1.
+
+    Returns:
+      [N, V].
     """
     words = jnp.arange(expected.shape[1]) if words is None else words
     is_target = words[None] == targets[:, None]
@@ -112,9 +144,14 @@ def difference(expected, targets, observed, words=None):
 
 
 def products_with(gradient, hidden, weights):
-    """(gradient W, [N, D]; gradient^T H, [V, D]) of gradients of logits, [N, V].
+    """Computes (gradient W, [N, D]; gradient^T H, [V, D]) from the gradient of logits.
 
-    Factors are of the type of hidden, in which products are fast, results of at least float32.
+    Factors have the type of `hidden`, in which products are fast; results are at least float32.
+
+    Args:
+      gradient: [N, V].
+      hidden: H, [N, D].
+      weights: W, [V, D].
     """
     rounded = gradient.astype(hidden.dtype)
     return accumulated(rounded, weights), accumulated(rounded.T, hidden)
@@ -124,11 +161,17 @@ def products_with(gradient, hidden, weights):
 
 
 def logits_of_rows(hidden, weights, bias, cut, number):
-    """(logits of the words of a block, [N, size], -inf of those that were seen before; its rows).
+    """Computes the logits of a block of words.
 
     Args:
+      hidden: h, [N, D].
+      weights: W, [V, D].
+      bias: c, [V].
       cut: the `row_blocks.Cut` of the words.
-      number: of the block.
+      number: the number of the block.
+
+    Returns:
+      (logits [N, size], -inf for words that an earlier block has; the block's rows of W).
     """
     rows = cut.take(number, weights)
     block_logits = logits(hidden, rows, cut.take(number, bias))
@@ -138,8 +181,8 @@ def logits_of_rows(hidden, weights, bias, cut, number):
 class Exponentials(NamedTuple):
     """A running sum of exponentials.
 
-    Its logarithm is taken at the end alone: one taken after each block would be rounded so many
-    times.
+    Its logarithm is only taken at the end: a logarithm after each block would add a rounding error
+    each time.
 
     Attributes:
       largest: the largest logit so far, [N].
@@ -151,24 +194,40 @@ class Exponentials(NamedTuple):
 
     @classmethod
     def none(cls, hidden):
-        """The sum over no logits, for hidden [N, D]."""
+        """Returns the sum over no logits.
+
+        Args:
+          hidden: h, [N, D].
+        """
         tokens, dtype = hidden.shape[0], accumulator(hidden)
         # The least finite number stands for -inf, whose difference with itself would be NaN.
         least = layouts.filled(tokens, jnp.finfo(dtype).min, dtype, hidden)
         return cls(least, layouts.zeros(tokens, dtype, hidden))
 
     def plus(self, logits):
-        """The sum with the exponentials of logits [N, n] added."""
+        """Returns the sum with the exponentials of further logits added.
+
+        Args:
+          logits: [N, n].
+        """
         largest = jnp.maximum(self.largest, logits.max(axis=-1))
         total = self.total * jnp.exp(self.largest - largest)
         return Exponentials(largest, total + jnp.exp(logits - largest[:, None]).sum(axis=-1))
 
     def log(self):
+        """Returns the logarithm of the sum, [N]."""
         return self.largest + jnp.log(self.total)
 
 
 def blocked_log_z(hidden, weights, bias, block):
-    """log sum_v exp(w_v . h + c_v) for hidden [N, D] -> [N], `block` rows of W at a time."""
+    """Computes log sum_v exp(w_v . h + c_v), [N], by blocks of the vocabulary.
+
+    Args:
+      hidden: h, [N, D].
+      weights: w, [V, D].
+      bias: c, [V].
+      block: rows of W in a block.
+    """
 
     cut = row_blocks.Cut.of(weights.shape[0], block)
 
@@ -181,18 +240,18 @@ def blocked_log_z(hidden, weights, bias, block):
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
 def blocked_softmax_loss(hidden, weights, bias, targets, block):
-    """`plain_softmax_loss`, `block` rows of W at a time.
+    """Computes `plain_softmax_loss` by blocks of the vocabulary.
 
     Args:
       hidden: [N, D].
       weights: [V, D].
       bias: [V].
       targets: int [N], each in [0, V).
-      block: at most V; need not divide V.
+      block: rows of W in a block, at most V; need not divide V.
 
     Returns:
-      (loss [N], log Z [N]) in nats. Both can be differentiated; beyond arguments and results the
-      memory is O(N * block) forward and backward.
+      (loss [N], log Z [N]) in nats, both differentiable. Memory beside arguments and results is
+      O(N * block), forward and backward.
     """
     log_z = blocked_log_z(hidden, weights, bias, block)
     return log_z - target_logits(hidden, weights, bias, targets), log_z
@@ -204,7 +263,7 @@ def _blocked_forward(hidden, weights, bias, targets, block):
 
 
 def _blocked_backward(block, residuals, cotangents):
-    """d loss / d o_v = p_v - [v = x] and d log Z / d o_v = p_v, one block of p at a time."""
+    """Computes gradients by blocks: d loss / d o_v = p_v - [v = x] and d log Z / d o_v = p_v."""
     hidden, weights, bias, targets, log_z = residuals
     loss_cotangent, log_z_cotangent = cotangents
     scale = (loss_cotangent + log_z_cotangent)[:, None]
@@ -244,15 +303,16 @@ def softmax_loss(hidden, weights, bias, targets, block=None):
       weights: W, [V, D].
       bias: c, [V].
       targets: x, int [...], each in [0, V).
-      block: rows of W at a time, forward and backward: V holds all logits, fewer compute them
-        again in the backward pass; None for what is fast and never a [tokens, V] array.
+      block: rows of W in a block, forward and backward. With V, all logits are held; with fewer,
+        they are recomputed in the backward pass. None for a fast choice that holds no [tokens, V]
+        array.
 
     Returns:
-      (loss [...], log Z [...]), nats; both are exact and can be differentiated.
+      (loss [...], log Z [...]), nats; both are exact and differentiable.
 
     Raises:
-      ValueError: shapes do not agree, or a target is no row of W. TypeError: targets are no whole
-        numbers.
+      ValueError: shapes do not agree, or a target is not a row of W. TypeError: targets are not
+        whole numbers.
 
     Example:
       >>> h, table = jnp.ones((2, 4)), (jnp.zeros((8, 4)), jnp.zeros(8))
@@ -260,7 +320,7 @@ def softmax_loss(hidden, weights, bias, targets, block=None):
       >>> print(loss.round(3), log_z.round(3))
       [2.079 2.079] [2.079 2.079]
 
-    Source: the running log-sum-exp of blocks is that of Milakov and Gimelshein (2018).
+    Source: Milakov and Gimelshein (2018), for the running log-sum-exp.
     """
     check_softmax(hidden, weights, bias, targets=(targets, "..."))
     value_checks.check_ids(weights.shape[0], targets=targets)
@@ -268,7 +328,15 @@ def softmax_loss(hidden, weights, bias, targets, block=None):
 
 
 def exact_loss(hidden, weights, bias, targets, block=None):
-    """`softmax_loss`, for tokens without weight too, whose targets may be anything."""
+    """Computes `softmax_loss` without checks, so that targets of padding may be anything.
+
+    Args:
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      targets: x, int [...].
+      block: see `softmax_loss`.
+    """
     hidden, weights, bias, targets = layouts.alike((hidden, weights, bias, targets))
     shape = targets.shape
     hidden, targets = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
@@ -284,21 +352,31 @@ def exact_loss(hidden, weights, bias, targets, block=None):
 
 @jax.custom_vjp
 def _backward_only(array):
-    """The array, with gradients backwards alone: as few words as the plain form is taken for are no
-    reason to have a forward mode that more would not have."""
+    """Returns the array, without forward-mode derivatives.
+
+    The blocked form has reverse mode only, so the plain form, which small vocabularies use, has
+    reverse mode only, too.
+    """
     return array
 
 
-# Its forward pass is itself, as that of the blocks is: nor is there forward over reverse mode.
+# The forward pass calls the function itself, as the blocked form does: so forward mode over reverse
+# mode is excluded, too.
 _backward_only.defvjp(
     lambda array: (_backward_only(array), None), lambda _, cotangent: (cotangent,)
 )
 
 
 def above_mean(hidden, weights, bias, targets):
-    """o_x - 1/V sum_v o_v, [...], of o = W h + c: what label smoothing adds, times epsilon.
+    """Computes o_x - 1/V sum_v o_v of o = W h + c, [...], which label smoothing adds times epsilon.
 
-    The mean of the scores is a score of the mean vector: no logits are formed.
+    The mean of the scores is the score of the mean vector, so that no logits are computed.
+
+    Args:
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      targets: x, int [...].
     """
     dtype = accumulator(hidden)
     of_target = jnp.einsum("...d,...d->...", hidden, weights[targets], preferred_element_type=dtype)
@@ -307,7 +385,14 @@ def above_mean(hidden, weights, bias, targets):
 
 
 def check_softmax(hidden, weights, bias, **of_tokens):
-    """Checks the shapes of a softmax, and of arrays of whole numbers with an item a token."""
+    """Checks the shapes of a softmax and of integer arrays over its tokens.
+
+    Args:
+      hidden: [..., D].
+      weights: [V, D].
+      bias: [V].
+      **of_tokens: name=(array, axes) of whole numbers; see `check_shapes`.
+    """
     check_shapes(
         hidden=(hidden, "... D"),
         weights=(weights, "V D"),
@@ -321,12 +406,17 @@ def check_softmax(hidden, weights, bias, **of_tokens):
 
 
 def token_block(tokens: int, vocabulary: int) -> int:
-    """The number of tokens in a block of the weighted loss."""
+    """Returns the number of tokens in a block of the weighted loss.
+
+    Args:
+      tokens: N.
+      vocabulary: V.
+    """
     return row_blocks.even(tokens, LOGITS_AT_A_TIME // vocabulary)
 
 
 def _block_of_tokens(penalty, shared, log_measure, h, data, u):
-    """Losses of a block of tokens and their gradients, as `zoo.losses.token_blocks` has them."""
+    """Computes a block's losses and their gradients: see `zoo.losses.token_blocks`."""
     (weights, bias), (x, contexts) = shared, data
     block_logits = logits(h, weights, bias)
     target_logits = jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0]
@@ -361,27 +451,29 @@ def weighted_softmax_loss(
 ):
     """Computes sum_n u_n (loss_n + penalty log^2 Z_n) of the softmax, with its gradients.
 
-    loss_n and log Z_n are those of `softmax_loss`. In blocks of tokens, whose gradients are formed
-    in the forward pass, or of the vocabulary where that is faster: never a [tokens, V] array.
+    See `softmax_loss` for loss_n and log Z_n. The sum is computed by blocks of tokens, with
+    gradients in the forward pass, or by blocks of the vocabulary where that is faster. No array
+    [tokens, V] is held.
 
     Args:
       hidden: h, [..., D].
       weights: W, [V, D].
       bias: c, [V].
       targets: x, int [...], each in [0, V).
-      token_weights: u, [...]; where 0, as of padding, a token may hold anything.
-      block: tokens at a time, which need not divide them; None for what is fast.
-      penalty: of the squared log Z, a nat a squared nat; 0 for none.
+      token_weights: u, [...]; 0 for padding, whose hidden states and targets may be anything.
+      block: the number of tokens in a block, which need not divide the number of tokens; None for a
+        fast choice.
+      penalty: the weight of log^2 Z, nats per squared nat; 0 for no penalty.
       log_measure: a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], which is added
         to the logits in log Z; None for a measure of 1.
-      contexts: its argument, a pytree of leaves [..., ?]. They get no gradient.
+      contexts: its argument, a pytree of leaves [..., ?], which get no gradient.
 
     Returns:
-      A scalar, nats. Beyond arguments and results the memory is some multiple of
+      A scalar, nats. Memory beside arguments and results is a small multiple of
       `LOGITS_AT_A_TIME`, or O(block * V).
 
     Raises:
-      ValueError: shapes do not agree. TypeError: targets are no whole numbers.
+      ValueError: shapes do not agree. TypeError: targets are not whole numbers.
 
     Example:
       >>> table = jnp.zeros((8, 4)), jnp.zeros(8)
@@ -390,7 +482,7 @@ def weighted_softmax_loss(
       >>> print(f"{loss:.4f}", f"{3 * jnp.log(8):.4f}")
       6.2383 6.2383
 
-    Source: of the penalty, Devlin et al. (2014), section 2.2.
+    Source: Devlin et al. (2014), section 2.2, for the penalty.
     """
     check_shapes(
         hidden=(hidden, "... D"),

@@ -1,4 +1,4 @@
-"""The most probable words of a softmax and draws from it, by one walk over the vocabulary."""
+"""The most probable words of a softmax and samples from it, by one pass over the vocabulary."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from zoo.losses import softmax
 
 
 class Pass(NamedTuple):
-    """The results of one walk over the vocabulary.
+    """The results of one pass over the vocabulary.
 
     Attributes:
       log_z: log Z of each token, [N], nats.
@@ -28,17 +28,18 @@ class Pass(NamedTuple):
 
 
 def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
-    """log Z, the k best words and a draw, in one walk over blocks of the vocabulary.
+    """Computes log Z, the k best words and a sample in one pass over blocks of the vocabulary.
 
-    The draw is the argmax of o_v + g_v with standard Gumbel noise g (Gumbel 1954), which is
+    The sample is the argmax of o_v + g_v with standard Gumbel noise g (Gumbel 1954), which is
     distributed as the softmax of o.
 
     Args:
       hidden: [N, D].
       weights: [V, D].
       bias: [V].
-      block: at most V; need not divide V.
-      k: at most V.
+      block: rows of W in a block, at most V; need not divide V.
+      k: the number of best words, at most V; 0 for none.
+      key: a key of `jax.random`; None for no sample.
     """
     hidden, weights, bias = layouts.alike((hidden, weights, bias))
     tokens, dtype = hidden.shape[0], softmax.accumulator(hidden)
@@ -75,9 +76,14 @@ def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
 
 
 def check_k(k, vocabulary: int):
-    """Checks that k is a number of words: ValueError if it is not."""
+    """Raises ValueError unless k is from 1 to V, TypeError if it is an array.
+
+    Args:
+      k: the argument.
+      vocabulary: V.
+    """
     if hasattr(k, "dtype") and not isinstance(k, np.integer):
-        raise TypeError(f"k is an array, {k}: give a whole number, which is known as it is traced")
+        raise TypeError(f"k is an array, {k}: give a Python integer, which sets a shape")
     whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
     if not whole or not 1 <= k <= vocabulary:
         some = f"1 to {vocabulary:,}"
@@ -85,7 +91,15 @@ def check_k(k, vocabulary: int):
 
 
 def best(k, *found):
-    """The k best of some (values [N, ?], words [N, ?]), of equal ones the words that come first."""
+    """Returns the k best of some candidates, best first; of equal values, lower words first.
+
+    Args:
+      k: the number of words.
+      *found: pairs (values [N, ?], words int32 [N, ?]).
+
+    Returns:
+      (values [N, k], words int32 [N, k]).
+    """
     values, words = (jnp.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
     falling, words = jax.lax.sort((-values, words), num_keys=2)
     return -falling[:, :k], words[:, :k]
@@ -93,13 +107,13 @@ def best(k, *found):
 
 @over_tokens("hidden")
 def softmax_top_k(hidden, weights, bias, k):
-    """Finds the k most probable words of the softmax, in blocks of the vocabulary.
+    """Finds the k most probable words of the softmax, by blocks of the vocabulary.
 
     Args:
       hidden: h, [..., D].
       weights: W, [V, D].
       bias: c, [V].
-      k: at most V.
+      k: the number of words, at most V.
 
     Returns:
       (log-probabilities [..., k], nats; words int32 [..., k]), best first.
@@ -124,7 +138,7 @@ def softmax_top_k(hidden, weights, bias, k):
 
 @over_tokens("hidden")
 def softmax_sample(hidden, weights, bias, key):
-    """Draws words from the softmax, in blocks of the vocabulary.
+    """Draws words from the softmax, by blocks of the vocabulary.
 
     Args:
       hidden: h, [..., D].
@@ -143,7 +157,7 @@ def softmax_sample(hidden, weights, bias, key):
       >>> print(losses.softmax_sample(jnp.ones((2, 4)), *table, jax.random.key(0)))
       [1 1]
 
-    Source: Gumbel (1954): the best word, after noise.
+    Source: Gumbel (1954): the sample is the best word after Gumbel noise is added.
     """
     softmax.check_softmax(hidden, weights, bias)
     flat = hidden.reshape(-1, hidden.shape[-1])

@@ -1,26 +1,26 @@
-"""Losses of tokens taken in blocks, whose gradients are formed beside them.
+"""Losses and their gradients by blocks of tokens.
 
-What is wide, such as logits over all words, is held for one block of tokens at a time. Gradients
-are formed while it is at hand: in the forward pass of a weighted sum, so that nothing is computed
-twice, or in the backward pass of losses by token, whose weights are the cotangents. A loss gives
-one function of a block,
+Wide arrays, such as logits over all words, are held for one block of tokens at a time. Gradients
+are computed with them: in the forward pass of a weighted sum, so that nothing is computed twice, or
+in the backward pass of losses per token, with the cotangents as weights. A loss provides a function
+of one block,
 
     of_block(shared, fixed, columns, data, u) -> (losses [n], gradients)
 
-    shared, fixed: what all tokens have in common, such as weights; the first get gradients.
-    columns, data: what each token has, leaves [n, ...]; the first get gradients.
-    u: the weights of the tokens, [n]. What fills up blocks is the last token again with a weight of
-      0: of tokens of weight 0 the gradients must be 0, though the losses be NaN.
-    gradients: a function sums -> (sums, gradients of columns), of sum_n u_n loss_n. The sums are
-      those of shared over the blocks before, in at least float32; it adds the block's (`added`).
+    shared, fixed: arrays that all tokens share, such as W; `shared` gets gradients.
+    columns, data: arrays of each token, leaves [n, ...]; `columns` gets gradients.
+    u: the weights of the tokens, [n]. The last block is filled up by its last token with weights
+      of 0: gradients of tokens of weight 0 must be 0, even if their losses are NaN.
+    gradients: a function sums -> (sums, gradients of columns), the gradients of sum_n u_n loss_n.
+      `sums` are the gradients of `shared` over earlier blocks, in at least float32, to which the
+      function adds the block's (`added`).
 
-It is a function of a module, with numbers bound by functools.partial at most: never with arrays.
+It is a module-level function; functools.partial may bind numbers to it, but not arrays.
 
-Tokens have weights, and those without any, such as padding, may hold anything. The derivative of
-sum_n u_n loss_n with respect to u_n is loss_n, also where u_n is 0. Only where a token of weight 0
-has a loss that is no finite number, the derivative is 0: the token is not there. Derivatives are
-written out, so that what is computed where nobody asks for those of the weights is the sum and
-nothing else.
+Tokens of weight 0, such as padding, may hold anything. The derivative of sum_n u_n loss_n with
+respect to u_n is loss_n, also where u_n is 0. Only if a token of weight 0 has a loss that is not
+finite, the derivative is 0: the token counts as absent. Derivatives are written by hand, so that
+without a derivative of the weights nothing but the sum is computed.
 """
 
 import functools
@@ -34,19 +34,24 @@ from zoo.losses.shape_checks import check_shapes
 
 
 def added(sums, gradients):
-    """The sums with the gradients of a block, leaf by leaf."""
+    """Adds the gradients of a block to their sums, leaf by leaf.
+
+    Args:
+      sums: a pytree of arrays.
+      gradients: a pytree like it.
+    """
     return jax.tree.map(lambda total, part: total + part.astype(total.dtype), sums, gradients)
 
 
 def weighted_loss(of_block, block, shared, fixed, columns, data, token_weights):
-    """sum_n u_n loss_n, a scalar in nats, `block` tokens at a time.
+    """Computes sum_n u_n loss_n, a scalar in nats, by blocks of tokens.
 
-    The gradient of a weight is the token's loss, but 0 where a token of weight 0 has none: see
-    the head of this file.
+    The gradient of a weight is the token's loss, or 0 if the weight is 0 and the loss not finite:
+    see the module's docstring.
 
     Args:
-      of_block: see above.
-      block: tokens at a time; need not divide N.
+      of_block: the loss of a block: see the module's docstring.
+      block: the number of tokens in a block; need not divide N.
       shared: a pytree of arrays.
       fixed: a pytree of arrays, without gradient.
       columns: a pytree of arrays [N, ...], one at least.
@@ -86,9 +91,15 @@ _weighted_loss.defvjp(_weighted_forward, _weighted_backward)
 
 
 def losses(of_block, block, shared, fixed, columns, data):
-    """The losses of the tokens, nats, [N], `block` tokens at a time, forward and backward.
+    """Computes the losses of the tokens, nats, [N], by blocks, forward and backward.
 
-    The arguments are those of `weighted_loss`.
+    Args:
+      of_block: see `weighted_loss`.
+      block: the number of tokens in a block; need not divide N.
+      shared: a pytree of arrays.
+      fixed: a pytree of arrays, without gradient.
+      columns: a pytree of arrays [N, ...], one at least.
+      data: a pytree of arrays [N, ...], without gradient.
     """
     shared, *of_tokens = layouts.alike((shared, columns, data))
     return _losses(of_block, block, shared, fixed, *of_tokens)
@@ -121,7 +132,7 @@ _losses.defvjp(_losses_forward, _losses_backward)
 
 
 def _walk(of_block, block, shared, fixed, columns, data, token_weights):
-    """(sum_n u_n loss_n, its gradients of shared and of columns, the losses [N])."""
+    """Computes (sum_n u_n loss_n, its gradients for shared and for columns, the losses [N])."""
 
     def step(carry, inputs):
         total, sums = carry
@@ -139,7 +150,7 @@ def _walk(of_block, block, shared, fixed, columns, data, token_weights):
 
 
 def _blocks(block, columns, data, token_weights):
-    """The arrays of all tokens, cut into blocks."""
+    """Cuts the arrays of all tokens into blocks."""
     block = row_blocks.at_most(block, token_weights.shape[0])
     weights = row_blocks.of_rows(token_weights, block)
     return *row_blocks.of_rows((columns, data), block, filling="edge"), weights
@@ -159,7 +170,12 @@ def _as(tree, like):
 
 @jax.custom_jvp
 def without_gradient(token_weights, absent):
-    """The weights, from which no gradient comes where tokens are absent, bool [...]."""
+    """Returns the weights, without gradient where tokens are absent.
+
+    Args:
+      token_weights: [...].
+      absent: bool [...].
+    """
     return token_weights
 
 
@@ -170,17 +186,25 @@ def _without_gradient(primals, tangents):
 
 
 def usable_states(states):
-    """Whether each state [..., D] holds numbers that can be computed with, bool [...]."""
-    # Beyond the root of the greatest number, the products of a state may be infinite.
+    """Whether each state is finite, and small enough that its products are, bool [...].
+
+    Args:
+      states: [..., D].
+    """
+    # Beyond the square root of the greatest number, the products of a state may be infinite.
     most = jnp.finfo(jnp.promote_types(states.dtype, jnp.float32)).max ** 0.5
     return (jnp.abs(states) <= most).all(axis=-1)
 
 
 def present_states(states, token_weights):
-    """(states [..., D], weights [...]), of which tokens without weight and state have no part.
+    """Returns (states [..., D], weights [...]) without unusable states of tokens of weight 0.
 
-    A token of weight 0 whose state is not usable has zeros for it, for 0 times NaN is NaN in sums
-    over tokens, and no gradient comes from its weight.
+    Such a state is replaced by zeros, since 0 times NaN would make sums over tokens NaN, and the
+    token's weight has no gradient.
+
+    Args:
+      states: [..., D].
+      token_weights: [...].
     """
     without_state = (token_weights == 0) & ~usable_states(states)
     states = jnp.where(without_state[..., None], 0, states)
@@ -188,12 +212,22 @@ def present_states(states, token_weights):
 
 
 def absent(losses, token_weights):
-    """Tokens of weight 0 whose losses are infinite or NaN, bool [...]."""
+    """Whether tokens have weight 0 and a loss that is infinite or NaN, bool [...].
+
+    Args:
+      losses: [...], nats.
+      token_weights: [...].
+    """
     return (token_weights == 0) & ~jnp.isfinite(losses)
 
 
 def slopes_of_weights(losses, token_weights):
-    """The derivatives of weighted_sum with respect to the weights, of their type, [...]."""
+    """Computes the derivatives of weighted_sum with respect to the weights, [...].
+
+    Args:
+      losses: [...], nats.
+      token_weights: [...]; the result has their type.
+    """
     return jnp.where(absent(losses, token_weights), 0, losses).astype(token_weights.dtype)
 
 
@@ -201,7 +235,7 @@ def slopes_of_weights(losses, token_weights):
 def weighted_sum(losses, token_weights):
     """Computes sum_n u_n loss_n.
 
-    A token of weight 0 adds nothing though its loss be infinite, which the product would make NaN.
+    A token of weight 0 adds nothing, even if its loss is infinite or NaN.
 
     Args:
       losses: [...], nats.
@@ -238,5 +272,10 @@ weighted_sum.defjvp(_weighted_sum, symbolic_zeros=True)
 
 
 def weighted_rows(slopes, token_weights):
-    """Gradients of logits, [N, V], with 0 for tokens of weight 0, whose own may be NaN."""
+    """Replaces the gradients of tokens of weight 0, which may be NaN, by 0.
+
+    Args:
+      slopes: gradients of logits, [N, V].
+      token_weights: [N].
+    """
     return jnp.where(token_weights[:, None] == 0, 0, slopes)

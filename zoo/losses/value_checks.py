@@ -1,18 +1,24 @@
-"""Values at the door of the public functions: what a docstring asks for and a shape does not tell.
+"""Checks of the values of public functions' arguments, beside their shapes.
 
-Only what is known is looked at: nothing in compiled code, where arrays have no values yet.
+Only arrays whose values are known are checked: in compiled code, arrays have no values yet.
 """
 
 import jax
 import numpy as np
 
-# How far from 1 a sum of probabilities may be by rounding, of 32 bits or more, and of fewer.
+# How far from 1 a sum of probabilities may be by rounding: for types of 32 bits or more, and fewer.
 ROUNDING, COARSE_ROUNDING = 1e-4, 0.05
 
 
 def known(array) -> np.ndarray | None:
-    """The numbers of an array; None where it is traced, computed when it is looked up, or other
-    processes have parts of it."""
+    """Returns the numbers of an array, or None if they are not known.
+
+    They are not known if the array is traced, or computed when looked up, or if other processes
+    have parts of it.
+
+    Args:
+      array: the array.
+    """
     if isinstance(array, jax.core.Tracer):
         return None
     if isinstance(array, jax.Array):
@@ -22,7 +28,14 @@ def known(array) -> np.ndarray | None:
 
 
 def refuse(name: str, array, wrong: np.ndarray, wanted: str):
-    """ValueError that shows the first number for which `wrong`, a mask of its shape, is true."""
+    """Raises ValueError with the first wrong number of an array, if there is any.
+
+    Args:
+      name: the argument's name.
+      array: the argument.
+      wrong: a mask of the wrong numbers, bool of the array's shape.
+      wanted: the remedy, which follows "give".
+    """
     if wrong.any():
         place = np.unravel_index(int(wrong.argmax()), wrong.shape)
         raise ValueError(f"{name} has {np.asarray(array)[place]}{_at(place)}: give {wanted}")
@@ -33,7 +46,16 @@ def _at(place):
 
 
 def check_ids(count: int, token_weights=None, **ids):
-    """Checks that ids are in [0, count), but for tokens of weight 0, which may hold anything."""
+    """Checks that ids are in [0, count), except for tokens of weight 0.
+
+    Args:
+      count: the number of ids.
+      token_weights: [...]; None if all ids count.
+      **ids: name=array, int [...].
+
+    Raises:
+      ValueError: an id is outside.
+    """
     weights = None if token_weights is None else known(token_weights)
     for name, array in ids.items():
         numbers = known(array)
@@ -45,7 +67,16 @@ def check_ids(count: int, token_weights=None, **ids):
 
 
 def check_least(least: float, wanted: str, **arguments):
-    """Checks that all numbers are at least so large, and finite."""
+    """Checks that all numbers are finite and at least `least`.
+
+    Args:
+      least: the least number allowed.
+      wanted: the remedy, which follows "give".
+      **arguments: name=array.
+
+    Raises:
+      ValueError: a number is smaller or not finite.
+    """
     for name, array in arguments.items():
         numbers = known(array)
         if numbers is not None:
@@ -53,7 +84,14 @@ def check_least(least: float, wanted: str, **arguments):
 
 
 def check_log_probs(**arguments):
-    """Checks that logarithms of probabilities are not above 0, but by rounding."""
+    """Checks that logarithms of probabilities are at most 0, up to rounding.
+
+    Args:
+      **arguments: name=array, nats.
+
+    Raises:
+      ValueError: a logarithm is above 0.
+    """
     for name, array in arguments.items():
         numbers = known(array)
         if numbers is not None:
@@ -63,7 +101,16 @@ def check_log_probs(**arguments):
 
 
 def check_sums(name: str, probabilities, remedy: str):
-    """Checks that probabilities, [..., N], sum to 1 along the last axis, but for rounding."""
+    """Checks that probabilities sum to 1 along the last axis, up to rounding.
+
+    Args:
+      name: a name for the probabilities.
+      probabilities: [..., N].
+      remedy: the end of the error, which tells how to mend them.
+
+    Raises:
+      ValueError: a sum is not 1.
+    """
     numbers = known(probabilities)
     if numbers is not None:
         sums = numbers.astype(np.float64).sum(axis=-1)

@@ -1,4 +1,4 @@
-"""One more feature in a normalised model: 1 on one word, 0 on all others."""
+"""A further feature in a normalised model, which is 1 on an expert's word and 0 on all others."""
 
 import jax.numpy as jnp
 
@@ -7,9 +7,10 @@ from zoo.losses.shape_checks import check_shapes
 
 
 def log_expert_mass(log_prob, weight):
-    """Computes log(1 - p + p exp(g)): what a feature of one word adds to log Z.
+    """Computes log(1 - p + p exp(g)), the term that a feature of one word adds to log Z.
 
-    With p' proportional to p exp(g [x = e]), log p'(x) = log p(x) + g [x = e] less this of p(e).
+    With p' proportional to p exp(g [x = e]), log p'(x) = log p(x) + g [x = e] minus this term of
+    p(e).
 
     Args:
       log_prob: log p(e), [...], nats.
@@ -29,7 +30,7 @@ def log_expert_mass(log_prob, weight):
     """
     check_shapes(log_prob=(log_prob, "..."), weight=(weight, "..."))
     value_checks.check_log_probs(log_prob=log_prob)
-    # Below 1 by a rounding: the logarithm of what is left stays finite, and so does its gradient.
+    # p stays one rounding below 1, so that log(1 - p) and its gradient are finite.
     most = -jnp.finfo(log_prob.dtype).eps
     rest = jnp.log1p(-jnp.exp(jnp.minimum(log_prob, most)))
     return jnp.logaddexp(rest, log_prob + weight)

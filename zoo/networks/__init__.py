@@ -1,4 +1,4 @@
-"""Networks: functions with parameters, of which cores, embeddings and heads are built."""
+"""Networks: functions with parameters, the building blocks of cores, embeddings and heads."""
 
 from zoo.networks.char_convolution import Convolution
 

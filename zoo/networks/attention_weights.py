@@ -1,15 +1,15 @@
-"""Attention: functions of hidden states, a memory that they look at, and parameters.
+"""Attention: functions of hidden states, a memory and parameters.
 
-Of a hidden state h and the vectors m_1 ... m_S of a memory, with a score s(h, m):
+For a hidden state h, the vectors m_1 ... m_S of a memory and a score s(h, m),
 
     a_i = exp s(h, m_i) / sum_j exp s(h, m_j),    c = sum_i a_i m_i
 
-over the positions i of the memory that a mask leaves; a position that it hides has weight 0, and
-where it hides all, all weights and c are 0. Scores after Luong, Pham and Manning (2015), equation
-8, and Bahdanau, Cho and Bengio (2015), appendix A.1.2.
+over the positions i of the memory that are not masked. Masked positions have weight 0; if all are
+masked, all weights and c are 0. Scores after Luong, Pham and Manning (2015), equation 8, and
+Bahdanau, Cho and Bengio (2015), appendix A.1.2.
 
-Hidden states are [B, T, D] and the memory [B, S, M], one of it for all T: along time in training,
-or for the K hypotheses of a sentence when T = K. So a memory is never repeated.
+Hidden states are [B, T, D] and the memory is [B, S, M], shared by all T: positions in time, or the
+K hypotheses of a sentence, T = K. So a memory is never repeated.
 """
 
 import jax
@@ -19,7 +19,7 @@ from zoo.losses.softmax import accumulated, accumulator
 
 
 def bilinear_scores(hidden: jax.Array, keys: jax.Array) -> jax.Array:
-    """s(h, m) = h . k, Luong's "general" score where k = W m; in at least float32.
+    """Computes s(h, m) = h . k, Luong's "general" score for k = W m, in at least float32.
 
     Args:
       hidden: h, [B, T, D].
@@ -33,10 +33,10 @@ def bilinear_scores(hidden: jax.Array, keys: jax.Array) -> jax.Array:
 
 @jax.custom_vjp
 def additive_scores(queries: jax.Array, keys: jax.Array, vector: jax.Array) -> jax.Array:
-    """s(h, m) = v . tanh(q + k), Bahdanau's score where q = W h and k = U m; in at least float32.
+    """Computes s(h, m) = v . tanh(q + k), Bahdanau's score for q = W h and k = U m.
 
-    Of the [B, T, S, A] numbers within, no more than [B, S, A] are held at a time, in the backward
-    pass neither, which computes them again.
+    It is computed in at least float32. Of the [B, T, S, A] activations, at most [B, S, A] are held
+    at a time; the backward pass recomputes them in the same way.
 
     Args:
       queries: q, [B, T, A].
@@ -87,14 +87,14 @@ additive_scores.defvjp(_additive_forward, _additive_backward)
 
 
 def masked_softmax(scores: jax.Array, mask: jax.Array) -> jax.Array:
-    """exp s_i / sum_j exp s_j over the positions of a mask, and exactly 0 elsewhere.
+    """Computes exp s_i / sum_j exp s_j over the positions of a mask, and exactly 0 elsewhere.
 
     Args:
-      scores: [B, T, S]; what it has in hidden positions, even nan, does not count.
-      mask: bool [B, S]; of a row without positions all weights are 0.
+      scores: [B, T, S]; scores at masked positions, even NaN, are ignored.
+      mask: bool [B, S], False at masked positions.
 
     Returns:
-      Weights [B, T, S], which sum to 1, or to 0.
+      Weights [B, T, S], which sum to 1, or to 0 in a row whose positions are all masked.
     """
     mask = jnp.broadcast_to(mask[:, None], scores.shape)
     scores = jnp.where(mask, scores, jnp.finfo(scores.dtype).min)
@@ -105,14 +105,19 @@ def masked_softmax(scores: jax.Array, mask: jax.Array) -> jax.Array:
 
 
 def contexts(weights: jax.Array, memory: jax.Array) -> jax.Array:
-    """c = sum_i a_i m_i, [B, T, M], of weights [B, T, S] and the memory [B, S, M]."""
+    """Computes c = sum_i a_i m_i, [B, T, M].
+
+    Args:
+      weights: a, [B, T, S].
+      memory: m, [B, S, M].
+    """
     return (accumulated(weights, memory.astype(weights.dtype))).astype(memory.dtype)
 
 
 def attentional_states(
     hidden: jax.Array, context: jax.Array, weights: jax.Array, bias: jax.Array
 ) -> jax.Array:
-    """tanh(W (c : h) + b), [B, T, R]: Luong's attentional states (section 3, equation 5).
+    """Computes tanh(W (c : h) + b), [B, T, R], Luong's attentional states (section 3, equation 5).
 
     Args:
       hidden: h, [B, T, D].

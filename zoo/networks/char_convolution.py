@@ -5,16 +5,17 @@ Over the letter vectors C of a padded spelling c_1 ... c_L, for each width n and
     x_i = W (C[c_i] : ... : C[c_(i + n - 1)]) + b           i = 1 ... L - n + 1
     y   = activation(mean_i x_i)  or  activation(max_i x_i)
 
-the y of all widths side by side. The mean with one width, n = 5, and a rectifier is the network of
-Labeau and Allauzen (2017), equation 1. The maximum with several widths and tanh is that of Kim et
-al. (2016), which Jozefowicz et al. (2016) use larger; as both activations are monotone, it does not
-matter that they take the maximum after the activation. They go on with highway layers (Srivastava
-et al. 2015) and, where filters are more than the vector is to have numbers, a linear projection:
+with the y of all widths side by side. With the mean, one width, n = 5, and a rectifier, this is the
+network of Labeau and Allauzen (2017), equation 1. With the maximum, several widths and tanh, it is
+the network of Kim et al. (2016), which Jozefowicz et al. (2016) enlarge. They take the maximum
+after the activation, which gives the same result: both activations are monotone. They add highway
+layers (Srivastava et al. 2015) and, if the filters are more than the vector's dimension, a linear
+projection:
 
     y' = g * relu(W y + b) + (1 - g) * y,    g = sigmoid(W_g y + b_g)
 
-The parameters are of letters, never of words: a network that was trained on one lexicon gives
-vectors of the words of any other.
+No parameter belongs to a word: a network that was trained on one lexicon computes the vectors of
+the words of any other.
 """
 
 import dataclasses
@@ -34,17 +35,17 @@ ACTIVATIONS = {"relu": jax.nn.relu, "tanh": jnp.tanh}
 
 @dataclasses.dataclass(frozen=True)
 class Convolution:
-    """A convolution over spellings; the defaults are those of Labeau and Allauzen (section 3.4).
+    """A convolution over spellings, with the defaults of Labeau and Allauzen (section 3.4).
 
     Attributes:
       spelling: how words become letters.
       letter_size: d_c, the size of a letter's vector.
       widths: n of each group of filters.
-      filters: how many in each; empty for as many as the vector has numbers, where there is one
+      filters: the number of filters in each group; () for the vector's dimension, if there is one
         width.
       pooling: "mean" or "max" over positions.
-      activation: "relu" or "tanh", after it.
-      highway: highway layers.
+      activation: "relu" or "tanh", after the pooling.
+      highway: the number of highway layers.
       initial_scale: letter vectors start uniform in +-initial_scale.
     """
 
@@ -72,17 +73,28 @@ class Convolution:
             )
 
     def tables(self, lexicon):
-        """{"letters": int32 [V, L], "lengths": int32 [V]}."""
+        """Returns {"letters": int32 [V, L], "lengths": int32 [V]}, the padded spellings.
+
+        Args:
+          lexicon: the words.
+        """
         tables = self.spelling.tables(lexicon, max(self.widths))
         return {name: jnp.asarray(array) for name, array in tables.items()}
 
     def init(self, key, size, lexicon):
-        """The parameters of a network whose vectors have `size` numbers.
+        """Draws the parameters of the network.
 
-        {"letters": [A, d_c], "filters": a tuple of {"weights": [n d_c, N], "bias": [N]}, "highway":
-        a tuple of {"weights", "bias", "gate_weights", "gate_bias"}} and, unless there are `size`
-        filters, "projection": {"weights", "bias"}. Weights start uniform, with the variance
-        1 / inputs; gates start nearly closed.
+        Weights start uniform, with the variance 1 / inputs; gates start nearly closed.
+
+        Args:
+          key: a key of `jax.random`.
+          size: the dimension of the words' vectors.
+          lexicon: the words.
+
+        Returns:
+          {"letters": [A, d_c], "filters": a tuple of {"weights": [n d_c, N], "bias": [N]},
+          "highway": a tuple of {"weights", "bias", "gate_weights", "gate_bias"}} and, unless there
+          are `size` filters, "projection": {"weights", "bias"}.
         """
         filters = self.filters or (size,)
         keys = iter(jax.random.split(key, 2 + len(filters) + 2 * self.highway))
@@ -110,7 +122,7 @@ class Convolution:
         return params
 
     def array_shapes(self) -> dict[str, str]:
-        """The shapes of the parameters by their paths, letters that stand for sizes."""
+        """Returns {path: shape} of the parameters, with letters for sizes."""
         shapes = {"letters": "A E"}
         for number in range(len(self.widths)):
             shapes |= _linear_shapes(f"filters/{number}", f"W{number}", f"N{number}")
@@ -120,11 +132,20 @@ class Convolution:
         return shapes | _linear_shapes("projection", "N", "H")
 
     def apply(self, params, letters, lengths):
-        """The vectors [n, size] of padded spellings, letters int [n, L] and lengths int [n]."""
+        """Computes the vectors of padded spellings, [n, size].
+
+        Args:
+          params: the parameters.
+          letters: int [n, L].
+          lengths: int [n].
+        """
         return self._forward(params, letters, lengths)[0]
 
     def _forward(self, params, letters, lengths):
-        """(the vectors, what `_backward` needs of it): all but the products over the windows."""
+        """Computes (the vectors, the residuals of `_backward`).
+
+        The products over the windows are not kept.
+        """
         of_letters = params["letters"][letters]
         groups = zip(self.widths, params["filters"], strict=True)
         pool = self._mean if self.pooling == "mean" else self._maximum
@@ -144,10 +165,10 @@ class Convolution:
         return y, kept
 
     def _backward(self, params, letters, lengths, others, kept, cotangent):
-        """(the gradient of params, ()), see zoo.arrays.by_length.Differentiated.
+        """Computes (the gradient of params, ()), see zoo.arrays.by_length.Differentiated.
 
-        By hand: autodiff within blocks of several widths would keep the windows' products for each
-        width, or form them again.
+        It is written by hand: with several widths, automatic differentiation would keep the
+        windows' products of each width, or recompute them.
         """
         positions, layers, y = kept
         gradients: dict[str, Any] = {"highway": ()}
@@ -181,25 +202,28 @@ class Convolution:
                 to_letters = to_letters.at[:, offset : offset + positions].add(part)
         gradients["filters"] = tuple(of_filters)
         gradients["letters"] = jnp.zeros_like(params["letters"]).at[letters].add(to_letters)
-        # Whatever sequences the caller keeps layers in.
+        # The caller may keep layers in lists or tuples: the gradients get the same structure.
         return jax.tree.unflatten(jax.tree.structure(params), jax.tree.leaves(gradients)), ()
 
     def _mean(self, of_letters, lengths, width, filters):
-        """(the mean of x over the windows of a width [n, filters], ())."""
+        """Computes (the mean of x over the windows of a width [n, filters], ())."""
         windows, shares = _windows(of_letters, width), _shares(of_letters, lengths, width)
         # The mean of products is the product with the mean, one for each word.
         mean = jnp.einsum("np,npw->nw", shares, windows)
         return _affine(mean, **filters), ()
 
     def _mean_gradient(self, of_letters, lengths, width, filters, position, cotangent):
-        """(the gradient of the filters, that of the windows [n, p, n d_c])."""
+        """Computes the gradients of the filters' weights and of the windows [n, p, n d_c]."""
         windows, shares = _windows(of_letters, width), _shares(of_letters, lengths, width)
         mean = jnp.einsum("np,npw->nw", shares, windows)
         gradient, to_mean = _affine_gradient(mean, filters["weights"], cotangent)
         return gradient["weights"], shares[:, :, None] * to_mean[:, None]
 
     def _maximum(self, of_letters, lengths, width, filters):
-        """(the maximum of x over the windows of a width [n, filters], its first position)."""
+        """Computes (the maximum of x over the windows of a width, its first position).
+
+        Both are [n, filters].
+        """
         windows = _windows(of_letters, width)
         x = windows.reshape(-1, windows.shape[-1]) @ filters["weights"]
         x = x.reshape(*windows.shape[:2], -1)
@@ -210,9 +234,9 @@ class Convolution:
         return most + filters["bias"][None], position
 
     def _maximum_gradient(self, of_letters, lengths, width, filters, position, cotangent):
-        """The gradients of `_maximum`, as `_mean_gradient` gives those of the mean.
+        """Computes the gradients of the filters' weights and of the windows [n, p, n d_c].
 
-        Equal windows share one gradient, whichever of them has it.
+        If several windows have the maximum, the first one gets the whole gradient.
         """
         windows = _windows(of_letters, width)
         positions = jnp.arange(windows.shape[1], dtype=jnp.int32)[None, :, None]
@@ -222,17 +246,31 @@ class Convolution:
         return gradient, (to_x @ filters["weights"].T).reshape(windows.shape)
 
     def vectors(self, params, tables, words, *, count=None):
-        """The vectors [N, size] of words int [N]; of the first `count` alone, if it is given."""
+        """Computes the vectors of words, [N, size].
+
+        Args:
+          params: the parameters.
+          tables: the padded spellings.
+          words: word ids, int [N].
+          count: the number of words, from the first on, to compute; None for all.
+        """
         letters, lengths = tables["letters"][words], tables["lengths"][words]
         return self._vectors(params, letters, lengths, count=count)
 
     def spelled_vectors(self, params, letters):
-        """The vectors [n, size] of spellings int [n, longest], see Spelling.padded."""
+        """Computes the vectors of spellings, [n, size].
+
+        Args:
+          params: the parameters.
+          letters: int [n, longest], see Spelling.padded.
+        """
         return self._vectors(params, *self.spelling.padded(letters, max(self.widths)))
 
     def _vectors(self, params, letters, lengths, **options):
-        """The vectors of letters in the type of the parameters, computed in at least float32: the
-        gradients of all words are added up."""
+        """Computes the vectors of spellings, [n, size], in the type of the parameters.
+
+        They are computed in at least float32, since the gradients of all words are added up.
+        """
         full, least = in_full(params), max(self.widths)
         vectors = map_by_length(self._gradable, full, letters, lengths, least=least, **options)
         return vectors.astype(params["letters"].dtype)
@@ -242,7 +280,13 @@ class Convolution:
         return Differentiated(self._forward, self._backward)
 
     def distinct_vectors(self, params, tables, words):
-        """The vectors [..., size] of words int [...], each distinct word computed once."""
+        """Computes the vectors of words, [..., size], with each distinct word computed once.
+
+        Args:
+          params: the parameters.
+          tables: the padded spellings.
+          words: word ids, int [...].
+        """
         if not words.size:
             one = jnp.zeros(1, jnp.int32)
             like = jax.eval_shape(lambda: self.distinct_vectors(params, tables, one))
@@ -256,13 +300,13 @@ class Convolution:
 
 
 def _linear_shapes(path, inputs, outputs, prefix=""):
-    """The shapes of a linear map's weights and bias, letters by their paths."""
+    """Returns {path: shape} of a linear map's weights and bias, with letters for sizes."""
     names = f"{path}/{prefix}weights", f"{path}/{prefix}bias"
     return {names[0]: f"{inputs} {outputs}", names[1]: outputs}
 
 
 def _linear(key, inputs, outputs):
-    """Weights uniform with the variance 1 / inputs, and no bias."""
+    """Draws {"weights", "bias"}: weights uniform with the variance 1 / inputs, biases of 0."""
     scale = (3 / inputs) ** 0.5
     weights = jax.random.uniform(key, (inputs, outputs), minval=-scale, maxval=scale)
     return {"weights": weights, "bias": jnp.zeros(outputs)}
@@ -273,22 +317,22 @@ def _affine(x, weights, bias):
 
 
 def _affine_gradient(x, weights, cotangent):
-    """({"weights", "bias"}: their gradients, that of x)."""
+    """Computes ({"weights", "bias"} of gradients, the gradient of x)."""
     return {"weights": x.T @ cotangent, "bias": cotangent.sum(0)}, cotangent @ weights.T
 
 
 def _windows(of_letters, width):
-    """The letters of each window side by side, [n, L - width + 1, width d_c]."""
+    """Returns the letter vectors of each window side by side, [n, L - width + 1, width d_c]."""
     positions = of_letters.shape[1] - width + 1
     return jnp.concatenate([of_letters[:, i : i + positions] for i in range(width)], axis=-1)
 
 
 def _there(of_letters, lengths, width):
-    """Whether each window is of the spelling, [n, L - width + 1]."""
+    """Whether each window lies within its spelling, [n, L - width + 1]."""
     return jnp.arange(of_letters.shape[1] - width + 1)[None] < (lengths - width + 1)[:, None]
 
 
 def _shares(of_letters, lengths, width):
-    """The share of each window in the mean over them, [n, L - width + 1]."""
+    """Computes the weight of each window in the mean over windows, [n, L - width + 1]."""
     counts = (lengths - width + 1).clip(1)[:, None].astype(of_letters.dtype)
     return _there(of_letters, lengths, width).astype(of_letters.dtype) / counts

@@ -1,17 +1,21 @@
-"""Dropout whose masks depend on a row's own key, never on the batch around it."""
+"""Dropout whose masks depend on a row's own key, not on the batch around it."""
 
 import jax
 import jax.numpy as jnp
 
 from zoo.errors import UserError, field_name
 
-# Rates are rounded to so many steps: random numbers of 16 bits are compared with them.
+# Rates are rounded to multiples of 1 / _STEPS, to be compared with random numbers of 16 bits.
 _STEPS = 65536
 
 
 def check_rates(recipe, *fields: str):
-    """Raises UserError for the first of the fields of the recipe that is below 0, or that `masks`
-    would round to 1."""
+    """Raises UserError if a dropout rate is below 0, or if `masks` would round it to 1.
+
+    Args:
+      recipe: the component.
+      *fields: the names of its rates.
+    """
     for field in fields:
         rate = getattr(recipe, field)
         if not (0 <= rate < 1 and _threshold(rate) < _STEPS):
@@ -26,14 +30,28 @@ def _threshold(rate):
 
 
 def fold_in(keys: jax.Array, data: int) -> jax.Array:
-    """New keys [B] for another use."""
+    """Derives new keys [B] for another use.
+
+    Args:
+      keys: keys of `jax.random`, [B].
+      data: the number of the use.
+    """
     return jax.vmap(lambda key: jax.random.fold_in(key, data))(keys)
 
 
 def masks(keys: jax.Array, shape: tuple[int, ...], rate: float, dtype) -> jax.Array:
-    """[B, *shape] of 0 with probability `rate` (to 1/65536) and 1 / (1 - rate) otherwise.
+    """Draws masks: 0 with probability `rate`, rounded to 1/65536, and 1 / (1 - rate) otherwise.
 
-    16 random bits a number halve the cost of the generator, which shows in a training step.
+    Each number takes 16 random bits, which halves the generator's share of a training step.
+
+    Args:
+      keys: keys of `jax.random`, [B].
+      shape: the shape of a row's mask.
+      rate: the dropout rate.
+      dtype: the type of the masks.
+
+    Returns:
+      [B, *shape].
     """
     threshold = _threshold(rate)
     bits = jax.vmap(lambda key: jax.random.bits(key, shape, jnp.uint16))(keys)

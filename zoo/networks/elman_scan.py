@@ -1,8 +1,8 @@
-"""The recurrent part of a simple recurrent network (Elman 1990), made for training speed.
+"""The recurrence of a simple recurrent network (Elman 1990), optimised for training speed.
 
-As `zoo.networks.lstm_scan` does for the long short-term memory: the products x W + b of all
-positions are given, the backward scan carries the gradient of h alone, and the gradient of U is one
-product after it. Both activations have slopes that their values tell, so nothing else is kept.
+As in `zoo.networks.lstm_scan`, the products x W + b of all positions are given, the backward scan
+carries only the gradient of h, and the gradient of U is one matrix product after the scan. The
+slopes of both activations follow from their values, so that nothing but the hidden states is kept.
 """
 
 import functools
@@ -20,7 +20,7 @@ ACTIVATIONS = {
 
 
 def elman_reference(activation, projections, recurrent, hidden, keep):
-    """The plain scan that `elman` is tested against: same arguments, same results."""
+    """Computes `elman` by a plain scan, as a reference for tests, with the same arguments."""
     function, _ = ACTIVATIONS[activation]
 
     def step(hidden, inputs):
@@ -34,7 +34,7 @@ def elman_reference(activation, projections, recurrent, hidden, keep):
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def elman(activation, projections, recurrent, hidden, keep):
-    """h_t = f(x_t W + b + h_(t-1) U) at all positions.
+    """Computes h_t = f(x_t W + b + h_(t-1) U) at all positions.
 
     Args:
       activation: f, one of ACTIVATIONS.

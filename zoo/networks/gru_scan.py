@@ -1,8 +1,8 @@
-"""The recurrent part of a gated recurrent unit (Cho et al. 2014), made for training speed.
+"""The recurrence of a gated recurrent unit (Cho et al. 2014), optimised for training speed.
 
-As `zoo.networks.lstm_scan` does for the long short-term memory: the products x W + b of all
-positions are given, the forward pass keeps the gates, the backward scan carries the gradient of h
-alone, and the gradient of U is one product after it.
+As in `zoo.networks.lstm_scan`, the products x W + b of all positions are given, the forward pass
+keeps the gates, the backward scan carries only the gradient of h, and the gradient of U is one
+matrix product after the scan.
 """
 
 import jax
@@ -12,7 +12,7 @@ from zoo.networks.lstm_scan import summed_products
 
 
 def _gates(projection, hidden, recurrent, bias):
-    """(reset gate, update gate, candidate, h U_n + c), [B, D] each."""
+    """Computes (reset gate, update gate, candidate, h U_n + c), [B, D] each."""
     input_products = jnp.split(projection, 3, axis=-1)
     hidden_products = jnp.split(hidden @ recurrent, 3, axis=-1)
     reset_gate, update = (
@@ -23,7 +23,7 @@ def _gates(projection, hidden, recurrent, bias):
 
 
 def gru_reference(projections, recurrent, bias, hidden, keep):
-    """The plain scan that `gru` is tested against: same arguments, same results."""
+    """Computes `gru` by a plain scan, as a reference for tests, with the same arguments."""
 
     def step(hidden, inputs):
         projection, kept = inputs
@@ -38,14 +38,14 @@ def gru_reference(projections, recurrent, bias, hidden, keep):
 
 @jax.custom_vjp
 def gru(projections, recurrent, bias, hidden, keep):
-    """The recurrent part of a layer, whose columns are of the reset gate, update gate, candidate.
+    """Computes a layer's hidden states from its projected inputs.
 
         r, z = sigmoid(x W + b + h U),   n = tanh(x W_n + b_n + r * (h U_n + c))
         h' = (1 - z) * n + z * h
 
     Args:
-      projections: x W + b, [T, B, 3 D].
-      recurrent: U, [D, 3 D];
+      projections: x W + b, [T, B, 3 D], the columns of r, z and n.
+      recurrent: U, [D, 3 D], the columns in the same order.
       bias: c, [D].
       hidden: the carry, [B, D].
       keep: [T, B, 1], 0 where the carry is zeroed before the position and 1 elsewhere; gets no
@@ -94,7 +94,7 @@ def _backward(residuals, cotangents):
         (hiddens_gradient, previous_hiddens, gates, keep),
         reverse=True,
     )
-    # The candidate's column has the reset gate in the gradients of h U + c, not in those of x W.
+    # The gradient of h U_n + c has the reset gate as a factor, the gradient of x W_n does not.
     size = recurrent.shape[0]
     projections_gradient = jnp.concatenate([z_gradients[..., : 2 * size], through], axis=-1)
     recurrent_gradient = summed_products(previous_hiddens, z_gradients)

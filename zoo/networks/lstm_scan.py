@@ -1,9 +1,9 @@
-"""The recurrent part of a long short-term memory, made for training speed.
+"""The recurrence of a long short-term memory, optimised for training speed.
 
-What `zoo.cores.LSTM` runs along words and `zoo.heads.CharLSTM` along letters. The gates' inputs are
-given, for all positions; the forward pass keeps the gates, the backward scan carries only the
-gradients of h and c, and the gradient of U is one product after it, where autodiff of a scan would
-add up T small ones.
+`zoo.cores.LSTM` runs it along words and `zoo.heads.CharLSTM` along letters. The products x W + b of
+all positions are given, and the forward pass keeps the gates. The backward scan carries only the
+gradients of h and c, and the gradient of U is one matrix product after the scan, where automatic
+differentiation would add up T small products.
 """
 
 import jax
@@ -13,14 +13,25 @@ from zoo.arrays import layouts
 
 
 def cell(gates, previous_cell):
-    """(hidden, cell), [B, D] each, of the activated gates (input, forget, candidate, output)."""
+    """Computes (hidden, cell), [B, D] each.
+
+    Args:
+      gates: the activated gates (input, forget, candidate, output), [B, D] each.
+      previous_cell: the cell before, [B, D].
+    """
     input_gate, forget, candidate, output = gates
     new_cell = forget * previous_cell + input_gate * candidate
     return output * jnp.tanh(new_cell), new_cell
 
 
 def activated(projection, hidden, recurrent):
-    """The four gates of x W + b [B, 4 D] and h, [B, D] each: to put them together is a copy."""
+    """Computes the four activated gates, [B, D] each; one array of all would be a copy.
+
+    Args:
+      projection: x W + b, [B, 4 D].
+      hidden: h, [B, R].
+      recurrent: U, [R, 4 D].
+    """
     input_gate, forget, candidate, output = jnp.split(projection + hidden @ recurrent, 4, axis=-1)
     sigmoid = jax.nn.sigmoid
     return sigmoid(input_gate), sigmoid(forget), jnp.tanh(candidate), sigmoid(output)
@@ -31,7 +42,7 @@ def _project(hidden, projection):
 
 
 def lstm_reference(projections, recurrent, hidden, cell_state, keep, projection=None):
-    """The plain scan that `lstm` is tested against: same arguments, same results."""
+    """Computes `lstm` by a plain scan, as a reference for tests, with the same arguments."""
 
     def step(carry, inputs):
         inputs_product, kept = inputs
@@ -45,13 +56,13 @@ def lstm_reference(projections, recurrent, hidden, cell_state, keep, projection=
 
 
 def lstm(projections, recurrent, hidden, cell_state, keep, projection=None):
-    """The recurrent part of a layer.
+    """Computes a layer's hidden states from its projected inputs.
 
     Args:
       projections: x W + b, [T, B, 4 D].
       recurrent: U, [R, 4 D], R = D without a projection.
-      hidden: of the carry, [B, R].
-      cell_state: of the carry, [B, D].
+      hidden: the carry's hidden state, [B, R].
+      cell_state: the carry's cell, [B, D].
       keep: [T, B, 1], 0 where the carry is zeroed before the position and 1 elsewhere; gets no
         gradient.
       projection: P, [D, R], or None.
@@ -126,9 +137,14 @@ def _backward(residuals, cotangents):
 
 
 def summed_products(one, other):
-    """sum_tb one_tb other_tb^T of arrays [T, B, D] and [T, B, E]: [D, E].
+    """Computes sum_tb one_tb other_tb^T, [D, E].
 
-    The rows keep their axis: joined with that of time, those of all devices would be sent.
+    The batch axis is not merged with the time axis: if devices share the batch, merging would send
+    all rows to every device.
+
+    Args:
+      one: [T, B, D].
+      other: [T, B, E].
     """
     return jnp.tensordot(one, other, ((0, 1), (0, 1)))
 

@@ -1,8 +1,8 @@
-"""States along time that are computed again in the backward pass instead of being kept.
+"""Rematerialisation along time: states are recomputed in the backward pass instead of kept.
 
 Chen et al., "Training deep nets with sublinear memory cost" (2016), along the positions of a
-window: of each chunk the inputs and the state before it are kept, and the gradient computes the
-rest again, a chunk at a time.
+window. The inputs of each chunk and the state before it are kept, and the backward pass recomputes
+the rest, one chunk at a time.
 """
 
 from collections.abc import Callable
@@ -15,21 +15,21 @@ from zoo.arrays import layouts, row_blocks
 
 
 def in_chunks(function: Callable, length: int, weights: Any, arrays: Any, state: Any):
-    """function(weights, arrays, state) -> (outputs, state), chunk by chunk.
+    """Applies a function along time, chunk by chunk, with rematerialisation.
 
     Args:
-      function: of any number of positions, each of which depends on those before it by the state
-        alone.
-      length: positions of a chunk; 0 for all at once, of which everything is kept.
+      function: (weights, arrays, state) -> (outputs, state), for any number of positions, where a
+        position depends on earlier ones only through the state.
+      length: the number of positions in a chunk; 0 for one call that keeps everything.
       weights: a pytree of arrays, the same for all positions.
       arrays: a pytree of leaves [T, ...].
-      state: before the first position.
+      state: the state before the first position.
 
     Returns:
       (outputs, leaves [T, ...]; the state after the last position).
     """
     time = jax.tree.leaves(arrays)[0].shape[0]
-    if not length or not row_blocks.is_known(time):  # a program for any number keeps nothing anyway
+    if not length or not row_blocks.is_known(time):  # exported for any number: keeps nothing anyway
         return function(weights, arrays, state)
     if length >= time:
         return jax.checkpoint(function)(weights, arrays, state)
