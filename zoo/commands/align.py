@@ -8,7 +8,7 @@ from zoo.commands import options
 from zoo.errors import UserError
 
 
-def add_to(parser: argparse.ArgumentParser):
+def add_align_to(parser: argparse.ArgumentParser):
     """Adds the command's options."""
     add = parser.add_argument
     add("source", metavar="SOURCE", help="sentences, one a line, words between blanks")
@@ -31,7 +31,7 @@ def add_to(parser: argparse.ArgumentParser):
     add("--lower-case", action="store_true", help="compares words without regard to case")
 
 
-def run(arguments: argparse.Namespace):
+def run_align(arguments: argparse.Namespace):
     """Writes the alignments, a line for each pair, and says how far it is on stderr."""
     from zoo.alignment import learn_dictionary
     from zoo.runs import outputs

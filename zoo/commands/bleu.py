@@ -8,7 +8,7 @@ from zoo.commands import options
 from zoo.errors import UserError
 
 
-def add_to(parser: argparse.ArgumentParser):
+def add_bleu_to(parser: argparse.ArgumentParser):
     """Adds the command's options."""
     add = parser.add_argument
     add(
@@ -33,7 +33,7 @@ def add_to(parser: argparse.ArgumentParser):
     add("--plot", metavar="FILE", help="with --by-length: draws it, as .png, .pdf or .svg")
 
 
-def run(arguments: argparse.Namespace):
+def run_bleu(arguments: argparse.Namespace):
     """Prints a table of scores, their intervals of 95 %, and p of differences from the first."""
     from zoo.evaluation import bleu
     from zoo.runs import outputs

@@ -9,7 +9,7 @@ from zoo.data.batches import POLICIES
 from zoo.errors import UserError
 
 
-def add_to(parser: argparse.ArgumentParser):
+def add_evaluate_to(parser: argparse.ArgumentParser):
     """Adds the options of evaluation."""
     add = parser.add_argument
     options.add_folder_to(parser, "folder of a training run")
@@ -32,7 +32,7 @@ def add_to(parser: argparse.ArgumentParser):
     options.add_to(parser)
 
 
-def run(arguments: argparse.Namespace):
+def run_evaluate(arguments: argparse.Namespace):
     """Prints the figures and keeps each with its passport in DIR/results."""
     import numpy as np
 
@@ -94,9 +94,34 @@ def run(arguments: argparse.Namespace):
         options.print_notes(overlap.warnings(figures))
 
 
+def add_score_to(parser: argparse.ArgumentParser):
+    """Adds the command's options."""
+    add = parser.add_argument
+    add("workdir", metavar="DIR", help="folder of a training run")
+    add("text", metavar="FILE", help="a sentence a line; or CoNLL-U, or a table of items")
+    add("--output", metavar="FILE", help="the table to write, with tabs; default: prints it")
+    add("--nbest", action="store_true", help="lines of n-best lists: id ||| hypothesis ||| ...")
+    add(
+        "--column",
+        type=options.whole(1),
+        metavar="N",
+        help="the sentence is the N-th field of tabs, or of |||",
+    )
+    options.add_to(parser)
+
+
+def run_score(arguments: argparse.Namespace):
+    """Writes or prints the table of scores."""
+    from zoo.evaluation import score_stream
+
+    options.check_outputs(arguments, output="the table")
+    run = options.run_of(arguments.workdir, arguments)
+    score_stream.report(run, arguments.text, arguments.output, arguments.nbest, arguments.column)
+
+
 def main(words: Sequence[str] | None = None):
     """The script evaluate.py; `words` are its command line, by default the process's own."""
     parser = argparse.ArgumentParser(description=__doc__)
-    add_to(parser)
+    add_evaluate_to(parser)
     options.add_common_to(parser)
-    run(options.parse(parser, words))
+    run_evaluate(options.parse(parser, words))

@@ -5,7 +5,7 @@ import argparse
 from zoo.commands import options
 
 
-def add_to(parser: argparse.ArgumentParser):
+def add_generate_to(parser: argparse.ArgumentParser):
     """Adds the command's options."""
     add = parser.add_argument
     options.add_folder_to(parser, "folder of a training run")
@@ -29,7 +29,7 @@ def add_to(parser: argparse.ArgumentParser):
     add("--features", action="store_true", help="a word a line, with what is known of it")
 
 
-def run(arguments: argparse.Namespace):
+def run_generate(arguments: argparse.Namespace):
     """Prints the texts, one a line, or one a paragraph with --features."""
     from zoo.decoding import open_vocabulary
     from zoo.decoding.generation import generate, prompt_words, with_features

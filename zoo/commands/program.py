@@ -1,10 +1,13 @@
-"""The end of entry scripts: clear errors and exit codes."""
+"""An entry script as a program: how it was called, its streams, its errors and exit codes."""
 
 import argparse
 import contextlib
 import io
 import logging
 import os
+import pathlib
+import shlex
+import shutil
 import signal
 import sys
 import threading
@@ -15,6 +18,8 @@ from zoo import temporary_files
 from zoo.commands import allocator
 from zoo.errors import LOST, Interrupted, ProcessLost, UserError
 from zoo.lazy import MissingExtra
+
+SCRIPTS = ("train.py", "evaluate.py")
 
 
 class _Used(SystemExit):
@@ -159,3 +164,35 @@ def leave(code: int):
     if code:
         os._exit(code)
     sys.exit(code)
+
+
+def called() -> str:
+    """Returns how the user called the program: "zoo", or "python -m zoo"."""
+    path = pathlib.Path(sys.argv[0])
+    if path.name not in ("zoo", "zoo.exe"):
+        return "python -m zoo"
+    found = shutil.which("zoo")
+    on_path = found is not None and pathlib.Path(found).absolute() == path.absolute()
+    return "zoo" if on_path else shlex.quote(sys.argv[0])
+
+
+def command(name: str) -> str:
+    """Returns another command, called the way that this one was.
+
+    Args:
+      name: "train" or "evaluate", which are scripts too, or the name of another command.
+
+    Returns:
+      "python evaluate.py", "zoo evaluate" or "python -m zoo evaluate".
+    """
+    script = pathlib.Path(sys.argv[0])
+    if script.name in SCRIPTS and f"{name}.py" in SCRIPTS:
+        return shlex.join(["python", str(script.with_name(f"{name}.py"))])
+    return f"{called()} {name}"
+
+
+def again() -> str:
+    """Returns this very command line, for a shell."""
+    script = pathlib.Path(sys.argv[0])
+    script_call = shlex.join(["python", str(script)]) if script.name in SCRIPTS else called()
+    return f"{script_call} {shlex.join(sys.argv[1:])}"

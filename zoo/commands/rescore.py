@@ -9,7 +9,7 @@ from zoo.commands import options, rescore_lattices
 from zoo.errors import UserError
 
 
-def add_to(parser: argparse.ArgumentParser):
+def add_rescore_to(parser: argparse.ArgumentParser):
     """Adds tune, apply, interpolate and lattices, each with its options."""
     from zoo.rescoring.metrics import METRICS
     from zoo.rescoring.tune import METHODS
@@ -134,7 +134,7 @@ def _add_columns(parser):
     )
 
 
-def run(arguments: argparse.Namespace):
+def run_rescore(arguments: argparse.Namespace):
     """Runs the inner command: tune, apply or lattices."""
     arguments.do(arguments)
 

@@ -8,12 +8,12 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from zoo.commands import invocation, options, program
+from zoo.commands import options, program
 from zoo.errors import Interrupted, UserError
 from zoo.trust import bundled_configs
 
 
-def add_to(parser: argparse.ArgumentParser):
+def add_train_to(parser: argparse.ArgumentParser):
     """Adds the options of training."""
     add = parser.add_argument
     add("--config", metavar="NAME", help="a name of --list, or the path of a config file")
@@ -47,7 +47,7 @@ def _count(text: str) -> int | str:
         raise argparse.ArgumentTypeError(f"{error}, or auto") from error
 
 
-def run(arguments: argparse.Namespace):
+def run_train(arguments: argparse.Namespace):
     """Resolves the experiment, prepares the data, and trains until the end or an interruption."""
     configs = bundled_configs.configs()
     if arguments.list:
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace):
     if not arguments.config:
         raise UserError(
             "give --config NAME and the folder of the run, as in "
-            f"{invocation.command('train')} --config micro_softmax runs/first; --list; or "
+            f"{program.command('train')} --config micro_softmax runs/first; --list; or "
             "--show NAME."
         )
     from zoo import distributed
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace):
         with told:
             _train(experiment, folder, arguments.devices)
         if first:
-            print(f"evaluate it: {invocation.command('evaluate')} {shlex.quote(folder)}")
+            print(f"evaluate it: {program.command('evaluate')} {shlex.quote(folder)}")
 
 
 @contextlib.contextmanager
@@ -143,7 +143,7 @@ def _train(experiment, folder, devices):
     try:
         trainer.train()
     except Interrupted as interruption:
-        sentence = f"{interruption} To resume: {invocation.again()}"
+        sentence = f"{interruption} To resume: {program.again()}"
         raise Interrupted(sentence, interruption.signal) from None
 
 
@@ -167,6 +167,6 @@ def _say_nothing(line):
 def main(words: Sequence[str] | None = None):
     """The script train.py; `words` are its command line, by default the process's own."""
     parser = argparse.ArgumentParser(description=__doc__)
-    add_to(parser)
+    add_train_to(parser)
     options.add_common_to(parser)
-    run(options.parse(parser, words))
+    run_train(options.parse(parser, words))

@@ -19,7 +19,7 @@ _OF_THE_BEST = ("beam", "length_normalisation", "normaliser")
 _OF_DRAWS = ("temperature", "top_k", "nucleus", "seed")
 
 
-def add_to(parser: argparse.ArgumentParser):
+def add_translate_to(parser: argparse.ArgumentParser):
     """Adds the command's options."""
     add = parser.add_argument
     add(
@@ -127,7 +127,7 @@ def add_to(parser: argparse.ArgumentParser):
     )
 
 
-def run(arguments: argparse.Namespace):
+def run_translate(arguments: argparse.Namespace):
     """Prints or writes the translations, in the order of the lines; an empty line stays one."""
     _check(arguments)
     folders, file = _folders_and_file(arguments.paths)

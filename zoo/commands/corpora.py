@@ -1,10 +1,10 @@
-"""zoo data: fetches free corpora."""
+"""zoo data and zoo encode: corpora fetched, and text encoded as shards."""
 
 import argparse
 import pathlib
 
 
-def add_to(parser: argparse.ArgumentParser):
+def add_data_to(parser: argparse.ArgumentParser):
     """Adds the command's options."""
     add = parser.add_argument
     add("names", nargs="*", metavar="NAME", help="of --list, or ud_LANGUAGE_TREEBANK")
@@ -14,7 +14,7 @@ def add_to(parser: argparse.ArgumentParser):
     add("--mirror", metavar="URL", help="address with a copy of the corpora's own ones below it")
 
 
-def run(arguments: argparse.Namespace):
+def run_data(arguments: argparse.Namespace):
     """Fetches the corpora, or lists them."""
     from zoo.errors import UserError
     from zoo.runs import atomic_files
@@ -33,3 +33,27 @@ def run(arguments: argparse.Namespace):
     atomic_files.check_writable(folder)
     for name in arguments.names:
         fetch.fetch(name, folder, release=arguments.release, mirror=arguments.mirror)
+
+
+def add_encode_to(parser: argparse.ArgumentParser):
+    """Adds the command's options."""
+    add = parser.add_argument
+    add(
+        "texts",
+        nargs="+",
+        metavar="TEXT",
+        help="plain text, folders or patterns of it, a line a sentence",
+    )
+    add("--output", required=True, metavar="DIR", help="the folder to make")
+    add("--keep-blank-lines", action="store_true", help="as sentences without words")
+
+
+def run_encode(arguments: argparse.Namespace):
+    """Makes the folder, and says what is in it."""
+    from zoo.sources import shards
+
+    record = shards.write(arguments.texts, arguments.output, arguments.keep_blank_lines)
+    print(
+        f"{arguments.output}: {record['words']:,} words, {record['types']:,} of them distinct, in "
+        f"{record['sentences']:,} sentences; train on it: --set data.train={arguments.output}"
+    )
