@@ -9,7 +9,7 @@ from zoo.commands import program
 
 
 def main(words: Sequence[str] | None = None):
-    """Reads a command line, by default the process's own, and does what it says."""
+    """Reads a command line, by default the process's own, and runs it."""
     # Here, where a package that commands need and that is not there is a user's error.
     from zoo.commands import train
 

@@ -13,41 +13,53 @@ from zoo.commands import options, program
 
 # {command: (its module, its help)}. A module is imported only when one of its commands is run.
 COMMANDS = {
-    "data": ("corpora", "fetches free corpora, and checks what is there"),
-    "train": ("train", "trains a model, or goes on with a run that was begun"),
-    "evaluate": ("evaluate", "judges a trained model, and keeps each figure with its passport"),
+    "data": ("corpora", "fetches free corpora, and verifies those already fetched"),
+    "train": ("train", "trains a model, or resumes a run"),
+    "evaluate": ("evaluate", "evaluates a trained model, and keeps each figure with its passport"),
     "generate": ("generate", "samples text from a language model"),
-    "score": ("evaluate", "log-probabilities of sentences, or of the hypotheses of n-best lists"),
+    "score": (
+        "evaluate",
+        "computes log-probabilities of sentences, or of hypotheses in n-best lists",
+    ),
     "align": (
         "align",
-        "aligns the words of two files of translations, and writes Pharaoh's format",
+        "aligns the words of parallel sentences, and writes them in Pharaoh's format",
     ),
     "rescore": (
         "rescore",
-        "tunes weights for the features of n-best lists, and re-ranks the lists",
+        "tunes feature weights on n-best lists, and re-ranks n-best lists and lattices",
     ),
-    "translate": ("translate", "translates sentences, by one run or an ensemble; BLEU of a split"),
+    "translate": (
+        "translate",
+        "translates sentences by one run or an ensemble; computes BLEU of a split",
+    ),
     "bleu": (
         "bleu",
-        "scores of translations with intervals, of one run, or of several side by side",
+        "compares translation scores of runs, with their intervals",
     ),
-    "words": ("reports", "prints the words of a run, as a table"),
-    "compare": ("reports", "puts the results of runs side by side"),
-    "sweep": ("reports", "draws the results of runs against one number of their experiments"),
-    "rank": ("reports", "measures and draws the rank of heads' log-probability matrices"),
+    "words": ("reports", "prints the words of a run's lexicon as a table"),
+    "compare": ("reports", "prints the results of runs side by side"),
+    "sweep": ("reports", "plots the results of runs against one number of their recipes"),
+    "rank": ("reports", "measures and plots the rank of heads' log-probability matrices"),
     "agreement": (
         "judgements",
-        "accuracy on agreement pairs made from the runs' treebank, by distance",
+        "measures accuracy on agreement pairs made from the runs' treebank, by distance",
     ),
-    "rare-words": ("judgements", "log-probability of rare numbers and names, each in its context"),
-    "slot-errors": ("judgements", "names that realisations of meanings leave out or make up"),
-    "encode": ("corpora", "encodes text that is larger than the memory, for training on it"),
+    "rare-words": (
+        "judgements",
+        "measures the log-probability of rare numbers and names in their contexts",
+    ),
+    "slot-errors": (
+        "judgements",
+        "counts names that generated realisations of meanings leave out or invent",
+    ),
+    "encode": ("corpora", "encodes text that is larger than memory, so that runs can train on it"),
     "export": (
         "export",
-        "writes a run as files that need none of this code: programs, safetensors",
+        "exports a run to files that do not need Zoo: StableHLO programs, safetensors",
     ),
-    "pull": ("export", "fetches an export from the Hugging Face hub, or a run from a bucket"),
-    "micro-report": ("reports", "puts models of the micro language beside the language itself"),
+    "pull": ("export", "downloads an export from the Hugging Face hub, or a run from a bucket"),
+    "micro-report": ("reports", "compares models of the micro language with the language itself"),
 }
 
 

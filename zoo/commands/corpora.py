@@ -1,17 +1,26 @@
-"""zoo data and zoo encode: corpora fetched, and text encoded as shards."""
+"""zoo data and zoo encode: free corpora fetched, and large text encoded as shards."""
 
 import argparse
 import pathlib
 
 
 def add_data_to(parser: argparse.ArgumentParser):
-    """Adds the command's options."""
+    """Adds the options of `zoo data`."""
     add = parser.add_argument
-    add("names", nargs="*", metavar="NAME", help="of --list, or ud_LANGUAGE_TREEBANK")
-    add("--list", action="store_true", help="lists the corpora and leaves")
-    add("--into", metavar="DIR", help="folder of data; default: $ZOO_DATA, or the working folder")
-    add("--release", default="master", metavar="TAG", help="of treebanks, as r2.14; default: last")
-    add("--mirror", metavar="URL", help="address with a copy of the corpora's own ones below it")
+    add("names", nargs="*", metavar="NAME", help="a corpus of --list, or ud_LANGUAGE_TREEBANK")
+    add("--list", action="store_true", help="lists the corpora and exits")
+    add(
+        "--into",
+        metavar="DIR",
+        help="folder to fetch into; default: $ZOO_DATA, or the working folder",
+    )
+    add(
+        "--release",
+        default="master",
+        metavar="TAG",
+        help="release of the treebanks, as r2.14; default: the last",
+    )
+    add("--mirror", metavar="URL", help="URL below which the corpora's own addresses are mirrored")
 
 
 def run_data(arguments: argparse.Namespace):
@@ -36,20 +45,20 @@ def run_data(arguments: argparse.Namespace):
 
 
 def add_encode_to(parser: argparse.ArgumentParser):
-    """Adds the command's options."""
+    """Adds the options of `zoo encode`."""
     add = parser.add_argument
     add(
         "texts",
         nargs="+",
         metavar="TEXT",
-        help="plain text, folders or patterns of it, a line a sentence",
+        help="files of plain text, a sentence a line; folders or patterns of them",
     )
-    add("--output", required=True, metavar="DIR", help="the folder to make")
-    add("--keep-blank-lines", action="store_true", help="as sentences without words")
+    add("--output", required=True, metavar="DIR", help="the folder of shards to write")
+    add("--keep-blank-lines", action="store_true", help="keeps blank lines as empty sentences")
 
 
 def run_encode(arguments: argparse.Namespace):
-    """Makes the folder, and says what is in it."""
+    """Writes the shards, and prints their numbers of words and sentences."""
     from zoo.sources import shards
 
     record = shards.write(arguments.texts, arguments.output, arguments.keep_blank_lines)

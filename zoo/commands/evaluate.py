@@ -1,4 +1,4 @@
-"""Judges a trained model: DIR [--split NAME] [--data PATH] ..."""
+"""Evaluates a trained model: DIR [--split NAME] [--data PATH] ..."""
 
 import argparse
 import pathlib
@@ -13,22 +13,39 @@ def add_evaluate_to(parser: argparse.ArgumentParser):
     """Adds the options of evaluation."""
     add = parser.add_argument
     options.add_folder_to(parser, "folder of a training run")
-    add("--split", action="append", default=[], help="may be repeated; default: all but train")
-    add("--data", help="a text, CoNLL-U, table of items or pairs, instead of splits")
-    add("--state", choices=POLICIES, help="another state policy than the run's own")
-    add("--surprisal", metavar="FILE", help="writes the surprisal of each word of the one text")
+    add(
+        "--split",
+        action="append",
+        default=[],
+        help="a split to evaluate; may be repeated; default: all but train",
+    )
+    add(
+        "--data",
+        help="a file to evaluate instead of splits: text, CoNLL-U, a table of items, or pairs",
+    )
+    add("--state", choices=POLICIES, help="state policy; default: the run's own")
+    add("--surprisal", metavar="FILE", help="writes the surprisal of each word; for one text")
     add(
         "--minimal-pairs",
         action="append",
         default=[],
         metavar="FILE",
-        help="pairs as of CLAMS or BLiMP, instead of splits unless they are named; may be repeated",
+        help="minimal pairs in the format of CLAMS or BLiMP, instead of splits unless --split is "
+        "given; may be repeated",
     )
-    add("--pairs-table", metavar="FILE", help="scores of each pair; default: beside the result")
-    add("--no-scores", action="store_true", help="keeps no file of the scores of single words")
-    add("--exact-match", action="store_true", help="answers the questions of the splits, greedily")
+    add(
+        "--pairs-table",
+        metavar="FILE",
+        help="the table of each pair's scores; default: beside the result",
+    )
+    add("--no-scores", action="store_true", help="does not write the scores of single words")
+    add(
+        "--exact-match",
+        action="store_true",
+        help="answers the questions of the splits by greedy decoding, and counts correct answers",
+    )
     add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
-    add("--constrain", action="store_true", help="answers only as --grammar allows")
+    add("--constrain", action="store_true", help="restricts answers to --grammar")
     options.add_to(parser)
 
 
@@ -95,17 +112,17 @@ def run_evaluate(arguments: argparse.Namespace):
 
 
 def add_score_to(parser: argparse.ArgumentParser):
-    """Adds the command's options."""
+    """Adds the options of `zoo score`."""
     add = parser.add_argument
     add("workdir", metavar="DIR", help="folder of a training run")
-    add("text", metavar="FILE", help="a sentence a line; or CoNLL-U, or a table of items")
-    add("--output", metavar="FILE", help="the table to write, with tabs; default: prints it")
-    add("--nbest", action="store_true", help="lines of n-best lists: id ||| hypothesis ||| ...")
+    add("text", metavar="FILE", help="text, a sentence a line; or CoNLL-U, or a table of items")
+    add("--output", metavar="FILE", help="the tab-separated table to write; default: prints it")
+    add("--nbest", action="store_true", help="FILE has n-best lists: id ||| hypothesis ||| ...")
     add(
         "--column",
         type=options.whole(1),
         metavar="N",
-        help="the sentence is the N-th field of tabs, or of |||",
+        help="the sentence is the N-th field of a line, separated by tabs or |||",
     )
     options.add_to(parser)
 
@@ -120,7 +137,7 @@ def run_score(arguments: argparse.Namespace):
 
 
 def main(words: Sequence[str] | None = None):
-    """The script evaluate.py; `words` are its command line, by default the process's own."""
+    """Runs the script evaluate.py; `words` are its command line, by default the process's own."""
     parser = argparse.ArgumentParser(description=__doc__)
     add_evaluate_to(parser)
     options.add_common_to(parser)

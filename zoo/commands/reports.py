@@ -6,7 +6,7 @@ from zoo.commands import options
 
 
 def add_compare_to(parser: argparse.ArgumentParser):
-    """Adds the command's options."""
+    """Adds the options of `zoo compare`."""
     parser.add_argument(
         "workdirs",
         nargs="+",
@@ -16,7 +16,7 @@ def add_compare_to(parser: argparse.ArgumentParser):
 
 
 def run_compare(arguments: argparse.Namespace):
-    """Prints the table."""
+    """Prints the results of runs side by side."""
     from zoo.evaluation.reports.compare import compare
     from zoo.runs import outputs
 
@@ -24,9 +24,9 @@ def run_compare(arguments: argparse.Namespace):
 
 
 def add_sweep_to(parser: argparse.ArgumentParser):
-    """Adds the command's options."""
+    """Adds the options of `zoo sweep`."""
     add = parser.add_argument
-    add("field", help="its dotted name, as for --set: vocabulary.features.0.count")
+    add("field", help="dotted name of a field, as for --set: vocabulary.features.0.count")
     add(
         "workdirs",
         nargs="+",
@@ -37,33 +37,38 @@ def add_sweep_to(parser: argparse.ArgumentParser):
 
 
 def run_sweep(arguments: argparse.Namespace):
-    """Draws the picture."""
+    """Plots the results of runs against one field of their recipes."""
     from zoo.evaluation.reports.sweep import report
 
     report(arguments.field, arguments.workdirs, arguments.file)
 
 
 def add_rank_to(parser: argparse.ArgumentParser):
-    """Adds the command's options."""
+    """Adds the options of `zoo rank`."""
     add = parser.add_argument
     add("workdirs", nargs="+", metavar="DIR", help="folders of trained runs")
-    add("--contexts", type=options.whole(1), default=1024, help="rows of the matrix")
-    add("--split", default="validation")
+    add(
+        "--contexts",
+        type=options.whole(1),
+        default=1024,
+        help="rows of the matrix; default: %(default)s",
+    )
+    add("--split", default="validation", help="default: %(default)s")
     add("--file", default="rank.png", help="the picture to write: .png, .pdf or .svg")
 
 
 def run_rank(arguments: argparse.Namespace):
-    """Prints the ranks and draws the singular values."""
+    """Prints the ranks and plots the singular values."""
     from zoo.evaluation.reports.rank import report
 
     report(arguments.workdirs, arguments.contexts, arguments.split, arguments.file)
 
 
 def add_words_to(parser: argparse.ArgumentParser):
-    """Adds the command's options."""
+    """Adds the options of `zoo words`."""
     add = parser.add_argument
     add("workdir", metavar="DIR", help="folder of a training run")
-    add("--features", action="store_true", help="with the features of each")
+    add("--features", action="store_true", help="with the features of each word")
     add("--output", metavar="FILE", help="the table to write; default: prints it")
 
 
@@ -76,12 +81,12 @@ def run_words(arguments: argparse.Namespace):
 
 
 def add_micro_report_to(parser: argparse.ArgumentParser):
-    """Adds the command's options."""
+    """Adds the options of `zoo micro-report`."""
     parser.add_argument("workdirs", nargs="+", metavar="DIR", help="folders of trained runs")
 
 
 def run_micro_report(arguments: argparse.Namespace):
-    """Prints the report."""
+    """Prints the models of the micro language beside the language itself."""
     from zoo.evaluation.reports.micro_report import report
 
     report(arguments.workdirs)
