@@ -161,16 +161,19 @@ class LatticeSearch:
     ) -> Iterator[Searched]:
         """Searches several lattices, and yields their results in their order.
 
+        With `expand` a lattice gets a node for each node and history that the search kept. Each
+        link then has the language score
+
+            language_weight * language_scale * l + sum_k weight_k log p_k(word | history),
+
+        whose scale is 1, so that a path's score is the search's. Links without a word to a last
+        node have log p(</s> | history).
+
         Args:
           run: a language model whose tokens are words, or several.
           lattices: read as they are needed.
           together: number of lattices that are searched side by side.
-          expand: whether to return each lattice with new scores. It then has a node for each node
-            and history that the search kept, and on each link the language score below, whose scale
-            is 1, so that a path's score is the search's. Links without a word to a last node have
-            log p(</s> | history).
-
-            language_weight * language_scale * l + sum_k weight_k log p_k(word | history)
+          expand: whether results have the lattice with new scores.
         """
         runs = [*run] if isinstance(run, Sequence) else [run]
         self.check_models(len(runs))
