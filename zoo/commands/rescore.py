@@ -29,10 +29,10 @@ def add_rescore_to(parser: argparse.ArgumentParser):
         metavar="FILE",
         help="file of weights to write; they are printed in any case",
     )
-    add("--metric", choices=tuple(METRICS), default="bleu")
+    add("--metric", choices=tuple(METRICS), default="bleu", help="default: %(default)s")
     add("--tokenize", metavar="NAME", help="with --metric bleu: sacrebleu's tokenizer")
-    add("--method", choices=tuple(METHODS), default="mira")
-    add("--seed", type=options.whole(0), default=0)
+    add("--method", choices=tuple(METHODS), default="mira", help="default: %(default)s")
+    add("--seed", type=options.whole(0), default=0, help="default: %(default)s")
     add(
         "--start",
         metavar="FILE",
@@ -122,7 +122,7 @@ def _add_columns(parser):
         dest="lattices_of",
         metavar="FOLDER",
         help="lattices of the lists, ID.slf.gz: adds the acoustic score of the best path with a "
-        "hypothesis' words, and its language score if the lattices have one",
+        "hypothesis's words, and its language score if the lattices have one",
     )
     add(
         "--interpolation",

@@ -32,7 +32,7 @@ def arrays(
       UserError: there are several references, and the metric takes one; or `lists` is empty.
     """
     if not lists:
-        raise UserError("there are no lists to tune on: give some.")
+        raise UserError("the lists to tune on are empty: give a file with lists.")
     names = [*dict.fromkeys(name for one in lists for h in one.hypotheses for name in h.features)]
     statistics = []
     for one in lists:
