@@ -9,7 +9,7 @@ from zoo.commands import program
 
 
 def main(words: Sequence[str] | None = None):
-    """Trains a model, with the words of a command line; by default the process's arguments."""
+    """Reads a command line, by default the process's own, and runs it."""
     # Imported here, where `program` reports a missing package to the user.
     from zoo.commands import train
 

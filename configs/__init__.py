@@ -1,9 +1,10 @@
-"""Recipes, in families: a file has a docstring that says what it is, and get_config().
+"""Recipes, in families: each file has a docstring that describes it, and get_config().
 
-A recipe is known by the name of its file alone, on the command line and in imports: `configs/ptb/
-ptb_nce.py` is `--config ptb_nce` and `from configs import ptb_nce`. Those of `treebanks/` are known
-by the name of any treebank as well: `--config ud_czech_pdt` is `ud_treebank.get_config(
-"ud_czech_pdt")`, and `ud_czech_pdt_softmax` that of `ud_treebank_softmax`.
+A recipe is known by its file name without the family, on the command line and in imports:
+`configs/ptb/ptb_nce.py` is `--config ptb_nce` and `from configs import ptb_nce`. Recipes of
+`treebanks/` are also known by the name of any treebank: `--config ud_czech_pdt` is
+`ud_treebank.get_config("ud_czech_pdt")`, and `ud_czech_pdt_softmax` is
+`ud_treebank_softmax.get_config("ud_czech_pdt")`.
 """
 
 import ast
@@ -30,28 +31,29 @@ __path__ += [str(FOLDER / family) for family in FAMILIES]
 
 
 def paths() -> dict[str, pathlib.Path]:
-    """{name: file} of the configs here, in the order of their names."""
+    """Returns {name: file} of the configs here, in the order of their names."""
     files = (path for path in FOLDER.glob("*/*.py") if not path.stem.startswith("_"))
     return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
 
 
 def names() -> list[str]:
-    """The names of the configs here."""
+    """Returns the names of the configs here."""
     return [*paths()]
 
 
 def summary(name: str) -> str:
-    """The first line of a config's docstring."""
+    """Returns the first line of a config's docstring."""
     tree = ast.parse(paths()[name].read_text(encoding="utf-8"))
     return (ast.get_docstring(tree) or "").partition("\n")[0]
 
 
 def load(name: str) -> "Experiment":
-    """The experiment of a config: one of `names()`, or the path of a file with get_config().
+    """Returns the experiment of a config: one of `names()`, or the path of a file with
+    get_config().
 
-    From then on modules beside the file, and those of the working folder, can be imported.
+    Modules beside the file, and in the working folder, can be imported from then on.
     """
-    from zoo import Experiment  # not to list names
+    from zoo import Experiment  # not needed to list names
     from zoo.trust import user_modules
 
     path, arguments = paths().get(name), ()
@@ -59,19 +61,19 @@ def load(name: str) -> "Experiment":
         path, arguments = paths()[f"ud_treebank{match['kind'] or ''}"], (match["treebank"],)
     if name.endswith(".py"):
         path = pathlib.Path(name)
-        if not os.path.isfile(path):  # which is false, and not an error, for too long a name
-            raise UserError(f"there is no config file {shortened(name)}.")
+        if not os.path.isfile(path):  # False, and not an error, for a name that is too long
+            raise UserError(f"the config file {shortened(name)} does not exist.")
     elif path is None:
         if os.path.isfile(f"{name}.py"):
-            raise UserError(f"there is no config {name!r}, but a file: give --config {name}.py.")
+            raise UserError(f"{name!r} is not a config, but a file: give --config {name}.py.")
         close = difflib.get_close_matches(name, names(), n=3, cutoff=0.3) or names()
         raise UserError(
-            f"there is no config {shortened(name)!r}; the nearest are {', '.join(close)} (--list "
-            "shows all)."
+            f"the config {shortened(name)!r} does not exist; the nearest are {', '.join(close)} "
+            "(--list shows all)."
         )
     spec = importlib.util.spec_from_file_location(_module_name(path.resolve()), path)
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # a run is resumed with the components defined there
+    sys.modules[spec.name] = module  # a run resumes with the components defined there
     user_modules.look_in(path.parent)
     user_modules.open_path()
     try:
@@ -80,11 +82,11 @@ def load(name: str) -> "Experiment":
     except UserError:
         raise
     except Exception as error:
-        if path.resolve() in paths().values():  # one of ours, which has to be right
+        if path.resolve() in paths().values():  # a bug of a config of Zoo's
             raise
         frames = traceback.walk_tb(error.__traceback__)
         if any(user_modules.is_own(frame.f_globals["__name__"]) for frame, _ in frames):
-            raise  # of another module of the user's, which keeps its traceback
+            raise  # an error in another module of the user keeps its traceback
         kind = type(error).__name__
         raise UserError(f"{path}, line {_line(error, path)}: {kind}: {error}.") from error
     if not isinstance(experiment, Experiment):
@@ -93,7 +95,7 @@ def load(name: str) -> "Experiment":
 
 
 def _line(error, path):
-    """The line of the file where an exception came up."""
+    """Returns the line of the file where an exception was raised."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return error.lineno
     frames = traceback.extract_tb(error.__traceback__)
@@ -101,7 +103,8 @@ def _line(error, path):
 
 
 def _module_name(path):
-    """configs.NAME here; for a file elsewhere a name of its own, the same in every process."""
+    """Returns configs.NAME for a config here; for another file a name that is the same in every
+    process."""
     if path in paths().values():
         return f"configs.{path.stem}"
     return f"config_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"

@@ -53,14 +53,14 @@ def texts(path):
 
 def test_an_unknown_config_lists_the_nearest(command, tmp_path):
     assert_refused(command("micro_sofmax"), "micro_softmax", "--list")
-    assert_refused(command(tmp_path / "mine.py"), "there is no config file")
+    assert_refused(command(tmp_path / "mine.py"), "the config file")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_config_file_without_its_suffix(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("x = 3\n")
-    assert_refused(command("mine"), "there is no config 'mine', but a file: give --config mine.py.")
+    assert_refused(command("mine"), "'mine' is not a config, but a file: give --config mine.py.")
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_the_process_itself_shows_no_traceback(tmp_path):
     assert finished.returncode == 2
     assert finished.stdout == ""
     assert finished.stderr.startswith(
-        "error: there is no config 'ptb_smal'; the nearest are ptb_small"
+        "error: the config 'ptb_smal' does not exist; the nearest are ptb_small"
     )
     assert finished.stderr.count("\n") == 1
 

@@ -5,9 +5,9 @@
     python evaluate.py runs/adapt_ptb
 
 The background is the run of ptb_small, frozen; a small log-linear model over it learns what the
-captions have more or less of (Dymetman and Xiao 2016, section 4). At step 0 it is its background
-exactly. The words are those of the background, so that its figures can be put beside these. Other
-sizes: --set data.source.train='multi30k/train.lc.norm.tok.en[:5000]'; another background: --set
+captions have more or less of (Dymetman and Xiao 2016, section 4). At step 0 it equals its
+background exactly. Both have the same words, so that their figures can be compared. Other sizes:
+--set data.source.train='multi30k/train.lc.norm.tok.en[:5000]'; another background: --set
 data.workdir=DIR --set model.head.background.workdir=DIR. Data: multi30k/ in $ZOO_DATA. Expected:
 test perplexity 48.3 (validation 47.2); the background alone has 158.9. Results:
 docs/backgrounds.md.
@@ -26,7 +26,7 @@ BACKGROUND = "runs/ptb_small"
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return Experiment(
         data=WithWordsOf(
             Text(

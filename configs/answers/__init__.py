@@ -1,1 +1,1 @@
-"""Answers and descriptions: a question or a meaning first, then what is to be said."""
+"""Answers and descriptions: a question or a meaning first, then its answer or description."""

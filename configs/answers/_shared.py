@@ -1,4 +1,5 @@
-"""What recipes of answers share: the calendar domain of Overnight, 100 questions for validation."""
+"""Shared parts of the recipes of answers: Overnight's calendar domain, with 100 questions for
+validation."""
 
 from zoo.papers import Overnight
 

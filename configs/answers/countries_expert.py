@@ -3,11 +3,11 @@
     python train.py --config countries_expert runs/countries_expert
     python evaluate.py runs/countries_expert --split known --split test --exact-match
 
-A word is its class (a country, a capital ...) or, of the forms of questions and answers, itself:
-the network says when a capital comes, the expert which (Dymetman and Xiao 2016, section 6). Without
-the expert: --set model.head=LogLinear. The table of facts is configs/countries.tsv; nothing is
-downloaded. Expected: all answers right, about known and new countries. Results:
-docs/backgrounds.md.
+The network predicts classes (a country, a capital ...) and the words of the forms of questions and
+answers: so it predicts when a capital comes, and the expert predicts which (Dymetman and Xiao 2016,
+section 6). Without the expert: --set model.head=LogLinear. The table of facts is
+configs/countries.tsv; nothing is downloaded. Expected: all answers right, about known and new
+countries. Results: docs/backgrounds.md.
 """
 
 from configs import countries_softmax
@@ -17,7 +17,7 @@ from zoo.heads import LogLinear, WithExpert
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         countries_softmax.get_config(),
         {

@@ -3,7 +3,7 @@
     python train.py --config countries_softmax runs/countries_softmax
     python evaluate.py runs/countries_softmax --split known --split test --exact-match
 
-For comparison with countries_expert: a model that can only learn by heart. The table of facts is
+For comparison with countries_expert: a model that can only memorise answers. The table of facts is
 configs/countries.tsv; nothing is downloaded. Expected: 45 % of the answers about known countries
 right, 43 % about new ones. Results: docs/backgrounds.md.
 """
@@ -19,7 +19,7 @@ from zoo.papers import Facts
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return Experiment(
         data=Facts("configs/countries.tsv"),
         vocabulary=Vocabulary(unknown="refused"),

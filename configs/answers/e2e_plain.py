@@ -3,11 +3,11 @@
     python train.py --config e2e_plain runs/e2e_plain
     python -m zoo slot-errors runs/e2e_plain --split test
 
-For comparison with e2e_priming. The meaning is a prefix of the sequence: it is read and has no
-loss. There is no attention: a state has to carry names to where they are said, so the cells start
-out keeping what they hold, and a meaning is read from its last slot to its first, the name. Data:
-e2e/ in $ZOO_DATA. Expected: 0.517 nats a character on the test, a slot error rate of 86.6 %.
-Results: docs/backgrounds.md.
+For comparison with e2e_priming. The meaning is a prefix of the sequence, without loss. Without
+attention the state has to carry names to where they are generated: so the cells start out keeping
+their content, and a meaning is read from its last slot to its first, the name. Data: e2e/ in
+$ZOO_DATA. Expected: 0.517 nats a character on the test, a slot error rate of 86.6 %. Results:
+docs/backgrounds.md.
 """
 
 from zoo import Evaluation, Experiment, Training, priors
@@ -21,7 +21,7 @@ from zoo.papers import Realisations
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return Experiment(
         data=Realisations(
             train="e2e/trainset.tokenized.csv",

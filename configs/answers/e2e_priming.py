@@ -3,7 +3,7 @@
     python train.py --config e2e_priming runs/e2e_priming
     python -m zoo slot-errors runs/e2e_priming --split test
 
-As e2e_plain, but over a background that lets in usual words and those of the meaning: condition-
+As e2e_plain, but over a background that only allows usual words and the meaning's own: condition-
 based priming (Dymetman and Xiao 2016, section 4). Data: e2e/ in $ZOO_DATA. Expected: 0.450 nats a
 character on the test, a slot error rate of 48.7 %. Results: docs/backgrounds.md.
 """
@@ -14,7 +14,7 @@ from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         e2e_plain.get_config(),
         {

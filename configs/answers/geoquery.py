@@ -4,9 +4,9 @@
     python evaluate.py runs/geoquery --split test --exact-match \
         --grammar configs/geoquery.grammar
 
-A question is a prefix of the sequence: it is read and has no loss. For comparison with
-geoquery_constrained. Data: geoquery/ in $ZOO_DATA. Expected: 30 of 280 test questions right, 252
-answers parse; at most 9 minutes on one CPU core. Results: docs/backgrounds.md.
+A question is a prefix of the sequence, without loss. For comparison with geoquery_constrained.
+Data: geoquery/ in $ZOO_DATA. Expected: 30 of 280 test questions right, 252 answers parse; at most 9
+minutes on one CPU core. Results: docs/backgrounds.md.
 """
 
 from zoo import Evaluation, Experiment, Training, priors
@@ -19,7 +19,7 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return Experiment(
         data=Prefixed(
             train="geoquery/geo_train.tsv",

@@ -4,8 +4,8 @@
     python evaluate.py runs/geoquery_attention --split test --exact-match \
         --grammar configs/geoquery.grammar
 
-As geoquery, but the question is the source of an encoder-decoder, which looks at its words while it
-writes the form. Data: geoquery/ in $ZOO_DATA. Expected: 150 of 280 test questions right, 263
+As geoquery, but the question is the source of an encoder-decoder, which attends to its words while
+it generates the form. Data: geoquery/ in $ZOO_DATA. Expected: 150 of 280 test questions right, 263
 answers parse; at most 8 minutes on one core. Results: docs/backgrounds.md.
 """
 
@@ -20,7 +20,7 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     core = LSTM(size=128, layers=1, dropout=0.4, input_dropout=0.4)
     return Experiment(
         data=AsPairs(

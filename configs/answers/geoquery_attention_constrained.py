@@ -4,9 +4,9 @@
     python evaluate.py runs/geoquery_attention_constrained --split test --exact-match \
         --grammar configs/geoquery.grammar
 
-As geoquery_attention, trained over a background that has no mass for words with which no form of
-the grammar goes on. Data: geoquery/ in $ZOO_DATA. Expected: 164 of 280 test questions right, all
-answers parse; at most 17 minutes on one core. Results: docs/backgrounds.md.
+As geoquery_attention, trained over a background that gives probability 0 to words that no form of
+the grammar can continue with. Data: geoquery/ in $ZOO_DATA. Expected: 164 of 280 test questions
+right, all answers parse; at most 17 minutes on one core. Results: docs/backgrounds.md.
 """
 
 from configs import geoquery_attention
@@ -15,6 +15,6 @@ from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     grammar = priors.Grammar("configs/geoquery.grammar", depth=12, stacks=2)
     return changed(geoquery_attention.get_config(), {"model.head": LogLinear(background=grammar)})

@@ -4,10 +4,10 @@
     python evaluate.py runs/geoquery_names --split test --exact-match \
         --grammar configs/geoquery.grammar
 
-As geoquery, but an expert names the words of the question while the form is written, and one
-feature more says that a word is one of them (Dymetman and Xiao 2016, section 6): of the words of
-questions only names are words of forms, too. Data: geoquery/ in $ZOO_DATA. Expected: 108 of 280
-test questions right, 196 answers parse; at most 14 minutes on one CPU core. Results:
+As geoquery, but an expert lists the words of the question while the form is generated, and one more
+feature marks a word as one of them (Dymetman and Xiao 2016, section 6). Among the words of
+questions only names also occur in forms. Data: geoquery/ in $ZOO_DATA. Expected: 108 of 280 test
+questions right, 196 answers parse; at most 14 minutes on one CPU core. Results:
 docs/backgrounds.md.
 """
 
@@ -17,6 +17,6 @@ from zoo.heads import LogLinear, WithExpert
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     head = WithExpert(priors.PrefixWords(), LogLinear())
     return changed(geoquery.get_config(), {"model.head": head})

@@ -20,7 +20,7 @@ from zoo.optimizers import Adam
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return Experiment(
         data=CALENDAR,
         # With a feature a word and a uniform background the log-linear head is a softmax.

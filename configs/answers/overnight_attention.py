@@ -16,5 +16,5 @@ from zoo.data import AsPairs
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(geoquery_attention.get_config(), {"data": AsPairs(CALENDAR)})

@@ -4,9 +4,9 @@
     python evaluate.py runs/overnight_attention_constrained --split test --exact-match \
         --grammar configs/overnight_calendar.grammar
 
-As overnight_attention, trained over a background that has no mass for words with which no form of
-the grammar goes on. Data: overnight/ in $ZOO_DATA. Expected: 80 of 168 test questions right, all
-answers parse; at most 27 minutes on one core. Results: docs/backgrounds.md.
+As overnight_attention, trained over a background that gives probability 0 to words that no form of
+the grammar can continue with. Data: overnight/ in $ZOO_DATA. Expected: 80 of 168 test questions
+right, all answers parse; at most 27 minutes on one core. Results: docs/backgrounds.md.
 """
 
 from configs import geoquery_attention
@@ -17,7 +17,7 @@ from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     grammar = priors.Grammar(
         "configs/overnight_calendar.grammar", splits=("train", "validation"), depth=12, stacks=6
     )

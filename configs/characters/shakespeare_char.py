@@ -3,8 +3,8 @@
     python train.py --config shakespeare_char runs/shakespeare_char
     python evaluate.py runs/shakespeare_char
 
-Every character is a word, the line break too: the figure to read is bits, per character. Lines
-1 to 36,000 are for training, 2,000 for validation, 2,000 for the test.
+Every character is a word, and so is the line break: the figure to read is bits a character. Lines 1
+to 36,000 are for training, 2,000 for validation, 2,000 for the test.
 
 Data: tinyshakespeare/ (Karpathy's file) in $ZOO_DATA. Expected: 2.375 bits a character on the test
 (validation 2.103), at most 6 minutes on two CPU cores. Results: docs/results.md.
@@ -20,7 +20,7 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     path = "tinyshakespeare/input.txt"
     return Experiment(
         data=Characters(

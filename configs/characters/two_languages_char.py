@@ -3,11 +3,11 @@
     python train.py --config two_languages_char runs/two_languages_char
     python evaluate.py runs/two_languages_char
 
-Labeau and Allauzen (2017), section 3.1, draw training sentences from corpora by weights. Here these
-are of two languages, which no parameter tells apart: words come in by a convolution over the bytes
-of their UTF-8 and go out by an LSTM that spells them (Jozefowicz et al. 2016, section 3.3), so
-nothing is sized by either vocabulary. The lexicon has all words of all splits; it is no more than
-the list of their spellings. Perplexities are over all spellings, of every text alone.
+Labeau and Allauzen (2017), section 3.1, draw training sentences from corpora by weights. Here the
+corpora are of two languages, which share all parameters: the input is a convolution over the bytes
+of a word's UTF-8, the output an LSTM that spells it (Jozefowicz et al. 2016, section 3.3), so no
+parameter has the size of a vocabulary. The lexicon has all words of all splits, only as a list of
+their spellings. Perplexities are over all spellings, for each text separately.
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) and czech/ (newspaper text of PARSEME 1.0) in $ZOO_DATA.
 Expected: 7.96 and 8.28 nats a word on the French tests, 10.77 on the Czech one, at most 25 minutes
@@ -21,7 +21,7 @@ from zoo.data import Mixed
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return of_letters(
         Mixed(
             names=("french", "czech"),

@@ -3,8 +3,8 @@
     python train.py --config czech_ce_3 runs/czech_ce_3
     python evaluate.py runs/czech_ce_3
 
-Labeau and Allauzen (2017), section 2.2: as czech_we_3, but a word's vector comes from its letters
-alone. Expected: test perplexity 360.3, at most 10 minutes on one CPU core. Results:
+Labeau and Allauzen (2017), section 2.2: as czech_we_3, but a word's vector only comes from its
+letters. Expected: test perplexity 360.3, at most 10 minutes on one CPU core. Results:
 docs/results.md.
 """
 
@@ -14,7 +14,7 @@ from zoo.embeddings import CharCNN
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         czech_we_3.get_config(),
         {

@@ -3,8 +3,8 @@
     python train.py --config czech_ce_6 runs/czech_ce_6
     python evaluate.py runs/czech_ce_6
 
-As czech_ce_3 with the last five words for a context instead of two. Labeau and Allauzen (2017).
-Expected: test perplexity 347.2, at most 7 minutes on one CPU core. Results: docs/results.md.
+As czech_ce_3 with five words of context instead of two. Labeau and Allauzen (2017). Expected: test
+perplexity 347.2, at most 7 minutes on one CPU core. Results: docs/results.md.
 """
 
 from configs import czech_we_3
@@ -13,7 +13,7 @@ from zoo.embeddings import CharCNN
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         czech_we_3.get_config(),
         {

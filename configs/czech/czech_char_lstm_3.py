@@ -3,9 +3,8 @@
     python train.py --config czech_char_lstm_3 runs/czech_char_lstm_3
     python evaluate.py runs/czech_char_lstm_3
 
-As czech_cwe_3, but for the head (Jozefowicz et al. 2016, section 3.3), which has no noise to be
-contrasted with, and for Adam on larger batches. The perplexity is over all spellings. Not run to
-its end yet.
+As czech_cwe_3, except for the head (Jozefowicz et al. 2016, section 3.3), which does not use noise
+words, and Adam on larger batches. The perplexity is over all spellings. Not run to its end yet.
 """
 
 from configs import czech_we_3
@@ -16,7 +15,7 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         czech_we_3.get_config(),
         {

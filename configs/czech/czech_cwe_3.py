@@ -3,9 +3,9 @@
     python train.py --config czech_cwe_3 runs/czech_cwe_3
     python evaluate.py runs/czech_cwe_3
 
-Labeau and Allauzen (2017), section 2.2: as czech_we_3, but a word's vector has a part of its own
-and one from its letters. Expected: test perplexity 337.7, at most 9 minutes on one CPU core.
-Results: docs/results.md.
+Labeau and Allauzen (2017), section 2.2: as czech_we_3, but a word's vector has its own part and one
+from its letters. Expected: test perplexity 337.7, at most 9 minutes on one CPU core. Results:
+docs/results.md.
 """
 
 from configs import czech_we_3
@@ -14,7 +14,7 @@ from zoo.embeddings import CharCNN, Concat, Lookup
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         czech_we_3.get_config(),
         {

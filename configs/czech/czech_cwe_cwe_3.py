@@ -3,13 +3,13 @@
     python train.py --config czech_cwe_cwe_3 runs/czech_cwe_cwe_3
     python evaluate.py runs/czech_cwe_cwe_3
 
-Labeau and Allauzen (2017), section 2.4: as czech_cwe_3, but the output vectors come from letters,
-too, and are formed for the target and the noise words alone. With the full padding of their figure
-3, of both sides: --set model.head.network.spelling.padding=full --set
-model.embedding.parts.1.network.spelling.padding=full. Such a model has no word to learn by heart
-and is the worse for dropout and a falling rate: it is trained as in the paper, at a constant rate,
-with Adagrad's history put back twice. Expected: test perplexity 511.2, of epoch 9, at most 14
-minutes on one CPU core. Results: docs/results.md.
+Labeau and Allauzen (2017), section 2.4: as czech_cwe_3, but the output vectors also come from
+letters, and are computed only for the target and noise words. With the full padding of their figure
+3 on both sides: --set model.head.network.spelling.padding=full --set
+model.embedding.parts.1.network.spelling.padding=full. Such a model cannot memorise words, and gets
+worse by dropout and a falling rate: it is trained as in the paper, at a constant rate, with
+Adagrad's accumulator reset twice. Expected: test perplexity 511.2, of epoch 9, at most 14 minutes
+on one CPU core. Results: docs/results.md.
 """
 
 from configs import czech_we_3
@@ -20,7 +20,7 @@ from zoo.optimizers import Adagrad
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         czech_we_3.get_config(),
         {

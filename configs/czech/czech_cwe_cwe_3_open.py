@@ -3,11 +3,11 @@
     python train.py --config czech_cwe_cwe_3_open runs/czech_cwe_cwe_3_open
     python evaluate.py runs/czech_cwe_cwe_3_open
 
-As czech_cwe_cwe_3, but for the noise: Labeau and Allauzen (2017), section 4.4, name the closed
-vocabulary of noise as what keeps their model from learning of unknown words, and leave another
+As czech_cwe_cwe_3, except for the noise. By Labeau and Allauzen (2017), section 4.4, the closed
+vocabulary of noise words keeps their model from learning about unknown words; they leave other
 noise to later work. Here it is a trigram model of the letters of the training words. Perplexities
-are over the words of the lexicon, as those of czech_cwe_cwe_3. It does not help: docs/results.md
-has the figures of a run with --set model.head.sampled.noise_per=lane, and why. Expected: a
+are over the words of the lexicon, as in czech_cwe_cwe_3. It does not help: docs/results.md has the
+figures of a run with --set model.head.sampled.noise_per=lane, and the reason. Expected: a
 validation perplexity of 20,066 after the first epoch, and none better later.
 """
 
@@ -19,7 +19,7 @@ from zoo.optimizers import Adagrad
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         czech_we_3.get_config(),
         {

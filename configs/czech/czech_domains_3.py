@@ -4,14 +4,14 @@
     python evaluate.py runs/czech_domains_3
 
 Labeau and Allauzen (2017), sections 3.1 and 4.1, draw their training sentences "from these corpora
-given weights" that balance text in the domain and out of it. Here a tenth of the captions is the
-domain, and the newspaper text of czech_we_3, the trigram model of which it is, lies outside. The
-lexicon is of both, whatever the weights: --set data.weights=1,0 learns from captions alone over the
-same words, --set data.weights= draws both as often as they have sentences. The checkpoint is chosen
-on captions. Data: multi30k/ and czech/ in $ZOO_DATA, in lower case.
+given weights" that balance text in the domain and out of it. Here the domain is a tenth of the
+captions, and the newspaper text of czech_we_3 is out of it; the model is czech_we_3's trigram
+model. The lexicon is made from both, whatever the weights: --set data.weights=1,0 learns only from
+captions over the same words, --set data.weights= draws both in proportion to their sentences. The
+checkpoint is chosen on captions. Data: multi30k/ and czech/ in $ZOO_DATA, in lower case.
 
-Expected: 4.77 nats a token on captions and 6.55 on news, 4.47 on captions with captions alone; at
-most 3 minutes on one CPU core. Results: docs/results.md.
+Expected: 4.77 nats a token on captions and 6.55 on news, 4.47 on captions after training on
+captions only; at most 3 minutes on one CPU core. Results: docs/results.md.
 """
 
 from configs import czech_we_3
@@ -20,7 +20,7 @@ from zoo.data import Mixed, Text
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     news = czech_we_3.get_config()
     captions = Text(
         train="multi30k/train.lc.norm.tok.cs[:2900]",

@@ -4,12 +4,12 @@
     python evaluate.py runs/czech_we_3
 
 Labeau and Allauzen, "Opening the vocabulary of neural language models" (2017), sections 2.2 and
-3.4, on other text than theirs: d_e = 128, rectifiers, NCE with 25 noise words a token from the
-unigram distribution, batches of 128, Adagrad. What the paper leaves open: one hidden layer of 128;
-words seen once are <unk>. The last 5 % of the training sentences are for validation. Figures count
-every word and </s>, with <unk> as a word.
+3.4, on other text than the paper: d_e = 128, rectifiers, NCE with 25 noise words a token from the
+unigram distribution, batches of 128, Adagrad. Choices that the paper leaves open: one hidden layer
+of 128; words seen once are <unk>. The last 5 % of the training sentences are for validation.
+Figures count every word and </s>, with <unk> as a word.
 
-The paper keeps the rate constant and puts Adagrad's history back twice, every five epochs; so does
+The paper keeps the rate constant and resets Adagrad's accumulator twice, every five epochs; so does
 
     --set training.optimizer.schedule=Constant --set training.optimizer.reset_every=5
     --set model.core.dropout=0 --set model.core.input_dropout=0
@@ -31,7 +31,7 @@ from zoo.optimizers import Adagrad, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return Experiment(
         data=Text(
             train="czech/train.txt[:-2198]",

@@ -3,8 +3,8 @@
     python train.py --config czech_we_6 runs/czech_we_6
     python evaluate.py runs/czech_we_6
 
-As czech_we_3 with the last five words for a context instead of two. Labeau and Allauzen (2017).
-Expected: test perplexity 363.1, at most 13 minutes on one CPU core. Results: docs/results.md.
+As czech_we_3 with five words of context instead of two. Labeau and Allauzen (2017). Expected: test
+perplexity 363.1, at most 13 minutes on one CPU core. Results: docs/results.md.
 """
 
 from configs import czech_we_3
@@ -12,7 +12,7 @@ from zoo import Experiment, changed
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         czech_we_3.get_config(),
         {

@@ -8,8 +8,8 @@ all splits, the test sets too, as in the paper (section 5.3).
     python evaluate.py runs/llrnn_french
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected: 5.514 and 5.478 nats a word on
-the tests, at most 8 minutes on one of two CPU cores. The paper has 5.08 and 5.07 on a denominator
-of its own. Results: docs/results.md.
+the tests, at most 8 minutes on one of two CPU cores. The paper has 5.08 and 5.07 by another
+denominator. Results: docs/results.md.
 """
 
 from configs import rnn_french
@@ -19,7 +19,7 @@ from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         rnn_french.get_config(),
         {

@@ -2,7 +2,7 @@
 
 As llrnn_french, with the same words and background, but trained with Adam on a cosine, dropout, an
 average of the parameters, and windows of 35 words. The last two letters of a word are features,
-too, for the tags alone make all rare words of a tag alike.
+too: by their tags alone all rare words of a tag would be equal.
 
     python train.py --config llrnn_french_best runs/llrnn_french_best
     python evaluate.py runs/llrnn_french_best
@@ -20,7 +20,7 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         rnn_french.get_config(),
         {

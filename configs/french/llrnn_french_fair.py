@@ -1,9 +1,9 @@
 """The log-linear RNN on French UD, its features and background without the test sets.
 
-As llrnn_french, with what section 5.4 of Dymetman and Xiao (2016) wishes for: the most frequent
-words, the morphology and the unigram background are those of the training text alone. Words that
-only validation or test sets have are in the vocabulary, so that figures are over the same V; their
-tags are guessed from their endings, and the background gives each word half a token.
+As llrnn_french, but as section 5.4 of Dymetman and Xiao (2016) asks for: the most frequent words,
+the morphology and the unigram background come only from the training text. Words that only occur in
+validation or test sets are in the vocabulary, so that figures are over the same V; their tags are
+guessed from their endings, and the background counts each of them as half a token.
 
     python train.py --config llrnn_french_fair runs/llrnn_french_fair
     python evaluate.py runs/llrnn_french_fair
@@ -22,7 +22,7 @@ TRAIN = ("train",)
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         rnn_french.get_config(),
         {

@@ -1,9 +1,9 @@
-"""The log-linear RNN on French UD, its tags from another treebank alone.
+"""The log-linear RNN on French UD, with tags only from another treebank.
 
-As llrnn_french_fair, but the morphology is that of the gold tags of UD French Sequoia: words that
-Sequoia has not are guessed from their endings. The tags of UD French's own training text, which the
-fair recipe takes, were predicted by a tagger that was taught on the tests' tags; these know
-nothing of the tests. The most frequent words and the background are those of the training text.
+As llrnn_french_fair, but the morphology comes from the gold tags of UD French Sequoia; the tags of
+other words are guessed from their endings. The tags of UD French's own training text, which the
+fair recipe takes, were predicted by a tagger trained on the tests' tags; Sequoia's tags are
+independent of the tests. The most frequent words and the background come from the training text.
 
     python train.py --config llrnn_french_sequoia runs/llrnn_french_sequoia
     python evaluate.py runs/llrnn_french_sequoia
@@ -22,7 +22,7 @@ TREEBANK = "ud_french_sequoia/fr_sequoia-ud-train.conllu"
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         rnn_french.get_config(),
         {

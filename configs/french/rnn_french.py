@@ -2,16 +2,16 @@
 
 Paper: "Log-linear RNNs", sections 5.1 to 5.3; the baseline of llrnn_french. V is all types of all
 splits, 2 x LSTM-256, windows of 8 words, RMSprop 0.001, stop when validation has not improved for
-three epochs; no dropout. What the paper leaves open: 32 lanes side by side, the state carried from
-window to window, sentences in a new order every epoch. Figures are per syntactic word, boundaries
-not counted.
+three epochs; no dropout. Choices that the paper leaves open: 32 lanes side by side, the state
+carried from window to window, sentences in a new order every epoch. Figures are per syntactic word,
+boundaries not counted.
 
     python train.py --config rnn_french runs/rnn_french
     python evaluate.py runs/rnn_french
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected: 5.991 nats a word on both tests,
-at most 114 minutes on one of two CPU cores. The paper has 6.07 and 6.15 on a denominator of its
-own. Results: docs/results.md.
+at most 114 minutes on one of two CPU cores. The paper has 6.07 and 6.15 by another denominator.
+Results: docs/results.md.
 """
 
 from zoo import Evaluation, Experiment, Training
@@ -24,7 +24,7 @@ from zoo.optimizers import RMSProp
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return Experiment(
         data=Conllu(
             train="ud_french/fr-ud-train.conllu[:-728]",

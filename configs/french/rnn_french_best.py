@@ -1,10 +1,10 @@
 """The softmax RNN on French UD with the training of llrnn_french_best.
 
 As rnn_french, with the same words, but with Adam on a cosine, dropout, an average of the
-parameters, windows of 35 words and an output layer that is the table of the inputs; what is left of
-the difference to llrnn_french_best is what its features and its background know. Trained by
-importance sampling, on 2,048 noise words a step, and judged over all 42,504. Its best epoch was the
-sixth, and it was stopped by hand after the ninth.
+parameters, windows of 35 words and tied embeddings. The remaining difference to llrnn_french_best
+comes from its features and its background. It is trained by importance sampling, on 2,048 noise
+words a step, and evaluated over all 42,504. Its best epoch was the sixth; it was stopped by hand
+after the ninth.
 
     python train.py --config rnn_french_best runs/rnn_french_best
     python evaluate.py runs/rnn_french_best
@@ -22,7 +22,7 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         rnn_french.get_config(),
         {

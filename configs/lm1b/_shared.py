@@ -1,7 +1,7 @@
-"""What the models with letters share: the core of BIG LSTM and the convolution over letters.
+"""Shared parts of the models with letters: the core of BIG LSTM and the convolution over letters.
 
-Jozefowicz et al. (2016), table 1 and section 4.2. How the 4,096 filters are shared out over widths
-is open in the paper: eight widths, twice as many filters for each.
+Jozefowicz et al. (2016), table 1 and section 4.2. The paper leaves open how the 4,096 filters are
+divided among widths: here eight widths, each with twice as many filters as the one before.
 """
 
 from zoo.cores import LSTM

@@ -4,12 +4,12 @@
     python evaluate.py runs/lm1b_char_lstm
 
 Jozefowicz et al. (2016), table 1, BIG + CNN inputs + char-LSTM predictions: test perplexity 49.0,
-47.9 after renormalising over V (--renormalise, for a few sentences given with --data: a position
-takes the spellings of all words), 0.23 billion parameters; not run here. The paper trains the
-speller on a frozen, converged word model: --set init_from=runs/lm1b_cnn_inputs --set
-'training.frozen=("embedding","core")'; without these everything is trained together. Its size is
-open in the paper; 1,024 cells give its parameters. Everything else is as in lm1b_cnn_inputs, but
-that no table is updated by rows, for there is none.
+47.9 after renormalising over V (--renormalise, for a few sentences given with --data: every
+position sums over the spellings of all words), 0.23 billion parameters; not run here. The paper
+trains the speller on a frozen, converged word model: --set init_from=runs/lm1b_cnn_inputs --set
+'training.frozen=("embedding","core")'; without these all is trained together. The paper leaves open
+the speller's size; 1,024 cells give its number of parameters. All else is as in lm1b_cnn_inputs,
+except that no table is updated by rows, as the model does not have any.
 """
 
 from configs import lm1b_lstm_2048_512
@@ -20,7 +20,7 @@ from zoo.heads import CharLSTM
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         lm1b_lstm_2048_512.get_config(),
         {

@@ -5,8 +5,8 @@
 
 Jozefowicz et al. (2016), table 1, BIG + CNN inputs: test perplexity 30.0, 1.04 billion parameters;
 not run here. 4,096 filters with maximum pooling and two highway layers, words cut at 50 letters;
-how the filters are shared out over widths is open in the paper: eight widths, twice as many filters
-for each. Everything else is as in lm1b_big.
+the paper leaves open how the filters are divided among widths: here eight widths, each with twice
+as many filters as the one before. All else is as in lm1b_big.
 """
 
 from configs import lm1b_lstm_2048_512
@@ -16,7 +16,7 @@ from zoo.embeddings import CharCNN
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         lm1b_lstm_2048_512.get_config(),
         {

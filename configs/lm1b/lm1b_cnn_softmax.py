@@ -4,9 +4,9 @@
     python evaluate.py runs/lm1b_cnn_softmax
 
 Jozefowicz et al. (2016), table 1, BIG + CNN inputs + CNN softmax: test perplexity 39.8, 0.29
-billion parameters; not run here. Everything else is as in lm1b_cnn_inputs, but that no table is
-updated by rows, for the output vectors of a step come from the network, which ties all logits and
-so has "a much smaller learning rate" in the paper: here a tenth.
+billion parameters; not run here. All else is as in lm1b_cnn_inputs, except that no table is updated
+by rows: output vectors come from the network, which ties all logits and so has "a much smaller
+learning rate" in the paper, here a tenth.
 """
 
 from configs import lm1b_lstm_2048_512
@@ -17,7 +17,7 @@ from zoo.heads import CNNSoftmax, ImportanceSampling, LogUniformNoise
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         lm1b_lstm_2048_512.get_config(),
         {

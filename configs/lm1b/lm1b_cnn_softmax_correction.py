@@ -3,10 +3,9 @@
     python train.py --config lm1b_cnn_softmax_correction runs/lm1b_cnn_softmax_correction
     python evaluate.py runs/lm1b_cnn_softmax_correction
 
-Jozefowicz et al. (2016), table 1, the same + 128-dim correction: test perplexity 35.8, 0.39
-billion parameters; not run here. Everything else is as in lm1b_cnn_inputs: of the corrections, too,
-a step updates those of the target and noise words alone. The network has a tenth of the learning
-rate, as in lm1b_cnn_softmax.
+Jozefowicz et al. (2016), table 1, the same + 128-dim correction: test perplexity 35.8, 0.39 billion
+parameters; not run here. All else is as in lm1b_cnn_inputs: a step also updates only the target and
+noise words' corrections. The network has a tenth of the learning rate, as in lm1b_cnn_softmax.
 """
 
 from configs import lm1b_lstm_2048_512
@@ -17,7 +16,7 @@ from zoo.heads import CNNSoftmax, ImportanceSampling, LogUniformNoise
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         lm1b_lstm_2048_512.get_config(),
         {

@@ -4,8 +4,8 @@
     python evaluate.py runs/lm1b_lstm_2048_512
 
 Jozefowicz et al. (2016), table 1: test perplexity 43.7, 0.83 billion parameters, V = 793,471; not
-run here, for it takes accelerators and days. IS with 8,192 log-uniform noise words, Adagrad 0.2,
-20 positions a step; every table is updated in the rows that a step touches. Data: the benchmark's
+run here, as it takes accelerators and days. IS with 8,192 log-uniform noise words, Adagrad 0.2, 20
+positions a step; a step only updates the rows of tables that it touches. Data: the benchmark's
 files, a sentence a line, as folders lm1b/train, lm1b/heldout and lm1b/test in $ZOO_DATA; words seen
 fewer than three times become <unk>. The state is carried over sentences, which are shuffled in the
 benchmark itself. The host holds the whole text in memory.
@@ -21,7 +21,7 @@ from zoo.optimizers import Adagrad
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return Experiment(
         data=Text(train="lm1b/train", validation="lm1b/heldout", tests=("lm1b/test",)),
         vocabulary=Vocabulary(minimum_count=3),

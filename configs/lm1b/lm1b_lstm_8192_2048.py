@@ -14,7 +14,7 @@ from zoo.embeddings import Lookup
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         lm1b_lstm_2048_512.get_config(),
         {

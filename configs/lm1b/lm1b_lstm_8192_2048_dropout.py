@@ -3,8 +3,8 @@
     python train.py --config lm1b_lstm_8192_2048_dropout runs/lm1b_lstm_8192_2048_dropout
     python evaluate.py runs/lm1b_lstm_8192_2048_dropout
 
-Jozefowicz et al. (2016), table 1: test perplexity 32.2, 3.3 billion parameters; not run here.
-As lm1b_lstm_8192_2048, with dropout.
+Jozefowicz et al. (2016), table 1: test perplexity 32.2, 3.3 billion parameters; not run here. As
+lm1b_lstm_8192_2048, with dropout.
 """
 
 from configs import lm1b_lstm_2048_512
@@ -14,7 +14,7 @@ from zoo.embeddings import Lookup
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         lm1b_lstm_2048_512.get_config(),
         {

@@ -15,7 +15,7 @@ from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         micro_softmax.get_config(),
         {

@@ -17,7 +17,7 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return Experiment(
         data=Micro(),
         vocabulary=Vocabulary(unknown="refused"),

@@ -1,4 +1,4 @@
-"""What the models with letters share: the small network of Kim et al. (2016)."""
+"""Shared parts of the models with letters: the small network of Kim et al. (2016)."""
 
 from zoo.networks.char_convolution import Convolution
 

@@ -3,7 +3,7 @@
     python train.py --config ptb_adaptive runs/ptb_adaptive
     python evaluate.py runs/ptb_adaptive
 
-Grave et al. (2017). Data and budget are those of ptb_softmax. Expected: test perplexity 103.1
+Grave et al. (2017). Data and budget are as in ptb_softmax. Expected: test perplexity 103.1
 (validation 106.9), at most 17 minutes on one of two CPU cores. Results: docs/results.md.
 """
 
@@ -13,7 +13,7 @@ from zoo.heads import AdaptiveSoftmax
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         ptb_softmax.get_config(),
         {

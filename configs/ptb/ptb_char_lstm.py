@@ -10,11 +10,12 @@ or, as in the paper, on a frozen word model:
         --set 'training.frozen=("embedding","core")' runs/ptb_char_lstm_frozen
 
 Jozefowicz et al. (2016), section 3.3. The first perplexity is over all spellings; the second is
-over the words of the lexicon, whose spellings it takes at every position: a twentieth of a second
-each, so it is for a part of a text. Data, core and epochs are those of ptb_softmax; Adam takes
-steps that a recurrent head stands, and windows of ten words make more of them. Expected, of the
-second way: test perplexity 183.6 over all spellings, at most 33 minutes on one of two CPU cores.
-Results: docs/results.md; the first has not been run to its end.
+over the words of the lexicon. It sums over their spellings at every position, which takes a
+twentieth of a second each, so it is for a part of a text. Data, core and epochs are as in
+ptb_softmax; a recurrent head trains better with Adam, and windows of ten words give more steps.
+Expected, on a frozen word model: test perplexity 183.6 over all spellings, at most 33 minutes on
+one of two CPU cores. Results: docs/results.md; without a frozen model it has not been run to its
+end.
 """
 
 from configs import ptb_softmax
@@ -24,7 +25,7 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         ptb_softmax.get_config(),
         {

@@ -4,10 +4,10 @@
     python evaluate.py runs/ptb_cnn_softmax
 
 Jozefowicz et al. (2016), section 3.2, with the small network of Kim et al. (2016), trained by
-importance sampling as there: the vectors of some thousand words a step are computed, not of all.
-Data and core are those of ptb_softmax, and so are the epochs; logits that are tied by the network
-need smaller steps, here Adam's. The perplexity is the exact one. Expected: test perplexity 124.6
-(validation 129.1), at most 14 minutes on one of two CPU cores. Results: docs/results.md.
+importance sampling as there: a step computes the vectors of some thousand words only. Data, core
+and epochs are as in ptb_softmax; logits that are tied by the network need smaller steps, here
+Adam's. The perplexity is exact. Expected: test perplexity 124.6 (validation 129.1), at most 14
+minutes on one of two CPU cores. Results: docs/results.md.
 """
 
 from configs import ptb_softmax
@@ -18,7 +18,7 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         ptb_softmax.get_config(),
         {

@@ -16,7 +16,7 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         ptb_softmax.get_config(),
         {

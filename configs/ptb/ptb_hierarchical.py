@@ -3,8 +3,8 @@
     python train.py --config ptb_hierarchical runs/ptb_hierarchical
     python evaluate.py runs/ptb_hierarchical
 
-Goodman (2001). Data and budget are those of ptb_softmax. Expected: test perplexity 123.7
-(validation 128.3), at most 46 minutes on one of two CPU cores. Results: docs/results.md.
+Goodman (2001). Data and budget are as in ptb_softmax. Expected: test perplexity 123.7 (validation
+128.3), at most 46 minutes on one of two CPU cores. Results: docs/results.md.
 """
 
 from configs import ptb_softmax
@@ -13,7 +13,7 @@ from zoo.heads import HierarchicalSoftmax
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         ptb_softmax.get_config(),
         {

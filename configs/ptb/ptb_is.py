@@ -3,9 +3,9 @@
     python train.py --config ptb_is runs/ptb_is
     python evaluate.py runs/ptb_is
 
-Jozefowicz et al. (2016), section 3.1. Data and budget are those of ptb_softmax; steps update the
-rows that they touch. The perplexity is the exact one, over all words. Expected: test perplexity
-106.0 (validation 109.4), at most 9 minutes on one of two CPU cores. Results: docs/results.md.
+Jozefowicz et al. (2016), section 3.1. Data and budget are as in ptb_softmax; a step only updates
+the rows that it touches. The perplexity is exact, over all words. Expected: test perplexity 106.0
+(validation 109.4), at most 9 minutes on one of two CPU cores. Results: docs/results.md.
 """
 
 from configs import ptb_softmax
@@ -14,7 +14,7 @@ from zoo.heads import ImportanceSampling, UnigramNoise
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         ptb_softmax.get_config(),
         {

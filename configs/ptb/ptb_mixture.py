@@ -3,9 +3,9 @@
     python train.py --config ptb_mixture runs/ptb_mixture
     python evaluate.py runs/ptb_mixture
 
-Yang et al. (2018). Word vectors of 237 numbers make up for the projections, so that the parameters
-are no more than those of ptb_softmax; data and budget are the same. Expected: test perplexity 98.5
-(validation 101.5), at most 88 minutes on one of two CPU cores. Results: docs/results.md.
+Yang et al. (2018). Word vectors of size 237 make up for the projections, so that ptb_softmax has as
+many parameters; data and budget are the same. Expected: test perplexity 98.5 (validation 101.5), at
+most 88 minutes on one of two CPU cores. Results: docs/results.md.
 """
 
 from configs import ptb_softmax
@@ -14,7 +14,7 @@ from zoo.heads import MixtureOfSoftmaxes
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         ptb_softmax.get_config(),
         {

@@ -3,11 +3,11 @@
     python train.py --config ptb_nce runs/ptb_nce
     python evaluate.py runs/ptb_nce
 
-Mnih and Teh (2012), with Z fixed to 1. Data and budget are those of ptb_softmax, the learning rate
-is twice as high; steps update the rows that they touch. The 35 tokens of a lane share their noise
-words, which costs what one draw for the whole batch does, with twenty times as many words a step.
-The perplexity is the exact one, over all words. Expected: test perplexity 107.2 (validation 110.5),
-at most 9 minutes on one of two CPU cores. Results: docs/results.md.
+Mnih and Teh (2012), with Z fixed to 1. Data and budget are as in ptb_softmax, the learning rate is
+twice as high; a step only updates the rows that it touches. The 35 tokens of a lane share their
+noise words, which costs as much as one draw for the whole batch, and gives twenty times as many
+words a step. The perplexity is exact, over all words. Expected: test perplexity 107.2 (validation
+110.5), at most 9 minutes on one of two CPU cores. Results: docs/results.md.
 """
 
 from configs import ptb_softmax
@@ -16,7 +16,7 @@ from zoo.heads import NCE, UnigramNoise
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         ptb_softmax.get_config(),
         {

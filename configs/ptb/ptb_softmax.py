@@ -1,4 +1,4 @@
-"""A softmax on the Penn Treebank: what the heads of the other ptb_ configs are measured by.
+"""A softmax on the Penn Treebank: the baseline for the heads of the other ptb_ configs.
 
     python train.py --config ptb_softmax runs/ptb_softmax
     python evaluate.py runs/ptb_softmax
@@ -19,7 +19,7 @@ from zoo.optimizers import SGD, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return Experiment(
         data=Text(
             train="ptb/ptb.train.txt", validation="ptb/ptb.valid.txt", tests=("ptb/ptb.test.txt",)

@@ -1,1 +1,1 @@
-"""News, little of it: what heads know of rare numbers and names."""
+"""A small news corpus: how heads predict rare numbers and names."""

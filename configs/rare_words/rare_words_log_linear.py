@@ -4,10 +4,10 @@
     python -m zoo rare-words runs/rare_words_log_linear
 
 As rare_words_softmax, but a word is the set of its features, in and out: its identity if it is
-among the 2,000 most frequent of the training text, what its digits say, whether it has a capital,
-its ending (Dymetman and Xiao 2016, section 3). All of it, and the background, is of the training
-text or of the spelling alone. Data: lm1b/ in $ZOO_DATA. Expected: validation perplexity 250 over
-the same words. Results: docs/log_linear.md.
+among the 2,000 most frequent of the training text, its digits' form, whether it has a capital, its
+ending (Dymetman and Xiao 2016, section 3). All features, and the background, only come from the
+training text or from the spelling. Data: lm1b/ in $ZOO_DATA. Expected: validation perplexity 250
+over the same words. Results: docs/log_linear.md.
 """
 
 from configs import rare_words_softmax
@@ -33,7 +33,7 @@ def shape(word: str) -> list[str]:
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         rare_words_softmax.get_config(),
         {

@@ -5,11 +5,11 @@
     python -m zoo generate runs/rare_words_open --features
 
 As rare_words_log_linear, but the lexicon has only the words that occur twice in the training text.
-Other strings of digits are words of a class whose background falls geometrically with their length,
-other words of two classes with a letter model each, those with a capital and the rest: log-linear
-models over an infinite domain (Dymetman and Xiao 2016, section 4). Few strings are left to <unk>.
-Data: lm1b/ in $ZOO_DATA. Expected: strings outside the lexicon cost 22.0 nats each on the test.
-Results: docs/log_linear.md.
+Other strings of digits are words of an open class, whose background falls geometrically with their
+length. Other words, with and without a capital, belong to two classes with a letter model each:
+log-linear models over an infinite domain (Dymetman and Xiao 2016, section 4). Few strings remain
+<unk>. Data: lm1b/ in $ZOO_DATA. Expected: strings outside the lexicon cost 22.0 nats each on the
+test. Results: docs/log_linear.md.
 """
 
 from configs import rare_words_softmax
@@ -34,7 +34,7 @@ CLASSES = (
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         rare_words_softmax.get_config(),
         {

@@ -1,10 +1,10 @@
-"""News with a softmax, a small model on few sentences: how it knows rare numbers and names.
+"""A small news model with a softmax: how it predicts rare numbers and names.
 
     python train.py --config rare_words_softmax runs/rare_words_softmax
     python -m zoo rare-words runs/rare_words_softmax
 
-For comparison with rare_words_log_linear. The words are those that occur at least twice in all
-splits together, so that training has not seen all of them. Data: lm1b/ (held-out parts of the 1
+For comparison with rare_words_log_linear. The lexicon has the words that occur at least twice in
+all splits together, so that training has not seen all of them. Data: lm1b/ (held-out parts of the 1
 Billion Word Benchmark) in $ZOO_DATA. Expected: validation perplexity 374. Results:
 docs/log_linear.md.
 """
@@ -19,7 +19,7 @@ from zoo.optimizers import Adam
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     dev, test = "lm1b/1b_benchmark.dev.tokens", "lm1b/1b_benchmark.test.tokens"
     return Experiment(
         data=Text(train=f"{dev}[:4000]", validation=f"{dev}[11000:]", tests=(f"{test}[:3000]",)),

@@ -3,10 +3,9 @@ r"""An LSTM that spells the next word, to re-score hypotheses over all spellings
     python train.py --config speech_char_lstm runs/speech_char_lstm \
         --set init_from=runs/speech_cnn_softmax --set 'training.frozen=("embedding","core")'
 
-As speech_cnn_softmax, whose embedding and core it takes as they are, but for the head, which spells
-words (Jozefowicz et al. 2016, section 3.3, where the speller is trained on a frozen word model,
-too). Every word has a probability; --add-words names those that training never saw. No noise is
-drawn.
+As speech_cnn_softmax, whose embedding and core it keeps frozen, except for the head, which spells
+words (Jozefowicz et al. 2016, section 3.3, also on a frozen word model). Every word has a
+probability; --add-words lists words outside the training text. No noise words are drawn.
 
 Data: speech/ in $ZOO_DATA. Expected: validation perplexity 5335.95 over all spellings. Results:
 docs/results.md.
@@ -19,7 +18,7 @@ from zoo.heads import CharLSTM
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         speech_softmax.get_config(),
         {

@@ -2,9 +2,9 @@
 
     python train.py --config speech_cnn_softmax runs/speech_cnn_softmax
 
-As speech_softmax, but for the head: Jozefowicz et al. (2016), section 3.2, with the small network
-of Kim et al. (2016), trained by importance sampling. Words that training never saw are scored by
-their letters where --add-words names them.
+As speech_softmax, except for the head: Jozefowicz et al. (2016), section 3.2, with the small
+network of Kim et al. (2016), trained by importance sampling. Words outside the training text are
+scored by their letters if --add-words lists them.
 
 Data: speech/ in $ZOO_DATA. Expected: validation perplexity 330.7. Results: docs/results.md.
 """
@@ -17,7 +17,7 @@ from zoo.heads import CNNSoftmax, ImportanceSampling, UnigramNoise
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         speech_softmax.get_config(),
         {

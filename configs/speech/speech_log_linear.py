@@ -1,11 +1,10 @@
-"""A log-linear head that knows endings and beginnings of words, to re-score hypotheses.
+"""A log-linear head over affixes of words, to re-score hypotheses.
 
     python train.py --config speech_log_linear runs/speech_log_linear
 
 As speech_softmax, but a word is the set of its features, in and out: its identity if it is among
-the 4,000 most frequent of the training text, its affixes, what its digits say (Dymetman and Xiao
-2016, section 3). Words that training never saw are scored by their features where --add-words
-names them.
+the 4,000 most frequent of the training text, its affixes, its digits' form (Dymetman and Xiao 2016,
+section 3). Words outside the training text are scored by their features if --add-words lists them.
 
 Data: speech/ in $ZOO_DATA. Expected: validation perplexity 239.0. Results: docs/results.md.
 """
@@ -17,7 +16,7 @@ from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         speech_softmax.get_config(),
         {

@@ -4,10 +4,10 @@
     python -m zoo rescore tune speech/dev/nbest.txt speech/dev/refs.tsv --metric wer
         --run runs/speech_softmax --word-count --lattices speech/dev/lattices --weights weights.json
 
-259,000 words of lm1b in the form that a recogniser writes, lower case without punctuation. Words
-seen once are <unk>. Training contrasts 1,024 noise words a step (importance sampling, Jean et al.
-2015); scores are the exact softmax's. The last 600 sentences are for validation. Sentences begin
-from an empty state, as hypotheses do.
+259,000 words of lm1b in a recogniser's form, lower case without punctuation. Words seen once are
+<unk>. Training contrasts 1,024 noise words a step (importance sampling, Jean et al. 2015); scores
+are the exact softmax's. The last 600 sentences are for validation. Sentences begin from an empty
+state, as hypotheses do.
 
 Data: speech/ in $ZOO_DATA. Expected: validation perplexity 342.2. Results: docs/results.md.
 """
@@ -22,7 +22,7 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     path = "speech/train.txt"
     return Experiment(
         data=Text(train=f"{path}[:-600]", validation=f"{path}[-600:]"),

@@ -1,4 +1,4 @@
-"""What the captions share: a log-linear decoder, and attention."""
+"""Shared parts of the recipes of captions: a log-linear decoder, and attention."""
 
 from zoo import priors
 from zoo.attention import Bahdanau

@@ -1,12 +1,12 @@
-"""The micro language said backwards: a small generated pair language, without any files.
+"""The micro language reversed: a small generated pair language, without any files.
 
     python train.py --config micro_translation runs/micro_translation
     python evaluate.py runs/micro_translation
 
-Nothing is downloaded. A translation is its source from the last letter to the first, so that the
-first words are the nearest without any reversal, and a source has one translation: a perplexity of
-1 could be reached. Expected: test perplexity 1.09, and 88 to 89 % of the translations right in
-every word, decoded greedily (87.6 and 89.2 % on two machines); about a minute of CPU time.
+Nothing is downloaded. A translation is its source from the last letter to the first, so that its
+first words are near their sources without reversing. Each source has one translation, so a
+perplexity of 1 is possible. Expected: test perplexity 1.09, and 88 to 89 % of the translations
+right in every word, decoded greedily (87.6 and 89.2 % on two machines); about a minute of CPU time.
 """
 
 from zoo import Evaluation, Experiment, Training
@@ -19,7 +19,7 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return Experiment(
         data=MicroPairs(),
         vocabulary=Vocabulary(),

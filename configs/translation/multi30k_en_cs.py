@@ -3,8 +3,8 @@
     python train.py --config multi30k_en_cs runs/multi30k_en_cs
     python evaluate.py runs/multi30k_en_cs
 
-As multi30k_en_fr, into a language of many more forms. Data: multi30k/ in $ZOO_DATA, tokenised and
-in lower case as it comes.
+As multi30k_en_fr, into a language with many more word forms. Data: multi30k/ in $ZOO_DATA,
+tokenised and in lower case as it comes.
 """
 
 from configs import multi30k_en_fr
@@ -12,5 +12,5 @@ from zoo import Experiment
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return multi30k_en_fr.get_config("cs")

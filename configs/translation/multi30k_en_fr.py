@@ -3,8 +3,8 @@
     python train.py --config multi30k_en_fr runs/multi30k_en_fr
     python evaluate.py runs/multi30k_en_fr
 
-The model of Sutskever, Vinyals and Le (2014), its sources reversed, in the size of this corpus.
-Embeddings start wide, so that sources differ for the encoder from the first step.
+The model of Sutskever, Vinyals and Le (2014), its sources reversed, scaled to this corpus.
+Embeddings have a large initial scale, so that the encoder separates sources from the first step.
 Data: multi30k/ in $ZOO_DATA, tokenised and in lower case as it comes. Expected: perplexity 4.52 on
 test 2016, BLEU 34 with a beam of 12. Time: 105 minutes on one core beside much other work.
 """
@@ -19,7 +19,7 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config(target: str = "fr") -> Experiment:
-    """The experiment; `target` is the ending of the target's files."""
+    """Returns the experiment; `target` is the extension of the target's files."""
     train, validation, *tests = (
         tuple(f"multi30k/{name}.lc.norm.tok.{side}" for side in ("en", target))
         for name in ("train", "val", "test_2016_flickr", "test_2018_flickr")

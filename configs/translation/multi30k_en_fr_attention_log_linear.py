@@ -3,7 +3,7 @@
     python train.py --config multi30k_en_fr_attention_log_linear runs/attention_log_linear
     python evaluate.py runs/attention_log_linear
 
-As multi30k_en_fr_attention, in a size that learns in minutes: a French word is the set of its
+As multi30k_en_fr_attention, small enough to train in minutes: a French word is the set of its
 features, in and out: its identity if it is among the 3,000 most frequent of the training text, its
 first two and three and its last one to three letters (Dymetman and Xiao 2016, section 3), over the
 frequencies of words. English words keep a vector each. Data: multi30k/ in $ZOO_DATA, tokenised and
@@ -17,7 +17,7 @@ from zoo import Experiment, changed
 
 
 def get_config(target: str = "fr") -> Experiment:
-    """The experiment; `target` is the ending of the target's files."""
+    """Returns the experiment; `target` is the extension of the target's files."""
     return changed(
         multi30k_en_fr.get_config(target),
         {

@@ -1,4 +1,4 @@
-"""English to French captions without attention: a log-linear decoder that knows endings.
+"""English to French captions without attention: a log-linear decoder over endings.
 
     python train.py --config multi30k_en_fr_log_linear runs/multi30k_en_fr_log_linear
     python evaluate.py runs/multi30k_en_fr_log_linear
@@ -17,5 +17,5 @@ from zoo import Experiment, changed
 
 
 def get_config(target: str = "fr") -> Experiment:
-    """The experiment; `target` is the ending of the target's files."""
+    """Returns the experiment; `target` is the extension of the target's files."""
     return changed(multi30k_en_fr.get_config(target), {**LOG_LINEAR, "training.epochs": 9})

@@ -3,10 +3,10 @@
     python train.py --config multi30k_en_fr_paper runs/multi30k_en_fr_paper
     python evaluate.py runs/multi30k_en_fr_paper
 
-As multi30k_en_fr, with what section 3.4 says of the training: parameters uniform in +-0.08, SGD at
-a rate of 0.7 without momentum, the gradient of the mean over 128 pairs divided where its norm is
-above 5, the rate halved every half epoch after some epochs, and no dropout. The paper's 7.5 epochs
-are of 12 million pairs: of 29,000 there are more.
+As multi30k_en_fr, trained as in section 3.4: parameters uniform in +-0.08, SGD at a rate of 0.7
+without momentum, the gradient of the mean over 128 pairs clipped to a norm of 5, the rate halved
+every half epoch after some epochs, and no dropout. The paper has 7.5 epochs of 12 million pairs;
+this corpus of 29,000 takes more.
 """
 
 from configs import multi30k_en_fr
@@ -15,7 +15,7 @@ from zoo.optimizers import SGD, Decay
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         multi30k_en_fr.get_config(),
         {

@@ -4,9 +4,9 @@
     python evaluate.py runs/multi30k_en_fr_skip
 
 As multi30k_en_fr_log_linear, but every layer of the encoder and of the decoder reads the word's
-vector, and what is said of the next word is said from all layers (Graves 2013, section 2). Data:
-multi30k/ in $ZOO_DATA, tokenised and in lower case as it comes. Expected: perplexity 3.38 on test
-2016, BLEU 45.7 with a beam of 12. Time: 65 minutes on one core beside other work.
+vector, and the next word is predicted from all layers (Graves 2013, section 2). Data: multi30k/ in
+$ZOO_DATA, tokenised and in lower case as it comes. Expected: perplexity 3.38 on test 2016, BLEU
+45.7 with a beam of 12. Time: 65 minutes on one core beside other work.
 """
 
 from configs import multi30k_en_fr
@@ -15,7 +15,7 @@ from zoo import Experiment, changed
 
 
 def get_config(target: str = "fr") -> Experiment:
-    """The experiment; `target` is the ending of the target's files."""
+    """Returns the experiment; `target` is the extension of the target's files."""
     return changed(
         multi30k_en_fr.get_config(target),
         {**LOG_LINEAR, "model.core.skip": True, "training.epochs": 9},

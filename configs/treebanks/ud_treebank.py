@@ -4,12 +4,11 @@
     python train.py --config ud_czech_pdt runs/ud_czech_pdt
     python evaluate.py runs/ud_czech_pdt
 
-The name of the treebank is that of the config: ud_LANGUAGE_TREEBANK, in small letters, as
-ud_french_gsd or ud_old_french_altm; `--config ud_treebank runs/any` takes ud_french_gsd. Nothing is
-known of validation and test: words seen once teach what an unknown one is, words, tags and
-background are those of the training text, and a word's tags are all that it has there. Figures are
-per syntactic word and </s>, sentences from an empty state. Not run yet on a whole treebank: there
-is no figure to expect. The same with a softmax is ud_LANGUAGE_TREEBANK_softmax.
+The config has the name of the treebank: ud_LANGUAGE_TREEBANK, in small letters, as ud_french_gsd or
+ud_old_french_altm; `--config ud_treebank runs/any` takes ud_french_gsd. Words, tags and background
+only come from the training text, where a word has all its tags; words seen once train the unknown
+word. Figures are per syntactic word and </s>, sentences from an empty state. Not run yet on a whole
+treebank, so without an expected figure. The same with a softmax is ud_LANGUAGE_TREEBANK_softmax.
 
 A run on the default treebank: `python train.py --config ud_treebank runs/ud_treebank`.
 """
@@ -24,7 +23,7 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config(treebank: str = "ud_french_gsd") -> Experiment:
-    """The experiment.
+    """Returns the experiment.
 
     Args:
       treebank: the folder with train.conllu, dev.conllu and test.conllu, in the folder of data.

@@ -1,12 +1,12 @@
-"""A treebank of Universal Dependencies with a softmax: words alone, no tags.
+"""A treebank of Universal Dependencies with a softmax: words only, no tags.
 
     python -m zoo data ud_czech_pdt
     python train.py --config ud_czech_pdt_softmax runs/ud_czech_pdt_softmax
     python evaluate.py runs/ud_czech_pdt_softmax
 
-All but embedding, head and features is that of ud_treebank, so that the figures can be put side by
-side. `python train.py --config ud_treebank_softmax runs/any` takes ud_french_gsd. Not run yet on a
-whole treebank: there is no figure to expect.
+All but embedding, head and features is as in ud_treebank, so that their figures can be compared.
+`python train.py --config ud_treebank_softmax runs/any` takes ud_french_gsd. Not run yet on a whole
+treebank, so without an expected figure.
 """
 
 from configs import ud_treebank
@@ -16,7 +16,7 @@ from zoo.heads import Softmax
 
 
 def get_config(treebank: str = "ud_french_gsd") -> Experiment:
-    """The experiment.
+    """Returns the experiment.
 
     Args:
       treebank: as of ud_treebank.

@@ -1,11 +1,11 @@
-"""WikiText-2 with the adaptive softmax: seldom words in clusters.
+"""WikiText-2 with the adaptive softmax: rare words in clusters.
 
     python -m zoo data wikitext-2
     python train.py --config wikitext2_adaptive runs/wikitext2_adaptive
     python evaluate.py runs/wikitext2_adaptive
 
-Grave et al. (2017); ptb_adaptive on another text, with a third cluster of seldom words. Data and
-budget are those of wikitext2_softmax. Not run yet: there is no figure to expect.
+Grave et al. (2017); ptb_adaptive on another text, with a third cluster of rare words. Data and
+budget are as in wikitext2_softmax. Not run yet, so without an expected figure.
 """
 
 from configs import wikitext2_softmax
@@ -14,7 +14,7 @@ from zoo.heads import AdaptiveSoftmax
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         wikitext2_softmax.get_config(),
         {

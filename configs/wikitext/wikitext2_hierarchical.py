@@ -1,11 +1,11 @@
-"""WikiText-2 with a class, then a word: classes of frequency.
+"""WikiText-2 with a hierarchical softmax: classes by frequency.
 
     python -m zoo data wikitext-2
     python train.py --config wikitext2_hierarchical runs/wikitext2_hierarchical
     python evaluate.py runs/wikitext2_hierarchical
 
-Goodman (2001); ptb_hierarchical on another text. Data and budget are those of wikitext2_softmax.
-Not run yet: there is no figure to expect.
+Goodman (2001); ptb_hierarchical on another text. Data and budget are as in wikitext2_softmax. Not
+run yet, so without an expected figure.
 """
 
 from configs import wikitext2_softmax
@@ -14,7 +14,7 @@ from zoo.heads import HierarchicalSoftmax
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         wikitext2_softmax.get_config(),
         {

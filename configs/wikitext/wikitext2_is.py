@@ -4,8 +4,8 @@
     python train.py --config wikitext2_is runs/wikitext2_is
     python evaluate.py runs/wikitext2_is
 
-Jozefowicz et al. (2016), section 3.1; ptb_is on another text. Data and budget are those of
-wikitext2_softmax. Not run yet: there is no figure to expect.
+Jozefowicz et al. (2016), section 3.1; ptb_is on another text. Data and budget are as in
+wikitext2_softmax. Not run yet, so without an expected figure.
 """
 
 from configs import wikitext2_softmax
@@ -14,7 +14,7 @@ from zoo.heads import ImportanceSampling, UnigramNoise
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         wikitext2_softmax.get_config(),
         {

@@ -4,8 +4,8 @@
     python train.py --config wikitext2_mixture runs/wikitext2_mixture
     python evaluate.py runs/wikitext2_mixture
 
-Yang et al. (2018); ptb_mixture on another text. Data and budget are those of wikitext2_softmax. Not
-run yet: there is no figure to expect.
+Yang et al. (2018); ptb_mixture on another text. Data and budget are as in wikitext2_softmax. Not
+run yet, so without an expected figure.
 """
 
 from configs import wikitext2_softmax
@@ -14,7 +14,7 @@ from zoo.heads import MixtureOfSoftmaxes
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         wikitext2_softmax.get_config(),
         {

@@ -4,8 +4,8 @@
     python train.py --config wikitext2_nce runs/wikitext2_nce
     python evaluate.py runs/wikitext2_nce
 
-Mnih and Teh (2012); ptb_nce on another text. Data and budget are those of wikitext2_softmax. Not
-run yet: there is no figure to expect.
+Mnih and Teh (2012); ptb_nce on another text. Data and budget are as in wikitext2_softmax. Not run
+yet, so without an expected figure.
 """
 
 from configs import wikitext2_softmax
@@ -14,7 +14,7 @@ from zoo.heads import NCE, UnigramNoise
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return changed(
         wikitext2_softmax.get_config(),
         {

@@ -1,13 +1,13 @@
-"""A softmax on WikiText-2: what the heads of the other wikitext2_ configs are measured by.
+"""A softmax on WikiText-2: the baseline for the heads of the other wikitext2_ configs.
 
     python -m zoo data wikitext-2
     python train.py --config wikitext2_softmax runs/wikitext2_softmax
     python evaluate.py runs/wikitext2_softmax
 
-The recipe is that of ptb_softmax: 256 LSTM cells, five epochs of stochastic gradient descent, only
-the head differs. Figures count every word and </s>, blank lines too, which is how papers count
-(Merity et al. 2016: 2,088,628, 217,646 and 245,569 tokens, V = 33,278), with <unk> as a word and
-the state carried. Not run yet: there is no figure to expect.
+The recipe is ptb_softmax's: 256 LSTM cells, five epochs of stochastic gradient descent; only the
+head differs. Figures count every word and </s>, also of blank lines, as papers count (Merity et al.
+2016: 2,088,628, 217,646 and 245,569 tokens, V = 33,278), with <unk> as a word and the state
+carried. Not run yet, so without an expected figure.
 """
 
 from zoo import Evaluation, Experiment, Training
@@ -20,7 +20,7 @@ from zoo.optimizers import SGD, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
+    """Returns the experiment."""
     return Experiment(
         data=Text(
             train="wikitext-2/wiki.train.tokens",

@@ -207,8 +207,8 @@ def test_code_that_ends_the_program_is_named(tmp_path):
     )
     assert (finished.returncode, finished.stdout) == (2, "")
     assert finished.stderr == (
-        f"error: {config}, line 3 ends the program (SystemExit: 0), which has not done its work: "
-        "take that out.\n"
+        f"error: {config}, line 3 ends the program (SystemExit: 0) before it has finished: "
+        "remove that.\n"
     )
     config.write_text("import argparse\n\nargparse.ArgumentParser().parse_args(['--help'])\n")
     finished = process(

@@ -9,7 +9,7 @@ import pytest
 
 from launch import __main__ as launch
 from zoo import __main__ as commands
-from zoo.commands import command_line, invocation, options, train
+from zoo.commands import command_line, options, program, train
 from zoo.errors import UserError
 from zoo.evaluation import run
 from zoo.evaluation.judgements import agreement
@@ -93,7 +93,7 @@ def test_no_folder_and_two_folders_are_a_sentence(line):
 
 
 @pytest.mark.parametrize(
-    ("program", "evaluate", "this"),
+    ("script", "evaluate", "this"),
     [
         ("train.py", "python evaluate.py", "python train.py 'a b'"),
         (
@@ -105,10 +105,10 @@ def test_no_folder_and_two_folders_are_a_sentence(line):
         ("/no/bin/zoo", "/no/bin/zoo evaluate", "/no/bin/zoo 'a b'"),
     ],
 )
-def test_a_command_is_named_as_the_user_called_it(monkeypatch, program, evaluate, this):
-    monkeypatch.setattr(sys, "argv", [program, "a b"])
-    assert invocation.command("evaluate") == evaluate
-    assert invocation.again() == this
+def test_a_command_is_named_as_the_user_called_it(monkeypatch, script, evaluate, this):
+    monkeypatch.setattr(sys, "argv", [script, "a b"])
+    assert program.command("evaluate") == evaluate
+    assert program.again() == this
 
 
 def test_a_program_on_the_path_is_called_by_its_name(monkeypatch, tmp_path):
@@ -117,10 +117,10 @@ def test_a_program_on_the_path_is_called_by_its_name(monkeypatch, tmp_path):
     script.chmod(0o700)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "argv", [str(script), "train"])
-    assert (invocation.command("train"), invocation.again()) == ("zoo train", "zoo train")
+    assert (program.command("train"), program.again()) == ("zoo train", "zoo train")
 
 
-@pytest.mark.parametrize("script", invocation.SCRIPTS)
+@pytest.mark.parametrize("script", program.SCRIPTS)
 def test_a_script_is_a_command_of_its_name(script):
     text = (ROOT / script).read_text()
     assert text.count("\n") < 30
@@ -138,7 +138,7 @@ def test_every_number_of_the_command_line_has_its_bounds():
                 for inner in action.choices.values():
                     yield from parsers(inner)
 
-    tops = [command_line.module_of(command).add_to for command in command_line.COMMANDS]
+    tops = [command_line.functions_of(command)[0] for command in command_line.COMMANDS]
     for add_to in (*tops, *(module.add_to for module in launch.WAYS.values())):
         parser = argparse.ArgumentParser()
         add_to(parser)

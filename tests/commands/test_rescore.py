@@ -106,15 +106,18 @@ def test_parts_held_out_and_other_lists_are_judged(call, tmp_path):
         ("tune dev.nbest dev.ref dev.ref --metric wer", "WER takes one reference of each list"),
         ("tune dev.nbest dev.ref --hold-out 4", "--hold-out 4: give at least 2, and at most"),
         ("tune dev.nbest dev.ref --folds 4", "--folds 4: give at least 2, and at most the number"),
-        ("tune dev.nbest dev.ref --unknown-count", "--unknown-count counts words that a run"),
+        (
+            "tune dev.nbest dev.ref --unknown-count",
+            "--unknown-count counts the unknown words",
+        ),
         ("tune dev.nbest dev.ref --costs x", "--costs x: write NAME=FILE"),
         ("tune dev.nbest dev.ref --also-best 3", "--also-best is for --also: give both, or leave"),
         ("tune dev.nbest dev.ref --weights no/w", "the weights"),
         (
             "tune dev.nbest dev.ref --metric wer --tokenize zh",
-            "--tokenize parts words for BLEU, and",
+            "--tokenize is for BLEU, and",
         ),
-        ("tune dev.nbest dev.ref --metric chrf --tokenize none", "--tokenize parts words for BLEU"),
+        ("tune dev.nbest dev.ref --metric chrf --tokenize none", "--tokenize is for BLEU"),
         (
             "tune dev.nbest dev.ref --test-references r",
             "--test-references is for --test: give both",
@@ -141,7 +144,7 @@ def test_parts_held_out_and_other_lists_are_judged(call, tmp_path):
         ),
         ("tune dev.ref dev.ref", "dev.ref, line 1: no hypothesis: write id"),
         ("apply dev.nbest dev.ref", "dev.ref has no weights (Expecting value: line 1"),
-        ("apply dev.nbest few.json", "line 1: the features are not those of the weights; without"),
+        ("apply dev.nbest few.json", "line 1: the features do not match the weights; without"),
         ("apply dev.nbest bad.json", "bad.json: the weight of 'good' is \"x\": give a finite"),
     ],
 )

@@ -394,7 +394,7 @@ def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders,
         references = [" ".join(corpus.sentences[number]) for number in chosen]
         of_these = bleu.figures([hypotheses[number] for number in chosen], references, "none")
         assert float(score) == pytest.approx(of_these["BLEU"]["score"], abs=0.006)
-    with pytest.raises(UserError, match="--plot is for --by-length"):
+    with pytest.raises(UserError, match="--plot draws BLEU by length"):
         call("bleu", run, run, "--plot", picture)
 
 

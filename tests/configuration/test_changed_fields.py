@@ -35,8 +35,8 @@ WRONG = {
     "model.head": (LSTM(), "^model.head is LSTM: give a Head, such as "),
     "training.batch": (1.5, "^training.batch is 1.5, of type float: give a whole number"),
     "training.clip": ("0.5", "^training.clip is '0.5', of type str: give a number"),
-    "training.batch.size": (1, "nothing is below a value such as 32; drop .size"),
-    "data.tests.0": ("c.txt", "'0' is none of the 0 items there"),
+    "training.batch.size": (1, "the value 32 has no fields: leave out .size"),
+    "data.tests.0": ("c.txt", "'0' is not one of the 0 items there"),
     "training.epochs": (0, "^training.epochs is 0: give at least 1"),
     "": (1, "Experiment has no field ''"),
 }

@@ -83,7 +83,7 @@ def test_an_item_of_a_tuple_is_set_by_its_number():
         TopWords(),
     )
     for name in ("2", "-1", "count"):
-        with pytest.raises(UserError, match=f"'{name}' is none of the 2 items there"):
+        with pytest.raises(UserError, match=f"'{name}' is not one of the 2 items there"):
             changed(WITH_FEATURES, f"vocabulary.features.{name}.count=5")
 
 
@@ -126,14 +126,14 @@ def test_several_settings_apply_in_order():
         ("xyzzy=3", "Experiment has no field 'xyzzy'; it has data, vocabulary, model"),
         (
             "training.optimizer.schedule.warmup=3",
-            "Constant has no fields; put a component that has 'warmup' in its place first, with "
+            "Constant has no fields: first replace it by a component that has 'warmup', with "
             "--set training.optimizer.schedule=COMPONENT.",
         ),
         ("training.batch=many", "'many' is not a whole number"),
         ("training.batch=1.5", "'1.5' is not a whole number"),
         ("training.clip=tight", "'tight' is not a number"),
         ("training.shuffle=maybe", "'maybe' is neither true nor false"),
-        ("training.batch.size=3", "nothing is below a value such as 32"),
+        ("training.batch.size=3", "the value 32 has no fields: leave"),
         ("model.head=Softmaxx", "'Softmaxx' is not a Head; the nearest are Softmax"),
         ("model.head=LSTM", "'LSTM' is not a Head"),
         ("training.optimizer=Cosine", "'Cosine' is not an Optimizer"),
@@ -261,9 +261,9 @@ def test_a_saved_recipe_without_a_field_names_it():
             "zoo.heads:Gone, which this version of zoo does not have",
         ),
         ({"component": "zoo.errors:UserError"}, "zoo.errors:UserError, which this version of zoo"),
-        ({"component": 3}, "has the component 3, which is no name"),
-        ({"size": 3}, "has the component None, which is no name"),
-        ({"component": "zoo.heads:Softmax", "old": 1}, "has no longer the fields old of the saved"),
+        ({"component": 3}, "has the component 3, which is not a name"),
+        ({"size": 3}, "has the component None, which is not a name"),
+        ({"component": "zoo.heads:Softmax", "old": 1}, "does not have the fields old of the saved"),
         (
             {"component": "zoo.data:Text", "train": "a"},
             "no field validation in .*version that saved",

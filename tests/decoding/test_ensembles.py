@@ -116,11 +116,11 @@ def test_what_cannot_be_combined_is_refused(tables):
     steps = steps_of(tables)
     with pytest.raises(UserError, match="no steps"):
         average([])
-    with pytest.raises(UserError, match="no average is of 'words': give 'prob"):
+    with pytest.raises(UserError, match="an ensemble cannot average 'words': give 'prob"):
         average(steps, of="words")
     with pytest.raises(UserError, match="weight is -1"):
         fuse(*steps[:2], -1)
-    with pytest.raises(ValueError, match=r"know \[6, 7\] words"):
+    with pytest.raises(ValueError, match=r"have \[6, 7\] words"):
         apply(average([*steps[:2], *steps_of(tables[2:, :, 1:])]))
 
 
@@ -128,8 +128,8 @@ def test_models_of_other_words_are_refused():
     lexicon = examples.plain_lexicon()
     check_same_words([lexicon, examples.plain_lexicon()], ["a", "b"])
     other = dataclasses.replace(lexicon, words=lexicon.words[::-1])
-    with pytest.raises(UserError, match="words of runs/c are not those of runs/a: combine"):
+    with pytest.raises(UserError, match="runs/c and runs/a have different words: combine"):
         check_same_words([lexicon, lexicon, other], ["runs/a", "runs/b", "runs/c"])
     marked = dataclasses.replace(lexicon, boundary=lexicon.words[0])
-    with pytest.raises(UserError, match="boundary or unknown word of b"):
+    with pytest.raises(UserError, match="have different boundary or unknown words"):
         check_same_words([lexicon, marked], ["a", "b"])

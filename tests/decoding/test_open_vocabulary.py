@@ -91,7 +91,7 @@ def test_texts_end_before_the_boundary_and_prompts_may_be_new(params):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"temperature": 0.5}, "temperature is 0.5: spellings are drawn at 1"),
+        ({"temperature": 0.5}, "temperature is 0.5: give 1 or 0"),
         ({"count": 0}, "count 0 and length 30"),
         ({"seed": -1}, "the seed is -1"),
     ],
@@ -103,5 +103,5 @@ def test_what_is_refused(params, options, message):
 
 def test_a_head_of_words_does_not_spell(params):
     model = dataclasses.replace(MODEL, head=Softmax())
-    with pytest.raises(UserError, match="a Softmax says words of the lexicon alone"):
+    with pytest.raises(UserError, match="a Softmax only generates words of the lexicon"):
         open_vocabulary.generate(model, params, LEXICON, Vocabulary())

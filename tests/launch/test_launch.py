@@ -400,7 +400,7 @@ def test_an_image_leaves_out_what_git_ignores():
         ("# nothing\n", "has no runs"),
         ("--config ptb_nce\n", "line 1: no run is named"),
         ("\nruns/a\n", "line 2: give --config NAME"),
-        ("--config nonsense runs/a\n", "line 1: there is no config 'nonsense'"),
+        ("--config nonsense runs/a\n", "line 1: the config 'nonsense' does not exist"),
         ("--config ptb_nce runs/a --set model.head.sample=9\n", "line 1: .*sample"),
         ("--config ptb_nce runs/a\n--config ptb_is runs/a\n", "line 2: runs/a is the folder of a"),
         ("--config ptb_nce 'runs/a\n", "line 1: No closing quotation"),

@@ -146,5 +146,7 @@ def test_a_tied_head_needs_the_features_of_its_table(lexicon):
     LanguageModel(features, LSTM(SIZE), LogLinear(tied=True, kinds=("length",))).init(key, lexicon)
     for kinds, named in (((), "of all kinds"), (("twins",), "twins")):
         model = LanguageModel(features, LSTM(SIZE), LogLinear(tied=True, kinds=kinds))
-        with pytest.raises(UserError, match=f"of the features length, and the head's are {named}:"):
+        with pytest.raises(
+            UserError, match=f"whose features are length, and the head's are {named}:"
+        ):
             model.init(key, lexicon)

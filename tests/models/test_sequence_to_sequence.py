@@ -222,7 +222,7 @@ def test_attentional_log_probs_and_weights_are_those_of_a_loop(problem, random):
 
 def test_a_model_without_attention_has_no_weights_of_it(problem):
     params, tables, words, _ = problem
-    with pytest.raises(UserError, match="has no attention, whose weights could be looked at"):
+    with pytest.raises(UserError, match="has no attention, and so no attention weights"):
         MODEL.attention_weights(params, tables, *source_batch(SENTENCES), words)
 
 
@@ -273,9 +273,11 @@ def test_an_encoder_that_cannot_start_the_decoder_is_refused():
     lexicons = examples.plain_lexicon(TARGET), examples.plain_lexicon(SOURCE)
     for encoder in (LSTM(size=7), LSTM(size=6, layers=2), NGram()):
         model = dataclasses.replace(MODEL, encoder=encoder)
-        with pytest.raises(UserError, match=r"of shapes .*, starts model\.core, a .* with \[\("):
+        with pytest.raises(UserError, match=r"cannot start model\.core, a .* with \[\("):
             model.init(jax.random.key(0), *lexicons)
-    with pytest.raises(UserError, match=r"model\.core is Bidirectional, whose hidden states know"):
+    with pytest.raises(
+        UserError, match=r"model\.core is Bidirectional, whose hidden states depend"
+    ):
         SequenceToSequence(core=Bidirectional())
     with pytest.raises(UserError, match=r"model\.order"):
         SequenceToSequence(order="backwards")

@@ -89,7 +89,7 @@ def test_what_is_wrong_is_a_sentence(call, tmp_path):
     (tmp_path / "c.json").write_text('{"interpolation": {"a": 0.5, "c": 0.5}}')
     for line, message in (
         ("interpolate t --run a", "interpolate takes two runs or more"),
-        ("tune l t --interpolation c.json", "--interpolation is the mean of runs: give them"),
+        ("tune l t --interpolation c.json", "--interpolation averages runs: give each"),
         ("tune l t --run a --interpolation c.json", "no --run is called 'c', which has a weight"),
     ):
         code, printed, errors = call(*line.split())

@@ -77,5 +77,5 @@ def test_a_class_that_the_program_has_imported_needs_no_table():
 
 def test_fields_that_are_no_part_of_a_recipe_are_not_read():
     recipe = {"component": "zoo.heads:SpreadUnknown", "lexicon": "words"}
-    with pytest.raises(UserError, match="has no longer the fields lexicon"):
+    with pytest.raises(UserError, match="does not have the fields lexicon"):
         configuration.from_json(recipe | {"head": configuration.to_json(Softmax())})

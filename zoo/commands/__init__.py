@@ -1,1 +1,1 @@
-"""Commands: what a command line does."""
+"""The commands of `python -m zoo`: their options, and what each prints and writes."""

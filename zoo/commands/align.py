@@ -1,4 +1,4 @@
-"""zoo align: which word translates which, of two files that are translations line by line."""
+"""zoo align: word alignment of two files that are translations of each other, line by line."""
 
 import argparse
 import sys
@@ -8,18 +8,22 @@ from zoo.commands import options
 from zoo.errors import UserError
 
 
-def add_to(parser: argparse.ArgumentParser):
+def add_align_to(parser: argparse.ArgumentParser):
     """Adds the command's options."""
     add = parser.add_argument
-    add("source", metavar="SOURCE", help="sentences, one a line, words between blanks")
-    add("target", metavar="TARGET", help="their translations, line by line")
+    add("source", metavar="SOURCE", help="sentences, one a line, words separated by blanks")
+    add("target", metavar="TARGET", help="the translation of each line of SOURCE, on the same line")
     add("--output", metavar="FILE", help="the alignments to write; default: prints them")
-    add("--dictionary", metavar="FILE", help="writes the most frequent translation of each word")
+    add(
+        "--dictionary",
+        metavar="FILE",
+        help="writes each source word with its most frequent translation",
+    )
     add(
         "--symmetrise",
         choices=METHODS,
         default="grow-diag",
-        help="how the models of both directions are put together; default: %(default)s",
+        help="how the links of both directions are combined; default: %(default)s",
     )
     add(
         "--iterations",
@@ -28,11 +32,11 @@ def add_to(parser: argparse.ArgumentParser):
         metavar="N",
         help="steps of EM; default: %(default)s",
     )
-    add("--lower-case", action="store_true", help="compares words without regard to case")
+    add("--lower-case", action="store_true", help="ignores the case of letters")
 
 
-def run(arguments: argparse.Namespace):
-    """Writes the alignments, a line for each pair, and says how far it is on stderr."""
+def run_align(arguments: argparse.Namespace):
+    """Writes the links of each pair of sentences, a line a pair; progress goes to stderr."""
     from zoo.alignment import learn_dictionary
     from zoo.runs import outputs
     from zoo.sources import alignments
@@ -51,7 +55,7 @@ def run(arguments: argparse.Namespace):
 
 
 def _pairs(arguments):
-    """(source sentences, target sentences), lists of words."""
+    """Reads both files; returns (source sentences, target sentences), each a list of words."""
     from zoo.sources import pairs
 
     sides = []
@@ -69,10 +73,10 @@ def _pairs(arguments):
 
 
 def _align(sources, targets, iterations, method):
-    """The links of each pair, by the models of both directions."""
+    """Returns the links of each pair, symmetrised from the models of both directions."""
     from zoo.alignment import Model1, symmetrise
 
-    def say(direction, words):
+    def report(direction, words):
         def progress(step, log_likelihood):
             print(
                 f"{direction}, step {step} of {iterations}: "
@@ -83,9 +87,9 @@ def _align(sources, targets, iterations, method):
         return progress
 
     sizes = [sum(map(len, side)) for side in (sources, targets)]
-    forward = Model1.train(sources, targets, iterations, say("target given source", sizes[1]))
+    forward = Model1.train(sources, targets, iterations, report("target given source", sizes[1]))
     there = forward.align(sources, targets)
     del forward
-    backward = Model1.train(targets, sources, iterations, say("source given target", sizes[0]))
+    backward = Model1.train(targets, sources, iterations, report("source given target", sizes[0]))
     back = [[(i, j) for j, i in links] for links in backward.align(targets, sources)]
     return [symmetrise(a, b, method) for a, b in zip(there, back, strict=True)]

@@ -1,10 +1,10 @@
-"""How the C library hands out memory: large arrays are kept for the next step.
+"""glibc's allocator, told to keep the memory of freed arrays for the next step.
 
-A step on CPU allocates its arrays anew, and by default glibc gives large ones back to the system
-when they are freed, so that the next step finds them page by page again. Kept, they cost nothing: a
-step of `ptb_softmax` takes four fifths of the time. XLA allocates in threads of its own, whose
-arenas glibc would unmap whenever they are empty, so that there is one arena for all threads. The
-process holds what it needed at most, until it ends.
+A step on CPU allocates its arrays anew. By default glibc returns large ones to the system when they
+are freed, and the next step pays for every page again. Kept, they cost nothing: a step of
+`ptb_softmax` takes four fifths of the time. XLA allocates in threads of its own, whose arenas glibc
+would unmap whenever they are empty: all threads share one arena. The process holds the most that it
+has needed until it ends.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ _TRIM_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -4, -8
 
 
 def keep_memory() -> bool:
-    """Tells glibc to keep freed memory; whether it did.
+    """Tells glibc to keep freed memory; returns whether it did.
 
     It does nothing with another C library or allocator, or where the environment has settings of
     glibc's own (MALLOC_TRIM_THRESHOLD_ and so on).

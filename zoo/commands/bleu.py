@@ -1,4 +1,4 @@
-"""zoo bleu: scores of translations of a split with their intervals, of one run or of several."""
+"""zoo bleu: scores of the translations of a split with their intervals, for one run or several."""
 
 import argparse
 import os
@@ -8,39 +8,41 @@ from zoo.commands import options
 from zoo.errors import UserError
 
 
-def add_to(parser: argparse.ArgumentParser):
+def add_bleu_to(parser: argparse.ArgumentParser):
     """Adds the command's options."""
     add = parser.add_argument
     add(
         "results",
         nargs="+",
         metavar="DIR",
-        help="folders of runs that translate --bleu judged, or files of their results",
+        help="folders of runs after translate --bleu, or the files of results that it wrote",
     )
     add("--split", default="test", metavar="NAME", help="default: %(default)s")
     add(
         "--samples",
         type=options.whole(1, 10**6),
         default=1000,
-        help="of intervals and tests; default: %(default)s",
+        help="resamples for intervals and tests; default: %(default)s",
     )
     add(
         "--by-length",
         type=options.whole(1),
         metavar="N",
-        help="instead: BLEU of sentences of 1 to N source words, of N + 1 to 2 N, and so on",
+        help="BLEU by source length instead: 1 to N words, N + 1 to 2 N, and so on",
     )
-    add("--plot", metavar="FILE", help="with --by-length: draws it, as .png, .pdf or .svg")
+    add("--plot", metavar="FILE", help="with --by-length: the picture to write, .png, .pdf or .svg")
 
 
-def run(arguments: argparse.Namespace):
-    """Prints a table of scores, their intervals of 95 %, and p of differences from the first."""
+def run_bleu(arguments: argparse.Namespace):
+    """Prints a table of scores, their 95 % intervals, and p of differences from the first run."""
     from zoo.evaluation import bleu
     from zoo.runs import outputs
     from zoo.runs.workdir import Workdir
 
     if arguments.plot and arguments.by_length is None:
-        raise UserError("--plot is for --by-length: give both, or leave it out.")
+        raise UserError(
+            "--plot draws BLEU by length: give --by-length N, too, or leave --plot out."
+        )
     if arguments.plot:
         from zoo.evaluation.reports import plots
 
@@ -57,7 +59,7 @@ def run(arguments: argparse.Namespace):
 
 
 def _by_length(arguments, results, experiment, corpus):
-    """Prints BLEU by the length of the source, and draws it."""
+    """Prints BLEU by the length of the source sentence, and draws it with --plot."""
     from zoo.evaluation import bleu
     from zoo.evaluation.reports import plots
     from zoo.runs import outputs
@@ -77,7 +79,7 @@ def _by_length(arguments, results, experiment, corpus):
 
 
 def _names(results):
-    """The folders of the runs, for a table and a picture; whole paths where two are the same."""
+    """Returns the runs' folder names for a table or picture; whole paths where two are equal."""
     paths = [pathlib.Path(result) for result in results]
     # A result is RUN/results/NAME.json; a folder is a run, or was given from within it.
     runs = [path.absolute().parent.parent if path.suffix == ".json" else path for path in paths]

@@ -1,57 +1,86 @@
-"""The command line of `zoo` and `python -m zoo`: its commands, each a module with two functions.
+"""The command line of `zoo` and `python -m zoo`: the table of commands.
 
-`add_to(parser)` adds a command's options, `run(arguments)` does what they say.
+For a command NAME its module defines add_NAME_to(parser), which adds the options, and
+run_NAME(arguments), which runs the command.
 """
 
 import argparse
 import importlib
 import sys
-from collections.abc import Sequence
-from types import ModuleType
+from collections.abc import Callable, Sequence
 
-from zoo.commands import invocation, options
+from zoo.commands import options, program
 
-# {command: what it does}; its module is imported, and its options are built, when it is run.
+# {command: (its module, its help)}. A module is imported only when one of its commands is run.
 COMMANDS = {
-    "data": "fetches free corpora, and checks what is there",
-    "train": "trains a model, or goes on with a run that was begun",
-    "evaluate": "judges a trained model, and keeps each figure with its passport",
-    "generate": "samples text from a language model",
-    "score": "log-probabilities of sentences, or of the hypotheses of n-best lists",
-    "align": "aligns the words of two files of translations, and writes Pharaoh's format",
-    "rescore": "tunes weights for the features of n-best lists, and re-ranks the lists",
-    "translate": "translates sentences, by one run or an ensemble; BLEU of a split",
-    "bleu": "scores of translations with intervals, of one run, or of several side by side",
-    "words": "prints the words of a run, as a table",
-    "compare": "puts the results of runs side by side",
-    "sweep": "draws the results of runs against one number of their experiments",
-    "rank": "measures and draws the rank of heads' log-probability matrices",
-    "agreement": "accuracy on agreement pairs made from the runs' treebank, by distance",
-    "rare-words": "log-probability of rare numbers and names, each in its context",
-    "slot-errors": "names that realisations of meanings leave out or make up",
-    "encode": "encodes text that is larger than the memory, for training on it",
-    "export": "writes a run as files that need none of this code: programs, safetensors",
-    "pull": "fetches an export from the Hugging Face hub, or a run from a bucket",
-    "micro-report": "puts models of the micro language beside the language itself",
+    "data": ("corpora", "fetches free corpora, and verifies those already fetched"),
+    "train": ("train", "trains a model, or resumes a run"),
+    "evaluate": ("evaluate", "evaluates a trained model, and keeps each figure with its passport"),
+    "generate": ("generate", "samples text from a language model"),
+    "score": (
+        "evaluate",
+        "computes log-probabilities of sentences, or of hypotheses in n-best lists",
+    ),
+    "align": (
+        "align",
+        "aligns the words of parallel sentences, and writes them in Pharaoh's format",
+    ),
+    "rescore": (
+        "rescore",
+        "tunes feature weights on n-best lists, and re-ranks n-best lists and lattices",
+    ),
+    "translate": (
+        "translate",
+        "translates sentences by one run or an ensemble; computes BLEU of a split",
+    ),
+    "bleu": (
+        "bleu",
+        "compares translation scores of runs, with their intervals",
+    ),
+    "words": ("reports", "prints the words of a run's lexicon as a table"),
+    "compare": ("reports", "prints the results of runs side by side"),
+    "sweep": ("reports", "plots the results of runs against one number of their recipes"),
+    "rank": ("reports", "measures and plots the rank of heads' log-probability matrices"),
+    "agreement": (
+        "judgements",
+        "measures accuracy on agreement pairs made from the runs' treebank, by distance",
+    ),
+    "rare-words": (
+        "judgements",
+        "measures the log-probability of rare numbers and names in their contexts",
+    ),
+    "slot-errors": (
+        "judgements",
+        "counts names that generated realisations of meanings leave out or invent",
+    ),
+    "encode": ("corpora", "encodes text that is larger than memory, so that runs can train on it"),
+    "export": (
+        "export",
+        "exports a run to files that do not need Zoo: StableHLO programs, safetensors",
+    ),
+    "pull": ("export", "downloads an export from the Hugging Face hub, or a run from a bucket"),
+    "micro-report": ("reports", "compares models of the micro language with the language itself"),
 }
 
 
-def module_of(command: str) -> ModuleType:
-    """The module of a command."""
-    return importlib.import_module(f"zoo.commands.{command.replace('-', '_')}")
+def functions_of(command: str) -> tuple[Callable, Callable]:
+    """Imports a command's module; returns (add_NAME_to, run_NAME)."""
+    module = importlib.import_module(f"zoo.commands.{COMMANDS[command][0]}")
+    name = command.replace("-", "_")
+    return getattr(module, f"add_{name}_to"), getattr(module, f"run_{name}")
 
 
 def main(line: Sequence[str] | None = None):
-    """Reads a command line, by default the process's own, and does what it says."""
+    """Reads a command line, by default the process's own, and runs its command."""
     line = sys.argv[1:] if line is None else line
-    parser = argparse.ArgumentParser(prog=invocation.line())
+    parser = argparse.ArgumentParser(prog=program.called())
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=options.Parser)
-    for name, about in COMMANDS.items():
+    for name, (_, about) in COMMANDS.items():
         command = commands.add_parser(name, help=about)
         if [name] == [*line[:1]]:
-            module = module_of(name)
-            module.add_to(command)
+            add_to, run = functions_of(name)
+            add_to(command)
             options.add_common_to(command)
-            command.set_defaults(do=module.run)
+            command.set_defaults(do=run)
     arguments = options.parse(parser, line)
     arguments.do(arguments)

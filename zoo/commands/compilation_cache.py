@@ -1,10 +1,10 @@
 """Compiled programs, kept from run to run in the user's cache folder.
 
-The first step of a run is mostly compilation; JAX can keep what it has compiled in a folder, under
-a key of the program, the options and the versions. Its entries are not written whole at once and,
-within a bounded size, under a lock: several runs may share the folder, but a run that is killed
-while it writes leaves half an entry behind. An entry is whole once the file with its time is there,
-which JAX writes after it; those without one are removed before the folder is used.
+The first step of a run is mostly compilation. JAX can keep compiled programs in a folder, under a
+key of the program, the options and the versions. Several runs may share the folder, but an entry is
+not written atomically, so that a run that is killed while it writes leaves half an entry behind.
+JAX writes the file with an entry's time after the entry itself: an entry without this file is
+incomplete, and is removed before the folder is used.
 """
 
 import hashlib
@@ -20,9 +20,9 @@ from zoo import lazy
 BYTES = 2**30
 # Programs that compile faster are not kept: to look one up takes as long.
 SECONDS = 0.2
-# Of JAX's own files, which its versions share.
+# Endings of JAX's own files, the same in all its versions.
 _ENTRY, _TIME, _LOCK = "-cache", "-atime", ".lockfile"
-# What the user can say to JAX: then the cache is the user's affair.
+# Variables by which the user configures JAX's cache: then it is left alone.
 _OWN = ("JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE")
 _SETTINGS = {
     "jax_compilation_cache_max_size": BYTES,
@@ -31,7 +31,7 @@ _SETTINGS = {
 
 
 def folder() -> pathlib.Path:
-    """Where programs for this machine are kept: in $XDG_CACHE_HOME, by default ~/.cache.
+    """Returns the cache folder for this machine, in $XDG_CACHE_HOME, by default ~/.cache.
 
     Programs are made for the instructions of a processor, and a home may be shared by several.
     """
@@ -42,7 +42,7 @@ def folder() -> pathlib.Path:
 
 
 def _processor() -> str:
-    """What tells processors apart, on Linux with the instructions that they know."""
+    """Describes the processor; on Linux with its instruction set."""
     try:
         lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -54,11 +54,12 @@ def _processor() -> str:
 
 
 def use() -> pathlib.Path | None:
-    """Has JAX keep what it compiles from now on; the folder, or None where nothing is kept.
+    """Makes JAX keep compiled programs from now on; returns the folder, or None where none are
+    kept.
 
-    Nothing is changed where the user has told JAX of a cache, or of none, and nothing is kept where
-    the folder cannot be written to, or without filelock, which JAX needs as well. What cannot be
-    read or written later is compiled as without.
+    It changes nothing where the user has configured JAX's cache. Nothing is kept where the folder
+    cannot be written to, or without filelock, which JAX needs as well. A program that cannot be
+    read or written later is compiled as usual.
     """
     if any(name in os.environ for name in _OWN) or jax.config.values["jax_compilation_cache_dir"]:
         return None
@@ -86,8 +87,8 @@ def use() -> pathlib.Path | None:
 
 
 def _remove_unfinished(there: pathlib.Path):
-    """Removes entries that a killed process has left half written, and those of no bytes, which a
-    machine that lost its power may leave."""
+    """Removes entries that a killed process left half written, and empty entries, which a power
+    failure may leave."""
     names = {path.name for path in there.iterdir()}
     for name in names:
         key = name.removesuffix(_ENTRY)

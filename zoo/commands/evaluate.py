@@ -1,4 +1,4 @@
-"""Judges a trained model: DIR [--split NAME] [--data PATH] ..."""
+"""Evaluates a trained model: DIR [--split NAME] [--data PATH] ..."""
 
 import argparse
 import pathlib
@@ -9,30 +9,47 @@ from zoo.data.batches import POLICIES
 from zoo.errors import UserError
 
 
-def add_to(parser: argparse.ArgumentParser):
+def add_evaluate_to(parser: argparse.ArgumentParser):
     """Adds the options of evaluation."""
     add = parser.add_argument
     options.add_folder_to(parser, "folder of a training run")
-    add("--split", action="append", default=[], help="may be repeated; default: all but train")
-    add("--data", help="a text, CoNLL-U, table of items or pairs, instead of splits")
-    add("--state", choices=POLICIES, help="another state policy than the run's own")
-    add("--surprisal", metavar="FILE", help="writes the surprisal of each word of the one text")
+    add(
+        "--split",
+        action="append",
+        default=[],
+        help="a split to evaluate; may be repeated; default: all but train",
+    )
+    add(
+        "--data",
+        help="a file to evaluate instead of splits: text, CoNLL-U, a table of items, or pairs",
+    )
+    add("--state", choices=POLICIES, help="state policy; default: the run's own")
+    add("--surprisal", metavar="FILE", help="writes the surprisal of each word; for one text")
     add(
         "--minimal-pairs",
         action="append",
         default=[],
         metavar="FILE",
-        help="pairs as of CLAMS or BLiMP, instead of splits unless they are named; may be repeated",
+        help="minimal pairs in the format of CLAMS or BLiMP, instead of splits unless --split is "
+        "given; may be repeated",
     )
-    add("--pairs-table", metavar="FILE", help="scores of each pair; default: beside the result")
-    add("--no-scores", action="store_true", help="keeps no file of the scores of single words")
-    add("--exact-match", action="store_true", help="answers the questions of the splits, greedily")
+    add(
+        "--pairs-table",
+        metavar="FILE",
+        help="the table of each pair's scores; default: beside the result",
+    )
+    add("--no-scores", action="store_true", help="does not write the scores of single words")
+    add(
+        "--exact-match",
+        action="store_true",
+        help="answers the questions of the splits by greedy decoding, and counts correct answers",
+    )
     add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
-    add("--constrain", action="store_true", help="answers only as --grammar allows")
+    add("--constrain", action="store_true", help="restricts answers to --grammar")
     options.add_to(parser)
 
 
-def run(arguments: argparse.Namespace):
+def run_evaluate(arguments: argparse.Namespace):
     """Prints the figures and keeps each with its passport in DIR/results."""
     import numpy as np
 
@@ -94,9 +111,34 @@ def run(arguments: argparse.Namespace):
         options.print_notes(overlap.warnings(figures))
 
 
+def add_score_to(parser: argparse.ArgumentParser):
+    """Adds the options of `zoo score`."""
+    add = parser.add_argument
+    add("workdir", metavar="DIR", help="folder of a training run")
+    add("text", metavar="FILE", help="text, a sentence a line; or CoNLL-U, or a table of items")
+    add("--output", metavar="FILE", help="the tab-separated table to write; default: prints it")
+    add("--nbest", action="store_true", help="FILE has n-best lists: id ||| hypothesis ||| ...")
+    add(
+        "--column",
+        type=options.whole(1),
+        metavar="N",
+        help="the sentence is the N-th field of a line, separated by tabs or |||",
+    )
+    options.add_to(parser)
+
+
+def run_score(arguments: argparse.Namespace):
+    """Writes or prints the table of scores."""
+    from zoo.evaluation import score_stream
+
+    options.check_outputs(arguments, output="the table")
+    run = options.run_of(arguments.workdir, arguments)
+    score_stream.report(run, arguments.text, arguments.output, arguments.nbest, arguments.column)
+
+
 def main(words: Sequence[str] | None = None):
-    """The script evaluate.py; `words` are its command line, by default the process's own."""
+    """Runs the script evaluate.py; `words` are its command line, by default the process's own."""
     parser = argparse.ArgumentParser(description=__doc__)
-    add_to(parser)
+    add_evaluate_to(parser)
     options.add_common_to(parser)
-    run(options.parse(parser, words))
+    run_evaluate(options.parse(parser, words))

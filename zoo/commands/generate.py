@@ -5,31 +5,35 @@ import argparse
 from zoo.commands import options
 
 
-def add_to(parser: argparse.ArgumentParser):
-    """Adds the command's options."""
+def add_generate_to(parser: argparse.ArgumentParser):
+    """Adds the options of `zoo generate`."""
     add = parser.add_argument
     options.add_folder_to(parser, "folder of a training run")
     add(
         "--temperature",
         type=options.number(0, 1e9),
         default=1.0,
-        help="0: always the most probable word",
+        help="0: always the most probable word; default: %(default)s",
     )
     options.add_truncation_to(parser)
-    add("--seed", type=options.whole(0), default=0)
-    add("--prompt", default="", metavar="TEXT", help="words that the text begins with")
-    add("--count", type=options.whole(1), default=5, help="texts")
+    add("--seed", type=options.whole(0), default=0, help="default: %(default)s")
+    add("--prompt", default="", metavar="TEXT", help="words that each text begins with")
+    add("--count", type=options.whole(1), default=5, help="number of texts; default: %(default)s")
     add(
         "--length",
         type=options.whole(1),
         default=30,
-        help="words of a text at most, beside the prompt",
+        help="greatest number of words of a text after the prompt; default: %(default)s",
     )
-    add("--spell", action="store_true", help="words of any spelling, from a head that spells")
-    add("--features", action="store_true", help="a word a line, with what is known of it")
+    add(
+        "--spell",
+        action="store_true",
+        help="open vocabulary: words spelled letter by letter, by a head that spells",
+    )
+    add("--features", action="store_true", help="prints a word a line, with its features")
 
 
-def run(arguments: argparse.Namespace):
+def run_generate(arguments: argparse.Namespace):
     """Prints the texts, one a line, or one a paragraph with --features."""
     from zoo.decoding import open_vocabulary
     from zoo.decoding.generation import generate, prompt_words, with_features
@@ -45,7 +49,7 @@ def run(arguments: argparse.Namespace):
     if arguments.spell:
         if any(value is not None for value in truncation.values()):
             raise UserError(
-                "--spell draws letters, from all of them: leave out --top-k and --nucleus."
+                "--spell draws letters, without truncation: leave out --top-k and --nucleus."
             )
         texts = open_vocabulary.generate(model, run.params, run.lexicon, vocabulary, **chosen)
     else:

@@ -1,4 +1,4 @@
-"""Options that commands share: a run's folder; which words, normalised over what; trust."""
+"""Options that commands share: the folder of a run, changes of its lexicon, trust."""
 
 import argparse
 import contextlib
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from zoo.commands import program
 from zoo.errors import UserError, printable, shortened
 
-# More say nothing of words, and take memory.
+# Longer n-grams of letters tell nothing more of a word, and take memory.
 _MOST_LETTERS = 20
 
 # Options whose texts name no file.
@@ -21,14 +21,14 @@ _NO_FILES = (
 class Parser(argparse.ArgumentParser):
     """A command's parser, which takes files before, between and behind options.
 
-    argparse by itself leaves an optional file out where an option stands between it and what comes
-    before, as in `translate DIR --beam 5 FILE`.
+    By default argparse does not find an optional file behind an option, as in `translate DIR --beam
+    5 FILE`.
     """
 
     _intermixes = False
 
     def parse_known_args(self, args=None, namespace=None):
-        """The arguments, and what is left of them."""
+        """Parses the arguments; returns (arguments, words that are left)."""
         takes_commands = any(
             action.nargs in (argparse.PARSER, argparse.REMAINDER) for action in self._actions
         )
@@ -86,27 +86,31 @@ def add_common_to(parser: argparse.ArgumentParser):
         action="append",
         default=[],
         metavar="MODULE:NAME",
-        help="a function or component that the run names and that may be imported; may be repeated",
+        help="allows the import of a function or component that the run names; may be repeated",
     )
-    add("--trust-paths", action="store_true", help="reads what the run names wherever it lies")
+    add(
+        "--trust-paths",
+        action="store_true",
+        help="reads files that the run names, wherever they are",
+    )
     add(
         "--no-compilation-cache",
         action="store_true",
-        help="neither reads nor keeps compiled programs in the user's cache folder",
+        help="does not use the user's cache folder of compiled programs",
     )
 
 
 def add_folder_to(parser: argparse.ArgumentParser, what: str):
     """Adds the folder of a run, DIR; --workdir DIR is another way to give it."""
     parser.add_argument("folder", nargs="?", metavar="DIR", help=what)
-    parser.add_argument("--workdir", metavar="DIR", help="the same folder, as it was given before")
+    parser.add_argument("--workdir", metavar="DIR", help="another way to give the folder")
 
 
 def folder_of(arguments: argparse.Namespace) -> str:
-    """The folder of the run, of a command that has `add_folder_to`'s arguments.
+    """Returns the folder of the run, for a command that has `add_folder_to`'s arguments.
 
     Raises:
-      UserError: there is none, or there are two.
+      UserError: no folder is given, or two are.
     """
     folder, workdir = arguments.folder, arguments.workdir
     if folder and workdir and folder != workdir:
@@ -121,11 +125,10 @@ def folder_of(arguments: argparse.Namespace) -> str:
 def parse(
     parser: argparse.ArgumentParser, words: Sequence[str] | None = None
 ) -> argparse.Namespace:
-    """The arguments of a command line, by default the process's own.
+    """Parses a command line, by default the process's own.
 
-    What they name is the user's own (see `zoo.trust.permissions`).
-
-    From here on JAX keeps what it compiles, unless they say otherwise.
+    Files and configs that it names are trusted as the user's own (see `zoo.trust.permissions`).
+    From here on JAX keeps compiled programs, unless --no-compilation-cache is given.
 
     Raises:
       UserError: an argument is empty, as "$FILE" is where the variable is not set: it would be
@@ -148,10 +151,10 @@ def parse(
 
 
 def check_given(arguments: argparse.Namespace) -> list[str]:
-    """The texts among the arguments.
+    """Returns the texts among the arguments.
 
     Raises:
-      UserError: one is empty.
+      UserError: a text is empty.
     """
     texts = []
     for name, value in vars(arguments).items():
@@ -167,9 +170,9 @@ def check_given(arguments: argparse.Namespace) -> list[str]:
 
 
 def check_outputs(arguments: argparse.Namespace, **whats: str):
-    """Checks the files that a command is to write, {option: what its file is called}.
+    """Checks the files that a command is going to write, given as option=what its file is called.
 
-    All other texts among its arguments may be names of what it reads, but for `_NO_FILES`.
+    All other texts among the arguments may name files that it reads, except those in `_NO_FILES`.
 
     Raises:
       UserError: as `zoo.runs.outputs.check_each`.
@@ -190,63 +193,75 @@ def check_outputs(arguments: argparse.Namespace, **whats: str):
 def add_to(parser: argparse.ArgumentParser):
     """Adds --lexicon, --add-words, --spread-unknown and --renormalise."""
     add = parser.add_argument
-    add("--add-words", metavar="FILE", help="words, one a line, beside those of training")
-    add("--lexicon", metavar="FILE", help="words, one a line, in the place of those of training")
+    add(
+        "--add-words",
+        metavar="FILE",
+        help="adds the words of FILE, one a line, to the run's lexicon",
+    )
+    add(
+        "--lexicon",
+        metavar="FILE",
+        help="replaces the run's lexicon by the words of FILE, one a line",
+    )
     add(
         "--spread-unknown",
         action="store_true",
-        help="with one of these: new words share the probability of the run's unknown word",
+        help="with --add-words or --lexicon: new words share the probability of <unk>",
     )
     _add_letters(add)
     add(
         "--renormalise",
         action="store_true",
-        help="over the words of the lexicon, where the head's sum to one over all spellings",
+        help="normalises over the lexicon, for a head that normalises over all spellings",
     )
 
 
 def run_of(workdir: str, arguments: argparse.Namespace):
-    """The run of a folder, with what the options change of it; UserError as Run's methods raise."""
+    """Loads the run of a folder, changed as the options of `add_to` ask.
+
+    Raises:
+      UserError: the options contradict each other; or as Run's methods raise.
+    """
     from zoo.evaluation.run import Run
 
     if arguments.lexicon and arguments.add_words:
         raise UserError(
-            "--lexicon puts words in the place of those of training, and --add-words keeps these: "
-            "give one of the two."
+            "--lexicon replaces the words of the run's lexicon, and --add-words keeps them: give "
+            "one of the two."
         )
     file = arguments.lexicon or arguments.add_words
     spread, letters = _spread(arguments)
     if spread and not file:
-        raise UserError(
-            f"{spread} is for words that training had not: give --add-words FILE or --lexicon FILE."
-        )
+        raise UserError(f"{spread} is for new words: give --add-words FILE or --lexicon FILE, too.")
     run = Run.load(workdir).with_lexicon(file, bool(spread), bool(arguments.add_words), letters)
     return run.renormalised() if arguments.renormalise else run
 
 
 def add_words_to(parser: argparse.ArgumentParser):
-    """Adds --add-words and --spread-unknown, for one run or several beside each other."""
+    """Adds --add-words and --spread-unknown, for commands that take one run or several."""
     add = parser.add_argument
     add(
-        "--add-words", metavar="FILE", help="words, one a line, beside those of each run's training"
+        "--add-words",
+        metavar="FILE",
+        help="adds the words of FILE, one a line, to each run's lexicon",
     )
     add(
         "--spread-unknown",
         action="store_true",
-        help="with it: they share the probability of <unk> in runs that know words by no features",
+        help="with --add-words: new words share the probability of <unk> in runs without features",
     )
     _add_letters(add)
 
 
 def add_truncation_to(parser: argparse.ArgumentParser):
-    """Adds --top-k and --nucleus, of what draws words."""
+    """Adds --top-k and --nucleus, for commands that sample words."""
     add = parser.add_argument
-    add("--top-k", type=whole(1), metavar="K", help="draws from the K most probable words alone")
+    add("--top-k", type=whole(1), metavar="K", help="samples among the K most probable words only")
     add(
         "--nucleus",
         type=number(0, 1, above=True),
         metavar="P",
-        help="draws from the fewest words alone whose probabilities add up to P; after --top-k",
+        help="samples among the fewest words whose probabilities sum to P; applied after --top-k",
     )
 
 
@@ -255,13 +270,13 @@ def _add_letters(add):
         "--spread-letters",
         type=whole(1, _MOST_LETTERS),
         metavar="N",
-        help="as --spread-unknown, in proportion to an N-gram model of the letters of known words",
+        help="as --spread-unknown, in proportion to a letter N-gram model of the known words",
     )
 
 
 def _spread(arguments) -> tuple[str, int]:
-    """(the option by which new words share the probability of the unknown word, "" for none; the
-    letters of an n-gram, 0 for none)."""
+    """Returns (the option that spreads the unknown word's probability over new words, "" for none;
+    the order of its letter n-gram, 0 for none)."""
     letters = arguments.spread_letters
     if letters is None:
         return "--spread-unknown" * arguments.spread_unknown, 0
@@ -269,11 +284,11 @@ def _spread(arguments) -> tuple[str, int]:
 
 
 def run_with_words(workdir: str, arguments: argparse.Namespace):
-    """The run of a folder, with the words of `add_words_to`'s arguments beside its own.
+    """Loads the run of a folder, and adds the words of `add_words_to`'s arguments to its lexicon.
 
     Raises:
-      UserError: the run's head has parameters of words, and nothing is to be spread; or as Run's
-        methods raise.
+      UserError: the run's head has parameters for each word, and no option spreads the unknown
+        word's probability; or as Run's methods raise.
     """
     from zoo.evaluation.run import Run
     from zoo.heads.head import Head
@@ -282,7 +297,7 @@ def run_with_words(workdir: str, arguments: argparse.Namespace):
     spread, letters = _spread(arguments)
     if not arguments.add_words:
         if spread:
-            raise UserError(f"{spread} is for words that training had not: --add-words FILE.")
+            raise UserError(f"{spread} is for new words: give --add-words FILE, too.")
         return run
     head = run.experiment.language_model.head
     of_words = type(head).for_lexicon is Head.for_lexicon
@@ -291,6 +306,6 @@ def run_with_words(workdir: str, arguments: argparse.Namespace):
 
 
 def print_notes(notes: Iterable[str]):
-    """Prints remarks on a text on stderr, each on a line: they are no part of the output."""
+    """Prints remarks on stderr, each on a line, apart from the command's output."""
     for note in notes:
         print(printable(note), file=sys.stderr)

@@ -1,10 +1,13 @@
-"""The end of entry scripts: clear errors and exit codes."""
+"""An entry script as a program: how it was called, its streams, its errors and exit codes."""
 
 import argparse
 import contextlib
 import io
 import logging
 import os
+import pathlib
+import shlex
+import shutil
 import signal
 import sys
 import threading
@@ -16,17 +19,20 @@ from zoo.commands import allocator
 from zoo.errors import LOST, Interrupted, ProcessLost, UserError
 from zoo.lazy import MissingExtra
 
+SCRIPTS = ("train.py", "evaluate.py")
+
 
 class _Used(SystemExit):
-    """The end after --help, or after how a command is used."""
+    """The exit after --help, or after a wrong command line."""
 
 
 def parse(
     parser: argparse.ArgumentParser, words: Sequence[str] | None = None
 ) -> argparse.Namespace:
-    """The arguments of a command line, by default the process's own.
+    """Parses a command line, by default the process's own.
 
-    Whatever else ends the program is of the user's code, which may have parsers, too.
+    A SystemExit of argparse becomes a _Used here, so that `run` can tell it from a SystemExit
+    raised by the user's own code.
     """
     try:
         return parser.parse_args(words)
@@ -35,7 +41,8 @@ def parse(
 
 
 def _thread_failed(failure):
-    """No traceback from TensorBoard's writing thread on a full disk: the main one tells of it."""
+    """Hides the traceback of TensorBoard's writing thread on a full disk: the main thread reports
+    it."""
     if not (
         isinstance(failure.exc_value, OSError) and failure.exc_value.errno in temporary_files.FULL
     ):
@@ -43,15 +50,15 @@ def _thread_failed(failure):
 
 
 def _unraisable(failure):
-    """No traceback from a thread of tensorstore that has an answer for orbax, which has failed
-    already on another one, and reported it."""
+    """Hides the traceback of a tensorstore thread that answers orbax after orbax has failed already
+    on another thread, and reported it."""
     error = failure.exc_value
     if not (isinstance(error, RuntimeError) and str(error) == "Event loop is closed"):
         sys.__unraisablehook__(failure)
 
 
 def _tell(line):
-    """A line on stderr, if somebody can read it: not on a terminal that was closed."""
+    """Prints a line on stderr, unless stderr is a terminal that was closed."""
     try:
         print(line, file=sys.stderr, flush=True)
     except OSError:
@@ -59,15 +66,19 @@ def _tell(line):
 
 
 def run(main) -> int:
-    """main() -> 0; a user's error -> its sentence on stderr and 2; an interruption -> 128 + the
-    signal's number: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP."""
-    # orbax warns of what a kill left behind and of what is no trouble, and logs errors that it
+    """Runs an entry script's main function; returns the exit code.
+
+    Returns:
+      0 after main(); 2 after a user's error, whose sentence goes to stderr; 128 + the signal's
+        number after an interruption: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP.
+    """
+    # orbax warns of leftovers of killed processes and of harmless things, and logs errors that it
     # raises as well.
     logging.getLogger("absl").setLevel(logging.CRITICAL)
     threading.excepthook, sys.unraisablehook = _thread_failed, _unraisable
     try:
         main()
-        sys.stdout.flush()  # here, where a closed pipe is no traceback
+        sys.stdout.flush()  # here, where a closed pipe does not give a traceback
     except UserError as error:
         _tell(f"error: {error}")
         return 2
@@ -78,7 +89,7 @@ def run(main) -> int:
         raise
     except SystemExit as end:
         where = traceback.extract_tb(end.__traceback__)
-        # Of the user's own code, as no code of the zoo does so: exit code 0 would be wrong.
+        # Raised by the user's own code, as none of Zoo's does so: exit code 0 would be wrong.
         frame = next(
             f
             for f in reversed(where)
@@ -86,7 +97,7 @@ def run(main) -> int:
         )
         _tell(
             f"error: {frame.filename}, line {frame.lineno} ends the program "
-            f"(SystemExit: {end.code}), which has not done its work: take that out."
+            f"(SystemExit: {end.code}) before it has finished: remove that."
         )
         return 2
     except KeyboardInterrupt:  # outside the training loop, which saves its state before it leaves
@@ -115,7 +126,7 @@ def run(main) -> int:
 
 
 def program(main):
-    """Runs main as a script does, with `run`, and ends with its exit code."""
+    """Runs main as a script does, with `run`, and exits with its code."""
     open_streams()
     allocator.keep_memory()
     try:
@@ -127,11 +138,11 @@ def program(main):
 
 
 def open_streams():
-    """Makes the standard streams such that none fails for what is read or written.
+    """Reconfigures the standard streams so that reading and writing never fail on a letter.
 
-    One that is closed, as by `>&-`, is empty, or swallows what is written. On a terminal, or with
-    PYTHONIOENCODING, letters that its encoding does not have are escaped; anything else gets UTF-8,
-    as the zoo reads and writes all files.
+    A stream that is closed, as by `>&-`, is replaced by an empty one. On a terminal, or with
+    PYTHONIOENCODING, letters outside the encoding are escaped; any other stream gets UTF-8, the
+    encoding of all files of Zoo.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -139,16 +150,16 @@ def open_streams():
             os.set_inheritable(empty.fileno(), True)  # for programs that this one starts
             setattr(sys, name, empty)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # not what somebody has put in its place
+        if isinstance(stream, io.TextIOWrapper):  # unless somebody has replaced it
             own = stream.isatty() or "PYTHONIOENCODING" in os.environ
             stream.reconfigure(encoding=None if own else "utf-8", errors="backslashreplace")
 
 
 def leave(code: int):
-    """Ends the program with `run`'s exit code.
+    """Exits with `run`'s exit code.
 
-    After an error without Python's exit handlers: on a full disk TensorBoard's would print two more
-    tracebacks under the sentence that says what is wrong.
+    After an error Python's exit handlers are skipped: on a full disk TensorBoard's would print two
+    more tracebacks under the error message.
     """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):  # nobody reads it any more, or it is on a full disk
@@ -159,3 +170,35 @@ def leave(code: int):
     if code:
         os._exit(code)
     sys.exit(code)
+
+
+def called() -> str:
+    """Returns how the user called the program: "zoo", or "python -m zoo"."""
+    path = pathlib.Path(sys.argv[0])
+    if path.name not in ("zoo", "zoo.exe"):
+        return "python -m zoo"
+    found = shutil.which("zoo")
+    on_path = found is not None and pathlib.Path(found).absolute() == path.absolute()
+    return "zoo" if on_path else shlex.quote(sys.argv[0])
+
+
+def command(name: str) -> str:
+    """Returns another command, called the way that this one was.
+
+    Args:
+      name: "train" or "evaluate", which are scripts too, or the name of another command.
+
+    Returns:
+      "python evaluate.py", "zoo evaluate" or "python -m zoo evaluate".
+    """
+    script = pathlib.Path(sys.argv[0])
+    if script.name in SCRIPTS and f"{name}.py" in SCRIPTS:
+        return shlex.join(["python", str(script.with_name(f"{name}.py"))])
+    return f"{called()} {name}"
+
+
+def again() -> str:
+    """Returns this very command line, for a shell."""
+    script = pathlib.Path(sys.argv[0])
+    script_call = shlex.join(["python", str(script)]) if script.name in SCRIPTS else called()
+    return f"{script_call} {shlex.join(sys.argv[1:])}"

@@ -1,4 +1,4 @@
-"""zoo rescore: weights of the features of n-best lists tuned for a metric, and lists re-ranked."""
+"""zoo rescore: tunes feature weights on n-best lists, and re-ranks lists and lattices."""
 
 import argparse
 import dataclasses
@@ -9,45 +9,49 @@ from zoo.commands import options, rescore_lattices
 from zoo.errors import UserError
 
 
-def add_to(parser: argparse.ArgumentParser):
+def add_rescore_to(parser: argparse.ArgumentParser):
     """Adds tune, apply, interpolate and lattices, each with its options."""
     from zoo.rescoring.metrics import METRICS
     from zoo.rescoring.tune import METHODS
 
     commands = parser.add_subparsers(required=True, metavar="tune | apply | interpolate | lattices")
-    tune = commands.add_parser("tune", help="weights that are best on lists with references")
+    tune = commands.add_parser("tune", help="tunes weights on lists with references")
     add = tune.add_argument
     add("lists", metavar="LISTS", help="n-best lists of Moses, Joshua or Kaldi, or lines of JSON")
     add(
         "references",
         nargs="*",
         metavar="REFERENCES",
-        help="id, tab or blank, words; of lists with numbers also a line a list",
+        help="lines of id, tab or blank, words; for lists numbered from 0 also a line a list",
     )
     add(
         "--weights",
         metavar="FILE",
-        help="the weights to write; they are printed in any case",
+        help="file of weights to write; they are printed in any case",
     )
-    add("--metric", choices=tuple(METRICS), default="bleu")
-    add("--tokenize", metavar="NAME", help="with --metric bleu: a tokeniser of sacrebleu")
-    add("--method", choices=tuple(METHODS), default="mira")
-    add("--seed", type=options.whole(0), default=0)
-    add("--start", metavar="FILE", help="weights to begin with; default: the first system's")
+    add("--metric", choices=tuple(METRICS), default="bleu", help="default: %(default)s")
+    add("--tokenize", metavar="NAME", help="with --metric bleu: sacrebleu's tokenizer")
+    add("--method", choices=tuple(METHODS), default="mira", help="default: %(default)s")
+    add("--seed", type=options.whole(0), default=0, help="default: %(default)s")
+    add(
+        "--start",
+        metavar="FILE",
+        help="weights to start from; default: the first system's",
+    )
     add(
         "--hold-out",
         type=options.whole(2),
         metavar="N",
-        help="each N-th list is not tuned on, but judged",
+        help="holds out each N-th list from tuning, and evaluates on it",
     )
     add(
         "--folds",
         type=options.whole(2),
         metavar="N",
-        help="keeps the weights that it begins with unless those of N - 1 parts of the lists are "
-        "better on the N-th, each in turn",
+        help="cross-validates in N parts, and keeps the tuned weights only if they are better than "
+        "the weights at the start",
     )
-    add("--test", metavar="LISTS", help="other lists that are judged with the weights")
+    add("--test", metavar="LISTS", help="further lists to evaluate the weights on")
     add(
         "--test-references",
         action="append",
@@ -65,24 +69,34 @@ def add_to(parser: argparse.ArgumentParser):
     )
     _add_columns(tune)
     tune.set_defaults(do=_tune)
-    apply = commands.add_parser("apply", help="lists in the order of weights")
+    apply = commands.add_parser("apply", help="re-ranks lists by tuned weights")
     add = apply.add_argument
-    add("lists", metavar="LISTS", help="lists with the features that were tuned; /dev/stdin too")
+    add(
+        "lists",
+        metavar="LISTS",
+        help="lists with the features that were tuned; /dev/stdin reads standard input",
+    )
     add("weights", metavar="WEIGHTS", help="the file that tune wrote")
-    add("--output", metavar="FILE", help="the lists to write; default: prints them")
-    add("--best", action="store_true", help="writes the best hypothesis of each list alone")
+    add("--output", metavar="FILE", help="file of lists to write; default: prints them")
+    add("--best", action="store_true", help="writes only the best hypothesis of each list")
     _add_columns(apply)
     apply.set_defaults(do=_apply)
     interpolate = commands.add_parser(
-        "interpolate", help="weights of runs whose mean makes a text most probable"
+        "interpolate", help="tunes interpolation weights of runs on a text"
     )
     add = interpolate.add_argument
     add("text", metavar="TEXT", help="a sentence a line")
-    add("--run", action="append", default=[], metavar="DIR", help="two or more, of the same words")
-    add("--weights", metavar="FILE", help="the weights to write; they are printed in any case")
+    add(
+        "--run",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="folder of a run; give two or more, of the same words",
+    )
+    add("--weights", metavar="FILE", help="file of weights to write; they are printed in any case")
     options.add_words_to(interpolate)
     interpolate.set_defaults(do=_interpolate)
-    lattices = commands.add_parser("lattices", help="the best paths of lattices under a run")
+    lattices = commands.add_parser("lattices", help="finds the best paths of lattices under a run")
     rescore_lattices.add_to(lattices)
     lattices.set_defaults(do=rescore_lattices.run)
     for command in (tune, apply, interpolate, lattices):
@@ -90,7 +104,7 @@ def add_to(parser: argparse.ArgumentParser):
 
 
 def _add_columns(parser):
-    """Adds how lists are read, and what is added to them."""
+    """Adds the options that read lists, and those that add features to them."""
     add = parser.add_argument
     add(
         "--run",
@@ -101,41 +115,45 @@ def _add_columns(parser):
     )
     add("--word-count", action="store_true", help="adds the number of words")
     add("--rank", action="store_true", help="adds minus the logarithm of the rank in the list")
-    add("--unknown-count", action="store_true", help="adds each run's number of unknown words")
+    add("--unknown-count", action="store_true", help="adds the number of unknown words of each run")
     options.add_words_to(parser)
     add(
         "--lattices",
         dest="lattices_of",
         metavar="FOLDER",
-        help="lattices of the lists, ID.slf.gz: adds the acoustic score of the best path with the "
-        "words, and the language score where they have one",
+        help="lattices of the lists, ID.slf.gz: adds the acoustic score of the best path with a "
+        "hypothesis's words, and its language score if the lattices have one",
     )
-    add("--interpolation", metavar="FILE", help="adds the runs' mean, with weights of interpolate")
+    add(
+        "--interpolation",
+        metavar="FILE",
+        help="adds the runs' mean, with the weights that interpolate wrote",
+    )
     add(
         "--costs",
         action="append",
         default=[],
         metavar="NAME=FILE",
-        help="costs of a list of Kaldi's, a line each: name of the hypothesis, cost",
+        help="adds the costs of Kaldi n-best lists, lines of name of the hypothesis, cost",
     )
-    add("--sparse", action="store_true", help="features that a line does not name are 0")
+    add("--sparse", action="store_true", help="takes features that a line does not name as 0")
     add(
         "--also",
         action="append",
         default=[],
         metavar="LISTS",
-        help="lists of another system for the same sentences, whose best hypotheses are added",
+        help="adds the best hypotheses of another system's lists for the same sentences",
     )
     add(
         "--also-best",
         type=options.whole(1),
         metavar="K",
-        help="how many of each list of --also; default: 10",
+        help="number of hypotheses from each list of --also; default: 10",
     )
 
 
-def run(arguments: argparse.Namespace):
-    """Runs the inner command: tune, apply or lattices."""
+def run_rescore(arguments: argparse.Namespace):
+    """Runs the inner command: tune, apply, interpolate or lattices."""
     arguments.do(arguments)
 
 
@@ -182,11 +200,11 @@ def _tune(arguments):
 
 
 def _check_tuned(arguments):
-    """UserError for an option that would be ignored."""
+    """Raises UserError for an option that would be ignored."""
     if arguments.tokenize and arguments.metric != "bleu":
         raise UserError(
-            f"--tokenize parts words for BLEU, and --metric is {arguments.metric}: leave it out, "
-            "or give lists and references that are tokenised."
+            f"--tokenize is for BLEU, and --metric is {arguments.metric}: leave it out, or give "
+            "lists and references that are tokenised."
         )
     for option in ("test_references", "test_lattices", "test_costs"):
         if getattr(arguments, option) and not arguments.test:
@@ -195,7 +213,7 @@ def _check_tuned(arguments):
 
 
 def _tuned(lists, metric, arguments, start):
-    """(the weights, lines that say whether they are kept)."""
+    """Returns (the tuned weights, lines that report whether they are kept)."""
     from zoo.rescoring import tune
 
     given = lists, metric, arguments.method, arguments.seed
@@ -215,7 +233,8 @@ def _tuned(lists, metric, arguments, start):
 
 
 def _parts(lists, hold_out):
-    """{"tuned on": all lists}, or {"tuned on", "held out"} of --hold-out."""
+    """Splits the lists by --hold-out; returns {"tuned on": lists} and perhaps {"held out":
+    lists}."""
     import numpy as np
 
     if hold_out is None:
@@ -231,7 +250,7 @@ def _parts(lists, hold_out):
 
 
 def _columns(arguments):
-    """The features that the options add to the lists' own."""
+    """Returns the features that the options add to the lists' own."""
     from zoo.rescoring.interpolation import Interpolation
     from zoo.rescoring.model_features import Columns
 
@@ -240,9 +259,9 @@ def _columns(arguments):
             "--test-lattices needs --lattices: give the folder of the lattices of LISTS, too."
         )
     if arguments.unknown_count and not arguments.run:
-        raise UserError("--unknown-count counts words that a run does not know: give --run DIR.")
+        raise UserError("--unknown-count counts the unknown words of a run: give --run DIR.")
     if arguments.interpolation and not arguments.run:
-        raise UserError("--interpolation is the mean of runs: give them, each as --run DIR.")
+        raise UserError("--interpolation averages runs: give each as --run DIR.")
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     counts = arguments.word_count, arguments.unknown_count, arguments.rank
     runs = _runs(arguments) if arguments.run else {}
@@ -256,7 +275,7 @@ def _lattices(folder):
 
 
 def _runs(arguments):
-    """{name: run} of --run."""
+    """Loads the runs of --run; returns {name: run}."""
     from zoo.evaluation.run import short_names
 
     names = short_names(arguments.run)
@@ -299,7 +318,7 @@ def _interpolate(arguments):
 
 
 def _read(path, costs, arguments):
-    """(form, lists) of a file, with what --also adds to them."""
+    """Reads a file of lists and merges the lists of --also; returns (format, lists)."""
     from zoo.rescoring.merge import merge_lists
     from zoo.sources import nbest
 
@@ -322,7 +341,7 @@ def _read(path, costs, arguments):
 
 
 def _counted(lists):
-    """The lists, and a bar on a terminal that counts them."""
+    """Yields the lists, and counts them in a progress bar on a terminal."""
     with lazy.extra():
         from tqdm import tqdm
 
@@ -330,7 +349,7 @@ def _counted(lists):
 
 
 def _arrays(path, references, costs, columns, arguments, metric):
-    """The lists of a file with their references, as arrays."""
+    """Reads the lists of a file and their references; returns them as arrays."""
     from zoo.rescoring import tune
     from zoo.sources.references import read_references
 
@@ -352,7 +371,7 @@ def _arrays(path, references, costs, columns, arguments, metric):
 
 
 def _made(arguments, metric, figures):
-    """The record of how weights were made, for their file."""
+    """Returns the record of how weights were tuned, for their file."""
     return {
         "metric": metric.signature(),
         "method": arguments.method,

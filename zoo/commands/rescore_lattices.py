@@ -1,4 +1,4 @@
-"""zoo rescore lattices: the best paths of lattices under runs, or lattices with their scores."""
+"""zoo rescore lattices: the best paths of lattices under runs, or lattices with new scores."""
 
 import argparse
 import gzip
@@ -15,81 +15,93 @@ def add_to(parser: argparse.ArgumentParser):
     """Adds the options of the command."""
     add = parser.add_argument
     add("workdir", metavar="DIR", help="folder of a training run")
-    add("lattices", nargs="+", metavar="LATTICE", help="SLF of HTK, or Kaldi's text form; .gz too")
+    add("lattices", nargs="+", metavar="LATTICE", help="HTK's SLF or Kaldi's text format, also .gz")
     add("--run", action="append", default=[], metavar="DIR", help="a further run; may be repeated")
     add(
         "--weight",
         type=options.weight,
         action="append",
-        help="of the run's log-probability; one for each run, in their order; default 1",
+        help="weight of a run's log-probability; one for each run, in their order; default 1",
     )
     add(
         "--interpolation",
         metavar="FILE",
-        help="searches with the runs' mean, by weights of interpolate, and one --weight",
+        help="scores with the runs' mean, by the weights that interpolate wrote, and one --weight",
     )
     add(
         "--posterior-weight",
         type=options.weight,
         default=0.0,
         metavar="W",
-        help="of the log of the links' p=; default 0",
+        help="weight of the logarithm of links' p=; default 0",
     )
     add(
         "--language-weight",
         type=options.weight,
         default=1.0,
         metavar="W",
-        help="of the lattice's own l=",
+        help="weight of the lattice's own l=; default 1",
     )
-    add("--word-penalty", type=options.weight, default=0.0, metavar="P", help="added for each word")
+    add(
+        "--word-penalty",
+        type=options.weight,
+        default=0.0,
+        metavar="P",
+        help="score added for each word; default 0",
+    )
     add(
         "--history",
         type=options.whole(1),
         metavar="N",
-        help="merges paths that share N words; default: all",
+        help="merges paths that share their last N words; default: paths that share all",
     )
     add(
         "--beam",
         type=options.number(0, float("inf"), above=True),
         default=float("inf"),
-        help="in score, at each node; default: none",
+        help="drops hypotheses this much below the best score of a node; default: none",
     )
     add(
         "--look-ahead",
         type=options.number(0, float("inf"), above=True),
         default=float("inf"),
         metavar="BEAM",
-        help="in score with the recogniser's best way to the end; default: none",
+        help="drops hypotheses this much below the best score, each with the recogniser's best "
+        "path to the end; default: none",
     )
     add(
         "--most",
         type=options.whole(0),
         default=1000,
         metavar="N",
-        help="hypotheses of a node; 0: no limit",
+        help="greatest number of hypotheses of a node; 0: no limit; default: %(default)s",
     )
     add(
         "--together",
         type=options.whole(1, 10_000),
         default=16,
         metavar="N",
-        help="lattices side by side; default 16",
+        help="lattices of a batch; default 16",
     )
     add(
         "--nbest",
         type=options.whole(1, 10_000),
         metavar="N",
-        help="lists in Moses' format: id ||| words ||| ...",
+        help="writes n-best lists in Moses' format: id ||| words ||| ...",
     )
-    add("--slf", metavar="FOLDER", help="writes lattices with new scores, ID.slf.gz, there")
-    add("--kaldi", action="store_true", help="lattices with new scores in Kaldi's text form")
-    add("--output", metavar="FILE", help="default: prints them")
+    add("--slf", metavar="FOLDER", help="writes lattices with new scores into FOLDER, as ID.slf.gz")
+    add(
+        "--kaldi",
+        action="store_true",
+        help="writes lattices with new scores in Kaldi's text format",
+    )
+    add("--output", metavar="FILE", help="file to write; default: prints")
     options.add_words_to(parser)
 
 
 def run(arguments: argparse.Namespace):
-    """Prints or writes a line a lattice, its id and the words; or n-best lists; or lattices."""
+    """Prints or writes the best path of each lattice, or n-best lists, or lattices with new
+    scores."""
     from zoo.evaluation.run import short_names
     from zoo.rescoring.interpolation import NAME, Interpolation
     from zoo.rescoring.lattice_rescoring import LatticeSearch
@@ -103,7 +115,7 @@ def run(arguments: argparse.Namespace):
     if mean is not None and {*mean.weights} != {*names}:
         raise UserError(
             f"{arguments.interpolation} has weights of {named([*mean.weights])}, and the runs are "
-            f"{named(names)}: give those that have weights."
+            f"{named(names)}: give exactly the runs that have weights."
         )
     columns = [NAME] if mean is not None else ["lm"] if len(names) == 1 else names
     search = LatticeSearch(
@@ -158,7 +170,7 @@ def _lines(search, runs, columns, arguments) -> Iterator[str]:
 
 
 def _read(paths):
-    """The lattices of files, one after the other; UserError for an id that comes twice."""
+    """Yields the lattices of files; raises UserError for an id that occurs twice."""
     from zoo.sources.lattices import read_lattices
 
     seen: dict[str, str] = {}
@@ -175,7 +187,7 @@ def _read(paths):
 
 def _warn(one, most):
     print(
-        f"note: {one.id}: {one.dropped:,} hypotheses were let go at nodes that had more than "
+        f"note: {one.id}: {one.dropped:,} hypotheses were dropped at nodes that had more than "
         f"{most:,}: the best path may be among them; --history N merges more, --most N keeps more.",
         file=sys.stderr,
     )

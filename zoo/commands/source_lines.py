@@ -1,4 +1,4 @@
-"""The sources that `zoo translate` reads: of a split, a file, or standard input."""
+"""Source sentences read by `zoo translate`, from a split, a file or standard input."""
 
 import io
 import sys
@@ -8,7 +8,7 @@ from zoo.errors import UserError
 
 
 def read(translator, file, split) -> Iterator[list[str]]:
-    """The words of each source."""
+    """Yields the words of each source sentence."""
     from zoo.sources import files
 
     if split:
@@ -22,7 +22,7 @@ def read(translator, file, split) -> Iterator[list[str]]:
 
 
 def _standard_input() -> Iterator[str]:
-    """The lines of standard input, as those of a file; UserError for one that is no text."""
+    """Yields the lines of standard input; raises UserError for a line that is not UTF-8 text."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape", newline="\n")
     for number, line in enumerate(sys.stdin, 1):
@@ -37,7 +37,7 @@ def _standard_input() -> Iterator[str]:
 
 
 def only_one(sources, option) -> Iterator[list[str]]:
-    """The one sentence of a text; UserError if there is none, or more."""
+    """Returns the one sentence of a text; raises UserError if it has none, or more."""
     sentences = [words for words in sources if words]
     if len(sentences) != 1:
         option = option.replace("_", "-")

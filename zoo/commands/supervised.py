@@ -1,7 +1,7 @@
-"""A parent of one of several training processes, which says in one sentence how it ended.
+"""A parent process of each of several training processes, which reports how it ended.
 
-JAX ends a process by abort() as soon as another one is gone: no Python code of that process runs
-then, and what is printed is a trace of C++.
+JAX ends a process by abort() as soon as another process is gone: no Python code of the process runs
+then, and only a trace of C++ is printed.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ from zoo.errors import LOST
 # Set for the process that trains.
 _CHILD = "ZOO_SUPERVISED"
 _PR_SET_PDEATHSIG = 1
-# In what JAX's coordination prints before it ends a process, a trace of C++ after it.
+# Words that JAX's coordination prints before it ends a process, followed by a trace of C++.
 _NOISE = ("JAX distributed service", "oordination service", "oordination_service")
 _SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
 
@@ -26,7 +26,7 @@ def is_child() -> bool:
 
 
 def run() -> int:
-    """Runs this program again as a child and gives its exit code, LOST for an abort by JAX."""
+    """Runs this program again as a child and returns its exit code, LOST for an abort by JAX."""
     child = subprocess.Popen(
         [sys.executable, *sys.orig_argv[1:]],
         env={**os.environ, _CHILD: "1"},
@@ -63,8 +63,7 @@ def run() -> int:
 
 _NEVER_MET = (
     "the processes of this run do not meet",
-    "start all of them with the same --coordinator and --processes, each with a --process of its "
-    "own.",
+    "start all of them with the same --coordinator and --processes, each with its own --process.",
 )
 _LOST = (
     "another process of this run has ended, or cannot be reached any more",
@@ -73,7 +72,8 @@ _LOST = (
 
 
 def _ending_with_parent():
-    """What a child has to call so that Linux kills it when its parent is killed; None elsewhere."""
+    """Returns a function by which Linux kills the child when its parent is killed; None
+    elsewhere."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None).prctl  # found before the fork, after which little is safe

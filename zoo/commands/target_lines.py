@@ -1,4 +1,4 @@
-"""What `zoo translate` writes: translations, n-best lists, alignments, and pictures."""
+"""Output of `zoo translate`: translations, n-best lists, alignments, and pictures."""
 
 import itertools
 import sys
@@ -9,9 +9,9 @@ class Translation(NamedTuple):
     """A translation of a sentence.
 
     Attributes:
-      hypothesis: of the search.
-      words: as they are written.
-      source: its words as the runs read them.
+      hypothesis: the search's hypothesis.
+      words: the words that are written.
+      source: the words of the source as the runs read them.
     """
 
     hypothesis: Any
@@ -20,7 +20,7 @@ class Translation(NamedTuple):
 
 
 def write(translations, translator, arguments):
-    """Writes the lines of translations, their alignments, and the picture of one."""
+    """Writes the lines of translations, their alignments, and the picture of one of them."""
     from zoo.evaluation import attention_maps
     from zoo.runs import outputs
     from zoo.sources import alignments
@@ -49,7 +49,7 @@ def write(translations, translator, arguments):
 
 
 def _draw(translator, one, arguments):
-    """Draws the pictures of a translation that are asked for."""
+    """Draws the pictures of a translation that the arguments ask for."""
     from zoo.evaluation import attention_maps
 
     for file, values, label in (
@@ -64,7 +64,7 @@ def _draw(translator, one, arguments):
 
 
 def _lines(number, translations, arguments) -> str:
-    """The output of a sentence."""
+    """Returns the output of a sentence: a translation, or an n-best list."""
     from zoo.sources import nbest
 
     if not arguments.nbest:

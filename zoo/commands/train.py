@@ -8,37 +8,43 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from zoo.commands import invocation, options, program
+from zoo.commands import options, program
 from zoo.errors import Interrupted, UserError
 from zoo.trust import bundled_configs
 
 
-def add_to(parser: argparse.ArgumentParser):
+def add_train_to(parser: argparse.ArgumentParser):
     """Adds the options of training."""
     add = parser.add_argument
-    add("--config", metavar="NAME", help="a name of --list, or the path of a config file")
-    options.add_folder_to(parser, "folder of the run; one that was begun is resumed")
-    add("--set", action="append", default=[], metavar="FIELD=VALUE", help="changes one field")
+    add("--config", metavar="NAME", help="a config of --list, or the path of a config file")
+    options.add_folder_to(parser, "folder of the run; training resumes in a folder that has a run")
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="sets a field of the recipe; may be repeated",
+    )
     add(
         "--devices",
         type=options.whole(0),
         default=0,
-        help="devices of each process to use (0: all)",
+        help="number of devices that each process uses; default 0: all",
     )
-    add("--coordinator", metavar="HOST:PORT", help="of several processes: where process 0 is met")
+    add("--coordinator", metavar="HOST:PORT", help="address of process 0, for several processes")
     add(
         "--processes",
         type=_count,
         metavar="N",
-        help="number of processes; auto: what SLURM, Open MPI, Kubernetes or a TPU slice says",
+        help="number of processes; auto: read from SLURM, Open MPI, Kubernetes or a TPU slice",
     )
     add("--process", type=options.whole(0), metavar="I", help="number of this process, from 0")
-    add("--list", action="store_true", help="lists the configs and leaves")
-    add("--show", metavar="NAME", help="prints the whole recipe of a config and leaves")
+    add("--list", action="store_true", help="lists the configs and exits")
+    add("--show", metavar="NAME", help="prints the whole recipe of a config and exits")
 
 
 def _count(text: str) -> int | str:
-    """The argument of --processes."""
+    """Reads the argument of --processes."""
     if text == "auto":
         return text
     try:
@@ -47,7 +53,7 @@ def _count(text: str) -> int | str:
         raise argparse.ArgumentTypeError(f"{error}, or auto") from error
 
 
-def run(arguments: argparse.Namespace):
+def run_train(arguments: argparse.Namespace):
     """Resolves the experiment, prepares the data, and trains until the end or an interruption."""
     configs = bundled_configs.configs()
     if arguments.list:
@@ -63,7 +69,7 @@ def run(arguments: argparse.Namespace):
     if not arguments.config:
         raise UserError(
             "give --config NAME and the folder of the run, as in "
-            f"{invocation.command('train')} --config micro_softmax runs/first; --list; or "
+            f"{program.command('train')} --config micro_softmax runs/first; --list; or "
             "--show NAME."
         )
     from zoo import distributed
@@ -87,12 +93,12 @@ def run(arguments: argparse.Namespace):
         with told:
             _train(experiment, folder, arguments.devices)
         if first:
-            print(f"evaluate it: {invocation.command('evaluate')} {shlex.quote(folder)}")
+            print(f"evaluate it: {program.command('evaluate')} {shlex.quote(folder)}")
 
 
 @contextlib.contextmanager
 def _choices_told():
-    """Prints within its context what the zoo chooses by itself, such as the form of a head's
+    """Prints within its context what Zoo chooses automatically, such as how a head computes
     scores."""
     logger, handler = logging.getLogger("zoo"), logging.StreamHandler(sys.stdout)
     before = logger.level, logger.propagate
@@ -143,30 +149,30 @@ def _train(experiment, folder, devices):
     try:
         trainer.train()
     except Interrupted as interruption:
-        sentence = f"{interruption} To resume: {invocation.again()}"
+        sentence = f"{interruption} To resume: {program.again()}"
         raise Interrupted(sentence, interruption.signal) from None
 
 
 def _keep(experiment, workdir, task):
-    """Writes what a run begins with."""
+    """Writes the files that a run begins with: recipe, lexicons, checksums of texts."""
     from zoo.runs import environment
 
-    # Not before all this has gone well: a mistake corrected is no other experiment.
+    # Only now: an experiment that failed above may be corrected and started again.
     workdir.claim(experiment)
     workdir.keep_lexicons(task.lexicons)
-    if workdir.texts() is None:  # what is not to be read again when it resumes
+    if workdir.texts() is None:  # not read again when the run resumes
         made = {"revision": environment.revision(), "versions": environment.versions()}
         if (seen := task.seen_texts(made)) is not None:
             workdir.keep_texts(seen)
 
 
 def _say_nothing(line):
-    """The log of further processes."""
+    """Drops a line of the log, in all processes but the first."""
 
 
 def main(words: Sequence[str] | None = None):
-    """The script train.py; `words` are its command line, by default the process's own."""
+    """Runs the script train.py; `words` are its command line, by default the process's own."""
     parser = argparse.ArgumentParser(description=__doc__)
-    add_to(parser)
+    add_train_to(parser)
     options.add_common_to(parser)
-    run(options.parse(parser, words))
+    run_train(options.parse(parser, words))

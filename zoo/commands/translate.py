@@ -1,4 +1,4 @@
-"""zoo translate: translations of sentences, by one run or several together."""
+"""zoo translate: translates sentences, by one run or an ensemble of runs."""
 
 import argparse
 import itertools
@@ -10,71 +10,80 @@ from zoo import lazy
 from zoo.commands import options, source_lines, target_lines
 from zoo.errors import UserError, named
 
-# Lines that are read before any is written, in batches: enough to put like lengths together.
+# Batches of lines that are read before any is written: enough to sort by length.
 _BATCHES = 64
 _TOKENIZERS = ("none", "13a", "intl", "char", "zh")
 _LANGUAGE_WEIGHT = 0.1
-# The options of either way, as its fields are called.
+# Options that only one of BeamSearch and Sampling takes, each named as the field.
 _OF_THE_BEST = ("beam", "length_normalisation", "normaliser")
 _OF_DRAWS = ("temperature", "top_k", "nucleus", "seed")
 
 
-def add_to(parser: argparse.ArgumentParser):
-    """Adds the command's options."""
+def add_translate_to(parser: argparse.ArgumentParser):
+    """Adds the options of `zoo translate`."""
     add = parser.add_argument
     add(
         "paths",
         nargs="+",
         metavar="DIR",
-        help="folders of runs, several for an ensemble; then perhaps a file, else stdin is read",
+        help="folders of runs, several for an ensemble; then a file to translate; default: stdin",
     )
     add("--split", metavar="NAME", help="translates a split of the first run's data")
-    add("--bleu", action="store_true", help="with --split: BLEU and chrF, kept beside the run")
-    add("--tokenizer", choices=_TOKENIZERS, help="sacrebleu's, for --bleu; default: none")
-    add("--output", metavar="FILE", help="the translations; default: prints them")
+    add(
+        "--bleu",
+        action="store_true",
+        help="with --split: computes BLEU and chrF, and keeps them in the run's folder",
+    )
+    add(
+        "--tokenizer", choices=_TOKENIZERS, help="with --bleu: sacrebleu's tokenizer; default: none"
+    )
+    add("--output", metavar="FILE", help="file of translations to write; default: prints them")
     add(
         "--dictionary",
         metavar="FILE",
-        help="source word, tab, target word: puts in unknown words, as align --dictionary writes",
+        help="replaces unknown words by a table of source word, tab, target word, as written by "
+        "align --dictionary",
     )
     add(
         "--unknowns",
         choices=("marks", "attention", "keep"),
-        help="what says which source word an unknown word is of; keep puts none in; default: marks "
-        "where the run has them, else attention where there is a dictionary",
+        help="how the source word of an unknown word is found: by the run's marks or by attention; "
+        "keep: unknown words stay; default: marks if the run has them, else attention if there is "
+        "a dictionary",
     )
     add(
         "--alignments",
         metavar="FILE",
-        help="the source word that each word attends to most, a line a hypothesis: 0-0 2-1",
+        help="file of links to write: the source word that each word attends to most, a line a "
+        "hypothesis, as 0-0 2-1",
     )
     add(
         "--plot-attention",
         metavar="FILE",
-        help="draws the attention of one sentence: .png, .pdf or .svg",
+        help="plots the attention weights of one sentence: .png, .pdf or .svg",
     )
     add(
         "--plot-gradients",
         metavar="FILE",
-        help="draws how much each word depends on each source word of one sentence, with or "
-        "without attention: .png, .pdf or .svg",
+        help="plots how much each word depends on each source word of one sentence, by gradients, "
+        "with or without attention: .png, .pdf or .svg",
     )
     add(
         "--beam",
         type=options.whole(1, 10_000),
-        help="hypotheses kept open; 1 is greedy; default 12",
+        help="beam size; 1 is greedy search; default 12",
     )
     add(
         "--nbest",
         type=options.whole(1, 10_000),
         metavar="N",
-        help="the N best hypotheses of each sentence",
+        help="writes the N best hypotheses of each sentence",
     )
     add(
         "--nbest-format",
         choices=("moses", "plain"),
-        help="id ||| words ||| features ||| score, or the words alone, lists between blank lines; "
-        "default: moses",
+        help="moses: id ||| words ||| features ||| score; plain: words, a blank line after each "
+        "list; default: moses",
     )
     add(
         "--length-normalisation",
@@ -85,50 +94,67 @@ def add_to(parser: argparse.ArgumentParser):
     add(
         "--normaliser",
         choices=("length", "gnmt"),
-        help="length by default; gnmt: (5 + length) / 6",
+        help="what --length-normalisation divides by; gnmt: (5 + length) / 6; default: length",
     )
     add(
         "--sample",
         action="store_true",
-        help="draws translations instead of searching for the best; --nbest N of each sentence",
+        help="samples translations instead of searching for the best; --nbest N for each sentence",
     )
-    add("--temperature", type=options.number(0, 1e9), metavar="T", help="with --sample; default 1")
+    add(
+        "--temperature",
+        type=options.number(0, 1e9),
+        metavar="T",
+        help="with --sample: temperature of the softmax; default 1",
+    )
     options.add_truncation_to(parser)
-    add("--seed", type=options.whole(0), help="of the draws; default 0")
+    add("--seed", type=options.whole(0), help="with --sample: seed; default 0")
     add(
         "--shortest",
         type=options.whole(1, 100_000),
         default=1,
-        help="tokens at least, the boundary among them",
+        help="least number of tokens, with the boundary; default: %(default)s",
     )
     add(
         "--longest",
         type=options.whole(1, 100_000),
         default=200,
-        help="tokens at most, the boundary among them",
+        help="greatest number of tokens, with the boundary; default: %(default)s",
     )
     add(
         "--longest-ratio",
         type=options.number(0, 1e6, above=True),
         default=2.0,
         metavar="R",
-        help="tokens at most of a source of n words: R * n + 10; default 2",
+        help="greatest number of tokens for a source of n words: R * n + 10; default 2",
     )
-    add("--batch", type=options.whole(1, 100_000), default=32, help="sentences side by side")
     add(
-        "--average", choices=("probabilities", "logs"), default="probabilities", help="of ensembles"
+        "--batch",
+        type=options.whole(1, 100_000),
+        default=32,
+        help="sentences of a batch; default: %(default)s",
     )
-    add("--language-model", metavar="DIR", help="a run over the same words, added to the scores")
+    add(
+        "--average",
+        choices=("probabilities", "logs"),
+        default="probabilities",
+        help="what an ensemble averages; default: %(default)s",
+    )
+    add(
+        "--language-model",
+        metavar="DIR",
+        help="a language model of the same words, whose log-probability is added to the scores",
+    )
     add(
         "--language-weight",
         type=options.number(0, 1e9),
         metavar="W",
-        help=f"its factor; default {_LANGUAGE_WEIGHT}",
+        help=f"weight of --language-model; default {_LANGUAGE_WEIGHT}",
     )
 
 
-def run(arguments: argparse.Namespace):
-    """Prints or writes the translations, in the order of the lines; an empty line stays one."""
+def run_translate(arguments: argparse.Namespace):
+    """Prints or writes the translations in the order of the lines; an empty line stays empty."""
     _check(arguments)
     folders, file = _folders_and_file(arguments.paths)
     if arguments.split and file:
@@ -149,7 +175,7 @@ def run(arguments: argparse.Namespace):
 
 
 def _search(arguments):
-    """The search for the best, or the draws."""
+    """Returns the beam search, or the sampling, that the options describe."""
     from zoo.decoding import BeamSearch, Sampling
 
     kind, own = (Sampling, _OF_DRAWS) if arguments.sample else (BeamSearch, _OF_THE_BEST)
@@ -158,7 +184,7 @@ def _search(arguments):
 
 
 def _translator(folders, arguments):
-    """The runs of the folders, perhaps with a language model."""
+    """Loads the runs of the folders, and the language model if there is one."""
     from zoo.evaluation.run import Run
     from zoo.evaluation.translators import Translator
 
@@ -172,7 +198,7 @@ def _translator(folders, arguments):
 
 
 def _check(arguments):
-    """UserError for options that do not go together."""
+    """Raises UserError for options that contradict each other."""
     if arguments.bleu and not arguments.split:
         raise UserError("--bleu needs references: give --split NAME, as in --split test.")
     for option, needed in (
@@ -185,7 +211,8 @@ def _check(arguments):
             raise UserError(f"--{option} is for --{needed}: give both, or leave it out.")
     if arguments.unknowns == "keep" and arguments.dictionary:
         raise UserError(
-            "--dictionary says what unknown words are, and --unknowns keep leaves them: give one."
+            "--dictionary replaces unknown words, and --unknowns keep leaves them: give one of "
+            "them."
         )
     for option in _OF_THE_BEST if arguments.sample else _OF_DRAWS:
         if getattr(arguments, option) is not None:
@@ -194,17 +221,17 @@ def _check(arguments):
             do = "leave one of them out" if arguments.sample else "give --sample, too"
             raise UserError(f"--{option} is for {other}: {do}.")
     if arguments.bleu and arguments.sample:
-        raise UserError("--bleu judges the best translations that are found: leave --sample out.")
+        raise UserError("--bleu evaluates the best translations found: leave --sample out.")
     others = ("nbest", "output", "alignments", "plot_attention", "plot_gradients")
     if arguments.bleu and any(getattr(arguments, option) for option in others):
         raise UserError(
-            "--bleu judges the best hypothesis of each sentence and keeps them beside the run: "
+            "--bleu evaluates the best hypothesis of each sentence and keeps it beside the run: "
             "leave --nbest, --output, --alignments, --plot-attention and --plot-gradients out."
         )
 
 
 def _check_files(folder, arguments):
-    """UserError if a file that is yet to be made could not be written."""
+    """Raises UserError if an output file cannot be written."""
     from zoo.evaluation import passport
 
     if arguments.bleu:
@@ -223,7 +250,7 @@ def _check_files(folder, arguments):
 
 
 def _folders_and_file(paths: list[str]) -> tuple[list[str], str | None]:
-    """(the folders of runs, the file behind them or None)."""
+    """Returns (the folders of runs, the file after them or None)."""
     if len(paths) > 1 and not os.path.isdir(paths[-1]):
         return paths[:-1], paths[-1]
     return paths, None
@@ -232,8 +259,8 @@ def _folders_and_file(paths: list[str]) -> tuple[list[str], str | None]:
 def _translations(
     translator, search, restoring, sources, arguments
 ) -> Iterator[list[list[target_lines.Translation]]]:
-    """The hypotheses of some sources at a time; a bar shows progress, and a note names unknown
-    words."""
+    """Yields the translations of some sources at a time, with a progress bar; then prints notes on
+    unknown words and on translations that were cut off."""
     with lazy.extra():
         from tqdm import tqdm
 
@@ -274,14 +301,14 @@ def _translations(
         options.print_notes(
             [
                 f"{cut:,} of {total:,} translations are cut off at their greatest length: raise "
-                "--longest-ratio, and --longest if it is below that, if they should end"
+                "--longest-ratio, and --longest if it is less, to let them end"
             ]
         )
 
 
 def _restoring(translator, arguments):
-    """The component that puts in unknown words, for a run that marks them or where it is asked for;
-    else None."""
+    """Returns the replacement of unknown words, for a run that marks them or where an option asks
+    for it; else None."""
     from zoo.alignment import PositionalAll
     from zoo.evaluation import attention_maps
     from zoo.evaluation.unknown_replacement import Restoring
@@ -302,21 +329,21 @@ def _restoring(translator, arguments):
         and restoring.way == "marks"
     ):
         raise UserError(
-            "attention is paid to each word and to its mark, which is taken out: give --unknowns "
-            "keep for alignments or a picture of this run."
+            "this run's marks of unknown words take part in attention, and are removed from "
+            "translations: give --unknowns keep for alignments or a picture of this run."
         )
     return restoring
 
 
 def _words(translator, restoring, hypothesis, source) -> list[str]:
-    """The words of a hypothesis, unknown ones put in."""
+    """Returns the words of a hypothesis, its unknown words replaced."""
     if restoring is None:
         return translator.words(hypothesis)
     return restoring.words(hypothesis, source)
 
 
 def _judge(translator, search, restoring, arguments):
-    """Prints BLEU and chrF of a split, and keeps them with hypotheses and passport."""
+    """Prints BLEU and chrF of a split, and keeps them with the hypotheses and a passport."""
     from zoo.evaluation import bleu
     from zoo.runs import outputs
 

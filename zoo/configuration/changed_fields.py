@@ -1,4 +1,4 @@
-"""A recipe made from another one: the fields that differ, by their paths."""
+"""A recipe derived from another one: values of the fields that differ, by path."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from zoo.configuration.field_paths import Change, all_replaced
 
 
 def changed(recipe: Any, changes: Mapping[str, Any]) -> Any:
-    """The recipe with other values at the paths that are named, put there in their order.
+    """Returns a recipe with other values at some paths, set in their order.
 
     For configs that differ from another one in a few fields, as strict as `--set`:
 
@@ -20,8 +20,8 @@ def changed(recipe: Any, changes: Mapping[str, Any]) -> Any:
         numbers from 0, with points between them: "model.embedding.parts.1.size".
 
     Raises:
-      UserError: for a path that the recipe has not (the nearest names are given), or a value that
-        is not of the field's type.
+      UserError: the recipe does not have a path (the message names the nearest), or a value is not
+        of its field's type.
 
     Example:
       >>> configuration.changed(model, {"head": heads.Softmax(), "core.size": 16}).core.size

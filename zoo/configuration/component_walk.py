@@ -1,4 +1,4 @@
-"""The walk through all that a recipe is made of."""
+"""A walk over all components and fields of a recipe."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -6,13 +6,13 @@ from typing import Any
 
 
 def field_names(component: Any) -> list[str]:
-    """Names of the fields of a dataclass, or of its instance, that are part of a recipe: those
-    that count when components are compared."""
+    """Returns the fields of a dataclass, or of its instance, that are part of a recipe: those that
+    count when components are compared."""
     return [field.name for field in dataclasses.fields(component) if field.compare]
 
 
 def required_fields(component: type) -> list[str]:
-    """Names of the fields of a dataclass that have no default."""
+    """Returns the fields of a dataclass that have no default."""
     absent = dataclasses.MISSING
     return [
         field.name
@@ -22,14 +22,15 @@ def required_fields(component: type) -> list[str]:
 
 
 def values(recipe: Any, path: str = "", name: str = "") -> Iterator[tuple[str, str, Any]]:
-    """(dotted path, name of the field, value) of everything within a recipe, from the top down.
+    """Yields (dotted path, name of the field, value) of everything within a recipe, from the top
+    down.
 
-    Tuples come whole, and then item by item, numbered from 0 in the path, under the name of their
-    field. A component comes before what is in it.
+    A tuple is yielded whole, and then item by item, numbered from 0 in the path, under the name of
+    its field. A component is yielded before its fields.
 
     Args:
-      recipe: a dataclass or a tuple; nothing is within other values.
-      path: of the recipe itself, where it is within another.
+      recipe: a dataclass or a tuple; other values have nothing within.
+      path: of the recipe itself, if it is within another.
       name: of the field that holds it.
     """
     if dataclasses.is_dataclass(recipe) and not isinstance(recipe, type):

@@ -1,4 +1,4 @@
-"""Recipes as JSON, and as text; where two of them differ."""
+"""Recipes as JSON and as text, and the first difference of two."""
 
 import dataclasses
 import typing
@@ -10,9 +10,9 @@ from zoo.trust import permissions, public_names
 
 
 def to_json(value: Any) -> Any:
-    """The recipe as JSON: a dataclass becomes {"component": "zoo.heads:NCE", field: ...}.
+    """Converts a recipe to JSON: a dataclass becomes {"component": "zoo.heads:NCE", field: ...}.
 
-    Fields that do not count when components are compared are no part of the recipe.
+    Fields that do not count when components are compared are left out.
 
     Example:
       >>> configuration.to_json(embeddings.Lookup(8))
@@ -27,15 +27,15 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any, path: str = "") -> Any:
-    """Makes the recipe that `to_json` saved; the inverse of it.
+    """Makes the recipe from the JSON of `to_json`.
 
     Args:
       value: JSON, in which every component has all of its fields.
       path: the value's place within a recipe, for messages.
 
     Raises:
-      UserError: for a component that may not be used (see `zoo.trust.permissions`) or cannot be
-        imported, that has other fields, or one of whose fields has another type.
+      UserError: a component is not trusted (see `zoo.trust.permissions`) or cannot be imported, has
+        other fields, or a field of another type.
 
     Example:
       >>> configuration.from_json(configuration.to_json(model)) == model
@@ -51,7 +51,7 @@ def from_json(value: Any, path: str = "") -> Any:
         unknown = set(fields) - set(component_walk.field_names(component))
         if unknown:
             raise UserError(
-                f"{value['component']} has no longer the fields {', '.join(sorted(unknown))} of "
+                f"{value['component']} does not have the fields {', '.join(sorted(unknown))} of "
                 "the saved recipe: use the version that saved it."
             )
         _check_fields(component, fields, value["component"], path)
@@ -62,8 +62,8 @@ def from_json(value: Any, path: str = "") -> Any:
 
 
 def _check_fields(component, fields, name, path):
-    """UserError unless the fields of a component are there and of their types: before it is made,
-    for it may look at them as what they should be."""
+    """Raises UserError unless all fields of a component are given and have their types. It is
+    called before the component is made, whose own checks rely on the types."""
     kinds = typing.get_type_hints(component)
     needed = {*component_walk.field_names(component), *component_walk.required_fields(component)}
     for field in dataclasses.fields(component):
@@ -72,26 +72,27 @@ def _check_fields(component, fields, name, path):
             field_types.check_value(fields[field.name], kinds[field.name], where)
         elif field.name in needed:
             raise UserError(
-                f"{name} has no field {where} in the saved recipe: write its value there, put back "
+                f"{name} has no field {where} in the saved recipe: write its value there, restore "
                 "a copy of the recipe, or use the version that saved it."
             )
 
 
 def _component(value):
-    """The class of a dataclass in JSON."""
+    """Returns the class of a dataclass in JSON."""
     name = value.get("component")
     if not isinstance(name, str):
         raise UserError(
-            f"the saved recipe has the component {name!r}, which is no name: put back a copy of it."
+            f"the saved recipe has the component {name!r}, which is not a name: restore a copy of "
+            "it."
         )
     component = permissions.component(name)
     if not dataclasses.is_dataclass(component):
-        raise UserError(f"the saved recipe has the component {name}, which is no dataclass.")
+        raise UserError(f"the saved recipe has the component {name}, which is not a dataclass.")
     return component
 
 
 def describe(value: Any, indent: str = "") -> str:
-    """The recipe as text, a field a line, components with their fields below them.
+    """Returns the recipe as text, a field a line, components with their fields below them.
 
     Example:
       >>> print(configuration.describe(cores.NGram(size=4)))
@@ -113,7 +114,8 @@ def describe(value: Any, indent: str = "") -> str:
 
 
 def first_difference(old: Any, new: Any, path: str = "") -> str | None:
-    """'field: old against new' of the first field in which two JSON recipes differ, or None.
+    """Returns 'field: old against new' for the first field in which two JSON recipes differ, or
+    None.
 
     Example:
       >>> other = configuration.changed(model, {"head.samples": 6})

@@ -1,4 +1,4 @@
-"""Fields of a recipe by their paths, such as "model.core.layers": the walk that replaces them."""
+"""Fields of a recipe by dotted path, such as "model.core.layers", and their replacement."""
 
 import dataclasses
 import difflib
@@ -19,42 +19,43 @@ class Change(NamedTuple):
 
 
 def replaced(recipe: Any, path: str, where: str, new_value: Callable[[Any, str], Any]) -> Any:
-    """The recipe with another value at a path.
+    """Returns the recipe with another value at a path.
 
     Args:
       recipe: a frozen dataclass.
       path: fields from the top, and items of tuples by their numbers from 0, with points between
         them: "model.embedding.parts.1.size".
-      where: what asked for it, at the beginning of messages.
+      where: the setting that asked for it, at the beginning of messages.
       new_value: (type of the field, where) -> the value.
 
     Raises:
-      UserError: the recipe has no such field; the nearest are named.
+      UserError: the recipe does not have the field; the message names the nearest.
     """
     return _at(recipe, path.split("."), where, new_value)
 
 
 def _at(recipe, names, where, new_value):
-    """`replaced`, with the names of the path; the whole recipe if there are none."""
+    """Replaces a value as `replaced` does, by the names of the path; without names the whole
+    recipe."""
     try:
         return _with(recipe, type(recipe), names, where, new_value)
     except _Refused as refusal:
         message = str(refusal)
-        # A component says which of its fields; where that component stands, it does not know.
+        # A component's message names its field, but not the path of the component.
         above = ".".join(names[:-1] or names)
         known = above and above in message
         raise UserError(message if known else f"{where}: {message}") from refusal
 
 
 def all_replaced(recipe: Any, changes: Sequence[Change]) -> Any:
-    """The recipe with other values at several paths, put there in their order.
+    """Returns the recipe with other values at several paths, set in their order.
 
-    Fields of one component that stand side by side in `changes` may need each other, as the widths
-    and the filters of a convolution do: where one is refused alone, they are put there together.
+    Neighbouring `changes` of one component may need each other, as the widths and the filters of a
+    convolution do: where one is refused alone, they are set together.
 
     Raises:
-      UserError: as `replaced`; or a change puts in a component as a whole, which undoes an earlier
-        one of a field of it.
+      UserError: as `replaced`; or a change replaces a whole component, and undoes an earlier change
+        of its field.
     """
     for earlier, later in itertools.combinations(changes, 2):
         if earlier.path.startswith(later.path + "."):
@@ -74,8 +75,7 @@ def all_replaced(recipe: Any, changes: Sequence[Change]) -> Any:
 
 
 def _together(recipe, siblings, where, error):
-    """The recipe with other values of some fields of one component; `error` if it is none, or has
-    no such fields."""
+    """Replaces several fields of one component at once; raises `error` if it does not have them."""
     *above, _ = siblings[0].path.split(".")
     component = recipe
     for name in above:
@@ -100,18 +100,18 @@ def _together(recipe, siblings, where, error):
 
 
 class _Refused(Exception):
-    """What a recipe says of a value that it does not take."""
+    """A component's refusal of a value."""
 
 
 def _with(recipe, kind, path, where, new_value):
-    """`replaced`, with the type of the recipe's own field and the names of the path."""
+    """Replaces a value as `replaced` does, given the type of the recipe's own field."""
     if not path:
         return new_value(kind, where)
     name, *rest = path
     if isinstance(recipe, tuple):
         if not name.isdecimal() or int(name) >= len(recipe):
             raise UserError(
-                f"{where}: {name!r} is none of the {len(recipe)} items there, which are "
+                f"{where}: {name!r} is not one of the {len(recipe)} items there, which are "
                 "numbered from 0."
             )
         position = int(name)
@@ -120,13 +120,13 @@ def _with(recipe, kind, path, where, new_value):
         value = _with(recipe[position], kind, rest, where, new_value)
         return (*recipe[:position], value, *recipe[position + 1 :])
     if not dataclasses.is_dataclass(recipe) or isinstance(recipe, type):
-        raise UserError(f"{where}: nothing is below a value such as {recipe!r}; drop .{name}.")
+        raise UserError(f"{where}: the value {recipe!r} has no fields: leave out .{name}.")
     names = [field.name for field in dataclasses.fields(recipe)]
     if not names:
         above = where.partition("=")[0].strip().removesuffix("." + ".".join(path))
         raise UserError(
-            f"{where}: {type(recipe).__name__} has no fields; put a component that has "
-            f"{name!r} in its place first, with {above}=COMPONENT."
+            f"{where}: {type(recipe).__name__} has no fields: first replace it by a component "
+            f"that has {name!r}, with {above}=COMPONENT."
         )
     if name not in names:
         raise UserError(
@@ -141,7 +141,7 @@ def _with(recipe, kind, path, where, new_value):
 
 
 def nearest(name: str, names) -> str:
-    """The names most like one, whatever its case, or all."""
+    """Returns "the nearest are" with the names most like one, whatever its case, or all names."""
     lower = {other.lower(): other for other in names}
     alike = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.4)
     close = [lower[other] for other in alike]
@@ -149,5 +149,5 @@ def nearest(name: str, names) -> str:
 
 
 def with_article(kind: type) -> str:
-    """ "a Head", "an Optimizer", for messages."""
+    """Returns "a Head", "an Optimizer", for messages."""
     return ("an " if kind.__name__[0] in "AEIOU" else "a ") + kind.__name__

@@ -1,7 +1,7 @@
-"""Types of the fields of recipes, checked against their declarations.
+"""Type checks of recipes' fields against their annotations.
 
-Python does not look at annotations; a comma forgotten in a tuple of one, or a background in the
-place of another kind of background, would show far from where it was written.
+Python does not check annotations. A comma forgotten in a tuple of one item, or a background of
+another kind, would raise an error far from where it was written.
 """
 
 import dataclasses
@@ -19,13 +19,14 @@ _NUMBERS = {int: (numbers.Integral, "a whole number"), float: (numbers.Real, "a 
 
 
 def check(recipe: Any, path: str = ""):
-    """Looks at all fields, and at the components in them.
+    """Checks all fields of a recipe, and of the components in them.
 
     Args:
-      path: the name of the recipe in front of its fields' names, for the message; "" for the top.
+      recipe: a dataclass.
+      path: the recipe's own path, for messages; "" for the top.
 
     Raises:
-      UserError: names the first field that is of another type, and what would be right.
+      UserError: a field is of another type; the message names the first one, and the right type.
     """
     kinds = typing.get_type_hints(type(recipe))
     for field in dataclasses.fields(recipe):
@@ -34,7 +35,7 @@ def check(recipe: Any, path: str = ""):
 
 
 def check_value(value: Any, kind: Any, name: str):
-    """UserError unless a value, and all that is in it, is of the declared type; `name` is its."""
+    """Raises UserError unless a value, with all its items and fields, is of the declared type."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         if value is None and type(None) in arguments:

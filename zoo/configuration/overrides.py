@@ -1,7 +1,7 @@
-"""`--set field=value`: recipes changed by text.
+"""`--set field=value`: fields of recipes overridden by text.
 
-A component of a kind is found by its name among those of the zoo: `model.head` is annotated with
-`zoo.heads.Head`, so `--set model.head=LogLinear` looks for heads.
+A component is found by its name among Zoo's components of the field's type: `model.head` is
+annotated with `zoo.heads.Head`, so `--set model.head=LogLinear` looks for heads.
 """
 
 import math
@@ -20,11 +20,11 @@ _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
 
 def apply_settings(recipe: Any, settings: list[str]) -> Any:
-    """The recipe after each 'a.b.c=value', in order; see `paths.all_replaced`.
+    """Returns the recipe after each 'a.b.c=value', in order; see `field_paths.all_replaced`.
 
     Raises:
-      UserError: for a setting without "=", an unknown field (the nearest are listed) or a value
-        that is not of the field's type.
+      UserError: a setting lacks "=", names an unknown field (the message names the nearest), or has
+        a value that is not of the field's type.
 
     Example:
       >>> configuration.apply_settings(model, ["head.samples=7", "core.layers=2"]).head.samples
@@ -44,11 +44,11 @@ def apply_settings(recipe: Any, settings: list[str]) -> Any:
 
 
 def parse(text: str, kind: Any, where: str) -> Any:
-    """The value of type `kind` that `text` spells.
+    """Reads a value of type `kind` from text.
 
-    Numbers, true/false, strings; comma-separated tuples, in parentheses where one is within
-    another, their strings quoted or not; "none" for an optional field; a component of the kind by
-    its class name, with its defaults.
+    Text may be a number, true or false, a string, a comma-separated tuple, in parentheses where it
+    is within another, with its strings quoted or not, "none" for an optional field, or the class
+    name of a component, which gets its defaults.
 
     Example:
       >>> configuration.parse("(1, 2)", tuple[int, ...], "--set sizes")
@@ -86,12 +86,11 @@ def parse(text: str, kind: Any, where: str) -> Any:
 
 
 def _items(text: str) -> list[str]:
-    """The items of a tuple, without quotes: parted by the commas that are not within parentheses or
-    quotes."""
+    """Splits a tuple's text into items without quotes, at commas outside parentheses and quotes."""
     items, depth, quote = [""], 0, ""
     for letter in _within_parentheses(text):
         if quote:
-            quote = quote.replace(letter, "")  # closed by its like
+            quote = quote.replace(letter, "")  # the same mark closes it
         elif letter in "'\"" and not items[-1].strip():
             quote = letter
         else:
@@ -105,7 +104,7 @@ def _items(text: str) -> list[str]:
 
 
 def _within_parentheses(text):
-    """The text without the pair of parentheses around all of it, if there is one."""
+    """Returns the text without the pair of parentheses around all of it, if there is one."""
     text, depth = text.strip(), 0
     for position, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -120,7 +119,7 @@ def _default_component(text, kind, where):
         raise UserError(f"{where}: {text!r} is not {with_article(kind)}; {nearest(text, known)}.")
     if required := component_walk.required_fields(known[text]):
         raise UserError(
-            f"{where}: {text} has fields without defaults ({', '.join(required)}); write a config "
+            f"{where}: {text} has fields without defaults ({', '.join(required)}): write a config "
             "with them."
         )
     return known[text]()

@@ -1,6 +1,6 @@
-"""Decoding: from a step function to words. Only `steps` and `generate` know of models.
+"""Decoding: from a step function to words. Only `steps` and `generation` call models.
 
-The examples begin with a step function whose word depends on the last one alone:
+The examples begin with a step function whose distribution depends only on the last word:
 
     >>> import jax
     >>> import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Sampling for many sentences, in the form of a search: so translators draw as they search."""
+"""Sampling for batches of sentences, with the interface of a beam search, for translators."""
 
 import dataclasses
 import functools
@@ -18,23 +18,23 @@ from zoo.errors import UserError, check_seed
 class Sampling:
     """Draws hypotheses w_1 ... w_n, each word from q(. | w_<j) ~ p(. | w_<j)^(1 / temperature).
 
-    `top_k` and `nucleus` keep some words and renormalise, as `decoding.sample` says. w_n is the
+    `top_k` and `nucleus` keep some words and renormalise, as in `decoding.sample`. w_n is the
     boundary, the only one, or n = longest. Scores are log p of the hypothesis under the model
     itself, nats, whatever the temperature and the words kept.
 
     Attributes:
-      nbest: hypotheses of each sentence, drawn independently and given in the order drawn.
+      nbest: number of hypotheses of each sentence, drawn independently, in the order drawn.
       temperature: 1 samples the model itself; 0 takes the most probable word.
       top_k: at least 1; None keeps all words.
       nucleus: above 0 and at most 1; None or 1 keeps all words.
       seed: of all draws.
-      shortest: tokens of a hypothesis at least, the boundary among them.
-      longest: tokens at most. A hypothesis that reaches this without the boundary is not
+      shortest: least number of tokens of a hypothesis, with the boundary.
+      longest: greatest number of tokens. A hypothesis that reaches it without the boundary is not
         `complete`.
 
     Raises:
-      UserError: a number is out of range; several hypotheses are asked for at temperature 0, which
-        would all be the same.
+      UserError: a number is out of range; or nbest is above 1 at temperature 0, where all
+        hypotheses would be the same.
 
     Example:
       >>> sampling = decoding.Sampling(nbest=2, top_k=1, longest=4)
@@ -42,7 +42,7 @@ class Sampling:
       >>> found.words[0].tolist()
       [[1, 0, 0, 0], [1, 0, 0, 0]]
 
-    Source: of the nucleus, Holtzman et al. (2020), section 3.1.
+    Source: nucleus sampling, Holtzman et al. (2020), section 3.1.
     """
 
     nbest: int = 1
@@ -75,28 +75,28 @@ class Sampling:
         longest: jax.Array | np.ndarray | None = None,
         numbers: jax.Array | np.ndarray | None = None,
     ) -> Hypotheses:
-        """Hypotheses of each sentence, in the order drawn.
+        """Draws hypotheses of each sentence, in the order drawn.
 
         Args:
           step: see `zoo.decoding.steps`.
           words: int32 [B], the word before the first of each sentence.
           carry: the state before it, every leaf [B, ...].
           boundary: the word that ends a hypothesis.
-          longest: int [B], the greatest length of each sentence, from `shortest` up to the field
-            `longest`, which it is by default.
-          numbers: int [B], which sentence each is, 0 ... B-1 by default: what is drawn for a
-            sentence depends on its number and the seed, and not on those beside it.
+          longest: int [B], the greatest length of each sentence, from `shortest` to the field
+            `longest`, the default.
+          numbers: int [B], number of each sentence, 0 ... B-1 by default: the draws of a sentence
+            depend on its number and the seed, and not on the other sentences.
 
         Returns:
-          As of a beam search; `missed` is infinite, for nothing is said of what was not drawn. A
-          draw after which no word but the boundary is possible before `shortest` is no hypothesis:
-          its length is 0.
+          As a beam search returns; `missed` is infinite, for hypotheses that were not drawn have no
+          bound. A draw in which only the boundary is possible before `shortest` is not a
+          hypothesis: its length is 0.
         """
         words = jnp.asarray(words, jnp.int32)
         limits = jnp.full(words.shape, self.longest) if longest is None else jnp.asarray(longest)
         limits = jnp.clip(limits, self.shortest, self.longest).astype(jnp.int32)
         numbers = jnp.arange(len(words)) if numbers is None else jnp.asarray(numbers)
-        settings = dataclasses.replace(self, seed=0)  # no other program for another seed
+        settings = dataclasses.replace(self, seed=0)  # one compiled program for all seeds
         key = jax.random.key(self.seed)
         return _search(
             as_tree(step), words, carry, limits, key, numbers, settings=settings, boundary=boundary
@@ -113,7 +113,8 @@ def _search(step, words, carry, limits, key, numbers, *, settings, boundary):
     keys = jax.vmap(lambda one: jax.random.split(one, each))(of_sentence).reshape(-1)
 
     def drawn(row, key, time):
-        """A word of q [V], not the boundary before its time, and whether there is one."""
+        """Returns (a word of q [V], not the boundary before its time; whether any word is
+        possible)."""
         early = (time + 1 < settings.shortest) & (jnp.arange(len(row)) == boundary)
         row = jnp.where(early, -jnp.inf, row)
         word = draw(

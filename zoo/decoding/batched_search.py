@@ -1,8 +1,8 @@
-"""Sentences from sentences: a search over many sources, in batches of few shapes.
+"""Translation of many sources by a search, in batches of few shapes.
 
-Sources of about one length are searched side by side, so that little is computed on padding, and
-their lengths are rounded up to few sizes, so that few programs are compiled. What a source becomes
-does not depend on those beside it, but for the rounding of sums in products of other shapes.
+Sources of similar length are searched side by side, so that little is computed on padding. Lengths
+are rounded up to few sizes, so that few programs are compiled. The hypotheses of a source do not
+depend on the others of its batch, except for rounding in products of other shapes.
 """
 
 import dataclasses
@@ -19,23 +19,23 @@ from zoo.decoding.beam import BeamSearch, Hypotheses
 from zoo.decoding.steps import Step
 from zoo.errors import UserError
 
-# Source words int32 [B, S], padded on the left, and how many there are int32 [B] -> (a step, the
-# carry before the first word, every leaf [B, ...]).
+# (source words int32 [B, S], padded on the left; their lengths int32 [B]) -> (a step; the carry
+# before the first word, every leaf [B, ...]).
 Start = Callable[[np.ndarray, np.ndarray], tuple[Step, Any]]
-# Sizes to which lengths are rounded up: multiples of so many words, and of more from 4 times it on.
+# Lengths are rounded up to multiples of this, and to coarser ones from 4 times this on.
 _WORDS = 8
-# Tokens of a hypothesis at most, of each source word, and as many more.
+# Greatest number of tokens of a hypothesis: so many for each source word, plus a constant.
 LONGEST_RATIO, LONGEST_MORE = 2.0, 10
 
 
 class Hypothesis(NamedTuple):
-    """A translation, as a search gives it.
+    """A translation found by a search.
 
     Attributes:
       words: ids, without the boundary.
-      log_probs: of each token given those before, the boundary among them, nats.
+      log_probs: log p of each token given the tokens before, with the boundary, nats.
       log_prob: their sum, nats.
-      score: what hypotheses are ranked by.
+      score: ranks hypotheses; larger is better.
       complete: whether it ended by the boundary, and not at the greatest length.
     """
 
@@ -47,7 +47,11 @@ class Hypothesis(NamedTuple):
 
 
 def size_of(length: int) -> int:
-    """The size that a length is rounded up to: 8, 16, 24, 32, 48, 64, 96, 128, 192 ..."""
+    """Rounds a length up to a size: 8, 16, 24, 32, 48, 64, 96, 128, 192 ...
+
+    Args:
+      length: in words.
+    """
     unit = _WORDS
     while length > 4 * unit:
         unit *= 2
@@ -66,30 +70,31 @@ def translate(
     done: Callable[[int], Any] = lambda sentences: None,
     numbers: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
-    """The best hypotheses of each source, or those drawn, in the order of the sources.
+    """Searches or samples hypotheses of each source, in the order of the sources.
 
     Args:
       start: a pure function of arrays; compile it with `jax.jit` if it is slow otherwise.
       sources: word ids, at least one each, in the order in which the model reads them.
+      search: the beam search, or the sampling.
       boundary: the word that begins and ends hypotheses.
-      batch: sources side by side.
-      ratio: a hypothesis of n source words has at most ratio * n + extra tokens, besides
-        `search.longest`, which bounds all.
+      batch: number of sources side by side.
+      ratio: a hypothesis of n source words has at most ratio * n + extra tokens, and never more
+        than `search.longest`.
       extra: see `ratio`.
-      done: is told the number of sources that are done, after each batch.
-      numbers: which source each is, 0, 1, 2 ... by default: what is drawn for it depends on that.
+      done: called with the number of finished sources after each batch.
+      numbers: number of each source, 0, 1, 2 ... by default; its draws depend on it.
 
     Returns:
-      For each source at most `search.nbest` hypotheses, the best first, or as they were drawn.
-      There are fewer where there are no more of probability above 0.
+      At most `search.nbest` hypotheses of each source, the best first, or as they were drawn. There
+        are fewer where no others have a probability above 0.
 
     Raises:
-      UserError: `ratio` is no number above 0.
+      UserError: `ratio` is not a finite number above 0.
       ValueError: a source is empty.
     """
     if not 0 < ratio < math.inf:
         raise UserError(f"the ratio of the longest translation is {ratio}: give one above 0.")
-    ratio = min(ratio, float(search.longest))  # a word more for each token is all there can be
+    ratio = min(ratio, float(search.longest))  # a larger ratio has no effect
     lengths = np.array([*map(len, sources)], np.int64)
     if not lengths.all():
         raise ValueError(f"source {np.argmin(lengths)} is empty: a step starts from some word")
@@ -100,7 +105,7 @@ def translate(
     rows = min(batch, 1 << max(0, len(sources) - 1).bit_length())
     translations: list[list[Hypothesis]] = [[] for _ in sources]
     for first in range(0, len(order), rows):
-        # A batch that is not full has the last source again and again.
+        # A batch that is not full is filled with copies of the last source.
         chosen = order[np.minimum(np.arange(first, first + rows), len(order) - 1)]
         size = size_of(int(lengths[chosen].max()))
         longest = min(int(ratio * size + extra), search.longest)
@@ -118,7 +123,7 @@ def translate(
 
 
 def of_batch(batched: Hypotheses, boundary: int) -> list[list[Hypothesis]]:
-    """The hypotheses of each sentence of a batch, those that there are."""
+    """Returns the hypotheses of each sentence of a batch, without empty rows."""
     arrays = jax.device_get(batched)
     sentences = []
     for sentence, lengths in enumerate(arrays.lengths):

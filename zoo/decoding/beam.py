@@ -1,21 +1,22 @@
 """Beam search over a batch of sentences, compiled once a shape.
 
-At each length the `beam` most probable unfinished hypotheses of a sentence are kept open. Those
-that have ended are kept apart, as many as are wanted, and are never lost to open ones. One that
-could end does so if this is among the `beam` most probable of all ways to go on.
+At each length the `beam` most probable unfinished hypotheses of a sentence are kept open. The best
+finished hypotheses, as many as are wanted, are kept apart, and never lost to open ones. An open
+hypothesis ends if its end is among the `beam` most probable of all continuations.
 
 Scores are log-probabilities, perhaps normalised by length. A hypothesis is at most as probable as
-each of its beginnings, and no normaliser is larger than that of the greatest length n*:
+each of its beginnings, and the normaliser is largest at the greatest length n*:
 
     log p(w_1 ... w_n) / norm(n)  <=  log p(w_1 ... w_t) / norm(n*),    t <= n <= n*.
 
-So an open hypothesis whose bound, the right side, is not above the last of the finished ones that
-are wanted cannot win any more; the search stops when all are such. And where no bound of what was
-let go for want of room is above the last one found, the search is known to have been exact.
+The right side is the bound of an open hypothesis. If it is not above the last of the wanted
+finished hypotheses, the open one cannot win any more; the search stops when this holds for all. And
+if no dropped hypothesis has a bound above the last one found, the search is known to have been
+exact.
 
-By the same inequality, and so without any change to what is found, the step is called for those
-open hypotheses alone that can still contribute one of the `beam` best longer ones, of sentences
-that are not done; the products of the model are nearly all that a search costs.
+By the same inequality the step is only called for open hypotheses that can still contribute one of
+the `beam` best longer ones, of sentences that are not finished. This does not change the result;
+the model's products are nearly the whole cost of a search.
 """
 
 import dataclasses
@@ -32,23 +33,23 @@ from zoo.decoding.steps import Step, as_tree
 from zoo.errors import UserError
 
 NORMALISERS = ("length", "gnmt")
-# Of a call of the step at most: as many as make the products of a model cheap a row, and few enough
-# that hypotheses which do not matter are left out.
+# Greatest number of rows of a call of the step: enough to make a model's products cheap a row, few
+# enough to leave out hypotheses that do not matter.
 ROWS = 64
 
 
 class Hypotheses(NamedTuple):
-    """The N hypotheses of each of B sentences, those of the highest score first.
+    """The N hypotheses of each of B sentences, in the order of falling scores.
 
     Attributes:
       words: int32 [B, N, longest], filled up with the boundary.
-      log_probs: [B, N, longest], nats, of each token given those before; 0 after the last.
+      log_probs: [B, N, longest], nats, of each token given the tokens before; 0 after the last.
       log_prob: [B, N], nats, their sum; -inf where a sentence has no more hypotheses.
       score: [B, N], `log_prob` divided by the normaliser of the length.
-      lengths: int32 [B, N], tokens, the boundary among them; 0 where there is no hypothesis.
+      lengths: int32 [B, N], tokens, with the boundary; 0 without a hypothesis.
       complete: bool [B, N], whether it ended by the boundary, and not at the greatest length.
-      missed: [B], at least the score of every hypothesis that was lost for want of room in the
-        beam. Where it is not above the last score, these are the best of all hypotheses.
+      missed: [B], an upper bound of the scores of all hypotheses that the beam dropped. Where it is
+        not above the last score, these are the best of all hypotheses.
     """
 
     words: jax.Array
@@ -61,10 +62,10 @@ class Hypotheses(NamedTuple):
 
 
 def check_lengths(shortest: int, longest: int):
-    """UserError for bounds of a hypothesis, in tokens, that are none."""
+    """Raises UserError unless 1 <= shortest <= longest, in tokens."""
     if not 1 <= shortest <= longest:
         raise UserError(
-            f"shortest {shortest} and longest {longest} are no bounds of a length in tokens: give "
+            f"shortest {shortest} and longest {longest} cannot bound a length in tokens: give "
             "1 <= shortest <= longest."
         )
 
@@ -76,19 +77,19 @@ class BeamSearch:
         score = sum_j log p(w_j | w_<j) / norm(n),    norm(n) = n^alpha  or  ((5 + n) / 6)^alpha.
 
     w_n is the boundary, the only one, or n = longest. Lengths count tokens, the boundary among
-    them. The second normaliser is that of Wu et al. (2016, equation 14).
+    them. The second normaliser is by Wu et al. (2016, equation 14).
 
     Attributes:
-      beam: hypotheses that are kept open at each length.
-      nbest: those that are wanted.
-      length_normalisation: alpha, 0 or more; 0 ranks by log p alone, which favours short ones.
+      beam: number of hypotheses kept open at each length.
+      nbest: number of hypotheses returned.
+      length_normalisation: alpha, 0 or more; 0 ranks by log p, which favours short hypotheses.
       normaliser: "length" or "gnmt", the first or the second of the two above.
-      shortest: tokens of a hypothesis at least; 2 asks for a word before the boundary.
-      longest: tokens at most. A hypothesis that reaches this without the boundary is kept, ranked
-        with the others, and not `complete`.
-      every_end: keeps the end of each open hypothesis, however improbable beside other ways to go
-        on. More is found so, by a translator mostly translations that are too short; and a beam of
-        1 is not greedy decoding, as it is otherwise without length normalisation.
+      shortest: least number of tokens of a hypothesis; 2 asks for a word before the boundary.
+      longest: greatest number of tokens. A hypothesis that reaches it without the boundary is kept,
+        ranked with the others, and not `complete`.
+      every_end: keeps the end of each open hypothesis, however improbable beside its other
+        continuations. More is found so, by a translator mostly translations that are too short. A
+        beam of 1 is then not greedy decoding, as it is otherwise without length normalisation.
 
     Raises:
       UserError: a number is out of range; nbest is above beam.
@@ -127,7 +128,7 @@ class BeamSearch:
         check_lengths(self.shortest, self.longest)
 
     def norm(self, lengths: jax.Array) -> jax.Array:
-        """What log-probabilities of hypotheses of these lengths are divided by."""
+        """Returns the normaliser of hypotheses' lengths, which divides log-probabilities."""
         base = lengths if self.normaliser == "length" else (5 + lengths) / 6
         return base**self.length_normalisation
 
@@ -140,19 +141,19 @@ class BeamSearch:
         boundary: int,
         longest: jax.Array | np.ndarray | None = None,
     ) -> Hypotheses:
-        """The best hypotheses of each sentence.
+        """Returns the best hypotheses of each sentence.
 
         Args:
-          step: see `zoo.decoding.steps`; its log-probabilities are at most 0. It is given some open
-            hypotheses at a time, in any order.
+          step: see `zoo.decoding.steps`; its log-probabilities are at most 0. It is called
+            with some open hypotheses at a time, in any order.
           words: int32 [B], the word before the first of each sentence.
           carry: the state before it, every leaf [B, ...].
           boundary: the word that ends a hypothesis.
-          longest: int [B], the greatest length of each sentence, from `shortest` up to the field
-            `longest`, which it is by default.
+          longest: int [B], the greatest length of each sentence, from `shortest` to the field
+            `longest`, the default.
 
         Raises:
-          ValueError: the carry, or what the step gives, has other shapes.
+          ValueError: the carry, or the step's result, has other shapes.
         """
         words = jnp.asarray(words, jnp.int32)
         limits = jnp.full(words.shape, self.longest) if longest is None else jnp.asarray(longest)
@@ -160,14 +161,14 @@ class BeamSearch:
         for leaf in jax.tree.leaves(carry):
             if jnp.shape(leaf)[:1] != words.shape:
                 raise ValueError(
-                    f"a leaf of the carry has the shape {jnp.shape(leaf)}: the first axis of all "
-                    f"is of the {len(words)} sentences"
+                    f"a leaf of the carry has the shape {jnp.shape(leaf)}: give leaves whose first "
+                    f"axis has the {len(words)} sentences"
                 )
         return _search(as_tree(step), words, carry, limits, settings=self, boundary=boundary)
 
 
 class _Kept(NamedTuple):
-    """Hypotheses of each sentence, leaves [B, n, ...], as those of `Hypotheses`."""
+    """Hypotheses of each sentence, leaves [B, n, ...], with the fields of `Hypotheses`."""
 
     words: jax.Array
     log_probs: jax.Array
@@ -177,7 +178,7 @@ class _Kept(NamedTuple):
     complete: jax.Array
 
     def best(self, count: int) -> "_Kept":
-        """The hypotheses of the highest scores, of equal ones the first."""
+        """Returns the hypotheses of the highest scores, of equal ones the first."""
         _, chosen = jax.lax.top_k(self.score, count)
         return jax.tree.map(lambda leaf: _rows(leaf, chosen), self)
 
@@ -189,12 +190,13 @@ class _State(NamedTuple):
       time: the number of tokens.
       words: of the open hypotheses, [B, K, longest].
       log_probs: of their words, [B, K, longest], nats.
-      log_prob: of the open hypotheses, the most probable first, [B, K], nats; -inf for none.
+      log_prob: of the open hypotheses, the most probable first, [B, K], nats; -inf for an empty
+        row.
       last: the last word of each open hypothesis, int32 [B, K].
       finished: the best hypotheses that have ended.
       missed: [B], see `Hypotheses`.
       carry: every leaf [slots, ...].
-      slots: of each open hypothesis the slot of its carry, int32 [B, K].
+      slots: the slot of each open hypothesis's carry, int32 [B, K].
     """
 
     time: jax.Array
@@ -209,18 +211,18 @@ class _State(NamedTuple):
 
 
 class _Grown(NamedTuple):
-    """What the step says of the open hypotheses that it was asked about.
+    """Results of the step for the open hypotheses that it was called for.
 
     Attributes:
-      asked: which these are, bool [B, K].
-      longer: log p of the most probable hypotheses that are a word longer than each, none of them
-        ended, [B, K, K + 1], nats.
+      asked: whether the step was called for it, bool [B, K].
+      longer: log p of the most probable unfinished hypotheses one word longer than each, [B, K, K +
+        1], nats.
       longer_log_probs: of their last words, [B, K, K + 1], nats.
       longer_words: their last words, int32 [B, K, K + 1].
       end_log_probs: of the boundary after each, [B, K], nats.
       enough: the (K + 1)-th of all `longer`, [B], nats.
       carry: after the last word of each, leaves [slots, ...].
-      slots: of each the slot of its carry, int32 [B, K].
+      slots: the slot of each one's carry, int32 [B, K].
       filled: the number of slots in use.
     """
 
@@ -236,17 +238,17 @@ class _Grown(NamedTuple):
 
 
 def _rows(leaf, chosen):
-    """leaf [B, n, ...], chosen [B, m] -> [B, m, ...]."""
+    """Selects rows: leaf [B, n, ...], chosen [B, m] -> [B, m, ...]."""
     return leaf[jnp.arange(len(leaf))[:, None], chosen]
 
 
 def _grown(state, step, settings, boundary, rows):
-    """The hypotheses one word longer that matter, of the step called with `rows` rows at a time.
+    """Extends the hypotheses that matter by a word, calling the step with `rows` rows at a time.
 
-    No hypothesis is more probable than what it continues. So those are asked first that are the
-    most probable of their sentences; and once K + 1 longer ones are more probable than all
-    hypotheses that were not asked, these are not asked any more, nor are those of sentences that
-    are done. With `every_end` all open ones are.
+    A hypothesis is never more probable than its beginning. So the step is called first for the most
+    probable hypotheses of each sentence. Once K + 1 longer ones are more probable than all
+    hypotheses that were not extended, the others of the sentence are left out, and so are all of
+    finished sentences. With `every_end` all open hypotheses are extended.
     """
     sentences, beam = state.log_prob.shape
     wanted = beam + 1
@@ -256,7 +258,7 @@ def _grown(state, step, settings, boundary, rows):
         return matter & (state.log_prob >= grown.enough[:, None])
 
     def ask(grown):
-        # The first hypothesis of each sentence, then the second; rows without any come last.
+        # The first hypothesis of each sentence, then the second; empty rows come last.
         (chosen,) = jnp.nonzero(missing(grown).T.ravel(), size=rows, fill_value=sentences * beam)
         chosen = chosen.astype(jnp.int32)
         at = chosen % sentences, chosen // sentences
@@ -267,7 +269,7 @@ def _grown(state, step, settings, boundary, rows):
         log_probs = log_probs.astype(log_prob.dtype)
         is_boundary = jnp.arange(log_probs.shape[1])[None] == boundary
         best, words = top_k(jnp.where(is_boundary, -jnp.inf, log_probs), wanted)
-        words = jnp.minimum(words, log_probs.shape[1] - 1)  # where there are fewer
+        words = jnp.minimum(words, log_probs.shape[1] - 1)  # where V is smaller
 
         def put(array, values):
             return array.at[at].set(values, mode="drop")
@@ -310,8 +312,8 @@ def _grown(state, step, settings, boundary, rows):
 
 
 def _competing(ended, best):
-    """Which of the ends [B, K] are among the K most probable of all ways to go on, of equals the
-    ends; best [B, K]: the most probable others."""
+    """Whether each of the ends [B, K] is among the K most probable continuations, of equals the
+    ends; best [B, K] are the most probable other continuations."""
     ranks = jnp.arange(ended.shape[1])
     one, other = ended[:, :, None], ended[:, None, :]
     before = (other == one) & (ranks[None, None, :] < ranks[None, :, None])
@@ -320,7 +322,7 @@ def _competing(ended, best):
 
 
 def _longer(state, step, limits, settings, boundary, rows):
-    """The state after a token more."""
+    """Returns the state after one more token."""
     sentences, beam = state.log_prob.shape
     grown = _grown(state, step, settings, boundary, rows)
     length = state.time + 1
@@ -335,7 +337,7 @@ def _longer(state, step, limits, settings, boundary, rows):
             jnp.full(log_prob.shape, complete),
         )
 
-    # One more than there is room for: the best of those that are let go.
+    # One more than the beam: the best of the dropped ones.
     best, chosen = top_k(grown.longer.reshape(sentences, -1), beam + 1)
     bound = best / settings.norm(limits)[:, None]
     missed = jnp.maximum(state.missed, bound[:, -1])
@@ -378,7 +380,7 @@ def _longer(state, step, limits, settings, boundary, rows):
 
 
 def _numbers(longer):
-    """The hypothesis k that each of [B, K, n] continues, int32 of the same shape."""
+    """Returns the hypothesis k that each of [B, K, n] continues, int32 of the same shape."""
     return jax.lax.broadcasted_iota(jnp.int32, longer.shape, 1)
 
 
@@ -388,7 +390,7 @@ def _search(step, words, carry, limits, *, settings, boundary):
     rows = min(sentences * beam, ROWS)
     last = jnp.repeat(words[:, None], beam, axis=1)
     slots = jnp.repeat(jnp.arange(sentences, dtype=jnp.int32)[:, None], beam, axis=1)
-    # Of whole calls of the step.
+    # Slots for whole calls of the step.
     spare = -(-sentences * beam // rows) * rows - sentences
     carry = jax.tree.map(
         lambda leaf: jnp.pad(leaf, ((0, spare),) + ((0, 0),) * (leaf.ndim - 1)), carry
@@ -396,7 +398,7 @@ def _search(step, words, carry, limits, *, settings, boundary):
     shape, _ = jax.eval_shape(step, last.ravel()[:rows], jax.tree.map(lambda a: a[:rows], carry))
     if len(shape.shape) != 2 or len(shape) != rows:
         raise ValueError(
-            f"the step gives log_probs of the shape {shape.shape} for {rows} rows: they have the "
+            f"the step gives log_probs of the shape {shape.shape} for {rows} rows: give the "
             "shape [rows, V]"
         )
     dtype = jnp.promote_types(shape.dtype, jnp.float32)
@@ -429,7 +431,7 @@ def _search(step, words, carry, limits, *, settings, boundary):
         lambda state: _longer(state, step, limits, settings, boundary, rows),
         state,
     )
-    # Empty rows hold what was of no probability.
+    # Empty rows hold hypotheses of probability 0.
     exists = state.finished.score > -jnp.inf
 
     def emptied(values, empty):

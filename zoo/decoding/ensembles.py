@@ -1,7 +1,7 @@
-"""Steps made of several steps: ensembles, and a language model beside a translator.
+"""Steps combined from several steps: ensembles, and shallow fusion with a language model.
 
-Each is a step function again, for all decoders. Its carry is the tuple of the carries of its
-members, which may be any models, with heads of any kind, over the same words in the same order.
+Each is a step function again, for all decoders. Its carry is the tuple of its members' carries.
+Members may be any models, with heads of any kind, over the same words in the same order.
 """
 
 import dataclasses
@@ -20,11 +20,13 @@ AVERAGES = ("probabilities", "logs")
 
 
 def _read(steps, words, carries):
-    """(the log-probabilities of each member, their carries)."""
+    """Calls each member; returns (their log-probabilities, their carries)."""
     given = [step(words, carry) for step, carry in zip(steps, carries, strict=True)]
     sizes = {log_probs.shape[-1] for log_probs, _ in given}
     if len(sizes) > 1:
-        raise ValueError(f"the steps of an ensemble know {sorted(sizes)} words: they are the same")
+        raise ValueError(
+            f"the steps of an ensemble have {sorted(sizes)} words: give steps over the same words"
+        )
     return [log_probs for log_probs, _ in given], tuple(carry for _, carry in given)
 
 
@@ -38,7 +40,7 @@ class _Average:
         weights = weights.astype(stacked.dtype)[:, None, None]
         if self.of == "probabilities":
             return jax.nn.logsumexp(stacked, axis=0, b=weights), carries
-        # A member that says 0 says so for all of them; one without a weight says nothing.
+        # A word of probability 0 by one member has 0 by all; a member of weight 0 is left out.
         weighted = jnp.where(weights > 0, weights * stacked, 0).sum(axis=0)
         return jax.nn.log_softmax(weighted), carries
 
@@ -46,15 +48,17 @@ class _Average:
 def average(
     steps: Sequence[Step], weights: Sequence[float] | None = None, of: str = "probabilities"
 ) -> jax.tree_util.Partial:
-    """The step of an ensemble, with weights a_i that add up to 1:
+    """Returns the step of an ensemble, with weights a_i that add up to 1:
 
         p(w) = sum_i a_i p_i(w)  of "probabilities",   p(w) = prod_i p_i(w)^a_i / Z  of "logs".
 
     Args:
-      weights: one for each step, 0 or more, of any sum above 0; None for equal ones.
+      steps: the members' steps.
+      weights: one for each step, 0 or more, of any sum above 0; None for equal weights.
+      of: "probabilities" or "logs".
 
     Raises:
-      UserError: there is no step, or the weights are not such, or there is no such average.
+      UserError: `steps` is empty, the weights do not fit, or `of` is neither of the two.
 
     Example:
       >>> even = jax.tree_util.Partial(follow, jnp.full((3, 3), -jnp.log(3)))
@@ -64,7 +68,9 @@ def average(
       [[0.1583 0.5333 0.3083]]
     """
     if of not in AVERAGES:
-        raise UserError(f"no average is of {of!r}: give {' or '.join(map(repr, AVERAGES))}.")
+        raise UserError(
+            f"an ensemble cannot average {of!r}: give {' or '.join(map(repr, AVERAGES))}."
+        )
     if not steps:
         raise UserError("an ensemble has no steps: give at least one.")
     shares = np.ones(len(steps)) if weights is None else np.asarray(weights, np.float64)
@@ -91,16 +97,19 @@ class _Fusion:
 def fuse(
     step: Step, language_model: Step, weight: float, renormalised: bool = False
 ) -> jax.tree_util.Partial:
-    """The step of a translator and a language model, shallow fusion (Gulcehre et al. 2015, 4.1):
+    """Returns the step of a translator fused with a language model, shallow fusion (Gulcehre et al.
+    2015, section 4.1):
 
         score(w) = log p(w) + weight * log p_lm(w).
 
-    Its carry is (the translator's, the language model's). The scores are not normalised, as is
-    usual: a beam search adds them up, and every word costs more than without the language model.
+    Its carry is (the translator's, the language model's). As usual the scores are not normalised: a
+    beam search adds them up, and every word costs more than without the language model.
 
     Args:
+      step: the translator's.
+      language_model: the language model's step.
       weight: 0 or more.
-      renormalised: takes log_softmax of the scores at each word instead, as sampling does anyway.
+      renormalised: whether to normalise the scores at each word, as sampling does anyway.
 
     Raises:
       UserError: the weight is below 0 or not finite.
@@ -117,7 +126,7 @@ def fuse(
 
 
 def check_weight(weight: float):
-    """UserError for a weight of a language model that is below 0 or not finite."""
+    """Raises UserError for a weight of a language model that is below 0 or not finite."""
     if not 0 <= weight < np.inf:
         raise UserError(f"the language model's weight is {weight}: give 0 or a number above it.")
 
@@ -126,19 +135,19 @@ def check_same_words(lexicons: Sequence[Lexicon], names: Sequence[Any]):
     """Checks that models can be combined.
 
     Args:
-      lexicons: of the words that each model says.
-      names: of the models, for the message.
+      lexicons: of the words that each model predicts.
+      names: of the models, for messages.
 
     Raises:
-      UserError: two do not have the same words in the same order, with the same marks.
+      UserError: two models differ in their words, their order, or their marks.
     """
     first = lexicons[0]
     for lexicon, name in zip(lexicons[1:], names[1:], strict=True):
         marks = "boundary", "unknown"
         if lexicon.words != first.words:
-            other = f"the words of {name} are not those of {names[0]}"
+            other = f"{name} and {names[0]} have different words"
         elif any(getattr(lexicon, mark) != getattr(first, mark) for mark in marks):
-            other = f"boundary or unknown word of {name} are not those of {names[0]}"
+            other = f"{name} and {names[0]} have different boundary or unknown words"
         else:
             continue
         raise UserError(f"{other}: combine runs that were trained with one lexicon.")

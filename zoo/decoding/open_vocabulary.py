@@ -1,7 +1,7 @@
-"""Text whose words are spelled letter by letter, whether a lexicon has them or not.
+"""Open-vocabulary generation: words spelled letter by letter, in the lexicon or not.
 
-A head that spells says any string, and an embedding of letters reads it again. Neither depends on
-how many words there are, nor does a step of this.
+A head that spells generates any string, and an embedding of letters reads it again. Neither depends
+on the size of the lexicon, nor does a step of generation.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from zoo.errors import UserError
 from zoo.lexicon import Lexicon, spelling
 from zoo.lexicon.spelling import BEGIN, END, PADDING
 
-# Of the beam that looks for the most probable spelling.
+# Width of the beam that searches the most probable spelling.
 BEAM = 32
 
 
@@ -36,28 +36,35 @@ def generate(
     temperature: float = 1.0,
     seed: int = 0,
 ) -> list[list[str]]:
-    """`count` texts that begin with the prompt, as words, which may be any strings.
+    """Generates `count` texts that begin with the prompt, as words, which may be any strings.
 
     Each starts from an empty state and the boundary word, and ends before the next boundary or
-    after `length` words beside the prompt's. Words that the embedding knows by their identity
-    alone are read as the unknown word.
+    after `length` words beside the prompt's. An embedding that has only one vector a word reads new
+    words as the unknown word.
 
     Args:
-      temperature: 1 draws spellings from the model; 0 takes the most probable one that a beam
+      model: the language model, whose head spells.
+      params: its parameters.
+      lexicon: of its words.
+      vocabulary: of the experiment.
+      prompt: words between blanks.
+      count: number of texts.
+      length: greatest number of words of a text, beside the prompt's.
+      temperature: 1 draws spellings from the model; 0 takes the most probable spelling that a beam
         search finds, so that all texts are the same.
+      seed: of the draws.
 
     Raises:
-      UserError: the head does not spell, the embedding cannot read new words, or what `words_of`
-        raises.
+      UserError: the head does not spell, the embedding cannot read new words, or as `words_of`.
     """
     head = model.head
     if not head.spells:
         raise UserError(
-            f"a {type(head).__name__} says words of the lexicon alone: leave --spell out, which is "
-            "for heads.CharLSTM."
+            f"a {type(head).__name__} only generates words of the lexicon: leave --spell out, "
+            "which is for heads.CharLSTM."
         )
     if temperature not in (0, 1):
-        raise UserError(f"the temperature is {temperature}: spellings are drawn at 1, or at 0.")
+        raise UserError(f"the temperature is {temperature}: give 1 or 0 to draw spellings.")
     prompted = words_of(prompt, count, length, seed, lexicon, vocabulary)
     given = ([lexicon.boundary] if lexicon.boundary else []) + prompted
     longest = max(head.spelling.longest, *(len(word.encode()) for word in given))
@@ -83,7 +90,7 @@ def generate(
 
 @functools.cache
 def _compiled(head, greedy):
-    """(params, hidden [B, D], key) -> spellings int32 [B, longest]."""
+    """Returns a compiled (params, hidden [B, D], key) -> spellings int32 [B, longest]."""
     if greedy:
         return jax.jit(
             lambda params, hidden, key: most_probable(head, params, hidden, 1, BEAM)[1][:, 0]
@@ -101,10 +108,10 @@ def _compiled_states(model):
 
 
 def _read(model, params, lexicon, longest, words, carry):
-    """(hidden [B, D], carry) after these words, strings each, as a lexicon of their own."""
+    """Reads words as strings, in a lexicon made of them; returns (hidden [B, D], carry)."""
     marks = [mark for mark in (lexicon.boundary, lexicon.unknown) if mark is not None]
-    # Words that are alike have one row. The rows that are left have as many letters as any word can
-    # have, so that tables of all steps have one shape.
+    # Equal words share a row. The other rows have the length of the longest possible word, so that
+    # the tables of all steps have one shape.
     rows = dict.fromkeys((*marks, *words))
     others = ("x" * size for size in itertools.count(longest))
     while len(rows) <= len(marks) + len(words):
@@ -125,7 +132,7 @@ def _read(model, params, lexicon, longest, words, carry):
 
 @dataclasses.dataclass(frozen=True)
 class _NextLetter:
-    """A step whose words are letters, counted from the end mark."""
+    """A step whose words are letters, numbered from the end mark."""
 
     head: Any
 
@@ -136,18 +143,19 @@ class _NextLetter:
 
 
 def most_probable(head, params, hidden, k: int, width: int = 32):
-    """The k most probable spellings, of words or of anything, that a beam search finds.
+    """Searches the k most probable spellings of a word, with a beam.
 
     Args:
       head: a heads.CharLSTM.
       params: its parameters.
       hidden: [N, D].
-      k: at most `width`, the unfinished spellings kept at each letter.
+      k: at most `width`.
+      width: number of unfinished spellings kept at each letter.
 
     Returns:
       (log-probabilities over all spellings [N, k], nats, falling; spellings int32 [N, k, longest],
-      PADDING after END; missed [N], nats: no spelling that the beam let go is more probable. Where
-      that is not above the last log-probability, the k are the most probable of all).
+      PADDING after END; missed [N], nats: no spelling that the beam dropped is more probable. Where
+      it is not above the last log-probability, the k are the most probable of all).
 
     Raises:
       UserError: k is above the width.

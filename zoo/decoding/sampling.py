@@ -1,4 +1,4 @@
-"""Sampling: words drawn one after the other, by a step function (see `zoo.decoding.steps`)."""
+"""Sampling of words one after the other from a step function (see `zoo.decoding.steps`)."""
 
 import functools
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 from zoo.decoding.steps import Step, as_tree
 from zoo.errors import UserError
 
-# Temperatures but 0: divided by one beyond these, scores in float32 are infinite, or as good as 0.
+# Bounds of temperatures other than 0: beyond them float32 scores become infinite, or all equal.
 _LOWEST, _HIGHEST = 1e-30, 1e30
 
 
@@ -34,15 +34,18 @@ def sample(
     probable words the one with the lower id comes first.
 
     Args:
+      step: see `zoo.decoding.steps`.
       words: int32 [B], the word before the first draw of each row.
       carry: the state before it.
+      key: of `jax.random`.
+      length: greatest number of words drawn.
       temperature: 1 samples the model itself; 0 takes the most probable word, the first of equals.
-      top_k: at least 1; None, or as many as there are words, keeps all.
+      top_k: at least 1; None, or the size of the vocabulary, keeps all.
       nucleus: above 0 and at most 1; None or 1 keeps all.
-      boundary: the word that ends a row, or None if nothing does.
+      boundary: the word that ends a row, or None.
 
     Returns:
-      (words int32 [B, length], log_prob [B, length]): the words drawn and their log-probability
+      (words int32 [B, length], log_prob [B, length]): the drawn words and their log-probability
       under the model itself, whatever the temperature and the words kept, nats. After a boundary a
       row has further boundaries, of log-probability 0.
 
@@ -80,14 +83,14 @@ def draw(
     top_k: int | None = None,
     nucleus: float | None = None,
 ) -> jax.Array:
-    """Draws a word from each q, proportional to p^(1 / temperature), of the words that are kept.
+    """Draws a word from each q, proportional to p^(1 / temperature) over the kept words.
 
     Args:
-      log_probs: log p, [..., V], nats, as `log_probs` of a head gives them.
+      log_probs: log p, [..., V], nats, as a head's `log_probs` returns.
       key: a key of `jax.random`.
       temperature: 1 for p itself; 0 for the most probable word, the first of equals.
-      top_k: at least 1, the most probable words that are kept; None keeps all.
-      nucleus: above 0 and at most 1, the probability of those that are kept; None or 1 keeps all.
+      top_k: at least 1, number of most probable words kept; None keeps all.
+      nucleus: above 0 and at most 1, probability of the kept words; None or 1 keeps all.
 
     Returns:
       int32 [...].
@@ -99,7 +102,7 @@ def draw(
       >>> decoding.draw(log_probs, jax.random.key(0), nucleus=0.5).tolist()
       [1, 0, 0]
 
-    Source: of the nucleus, Holtzman et al. (2020), section 3.1.
+    Source: nucleus sampling, Holtzman et al. (2020), section 3.1.
     """
     check(temperature, top_k, nucleus)
     if temperature == 0:
@@ -110,7 +113,7 @@ def draw(
 
 
 def check(temperature: float, top_k: int | None, nucleus: float | None):
-    """UserError if no words can be drawn so."""
+    """Raises UserError unless temperature, top_k and nucleus are in their ranges."""
     if temperature != 0 and not _LOWEST <= temperature <= _HIGHEST:
         raise UserError(
             f"the temperature is {temperature}: give 0 (greedy), or a number from {_LOWEST:g} to "
@@ -123,7 +126,7 @@ def check(temperature: float, top_k: int | None, nucleus: float | None):
 
 
 def _draw(key, scores, top_k, nucleus):
-    """Words [B] drawn from softmax(scores [B, V]), of those that are kept."""
+    """Draws words [B] from softmax(scores [B, V]), among the words that are kept."""
     size = scores.shape[-1]
     if nucleus is None and (top_k is None or top_k >= size):
         return jax.random.categorical(key, scores)
@@ -131,7 +134,7 @@ def _draw(key, scores, top_k, nucleus):
     if nucleus is not None:
         probs = jax.nn.softmax(scores)
         before = jnp.cumsum(probs, axis=-1) - probs
-        # The first one stays, whatever rounding makes of 0.
+        # The first word is always kept, whatever the rounding.
         beyond = (before >= nucleus).at[:, 0].set(False)
         scores = jnp.where(beyond, -jnp.inf, scores)
     drawn = jax.random.categorical(key, scores)
@@ -170,7 +173,12 @@ def _feed(step, words, carry):
 
 
 def feed(step: Step, words: jax.Array | np.ndarray, carry: Any) -> Any:
-    """The carry after reading words int32 [B, T], T perhaps 0.
+    """Reads words and returns the carry after them.
+
+    Args:
+      step: see `zoo.decoding.steps`.
+      words: int32 [B, T], T perhaps 0.
+      carry: the state before them.
 
     Example:
       >>> def count(words, carry):  # a step whose carry counts words
@@ -184,15 +192,16 @@ def feed(step: Step, words: jax.Array | np.ndarray, carry: Any) -> Any:
 def force(
     step: Step, words: jax.Array | np.ndarray, carry: Any, targets: jax.Array | np.ndarray
 ) -> jax.Array:
-    """log p(target_t | target_<t), of given sequences: forced decoding, as re-ranking needs it.
+    """Computes log p(target_t | target_<t) of given sequences: forced decoding, as for re-ranking.
 
     Args:
+      step: see `zoo.decoding.steps`.
       words: int32 [B], the word before the first target.
       carry: the state before it, every leaf [B, ...].
       targets: int32 [B, T], or [B, N, T], the sequences of an n-best list for each.
 
     Returns:
-      Of the shape of the targets, nats, of padding after a sequence too: sum with a mask.
+      float [the shape of the targets], nats; also at padding after a sequence, so sum with a mask.
 
     Example:
       >>> forced = decoding.force(step, first, carry, jnp.array([[1, 2, 0]]))

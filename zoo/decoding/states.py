@@ -1,7 +1,7 @@
-"""States of a step function that a decoder of one's own keeps, forks and batches.
+"""States of a step function for a decoder of one's own: kept, forked and batched.
 
-Rows are held in arrays of 1, 2, 4, 8 ... slots, so that a decoder whose beam grows and shrinks has
-a program compiled for each of a few sizes, and not for each number of rows.
+Rows are held in arrays of 1, 2, 4, 8 ... slots, so that a decoder whose beam grows and shrinks
+needs a compiled program for each of a few sizes, and not for each number of rows.
 """
 
 import dataclasses
@@ -26,14 +26,14 @@ def _stepped(step, words, carry):
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, eq=False)
 class States:
-    """The states of some rows, each that of a prefix. They do not change: keep them as you like.
+    """The states of some rows, each the state after a prefix. They are immutable.
 
-    `states[2]`, `states[[0, 0, 1]]` and `states[1:]` are new ones of these rows: so they are
-    selected, reordered and forked. `len(states)` is how many rows there are.
+    `states[2]`, `states[[0, 0, 1]]` and `states[1:]` are new states of these rows: so they are
+    selected, reordered and forked. `len(states)` is the number of rows.
 
     Attributes:
       carry: every leaf [slots, ...], of at least `size` slots.
-      size: rows.
+      size: number of rows.
     """
 
     carry: Any
@@ -43,10 +43,10 @@ class States:
         return self.size
 
     def __getitem__(self, rows) -> "States":
-        """The rows at these numbers: an int, a slice, or a sequence of ints.
+        """Selects the rows at these numbers: an int, a slice, or a sequence of ints.
 
         Raises:
-          IndexError: there is no such row, or none is asked for.
+          IndexError: a row does not exist, or no row is selected.
         """
         chosen = np.atleast_1d(np.arange(self.size)[_index(rows)])
         if chosen.ndim != 1 or not len(chosen):
@@ -55,24 +55,27 @@ class States:
 
     @classmethod
     def of_carry(cls, carry: Any) -> "States":
-        """The states whose carry has leaves [rows, ...]."""
+        """Makes states from a carry with leaves [rows, ...]."""
         rows = len(jax.tree.leaves(carry)[0])
         return cls(_taken(carry, _padded(np.arange(rows))), rows)
 
     @classmethod
     def batched(cls, states: Sequence["States"]) -> "States":
-        """The rows of all of these, one after the other.
+        """Concatenates the rows of several states.
+
+        Args:
+          states: at least one.
 
         Raises:
-          ValueError: there are none.
+          ValueError: `states` is empty.
         """
         if not states:
-            raise ValueError("states to be batched are at least one")
+            raise ValueError("the list of states to batch is empty: give at least one")
         if len(states) == 1:
             return states[0]
         carries = [one.carry for one in states]
         slots = [len(jax.tree.leaves(carry)[0]) for carry in carries]
-        # As many as a power of two, the last again and again: few shapes are compiled.
+        # Padded to a power of two with copies of the last, so that few shapes are compiled.
         carries += carries[-1:] * (_slots(len(states)) - len(states))
         joined = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *carries)
         first = np.cumsum([0, *slots[:-1]])
@@ -90,7 +93,7 @@ class States:
           words: int32 [rows].
 
         Returns:
-          (log-probabilities of the word after it [rows, V], nats; the states after it).
+          (log-probabilities of the next word [rows, V], nats; the states after the words).
         """
         filled = np.zeros(len(jax.tree.leaves(self.carry)[0]), np.int32)
         filled[: self.size] = words
@@ -103,10 +106,10 @@ def _index(rows):
 
 
 def _slots(rows):
-    """The least power of two that is not below."""
+    """Returns the least power of two that is at least the number of rows."""
     return 1 << (rows - 1).bit_length()
 
 
 def _padded(chosen):
-    """Row numbers in a power of two of slots, the last again and again."""
+    """Pads row numbers to a power of two of slots with copies of the last."""
     return np.append(chosen, np.repeat(chosen[-1:], _slots(len(chosen)) - len(chosen)))

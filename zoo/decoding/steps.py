@@ -1,16 +1,17 @@
-"""Step functions: what all decoders take, and those of models.
+"""Step functions, the interface between decoders and models.
 
-A step function says what comes next, and is all that a decoder knows of a model:
+A step function returns the distribution of the next word, and is all that a decoder calls of a
+model:
 
     step(words int32 [rows], carry) -> (log_probs [rows, V] in nats, carry)
 
-Every leaf of the carry is [rows, ...]; decoders repeat, reorder and drop its rows, so that a step
-is given any number of rows in any order. What is constant for a sentence, such as the states that
-an attention reads, need not be carried: let the step hold arrays [B, ...], and the carry the number
-of each row's sentence.
+Every leaf of the carry is [rows, ...]. Decoders repeat, reorder and drop its rows, so that a step
+gets any number of rows in any order. Arrays that are constant for a sentence, such as the states
+that attention reads, need not be carried: let the step hold arrays [B, ...], and the carry the
+number of each row's sentence.
 
-Give it as `jax.tree_util.Partial(function, params, tables)`: the arrays then are arguments of the
-compiled loop. Those that a plain closure holds become constants of the program.
+Pass it as `jax.tree_util.Partial(function, params, tables)`: the arrays are then arguments of the
+compiled loop. The arrays of a plain closure become constants of the program.
 """
 
 import dataclasses
@@ -25,13 +26,14 @@ Step = Callable[[jax.Array, Any], tuple[jax.Array, Any]]
 
 
 def as_tree(step: Step) -> jax.tree_util.Partial:
-    """The step as an argument of compiled functions."""
+    """Wraps a step so that it can be an argument of compiled functions."""
     return step if isinstance(step, jax.tree_util.Partial) else jax.tree_util.Partial(step)
 
 
 @dataclasses.dataclass(frozen=True)
 class _NextWord:
-    """Equal for equal models, so that a decoder is compiled once for all steps of a model."""
+    """The step of a language model; equal for equal models, so that a decoder is compiled once for
+    a model."""
 
     model: Any
 
@@ -40,13 +42,13 @@ class _NextWord:
 
 
 def next_word(model, params, tables, prepared, words, carry):
-    """(log p of every word after these, [B, V] nats; carry) of a `LanguageModel`.
+    """Computes (log p of every next word, [B, V] nats; carry) by a `LanguageModel`.
 
     Args:
       model: the language model.
       params: its parameters.
-      tables: those of its words.
-      prepared: what `model.prepared` gives.
+      tables: of its words.
+      prepared: the result of `model.prepared`.
       words: int32 [B].
       carry: before these words.
     """
@@ -59,14 +61,22 @@ def next_word(model, params, tables, prepared, words, carry):
 
 
 def of_language_model(model, params, tables) -> jax.tree_util.Partial:
-    """step(words int32 [B], carry) -> (log_probs [B, V] in nats, carry) of a `LanguageModel`."""
+    """Returns step(words int32 [B], carry) -> (log_probs [B, V] in nats, carry) of a
+    `LanguageModel`.
+
+    Args:
+      model: the language model.
+      params: its parameters.
+      tables: of its words.
+    """
     prepared = model.prepared(params, tables)
     return jax.tree_util.Partial(_NextWord(model), params, tables, prepared)
 
 
 @dataclasses.dataclass(frozen=True)
 class _NextTargetWord:
-    """Equal for equal models, so that a decoder is compiled once for all batches of a shape."""
+    """The step of an encoder-decoder; equal for equal models, so that a decoder is compiled once a
+    shape."""
 
     model: Any
 
@@ -79,13 +89,13 @@ class _NextTargetWord:
 
 
 def next_target_word(model, params, tables, prepared, encoded, words, carry):
-    """(log p of every word after these, [rows, V] nats; carry) of a `SequenceToSequence`.
+    """Computes (log p of every next word, [rows, V] nats; carry) by a `SequenceToSequence`.
 
     Args:
       model: the encoder-decoder.
       params: its parameters.
-      tables: those of its words.
-      prepared: what `model.prepared` gives.
+      tables: of its words.
+      prepared: the result of `model.prepared`.
       encoded: of `model.encode`, the sentence of each row; its carry is not read.
       words: int32 [rows].
       carry: the decoder's, before these words.
@@ -102,28 +112,31 @@ def next_target_word(model, params, tables, prepared, encoded, words, carry):
 def of_sequence_to_sequence(
     model, params, tables, source, lengths, prepared=None
 ) -> tuple[jax.tree_util.Partial, Any]:
-    """(step, carry) of a `SequenceToSequence` and a batch of B sources: what decoders start from.
+    """Returns (step, carry) of a `SequenceToSequence` and a batch of B sources, for decoders.
 
     step(words int32 [rows], carry) -> (log_probs [rows, V] in nats, carry), of any rows. The arrays
     that are constant for a sentence (the encoder's hidden states and their mask, for attention) are
-    arguments of the step with the leading dimension B, which no beam has to repeat or reorder, and
-    the carry has the number of each row's sentence. The first word is the boundary, and what is
-    decoded has the order of the model: words of a "target_reversed" one come out from the last to
-    the first.
+    arguments of the step with the leading dimension B, which a beam does not repeat or reorder, and
+    the carry has the number of each row's sentence. The first word is the boundary. Decoded words
+    have the order of the model: a "target_reversed" one generates them from the last to the first.
 
     Args:
-      source: int32 [B, S], in the order in which the encoder reads, padded on the left, as
-        `zoo.data.buckets.source_batch` lays it out.
+      model: the encoder-decoder.
+      params: its parameters.
+      tables: of its words.
+      source: int32 [B, S], in the order in which the encoder reads, padded on the left, as by
+        `zoo.data.buckets.source_batch`.
       lengths: int32 [B].
-      prepared: what `model.prepared` gives, to decode many batches; None computes it.
+      prepared: the result of `model.prepared`, to decode many batches; None computes it.
 
     Returns:
-      The carry before the first word has leaves [B, ...]: repeat each row K times for K hypotheses.
+      The step, and the carry before the first word with leaves [B, ...]: repeat each row K times
+        for K hypotheses.
     """
     if prepared is None:
         prepared = model.prepared(params, tables)
     encoded = _compiled_encode(model)(params, tables, source, lengths)
-    # The carry is the decoder's own; what does not change with the words is the step's.
+    # The carry is the decoder's; arrays that do not change with the words belong to the step.
     constant = encoded._replace(carry=())
     step = jax.tree_util.Partial(_NextTargetWord(model), params, tables, prepared, constant)
     return step, (encoded.carry, jnp.arange(len(source), dtype=jnp.int32))
@@ -131,5 +144,5 @@ def of_sequence_to_sequence(
 
 @functools.cache
 def _compiled_encode(model):
-    """One program for all batches of a shape."""
+    """Compiles `model.encode`, one program for all batches of a shape."""
     return jax.jit(model.encode)

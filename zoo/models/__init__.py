@@ -1,4 +1,4 @@
-"""Models: components put together."""
+"""Models composed of components: language models, and encoder-decoders."""
 
 from zoo.models.language_model import LanguageModel
 from zoo.models.model import Model

@@ -25,13 +25,13 @@ def _compiled_prepared(head):
 class LanguageModel(Model):
     """p(w_1 ... w_T) = prod_t p(w_t | h_t, c_t), h_t the core's state after w_1 ... w_(t-1).
 
-    c_t is the context of the head's background after the same words, if it has one. `carry` is the
-    core's, or then a pair of the core's and the background's.
+    c_t is the context of the head's background after the same words, if it has one. The carry is
+    the core's, or a pair of the core's and the background's.
 
     Attributes:
-      embedding: from words to vectors.
-      core: from vectors to hidden states; it is causal: UserError otherwise.
-      head: from hidden states to distributions. A tied head shares the embedding's table.
+      embedding: maps words to vectors.
+      core: maps vectors to hidden states. It must be causal: otherwise UserError.
+      head: maps hidden states to distributions. A tied head shares the embedding's table.
     """
 
     embedding: Embedding = Lookup()
@@ -41,32 +41,38 @@ class LanguageModel(Model):
     def __post_init__(self):
         if isinstance(self.core, Core) and not self.core.causal:
             raise UserError(
-                f"model.core is {type(self.core).__name__}, whose hidden states know the words to "
-                "come: take a causal core, such as LSTM; an encoder alone may read on."
+                f"model.core is {type(self.core).__name__}, whose hidden states depend on later "
+                "words: take a causal core, such as LSTM; only an encoder may read later words."
             )
 
     @property
     def background(self) -> Contextual | None:
-        """The background of the head, or None."""
+        """The head's background, or None."""
         return self.head.background
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """{"embedding", "head"}: what each component needs to know of the words, as arrays."""
+        """Returns {"embedding", "head"}: each component's constant arrays of the lexicon.
+
+        Args:
+          lexicon: of the words.
+        """
         return {"embedding": self.embedding.tables(lexicon), "head": self.head.tables(lexicon)}
 
     def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
-        """The tables as far as `log_prob` needs them; see Head.evaluation_tables."""
+        """Returns the tables that `log_prob` needs; see Head.evaluation_tables."""
         head = self.head.evaluation_tables(lexicon)
         return {"embedding": self.embedding.tables(lexicon), "head": head}
 
     def init(
         self, key: jax.Array, lexicon: Lexicon, *others: Lexicon, hidden_size: int = 0
     ) -> Params:
-        """{"embedding", "core", "head"}: the parameters of each component.
+        """Initialises the parameters of each component: {"embedding", "core", "head"}.
 
         Args:
-          lexicon: the words. others: none.
-          hidden_size: D of the states that the head sees; 0 for the core's, where it sees those.
+          key: of `jax.random`.
+          lexicon: of the words.
+          *others: none.
+          hidden_size: size D of the states that the head sees; 0 for the core's own.
         """
         hidden_size = hidden_size or self.core.output_size
         embedding_key, core_key, head_key = jax.random.split(key, 3)
@@ -79,14 +85,15 @@ class LanguageModel(Model):
         }
 
     def _check_tied(self, embedding_params, hidden_size: int, lexicon: Lexicon):
-        """UserError if the head is to share a table that has not the shape of its weights."""
+        """Raises UserError if a tied head cannot share the embedding's table, by its shape or
+        kinds."""
         if not self.head.tied:
             return
         kinds, of_embedding = (part.kinds or () for part in (self.head, self.embedding))
         if set(kinds) != set(of_embedding):
             raise UserError(
-                f"a tied {type(self.head).__name__} shares the embedding's table, which is of the "
-                f"features {', '.join(of_embedding) or 'of all kinds'}, and the head's are "
+                f"a tied {type(self.head).__name__} shares the embedding's table, whose features "
+                f"are {', '.join(of_embedding) or 'of all kinds'}, and the head's are "
                 f"{', '.join(kinds) or 'of all kinds'}: give both the same kinds, or set "
                 "model.head.tied=False."
             )
@@ -106,27 +113,37 @@ class LanguageModel(Model):
             )
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts of what the components lost of the words; see Head.warnings."""
+        """Counts the words for which components lack information, by reason; see Head.warnings."""
         return {**self.embedding.warnings(lexicon), **self.head.warnings(lexicon)}
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The parameters for another lexicon; UserError if a component has none for new words."""
+        """Returns the parameters for another lexicon.
+
+        Args:
+          params: of the model.
+          lexicon: the model's own.
+          other: the other lexicon.
+
+        Raises:
+          UserError: a component has no parameters for new words.
+        """
         head = self.head.for_lexicon(params["head"], lexicon, other)
         embedding = self.embedding.for_lexicon(params["embedding"], lexicon, other)
         return {**params, "embedding": embedding, "head": head}
 
     def prepared(self, params: Params, tables: Tables) -> Prepared:
-        """What the head can compute once for all texts, or None; see Head.prepared."""
+        """Computes the head's arrays that all texts share, or returns None; see Head.prepared."""
         return _compiled_prepared(self.head)(self.head_params(params), tables["head"])
 
     def head_params(self, params: Params) -> Params:
-        """The head's parameters, with the shared table if it is tied."""
+        """Returns the head's parameters, with the shared table if it is tied."""
         if self.head.tied:
             return {**params["head"], "weights": params["embedding"]["table"]}
         return params["head"]
 
     def row_tables(self, params: Params) -> list[tuple[str, ...]]:
-        """Paths of the parameters of which a loss reads rows alone: [("embedding", "table")]."""
+        """Returns paths of the parameters of which a loss only reads rows: [("embedding",
+        "table")]."""
         of_embedding, of_head = self.embedding.row_tables, self.head.row_tables
         if self.head.tied and "weights" not in of_head:
             of_embedding = ()  # the head reads all of the shared table
@@ -135,7 +152,7 @@ class LanguageModel(Model):
         return [path for path in paths if path[1] in params[path[0]]]
 
     def initial_carry(self, batch: int) -> Carry:
-        """The carry before any word: every leaf [batch, ...]."""
+        """Returns the carry before any word, every leaf [batch, ...]."""
         carry = self.core.initial_carry(batch)
         if self.head.background is None:
             return carry
@@ -151,7 +168,16 @@ class LanguageModel(Model):
         reset: jax.Array | None = None,
         key: Key | None = None,
     ) -> tuple[jax.Array, Carry]:
-        """words [B, T] -> (hidden [B, T, D], carry), without any background: the core's carry."""
+        """Runs embedding and core: words [B, T] -> (hidden [B, T, D], carry).
+
+        Args:
+          params: of the model.
+          tables: of its words.
+          words: int32 [B, T].
+          carry: the core's alone, without a background's.
+          reset: bool [B, T], True where a text begins; or None.
+          key: turns dropout on.
+        """
         inputs = self.embedding.apply(params["embedding"], tables["embedding"], words)
         return self.core.apply(params["core"], inputs, carry, reset=reset, key=key)
 
@@ -165,7 +191,16 @@ class LanguageModel(Model):
         reset: jax.Array | None = None,
         key: Key | None = None,
     ) -> tuple[jax.Array, Context, Carry]:
-        """words [B, T] -> (hidden [B, T, D], context of the head, carry)."""
+        """Runs embedding, core and background: words [B, T] -> (hidden [B, T, D], context, carry).
+
+        Args:
+          params: of the model.
+          tables: of its words.
+          words: int32 [B, T].
+          carry: of `initial_carry`.
+          reset: bool [B, T], True where a text begins; or None.
+          key: turns dropout on.
+        """
         background = self.head.background
         if background is None:
             hidden, carry = self.hidden(params, tables, words, carry, reset=reset, key=key)
@@ -189,16 +224,18 @@ class LanguageModel(Model):
         reset: jax.Array | None = None,
         key: Key | None = None,
     ) -> tuple[jax.Array, jax.Array, Carry]:
-        """(sum of token_weights * loss, the part of it that is penalty, carry).
+        """Computes (sum of token_weights * loss, its part that is penalty, carry).
 
-        Both sums are scalars in nats; the first is what is trained.
+        Both sums are scalars in nats; training minimises the first.
 
         Args:
+          params: of the model.
+          tables: of its words.
           words: int32 [B, T], the word before each position.
           targets: int32 [B, T], the word at each position.
-          token_weights: [B, T], or what broadcasts to it.
+          token_weights: [B, T], or an array that broadcasts to it.
           carry: of `initial_carry`.
-          reset: bool [B, T] or None.
+          reset: bool [B, T], True where a text begins; or None.
           key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.keys.Keys`.
         """
         if key is not None:
@@ -226,7 +263,18 @@ class LanguageModel(Model):
         reset: jax.Array | None = None,
         prepared: Prepared = None,
     ) -> tuple[jax.Array, Carry]:
-        """(log p(target) [B, T] in nats, exact; carry)."""
+        """Computes (log p(target) [B, T] in nats, exact; carry).
+
+        Args:
+          params: of the model.
+          tables: of its words.
+          words: int32 [B, T], the word before each position.
+          targets: int32 [B, T], the word at each position.
+          carry: of `initial_carry`.
+          reset: bool [B, T], True where a text begins; or None.
+          prepared: the result of `prepared` for these parameters, to evaluate many batches; or
+            None.
+        """
         (log_prob, _), carry = self.log_prob_and_log_z(
             params, tables, words, targets, carry, reset=reset, prepared=prepared
         )
@@ -243,10 +291,17 @@ class LanguageModel(Model):
         reset: jax.Array | None = None,
         prepared: Prepared = None,
     ) -> tuple[tuple[jax.Array, jax.Array], Carry]:
-        """((log p(target), log Z), [B, T] each, in nats, exact; carry).
+        """Computes ((log p(target), log Z), [B, T] each, in nats, exact; carry).
 
         Args:
-          prepared: what `prepared` gives for these parameters, to judge many batches; or None.
+          params: of the model.
+          tables: of its words.
+          words: int32 [B, T], the word before each position.
+          targets: int32 [B, T], the word at each position.
+          carry: of `initial_carry`.
+          reset: bool [B, T], True where a text begins; or None.
+          prepared: the result of `prepared` for these parameters, to evaluate many batches; or
+            None.
         """
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset)
         results = self.head.log_prob_and_log_z(

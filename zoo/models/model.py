@@ -1,4 +1,4 @@
-"""The contract of a model: components put together, which an experiment trains."""
+"""The interface of models: components composed into something that an experiment trains."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,8 +19,8 @@ class Model:
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
-    # What the lexicons are called in a work directory that `init` and the tables are made of, in
-    # their order; the first is of the words that are predicted.
+    # Names in a run's folder of the lexicons that `init` and the tables take, in their order; the
+    # first has the words that are predicted.
     lexicon_names: ClassVar[tuple[str, ...]] = ("lexicon",)
 
     # A prior that has to be prepared from the texts, or None.
@@ -33,22 +33,23 @@ class Model:
         background = None
 
     def init(self, key: jax.Array, lexicon: Lexicon, *others: Lexicon) -> Params:
-        """The parameters at the start of training; every model of words writes this itself.
+        """Initialises the parameters; subclasses override it.
 
         Args:
-          lexicon: the first of those that `lexicon_names` names.
-          *others: the others of them.
+          key: of `jax.random`.
+          lexicon: the first lexicon of `lexicon_names`.
+          *others: the other lexicons.
         """
         raise TypeError(f"{type(self).__name__} has no method init, which its use needs")
 
     def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
-        """The tables that exact probabilities need of the words; every model writes this itself."""
+        """Returns the tables for exact probabilities; subclasses override it."""
         raise TypeError(f"{type(self).__name__} has no evaluation_tables, which its use needs")
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts of what the components lost of the words, by name; see Head.warnings."""
+        """Counts the words for which components lack information, by reason; see Head.warnings."""
         return {}
 
     def component(self, part: str) -> Any:
-        """The component that a part of the parameters, as `init` names it, belongs to."""
+        """Returns the component of a group of parameters, as `init` names it."""
         return getattr(self, part)

@@ -28,13 +28,13 @@ ORDERS = ("forward", "source_reversed", "target_reversed")
 
 
 class Encoded(NamedTuple):
-    """Encoded sources: what a decoder starts from and attends to.
+    """Encoded sources: the decoder's first carry, and the memory for attention.
 
     Attributes:
       carry: the decoder's before its first word, leaves [B, ...].
       memory: the encoder's hidden states [B, S, M].
       mask: bool [B, S], False at padding.
-      prepared: what attention computes once of these; None without attention.
+      prepared: arrays that attention computes once from these; None without attention.
     """
 
     carry: Carry
@@ -47,27 +47,28 @@ class Encoded(NamedTuple):
 class SequenceToSequence(Model):
     """p(y_1 ... y_n | x) = prod_t p(y_t | h_t, c_t), h_t the decoder's state after y_1 ... y_(t-1).
 
-    The decoder is the `LanguageModel` of embedding, core and head, whose carry starts as the
-    encoder's after the last word of x: so any head scores y exactly, with its background, its tied
-    weights and its penalties. With attention the head sees the attentional states of h_t and the
-    encoder's hidden states, which the carry of the decoder does not know: all positions are
-    computed at once.
+    The decoder is the `LanguageModel` of embedding, core and head. Its carry starts as the
+    encoder's after the last word of x, so that any head scores y exactly, with its background, its
+    tied weights and its penalties. With attention the head sees the attentional states computed
+    from h_t and the encoder's hidden states. They do not enter the decoder's carry, so that all
+    positions are computed at once.
 
     Attributes:
       embedding: the decoder's.
       core: the decoder's.
       head: the decoder's. A tied head shares the embedding's table.
-      source_embedding: the encoder's, with parameters of its own; None for one like the decoder's.
-      encoder: the encoder's core, with parameters of its own; None for one like the decoder's. Its
-        carry, as its `decoder_carry` gives it, has the shapes of the core's.
-      attention: of `zoo.attention`, or None.
-      order: "forward"; "source_reversed", the encoder reads x from its last word to its first; or
-        "target_reversed", the decoder says y from its last word to its first, then the boundary.
+      source_embedding: the encoder's, with its own parameters; None for one like the decoder's.
+      encoder: the encoder's core, with its own parameters; None for one like the decoder's. Its
+        carry, passed through `decoder_carry`, has the shapes of the core's.
+      attention: one of `zoo.attention`, or None.
+      order: "forward"; "source_reversed": the encoder reads x from its last word to its first; or
+        "target_reversed": the decoder generates y from its last word to its first, then the
+        boundary.
       source_share: the encoder reads the first ceil(source_share * n) of the n words of a source,
-        above 0 and at most 1. When the source is reversed, a half leaves out the words that are
-        then farther from their translations than before.
+        above 0 and at most 1. With a reversed source and a share of a half, it leaves out the words
+        that reversal moves away from their translations.
       initial_scale: all parameters start uniform in +-initial_scale, as in section 3.4 in +-0.08; 0
-        leaves each component its own.
+        keeps each component's own initialisation.
     """
 
     embedding: Embedding = Lookup()
@@ -87,24 +88,26 @@ class SequenceToSequence(Model):
         check_least(self, "model", initial_scale=0)
         if not 0 < self.source_share <= 1:
             raise UserError(
-                f"model.source_share={self.source_share} is no share of the words of a source: "
-                "give a number above 0, and at most 1."
+                f"model.source_share={self.source_share} is not a share of a source's words: give "
+                "a number above 0, and at most 1."
             )
         if self.order == "target_reversed" and isinstance(self.head.background, Grammar):
             raise UserError(
-                "model.order=target_reversed says translations from the last word to the first and "
-                "the grammar of model.head.background reads from the first: give another order."
+                "model.order=target_reversed generates translations from the last word to the "
+                "first, and the grammar of model.head.background reads from the first: give "
+                "another order."
             )
-        self.decoder  # noqa: B018  a core that reads on is refused
+        self.decoder  # noqa: B018  refuses a core that is not causal
 
     @property
     def decoder(self) -> LanguageModel:
-        """The language model of the target, whose parameters and tables are among this one's."""
+        """The language model of the target, whose parameters and tables are a part of this
+        model's."""
         return LanguageModel(self.embedding, self.core, self.head)
 
     @property
     def background(self) -> Contextual | None:
-        """The background of the head, or None."""
+        """The head's background, or None."""
         return self.head.background
 
     @functools.cached_property
@@ -113,31 +116,35 @@ class SequenceToSequence(Model):
         return self.source_embedding or self.embedding, self.encoder or self.core
 
     def component(self, part: str) -> Any:
-        """The component that a part of the parameters belongs to."""
+        """Returns the component of a group of parameters."""
         embedding, core = self._encoder
         return {"source_embedding": embedding, "encoder": core}.get(part) or getattr(self, part)
 
     def tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
-        """{"embedding", "head", "source_embedding"}: what the components need of the words.
+        """Returns {"embedding", "head", "source_embedding"}: the components' constant arrays.
 
         Args:
-          lexicon: the target's. others: the source's alone.
+          lexicon: the target's.
+          *others: the source's.
         """
         (source,) = others
         of_source = self._encoder[0].tables(source)
         return {**self.decoder.tables(lexicon), "source_embedding": of_source}
 
     def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
-        """The tables as far as exact probabilities need them; see Head.evaluation_tables."""
+        """Returns the tables for exact probabilities; see Head.evaluation_tables."""
         (source,) = others
         of_source = self._encoder[0].tables(source)
         return {**self.decoder.evaluation_tables(lexicon), "source_embedding": of_source}
 
     def init(self, key: jax.Array, lexicon: Lexicon, *others: Lexicon) -> Params:
-        """{"embedding", "core", "head", "source_embedding", "encoder"} and perhaps "attention".
+        """Initialises {"embedding", "core", "head", "source_embedding", "encoder", perhaps
+        "attention"}.
 
         Args:
-          lexicon: the target's. others: the source's alone.
+          key: of `jax.random`.
+          lexicon: the target's.
+          *others: the source's.
 
         Raises:
           UserError: the encoder's carry cannot start the decoder.
@@ -158,7 +165,8 @@ class SequenceToSequence(Model):
         return _uniform(params, of_scale, self.initial_scale) if self.initial_scale else params
 
     def _check_carries(self):
-        """UserError unless the encoder's carry has the structure and the shapes of the core's."""
+        """Raises UserError unless the encoder's carry has the structure and shapes of the
+        core's."""
         core = self._encoder[1]
         ours, theirs = (
             jax.tree_util.tree_leaves_with_path(jax.eval_shape(carry))
@@ -171,27 +179,29 @@ class SequenceToSequence(Model):
             return
         theirs, ours = ([leaf.shape[1:] for _, leaf in carry] for carry in (theirs, ours))
         raise UserError(
-            f"the last state of model.encoder, a {type(core).__name__} with numbers of shapes "
-            f"{theirs}, starts model.core, a {type(self.core).__name__} with {ours}: give both the "
+            f"the last state of model.encoder, a {type(core).__name__}, has the shapes {theirs}, "
+            f"and cannot start model.core, a {type(self.core).__name__} with {ours}: give both the "
             "same kind of core with the same size and layers (two directions that are "
             "concatenated have twice the encoder's size), or model.encoder=none for one like the "
             "decoder's."
         )
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts of what the decoder's components lost of the words; see Head.warnings."""
+        """Counts the words for which the decoder's components lack information; see
+        Head.warnings."""
         return self.decoder.warnings(lexicon)
 
     def prepared(self, params: Params, tables: Tables) -> Prepared:
-        """What the head can compute once for all sentences, or None; see Head.prepared."""
+        """Computes the head's arrays that all sentences share, or returns None; see
+        Head.prepared."""
         return self.decoder.prepared(params, tables)
 
     def head_params(self, params: Params) -> Params:
-        """The head's parameters, with the shared table if it is tied."""
+        """Returns the head's parameters, with the shared table if it is tied."""
         return self.decoder.head_params(params)
 
     def row_tables(self, params: Params) -> list[tuple[str, ...]]:
-        """Paths of the parameters of which a loss reads rows alone; see Task.row_tables."""
+        """Returns paths of the parameters of which a loss only reads rows; see Task.row_tables."""
         paths = self.decoder.row_tables(params)
         of_source = params["source_embedding"]
         names = [name.split("/") for name in self._encoder[0].row_tables]
@@ -207,11 +217,13 @@ class SequenceToSequence(Model):
         shift: jax.Array | None = None,
         key: Key | None = None,
     ) -> Encoded:
-        """Encodes sources into what the decoder starts from, which no padding touches.
+        """Encodes sources, whatever their padding.
 
         Args:
+          params: of the model.
+          tables: of its words.
           source: int32 [B, S], words in the order in which they are read, padded on the left: so
-            the last column is the last word of every row, and its carry that of the whole batch.
+            the last column holds every row's last word, and the last carry is the whole batch's.
           lengths: int32 [B], words of each row, at least 1.
           shift: [B, S, E], added to the vectors of the words, to differentiate by; None for 0.
           key: turns dropout on.
@@ -223,7 +235,7 @@ class SequenceToSequence(Model):
         embedding, core = self._encoder
         inputs = embedding.apply(params["source_embedding"], tables["source_embedding"], source)
         inputs = inputs if shift is None else inputs + shift
-        # What padding has left in the carry is gone before the first word.
+        # The reset at the first word removes the effect of padding on the carry.
         memory, carry = core.apply(
             params["encoder"],
             inputs,
@@ -240,7 +252,7 @@ class SequenceToSequence(Model):
         return Encoded(carry, memory, mask, prepared)
 
     def _read(self, source, lengths):
-        """(words, lengths) of what is read of the sources: the last columns again."""
+        """Returns (words, lengths) of the part of the sources that is read, in the last columns."""
         if self.source_share == 1:
             return source, lengths
         read = jnp.ceil(self.source_share * lengths).astype(lengths.dtype)
@@ -250,7 +262,8 @@ class SequenceToSequence(Model):
         return source, read
 
     def attended(self, params: Params, hidden: jax.Array, encoded: Encoded) -> jax.Array:
-        """The states that the head sees: the decoder's hidden states, or their attentional states.
+        """Returns the states that the head sees: the decoder's hidden states, or its attentional
+        states.
 
         Args:
           hidden: [B, T, D], or [B K, D] of K hypotheses a sentence.
@@ -261,11 +274,11 @@ class SequenceToSequence(Model):
         return self._attend(params, hidden, encoded)[0]
 
     def _attend(self, params: Params, hidden: jax.Array, encoded: Encoded):
-        """(states, weights) of attention."""
+        """Returns (states, weights) of attention."""
         if self.attention is None:
             raise UserError(
-                "this model has no attention, whose weights could be looked at: train one with "
-                "--set model.attention=Luong, say."
+                "this model has no attention, and so no attention weights: train one with --set "
+                "model.attention=Luong."
             )
         return self.attention.apply(
             params["attention"], hidden, encoded.memory, encoded.mask, prepared=encoded.prepared
@@ -279,10 +292,11 @@ class SequenceToSequence(Model):
         lengths: jax.Array,
         words: jax.Array,
     ) -> jax.Array:
-        """The attention at each target word to each source word, [B, T, S], for pictures and links.
+        """Computes attention weights of target words to source words, [B, T, S], for pictures and
+        links.
 
-        The weights of a target sum to 1 over the columns of its source's words, which stand as
-        `source` has them: at the end, in the order in which they are read.
+        The weights of a target sum to 1 over the columns of its source's words, which are placed as
+        in `source`: at the end, in the order in which they are read.
 
         Args:
           source: see `encode`.
@@ -297,7 +311,8 @@ class SequenceToSequence(Model):
         return self._by_source_word(self._attend(params, hidden, encoded)[1], lengths)
 
     def _by_source_word(self, values, lengths):
-        """[B, T, S], columns of the words that are read -> those of all words of the sources."""
+        """Maps the columns of [B, T, S] from the words that are read to all words of the
+        sources."""
         if self.source_share == 1 or self.order == "source_reversed":
             return values
         # The columns before those of the words that were read are 0.
@@ -313,13 +328,13 @@ class SequenceToSequence(Model):
         words: jax.Array,
         targets: jax.Array,
     ) -> jax.Array:
-        """How much each target's log-probability depends on each source word, [B, T, S]:
+        """Computes how much each target's log-probability depends on each source word, [B, T, S]:
 
             |d log p(y_t | y_1 ... y_(t-1), x) / d e(x_s)|,
 
         the Euclidean norm of the gradient by the source word's vector e (Li et al. 2016, section
-        4), in nats per unit of the vector; 0 at padding. Columns are as in `attention_weights`,
-        which only models with attention have.
+        4), in nats per unit of the vector; 0 at padding. Columns are as in `attention_weights`; the
+        model does not need attention.
 
         Args:
           source: see `encode`.
@@ -356,7 +371,8 @@ class SequenceToSequence(Model):
         *,
         key: Key | None = None,
     ) -> tuple[jax.Array, Any]:
-        """(what the head sees [B, T, D], its context) at targets, given the word before each.
+        """Computes (the head's inputs [B, T, D], its context) at targets, given the word before
+        each.
 
         Args:
           encoded: of `encode`.
@@ -377,9 +393,11 @@ class SequenceToSequence(Model):
         *,
         key: Key | None = None,
     ) -> tuple[jax.Array, jax.Array]:
-        """(sum of token_weights * loss, the part of it that is penalty), scalars in nats.
+        """Computes (sum of token_weights * loss, its part that is penalty), scalars in nats.
 
         Args:
+          params: of the model.
+          tables: of its words.
           source: see `encode`.
           lengths: see `encode`.
           words: int32 [B, T], the word before each position.
@@ -412,14 +430,14 @@ class SequenceToSequence(Model):
         *,
         prepared: Prepared = None,
     ) -> tuple[jax.Array, jax.Array]:
-        """(log p(target | source, targets before), log Z), [B, T] each, in nats, exact.
+        """Computes (log p(target | source, targets before), log Z), [B, T] each, in nats, exact.
 
         Args:
           source: see `encode`.
           lengths: see `encode`.
           words: see `weighted_loss`.
           targets: see `weighted_loss`.
-          prepared: of `prepared`, or None.
+          prepared: the result of `prepared`, or None.
         """
         encoded = self.encode(params, tables, source, lengths)
         hidden, context = self.states(params, tables, encoded, words)
@@ -433,19 +451,19 @@ class SequenceToSequence(Model):
         )
 
 
-# The stream of the encoder's dropout; the decoder has the batch's own.
+# Folded into the batch's key for the encoder's dropout; the decoder uses the key itself.
 _ENCODER = 0x656E63
 
 
 def _moved(array, by):
-    """Rows [B, S] moved to the right, each by its number of columns; 0 is put in."""
+    """Moves rows [B, S] to the right, each by its number of columns; fills with 0."""
     columns = jnp.arange(array.shape[1])[None] - by[:, None]
     moved = jnp.take_along_axis(array, jnp.maximum(columns, 0), axis=1)
     return jnp.where(columns >= 0, moved, 0)
 
 
 def _uniform(params, key, scale: float):
-    """Parameters of the same shapes, uniform in +-scale."""
+    """Draws parameters of the same shapes, uniform in +-scale."""
     leaves, structure = jax.tree.flatten(params)
     drawn = [
         jax.random.uniform(one, leaf.shape, leaf.dtype, -scale, scale)

@@ -29,7 +29,7 @@ def mix(log_probs: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
     Args:
       log_probs: log p_k of each word, [K, N], nats.
-      weights: a, [K]; models of weight 0 have no part.
+      weights: a, [K]; models of weight 0 are left out.
 
     Returns:
       float64 [N], nats.
@@ -40,11 +40,11 @@ def mix(log_probs: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def tune_weights(log_probs: np.ndarray, rounds: int = 1000) -> np.ndarray:
-    """Finds the weights that make a text most probable, from equal ones.
+    """Finds the weights that make a text most probable, from equal weights at the start.
 
     Args:
       log_probs: log p_k of each word, [K, N], nats.
-      rounds: at most so many; it ends when none changes by more than 1e-7.
+      rounds: greatest number of steps; it stops when no weight changes by more than 1e-7.
 
     Returns:
       float64 [K], which sum to 1.
@@ -63,7 +63,7 @@ def tune_weights(log_probs: np.ndarray, rounds: int = 1000) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Interpolation:
-    """Weights of runs, by their names.
+    """Interpolation weights of runs, by the runs' names.
 
     Attributes:
       weights: {name: a}; at least 0, their sum 1.
@@ -72,16 +72,16 @@ class Interpolation:
     weights: dict[str, float]
 
     def text(self) -> str:
-        """The file: the same weights give the same bytes."""
+        """Returns the text of the file: the same weights give the same bytes."""
         value = {"interpolation": self.weights}
         return strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
     def read(cls, path: str) -> "Interpolation":
-        """The weights of a file.
+        """Reads the weights of a file.
 
         Raises:
-          UserError: it has none, or they are no shares of 1.
+          UserError: the file has no weights, or they do not sum to 1.
         """
         file = files.find(path)
         text = files.read_text(file)
@@ -111,7 +111,7 @@ class Interpolation:
         """Computes log p of sentences and their boundaries, float64 [sentences], nats.
 
         Args:
-          runs: {name: a run}, those that have weights and perhaps others.
+          runs: {name: a run}; runs without a weight are left out.
           sentences: words as the runs read them.
           name: where they come from, for messages.
         """
@@ -122,7 +122,7 @@ class Interpolation:
         return np.add.reduceat(mix(log_probs, weights), starts) if len(starts) else np.zeros(0)
 
     def check(self, runs: dict[str, Any]):
-        """UserError unless the runs have all names, and the same words."""
+        """Raises UserError unless every name has a run, and the runs have the same words."""
         missing = [name for name in self.weights if name not in runs]
         if missing:
             raise UserError(f"no --run is called {named(missing)}, which has a weight: give it.")
@@ -130,20 +130,20 @@ class Interpolation:
 
 
 def check_same_words(runs: dict[str, Any]):
-    """UserError unless runs have the same words: mixed probabilities of others sum to nothing."""
+    """Raises UserError unless runs have the same words, over which a mean is normalised."""
     (first, one), *others = runs.items()
     for name, run in others:
         if {*run.lexicon.words} != {*one.lexicon.words}:
             raise UserError(
-                f"{first} and {name} have other words, so that a mean of their probabilities is "
-                "none: train them with one vocabulary."
+                f"{first} and {name} have different words, so that a mean of their probabilities "
+                "is not normalised: train them with one vocabulary."
             )
 
 
 def word_log_probs(
     runs: dict[str, Any], sentences: Sequence[list[str]], name: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """log p of each word and boundary under each run, and where sentences start.
+    """Computes log p of each word and boundary under each run, and where sentences start.
 
     Args:
       runs: {name: a run}, of the same words.

@@ -1,16 +1,16 @@
-"""Lattices under language models: paths that share their last words are one.
+"""Search of lattices under language models, which merges paths with the same last words.
 
 A path's score is, over its links and the models k,
 
     sum (acoustic_scale * a + language_scale * l + posterior_weight * log p + word_penalty)
     + sum_k weight_k log p_k(words </s>),
 
-with the links' posteriors p, or with the models' mean, word by word, in their place.
+with the links' posteriors p. The models' mean, word by word, can take the place of the models.
 
-Hypotheses are passed along the lattice from node to node. At a node those with the same last n
-words are merged, the best ones stay, and the state of the best stands for all; with n unbounded
-only those of equal words are, and the result is exact (Sundermeyer et al. 2014, section III).
-Nodes that no path joins, of several lattices, are computed together.
+Hypotheses are passed along the lattice from node to node. At a node hypotheses with the same last n
+words are merged: the best ones stay, with the state of the best. With n unbounded only hypotheses
+of equal words are merged, and the result is exact (Sundermeyer et al. 2014, section III). Nodes
+that no path joins, of several lattices, are computed together.
 """
 
 import collections
@@ -32,7 +32,7 @@ from zoo.evaluation.run import Run
 from zoo.rescoring import interpolation, model_states
 from zoo.sources.lattices import Lattice, lattice_of
 
-# Hypotheses of a node, and lattices side by side, by default.
+# Default numbers of hypotheses of a node, and of lattices of a batch.
 MOST, TOGETHER = 1000, 16
 PARTS = ("language_weight", "word_penalty", "posterior_weight")
 
@@ -42,9 +42,9 @@ class Path(NamedTuple):
 
     Attributes:
       score: the recogniser's and the models' parts together, larger is better.
-      words: those of its links.
+      words: the words of its links.
       first: the recogniser's part of the score, scaled.
-      log_probs: of the words and the boundary under each model, or under their mean, nats.
+      log_probs: log p of the words and the boundary under each model, or under their mean, nats.
     """
 
     score: float
@@ -54,7 +54,7 @@ class Path(NamedTuple):
 
     @property
     def log_prob(self) -> float:
-        """That under the only model, or under the first of several."""
+        """The log-probability under the only model, or under the first of several."""
         return self.log_probs[0]
 
 
@@ -62,10 +62,10 @@ class Searched(NamedTuple):
     """The result of a search in a lattice.
 
     Attributes:
-      id: of the lattice.
-      paths: the best, of different words, the best first.
-      dropped: how many hypotheses were let go because a node had too many; 0 where nothing but
-        history and beams bounds the search.
+      id: the lattice's id.
+      paths: the best paths with different words, from the best on.
+      dropped: number of hypotheses dropped because a node had more than `most`; 0 where only
+        history and beams bound the search.
       lattice: the lattice with new scores, if it was asked for: see `LatticeSearch.search_all`.
     """
 
@@ -77,23 +77,24 @@ class Searched(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class LatticeSearch:
-    """How paths are searched for.
+    """Settings of the search for paths.
 
     Attributes:
-      weight: of the model's log-probability; a tuple for several models, one for each.
+      weight: the weight of the model's log-probability; a tuple for several models, one for each.
       shares: a_k of the mean log sum_k a_k p_k(word) of several models, word by word, which then
-        counts in their place with one weight; None for none.
-      language_weight: of the recogniser's language scores, beside the header's scale.
+        counts in place of the models with one weight; None: no mean.
+      language_weight: factor of the recogniser's language scores, beside the header's scale.
       word_penalty: added for each word, beside the header's.
-      history: n, how many last words hypotheses of a node share to be merged; None: all.
-      beam: hypotheses of a node that are so much below its best, in score, are let go.
-      look_ahead: of all nodes that are computed together, hypotheses are let go whose score with
-        the recogniser's best way to the end is so much below the best such sum.
-      most: hypotheses of a node, the best ones; None for no limit, which takes a time and memory
-        that grow with the number of paths where `history` is None.
-      nbest: how many paths the search returns, of different words.
-      posterior_weight: of the logarithms of the links' posteriors, which know the recogniser's
-        language model where its scores are not written; posteriors are clamped to [1e-6, 1].
+      history: n, the number of last words that merged hypotheses share; None: all words.
+      beam: hypotheses of a node are dropped if their score is this much below the node's best.
+      look_ahead: among all nodes that are computed together, hypotheses are dropped if their score
+        plus the recogniser's best score to the end is this much below the best such sum.
+      most: greatest number of hypotheses of a node; None: no limit, so that time and memory grow
+        with the number of paths where `history` is None.
+      nbest: number of paths with different words that the search returns.
+      posterior_weight: factor of the logarithm of the links' posteriors, which contain the
+        recogniser's language model where its scores are not written; posteriors are clamped to
+        [1e-6, 1].
 
     Raises:
       UserError: a number is out of range.
@@ -127,11 +128,11 @@ class LatticeSearch:
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """Of the models, or of their mean."""
+        """The weights of the models, or of their mean."""
         return self.weight if isinstance(self.weight, tuple) else (self.weight,)
 
     def check_models(self, count: int):
-        """UserError unless there are weights for so many models."""
+        """Raises UserError unless the number of weights fits `count` models."""
         columns = count if self.shares is None else 1
         if len(self.weights) != columns:
             of = f"{count} models" if self.shares is None else "the mean of the models"
@@ -142,10 +143,11 @@ class LatticeSearch:
             )
 
     def search(self, run: Run | Sequence[Run], lattice: Lattice) -> list[Path]:
-        """The best paths of a lattice, of different words, the best first.
+        """Returns the best paths of a lattice with different words, from the best on.
 
         Args:
-          run: of a language model whose words are words, or several.
+          run: a language model whose tokens are words, or several.
+          lattice: to search.
         """
         (searched,) = self.search_all(run, [lattice])
         return searched.paths
@@ -157,19 +159,21 @@ class LatticeSearch:
         together: int = TOGETHER,
         expand: bool = False,
     ) -> Iterator[Searched]:
-        """Searches several lattices, and gives their results in their order.
+        """Searches several lattices, and yields their results in their order.
+
+        With `expand` a lattice gets a node for each node and history that the search kept. Each
+        link then has the language score
+
+            language_weight * language_scale * l + sum_k weight_k log p_k(word | history),
+
+        whose scale is 1, so that a path's score is the search's. Links without a word to a last
+        node have log p(</s> | history).
 
         Args:
-          run: of a language model whose words are words, or several of such.
-          lattices: are taken as they are needed.
-          together: how many are searched side by side.
-          expand: whether each is given back with new scores: a node for each node and history that
-            the search kept, and on each link the language score
-
-                language_weight * language_scale * l + sum_k weight_k log p_k(word | history),
-
-            whose scale is 1, so that a path's score is the search's. log p(</s> | history) is on
-            links without a word to a last node.
+          run: a language model whose tokens are words, or several.
+          lattices: read as they are needed.
+          together: number of lattices that are searched side by side.
+          expand: whether results have the lattice with new scores.
         """
         runs = [*run] if isinstance(run, Sequence) else [run]
         self.check_models(len(runs))
@@ -192,10 +196,10 @@ class _Hypothesis(NamedTuple):
 
     Attributes:
       score: see `Path`.
-      words: their numbers in the lattice.
+      words: numbers of its words in the lattice.
       first: see `Path`.
       log_probs: see `Path`.
-      state: the slot of the state before the last word, and that word's ids.
+      state: the slot of the state before the last word, and the word's ids.
     """
 
     score: float
@@ -206,7 +210,7 @@ class _Hypothesis(NamedTuple):
 
 
 def _pass_on(fronts, level, states):
-    """Passes the hypotheses of a level of each lattice on along the links behind its nodes."""
+    """Extends the hypotheses of a level of each lattice along the links that leave its nodes."""
     for front in fronts:
         front.merge(level)
     states.read(one.state for front in fronts for some in front.kept.values() for one in some)
@@ -222,7 +226,7 @@ class _Front:
 
     Attributes:
       levels: lists of nodes that are computed together; see `_levels`.
-      kept: {node: its hypotheses that are passed on}, of the level that is computed.
+      kept: {node: its hypotheses that are extended}, of the level that is computed.
     """
 
     def __init__(self, settings, runs, lattice, expand):
@@ -244,7 +248,7 @@ class _Front:
         self.records: list | None = [] if expand else None
 
     def _part(self, link):
-        """The recogniser's score of a link, scaled."""
+        """Returns the recogniser's scaled score of a link."""
         settings, lattice = self.settings, self.lattice
         part = lattice.acoustic_scale * link.acoustic + self._language(link)
         return part + (lattice.word_penalty + settings.word_penalty) * (link.word is not None)
@@ -254,14 +258,14 @@ class _Front:
         return language + self.settings.posterior_weight * link.log_posterior
 
     def _completions(self):
-        """The recogniser's best score from each node to the end."""
+        """Returns the recogniser's best score from each node to the end."""
         ahead = [-math.inf] * (self.lattice.nodes - 1) + [0.0]
         for link in reversed(self.lattice.links):  # ordered by their starts
             ahead[link.start] = max(ahead[link.start], self._part(link) + ahead[link.end])
         return ahead
 
     def slots(self, states):
-        """Of the states that waiting hypotheses go on from."""
+        """Yields the slots of the states from which waiting hypotheses are extended."""
         for some in self.arrived.values():
             for one in some:
                 yield one.state[0]
@@ -269,7 +273,7 @@ class _Front:
                     yield states.slots[one.state]
 
     def merge(self, level):
-        """Chooses the hypotheses of a level that are passed on."""
+        """Chooses the hypotheses of a level that are extended."""
         arrived = {node: self.arrived.pop(node, []) for node in self.levels[level]}
         estimates = (one.score + self.ahead[n] for n, some in arrived.items() for one in some)
         least = max(estimates, default=0.0) - self.settings.look_ahead
@@ -279,7 +283,7 @@ class _Front:
         }
 
     def _merged(self, node, hypotheses):
-        """The best of each history, and of these the best of all and those within the beam."""
+        """Returns the best hypotheses of each history, within the beam and `most`."""
         best = max((one.score for one in hypotheses), default=0.0)
         by_history: dict[tuple[int, ...], dict] = collections.defaultdict(dict)
         for one in hypotheses:
@@ -298,12 +302,12 @@ class _Front:
         return heapq.nlargest(most, kept, key=_score)
 
     def _key(self, words):
-        """The history by which hypotheses are merged."""
+        """Returns the history by which hypotheses are merged."""
         return words if self.settings.history is None else words[-self.settings.history :]
 
     def asked(self, states):
-        """(hypothesis, link or None, the number of its word or -1, (slot of the state, ids of the
-        word) or None) of all that is passed on."""
+        """Returns (hypothesis, link or None, number of its word or -1, (slot of the state, ids of
+        the word) or None) of each hypothesis and link to extend it by."""
         asked = []
         end = len(self.words)
         for node, some in self.kept.items():
@@ -315,7 +319,7 @@ class _Front:
         return asked
 
     def extend(self, asked, log_probs):
-        """Passes hypotheses on along links, or over the end of the sentence."""
+        """Extends hypotheses along links, or over the end of the sentence."""
         for one, link, number, pair in asked:
             weighted, total = 0.0, one.log_probs
             if pair is not None:
@@ -335,7 +339,8 @@ class _Front:
             self.arrived[link.end].append(new)
 
     def _model_part(self, log_probs):
-        """(the models' weighted part of the score, log p of each or of their mean) of a word."""
+        """Returns (the models' weighted part of a word's score, log p under each model or their
+        mean)."""
         shares = self.settings.shares
         if shares is not None:
             log_probs = interpolation.mix(log_probs[:, None], np.array(shares))
@@ -343,7 +348,7 @@ class _Front:
         return math.fsum(map(operator.mul, self.settings.weights, of_word)), of_word
 
     def result(self) -> Searched:
-        """The best paths, and the lattice with new scores.
+        """Returns the best paths, and the lattice with new scores.
 
         Raises:
           UserError: no path has a finite score.
@@ -365,7 +370,7 @@ class _Front:
         return Searched(self.lattice.id, paths, self.dropped, lattice)
 
     def _expanded(self) -> Lattice:
-        """The lattice of all that was passed on: a node for each node and history."""
+        """Returns the lattice of all extended hypotheses: a node for each node and history."""
         last = self.lattice.nodes - 1
         links: dict[tuple, tuple] = {}
         for words, link, number, weighted in self.records or []:
@@ -388,13 +393,14 @@ class _Front:
 
 
 def _read_words(run, lattice):
-    """(ids, log p within their classes [words + 1]) of a lattice's words and the boundary."""
+    """Returns (ids, log p within their classes [words + 1]) of a lattice's words and the
+    boundary."""
     if run.lexicon.boundary_id is None:
         raise UserError(
-            f"{run.path} has no boundary, with which a path begins and ends: train with "
+            f"{run.path} has no sentence boundary, with which paths begin and end: train with "
             "vocabulary.boundary=counted or uncounted."
         )
-    if not lattice.words:  # of silence alone
+    if not lattice.words:  # only silence
         return [run.lexicon.boundary_id], np.zeros(1)
     corpus = Corpus(f"the lattice {lattice.id}", [[word] for word in lattice.words])
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
@@ -409,8 +415,8 @@ def _score(hypothesis):
 
 
 def _levels(lattice):
-    """Lists of nodes that are computed together: no path joins two of a list, and no link goes
-    back to an earlier list."""
+    """Returns lists of nodes that are computed together: no path joins two nodes of a list, and no
+    link leads back to an earlier list."""
     depth = [0] * lattice.nodes
     for link in lattice.links:
         depth[link.end] = max(depth[link.end], depth[link.start] + 1)

@@ -1,11 +1,11 @@
-"""The parts of a recogniser's score, for the hypotheses of its n-best lists, from its lattices.
+"""Acoustic and language scores of n-best hypotheses, read from the recogniser's lattices.
 
-A list often has one score that adds acoustics and language model in the recogniser's proportion. Of
-a lattice's paths with a hypothesis's words the best by the recogniser's own score
+A list often has one score that adds acoustics and language model in the recogniser's proportion.
+Among a lattice's paths with a hypothesis's words the best by the recogniser's own score
 
     sum (acoustic_scale * a + language_scale * l + word_penalty a word)
 
-parts it again, so that the two can be weighed anew beside other models.
+separates the two again, so that they can be weighed anew beside other models.
 """
 
 import collections
@@ -25,10 +25,10 @@ ACOUSTIC, LANGUAGE = "acoustic", "language"
 
 
 class Parts(NamedTuple):
-    """Of the best path with some words.
+    """Scores of the best path with some words.
 
     Attributes:
-      score: the recogniser's, in all, nats, scaled.
+      score: the recogniser's whole score, nats, scaled.
       acoustic: the sum of acoustic_scale * a.
       language: the sum of language_scale * l.
     """
@@ -39,9 +39,14 @@ class Parts(NamedTuple):
 
 
 def best_parts(lattice: Lattice, sentences: Sequence[Sequence[str]]) -> list[Parts | None]:
-    """The parts of the best path with the words of each sentence; None where there is no such path.
+    """Returns the scores of the best path with the words of each sentence; None without such a
+    path.
 
-    All are followed along the lattice at once, as a tree of their prefixes.
+    All sentences are followed along the lattice together, as a tree of their prefixes.
+
+    Args:
+      lattice: to search.
+      sentences: words of each.
     """
     tree: list[dict[str, int]] = [{}]
     leaves = [_insert(tree, words) for words in sentences]
@@ -68,7 +73,7 @@ def best_parts(lattice: Lattice, sentences: Sequence[Sequence[str]]) -> list[Par
 
 
 def _insert(tree, words):
-    """The node of a tree of prefixes that words lead to."""
+    """Inserts words into a tree of prefixes; returns their node."""
     node = 0
     for word in words:
         if word not in tree[node]:
@@ -80,7 +85,7 @@ def _insert(tree, words):
 
 @dataclasses.dataclass(frozen=True)
 class LatticeFolder:
-    """Lattices in files of their own, ID.slf, ID.slf.gz or another ending.
+    """A folder with a file for each lattice, ID.slf, ID.slf.gz or another ending.
 
     Attributes:
       path: the folder.
@@ -89,10 +94,13 @@ class LatticeFolder:
     path: str
 
     def read(self, id: str) -> Lattice:
-        """The lattice of a list.
+        """Reads the lattice of a list.
+
+        Args:
+          id: of the list.
 
         Raises:
-          UserError: there is none, or more than one file, or lattice in it.
+          UserError: the folder does not have exactly one file for it, with one lattice.
         """
         folder = files.find(self.path)
         plain = pathlib.PurePath(id).name == id
@@ -108,9 +116,13 @@ class LatticeFolder:
         return lattices[0]
 
     def features(self, one: NBestList) -> dict[str, list[float]]:
-        """{"acoustic", and "language" where links have such scores: values of each hypothesis}.
+        """Returns {"acoustic", and "language" where links have such scores: values of each
+        hypothesis}.
 
-        A hypothesis that is no path has the lowest value of its list.
+        A hypothesis without a path has the lowest value of its list.
+
+        Args:
+          one: the list.
 
         Raises:
           UserError: no hypothesis of the list is a path of the lattice.
@@ -122,7 +134,7 @@ class LatticeFolder:
             raise UserError(
                 f"no hypothesis of the list {shortened(one.id, 80)!r} (line "
                 f"{one.hypotheses[0].line}) is a path of its lattice in {self.path}: give the "
-                "lattices that the lists were made of."
+                "lattices from which the lists were made."
             )
         names = (ACOUSTIC, *([LANGUAGE] if any(link.language for link in lattice.links) else []))
         lowest = {name: min(getattr(some, name) for some in known) for name in names}

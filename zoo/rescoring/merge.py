@@ -1,7 +1,7 @@
-"""The k best hypotheses of further lists beside those of the first: nk-best lists.
+"""The k best hypotheses of further n-best lists added to the first system's: nk-best lists.
 
-A second system, or an inflector of the first one's n hypotheses (Labeau and Allauzen 2017, section
-3.2), offers other words; re-ranking chooses among all.
+A second system, or an inflector of the first system's n hypotheses (Labeau and Allauzen 2017,
+section 3.2), offers other words; re-ranking chooses among all.
 """
 
 import dataclasses
@@ -15,15 +15,15 @@ from zoo.sources.hypotheses import NBestList
 def merge_lists(
     lists: Iterable[NBestList], others: Sequence[Iterable[NBestList]], best: int
 ) -> Iterator[NBestList]:
-    """The lists, with the best hypotheses of the same list of each other file, list by list.
+    """Yields the lists, each with the best hypotheses of the same list in other files.
 
-    Words that are there already come in once. A feature that a hypothesis lacks, and the score of
-    one that the first system did not make, is the lowest of its list.
+    A hypothesis with the same words as another is added once. A missing feature, and the score of a
+    hypothesis that the first system did not make, is the lowest of its list.
 
     Args:
       lists: of the first system.
-      others: of others, the same lists in the same order.
-      best: how many of each other list are taken, by its score or, without one, from the first on.
+      others: of other systems, the same lists in the same order.
+      best: number of hypotheses from each other list, by its score or, without one, in its order.
 
     Raises:
       UserError: another file has other lists, or fewer or more.
@@ -55,7 +55,7 @@ def _best(hypotheses, count):
 
 
 def _completed(own, new):
-    """All hypotheses with all features, of which a missing one has the lowest value of the list."""
+    """Returns all hypotheses with all features; a missing one has the lowest value of the list."""
     lowest: dict[str, float] = {}
     for hypothesis in (*own, *new):
         for name, value in hypothesis.features.items():

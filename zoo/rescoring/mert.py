@@ -1,8 +1,8 @@
 """Minimum error rate training: exact line searches over n-best lists (Och 2003).
 
 Along a line w + x d every hypothesis has a score that is a line in x, and the best one of a list
-changes only where the upper envelope of these lines has a corner. Between two corners, of all lists
-together, the figure is constant: each of these intervals is looked at.
+changes only where the upper envelope of these lines has a corner. Between two corners of all lists'
+envelopes the figure is constant: each of these intervals is evaluated.
 
 F. Och: Minimum Error Rate Training in Statistical Machine Translation, ACL 2003, section 4.
 """
@@ -17,13 +17,13 @@ from zoo.rescoring.nbest_arrays import Lists, unit
 
 @dataclasses.dataclass(frozen=True)
 class Mert:
-    """Settings of the tuning.
+    """Minimum error rate training, with its settings.
 
     Attributes:
-      starts: how often it begins: at the weights given, and at random ones.
-      directions: random directions that are searched beside the features', each round.
-      rounds: at most so many, each along all directions; it ends when none helps.
-      prior: how much of the weights are those that tuning began with, from 0 to 1.
+      starts: number of starts: the given weights, then random ones.
+      directions: random directions searched in each round, beside the features' own.
+      rounds: greatest number of rounds along all directions; it stops when none improves.
+      prior: share of the start's weights in the result, from 0 to 1.
 
     Example:
       >>> weights = rescoring.Mert(starts=2).tune(lists, metric, np.array([1.0, 0]))
@@ -39,15 +39,16 @@ class Mert:
     prior: float = 0.25
 
     def tune(self, lists: Lists, metric: Metric, start: np.ndarray, seed: int = 0) -> np.ndarray:
-        """The tuned weights, float64 [F].
+        """Returns the tuned weights, float64 [F].
 
-        They are the mean of where each start leads and of the weights given, which have `prior` of
-        it, all of length 1: the best end alone fits these lists more and others less. Where this
-        mean has a worse figure than the weights given, the best end is taken, so that neither is.
+        They are the mean of the ends of all starts and of the given weights, which have a share of
+        `prior`, each scaled to length 1: the best end alone fits these lists more and others less.
+        Where this mean has a worse figure than the given weights, the best end is returned, so that
+        the figure of these lists never gets worse.
 
         Args:
           lists: to tune on.
-          metric: what to tune for.
+          metric: to tune for.
           start: weights [F].
           seed: of the directions and the other starts.
         """
@@ -64,7 +65,7 @@ class Mert:
         return (mixed if carried else best) / scales
 
     def _climb(self, search, weights, generator):
-        """(figure, weights) where no direction helps any more."""
+        """Searches lines until none improves; returns (figure, weights)."""
         value = search.value(weights)
         for _ in range(self.rounds):
             size = len(weights)
@@ -83,7 +84,7 @@ class Mert:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Search:
-    """Lists in the form that line searches take: [L, most, ...], -inf beyond a list's end."""
+    """N-best lists in the arrays of line searches: [L, most, ...], -inf beyond a list's end."""
 
     lists: Lists
     metric: Metric
@@ -93,7 +94,7 @@ class Search:
 
     @classmethod
     def of(cls, lists: Lists, metric: Metric) -> "Search":
-        """Puts lists into this form, for the metric that they are tuned for."""
+        """Makes the arrays of lists, for the metric that they are tuned for."""
         return cls(
             lists,
             metric,
@@ -103,14 +104,18 @@ class Search:
         )
 
     def value(self, weights: np.ndarray) -> float:
-        """The figure of weights [F], larger is better."""
+        """Returns the figure of weights [F], larger is better."""
         sums = self.lists.statistics[self.lists.chosen(weights)].sum(0)
         return float(self.metric.sign * self.metric.figure(sums))
 
     def best_step(self, weights: np.ndarray, direction: np.ndarray) -> tuple[float, float]:
-        """(x, figure) of the best interval of w + x d, x in its middle; larger figures are better.
+        """Finds the best interval of w + x d; returns (x in its middle, figure), larger is better.
 
         Of intervals equally good the widest is taken, then the one nearest to x = 0.
+
+        Args:
+          weights: w, [F].
+          direction: d, [F].
         """
         intercepts = np.where(self.missing, -np.inf, self.features @ weights)
         slopes = np.where(self.missing, -np.inf, self.features @ direction)
@@ -133,15 +138,15 @@ class Search:
 
 
 def envelopes(slopes: np.ndarray, intercepts: np.ndarray):
-    """The upper envelopes of the lines a + x b of each row, from x = -inf to inf.
+    """Computes the upper envelopes of the lines a + x b of each row, from x = -inf to inf.
 
     Args:
-      slopes: b, [L, N]; -inf where there is no line.
-      intercepts: a, [L, N]; -inf where there is no line.
+      slopes: b, [L, N]; -inf for a missing line.
+      intercepts: a, [L, N]; -inf for a missing line.
 
     Returns:
-      first, int64 [L]: the line that is highest for x -> -inf; and of all corners, by row, float64
-      [corners], where they are; int64, their row, the line from there on, and the line before.
+      first, int64 [L], the highest line for x -> -inf; then for all corners their x, float64
+      [corners], and int64 their row, the line from there on, and the line before.
     """
     rows = np.arange(len(slopes))
     there = np.isfinite(slopes)
@@ -157,7 +162,7 @@ def envelopes(slopes: np.ndarray, intercepts: np.ndarray):
             corners = (height - intercepts[rows]) / (slopes[rows] - slope)
         corners = np.where(later, corners, np.inf)
         nearest = corners.min(1, keepdims=True)
-        # Of lines that cross at one corner the steepest goes on.
+        # Of lines that cross at one corner the steepest is the envelope.
         following = np.where(corners == nearest, slopes[rows], -np.inf).argmax(1)
         going = later.any(1)
         rows = rows[going]
@@ -167,7 +172,8 @@ def envelopes(slopes: np.ndarray, intercepts: np.ndarray):
 
 
 def _middles(bounds):
-    """(a point within each interval, its width) of sorted bounds, -inf and inf at the ends."""
+    """Returns (a point within each interval, its width) of sorted bounds, -inf and inf at the
+    ends."""
     left, right = bounds[:-1], bounds[1:]
     with np.errstate(invalid="ignore"):
         middles = (left + right) / 2

@@ -1,7 +1,7 @@
-"""Figures of a corpus that are sums over sentences put into a formula: BLEU, chrF, word error rate.
+"""Corpus metrics computed from sums of sentence statistics: BLEU, chrF, word error rate.
 
-A metric gives integers for each hypothesis, its statistics; sums of them over the sentences give
-the figure, so that choosing other hypotheses changes a sum and no more.
+A metric gives integers for each hypothesis, its statistics. A formula of their sums over the
+sentences is the figure, so that choosing another hypothesis only changes a sum.
 """
 
 import abc
@@ -17,7 +17,7 @@ from zoo.errors import UserError
 
 @dataclasses.dataclass(frozen=True)
 class Metric(abc.ABC):
-    """The contract of the metrics.
+    """The interface of metrics.
 
     Attributes:
       name: as people write it.
@@ -33,18 +33,24 @@ class Metric(abc.ABC):
 
     @abc.abstractmethod
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
-        """float64 [hypotheses, S], whole numbers, of texts with their references."""
+        """Counts the statistics of texts against their references, float64 [hypotheses, S].
+
+        Args:
+          hypotheses: texts of one sentence.
+          references: of the sentence.
+        """
 
     @abc.abstractmethod
     def figure(self, statistics: np.ndarray) -> np.ndarray:
-        """The figures of sums of statistics, [..., S] -> [...]."""
+        """Computes figures from sums of statistics, [..., S] -> [...]."""
 
     @abc.abstractmethod
     def size(self, statistics: np.ndarray) -> np.ndarray:
-        """How much reference there is in sums of statistics, [..., S] -> [...], in words."""
+        """Returns the length of the references in sums of statistics, in words, [..., S] ->
+        [...]."""
 
     def gain(self, statistics: np.ndarray, background: np.ndarray) -> np.ndarray:
-        """The worth of each hypothesis in words, larger is better (Chiang et al. 2008).
+        """Computes the worth of each hypothesis in words, larger is better (Chiang et al. 2008).
 
             gain(e) = size(b + s(e)) figure(b + s(e)) / 100
 
@@ -57,17 +63,17 @@ class Metric(abc.ABC):
 
     @abc.abstractmethod
     def signature(self) -> str:
-        """A description of the computation, as `sacrebleu` writes it where it computes the same."""
+        """Describes the computation, with `sacrebleu`'s signature if it computes the same."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Bleu(Metric):
     """BLEU with n-grams to 4 (Papineni et al. 2002), as `sacrebleu` computes it.
 
-    statistics: length, that of the nearest reference, matches of order 1 to 4, n-grams of each.
+    statistics: length, length of the nearest reference, matches of order 1 to 4, n-grams of each.
 
     Attributes:
-      tokenize: of `sacrebleu`'s ways to part words: "none" for texts that are tokenised.
+      tokenize: one of `sacrebleu`'s tokenizers; "none" for texts that are tokenised.
 
     Example:
       >>> metric = rescoring.Bleu()
@@ -95,7 +101,7 @@ class Bleu(Metric):
         return BLEU(tokenize=self.tokenize, force=True)
 
     def statistics(self, hypotheses, references):
-        """The statistics of hypotheses, [hypotheses, 10]."""
+        """Counts the statistics of hypotheses, [hypotheses, 10]."""
         tokens = self._official().tokenizer
         outputs = [tokens(text.rstrip()).split() for text in hypotheses]
         wanted_words = [tokens(text.rstrip()).split() for text in references]
@@ -107,7 +113,8 @@ class Bleu(Metric):
         return np.column_stack([lengths, nearest, matches, totals]).astype(np.float64)
 
     def figure(self, statistics):
-        """BLEU, 0 to 100; an order without a match counts as half of one, then a quarter."""
+        """Computes BLEU, 0 to 100; an order without a match counts as half a match, the next a
+        quarter."""
         statistics = np.asarray(statistics, np.float64)
         length, reference = statistics[..., 0], statistics[..., 1]
         matches, totals = statistics[..., 2:6], statistics[..., 6:10]
@@ -120,11 +127,11 @@ class Bleu(Metric):
         return np.where((totals > 0).all(-1) & ~missed.all(-1), figure, 0.0)
 
     def size(self, statistics):
-        """The number of words of the references."""
+        """Returns the number of words of the references."""
         return statistics[..., 1]
 
     def signature(self):
-        """`sacrebleu`'s signature: tokeniser, smoothing and version."""
+        """Returns `sacrebleu`'s signature: tokenizer, smoothing and version."""
         official = self._official()
         official.corpus_score(["a"], [["a"]])
         return str(official.get_signature())
@@ -147,8 +154,8 @@ class ChrF(Metric):
     order: ClassVar[int] = 6
 
     def statistics(self, hypotheses, references):
-        """The statistics of hypotheses, [hypotheses, 18], of the reference by which each has
-        most."""
+        """Counts the statistics of hypotheses, [hypotheses, 18], each against its best
+        reference."""
         outputs, wanted = (["".join(text.split()) for text in x] for x in (hypotheses, references))
         several = np.stack([self._of_one(outputs, one) for one in wanted])
         best = self.figure(several).argmax(0)
@@ -162,7 +169,8 @@ class ChrF(Metric):
         return stacked.reshape(len(outputs), 3 * self.order).astype(np.float64)
 
     def figure(self, statistics):
-        """chrF2, 0 to 100: the F-score of mean precision and recall, recall weighing four times."""
+        """Computes chrF2, 0 to 100: the F-score of mean precision and recall, recall weighing four
+        times."""
         statistics = np.asarray(statistics, np.float64)
         counts = statistics.reshape(*statistics.shape[:-1], self.order, 3)
         in_hypothesis, in_reference, matches = np.moveaxis(counts, -1, 0)
@@ -174,11 +182,11 @@ class ChrF(Metric):
         return np.where(below > 0, 500 * precision * recall / np.where(below > 0, below, 1), 0.0)
 
     def size(self, statistics):
-        """The number of characters of the references, five to a word."""
+        """Returns the number of characters of the references, five to a word."""
         return statistics[..., 1] / 5
 
     def signature(self):
-        """`sacrebleu`'s signature: orders and version."""
+        """Returns `sacrebleu`'s signature: orders and version."""
         with lazy.extra():
             from sacrebleu.metrics import CHRF
 
@@ -206,53 +214,53 @@ class WordErrorRate(Metric):
     many: ClassVar[bool] = False
 
     def statistics(self, hypotheses, references):
-        """The statistics of hypotheses, [hypotheses, 4]."""
+        """Counts the statistics of hypotheses, [hypotheses, 4]."""
         (reference,) = references
         words = reference.split()
         errors = count_errors([text.split() for text in hypotheses], words)
         return np.column_stack([errors, np.full(len(errors), len(words))]).astype(np.float64)
 
     def figure(self, statistics):
-        """The word error rate in per cent; infinite for errors without a reference."""
+        """Computes the word error rate in per cent; infinite for errors without a reference."""
         statistics = np.asarray(statistics, np.float64)
         errors, words = statistics[..., :3].sum(-1), statistics[..., 3]
         rate = errors / np.where(words > 0, words, 1)
         return 100 * np.where(words > 0, rate, np.where(errors > 0, np.inf, 0.0))
 
     def gain(self, statistics, background):
-        """Minus the number of errors: word errors are sums, and need no background."""
+        """Returns minus the number of errors: word errors are sums, and need no background."""
         return -np.asarray(statistics, np.float64)[..., :3].sum(-1)
 
     def size(self, statistics):
-        """The number of words of the references."""
+        """Returns the number of words of the references."""
         return statistics[..., 3]
 
     def signature(self):
-        """The metric's name, and how it parts words."""
+        """Returns the metric's name, and how it separates words."""
         return "WER, words between blanks as they are written"
 
 
-# {what --metric calls it: the metric}. A metric is a class above, or a file, and a line here.
+# {value of --metric: the metric}. A metric is a class above, or a file, and a line here.
 METRICS: dict[str, type[Metric]] = {"bleu": Bleu, "chrf": ChrF, "wer": WordErrorRate}
 
 
 def metric_of(name: str, tokenize: str = "none") -> Metric:
-    """The metric of a name in `METRICS`; `tokenize` is for those that have such a field."""
+    """Returns the metric of a name in `METRICS`, with `tokenize` if it has this field."""
     metric = METRICS[name]
     fields = {field.name for field in dataclasses.fields(metric)}
     return metric(**({"tokenize": tokenize} if "tokenize" in fields else {}))
 
 
-# The cost of an edit, and beside it what it is: sums of costs then hold the numbers of both.
+# The cost of an edit, and in lower bits its kind: sums of costs then count both.
 _EDIT, _DELETION, _INSERTION = 1 << 42, 1 << 21, 1
 
 
 def count_errors(hypotheses: Sequence[Sequence[str]], reference: Sequence[str]) -> np.ndarray:
-    """Fewest edits that make each hypothesis of the reference (Levenshtein 1966).
+    """Counts the fewest edits between each hypothesis and the reference (Levenshtein 1966).
 
-    Of equally few edits those with fewest deletions and insertions are counted, that is most
-    substitutions. One row of the table is computed at a time, for all hypotheses and positions of
-    the reference together; the running minimum along the row is that of the deletions.
+    Among alignments with the fewest edits the one with most substitutions is counted. One row of
+    the table is computed at a time, for all hypotheses and positions of the reference together;
+    deletions are a running minimum along the row.
 
     Args:
       hypotheses: words of each.
@@ -285,18 +293,18 @@ def count_errors(hypotheses: Sequence[Sequence[str]], reference: Sequence[str]) 
 def count_matches(
     hypotheses: Sequence[Sequence], references: Sequence[Sequence], order: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Matches of n-grams, clipped by the reference that has most of each (Papineni et al. 2002).
+    """Counts matches of n-grams, clipped by the reference with most of each (Papineni et al. 2002).
 
         matches[h, n] = sum over n-grams g of min(count of g in h, max over r of count of g in r)
 
     Args:
       hypotheses: sequences of words or of characters.
-      references: such sequences.
+      references: sequences of the same kind.
       order: the largest n.
 
     Returns:
-      matches, int64 [hypotheses, order]; the n-grams of each hypothesis, [hypotheses, order]; those
-      of each reference, [references, order].
+      matches, int64 [hypotheses, order]; the numbers of n-grams of each hypothesis, [hypotheses,
+      order], and of each reference, [references, order].
     """
     sequences = [*hypotheses, *references]
     first = len(hypotheses)
@@ -322,7 +330,7 @@ def count_matches(
 
 
 def _clipped(owners, grams, kinds, first, count):
-    """Sums over kinds of min(count in an owner, most in an owner from `first` on), [count]."""
+    """Sums over n-grams min(count in a sequence, most in a sequence from `first` on), [count]."""
     if not kinds:
         return np.zeros(count, np.int64)
     held, times = np.unique(owners * kinds + grams, return_counts=True)

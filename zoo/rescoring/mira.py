@@ -1,12 +1,13 @@
 """Batch k-best MIRA (Cherry and Foster 2012, section 2.2 and algorithm 1).
 
-Of a list, the hope is the hypothesis that is good both by the model and by the metric, the fear one
-that the model likes and the metric does not:
+In a list, the hope is the hypothesis that is good both by the model and by the metric, the fear is
+good by the model and bad by the metric:
 
     hope = argmax_e w . h(e) + g(e),    fear = argmax_e w . h(e) - g(e)
 
-with features h and the gain g of `metrics`, among decayed statistics of the hopes before. Weights
-move by the smallest step that parts the two by their difference in gain, but no more than C allows:
+with features h and the gain g of `metrics`, whose background are decayed statistics of earlier
+hopes. Weights move by the smallest step that separates the two by their difference in gain, at most
+C:
 
     w <- w + min(C, loss / |h(hope) - h(fear)|^2) (h(hope) - h(fear))
     loss = g(hope) - g(fear) - w . (h(hope) - h(fear)), where that is positive
@@ -29,13 +30,13 @@ _SCALES = 2.0 ** np.arange(-15, 16)
 
 @dataclasses.dataclass(frozen=True)
 class Mira:
-    """Settings of the tuning.
+    """Batch MIRA, with its settings.
 
     Attributes:
       epochs: passes over the lists.
       steps: the largest step, C, of each start; starts differ in the order of the lists, too.
-      decay: what is left of the background statistics after each list.
-      prior: how much of the weights are those that tuning began with, from 0 to 1.
+      decay: factor of the background statistics after each list.
+      prior: share of the start's weights in the result, from 0 to 1.
 
     Example:
       >>> weights = rescoring.Mira(epochs=5).tune(lists, metric, np.array([1.0, 0]))
@@ -51,18 +52,18 @@ class Mira:
     prior: float = 0.25
 
     def tune(self, lists: Lists, metric: Metric, start: np.ndarray, seed: int = 0) -> np.ndarray:
-        """The tuned weights, float64 [F].
+        """Returns the tuned weights, float64 [F].
 
-        Candidates are the start and the mean of the weights over each epoch of each start, of those
-        whose objective is no higher than the start's. The weights are the mean of the third of them
-        with the best figures, each at its best scale, and of the start, as long,
-        which has `prior` of it: what the mean of many says fits these lists less than the best one
-        alone, and others better. Where this mean has a worse figure than the start, the best
-        candidate is taken, the first of equals; so neither ends worse than it began.
+        Candidates are the start and the mean of the weights over each epoch of each start, unless
+        their objective is above the start's. The weights are the mean of the best third of them by
+        figure, each at its best scale, and of the start, scaled to the same length, which has a
+        share of `prior`: a mean of many fits these lists less than the best candidate alone, and
+        other lists better. Where this mean has a worse figure than the start, the best candidate is
+        returned, the first of equals, so that neither figure nor objective gets worse.
 
         Args:
           lists: to tune on.
-          metric: what to tune for.
+          metric: to tune for.
           start: weights [F].
           seed: of the orders.
         """
@@ -90,7 +91,7 @@ class Mira:
         return (mixed if carried else best) / scales
 
     def _epochs(self, lists, metric, weights, step, generator):
-        """The mean weights of each epoch."""
+        """Yields the mean weights of each epoch."""
         background = np.ones(lists.statistics.shape[1])
         bounds = lists.starts.tolist()
         for _ in range(self.epochs):
@@ -117,13 +118,13 @@ class Objective:
 
         mean_l max_e (w . h(e) - g(e)) - (w . h(o) - g(o)),    o = argmax_e g(e)
 
-    It bounds the gain that is lost by choosing with w. With the hope instead of the best
-    hypothesis o, larger weights would make it 0 whatever they choose.
+    It bounds the gain that is lost by choosing with w. With the hope in place of the best
+    hypothesis o, larger weights would make it 0 for any choice.
 
     Attributes:
       features: [L, most, F], in standard deviations.
-      gains: [L, most], of the background that decayed statistics of the first system's hypotheses
-        come to; -inf beyond a list's end.
+      gains: [L, most], against decayed statistics of the first system's hypotheses as background;
+        -inf beyond a list's end.
     """
 
     features: np.ndarray
@@ -131,7 +132,7 @@ class Objective:
 
     @classmethod
     def of(cls, lists: Lists, metric: Metric) -> "Objective":
-        """Makes the objective of lists; at most a thousand sentences are its background, as decay
+        """Makes the objective of lists; its background are at most a thousand sentences, as decay
         by 0.999 leaves."""
         background = lists.statistics[lists.untuned()].mean(0) * min(1000, len(lists.ids))
         gains = metric.gain(lists.statistics, background + 1)
@@ -139,18 +140,21 @@ class Objective:
         return cls(features, lists.padded(gains, -np.inf))
 
     def value(self, weights: np.ndarray) -> float:
-        """The loss of weights [F] of features in standard deviations, in words, at its best scale.
+        """Returns the loss of weights in words, at their best scale.
 
         Choices do not depend on the scale of weights, and so their loss should not.
+
+        Args:
+          weights: [F], of features in standard deviations.
         """
         return float(self._of_scales(weights).min())
 
     def best_scale(self, weights: np.ndarray) -> np.ndarray:
-        """The weights times the power of 2 that makes the loss least."""
+        """Returns the weights times the power of 2 that makes the loss least."""
         return weights * _SCALES[self._of_scales(weights).argmin()]
 
     def _of_scales(self, weights):
-        """The loss at each of the scales."""
+        """Returns the loss at each of the scales."""
         scores = self.features @ weights
         there = np.isfinite(self.gains)
         gains = np.where(there, self.gains, 0)

@@ -1,4 +1,4 @@
-"""Features that models add to the hypotheses of n-best lists: log-probabilities, and counts."""
+"""Features of language models for the hypotheses of n-best lists: log-probabilities, and counts."""
 
 import dataclasses
 import itertools
@@ -15,7 +15,7 @@ from zoo.sources.hypotheses import NBestList
 if TYPE_CHECKING:
     from zoo.evaluation.run import Run
 
-# Hypotheses that are scored together: many enough to fill batches, and few to hold.
+# Hypotheses that are scored together: enough to fill batches, few enough to hold.
 TOGETHER = 8192
 WORDS, UNKNOWN, RANK = "words", "unknown", "rank"
 
@@ -26,10 +26,10 @@ class Columns:
 
     Attributes:
       runs: {name: a run}; each adds NAME, the log-probability of the words and the boundary, nats.
-      word_count: adds "words", how many there are.
-      unknown_count: adds NAME.unknown for each run, how many of the words it reads as `<unk>`.
-      rank: adds "rank", minus the logarithm of the rank in the list, from 1: what is left of the
-        first system's opinion where the list has no score, or another order.
+      word_count: adds "words", the number of words.
+      unknown_count: adds NAME.unknown for each run, the number of words that it reads as `<unk>`.
+      rank: adds "rank", minus the logarithm of the rank in the list, from 1: all that is left of
+        the first system's order where the list has no score, or another order.
       interpolation: adds "interpolated", the log-probability by the runs' mean, word by word.
       lattices: adds "acoustic", and "language" where the first list's lattice has such scores, of
         the best path with the words; see `lattice_scores`.
@@ -59,7 +59,10 @@ class Columns:
         return (*of_runs, *(name for name, wanted in others if wanted))
 
     def add(self, lists: Iterable[NBestList]) -> Iterator[NBestList]:
-        """The lists with the features beside their own; some thousand hypotheses are held.
+        """Yields the lists with the added features; some thousand hypotheses are held at a time.
+
+        Args:
+          lists: in the order of their file.
 
         Raises:
           UserError: a list has a feature of such a name already.
@@ -84,7 +87,8 @@ class Columns:
             yield from self._added(chunk, scorers, of_lattices)
 
     def _added(self, chunk, scorers, of_lattices):
-        """The lists of a chunk; `of_lattices`: the names of such features, once a list was seen."""
+        """Yields the lists of a chunk; `of_lattices` keeps the names of lattice features once a
+        list was seen."""
         texts = [hypothesis.text for one in chunk for hypothesis in one.hypotheses]
         columns: dict[str, Sequence[float]] = {}
         for name, scorer in scorers.items():
@@ -130,7 +134,7 @@ class Columns:
             )
 
     def _interpolated(self, texts):
-        """log p of texts under the mean of the runs."""
+        """Returns log p of texts under the mean of the runs."""
         from zoo.evaluation import sentence_scores
 
         assert self.interpolation is not None
@@ -142,7 +146,7 @@ class Columns:
 
 
 def _scores(scorer, texts):
-    """The `SentenceScores` of texts under a run."""
+    """Returns the `SentenceScores` of texts under a run."""
     from zoo.evaluation import sentence_scores
 
     sentences = [sentence_scores.words_by(scorer.run, text) for text in texts]

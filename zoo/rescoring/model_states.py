@@ -1,4 +1,4 @@
-"""States of language models that many hypotheses share, in one array a model on the device."""
+"""States of language models shared by many hypotheses, in one array a model on the device."""
 
 import functools
 from collections.abc import Iterable, Sequence
@@ -10,34 +10,34 @@ import numpy as np
 
 from zoo.evaluation import prefix_sharing
 
-# States that there is room for at first.
+# Number of states in the array at first.
 ROOM = 1024
-# The slot of the state before any word, and that where filling is written.
+# The slot of the state before any word, and the slot for padding.
 BEFORE, FILLING = 0, 1
-# The slot of a state, and the ids of the word behind it under each model.
+# The slot of a state, and the ids of the word after it under each model.
 Pair = tuple[int, tuple[int, ...]]
 
 
 class ModelStates:
     """States after words, each computed once, of one model or of several side by side.
 
-    A word is the tuple of its ids, one for each model. Blocks have two shapes and the arrays grow
-    fourfold, so that few programs are compiled, whatever is searched. Slots that nobody holds are
-    used again: memory is that of the states held.
+    A word is the tuple of its ids, one for each model. Batches have two shapes and the arrays grow
+    fourfold, so that few programs are compiled for any search. Free slots are used again, so that
+    memory is bounded by the states held at once.
 
     Attributes:
       slots: {(the slot of the state before a word, the word): the slot of the state after it}.
     """
 
     def __init__(self, runs: Sequence[Any]):
-        """Room for the states of runs."""
+        """Allocates the states of runs."""
         self.models = [_Model(run) for run in runs]
         self.slots: dict[Pair, int] = {}
         self.free = [*range(ROOM - 1, FILLING, -1)]
         self.used: set[int] = set()
 
     def read(self, asked: Iterable[Pair]):
-        """Computes the states after words that are not there yet.
+        """Computes the states after words, unless they are computed already.
 
         Args:
           asked: (the slot of the state before a word, the word) of each.
@@ -61,24 +61,24 @@ class ModelStates:
                 model.read(rows, prefix_sharing.filled(np.array(ids), size), to)
 
     def keep(self, held: Iterable[int]):
-        """Lets go of all states but those in some slots, and the one before any word."""
+        """Frees all states but the ones in some slots, and the state before any word."""
         stay = {BEFORE, *held}
         self.free += sorted(self.used - stay, reverse=True)
         self.used &= stay
-        # A slot may come to hold another state: what is known by it goes with it.
+        # A slot may hold another state later: entries that name it are removed.
         self.slots = {
             pair: slot for pair, slot in self.slots.items() if slot in stay and pair[0] in stay
         }
 
     def log_probs(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """log p of words after states under each model, float64 [models, n], nats.
+        """Computes log p of words after states under each model, float64 [models, n], nats.
 
         Args:
           pairs: (the slot of the state, the word) of each, n.
         """
         rows = np.array([slot for slot, _ in pairs], np.int64)
         ids = np.array([word for _, word in pairs], np.int64).reshape(len(pairs), len(self.models))
-        # All are asked for before any is waited for.
+        # All are dispatched before any result is awaited.
         asked = [[*model.log_probs(rows, ids[:, k])] for k, model in enumerate(self.models)]
         log_probs = np.zeros((len(self.models), len(pairs)))
         for of_model, parts in zip(log_probs, asked, strict=True):
@@ -98,22 +98,22 @@ class _Model:
         self.states = self._room(ROOM)
 
     def _room(self, rows):
-        """Room for states; all rows have those before any word."""
+        """Allocates states; all rows have the state before any word."""
         return prefix_sharing.levels(self.model, *self.given, rows)[1]
 
     def grow(self):
-        """Makes the array four times as large, and gives its size before."""
+        """Makes the array four times as large, and returns its size before."""
         size = len(jax.tree.leaves(self.states)[0])
         more = self._room(3 * size)
         self.states = jax.tree.map(lambda *x: jnp.concatenate(x), self.states, more)
         return size
 
     def read(self, rows, ids, to):
-        """Computes the states after words into other rows."""
+        """Computes the states after words, and writes them into other rows."""
         self.states = self.step(*self.given, self.states, rows, ids, to)
 
     def log_probs(self, rows, ids):
-        """(slice, log p on the device) of words after the states of rows, block by block."""
+        """Yields (slice, log p on the device) of words after the states of rows, batch by batch."""
         for some in prefix_sharing.chunks(len(ids)):
             given = (prefix_sharing.filled(x[some], some.stop - some.start) for x in (rows, ids))
             yield some, self.log_prob(*self.given, prefix_sharing.outputs(self.states), *given)
@@ -121,7 +121,8 @@ class _Model:
 
 @functools.cache
 def compiled(model):
-    """(states with new ones in some rows, log p of words after states)."""
+    """Returns two compiled functions: one writes the states after words into rows, one computes log
+    p of words after states."""
 
     def step(params, tables, prepared, states, rows, words, slots):
         carry = jax.tree.map(lambda leaf: leaf[rows], states[2])

@@ -15,8 +15,8 @@ class Lists:
       starts: int64 [L + 1]: the hypotheses of list l are rows starts[l] to starts[l + 1].
       features: float64 [N, F].
       statistics: float64 [N, S], of a metric; see `metrics`.
-      first: float64 [N], the scores of the system that made the lists, larger is better; None if it
-        gave none. Its best hypothesis is the first of a list in any case.
+      first: float64 [N], the scores of the system that made the lists, larger is better; None
+        without scores. Its best hypothesis is the first of a list in any case.
 
     Example:
       >>> lists.chosen(np.array([1.0, -3])).tolist()  # the second hypothesis of each list
@@ -41,21 +41,22 @@ class Lists:
         return np.repeat(np.arange(len(self.ids)), self.sizes)
 
     def best(self, scores: np.ndarray) -> np.ndarray:
-        """The row of each list with the highest of scores [N], int64 [L]; the first of equals."""
+        """Returns the row of each list with the highest of scores [N], int64 [L]; the first of
+        equals."""
         most = np.maximum.reduceat(scores, self.starts[:-1])
         rows = np.where(scores == np.repeat(most, self.sizes), np.arange(len(scores)), len(scores))
         return np.minimum.reduceat(rows, self.starts[:-1])
 
     def untuned(self) -> np.ndarray:
-        """The row of the first system's best hypothesis of each list, int64 [L]."""
+        """Returns the row of the first system's best hypothesis of each list, int64 [L]."""
         return self.starts[:-1]
 
     def chosen(self, weights: np.ndarray) -> np.ndarray:
-        """The row of the best hypothesis of each list by weights [F] of the features, int64 [L]."""
+        """Returns the row of the best hypothesis of each list by feature weights [F], int64 [L]."""
         return self.best(self.features @ weights)
 
     def some(self, lists: np.ndarray) -> "Lists":
-        """Some of the lists, by number."""
+        """Returns some of the lists, by number."""
         sizes = self.sizes[lists]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         rows = np.repeat(self.starts[lists] - starts[:-1], sizes) + np.arange(starts[-1])
@@ -69,19 +70,21 @@ class Lists:
         )
 
     def centred(self) -> np.ndarray:
-        """The features less their means of the list, [N, F]: what alone tells hypotheses apart."""
+        """Returns the features less their means over the list, [N, F]."""
         sums = np.add.reduceat(self.features, self.starts[:-1], axis=0)
         return self.features - np.repeat(sums / self.sizes[:, None], self.sizes, axis=0)
 
     def scales(self) -> np.ndarray:
-        """The standard deviation of each feature within lists, [F]; 1 where it has one value."""
+        """Computes the standard deviation of each feature within lists, [F]; 1 for a constant
+        feature."""
         deviation = np.sqrt((self.centred() ** 2).mean(0))
-        # A feature of one value has rounding errors for a deviation.
+        # The deviation of a constant feature is a rounding error.
         least = 1e-12 * np.maximum(1, np.abs(self.features).max(0, initial=0))
         return np.where(deviation > least, deviation, 1.0)
 
     def padded(self, values: np.ndarray, fill: float) -> np.ndarray:
-        """Values [N, ...] as [L, most hypotheses of a list, ...], `fill` beyond its end."""
+        """Returns values [N, ...] as [L, most hypotheses of a list, ...], `fill` beyond a list's
+        end."""
         shape = (len(self.ids), int(self.sizes.max()), *values.shape[1:])
         array = np.full(shape, fill, values.dtype)
         array[self.owners, np.arange(len(values)) - self.starts[self.owners]] = values
@@ -89,10 +92,11 @@ class Lists:
 
 
 def first_weights(lists: Lists) -> np.ndarray:
-    """Weights [F] that score as the first system did, as far as they can.
+    """Fits weights [F] that score as the first system did, as well as the features allow.
 
-    Least squares of its scores on the features, within lists; where its score is a weighted sum of
-    them, as a decoder's is, exactly its weights. 0 without scores.
+    They are the least-squares fit of its scores on the features, within lists. If its score is a
+    weighted sum of the features, as a decoder's is, they are exactly its weights. Without scores
+    they are 0.
     """
     if lists.first is None:
         return np.zeros(len(lists.names))
@@ -104,5 +108,5 @@ def first_weights(lists: Lists) -> np.ndarray:
 
 
 def unit(weights: np.ndarray) -> np.ndarray:
-    """Weights [F] of length 1, which choose the same; 0 as they are."""
+    """Scales weights [F] to length 1, which does not change any choice; 0 stays 0."""
     return weights / (np.linalg.norm(weights) or 1.0)

@@ -1,4 +1,4 @@
-"""N-best lists in the order of tuned weights, list by list."""
+"""N-best lists re-ranked by tuned weights, list by list."""
 
 import dataclasses
 import math
@@ -12,10 +12,16 @@ from zoo.sources.hypotheses import NBestList
 
 
 def reorder(lists: Iterable[NBestList], weights: Weights, path: str, sparse: bool = False):
-    """The lists, hypotheses from the best on with their new scores; of equals the earlier first.
+    """Yields the lists re-ranked, each hypothesis with its new score; of equals the earlier first.
+
+    Args:
+      lists: to re-rank.
+      weights: of their features.
+      path: the file of the lists, for messages.
+      sparse: whether a hypothesis may lack features.
 
     Raises:
-      UserError: a list has other features than the weights; `path` is named.
+      UserError: a list has other features than the weights.
     """
     for one in lists:
         first = one.hypotheses[0]
@@ -29,10 +35,10 @@ def reorder(lists: Iterable[NBestList], weights: Weights, path: str, sparse: boo
 
 
 def _score(weights, hypothesis, path):
-    """The weighted sum of features; UserError if it is too large for a number."""
+    """Returns the weighted sum of features; raises UserError if it is not finite."""
     try:
         score = weights.score(hypothesis.features)
-    except (OverflowError, ValueError):  # of the sum of infinities of both signs
+    except (OverflowError, ValueError):  # from infinities of both signs
         score = math.inf
     if not math.isfinite(score):
         raise UserError(
@@ -43,13 +49,14 @@ def _score(weights, hypothesis, path):
 
 
 def lines(lists: Iterable[NBestList], form: str, best: bool = False) -> Iterator[str]:
-    """Lines with their ends: of lists, or of the best hypothesis of each.
+    """Yields lines with their ends: all hypotheses of lists, or only the best of each.
 
-    Lists of JSON are written as JSON, a list a line; others as id ||| words ||| features ||| score.
+    Lists in JSON are written as JSON, a list a line; others as id ||| words ||| features ||| score.
 
     Args:
-      form: of the file that was read; see `zoo.sources.nbest`.
-      best: the words of the first hypothesis alone, after the id where the form is Kaldi's.
+      lists: to write.
+      form: format of the file that was read; see `zoo.sources.nbest`.
+      best: whether to write only the words of the first hypothesis, after the id in Kaldi's format.
     """
     for one in lists:
         first = one.hypotheses[0]
@@ -63,7 +70,7 @@ def lines(lists: Iterable[NBestList], form: str, best: bool = False) -> Iterator
 
 
 def json_line(one: NBestList) -> str:
-    """A list as a line of JSON, which `zoo.sources.nbest` reads again."""
+    """Returns a list as a line of JSON, which `zoo.sources.nbest` can read."""
     value: dict = {"id": one.id}
     value["hypotheses"] = [{"text": h.text, "score": h.score, **h.features} for h in one.hypotheses]
     if one.reference is not None:

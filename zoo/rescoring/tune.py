@@ -1,4 +1,4 @@
-"""Weights tuned on lists with references, and the figures before and after, with their best."""
+"""Feature weights tuned on lists with references, and figures before and after tuning."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -15,24 +15,24 @@ from zoo.rescoring.model_features import RANK
 from zoo.rescoring.nbest_arrays import Lists, first_weights
 from zoo.sources.hypotheses import NBestList
 
-# {what --method calls it: how weights are tuned}. A method is a file, and a line here.
+# {value of --method: how weights are tuned}. A method is a file, and a line here.
 METHODS: dict[str, Any] = {"mira": Mira, "mert": Mert}
 
 
 def arrays(
     lists: Sequence[NBestList], references: dict[str, tuple[str, ...]], metric: Metric
 ) -> Lists:
-    """Lists as arrays.
+    """Returns lists as arrays.
 
     Args:
       lists: every hypothesis with the same features, or where these are sparse, some of them.
-      references: {id: one or more of each list}.
+      references: {id of a list: one or more references}.
 
     Raises:
-      UserError: there are several references, and the metric takes one; or there are no lists.
+      UserError: there are several references, and the metric takes one; or `lists` is empty.
     """
     if not lists:
-        raise UserError("there are no lists to tune on: give some.")
+        raise UserError("the lists to tune on are empty: give a file with lists.")
     names = [*dict.fromkeys(name for one in lists for h in one.hypotheses for name in h.features)]
     statistics = []
     for one in lists:
@@ -54,15 +54,15 @@ def arrays(
 
 
 def tune(lists: Lists, metric: Metric, method: str, seed: int, start=None) -> np.ndarray:
-    """Weights [F] by a method of `METHODS`; from `start`, or from what scores as the first system.
+    """Tunes weights [F] by a method of `METHODS`, from `start` or from `first_start`.
 
     Raises:
       UserError: the lists have no features.
     """
     if not lists.names:
         raise UserError(
-            "the hypotheses have no features to weigh: give lists with some, --run DIR or "
-            "--word-count."
+            "the hypotheses have no features to tune weights for: give lists with features, --run "
+            "DIR or --word-count."
         )
     begin = first_start(lists, metric) if start is None else start
     return METHODS[method]().tune(lists, metric, begin, seed)
@@ -71,20 +71,20 @@ def tune(lists: Lists, metric: Metric, method: str, seed: int, start=None) -> np
 def cross_validate(
     lists: Lists, metric: Metric, method: str, seed: int, start: np.ndarray, folds: int
 ) -> tuple[float, float]:
-    """How well tuning does on lists that it has not seen: a safeguard against fitting few lists.
+    """Evaluates tuning on lists that it has not seen: a safeguard against overfitting few lists.
 
-    Each N-th list is judged by weights that were tuned on the others.
+    Each N-th list is evaluated with weights that were tuned on the others.
 
     Args:
       lists: to tune on.
-      metric: what to tune for.
+      metric: to tune for.
       method: of `METHODS`.
       seed: of the tuning.
       start: weights [F] to begin with.
       folds: N, at least 2 and at most the number of lists.
 
     Returns:
-      (the figure of all lists judged so, that of `start`).
+      (the figure of all lists evaluated so, the figure of `start`).
     """
     statistics = np.zeros((len(lists.ids), lists.statistics.shape[1]))
     numbers = np.arange(len(lists.ids))
@@ -98,10 +98,9 @@ def cross_validate(
 
 
 def first_start(lists: Lists, metric: Metric) -> np.ndarray:
-    """The weights where tuning begins unless some are given: they score as the first system did, or
-    by its order.
+    """Returns the weights where tuning starts by default: they choose as the first system did.
 
-    The better of `first_weights` and, if there is a feature "rank", that one alone.
+    They are the better of `first_weights` and, if there is a feature "rank", this feature alone.
     """
     starts = [first_weights(lists)]
     if RANK in lists.names:
@@ -121,9 +120,9 @@ class Figure:
 
 @dataclasses.dataclass(frozen=True)
 class Figures:
-    """The figures of choosing from lists: by the first system, by weights, and at best.
+    """Figures of three choices from lists: the first system's, by weights, and the oracle's.
 
-    p is that of the paired test of the first two.
+    p is the paired test's, of the first system's choice against the choice by weights.
     """
 
     lists: int
@@ -134,7 +133,7 @@ class Figures:
 
     @classmethod
     def of(cls, lists: Lists, metric: Metric, weights: np.ndarray, seed: int = 0) -> "Figures":
-        """The figures of lists by weights [F]."""
+        """Computes the figures of lists by weights [F]."""
         chosen = [
             lists.statistics[rows]
             for rows in (lists.untuned(), lists.chosen(weights), choose(lists, metric))
@@ -152,11 +151,11 @@ class Figures:
 
 
 def notes(figures: Figures, metric: Metric) -> list[str]:
-    """What is to be said of weights whose choice is worse than the lists' own order, if they are.
+    """Returns a warning if tuned weights choose worse than the lists' own order.
 
     Args:
       figures: of the lists that were tuned on.
-      metric: what they were tuned for.
+      metric: that they were tuned for.
     """
     if metric.sign * (figures.tuned.value - figures.untuned.value) >= -1e-9:
         return []
@@ -167,7 +166,7 @@ def notes(figures: Figures, metric: Metric) -> list[str]:
 
 
 def table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
-    """The figures of parts side by side, as lines of text."""
+    """Returns the figures of parts side by side, as lines of text."""
 
     def cell(figure):
         return f"{figure.value:.2f} [{figure.low:.2f}, {figure.high:.2f}]"
@@ -184,11 +183,17 @@ def table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
 
 
 def choose(lists: Lists, metric: Metric, passes: int = 10) -> np.ndarray:
-    """The row of a hypothesis for each list, int64 [L], that make the best figure together.
+    """Chooses a hypothesis of each list so that their figure together is best; returns rows, int64
+    [L].
 
-    For the word error rate it is the best there is. BLEU and chrF of a corpus are no sums; there
-    each list in turn takes the hypothesis that helps the whole most, until none changes: no single
-    exchange helps any more, so that the figure is a lower bound of the oracle, and a close one.
+    For the word error rate this is the oracle. BLEU and chrF of a corpus are not sums over
+    sentences: there each list in turn takes the hypothesis that improves the whole most, until no
+    single exchange improves it. The figure is then a close lower bound of the oracle's.
+
+    Args:
+      lists: to choose from.
+      metric: of the figure.
+      passes: greatest number of passes over the lists.
     """
     background = lists.statistics[lists.untuned()].sum(0)
     rows = lists.best(metric.gain(lists.statistics, background))

@@ -1,4 +1,4 @@
-"""Files of weights: JSON that people read, and that `rescore apply` reads again."""
+"""Files of feature weights, in JSON, which `rescore tune` writes and `rescore apply` reads."""
 
 import dataclasses
 import json
@@ -13,11 +13,11 @@ from zoo.sources import files
 
 @dataclasses.dataclass(frozen=True)
 class Weights:
-    """The weights of features, and how they were made.
+    """The weights of features, and a record of how they were tuned.
 
     Attributes:
       weights: {feature: its weight}; the score of a hypothesis is the weighted sum.
-      made: what they were tuned for and how, as `tune` says; for readers alone.
+      made: metric, method and figures of the tuning, only for readers.
 
     Example:
       >>> weights = rescoring.Weights({"lm": 1.0, "length": -2.0})
@@ -31,13 +31,13 @@ class Weights:
     made: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def text(self) -> str:
-        """The text of the file: the same weights give the same bytes."""
+        """Returns the text of the file: the same weights give the same bytes."""
         value = {"weights": self.weights, "made": self.made}
         return strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
     def read(cls, path: str) -> "Weights":
-        """The weights of a file; UserError if it is none."""
+        """Reads the weights of a file; raises UserError if it is not a file of weights."""
         file = files.find(path)
         text = files.read_text(file)
         try:
@@ -62,23 +62,23 @@ class Weights:
         )
 
     def score(self, features: dict[str, float]) -> float:
-        """The weighted sum of features that `check` has seen."""
+        """Returns the weighted sum of features, which `check` has checked."""
         return math.fsum(weight * features.get(name, 0.0) for name, weight in self.weights.items())
 
     def check(self, names: tuple[str, ...], where: str):
-        """UserError unless the features of a list are those that have weights."""
+        """Raises UserError unless exactly the features of a list have weights."""
         unweighted = [name for name in names if name not in self.weights]
         absent = [name for name in self.weights if name not in names]
         if unweighted or absent:
             what = [f"without a weight are {named(unweighted)}"] if unweighted else []
             what += [f"without a feature are {named(absent)}"] if absent else []
             raise UserError(
-                f"{where}: the features are not those of the weights; {' and '.join(what)}: give "
+                f"{where}: the features do not match the weights; {' and '.join(what)}: give "
                 "the runs and counts that were given to tune."
             )
 
     def of(self, lists: Lists):
-        """The weights as an array in the order of the lists' features."""
+        """Returns the weights as an array in the order of the lists' features."""
         import numpy as np
 
         return np.array([self.weights[name] for name in lists.names])

@@ -20,8 +20,8 @@ def _aligned(sides, folder):
         _write(side, folder / name) for side, name in zip(sides, ("a.en", "a.fr"), strict=True)
     )
     parser = argparse.ArgumentParser()
-    align.add_to(parser)
-    align.run(parser.parse_args([source, target, "--iterations", "1"]))
+    align.add_align_to(parser)
+    align.run_align(parser.parse_args([source, target, "--iterations", "1"]))
 
 
 _TRANSLATOR = types.SimpleNamespace(read=str.split)

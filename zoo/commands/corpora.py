@@ -1,0 +1,68 @@
+"""zoo data and zoo encode: free corpora fetched, and large text encoded as shards."""
+
+import argparse
+import pathlib
+
+
+def add_data_to(parser: argparse.ArgumentParser):
+    """Adds the options of `zoo data`."""
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME", help="a corpus of --list, or ud_LANGUAGE_TREEBANK")
+    add("--list", action="store_true", help="lists the corpora and exits")
+    add(
+        "--into",
+        metavar="DIR",
+        help="folder to fetch into; default: $ZOO_DATA, or the working folder",
+    )
+    add(
+        "--release",
+        default="master",
+        metavar="TAG",
+        help="release of the treebanks, as r2.14; default: the last",
+    )
+    add("--mirror", metavar="URL", help="URL below which the corpora's own addresses are mirrored")
+
+
+def run_data(arguments: argparse.Namespace):
+    """Fetches the corpora, or lists them."""
+    from zoo.errors import UserError
+    from zoo.runs import atomic_files
+    from zoo.sources import fetch, files, free_corpora
+
+    if arguments.list or not arguments.names:
+        for name, corpus in free_corpora.CORPORA.items():
+            print(f"{name:22} {corpus.about}")
+        print(
+            f"{free_corpora.TREEBANK_FORM:22} any Universal Dependencies treebank, as ud_czech_pdt"
+        )
+        if not arguments.list:
+            raise UserError("name a corpus, as in python -m zoo data wikitext-2.")
+        return
+    folder = pathlib.Path(arguments.into or files.data_folder() or ".")
+    atomic_files.check_writable(folder)
+    for name in arguments.names:
+        fetch.fetch(name, folder, release=arguments.release, mirror=arguments.mirror)
+
+
+def add_encode_to(parser: argparse.ArgumentParser):
+    """Adds the options of `zoo encode`."""
+    add = parser.add_argument
+    add(
+        "texts",
+        nargs="+",
+        metavar="TEXT",
+        help="files of plain text, a sentence a line; folders or patterns of them",
+    )
+    add("--output", required=True, metavar="DIR", help="the folder of shards to write")
+    add("--keep-blank-lines", action="store_true", help="keeps blank lines as empty sentences")
+
+
+def run_encode(arguments: argparse.Namespace):
+    """Writes the shards, and prints their numbers of words and sentences."""
+    from zoo.sources import shards
+
+    record = shards.write(arguments.texts, arguments.output, arguments.keep_blank_lines)
+    print(
+        f"{arguments.output}: {record['words']:,} words, {record['types']:,} of them distinct, in "
+        f"{record['sentences']:,} sentences; train on it: --set data.train={arguments.output}"
+    )

@@ -1,0 +1,92 @@
+"""zoo compare, sweep, rank, words and micro-report: tables and pictures of runs."""
+
+import argparse
+
+from zoo.commands import options
+
+
+def add_compare_to(parser: argparse.ArgumentParser):
+    """Adds the options of `zoo compare`."""
+    parser.add_argument(
+        "workdirs",
+        nargs="+",
+        metavar="DIR",
+        help="folders of evaluated runs, or records of runs: FILE.jsonl, FILE.jsonl:RUN",
+    )
+
+
+def run_compare(arguments: argparse.Namespace):
+    """Prints the results of runs side by side."""
+    from zoo.evaluation.reports.compare import compare
+    from zoo.runs import outputs
+
+    outputs.show(compare(arguments.workdirs))
+
+
+def add_sweep_to(parser: argparse.ArgumentParser):
+    """Adds the options of `zoo sweep`."""
+    add = parser.add_argument
+    add("field", help="dotted name of a field, as for --set: vocabulary.features.0.count")
+    add(
+        "workdirs",
+        nargs="+",
+        metavar="DIR",
+        help="folders of evaluated runs, or records of runs: FILE.jsonl, FILE.jsonl:RUN",
+    )
+    add("--file", default="sweep.png", help="the picture to write: .png, .pdf or .svg")
+
+
+def run_sweep(arguments: argparse.Namespace):
+    """Plots the results of runs against one field of their recipes."""
+    from zoo.evaluation.reports.sweep import report
+
+    report(arguments.field, arguments.workdirs, arguments.file)
+
+
+def add_rank_to(parser: argparse.ArgumentParser):
+    """Adds the options of `zoo rank`."""
+    add = parser.add_argument
+    add("workdirs", nargs="+", metavar="DIR", help="folders of trained runs")
+    add(
+        "--contexts",
+        type=options.whole(1),
+        default=1024,
+        help="rows of the matrix; default: %(default)s",
+    )
+    add("--split", default="validation", help="default: %(default)s")
+    add("--file", default="rank.png", help="the picture to write: .png, .pdf or .svg")
+
+
+def run_rank(arguments: argparse.Namespace):
+    """Prints the ranks and plots the singular values."""
+    from zoo.evaluation.reports.rank import report
+
+    report(arguments.workdirs, arguments.contexts, arguments.split, arguments.file)
+
+
+def add_words_to(parser: argparse.ArgumentParser):
+    """Adds the options of `zoo words`."""
+    add = parser.add_argument
+    add("workdir", metavar="DIR", help="folder of a training run")
+    add("--features", action="store_true", help="with the features of each word")
+    add("--output", metavar="FILE", help="the table to write; default: prints it")
+
+
+def run_words(arguments: argparse.Namespace):
+    """Writes or prints the table of words."""
+    from zoo.evaluation import word_lists
+
+    options.check_outputs(arguments, output="the table")
+    word_lists.report(arguments.workdir, arguments.features, arguments.output)
+
+
+def add_micro_report_to(parser: argparse.ArgumentParser):
+    """Adds the options of `zoo micro-report`."""
+    parser.add_argument("workdirs", nargs="+", metavar="DIR", help="folders of trained runs")
+
+
+def run_micro_report(arguments: argparse.Namespace):
+    """Prints the models of the micro language beside the language itself."""
+    from zoo.evaluation.reports.micro_report import report
+
+    report(arguments.workdirs)
