@@ -212,7 +212,7 @@ def test_a_treebank_is_a_config_by_its_name():
     assert (type(recipe.model.head), type(softmax.model.head)) == (LogLinear, Softmax)
     assert configs.load("ud_treebank") == configs.load("ud_french_gsd")
     for name in ("ud_french", "ud_French_GSD", "ud_softmax"):
-        with pytest.raises(UserError, match="^the config .* does not exist"):
+        with pytest.raises(UserError, match=r"^the config .* does not exist"):
             configs.load(name)
 
 
