@@ -41,8 +41,8 @@ def treebank():
     vocabulary = Vocabulary()
     lexicon, corpora = vocabulary.build(source)
     words = vocabulary.encode(corpora["train"], lexicon).words
-    lanes = words[: len(words) // BATCH * BATCH].reshape(BATCH, -1)
-    return lexicon, lanes[:, 1000 : 1000 + LENGTH], "of the Penn Treebank"
+    batch_rows = words[: len(words) // BATCH * BATCH].reshape(BATCH, -1)
+    return lexicon, batch_rows[:, 1000 : 1000 + LENGTH], "of the Penn Treebank"
 
 
 def zipf(random, size=10_000):

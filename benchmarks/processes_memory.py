@@ -49,7 +49,7 @@ def settings(width: int, model: int) -> list[str]:
         "training.batch": 32,
         "training.validate_every": STEPS,
         "training.checkpoint_every": STEPS,
-        "evaluation.lanes": 16,
+        "evaluation.batch": 16,
         "parallel.model": model,
     }
     return [part for name, value in changed.items() for part in ("--set", f"{name}={value}")]

@@ -2,7 +2,7 @@
 
 The unchanged recipes `ptb_softmax`, `ptb_is`, `ptb_nce`, `ptb_adaptive`, `ptb_hierarchical` and
 `ptb_mixture`, V = 10,000, on words drawn by Zipf's law; and `ptb_nce` with noise words drawn for
-the whole batch or for each token, instead of for each lane.
+the whole batch or for each token, instead of for each batch row.
 
     python -m benchmarks.ptb_heads [--rounds N]
 """

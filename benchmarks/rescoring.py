@@ -1,8 +1,9 @@
-"""Hypotheses a second: n-best lists as prefix trees, in lanes, in padded batches, and one by one.
+"""Hypotheses a second: n-best lists as prefix trees, in batch rows, in padded batches, and one by
+one.
 
 Real lists are scored by an LSTM of 2 x 256 cells with a softmax over the words of the lists, with
 random parameters. Padded batches have 32 hypotheses of similar length, rounded up to a multiple of
-8; in lanes, each row is filled with one hypothesis after the other. All sides compute the same
+8; in batch rows, each row is filled with one hypothesis after the other. All sides compute the same
 scores.
 
     python -m benchmarks.rescoring dev/nbest.txt
@@ -83,13 +84,13 @@ def main():
     def summed(log_prob):
         return np.add.reduceat(log_prob.astype(np.float64), text.starts)
 
-    def lanes():
+    def batch_rows():
         laid = Batches(text, 32, 32, "sentences", boundary)
         return summed(perplexity.score(*given, laid).log_prob)
 
     sides = {
         "a tree of prefixes": lambda: summed(prefix_sharing.score(*given, boundary)),
-        "lanes": lanes,
+        "batch_rows": batch_rows,
         "padded batches": functools.partial(padded, *given, ROWS, boundary),
         "one after the other": functools.partial(padded, *given, 1, boundary),
     }

@@ -6,8 +6,8 @@
     python -m benchmarks.scaling --collectives       # data sent by steps on 1 to 16 devices
     python -m benchmarks.scaling --checkpoints       # lost steps against the checkpoint interval
 
-The step of each recipe is traced at its full size for one device's share of the lanes, from shapes
-alone, and counted by `benchmarks.costs`. The assumptions are in docs/scaling.md.
+The step of each recipe is traced at its full size for one device's share of the batch rows, from
+shapes alone, and counted by `benchmarks.costs`. The assumptions are in docs/scaling.md.
 """
 
 import argparse
@@ -243,7 +243,7 @@ def memory_table(names) -> str:
 # ------------------------------------------------------------ data sent by compiled steps
 
 COUNTS = (1, 2, 4, 8, 16)
-LANES = 128  # lanes a device, in weak scaling
+BATCH_ROWS = 128  # batch rows a device, in weak scaling
 
 
 class OfDevice(NamedTuple):
@@ -260,21 +260,21 @@ class OfDevice(NamedTuple):
     held: int
 
 
-def of_device(name: str, data: int, model: int, lanes: int) -> OfDevice:
+def of_device(name: str, data: int, model: int, batch_rows: int) -> OfDevice:
     """Counts the step of a recipe, as the trainer compiles it for a mesh of data x model devices.
 
     Args:
       name: name of the recipe.
       data: devices along the data axis.
       model: devices along the model axis; with 1, the step is compiled by `jax.pmap`.
-      lanes: total number of lanes.
+      batch_rows: total number of batch rows.
     """
-    recipe = changed(configs.load(name), {"training.batch": lanes})
+    recipe = changed(configs.load(name), {"training.batch": batch_rows})
     step = step_shapes.of_language_model(recipe, step_shapes.ranked_lexicon(SIZE))
     if model > 1:
         program = compiled_on_mesh(step, mesh_of(recipe, step, data, model))
     else:
-        program = compiled_by_pmap(step, PmapDevices(data, lanes))
+        program = compiled_by_pmap(step, PmapDevices(data, batch_rows))
     collectives, products = compiled.read(program.as_text())
     sent: dict[str, float] = collections.defaultdict(float)
     for collective in collectives:
@@ -283,11 +283,11 @@ def of_device(name: str, data: int, model: int, lanes: int) -> OfDevice:
 
 
 def compiled_by_pmap(step, devices: PmapDevices):
-    """Compiles a step for devices that each have their own lanes, from shapes alone."""
+    """Compiles a step for devices that each have their own batch rows, from shapes alone."""
 
     def split(leaf):
-        lanes = leaf.shape[0] // devices.count
-        return jax.ShapeDtypeStruct((devices.count, lanes, *leaf.shape[1:]), leaf.dtype)
+        batch_rows = leaf.shape[0] // devices.count
+        return jax.ShapeDtypeStruct((devices.count, batch_rows, *leaf.shape[1:]), leaf.dtype)
 
     state, tables, batch, key = step.arguments
     state = state._replace(carry=jax.tree.map(split, state.carry))
@@ -296,7 +296,7 @@ def compiled_by_pmap(step, devices: PmapDevices):
 
 
 def meshes(count: int) -> list[tuple[int, int]]:
-    """Lists layouts of devices, data x model: lanes split, words split, or both evenly."""
+    """Lists layouts of devices, data x model: batch rows split, words split, or both evenly."""
     middle = 2 ** (int(math.log2(count)) // 2)
     return [*dict.fromkeys([(count, 1), (count // middle, middle), (1, count)])]
 
@@ -305,25 +305,25 @@ def collectives_table(name: str, device: Device = V5E) -> str:
     """Renders strong and weak scaling of a recipe's step as Markdown."""
     recipe = configs.load(name).training
     lines = [
-        "| data x model | lanes | GB a device | work, ms | summed, MB | gathered, MB | other, MB | "
+        "| data x model | rows | GB a device | work, ms | summed, MB | gathered, MB | other, MB | "
         "sending, ms | tokens a second | of even shares |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     alone = 0.0  # tokens a second of one device, the first layout
     layouts = [mesh for count in COUNTS for mesh in meshes(count)]
-    weak = [(mesh, LANES * math.prod(mesh)) for mesh in layouts]
+    weak = [(mesh, BATCH_ROWS * math.prod(mesh)) for mesh in layouts]
     strong = [(mesh, recipe.batch) for mesh in layouts]
-    for (data, model), lanes in [*strong, *weak[1:]]:
-        found = of_device(name, data, model, lanes)
+    for (data, model), batch_rows in [*strong, *weak[1:]]:
+        found = of_device(name, data, model, batch_rows)
         work = costs.seconds(found.products, device.operations, device.memory) / REACHED
         sending = sum(found.sent.values()) / device.link / REACHED
-        a_second = lanes * recipe.length / (work + sending)
+        a_second = batch_rows * recipe.length / (work + sending)
         alone = alone or a_second
         share = a_second / (data * model) / alone
         summed, gathered = found.sent["all-reduce"], found.sent["all-gather"]
         others = sum(found.sent.values()) - summed - gathered
         lines.append(
-            f"| {data} x {model} | {lanes} | {found.held / 1e9:.1f} | {work * 1e3:.1f} | "
+            f"| {data} x {model} | {batch_rows} | {found.held / 1e9:.1f} | {work * 1e3:.1f} | "
             f"{summed / 1e6:,.0f} | {gathered / 1e6:,.0f} | {others / 1e6:,.0f} | "
             f"{sending * 1e3:.1f} | {a_second:,.0f} | {share:.2f} |"
         )

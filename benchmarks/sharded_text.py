@@ -1,9 +1,9 @@
 """Memory and tokens a second of training on memory-mapped shards of 100 million tokens.
 
 Words are drawn from a Zipf distribution over 50,000 types, in sentences of about 20. The text is
-written and encoded once, into a given folder. Batches of lanes alone, and steps of a small model
-(LSTM 128, 1,024 noise words), are timed from all shards, from their first million tokens, and from
-the same million in memory, each in its own process.
+written and encoded once, into a given folder. Batches of batch rows alone, and steps of a small
+model (LSTM 128, 1,024 noise words), are timed from all shards, from their first million tokens, and
+from the same million in memory, each in its own process.
 
     python -m benchmarks.sharded_text FOLDER [--tokens 100000000]
 """
@@ -61,7 +61,7 @@ def measure(train, validation, steps):
         training=Training(
             batch=BATCH, length=LENGTH, optimizer=Adagrad(learning_rate=0.2), row_sparse=True
         ),
-        evaluation=Evaluation(lanes=32, length=20),
+        evaluation=Evaluation(batch=32, length=20),
     )
     start = time.perf_counter()
     task = tasks.prepare(recipe, 1)

@@ -38,8 +38,8 @@ def one_step(model, recipe, clip, vocabulary, batch, length, sparse=False):
       recipe: the optimiser.
       clip: largest norm of the gradient.
       vocabulary: number of words.
-      batch: number of lanes.
-      length: tokens a lane.
+      batch: number of batch rows.
+      length: tokens a batch row.
       sparse: whether the updates of tables are row-sparse.
     """
     lexicon = zipf_lexicon(vocabulary)

@@ -103,7 +103,7 @@ FRENCH_WINDOW = {
     "softmax with the background, 4 epochs, all words before": ("sm4_bg_d05_e4",),
     "softmax with the background, 4 epochs, the last 8 words": ("sm4_window_e4",),
 }
-# On a quarter of the Penn Treebank: the same noise, words a lane and rates.
+# On a quarter of the Penn Treebank: the same noise, words a batch row and rates.
 PTB_SAMPLED = {
     f"{name}, {samples:,} noise words, rate {rate}": tuple(
         f"ptb_{short}_{samples}_{rate}_{seed}" for seed in range(2 if rate == 40 else 1)
@@ -121,7 +121,7 @@ _SGD = ("20", "40", "80")
 PTB_HEADS = {
     "softmax": ("ptb_exact", _SGD),
     "importance sampling, 1,024 words a batch": ("ptb_is_batch", _SGD),
-    "NCE, 100 words a lane": ("ptb_nce_100", _SGD),
+    "NCE, 100 words a batch row": ("ptb_nce_100", _SGD),
     "adaptive softmax": ("ptb_adaptive", _SGD),
     "hierarchical softmax": ("ptb_hierarchical", ("20", "40")),
     "mixture of 3 softmaxes": ("ptb_mixture", ("20", "40")),

@@ -145,19 +145,21 @@ def _shard_mapped(method, params, tables, of_tokens, key, axes):
 
 def _pmapped(method, params, tables, of_tokens, key, axes):
     """jax.pmap over the batch; sums and gradients of parameters are summed over the devices."""
-    lanes = of_tokens[0].shape[0]
+    batch_rows = of_tokens[0].shape[0]
 
     def function(*arguments):
         results = method(*arguments)
         return {n: x if n == "tokens" else jax.lax.psum(x, "data") for n, x in results.items()}
 
-    split = [jax.tree.map(lambda x: x.reshape(4, lanes // 4, *x.shape[1:]), x) for x in of_tokens]
+    split = [
+        jax.tree.map(lambda x: x.reshape(4, batch_rows // 4, *x.shape[1:]), x) for x in of_tokens
+    ]
     in_axes = (None, None, *(0 for _ in of_tokens), None)
     mapped = jax.pmap(function, axis_name="data", in_axes=in_axes)
     results = jax.tree.map(np.asarray, mapped(params, tables, *split, key))
 
     def joined(name, x):
-        return x.reshape(lanes, *x.shape[2:]) if name == "tokens" else x[0]
+        return x.reshape(batch_rows, *x.shape[2:]) if name == "tokens" else x[0]
 
     found = {n: jax.tree.map(functools.partial(joined, n), x) for n, x in results.items()}
     return Program((), 0, found)

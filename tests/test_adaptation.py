@@ -45,8 +45,8 @@ def adapted(trained, seed=5, **training):
 
 
 def log_probs(model, params, lexicon, recipe, text):
-    lanes = Batches(text, 3, 6, "carried", lexicon.ids[lexicon.boundary])
-    return perplexity.score(model, params, model.tables(lexicon), text, lanes).log_prob
+    batch_rows = Batches(text, 3, 6, "carried", lexicon.ids[lexicon.boundary])
+    return perplexity.score(model, params, model.tables(lexicon), text, batch_rows).log_prob
 
 
 def test_before_the_first_step_the_model_is_its_background(trained):

@@ -72,7 +72,7 @@ def test_a_config_file_without_its_suffix(command, tmp_path, monkeypatch):
         ("training.length=0", "training.length"),
         ("training.checkpoint_every=0", "training.checkpoint_every"),
         ("training.state=none", "training.state"),
-        ("evaluation.lanes=0", "evaluation.lanes"),
+        ("evaluation.batch=0", "evaluation.batch"),
         ("model.head=LogLinear", "this lexicon has none"),
         ("model.head.tied=true", "model.embedding.size=8"),
         ("training.optimizer.schedule.warmup=99", "Constant has no fields"),

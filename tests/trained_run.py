@@ -42,7 +42,7 @@ def trained(tmp_path_factory):
         vocabulary=Vocabulary(lower_case=True, boundary="uncounted"),
         model=LanguageModel(embedding=Lookup(size=5, initial_scale=1.0), core=LSTM(size=7)),
         training=Training(batch=2, length=4, epochs=1),
-        evaluation=Evaluation(lanes=3, length=4),
+        evaluation=Evaluation(batch=3, length=4),
     )
     workdir = Workdir(folder / "workdir")
     workdir.claim(experiment)

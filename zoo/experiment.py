@@ -21,10 +21,10 @@ class Training:
     """The training of a model.
 
     Attributes:
-      batch: the number of lanes, or of pairs, of a batch, over all devices.
-      length: positions of a lane in a step; not used for pairs.
+      batch: the number of batch rows, or of pairs, of a batch, over all devices.
+      length: positions of a batch row in a step; not used for pairs.
       buckets: the length buckets by which pairs are batched.
-      state: "carried" along contiguous lanes, or "sentences", each from an empty state.
+      state: "carried" along contiguous batch rows, or "sentences", each from an empty state.
       shuffle: whether the sentences are shuffled in every epoch.
       optimizer: the recipe of the optimiser.
       clip: greatest norm of the gradient; 0 does not clip.
@@ -90,8 +90,8 @@ class Parallel:
 
     Attributes:
       model: the number of devices over which the rows of words of embeddings, heads and the
-        optimiser's state are sharded. Lanes are sharded over device count / `model`. 1: only
-        lanes are sharded.
+        optimiser's state are sharded. Batch rows are sharded over device count / `model`. 1: only
+        batch rows are sharded.
     """
 
     model: int = 1
@@ -105,18 +105,19 @@ class Evaluation:
     """The evaluation of a model.
 
     Attributes:
-      state: "carried" along contiguous lanes, or "sentences", each from an empty state.
-      lanes: the number of lanes a text is cut into. With a carried state it changes the perplexity,
-        for each lane starts from an empty state; with sentences it does not.
-      length: positions of a lane in a step; changes the speed only.
+      state: "carried" along contiguous batch rows, or "sentences", each from an empty state.
+      batch_rows: the number of batch rows a text is cut into. With a carried state it changes the
+        perplexity,
+        for each batch row starts from an empty state; with sentences it does not.
+      length: positions of a batch row in a step; changes the speed only.
     """
 
     state: str = "carried"
-    lanes: int = 8
+    batch: int = 8
     length: int = 64
 
     def __post_init__(self):
-        check_least(self, "evaluation", lanes=1, length=1)
+        check_least(self, "evaluation", batch=1, length=1)
         check_choices(self, "evaluation", state=POLICIES)
 
 

@@ -48,5 +48,5 @@ def get_config() -> Experiment:
             clip=1.0,
             epochs=80,
         ),
-        evaluation=Evaluation(state="sentences", lanes=64),
+        evaluation=Evaluation(state="sentences", batch=64),
     )

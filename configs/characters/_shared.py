@@ -24,5 +24,5 @@ def of_letters(data: Mixed) -> Experiment:
             clip=1.0,
             epochs=10,
         ),
-        evaluation=Evaluation(state="sentences", lanes=32, length=32),
+        evaluation=Evaluation(state="sentences", batch=32, length=32),
     )

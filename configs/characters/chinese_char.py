@@ -40,5 +40,5 @@ def get_config() -> Experiment:
             average=0.998,
             epochs=8,
         ),
-        evaluation=Evaluation(state="sentences", lanes=16, length=32),
+        evaluation=Evaluation(state="sentences", batch=16, length=32),
     )

@@ -37,5 +37,5 @@ def get_config() -> Experiment:
             clip=1.0,
             epochs=20,
         ),
-        evaluation=Evaluation(state="carried", lanes=8, length=128),
+        evaluation=Evaluation(state="carried", batch=8, length=128),
     )

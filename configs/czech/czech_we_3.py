@@ -53,5 +53,5 @@ def get_config() -> Experiment:
             row_sparse=True,
             epochs=15,
         ),
-        evaluation=Evaluation(state="sentences", lanes=16, length=32),
+        evaluation=Evaluation(state="sentences", batch=16, length=32),
     )

@@ -2,7 +2,7 @@
 
 Paper: "Log-linear RNNs", sections 5.1 to 5.3; the baseline of llrnn_french. V is all types of all
 splits, 2 x LSTM-256, windows of 8 words, RMSprop 0.001, stop when validation has not improved for
-three epochs; no dropout. Choices that the paper leaves open: 32 lanes side by side, the state
+three epochs; no dropout. Choices that the paper leaves open: 32 batch rows side by side, the state
 carried from window to window, sentences in a new order every epoch. Figures are per syntactic word,
 boundaries not counted.
 
@@ -44,5 +44,5 @@ def get_config() -> Experiment:
             patience=3,
             checkpoint_every=2000,
         ),
-        evaluation=Evaluation(state="carried", lanes=8, length=64),
+        evaluation=Evaluation(state="carried", batch=8, length=64),
     )

@@ -40,5 +40,5 @@ def get_config() -> Experiment:
             validate_every=20000,
             checkpoint_every=20000,
         ),
-        evaluation=Evaluation(state="carried", lanes=32, length=20),
+        evaluation=Evaluation(state="carried", batch=32, length=20),
     )

@@ -4,8 +4,8 @@
     python evaluate.py runs/lm1b_small
 
 For the order of the rows of Jozefowicz et al. (2016), table 1, on a CPU: lm1b_lstm_512_512 with 128
-cells, projected to 128 numbers, 1,024 noise words and lanes of 32, over 21,216 sentences with their
-30,000 most frequent words. Data: lm1b/1b_benchmark.dev.tokens and 1b_benchmark.test.tokens in
+cells, projected to 128 numbers, 1,024 noise words and batch rows of 32, over 21,216 sentences with
+their 30,000 most frequent words. Data: lm1b/1b_benchmark.dev.tokens and 1b_benchmark.test.tokens in
 $ZOO_DATA, held-out parts of the benchmark, in which sentences are shuffled. Adagrad's rate is
 twenty times the paper's: five epochs have 4,370 steps. Expected: test perplexity 255, at most 3
 minutes on one CPU core. Results: docs/results.md.
@@ -37,6 +37,6 @@ def get_config() -> Experiment:
             "training.batch": 32,
             "training.optimizer.learning_rate": 4.0,
             "training.validate_every": 0,
-            "evaluation": Evaluation(state="carried", lanes=8, length=20),
+            "evaluation": Evaluation(state="carried", batch=8, length=20),
         },
     )

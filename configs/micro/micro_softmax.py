@@ -33,5 +33,5 @@ def get_config() -> Experiment:
             epochs=20,
             patience=3,
         ),
-        evaluation=Evaluation(state="sentences", lanes=16, length=20),
+        evaluation=Evaluation(state="sentences", batch=16, length=20),
     )

@@ -1,13 +1,13 @@
-"""The Penn Treebank by noise-contrastive estimation, 100 noise words a lane.
+"""The Penn Treebank by noise-contrastive estimation, 100 noise words a batch row.
 
     python train.py --config ptb_nce runs/ptb_nce
     python evaluate.py runs/ptb_nce
 
 Mnih and Teh (2012), with Z fixed to 1. Data and budget are as in ptb_softmax, the learning rate is
-twice as high; a step only updates the rows that it touches. The 35 tokens of a lane share their
-noise words, which costs as much as one draw for the whole batch, and gives twenty times as many
-words a step. The perplexity is exact, over all words. Expected: test perplexity 107.2 (validation
-110.5), at most 9 minutes on one of two CPU cores. Results: docs/results.md.
+twice as high; a step only updates the rows that it touches. The 35 tokens of a batch row share
+their noise words, which costs as much as one draw for the whole batch, and gives twenty times as
+many words a step. The perplexity is exact, over all words. Expected: test perplexity 107.2
+(validation 110.5), at most 9 minutes on one of two CPU cores. Results: docs/results.md.
 """
 
 from configs import ptb_softmax
@@ -20,7 +20,7 @@ def get_config() -> Experiment:
     return changed(
         ptb_softmax.get_config(),
         {
-            "model.head": NCE(noise=UnigramNoise(), samples=100, noise_per="lane"),
+            "model.head": NCE(noise=UnigramNoise(), samples=100, noise_per="row"),
             "training.row_sparse": True,
             "training.optimizer.learning_rate": 40.0,
         },

@@ -37,5 +37,5 @@ def get_config() -> Experiment:
             clip=0.25,
             epochs=22,
         ),
-        evaluation=Evaluation(state="carried", lanes=8, length=64),
+        evaluation=Evaluation(state="carried", batch=8, length=64),
     )

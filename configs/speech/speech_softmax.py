@@ -44,5 +44,5 @@ def get_config() -> Experiment:
             average=0.998,
             epochs=7,
         ),
-        evaluation=Evaluation(state="sentences", lanes=16, length=32),
+        evaluation=Evaluation(state="sentences", batch=16, length=32),
     )

@@ -34,5 +34,5 @@ def get_config() -> Experiment:
             clip=1.0,
             epochs=15,
         ),
-        evaluation=Evaluation(state="sentences", lanes=64),
+        evaluation=Evaluation(state="sentences", batch=64),
     )

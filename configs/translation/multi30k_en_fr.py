@@ -41,5 +41,5 @@ def get_config(target: str = "fr") -> Experiment:
             clip=1.0,
             epochs=12,
         ),
-        evaluation=Evaluation(state="sentences", lanes=64),
+        evaluation=Evaluation(state="sentences", batch=64),
     )

@@ -1,4 +1,4 @@
-"""WikiText-2 by noise-contrastive estimation, 100 noise words a lane.
+"""WikiText-2 by noise-contrastive estimation, 100 noise words a batch row.
 
     python -m zoo data wikitext-2
     python train.py --config wikitext2_nce runs/wikitext2_nce
@@ -18,7 +18,7 @@ def get_config() -> Experiment:
     return changed(
         wikitext2_softmax.get_config(),
         {
-            "model.head": NCE(noise=UnigramNoise(), samples=100, noise_per="lane"),
+            "model.head": NCE(noise=UnigramNoise(), samples=100, noise_per="row"),
             "training.row_sparse": True,
             "training.optimizer.learning_rate": 40.0,
         },

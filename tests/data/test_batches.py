@@ -1,4 +1,4 @@
-"""Lanes by hand, and what holds of them whatever the text."""
+"""Batch rows by hand, and what holds of them whatever the text."""
 
 import numpy as np
 import pytest
@@ -16,53 +16,55 @@ TEXT = EncodedText(
 )
 
 
-def all_of(lanes, field):
+def all_of(batches, field):
     """A field of all batches side by side, as lists."""
-    return np.concatenate([getattr(b, field) for b in map(lanes.__getitem__, range(len(lanes)))], 1)
+    return np.concatenate(
+        [getattr(b, field) for b in map(batches.__getitem__, range(len(batches)))], 1
+    )
 
 
-def check(lanes, expected):
+def check(batches, expected):
     for field, rows in expected.items():
-        np.testing.assert_array_equal(all_of(lanes, field), rows, err_msg=field)
+        np.testing.assert_array_equal(all_of(batches, field), rows, err_msg=field)
 
 
-def test_carried_lanes_by_hand():
-    lanes = Batches(TEXT, batch=2, length=3, state="carried", boundary=0)
-    assert len(lanes) == 2
+def test_carried_rows_by_hand():
+    batches = Batches(TEXT, batch=2, length=3, state="carried", boundary=0)
+    assert len(batches) == 2
     expected = {
         "targets": [[1, 2, 0, 3, 0, 0], [4, 5, 6, 0, 0, 0]],
-        # The second lane starts from the word before it in the text.
+        # The second batch row starts from the word before it in the text.
         "words": [[0, 1, 2, 0, 3, 0], [0, 4, 5, 6, 0, 0]],
         "trained": [[1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 0, 0]],
         "reset": np.zeros((2, 6)),
         "positions": [[0, 1, 2, 3, 4, -1], [5, 6, 7, 8, -1, -1]],
     }
-    check(lanes, expected)
-    first = lanes[0]
+    check(batches, expected)
+    first = batches[0]
     assert (first.words.dtype, first.targets.dtype) == (np.int32, np.int32)
     assert first.trained.dtype == np.float32
 
 
-def test_a_lane_starts_from_the_word_before_it():
-    lanes = Batches(TEXT, batch=3, length=3, state="carried", boundary=0)
-    check(lanes, {"words": [[0, 1, 2], [0, 3, 0], [4, 5, 6]]})
+def test_a_row_starts_from_the_word_before_it():
+    batches = Batches(TEXT, batch=3, length=3, state="carried", boundary=0)
+    check(batches, {"words": [[0, 1, 2], [0, 3, 0], [4, 5, 6]]})
 
 
 def test_without_a_boundary_the_first_word_is_context_only():
-    lanes = Batches(TEXT, batch=1, length=4, state="carried", boundary=None)
-    check(lanes, {"words": [[1, 2, 0, 3, 0, 4, 5, 6]], "targets": [[2, 0, 3, 0, 4, 5, 6, 0]]})
+    batches = Batches(TEXT, batch=1, length=4, state="carried", boundary=None)
+    check(batches, {"words": [[1, 2, 0, 3, 0, 4, 5, 6]], "targets": [[2, 0, 3, 0, 4, 5, 6, 0]]})
 
 
-def test_sentence_lanes_by_hand():
-    lanes = Batches(TEXT, batch=2, length=2, state="sentences", boundary=0)
+def test_sentence_rows_by_hand():
+    batches = Batches(TEXT, batch=2, length=2, state="sentences", boundary=0)
     expected = {
-        # Each sentence goes to the lane that is shortest so far.
+        # Each sentence goes to the batch row that is shortest so far.
         "targets": [[1, 2, 0, 0, 0, 0], [3, 0, 4, 5, 6, 0]],
         "words": [[0, 1, 2, 0, 0, 0], [0, 3, 0, 4, 5, 6]],
         "trained": [[1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]],
         "reset": [[1, 0, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0]],
     }
-    check(lanes, expected)
+    check(batches, expected)
 
 
 @pytest.mark.parametrize("state", ["carried", "sentences"])
@@ -74,12 +76,12 @@ def test_every_position_appears_once(random, state, batch, length):
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     words[starts[1:] - 1] = 0
     text = EncodedText(words, np.ones(len(words), bool), words != 0, starts, words % 3 > 0)
-    lanes = Batches(text, batch, length, state, 0)
-    order = random.permutation(len(lanes))  # whichever batch was taken before
-    batches = {index: lanes[index] for index in order}
+    batches = Batches(text, batch, length, state, 0)
+    order = random.permutation(len(batches))  # whichever batch was taken before
+    batches = {index: batches[index] for index in order}
     seen = np.zeros(len(words), int)
     previous = np.concatenate([[0], words[:-1]])
-    for index in range(len(lanes)):
+    for index in range(len(batches)):
         batch_of = batches[index]
         real = batch_of.positions >= 0
         places = batch_of.positions[real]
@@ -91,8 +93,8 @@ def test_every_position_appears_once(random, state, batch, length):
         starts_here = np.isin(places, starts) if state == "sentences" else np.zeros(len(places))
         np.testing.assert_array_equal(batch_of.reset[real], starts_here)
     np.testing.assert_array_equal(seen, 1)
-    # Within a lane the text runs on, also from batch to batch.
-    for row in all_of(lanes, "positions"):
+    # Within a batch row the text runs on, also from batch to batch.
+    for row in all_of(batches, "positions"):
         row = row[row >= 0]
         jumps = np.flatnonzero(np.diff(row) != 1) + 1
         assert len(jumps) == 0 or (state == "sentences" and np.isin(row[jumps], starts).all())
@@ -100,20 +102,20 @@ def test_every_position_appears_once(random, state, batch, length):
 
 @pytest.mark.parametrize("batch", [1, 2, 5, 64])
 def test_sentences_go_where_it_is_narrowest(random, batch):
-    """Of lanes as narrow, to the first; against a search of all lanes for every sentence."""
+    """Each goes to the first of the narrowest rows; against a search of all rows."""
     for sentences in (0, 1, 7, 200):
-        lengths = random.integers(1, 6, size=sentences)  # many lanes are as narrow as others
+        lengths = random.integers(1, 6, size=sentences)  # many batch rows are as narrow as others
         starts = np.cumsum(lengths) - lengths
         words = np.zeros(lengths.sum(), np.int32)
         text = EncodedText(words, words == 0, words == 0, starts)
         rows = [[] for _ in range(batch)]
         for start, length in zip(starts, lengths, strict=True):
             min(rows, key=len).extend(range(start, start + length))
-        lanes = Batches(text, batch, 4, "sentences", 0)
-        assert len(lanes) == -(-max(map(len, rows)) // 4)
-        for lane, row in enumerate(rows):
+        batches = Batches(text, batch, 4, "sentences", 0)
+        assert len(batches) == -(-max(map(len, rows)) // 4)
+        for batch_row, row in enumerate(rows):
             found = np.concatenate(
-                [np.zeros(0, int), *(lanes[i].positions[lane] for i in range(len(lanes)))]
+                [np.zeros(0, int), *(batches[i].positions[batch_row] for i in range(len(batches)))]
             )
             assert found[found >= 0].tolist() == row
 
@@ -128,9 +130,9 @@ def test_batches_are_counted_without_laying_them_out(random, state, boundary):
         text = EncodedText(words, words == 1, words == 1, np.cumsum(lengths) - lengths)
         order = random.permutation(sentences)
         for length in (1, 4, 50):
-            lanes = Batches(text.reordered(order), batch, length, state, boundary)
+            batches = Batches(text.reordered(order), batch, length, state, boundary)
             found = batch_count(text.lengths[order], batch, length, state, boundary)
-            assert found == len(lanes)
+            assert found == len(batches)
 
 
 def test_what_cannot_be_laid_out_is_refused():

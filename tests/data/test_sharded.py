@@ -72,15 +72,17 @@ def test_words_and_lexicon_are_those_of_the_text(name, text):
 
 
 @pytest.mark.parametrize("state", ["carried", "sentences"])
-def test_lanes_are_those_of_the_text(state, text):
+def test_rows_are_those_of_the_text(state, text):
     vocabulary = Vocabulary(minimum_count=2)
-    lanes = []
+    batch_rows = []
     for path in text:
         lexicon, corpora = built(vocabulary, path, text[0])
         encoded = vocabulary.encode(corpora["train"], lexicon)
         shuffled = encoded.reordered(np.random.default_rng(0).permutation(len(encoded.starts)))
-        lanes += [Batches(one, 4, 5, state, lexicon.boundary_id) for one in (encoded, shuffled)]
-    for held, sharded in zip(lanes[:2], lanes[2:], strict=True):
+        batch_rows += [
+            Batches(one, 4, 5, state, lexicon.boundary_id) for one in (encoded, shuffled)
+        ]
+    for held, sharded in zip(batch_rows[:2], batch_rows[2:], strict=True):
         assert len(held) == len(sharded) > 3
         assert held.trained_tokens == sharded.trained_tokens
         for index in range(len(held)):

@@ -70,7 +70,7 @@ def workdir(tmp_path_factory):
         ),
         model=LanguageModel(Features(size=5, initial_scale=1.0), NGram(size=7), LogLinear()),
         training=Training(batch=2, length=4, epochs=1, state="sentences"),
-        evaluation=Evaluation(state="sentences", lanes=3, length=4),
+        evaluation=Evaluation(state="sentences", batch=3, length=4),
     )
     return small.run_in(folder / "workdir", experiment)
 

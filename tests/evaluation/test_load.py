@@ -125,7 +125,7 @@ def test_texts_are_drawn(loaded):
     texts = loaded.generate("les", count=3, length=4, seed=1)
     assert len(texts) == 3 and all(text.split()[0] == "les" for text in texts)
     assert texts == loaded.generate("les", count=3, length=4, seed=1)
-    with pytest.raises(UserError, match="a Softmax says"):
+    with pytest.raises(UserError, match="a Softmax only generates words of the lexicon"):
         loaded.generate(spell=True)
 
 

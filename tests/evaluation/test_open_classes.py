@@ -49,7 +49,7 @@ def run(tmp_path_factory):
         vocabulary=Vocabulary(**OPEN),
         model=LanguageModel(Features(size=3), NGram(size=5), LogLinear()),
         training=Training(batch=2, length=4, epochs=1),
-        evaluation=Evaluation(state="sentences", lanes=2, length=6),
+        evaluation=Evaluation(state="sentences", batch=2, length=6),
     )
     return Run.load(small.run_in(folder / "workdir", experiment))
 

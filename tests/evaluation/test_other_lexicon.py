@@ -47,7 +47,7 @@ def trained_in(folder, embedding, head, **vocabulary):
         vocabulary=Vocabulary(**vocabulary),
         model=LanguageModel(embedding, NGram(size=7), head),
         training=Training(batch=2, length=4, epochs=1),
-        evaluation=Evaluation(state="sentences", lanes=2, length=6),
+        evaluation=Evaluation(state="sentences", batch=2, length=6),
     )
     return small.run_in(folder / "workdir", experiment)
 

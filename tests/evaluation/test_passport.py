@@ -49,7 +49,7 @@ def test_it_says_how_the_figure_was_made(judged, run):
     found, _ = judged
     assert found["policies"] == {
         "state": "carried",
-        "lanes": 3,
+        "batch": 3,
         "boundary": "uncounted",
         "boundary_marks": 1,
         "unknown": "counted",
@@ -142,8 +142,8 @@ def test_words_are_hashed_in_any_order(judged):
     assert not judged[0]["renormalised"] and not judged[0]["spread_unknown"]
 
 
-def test_lanes_are_no_policy_where_sentences_start_afresh(run):
-    assert passport.policies(run.with_state("sentences"))["lanes"] is None
+def test_rows_are_no_policy_where_sentences_start_afresh(run):
+    assert passport.policies(run.with_state("sentences"))["batch"] is None
 
 
 def test_the_hash_of_a_text_is_that_of_its_words(run, tmp_path):

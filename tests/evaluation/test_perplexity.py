@@ -55,26 +55,26 @@ def test_sentences_policy_equals_a_loop_over_sentences(run, sentences, boundary)
     np.testing.assert_allclose(scores.perplexity, np.exp(-expected[counted].mean()), rtol=1e-5)
 
 
-@pytest.mark.parametrize(("lanes", "length"), [(1, 3), (2, 64), (5, 7)])
-def test_sentences_policy_does_not_depend_on_lanes_or_length(run, lanes, length, boundary):
+@pytest.mark.parametrize(("batch_rows", "length"), [(1, 3), (2, 64), (5, 7)])
+def test_sentences_policy_does_not_depend_on_rows_or_length(run, batch_rows, length, boundary):
     corpus = run.read("test")
     text, expected = run.with_state("sentences").score(corpus)
-    laid = Batches(text, lanes, length, "sentences", boundary)
+    laid = Batches(text, batch_rows, length, "sentences", boundary)
     scores = perplexity.score(run.experiment.model, run.params, run.tables, text, laid)
     np.testing.assert_allclose(scores.log_prob, expected.log_prob, rtol=1e-5)
 
 
-def test_carried_policy_equals_a_loop_over_lanes(run, sentences, boundary):
-    words = np.concatenate(sentences).tolist()  # 23 words in 3 lanes: 8, 8 and 7
-    lanes = [(words[:8], boundary), (words[8:16], words[7]), (words[16:], words[15])]
-    expected = np.concatenate([loop(run, lane, first) for lane, first in lanes])
+def test_carried_policy_equals_a_loop_over_rows(run, sentences, boundary):
+    words = np.concatenate(sentences).tolist()  # 23 words in 3 batch rows: 8, 8 and 7
+    batch_rows = [(words[:8], boundary), (words[8:16], words[7]), (words[16:], words[15])]
+    expected = np.concatenate([loop(run, batch_row, first) for batch_row, first in batch_rows])
     _, scores = run.score(run.read("test"))
     np.testing.assert_allclose(scores.log_prob, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("lanes", "devices"), [(8, 4), (3, 1)])
-def test_a_run_shares_its_lanes_out_over_the_devices(run, monkeypatch, lanes, devices):
-    """Over all four where they divide the lanes; the figures are those of one device."""
+@pytest.mark.parametrize(("batch_rows", "devices"), [(8, 4), (3, 1)])
+def test_a_run_shares_its_rows_out_over_the_devices(run, monkeypatch, batch_rows, devices):
+    """Over all four where they divide the batch rows; the figures are those of one device."""
     found, step = [], perplexity.compiled_score_step
 
     def compiled(model, mesh=None):
@@ -86,14 +86,14 @@ def test_a_run_shares_its_lanes_out_over_the_devices(run, monkeypatch, lanes, de
         return watched
 
     monkeypatch.setattr(perplexity, "compiled_score_step", compiled)
-    evaluation = dataclasses.replace(run.experiment.evaluation, lanes=lanes)
+    evaluation = dataclasses.replace(run.experiment.evaluation, batch=batch_rows)
     run = dataclasses.replace(
         run, experiment=dataclasses.replace(run.experiment, evaluation=evaluation)
     )
     text, scores = run.score(run.read("test"))
     assert {*found} == {devices}
     recipe, boundary = run.experiment.evaluation, run.lexicon.boundary_id
-    laid = Batches(text, lanes, recipe.length, recipe.state, boundary)
+    laid = Batches(text, batch_rows, recipe.length, recipe.state, boundary)
     one = perplexity.score(run.experiment.model, run.params, run.tables, text, laid)
     np.testing.assert_allclose(scores.log_prob, one.log_prob, rtol=1e-5)
 

@@ -68,8 +68,8 @@ def test_sentences_have_the_scores_that_they_have_alone(name, random, monkeypatc
     params = examples.random_params(model, random, lexicon, scale=0.6)
     tables = model.evaluation_tables(lexicon)
     text = text_of(sentences_of(random))
-    lanes = Batches(text, 1, 8, "sentences", BOUNDARY)
-    expected = perplexity.score(model, params, tables, text, lanes).log_prob
+    batches = Batches(text, 1, 8, "sentences", BOUNDARY)
+    expected = perplexity.score(model, params, tables, text, batches).log_prob
     monkeypatch.setattr(prefix_sharing, "BLOCK", 4)
     found = prefix_sharing.score(model, params, tables, text, BOUNDARY)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)

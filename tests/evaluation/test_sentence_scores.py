@@ -215,7 +215,7 @@ def test_runs_that_do_not_model_sentences_of_words_are_refused(run, text, tmp_pa
         vocabulary=Vocabulary(boundary="none"),
         model=LanguageModel(Lookup(size=3), LSTM(size=3)),
         training=Training(batch=2, length=4, epochs=1),
-        evaluation=Evaluation(lanes=2, length=4),
+        evaluation=Evaluation(batch=2, length=4),
     )
     lexicon, _ = experiment.build()
     characters = dataclasses.replace(run, experiment=experiment, lexicon=lexicon)

@@ -111,8 +111,8 @@ WEIGHTS = {
     "one number": 0.5,
     "a whole number": 2,
     "of positions": np.arange(5),
-    "of lanes": np.array([[0.5], [0.0], [2.0]]),
-    "of one lane": np.array([[1.0, 0.5, 0.0, 2.0, 0.25]]),
+    "of batch rows": np.array([[0.5], [0.0], [2.0]]),
+    "of one batch row": np.array([[1.0, 0.5, 0.0, 2.0, 0.25]]),
     "a mask": np.arange(15).reshape(3, 5) % 4 < 2,
 }
 
@@ -130,7 +130,7 @@ def test_weights_broadcast(name):
         return losses, total
 
     everywhere = jax.eval_shape(evaluate, params, hidden, jnp.ones((BATCH, TIME)))[1]
-    for weights in WEIGHTS.values() if name == "softmax" else (WEIGHTS["of lanes"],):
+    for weights in WEIGHTS.values() if name == "softmax" else (WEIGHTS["of batch rows"],):
         losses, total = evaluate(params, hidden, weights)
         wanted = np.sum(np.float64(losses) * np.broadcast_to(weights, (BATCH, TIME)))
         np.testing.assert_allclose(total, wanted, rtol=1e-5)

@@ -38,7 +38,7 @@ OTHERS = {
     "sparse product": heads.LogLinear(form="product", penalty=0.1),
     "smoothed": heads.Softmax(label_smoothing=0.1, z_loss=0.01),
     "noise by token": _noisy(noise_per="token"),
-    "noise by lane": _noisy(noise_per="lane"),
+    "noise by batch row": _noisy(noise_per="row"),
     "distinct noise": heads.ImportanceSampling(samples=4, distinct=True),
     "noise of letters": heads.CNNSoftmax(
         head_references.NETWORK, sampled=_noisy(noise=heads.LetterNoise(order=2), noise_per="token")

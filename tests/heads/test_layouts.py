@@ -19,8 +19,8 @@ from zoo.arrays import by_length
 from zoo.lexicon import with_features
 from zoo.losses import adaptive, feature_scores, hierarchical, softmax
 
-LANES, TIME, SIZE, VOCABULARY = 12, 4, 8, 64
-ALL_WORDS_BYTES = LANES * TIME * (VOCABULARY + 1) * 4
+BATCH_ROWS, TIME, SIZE, VOCABULARY = 12, 4, 8, 64
+ALL_WORDS_BYTES = BATCH_ROWS * TIME * (VOCABULARY + 1) * 4
 HEADS = {
     "softmax": heads.Softmax(),
     "self-normalised": heads.SelfNormalisedSoftmax(),
@@ -89,7 +89,7 @@ class Trial:
             self.head.partition(words),
             is_leaf=lambda x: isinstance(x, PartitionSpec),
         )
-        shape = LANES, TIME
+        shape = BATCH_ROWS, TIME
         weights = random.uniform(0.5, 1, shape) * (random.uniform(size=shape) > 0.2)
         self.of_tokens = (
             jnp.asarray(random.normal(size=(*shape, SIZE)), jnp.float32),
@@ -170,7 +170,7 @@ def most_gathered(name, layout, operation):
         return VOCABULARY * SIZE * 4  # the vectors, of which the corrections are shared out
     if layout in ("batch, explicit", "batch, shard_map") and operation != "sample":
         return 0
-    return LANES * TIME * 16  # some numbers a token
+    return BATCH_ROWS * TIME * 16  # some numbers a token
 
 
 def check(name, layout, operation):

@@ -129,11 +129,9 @@ def test_more_is_drawn_than_the_words_that_are_known():
     assert rows - set(SPELLED)
 
 
-@pytest.mark.parametrize(
-    ("per", "shape"), [("batch", (4,)), ("lane", (3, 4)), ("token", (3, 5, 4))]
-)
+@pytest.mark.parametrize(("per", "shape"), [("batch", (4,)), ("row", (3, 4)), ("token", (3, 5, 4))])
 @pytest.mark.slow
-def test_lanes_draw_the_same_whichever_are_beside_them(per, shape):
+def test_rows_draw_the_same_whichever_are_beside_them(per, shape):
     rows = jax.random.split(jax.random.key(1), 3)
 
     def sample(rows):
@@ -179,7 +177,7 @@ def problem(per, random):
 
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize(
-    "per", ["batch", *(pytest.param(per, marks=pytest.mark.slow) for per in ("lane", "token"))]
+    "per", ["batch", *(pytest.param(per, marks=pytest.mark.slow) for per in ("row", "token"))]
 )
 @pytest.mark.slow
 def test_the_loss_is_that_of_a_loop_over_the_spellings(per, random):
@@ -198,7 +196,7 @@ def test_the_loss_is_that_of_a_loop_over_the_spellings(per, random):
         for row, size in zip(spelled.tolist(), drawn.sizes.ravel(), strict=True)
     ]
     of_token = np.arange(len(letters)).reshape(drawn.sizes.shape)
-    of_token = {"batch": of_token[None, None], "lane": of_token[:, None], "token": of_token}[per]
+    of_token = {"batch": of_token[None, None], "row": of_token[:, None], "token": of_token}[per]
     of_token = np.broadcast_to(of_token, (2, 3, 4))
     shift = float(params["bias"] - params["log_partition"])
     for place in np.ndindex(2, 3):
@@ -217,7 +215,7 @@ def test_the_loss_is_that_of_a_loop_over_the_spellings(per, random):
 @pytest.mark.slow
 @pytest.mark.usefixtures("float64")
 def test_gradients_are_those_of_differences(random):
-    head, tables, params, hidden = problem("lane", random)
+    head, tables, params, hidden = problem("row", random)
 
     @jax.jit
     def loss(params, hidden):

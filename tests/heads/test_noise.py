@@ -27,7 +27,7 @@ def test_words_without_mass_are_refused():
 
 def test_an_unknown_unit_of_noise_is_refused():
     with pytest.raises(
-        UserError, match="noise_per of ImportanceSampling is 'word': give one of batch, lane, token"
+        UserError, match="noise_per of ImportanceSampling is 'word': give one of batch, row, token"
     ):
         ImportanceSampling(noise_per="word")
 

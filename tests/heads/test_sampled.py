@@ -55,9 +55,9 @@ def loss_by_hand(kind, distinct, true, others, log_expected_true, log_expected, 
         *[(name, "batch", True) for name in HEADS],
         *[("NCE", unit, False) for unit in noise.UNITS],
         ("importance sampling", "batch", False),
-        ("BlackOut", "lane", False),
+        ("BlackOut", "row", False),
         # Their parts are each in one of those above.
-        pytest.param("importance sampling", "lane", True, marks=pytest.mark.slow),
+        pytest.param("importance sampling", "row", True, marks=pytest.mark.slow),
         pytest.param("BlackOut", "token", True, marks=pytest.mark.slow),
     ],
 )
@@ -70,7 +70,7 @@ def test_losses_follow_the_formula_word_by_word(random, name, unit, distinct):
     keys = Keys(jax.random.key(3), jax.random.split(jax.random.key(4), 3))
     loss = jax.jit(head.loss)(params, tables, jnp.asarray(hidden), jnp.asarray(targets), key=keys)
     drawn = noise.sample_noise(tables, keys, (3, 2), DRAWS, per=unit, distinct=distinct)
-    if unit == "lane":
+    if unit == "row":
         assert drawn.words.shape == (3, DRAWS)
         drawn = [x[:, None] for x in drawn]
     words, kept = (np.broadcast_to(x, (3, 2, DRAWS)) for x in drawn[:2])

@@ -79,7 +79,7 @@ def test_importance_sampling_is_the_formula_of_the_draws(float64):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("per", ["batch", "lane", "token"])
+@pytest.mark.parametrize("per", ["batch", "row", "token"])
 def test_many_draws_are_the_exact_loss_and_gradient(float64, per):
     head, exact = SampledLogLinear(samples=30_000, noise_per=per), LogLinear()
     params, tables, hidden, targets = given(head)
@@ -173,7 +173,7 @@ def test_a_chain_that_stays_has_no_loss_and_no_gradient(float64):
 
 
 @pytest.mark.slow
-def test_chains_are_drawn_for_a_lane_wherever_it_lies():
+def test_chains_are_drawn_for_a_row_wherever_it_lies():
     head = SampledLogLinear(estimate="contrastive", samples=3)
     params, tables, hidden, targets = given(head, (4, 3))
     whole = keys.for_batch(jax.random.key(7), 4)

@@ -68,7 +68,7 @@ def expected_gradient(monkeypatch, head, p, counts, unit):
     return np.asarray(jax.jit(gradient, static_argnums=1)(words, (ways, size), token_weights))
 
 
-def made(name, samples, distinct, unit="lane"):
+def made(name, samples, distinct, unit="row"):
     return HEADS[name](noise=NOISE, samples=samples, distinct=distinct, noise_per=unit)
 
 
@@ -77,10 +77,10 @@ def made(name, samples, distinct, unit="lane"):
 @pytest.mark.parametrize(
     ("samples", "distinct", "unit", "counts"),
     [
-        (1, True, "lane", "crossed"),
+        (1, True, "row", "crossed"),
         (2, False, "batch", "alike"),
         (3, False, "token", "crossed"),
-        (6, False, "lane", "alike"),
+        (6, False, "row", "alike"),
         (3, True, "batch", "even"),
     ],
 )
@@ -100,7 +100,7 @@ MOST = {"NCE": 1e-7, "importance sampling": 0.0025, "BlackOut": 0.0065}
 @pytest.mark.parametrize("name", HEADS)
 @pytest.mark.parametrize(
     ("samples", "unit", "counts"),
-    [(2, "batch", "crossed"), (3, "token", "alike"), (6, "lane", "alike")],
+    [(2, "batch", "crossed"), (3, "token", "alike"), (6, "row", "alike")],
 )
 def test_with_repeats_dropped_it_is_small(monkeypatch, name, samples, unit, counts):
     head = made(name, samples, True, unit)
@@ -121,7 +121,7 @@ def test_it_stays_near_0_as_draws_grow(monkeypatch, name, distinct):
         (1024, (0.437, 0.563), (3, 1)),
     ):
         head = made(name, samples, distinct)
-        found = expected_gradient(monkeypatch, head, np.array(p), counts, "lane")
+        found = expected_gradient(monkeypatch, head, np.array(p), counts, "row")
         most = 2 * MOST[name] / samples if distinct else 0
         np.testing.assert_allclose(found, 0, atol=1e-7 + most)
 

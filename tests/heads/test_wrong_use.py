@@ -163,7 +163,7 @@ def test_a_background_that_was_not_prepared():
 
 
 def test_fields_are_named_by_their_component():
-    with pytest.raises(UserError, match=r"^noise_per of NCE is 'word': give one of batch, lane"):
+    with pytest.raises(UserError, match=r"^noise_per of NCE is 'word': give one of batch, row"):
         heads.NCE(noise_per="word")
     with pytest.raises(UserError, match=r"^samples of BlackOut is 0: give at least 1"):
         heads.BlackOut(samples=0)

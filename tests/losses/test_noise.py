@@ -89,10 +89,10 @@ def test_words_of_the_batch_do_not_depend_on_the_rows_and_others_do():
 
     assert words(rows, "batch").shape == (6,)
     np.testing.assert_array_equal(words(rows, "batch"), words(rows[2:], "batch"))
-    for unit, shape in (("lane", (4, 6)), ("token", (4, 5, 6))):
+    for unit, shape in (("row", (4, 6)), ("token", (4, 5, 6))):
         whole = words(rows, unit)
         assert whole.shape == shape
-        # A lane draws the same words whichever lanes are beside it.
+        # A batch row draws the same words whichever batch rows are beside it.
         np.testing.assert_array_equal(whole[2:], words(rows[2:], unit))
         assert len(np.unique(whole)) > 0.9 * min(whole.size, 100)
 
@@ -144,5 +144,5 @@ def test_samplers_over_the_billion_words_draw_what_they_declare(recipe):
 
 def test_an_unknown_unit_is_refused():
     tables = noise.noise_tables(np.full(3, 1 / 3))
-    with pytest.raises(ValueError, match=r"^per is 'word': give one of batch, lane, token$"):
+    with pytest.raises(ValueError, match=r"^per is 'word': give one of batch, row, token$"):
         noise.sample_noise(tables, jax.random.key(0), (2,), 3, per="word")

@@ -52,14 +52,14 @@ EXPERIMENT = Experiment(
     data=Text(train="train.txt", validation="validation.txt", tests=("test.txt",)),
     model=MODEL,
     training=Training(batch=2, length=3),
-    evaluation=Evaluation(lanes=2, length=3),
+    evaluation=Evaluation(batch=2, length=3),
 )
 FILES = ("train.en", "train.fr")
 TRANSLATION = Experiment(
     data=Pairs(FILES, FILES, (FILES,)),
     model=SequenceToSequence(Lookup(size=2), LSTM(size=3), Softmax()),
     training=Training(batch=2),
-    evaluation=Evaluation(state="sentences", lanes=2),
+    evaluation=Evaluation(state="sentences", batch=2),
 )
 
 

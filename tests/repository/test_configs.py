@@ -164,7 +164,7 @@ def shrunk(experiment: Experiment, folder) -> Experiment:
             epochs=1,
             optimizer=dataclasses.replace(training.optimizer, schedule=Constant()),
         ),
-        evaluation=dataclasses.replace(experiment.evaluation, lanes=2, length=5),
+        evaluation=dataclasses.replace(experiment.evaluation, batch=2, length=5),
     )
 
 

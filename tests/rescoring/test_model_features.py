@@ -117,7 +117,7 @@ def test_characters_are_scored_by_their_runs(trained, tmp_path, text, blank):
         vocabulary=Vocabulary(boundary="none"),
         model=LanguageModel(Lookup(size=3), LSTM(size=3)),
         training=Training(batch=2, length=4, epochs=1),
-        evaluation=Evaluation(lanes=2, length=4),
+        evaluation=Evaluation(batch=2, length=4),
     )
     lexicon, _ = experiment.build()
     model = experiment.language_model

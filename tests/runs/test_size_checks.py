@@ -37,8 +37,8 @@ def test_a_billion_is_refused_at_once(run, field):
 
 
 def test_rows_that_no_memory_holds_are_refused(run):
-    evaluation = dataclasses.replace(readers.EXPERIMENT.evaluation, lanes=10**13)
+    evaluation = dataclasses.replace(readers.EXPERIMENT.evaluation, batch=10**13)
     recipe = dataclasses.replace(readers.EXPERIMENT, evaluation=evaluation)
     (run / "experiment.json").write_text(json.dumps(configuration.to_json(recipe)))
-    with pytest.raises(UserError, match=r"evaluation.lanes=10000000000000 x .* needs at least"):
+    with pytest.raises(UserError, match=r"evaluation.batch=10000000000000 x .* needs at least"):
         Run.load(run)

@@ -208,7 +208,7 @@ def test_params_are_those_of_the_best_checkpoint(tmp_path):
         (json.dumps(configuration.to_json(LSTM(size=2))), "holds a LSTM, not an Experiment"),
         ('{"component": "zoo:Experiment"}', "has no field data"),
         ('{"component": "zoo:Experiment", "data": 3}', "data"),
-        ('{"component": "zoo:Experiment", "day": 3}', "no longer the fields day"),
+        ('{"component": "zoo:Experiment", "day": 3}', "does not have the fields day"),
     ],
 )
 def test_an_experiment_that_is_none_names_its_file(tmp_path, content, said):

@@ -216,10 +216,10 @@ def test_training_draws_anew_every_epoch_and_resumes(mixed, tmp_path):
         data=dataclasses.replace(mixed, sentences=30),
     )
     trainer = small.trainer(recipe, tmp_path / "whole")
-    epochs = [trainer.task.lanes(epoch) for epoch in range(3)]
-    assert len({tuple(lanes.text.words.tolist()) for lanes in epochs}) == 3
+    epochs = [trainer.task.batches(epoch) for epoch in range(3)]
+    assert len({tuple(batch_rows.text.words.tolist()) for batch_rows in epochs}) == 3
     assert trainer.task.total_steps == sum(map(len, epochs))
-    assert all(len(lanes.text.starts) == 30 for lanes in epochs)
+    assert all(len(batch_rows.text.starts) == 30 for batch_rows in epochs)
     trainer.train()
     broken = small.trainer(recipe, tmp_path / "broken")
     split, batches = broken.devices.split, []

@@ -37,8 +37,8 @@ def test_a_prefix_is_neither_trained_nor_counted(source):
     np.testing.assert_array_equal(text.counted, expected)
     reordered = text.reordered(np.array([1, 0]))
     np.testing.assert_array_equal(reordered.trained, expected[10:] + expected[:10])
-    lanes = Batches(reordered, 2, 12, "sentences", lexicon.ids["</s>"])
-    batch = lanes[0]
+    batches = Batches(reordered, 2, 12, "sentences", lexicon.ids["</s>"])
+    batch = batches[0]
     np.testing.assert_array_equal((batch.positions >= 0).sum(1), [5, 10])
     np.testing.assert_array_equal(batch.trained[0], expected[10:] + [0] * 7)
     np.testing.assert_array_equal(batch.trained[1], expected[:10] + [0] * 2)

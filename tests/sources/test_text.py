@@ -315,8 +315,10 @@ def test_blank_lines_count_one_boundary_each(tmp_path):
         assert text.counted.sum() == count
         assert lexicon.counts[lexicon.ids["</s>"]] == (7 if kept == "kept" else 3)
         for state in ("carried", "sentences"):
-            lanes = Batches(text, 3, 4, state, lexicon.ids["</s>"])
-            places = [place for i in range(len(lanes)) for place in lanes[i].positions.ravel()]
+            batch_rows = Batches(text, 3, 4, state, lexicon.ids["</s>"])
+            places = [
+                place for i in range(len(batch_rows)) for place in batch_rows[i].positions.ravel()
+            ]
             assert sorted(place for place in places if place >= 0) == [*range(count)]
         # Without boundaries a blank line is nothing.
         plain = Vocabulary(boundary="none")

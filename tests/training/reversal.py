@@ -33,8 +33,13 @@ class Reversal(Task):
         generator, batch = np.random.default_rng((self.recipe.seed, number)), self.recipe.batch
         sources = generator.integers(1, WORDS, (BATCHES, batch, LENGTH), np.int32)
         lengths = generator.integers(1, LENGTH + 1, (BATCHES, batch, 1))
-        weights, lanes = np.float32(np.arange(LENGTH) < lengths), np.arange(batch, dtype=np.int32)
-        return [Batch((x, x[:, ::-1]), w, lanes) for x, w in zip(sources, weights, strict=True)]
+        weights, batch_rows = (
+            np.float32(np.arange(LENGTH) < lengths),
+            np.arange(batch, dtype=np.int32),
+        )
+        return [
+            Batch((x, x[:, ::-1]), w, batch_rows) for x, w in zip(sources, weights, strict=True)
+        ]
 
     def states(self, params, source, target, key=None):
         before = jax.numpy.pad(target, ((0, 0), (1, 0)))[:, :-1]  # 0 begins

@@ -64,14 +64,14 @@ class RandomWords(Source):
 
 
 def experiment(model=None, sentences=20, vocabulary=None, **training) -> Experiment:
-    """Batches of 4 lanes and 5 positions, dropout, SGD; `training` changes what it names."""
+    """Batches of 4 batch rows and 5 positions, dropout, SGD; `training` changes what it names."""
     settings = {"batch": 4, "length": 5, "epochs": 2, "optimizer": SGD(learning_rate=1.0)}
     return Experiment(
         data=RandomWords(sentences),
         vocabulary=vocabulary or Vocabulary(),
         model=model or MODEL,
         training=Training(**(settings | training)),
-        evaluation=Evaluation(state="sentences", lanes=3, length=6),
+        evaluation=Evaluation(state="sentences", batch=3, length=6),
     )
 
 

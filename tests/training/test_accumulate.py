@@ -27,9 +27,9 @@ def test_pieces_change_nothing_but_rounding(tmp_path, name, devices, model, piec
 @pytest.mark.parametrize(
     ("devices", "model", "training", "sentence"),
     [
-        (1, 1, {"accumulate": 3}, "training.accumulate=3 does not divide the 4 lanes of a device"),
-        (2, 1, {"accumulate": 4}, "training.accumulate=4 does not divide the 2 lanes"),
-        (4, 2, {"accumulate": 4}, "training.accumulate=4 does not divide the 2 lanes"),
+        (1, 1, {"accumulate": 3}, "training.accumulate=3 does not divide the 4 rows of a device"),
+        (2, 1, {"accumulate": 4}, "training.accumulate=4 does not divide the 2 rows"),
+        (4, 2, {"accumulate": 4}, "training.accumulate=4 does not divide the 2 rows"),
         (1, 1, {"accumulate": 2, "row_sparse": True}, "training.accumulate=2 .*row_sparse=True"),
         (1, 1, {"accumulate": 0}, "training.accumulate is 0: give at least 1"),
     ],

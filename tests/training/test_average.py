@@ -51,7 +51,7 @@ def test_the_average_is_validated_and_kept_as_the_best(tmp_path, devices):
     step, arrays, _ = small.last_state(trainer, "best")
     best, task = arrays["params"], trainer.task
     scores = perplexity.score(
-        recipe.model, best, task.tables, task.validation, task.validation_lanes
+        recipe.model, best, task.tables, task.validation, task.validation_rows
     )
     np.testing.assert_allclose(scores.log_perplexity, progress.best, rtol=1e-6)
     assert (

@@ -1,4 +1,4 @@
-"""A background's state is part of the carry: devices, lanes and interruptions change nothing."""
+"""A background's state is in the carry: devices, batch rows and interruptions change nothing."""
 
 import signal
 

@@ -19,12 +19,12 @@ def recipe_of(state, model="softmax"):
 
 
 def trained(folder, devices, state, model="softmax"):
-    """(trainer, progress) of nine short sentences: some lanes end early, with dropout on."""
+    """(trainer, progress) of nine short sentences: some batch rows end early, with dropout on."""
     recipe = recipe_of(state, model)
     trainer = small.trainer(recipe, folder, devices)
-    lanes = trainer.task.lanes(0)
-    real = (lanes[len(lanes) - 1].positions >= 0).sum(axis=1)
-    assert real.min() == 0 < real.max()  # the last batch has a lane without words
+    batches = trainer.task.batches(0)
+    real = (batches[len(batches) - 1].positions >= 0).sum(axis=1)
+    assert real.min() == 0 < real.max()  # the last batch has a batch row without words
     return trainer, trainer.train()
 
 

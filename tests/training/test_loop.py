@@ -55,7 +55,7 @@ def test_the_best_parameters_are_kept_and_give_the_best_figure(tmp_path):
         best["params"],
         examples.NO_TABLES,
         trainer.task.validation,
-        trainer.task.validation_lanes,
+        trainer.task.validation_rows,
     )
     assert scores.log_perplexity == pytest.approx(progress.best, abs=1e-6)
 
@@ -98,39 +98,43 @@ def test_validation_figures_are_those_of_the_epoch_so_far(tmp_path, state):
     trainer.train()
     from zoo.evaluation import perplexity
 
-    lanes = trainer.task.lanes(0)
+    batches = trainer.task.batches(0)
     params = trainer.initial_state().params
     expected = perplexity.score(
-        trainer.task.model, params, examples.NO_TABLES, trainer.task.text, lanes
+        trainer.task.model, params, examples.NO_TABLES, trainer.task.text, batches
     ).log_perplexity
     losses = [line["epoch_training_loss"] for line in small.metrics(tmp_path)]
     np.testing.assert_allclose(losses, [expected, expected], rtol=1e-5)
 
 
-def sentences_of(lanes: Batches):
+def sentences_of(batches: Batches):
     return sorted(
-        tuple(part.tolist()) for part in np.split(lanes.text.words, lanes.text.starts[1:])
+        tuple(part.tolist()) for part in np.split(batches.text.words, batches.text.starts[1:])
     )
 
 
 def test_the_order_depends_on_the_epoch_and_the_seed_only(tmp_path):
     recipe = small.experiment(shuffle=True)
     first, second = (small.trainer(recipe, tmp_path, devices) for devices in (1, 4))
-    np.testing.assert_array_equal(first.task.lanes(1).text.words, second.task.lanes(1).text.words)
+    np.testing.assert_array_equal(
+        first.task.batches(1).text.words, second.task.batches(1).text.words
+    )
     other_seed = small.trainer(small.with_settings(recipe, "training.seed=1"), tmp_path)
-    orders = [trainer.task.lanes(epoch) for trainer in (first, other_seed) for epoch in (0, 1)]
+    orders = [trainer.task.batches(epoch) for trainer in (first, other_seed) for epoch in (0, 1)]
     for a, b in itertools.combinations(orders, 2):
         assert a.text.words.tolist() != b.text.words.tolist()
         assert sentences_of(a) == sentences_of(b)
     plain = small.trainer(small.experiment(shuffle=False), tmp_path)
-    np.testing.assert_array_equal(plain.task.lanes(0).text.words, plain.task.lanes(1).text.words)
+    np.testing.assert_array_equal(
+        plain.task.batches(0).text.words, plain.task.batches(1).text.words
+    )
 
 
 def test_the_steps_of_all_epochs_are_known_before_the_first(tmp_path):
-    """Also where their number depends on how well the sentences of an epoch fill the lanes."""
+    """Also where their number depends on how well the sentences of an epoch fill the batch rows."""
     recipe = small.experiment(sentences=11, state="sentences", length=2, epochs=9, shuffle=True)
     trainer = small.trainer(recipe, tmp_path)
-    steps = [len(trainer.task.lanes(epoch)) for epoch in range(9)]
+    steps = [len(trainer.task.batches(epoch)) for epoch in range(9)]
     assert trainer.task.total_steps == sum(steps)
     assert len({*steps}) > 1
 
@@ -150,7 +154,7 @@ def test_epochs_that_nobody_waits_for_are_estimated(tmp_path, monkeypatch):
     all_counted = small.trainer(small.experiment(**settings, epochs=40), tmp_path).task
     monkeypatch.setattr(language_modelling, "COUNTED_EPOCHS", 20)
     task = small.trainer(small.experiment(**settings, epochs=40), tmp_path).task
-    first = sum(len(task.lanes(epoch)) for epoch in range(20))
+    first = sum(len(task.batches(epoch)) for epoch in range(20))
     assert task.total_steps == 2 * first
     assert abs(task.total_steps - all_counted.total_steps) < 0.1 * all_counted.total_steps
     millions = small.trainer(small.experiment(**settings, epochs=10**8), tmp_path).task
@@ -194,9 +198,9 @@ def test_every_epoch_has_its_own_order_and_starts_empty(tmp_path, monkeypatch):
     monkeypatch.setattr(Devices, "compile", compile)
     trainer = small.trainer(small.experiment(epochs=3, shuffle=True), tmp_path)
     trainer.train()
-    lanes = [trainer.task.lanes(epoch) for epoch in range(3)]
+    batches = [trainer.task.batches(epoch) for epoch in range(3)]
     assert taken == [
-        epoch[index].targets.tolist() for epoch in lanes for index in range(len(epoch))
+        epoch[index].targets.tolist() for epoch in batches for index in range(len(epoch))
     ]
     starts = [step % trainer.task.epoch_steps == 0 for step in range(len(carries))]
     assert [carry == 0 for carry in carries] == starts
@@ -284,7 +288,7 @@ def test_batches_are_measured_by_the_mean_of_an_epoch(tmp_path):
     trainer = small.trainer(
         small.experiment(sentences=9, state="sentences", shuffle=True), tmp_path
     )
-    lanes = trainer.task.lanes(0)
-    tokens = [lanes[index].trained.sum() for index in range(len(lanes))]
+    batches = trainer.task.batches(0)
+    tokens = [batches[index].trained.sum() for index in range(len(batches))]
     assert min(tokens) < max(tokens)
     assert trainer.task.usual_weight == np.mean(tokens) > min(tokens)

@@ -23,7 +23,7 @@ GB = 10**9
         # Words, targets, places and masks take 18 bytes of a position, its vector 4 x 6.
         ("training.length=1000000000000", f"{4 * 10**12 * 42:,} bytes (168.0 TB)"),
         ("training.batch=1000000000000", f"{5 * 10**12 * 42:,} bytes (210.0 TB)"),
-        ("evaluation.lanes=9000000000", f"{6 * 9 * 10**9 * 42:,} bytes (2.3 TB)"),
+        ("evaluation.batch=9000000000", f"{6 * 9 * 10**9 * 42:,} bytes (2.3 TB)"),
         ("evaluation.length=9000000000", f"{3 * 9 * 10**9 * 42:,} bytes (1.1 TB)"),
         ("model.core.layers=100000", f"{10**11:,} bytes (100.0 GB)"),
         # Of each layer but the first: 2 x 700 + 1 rows of the four gates and two rows of the carry.

@@ -38,7 +38,7 @@ HEADS = {
     "importance sampling": ImportanceSampling(samples=6),
     "tied": ImportanceSampling(samples=6, tied=True),
     "words for each token": BlackOut(samples=3, noise_per="token"),
-    "words for each lane": NCE(samples=3, noise_per="lane"),
+    "words for each batch row": NCE(samples=3, noise_per="row"),
     "hierarchical": HierarchicalSoftmax(),
     "Huffman": HuffmanSoftmax(),
     "corrections": CNNSoftmax(
@@ -82,9 +82,9 @@ def trained(model, recipe, sparse, steps=3, clip=0.05):
 
 # Which rows a head reads and what becomes of them are two things: not every head with both.
 CASES = [(name, SGD(0.7)) for name in HEADS]
-CASES += [(name, Adagrad(0.3)) for name in ("tied", "words for each lane", "hierarchical")]
-# A head whose tables are the embedding's, and one that knows no noise; words for each lane.
-AT_ONCE = [("tied", SGD(0.7)), ("Huffman", SGD(0.7)), ("words for each lane", Adagrad(0.3))]
+CASES += [(name, Adagrad(0.3)) for name in ("tied", "words for each batch row", "hierarchical")]
+# A head whose tables are the embedding's, and one that knows no noise; words for each batch row.
+AT_ONCE = [("tied", SGD(0.7)), ("Huffman", SGD(0.7)), ("words for each batch row", Adagrad(0.3))]
 
 
 @pytest.mark.parametrize(

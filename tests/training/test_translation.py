@@ -43,7 +43,7 @@ def experiment(model=MODEL, vocabulary=None, **training) -> Experiment:
         vocabulary=vocabulary or Vocabulary(),
         model=model,
         training=Training(**settings | {"buckets": Buckets(padding=0.25)} | training),
-        evaluation=Evaluation(state="sentences", lanes=3),
+        evaluation=Evaluation(state="sentences", batch=3),
     )
 
 
@@ -202,7 +202,7 @@ def test_figures_are_exact_and_have_passports(tmp_path):
     other = dataclasses.replace(
         run,
         experiment=dataclasses.replace(
-            run.experiment, evaluation=Evaluation(state="sentences", lanes=7)
+            run.experiment, evaluation=Evaluation(state="sentences", batch=7)
         ),
     )
     np.testing.assert_allclose(other.score(corpus)[1].log_prob, scores.log_prob, atol=1e-5)

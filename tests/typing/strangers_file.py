@@ -91,7 +91,7 @@ def experiment() -> Experiment:
         vocabulary=Vocabulary(features=(Morphology(),), background=Unigram(smoothing=0.5)),
         model=LanguageModel(Lookup(12), LSTM(size=12, layers=2), LogLinear(kinds=("POS",))),
         training=Training(batch=8, optimizer=Adagrad(learning_rate=0.1), rates=(("head", 0.5),)),
-        evaluation=Evaluation(lanes=4),
+        evaluation=Evaluation(batch=4),
     )
 
 

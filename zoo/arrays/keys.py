@@ -1,4 +1,4 @@
-"""Random keys of a batch, with results that do not depend on how devices share its lanes."""
+"""Random keys of a batch, with results that do not depend on how devices share its batch rows."""
 
 from typing import NamedTuple
 
@@ -6,14 +6,14 @@ import jax
 
 
 class Keys(NamedTuple):
-    """Random keys of a batch, whose lanes may lie on several devices.
+    """Random keys of a batch, whose batch rows may lie on several devices.
 
-    Draws that all lanes share (noise words of the batch, masks of weights) use `batch`; draws for
-    each position (masks of activations) use `rows`.
+    Draws that all batch rows share (noise words of the batch, masks of weights) use `batch`; draws
+    for each position (masks of activations) use `rows`.
 
     Attributes:
       batch: one key, the same on every device.
-      rows: [B], one key for each lane, whatever its device.
+      rows: [B], one key for each batch row, whatever its device.
     """
 
     batch: jax.Array
@@ -25,7 +25,7 @@ def for_batch(key, batch: int) -> Keys:
 
     Args:
       key: one key; or Keys, which are returned unchanged.
-      batch: B, the number of lanes.
+      batch: B, the number of batch rows.
 
     Raises:
       ValueError: `key` is an array of several keys.

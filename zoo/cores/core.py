@@ -21,7 +21,7 @@ class Core:
 
     reset, bool [B, T], marks positions before which the carry is zeroed. key turns dropout on: one
     key, or `zoo.arrays.keys.Keys`, so that a row's masks do not depend on the other rows. Without
-    lanes or positions, the hidden states are empty and the carry is returned unchanged.
+    batch rows or positions, the hidden states are empty and the carry is returned unchanged.
     """
 
     # Subclasses are dataclasses.
@@ -86,7 +86,7 @@ class Core:
         """Computes the hidden states along the positions, and the carry for the next call.
 
         Every core overrides this method or `_apply`. `_apply` is called with at least one position
-        and lane, and with the key as the `zoo.arrays.keys.Keys` of a batch.
+        and batch row, and with the key as the `zoo.arrays.keys.Keys` of a batch.
 
         Args:
           params: the parameters.

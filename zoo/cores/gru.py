@@ -40,7 +40,8 @@ class GRU(Stacked):
       layers: the number of layers.
       dropout: the dropout rate of every layer's output, including the last layer's.
       input_dropout: the dropout rate of the inputs.
-      recurrent_dropout: the dropout rate of the entries of U; all positions and lanes of a call
+      recurrent_dropout: the dropout rate of the entries of U; all positions and batch rows of a
+        call
         share the mask.
       variational: whether all positions of a call share one mask, instead of one for each position.
       skip: whether the inputs go to every layer, and every layer's hidden states to the output,

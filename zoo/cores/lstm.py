@@ -44,7 +44,8 @@ class LSTM(Stacked):
       projection: R, the size of the hidden states; 0 for D, without a projection.
       dropout: the dropout rate of every layer's output, including the last layer's.
       input_dropout: the dropout rate of the inputs.
-      recurrent_dropout: the dropout rate of the entries of U; all positions and lanes of a call
+      recurrent_dropout: the dropout rate of the entries of U; all positions and batch rows of a
+        call
         share the mask.
       variational: whether all positions of a call share one mask, instead of one for each position.
       forget_bias: the initial bias of the forget gate.

@@ -1,12 +1,15 @@
 """Batches of running text, addressed by index and independent of the number of devices.
 
-A text is laid out in B lanes, the rows of a [B, L] array, and cut into batches of T columns. There
-are two policies:
+A text is laid out in B batch rows, the rows of a [B, L] array, and cut into batches of T columns.
+There are two policies:
 
-- "carried": one long text cut into B equal lanes; the state is carried from batch to batch, over
-  sentence ends. The first word of a lane is predicted from the word before it and an empty state.
+- "carried": one long text cut into B equal batch rows; the state is carried from batch to batch,
+over
+  sentence ends. The first word of a batch row is predicted from the word before it and an empty
+  state.
 - "sentences": every sentence starts from the boundary word and an empty state; whole sentences fill
-  the lanes one after the other, so that a sentence's loss does not depend on lanes or batches.
+  the batch rows one after the other, so that a sentence's loss does not depend on batch rows or
+  batches.
 """
 
 import dataclasses
@@ -22,7 +25,7 @@ POLICIES = ("carried", "sentences")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Batch:
-    """T columns of all lanes.
+    """T columns of all batch rows.
 
     Attributes:
       words: int32 [B, T], the word before each position.
@@ -40,17 +43,17 @@ class Batch:
 
 
 class Batches:
-    """A text in lanes; `lanes[i]` is the i-th batch, in any order of access."""
+    """A text in batch rows; `batches[i]` is the i-th batch, in any order of access."""
 
     def __init__(
         self, text: EncodedText, batch: int, length: int, state: str, boundary: int | None
     ):
-        """Lays a text out in lanes.
+        """Lays a text out in batch rows.
 
         Args:
           text: the text.
-          batch: B, the number of lanes.
-          length: T, positions of a lane in a batch.
+          batch: B, the number of batch rows.
+          length: T, positions of a batch row in a batch.
           state: "carried" or "sentences".
           boundary: the id of the boundary word; None if there is none.
 
@@ -88,11 +91,11 @@ class Batches:
         return self.part(index)
 
     def part(self, index: int, rows: slice = slice(None)) -> Batch:
-        """Makes some lanes of a batch, without reading the other lanes.
+        """Makes some batch rows of a batch, without reading the other batch rows.
 
         Args:
           index: the batch.
-          rows: a slice of its lanes.
+          rows: a slice of its batch rows.
         """
         if not 0 <= index < self.count:
             raise IndexError(index)
@@ -112,7 +115,7 @@ class Batches:
 
 
 class _Carried:
-    """Lanes of equal width: lane r starts at position first + r width of the text."""
+    """Batch rows of equal width: batch row r starts at position first + r width of the text."""
 
     def __init__(self, words, batch, first):
         self.first, self.words = first, words
@@ -127,7 +130,7 @@ class _Carried:
 
 
 class _Sentences:
-    """Lanes of whole sentences, one after the other.
+    """Batch rows of whole sentences, one after the other.
 
     The positions of a batch are computed when it is read: an array of all positions would take more
     memory than the text.
@@ -136,18 +139,18 @@ class _Sentences:
     first = 0
 
     def __init__(self, starts, lengths, batch):
-        lane_of, self._widths = _fill_with_sentences(lengths, batch)
-        order = np.argsort(lane_of, kind="stable")
-        # In all lanes concatenated: the end of each sentence, and the start of each lane.
+        row_of, self._widths = _fill_with_sentences(lengths, batch)
+        order = np.argsort(row_of, kind="stable")
+        # In all batch rows concatenated: the end of each sentence, and the start of each batch row.
         self._ends = np.cumsum(lengths[order])
-        self._lanes = np.cumsum(self._widths) - self._widths
+        self._rows = np.cumsum(self._widths) - self._widths
         self._starts, self._lengths = starts[order], lengths[order]
         self.width = self._widths.max()
 
     def positions(self, columns, rows):
         """Returns (positions [B, T], -1 for padding; whether a sentence starts)."""
         real = columns < self._widths[rows, None]
-        stream = np.where(real, self._lanes[rows, None] + columns, 0)
+        stream = np.where(real, self._rows[rows, None] + columns, 0)
         sentence = np.searchsorted(self._ends, stream, side="right")
         within = stream - (self._ends[sentence] - self._lengths[sentence])
         return np.where(real, self._starts[sentence] + within, -1), within == 0
@@ -177,14 +180,15 @@ def _even_width(positions: int, batch: int) -> int:
 
 
 def _fill_with_sentences(lengths: np.ndarray, batch: int) -> tuple[np.ndarray, np.ndarray]:
-    """Puts each sentence into the narrowest lane; returns (lane of each sentence, lane widths)."""
-    lanes = [(0, lane) for lane in range(batch)]  # a heap; ties go to the first lane
+    """Returns (row of each sentence, widths of the rows): each goes to the narrowest row."""
+    # a heap; ties go to the first batch row
+    batch_rows = [(0, batch_row) for batch_row in range(batch)]
     chosen = []
     for length in lengths.tolist():
-        width, lane = lanes[0]
-        chosen.append(lane)
-        heapq.heapreplace(lanes, (width + length, lane))
+        width, batch_row = batch_rows[0]
+        chosen.append(batch_row)
+        heapq.heapreplace(batch_rows, (width + length, batch_row))
     widths = np.zeros(batch, np.int64)
-    for width, lane in lanes:
-        widths[lane] = width
+    for width, batch_row in batch_rows:
+        widths[batch_row] = width
     return np.array(chosen, np.int32), widths

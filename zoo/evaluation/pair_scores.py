@@ -11,7 +11,7 @@ from zoo.arrays.types import Params, Tables
 from zoo.data import Corpus
 from zoo.data.buckets import BucketedPairs, PairedText
 from zoo.errors import UserError
-from zoo.evaluation.perplexity import PRECISION, WHOLE, Scores, over_lanes, placed, sharing
+from zoo.evaluation.perplexity import PRECISION, WHOLE, Scores, over_rows, placed, sharing
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 
@@ -69,7 +69,7 @@ def _compiled(model, mesh: Mesh | None):
     step = functools.partial(score_step, model=model)
     if mesh is None:
         return jax.jit(step)
-    return jax.jit(over_lanes(step, mesh, whole=3), out_shardings=NamedSharding(mesh, WHOLE))
+    return jax.jit(over_rows(step, mesh, whole=3), out_shardings=NamedSharding(mesh, WHOLE))
 
 
 def score(

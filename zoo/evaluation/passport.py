@@ -155,7 +155,7 @@ def of_pairs(run: Run, path: str, pairs: list, scores) -> dict:
             "words, boundary not counted, is higher for the good sentence"
         ),
         "data": data_of(path, sentences),
-        "policies": {**policies(run), "state": "sentences", "lanes": None},
+        "policies": {**policies(run), "state": "sentences", "batch": None},
         **_of_run(run, [good for good, *_ in pairs]),
     }
 
@@ -176,7 +176,7 @@ def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
         "tokens": scores.answers,
         "counts": "answers that agree with the given one in every word, decoded greedily",
         "data": data_of(corpus.name, corpus.sentences),
-        "policies": {**policies(run), "state": "sentences", "lanes": None},
+        "policies": {**policies(run), "state": "sentences", "batch": None},
         **_of_run(run, corpus.sentences),
     }
 
@@ -197,7 +197,7 @@ def of_slot_errors(run: Run, split: str, corpus: Corpus, figures: dict) -> dict:
         "tokens": figures["slots"],
         "counts": "names of each condition, present or missing, in a text that was drawn for it",
         "data": data_of(corpus.name, corpus.sentences),
-        "policies": {**policies(run), "state": "sentences", "lanes": None},
+        "policies": {**policies(run), "state": "sentences", "batch": None},
         **_of_run(run, corpus.sentences),
     }
 
@@ -213,7 +213,7 @@ def of_translations(run: Run, corpus: Corpus) -> dict:
     return {
         "data": data_of(corpus.name, corpus.sentences),
         **_of_source(run, corpus),
-        "policies": {**policies(run), "state": "sentences", "lanes": None},
+        "policies": {**policies(run), "state": "sentences", "batch": None},
         **_of_run(run, corpus.sentences),
     }
 
@@ -245,7 +245,7 @@ def policies(run: Run) -> dict:
     blank_lines = {source.form.blank_lines for source in texts}
     return {
         "state": recipe.state,
-        "lanes": recipe.lanes if recipe.state == "carried" else None,
+        "batch": recipe.batch if recipe.state == "carried" else None,
         "boundary": vocabulary.boundary,
         "boundary_marks": vocabulary.boundary_marks if vocabulary.boundary != "none" else None,
         "unknown": vocabulary.unknown,

@@ -14,7 +14,7 @@ from zoo.lexicon import Lexicon
 
 # Words of a text by how often they were seen in training: 0, 1-9, 10-99 ...
 BANDS = (0, 1, 10, 100, 1000, 10000)
-# The axis of a mesh along which lanes are shared out, and how arrays lie on it.
+# The axis of a mesh along which batch rows are shared out, and how arrays lie on it.
 DATA = "data"
 WHOLE, BY_LANES = PartitionSpec(), PartitionSpec(DATA)
 # The band of all words that are read as <unk>.
@@ -168,68 +168,69 @@ PRECISION = "highest"
 
 @functools.cache
 def compiled_score_step(model, mesh: Mesh | None = None):
-    """Compiles the scoring step of a model; one program serves all texts of the same lanes.
+    """Compiles the scoring step of a model; one program serves all texts of the same batch rows.
 
     Args:
       model: a `LanguageModel`.
-      mesh: devices along whose data axis lanes are shared out; None for one.
+      mesh: devices along whose data axis batch rows are shared out; None for one.
     """
     step = functools.partial(score_step, model=model)
     if mesh is None:
         return jax.jit(step, donate_argnames="carry")
     return jax.jit(
-        over_lanes(step, mesh, whole=3),
+        over_rows(step, mesh, whole=3),
         out_shardings=(NamedSharding(mesh, WHOLE), NamedSharding(mesh, BY_LANES)),
         donate_argnums=6,
     )
 
 
-def over_lanes(step, mesh: Mesh, whole: int):
-    """Shares the lanes of a scoring step out over the devices of the data axis, without
+def over_rows(step, mesh: Mesh, whole: int):
+    """Shares the batch rows of a scoring step out over the devices of the data axis, without
     communication.
 
     Args:
-      step: of arguments that all lanes share, and then of arguments of lanes alone.
+      step: of arguments that all batch rows share, and then of arguments of batch rows alone.
       mesh: the devices.
       whole: number of the first.
     """
 
     def shared_out(*arguments):
-        lanes = (BY_LANES,) * (len(arguments) - whole)
-        specs = (*(WHOLE,) * whole, *lanes)
+        batch_rows = (BY_LANES,) * (len(arguments) - whole)
+        specs = (*(WHOLE,) * whole, *batch_rows)
         return jax.shard_map(
             step,
             mesh=mesh,
             in_specs=specs,
             out_specs=BY_LANES,
             axis_names={DATA},
-            check_vma=False,  # a carry that begins as zeros does not vary over lanes yet
+            check_vma=False,  # a carry that begins as zeros does not vary over batch rows yet
         )(*arguments)
 
     return shared_out
 
 
-def sharing(mesh: Mesh | None, lanes: int) -> Mesh | None:
-    """Returns the mesh if its data axis divides the lanes; else None, and every device has all.
+def sharing(mesh: Mesh | None, batch_rows: int) -> Mesh | None:
+    """Returns the mesh if its data axis divides the batch rows; else None, and every device has
+    all.
 
     Args:
       mesh: or None.
-      lanes: their number.
+      batch_rows: their number.
     """
-    return mesh if mesh is not None and lanes % mesh.shape[DATA] == 0 else None
+    return mesh if mesh is not None and batch_rows % mesh.shape[DATA] == 0 else None
 
 
-def of_all_devices(lanes: int) -> Mesh | None:
-    """Makes a mesh of this process's devices, if there are several and they divide the lanes; else
-    None.
+def of_all_devices(batch_rows: int) -> Mesh | None:
+    """Makes a mesh of this process's devices, if there are several and they divide the batch rows;
+    else None.
 
     Args:
-      lanes: their number.
+      batch_rows: their number.
     """
     devices = np.array(jax.local_devices())
     if len(devices) == 1:
         return None
-    return sharing(Mesh(devices, (DATA,), axis_types=(AxisType.Auto,)), lanes)
+    return sharing(Mesh(devices, (DATA,), axis_types=(AxisType.Auto,)), batch_rows)
 
 
 def on_all(tree, mesh: Mesh | None):
@@ -243,7 +244,8 @@ def on_all(tree, mesh: Mesh | None):
 
 
 def placed(tree, mesh: Mesh | None):
-    """Shards host arrays [lanes, ...] along the data axis; without a mesh they stay as they are.
+    """Shards host arrays [batch rows, ...] along the data axis; without a mesh they stay as they
+    are.
 
     Args:
       tree: of arrays.
@@ -258,7 +260,7 @@ def placed(tree, mesh: Mesh | None):
 
 
 def score(
-    model, params, tables, text: EncodedText, lanes: Batches, mesh: Mesh | None = None
+    model, params, tables, text: EncodedText, batch_rows: Batches, mesh: Mesh | None = None
 ) -> Scores:
     """Runs the model over a text, its products in full float32 wherever it runs.
 
@@ -267,14 +269,14 @@ def score(
       params: on the device, or on the mesh.
       tables: as the parameters.
       text: as word ids.
-      lanes: the text in lanes; their state policy is the figure's.
-      mesh: devices, perhaps of several processes, along whose data axis lanes are shared out.
+      batch_rows: the text in batch rows; their state policy is the figure's.
+      mesh: devices, perhaps of several processes, along whose data axis batch rows are shared out.
     """
     with jax.default_matmul_precision(PRECISION):
-        return _score(model, params, tables, text, lanes, sharing(mesh, lanes.batch))
+        return _score(model, params, tables, text, batch_rows, sharing(mesh, batch_rows.batch))
 
 
-def _score(model, params, tables, text, lanes, mesh):
+def _score(model, params, tables, text, batch_rows, mesh):
     step = compiled_score_step(model, mesh)
     prepared = model.prepared(params, tables)
     log_prob = np.full(len(text.words), np.nan, np.float32)
@@ -283,13 +285,13 @@ def _score(model, params, tables, text, lanes, mesh):
     # With parameters committed to a device, as in training, a step returns a committed carry: an
     # uncommitted first carry would compile it twice.
     bound = [leaf.sharding for leaf in jax.tree.leaves(params) if getattr(leaf, "committed", False)]
-    carry = model.initial_carry(lanes.batch)
+    carry = model.initial_carry(batch_rows.batch)
     if mesh is not None:
         carry = placed(jax.tree.map(np.asarray, carry), mesh)
     else:
         carry = jax.device_put(carry, bound[0] if bound else None)
-    for index in range(len(lanes)):
-        batch = lanes[index]
+    for index in range(len(batch_rows)):
+        batch = batch_rows[index]
         arrays = placed((batch.words, batch.targets, batch.reset), mesh)
         (scores, normalisers), carry = step(params, tables, prepared, *arrays, carry)
         there = batch.positions >= 0

@@ -338,18 +338,18 @@ class Run:
 
     def _scores(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
         recipe = self.experiment.evaluation
-        mesh = perplexity.of_all_devices(recipe.lanes)
+        mesh = perplexity.of_all_devices(recipe.batch)
         params, tables = perplexity.on_all((self.params, self.tables), mesh)
         if isinstance(self.experiment.model, SequenceToSequence):
             pairs = pair_scores.read(self.experiment, self.lexicon, self.others[0], corpus)
             translator = self.experiment.model
-            scores = pair_scores.score(translator, params, tables, pairs, recipe.lanes, mesh)
+            scores = pair_scores.score(translator, params, tables, pairs, recipe.batch, mesh)
             return pairs.target, scores
         model = self.experiment.language_model
         text = self.experiment.vocabulary.encode(corpus, self.lexicon)
         boundary = self.lexicon.boundary_id
-        lanes = Batches(text, recipe.lanes, recipe.length, recipe.state, boundary)
-        return text, perplexity.score(model, params, tables, text, lanes, mesh)
+        batch_rows = Batches(text, recipe.batch, recipe.length, recipe.state, boundary)
+        return text, perplexity.score(model, params, tables, text, batch_rows, mesh)
 
 
 def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:

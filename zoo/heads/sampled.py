@@ -17,7 +17,7 @@ from zoo.losses import softmax
 from zoo.losses.noise import UNITS, log_expected_count, noise_tables, sample_noise
 
 # Scores of noise words [K], [B, K] or [..., K].
-PRODUCTS = {"batch": "...d,kd->...k", "lane": "b...d,bkd->b...k", "token": "...d,...kd->...k"}
+PRODUCTS = {"batch": "...d,kd->...k", "row": "b...d,bkd->b...k", "token": "...d,...kd->...k"}
 
 
 class SampledScores(NamedTuple):
@@ -53,7 +53,7 @@ class SampledHead(SoftmaxScores):
       initial_scale: weights start uniform in +-initial_scale; the bias starts at 0.
       noise: the distribution of noise words.
       samples: K, the number of draws.
-      noise_per: the unit that has draws of its own: the "batch", each "lane" or each "token". The
+      noise_per: the unit that has draws of its own: the "batch", each "row" or each "token". The
         scores of tokens that share draws are one matrix product.
       distinct: whether repeated draws are dropped; losses over slots, such as
         `zoo.losses.importance`, then have a slot for each distinct word instead of each draw.
@@ -117,7 +117,7 @@ class SampledHead(SoftmaxScores):
 
         def for_tokens(of_words):
             """Broadcasts an array over noise words to [..., K], one row for each token."""
-            if self.noise_per == "lane":
+            if self.noise_per == "row":
                 ones = (1,) * (targets.ndim - 1)
                 of_words = of_words.reshape(targets.shape[0], *ones, self.samples)
             return jnp.broadcast_to(of_words, (*targets.shape, self.samples))

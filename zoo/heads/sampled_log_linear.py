@@ -46,7 +46,7 @@ class SampledLogLinear(LogLinear):
     Attributes:
       estimate: "importance" or "contrastive".
       samples: K, the number of draws, or of steps of the chain.
-      noise_per: the unit that has draws of its own: the "batch", each "lane" or each "token".
+      noise_per: the unit that has draws of its own: the "batch", each "row" or each "token".
         Chains that share proposals also share the random numbers that accept them.
 
     Raises:
@@ -148,7 +148,7 @@ class SampledLogLinear(LogLinear):
 
     def _for_tokens(self, of_draws, scores):
         """Broadcasts an array over draws to [..., K], one row for each token."""
-        if self.noise_per == "lane":
+        if self.noise_per == "row":
             of_draws = of_draws.reshape(len(of_draws), *(1,) * (scores.ndim - 2), -1)
         return jnp.broadcast_to(of_draws, scores.shape)
 

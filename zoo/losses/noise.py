@@ -24,7 +24,7 @@ from zoo.losses.shape_checks import check_shapes
 
 NOISE = 0x6E6F6973  # folded into keys, so that noise has random numbers of its own
 # Units that may have noise words of their own.
-UNITS = ("batch", "lane", "token")
+UNITS = ("batch", "row", "token")
 SELDOM = -40.0  # log q below which repeated draws are neglected
 
 
@@ -140,7 +140,7 @@ class NoiseSample(NamedTuple):
     """Noise words for a batch.
 
     Attributes:
-      words: int32, [K] for the batch, [B, K] for each lane, [..., K] for each token.
+      words: int32, [K] for the batch, [B, K] for each batch row, [..., K] for each token.
       kept: bool of the same shape, False where a repeated draw was dropped.
       log_expected: log of the expected counts, of the same shape.
     """
@@ -191,26 +191,26 @@ def draw_per_unit(function, key, shape, draws: int, per: str):
       key: see `sample_noise`.
       shape: the shape of the tokens, [B, ...].
       draws: the number of draws of each unit.
-      per: the unit that has draws of its own, "batch", "lane" or "token".
+      per: the unit that has draws of its own, "batch", "row" or "token".
 
     Returns:
-      The arrays of `function`: [draws] for the batch, [B, draws] for each lane, [..., draws] for
-      each token.
+      The arrays of `function`: [draws] for the batch, [B, draws] for each batch row, [..., draws]
+      for each token.
 
     Raises:
       ValueError: `per` is unknown.
     """
     if per not in UNITS:
         raise ValueError(f"per is {per!r}: give one of {', '.join(UNITS)}")
-    of_lane = shape[1:] if per == "token" else ()
+    of_row = shape[1:] if per == "token" else ()
     if not isinstance(key, Keys):
-        return function(key, (draws,) if per == "batch" else (*shape[:1], *of_lane, draws))
+        return function(key, (draws,) if per == "batch" else (*shape[:1], *of_row, draws))
     # Dropout uses the same keys: NOISE gives another stream. The keys of the rows are the batch's
     # key with a small number folded in.
     if per == "batch":
         return function(jax.random.fold_in(key.batch, NOISE), (draws,))
     of_rows = jax.vmap(lambda row: jax.random.fold_in(row, NOISE))(key.rows)
-    return jax.vmap(lambda row: function(row, (*of_lane, draws)))(of_rows)
+    return jax.vmap(lambda row: function(row, (*of_row, draws)))(of_rows)
 
 
 def sample_noise(
@@ -221,10 +221,11 @@ def sample_noise(
     Args:
       tables: see `noise_tables`.
       key: one key, or `zoo.arrays.keys.Keys` for tokens [B, T]: words for the batch then come from
-        its `batch` key, words for each lane or token from the keys of the rows.
+        its `batch` key, words for each batch row or token from the keys of the rows.
       shape: the shape of the tokens, [B, ...].
       draws: K, at least 1.
-      per: the unit that has words of its own, "batch", "lane" or "token"; a lane is a row of the
+      per: the unit that has words of its own, "batch", "row" or "token"; a batch row is a row of
+        the
         first axis.
       distinct: whether repeated draws are dropped, that is, not `kept`.
 
@@ -236,7 +237,7 @@ def sample_noise(
 
     Example:
       >>> tables = losses.noise_tables(np.full(5, 0.2))
-      >>> sample = losses.sample_noise(tables, jax.random.key(0), (2, 3), 4, per="lane")
+      >>> sample = losses.sample_noise(tables, jax.random.key(0), (2, 3), 4, per="row")
       >>> print(sample.words.shape, sample.kept.all(), jnp.exp(sample.log_expected[0, 0]).round(3))
       (2, 4) True 0.8
 

@@ -48,23 +48,23 @@ def of_model(model: Any) -> Iterator[tuple[str, int]]:
             yield f"model.{path}={value}", value * _PROGRAM
 
 
-def of_batches(model: Any, recipe: Any, where: str, lanes: str) -> tuple[str, int]:
+def of_batches(model: Any, recipe: Any, where: str, batch_rows: str) -> tuple[str, int]:
     """Returns (fields, least bytes) of one batch of training or evaluation.
 
     Args:
       model: the model of the recipe.
       recipe: the recipe's `training` or `evaluation`.
       where: the name of `recipe` in messages.
-      lanes: the name of its field with the number of rows.
+      batch_rows: the name of its field with the number of rows.
     """
-    count, length, vector = getattr(recipe, lanes), 1, _NUMBER  # pairs have a word at least
+    count, length, vector = getattr(recipe, batch_rows), 1, _NUMBER  # pairs have a word at least
     of_length = ""
     if isinstance(model, LanguageModel):
         length, vector = recipe.length, _NUMBER * model.embedding.size  # into the core
         of_length = f" x {where}.length={length}"
     # Words, targets, positions and two masks.
     needed = count * length * (4 + 4 + 8 + 1 + 1) + count * length * vector
-    return f"{where}.{lanes}={count}{of_length}", needed
+    return f"{where}.{batch_rows}={count}{of_length}", needed
 
 
 def check(experiment: Any, shapes: Sequence[tuple[int, ...]] | None, where: str):
@@ -91,4 +91,4 @@ def check(experiment: Any, shapes: Sequence[tuple[int, ...]] | None, where: str)
                 )
     for what, needed in of_model(model):
         memory.check(what, needed, memory.of_host())
-    memory.check(*of_batches(model, experiment.evaluation, "evaluation", "lanes"))
+    memory.check(*of_batches(model, experiment.evaluation, "evaluation", "batch"))

@@ -228,9 +228,9 @@ class PmapDevices(Devices):
     def whole(self, state):
         """Converts this process's arrays to a TrainState of the mesh; see Devices.whole."""
         arrays = self.everywhere(state._replace(carry=()))
-        return arrays._replace(carry=jax.tree.map(self._by_lanes, state.carry))
+        return arrays._replace(carry=jax.tree.map(self._by_rows, state.carry))
 
-    def _by_lanes(self, leaf):
+    def _by_rows(self, leaf):
         shape = (self.batch, *leaf.shape[2:])
         return _moved(leaf, shape, self.by_rows, leaf.shape[1:])
 

@@ -66,11 +66,12 @@ class Trainer:
         self.devices = choose_devices(
             device_count, recipe.batch, parallel, task, self.initial_state
         )
-        lanes = recipe.batch * parallel.model // self.devices.count
-        if lanes % recipe.accumulate:
+        batch_rows = recipe.batch * parallel.model // self.devices.count
+        if batch_rows % recipe.accumulate:
             raise UserError(
-                f"training.accumulate={recipe.accumulate} does not divide the {lanes} lanes of a "
-                f"device, of training.batch={recipe.batch}: give one that does, or another batch."
+                f"training.accumulate={recipe.accumulate} does not divide the {batch_rows} rows "
+                f"of a device, of training.batch={recipe.batch}: give one that does, or another "
+                "batch."
             )
         self._stop: signal.Signals | None = None
         self._signals: jax.Array | None = None
@@ -302,7 +303,7 @@ class Trainer:
             bar.log(line)
 
     def _batch(self, batches, index: int) -> Batch:
-        """Returns this process's lanes of a batch."""
+        """Returns this process's batch rows of a batch."""
         if jax.process_count() == 1:
             return batches[index]
         return self.task.part(batches, index, self.devices.rows)

@@ -53,7 +53,7 @@ def needs(
     model = experiment.model
     yield from size_checks.of_model(model)
     yield size_checks.of_batches(model, experiment.training, "training", "batch")
-    yield size_checks.of_batches(model, experiment.evaluation, "evaluation", "lanes")
+    yield size_checks.of_batches(model, experiment.evaluation, "evaluation", "batch")
     yield from _of_state(experiment, lexicons, devices)
 
 

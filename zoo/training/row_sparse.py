@@ -220,10 +220,10 @@ class RowSparseUpdates(Updates):
         rows = {_name(path): self.rule.init(table) for path, table in tables.items()}
         return {"dense": self.dense.init(dense), "rows": rows}
 
-    def value_and_gradients(self, objective, params, lanes):
+    def value_and_gradients(self, objective, params, batch_rows):
         """Returns ((value, auxiliary), SparseGradients), whose rows are not merged yet."""
         value, dense, touched = value_and_gradients(
-            lambda params: objective(params, lanes), params, self.paths
+            lambda params: objective(params, batch_rows), params, self.paths
         )
         return value, SparseGradients(dense, touched)
 

@@ -1,8 +1,8 @@
 """One training step, as a pure function.
 
 It runs on one device or, under `jax.pmap` with the named axis, on several: every device has its
-share of the lanes, losses and gradients are summed over devices, and the only division is by the
-number of tokens of the whole batch, so that the number of devices changes nothing but rounding.
+share of the batch rows, losses and gradients are summed over devices, and the only division is by
+the number of tokens of the whole batch, so that the number of devices changes nothing but rounding.
 The loss of a batch with few tokens, such as the last of an epoch of whole sentences, is divided by
 the number of tokens of a usual batch: two tokens must not move the parameters as far as a full
 batch does.
@@ -64,7 +64,7 @@ def mean_loss(
 ):
     """Makes the objective of a step, and its arguments.
 
-    On several devices each computes its share of the mean, over its lanes: the shares add up.
+    On several devices each computes its share of the mean, over its batch rows: the shares add up.
 
     Args:
       state: see `train_step`.
@@ -79,10 +79,10 @@ def mean_loss(
       axis: see `train_step`.
 
     Returns:
-      (objective, lanes, weight, divisor): objective(trained, lanes) gives (mean loss with the
-      penalty, (penalty, carry)); lanes are its second argument for this batch; weight is the sum
-      of the weights over all devices; divisor, by which the mean divides, is that sum (or the
-      number of rows with weights, if mean_over is "pairs"), at least `usual_weight`.
+      (objective, batch rows, weight, divisor): objective(trained, batch rows) gives (mean loss with
+      the penalty, (penalty, carry)); batch rows are its second argument for this batch; weight is
+      the sum of the weights over all devices; divisor, by which the mean divides, is that sum (or
+      the number of rows with weights, if mean_over is "pairs"), at least `usual_weight`.
     """
     weight = sum_over_devices(batch.weights.sum(), axis)
     over = weight
@@ -93,10 +93,10 @@ def mean_loss(
     # Normalised before the loss, not after: the cotangent of the sum is then the constant 1.
     weights = batch.weights / divisor
     step_key = jax.random.fold_in(jax.random.wrap_key_data(key), state.step)
-    rows = jax.vmap(lambda lane: jax.random.fold_in(step_key, lane))(batch.lanes)
+    rows = jax.vmap(lambda batch_row: jax.random.fold_in(step_key, batch_row))(batch.batch_rows)
 
-    def objective(trained, lanes):
-        inputs, weights, carry, rows = lanes
+    def objective(trained, batch_rows):
+        inputs, weights, carry, rows = batch_rows
         params = rounded({**trained, **fixed}, compute)
         keys = Keys(step_key, rows)
         total, penalty, carry = loss(params, tables, inputs, weights, carry, keys)
@@ -126,7 +126,8 @@ def train_step(
       state: the state before the step.
       tables: the task's tables.
       batch: the batch, or under pmap this device's share of it.
-      key: the run's key data; dropout's keys are derived from it, the step and the lane, so that
+      key: the run's key data; dropout's keys are derived from it, the step and the batch row, so
+        that
         they depend neither on devices nor on interruptions.
       loss: see Task.loss; static, like all arguments after it.
       optimizer: the updates that are made of the gradients.
@@ -143,11 +144,11 @@ def train_step(
     options = {"usual_weight": usual_weight, "mean_over": mean_over, "axis": axis}
     options |= {"compute": compute}
     trained, fixed = parameter_groups.split(state.params, frozen)
-    objective, lanes, weight, divisor = mean_loss(
+    objective, batch_rows, weight, divisor = mean_loss(
         state, fixed, tables, batch, key, loss=loss, **options
     )
     value_and_gradients = functools.partial(optimizer.value_and_gradients, objective, trained)
-    (total, (penalty, carry)), gradients = accumulated(value_and_gradients, lanes, accumulate)
+    (total, (penalty, carry)), gradients = accumulated(value_and_gradients, batch_rows, accumulate)
     total, penalty = sum_over_devices((total, penalty), axis)
     gradients = optimizer.sum_over_devices(gradients, trained, axis)
     trained, optimizer_state, norm = optimizer.update(
@@ -162,8 +163,9 @@ def accumulated(value_and_gradients: Callable, batch: Any, count: int) -> Any:
 
     Args:
       value_and_gradients: maps a piece to ((total, (penalty, carry)), gradients), sums over the
-        lanes of the piece.
-      batch: a pytree of leaves [B, ...]. Piece i has the lanes i, i + count, ...: where lanes are
+        batch rows of the piece.
+      batch: a pytree of leaves [B, ...]. Piece i has the batch rows i, i + count, ...: where batch
+        rows are
         sharded over devices in their order, each device has its share of every piece.
       count: the number of pieces, which must divide B.
 

@@ -73,10 +73,10 @@ def of_language_model(experiment: Experiment, lexicon: Lexicon, devices: int = 1
     Args:
       experiment: the recipe; its data are not read.
       lexicon: the words.
-      devices: the number of devices that share the lanes of a batch; the shapes are one device's.
+      devices: the number of devices that share the rows of a batch; the shapes are one device's.
     """
     model, recipe = experiment.language_model, experiment.training
-    lanes = recipe.batch // devices
+    batch_rows = recipe.batch // devices
     params = jax.eval_shape(lambda: model.init(jax.random.key(0), lexicon))
     optimizer = choose_updates(
         recipe, model.row_tables(params), EPOCH_STEPS, EPOCH_STEPS * recipe.epochs
@@ -84,7 +84,7 @@ def of_language_model(experiment: Experiment, lexicon: Lexicon, devices: int = 1
     state = TrainState(
         params,
         jax.eval_shape(optimizer.init, parameter_groups.split(params, recipe.frozen)[0]),
-        jax.eval_shape(lambda: model.initial_carry(lanes)),
+        jax.eval_shape(lambda: model.initial_carry(batch_rows)),
         _shape((), jnp.int32),
     )
     function = functools.partial(
@@ -96,9 +96,9 @@ def of_language_model(experiment: Experiment, lexicon: Lexicon, devices: int = 1
         accumulate=recipe.accumulate,
         compute=recipe.compute,
     )
-    size = lanes, recipe.length
+    size = batch_rows, recipe.length
     words, reset, weights = _shape(size, jnp.int32), _shape(size, bool), _shape(size, jnp.float32)
-    batch = Batch(Words(words, words, reset), weights, _shape((lanes,), jnp.int32))
+    batch = Batch(Words(words, words, reset), weights, _shape((batch_rows,), jnp.int32))
     return StepShapes(function, (state, *_shapes((model.tables(lexicon), batch, _key()))))
 
 

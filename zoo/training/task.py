@@ -29,12 +29,12 @@ class Batch(NamedTuple):
       inputs: a pytree of arrays [B, ...], the arguments of the task's loss.
       weights: float32 [B, ...], weights of the terms of the loss; the loss is divided by their
         sum.
-      lanes: int32 [B], the number of each row, from which its random keys are made.
+      batch_rows: int32 [B], the number of each row, from which its random keys are made.
     """
 
     inputs: Any
     weights: np.ndarray
-    lanes: np.ndarray
+    batch_rows: np.ndarray
 
 
 class Validation(NamedTuple):

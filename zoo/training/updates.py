@@ -29,13 +29,13 @@ class Updates(abc.ABC):
         """
 
     @abc.abstractmethod
-    def value_and_gradients(self, objective, params, lanes) -> tuple[Any, Any]:
+    def value_and_gradients(self, objective, params, batch_rows) -> tuple[Any, Any]:
         """Computes an objective and its gradients.
 
         Args:
-          objective: (params, lanes) -> (value, auxiliary).
+          objective: (params, batch rows) -> (value, auxiliary).
           params: the trained parameters.
-          lanes: the data of the batch.
+          batch_rows: the data of the batch.
 
         Returns:
           ((value, auxiliary), gradients).
@@ -80,9 +80,9 @@ class DenseUpdates(Updates):
     def init(self, params):
         return self.transformation.init(params)
 
-    def value_and_gradients(self, objective, params, lanes):
+    def value_and_gradients(self, objective, params, batch_rows):
         """Returns ((value, auxiliary), gradients); see Updates.value_and_gradients."""
-        return jax.value_and_grad(objective, has_aux=True)(params, lanes)
+        return jax.value_and_grad(objective, has_aux=True)(params, batch_rows)
 
     def sum_over_devices(self, gradients, params, axis):
         return sum_over_devices(gradients, axis)

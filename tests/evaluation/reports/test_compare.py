@@ -15,7 +15,7 @@ PASSPORT = {
     "tokens": 100,
     "counts": "words",
     "data": {"path": "test.txt", "sha256": "abc"},
-    "policies": {"state": "carried", "lanes": 8, "boundary": "counted"},
+    "policies": {"state": "carried", "batch": 8, "boundary": "counted"},
     "lexicon": {"hash": "h", "words": "w", "of_training": None},
     "constraint": None,
     "renormalised": False,
@@ -87,7 +87,7 @@ def test_what_does_not_touch_the_figure_may_differ(tmp_path):
         ("tokens", 99, "100"),
         ("counts", "words and boundaries", "words"),
         ("policies.boundary", "uncounted", "counted"),
-        ("policies.lanes", 1, "8"),
+        ("policies.batch", 1, "8"),
         ("policies.state", "sentences", "carried"),
         ("constraint", {"grammar": "geo.grammar", "digest": "0123456789"}, "None"),
         ("normalised_over", "the 11 words of the lexicon", "the 10 words"),
@@ -104,7 +104,7 @@ def test_it_refuses_what_is_not_comparable(tmp_path, field, value, old):
 
 
 def test_a_run_judged_twice_is_compared_where_the_policies_meet(tmp_path):
-    other = {"policies.state": "sentences", "policies.lanes": None, "figures.log_perplexity": 9.0}
+    other = {"policies.state": "sentences", "policies.batch": None, "figures.log_perplexity": 9.0}
     both = keep(tmp_path / "both")
     keep(tmp_path / "both", other)
     table = compare([both, keep(tmp_path / "one", {**other, "figures.log_perplexity": 8.0})])

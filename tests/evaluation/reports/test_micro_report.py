@@ -30,7 +30,7 @@ EXPERIMENT = Experiment(
     vocabulary=Vocabulary(unknown="refused"),
     model=LanguageModel(embedding=Lookup(size=5, initial_scale=1.0), core=LSTM(size=7)),
     training=Training(batch=2, length=4, epochs=1),
-    evaluation=Evaluation(state="sentences", lanes=3, length=6),
+    evaluation=Evaluation(state="sentences", batch=3, length=6),
 )
 PAIRS = 12
 

@@ -145,7 +145,7 @@ def test_what_cannot_be_written_is_refused_before_runs_are_read(tmp_path, report
     for name, message in (
         ("picture", r"picture has a suffix that is not known: give one of \.png, "),
         ("picture.pgn", "picture.pgn has a suffix that is not known"),
-        ("notes/a.png", "notes/a.png cannot be written .*: give a name in a folder that is"),
+        ("notes/a.png", "notes/a.png cannot be written .*: give a name in a folder that exists"),
         ("notes/folder/a.png", "notes/folder/a.png cannot be written"),
         ("folder.png", "folder.png cannot be written .Is a directory"),
         ("nowhere/a.png", "nowhere/a.png cannot be written .No such file or directory"),

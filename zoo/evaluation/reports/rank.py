@@ -50,7 +50,7 @@ def log_prob_matrix(run: Run, corpus: Corpus, contexts: int) -> np.ndarray:
     recipe, model = run.experiment.evaluation, run.experiment.language_model
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
     boundary = run.lexicon.boundary_id
-    lanes = Batches(text, recipe.lanes, recipe.length, recipe.state, boundary)
+    batch_rows = Batches(text, recipe.batch, recipe.length, recipe.state, boundary)
 
     @jax.jit
     def states(params, tables, words, reset, carry):
@@ -62,9 +62,9 @@ def log_prob_matrix(run: Run, corpus: Corpus, contexts: int) -> np.ndarray:
         hidden, context = state
         return model.head.log_probs(model.head_params(params), tables, hidden, context=context)
 
-    carry, pieces = model.initial_carry(lanes.batch), []
-    for index in range(len(lanes)):
-        batch = lanes[index]
+    carry, pieces = model.initial_carry(batch_rows.batch), []
+    for index in range(len(batch_rows)):
+        batch = batch_rows[index]
         of_batch, carry = states(run.params, run.tables, batch.words, batch.reset, carry)
         there = batch.positions >= 0
         pieces.append(jax.tree.map(lambda x, there=there: np.asarray(x)[there], of_batch))

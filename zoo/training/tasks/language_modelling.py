@@ -34,8 +34,8 @@ class Words(NamedTuple):
 class LanguageModelling(Task):
     """The task of a language model, on the texts of an experiment.
 
-    The weights of a batch are 1 for targets that have a loss in training. A lane's carry passes
-    from each batch to the next.
+    The weights of a batch are 1 for targets that have a loss in training. A batch row's carry
+    passes from each batch to the next.
     """
 
     def __init__(self, experiment, lexicon, corpora: dict):
@@ -65,13 +65,13 @@ class LanguageModelling(Task):
         self.text = vocabulary.encode(corpora["train"], lexicon)
         self.mixture = corpora["train"].mixture
         self.validation = vocabulary.encode(corpora["validation"], lexicon)
-        self.validation_lanes = Batches(
-            self.validation, evaluation.lanes, evaluation.length, evaluation.state, self.boundary
+        self.validation_rows = Batches(
+            self.validation, evaluation.batch, evaluation.length, evaluation.state, self.boundary
         )
         if not self.validation.counted.any():
             raise UserError(f"no token of {corpora['validation'].name} is counted: give another.")
         self.data = f"{self.text.digest()}-{self.validation.digest()}"
-        first = self.lanes(0)
+        first = self.batches(0)
         self.epoch_steps = len(first)
         self.usual_weight = max(1.0, first.trained_tokens / len(first))
         self.total_steps = self._count_steps()
@@ -82,8 +82,8 @@ class LanguageModelling(Task):
         check_steps(self.epoch_steps, epochs)
         if not (self.mixture or (recipe.shuffle and recipe.state == "sentences")):
             return self.epoch_steps * epochs
-        # Steps depend on the sentences that are drawn, or on how well they fill the lanes in their
-        # order. Epochs after COUNTED_EPOCHS are taken to have the mean number of steps.
+        # Steps depend on the sentences that are drawn, or on how well they fill the batch rows in
+        # their order. Epochs after COUNTED_EPOCHS are taken to have the mean number of steps.
         layout = recipe.batch, recipe.length, recipe.state, self.boundary
         counted = min(epochs, COUNTED_EPOCHS)
         orders = map(self._order, range(counted))
@@ -104,14 +104,14 @@ class LanguageModelling(Task):
 
     def epoch(self, number):
         """Returns the batches of an epoch."""
-        return WordBatches(self.lanes(number))
+        return WordBatches(self.batches(number))
 
     def part(self, batches, index, rows):
-        """Reads some lanes of a batch."""
+        """Reads some batch rows of a batch."""
         return batches.part(index, rows)
 
-    def lanes(self, epoch: int) -> Batches:
-        """Lays out an epoch's sentences, in their order, in lanes."""
+    def batches(self, epoch: int) -> Batches:
+        """Lays out an epoch's sentences, in their order, in batch rows."""
         recipe, order = self.recipe, self._order(epoch)
         text = self.text if order is None else self.text.reordered(order)
         return Batches(text, recipe.batch, recipe.length, recipe.state, self.boundary)
@@ -126,7 +126,7 @@ class LanguageModelling(Task):
     def validate(self, params, mesh=None):
         """Computes the exact log-perplexity of the validation text, nats per counted token."""
         scores = perplexity.score(
-            self.model, params, self.tables, self.validation, self.validation_lanes, mesh
+            self.model, params, self.tables, self.validation, self.validation_rows, mesh
         )
         return validation_of(scores, self.validation, self.lexicon)
 
@@ -156,27 +156,27 @@ class LanguageModelling(Task):
 
 
 class WordBatches:
-    """Batches of a text in lanes; `batches[i]` is the i-th, in any order of access."""
+    """Batches of a text in batch rows; `batches[i]` is the i-th, in any order of access."""
 
-    def __init__(self, lanes: Batches):
-        """Wraps the lanes of an epoch."""
-        self.lanes = lanes
-        self.numbers = np.arange(lanes.batch, dtype=np.int32)
+    def __init__(self, batches: Batches):
+        """Wraps the batch rows of an epoch."""
+        self.batches = batches
+        self.numbers = np.arange(batches.batch, dtype=np.int32)
 
     def __len__(self):
-        return len(self.lanes)
+        return len(self.batches)
 
     def __getitem__(self, index: int) -> Batch:
         return self.part(index)
 
     def part(self, index: int, rows: slice = slice(None)) -> Batch:
-        """Returns some lanes of a batch.
+        """Returns some batch rows of a batch.
 
         Args:
           index: the batch.
-          rows: a slice of its lanes.
+          rows: a slice of its batch rows.
         """
-        batch = self.lanes.part(index, rows)
+        batch = self.batches.part(index, rows)
         inputs = Words(batch.words, batch.targets, batch.reset)
         return Batch(inputs, batch.trained, self.numbers[rows])
 

@@ -89,8 +89,10 @@ class Translation(Task):
 
     def validate(self, params, mesh=None):
         """Computes the exact log-perplexity of the validation targets, nats per counted token."""
-        lanes = self.experiment.evaluation.lanes
-        scores = pair_scores.score(self.model, params, self.tables, self.validation, lanes, mesh)
+        batch_rows = self.experiment.evaluation.batch
+        scores = pair_scores.score(
+            self.model, params, self.tables, self.validation, batch_rows, mesh
+        )
         return validation_of(scores, self.validation.target, self.lexicon)
 
     @property
@@ -151,5 +153,5 @@ class Batches(Sequence):
         """
         one = self.pairs.part(index, rows)
         inputs = SourcesAndTargets(one.source, one.lengths, one.words, one.targets)
-        lanes = np.arange(len(self.pairs.rows[index][0]), dtype=np.int32)[rows]
-        return Batch(inputs, one.trained, lanes)
+        batch_rows = np.arange(len(self.pairs.rows[index][0]), dtype=np.int32)[rows]
+        return Batch(inputs, one.trained, batch_rows)
