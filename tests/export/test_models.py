@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -71,6 +72,13 @@ def test_text_is_generated(name, capsys, monkeypatch):
 
 
 @pytest.mark.slow
+def test_text_is_generated_by_the_command_of_the_readme(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    (line,) = re.findall(r"-m zoo (generate [^`]*)`", (ROOT / "README.md").read_text())
+    command_line.main([*line.split(), "--count", "1", "--length", "20"])
+    assert capsys.readouterr().out.startswith("KING")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_without_the_zoo_they_give_the_same(name):
     text = "ROMEO:\nBut soft" if name == "shakespeare" else "le souleur dalmaibait la taidrine ."
