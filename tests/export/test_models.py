@@ -71,7 +71,6 @@ def test_text_is_generated(name, capsys, monkeypatch):
         assert len(told.splitlines()) == 2 and all(word in words for word in told.split())
 
 
-@pytest.mark.slow
 def test_text_is_generated_by_the_command_of_the_readme(capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     (line,) = re.findall(r"-m zoo (generate [^`]*)`", (ROOT / "README.md").read_text())
@@ -79,6 +78,7 @@ def test_text_is_generated_by_the_command_of_the_readme(capsys, monkeypatch):
     assert capsys.readouterr().out.startswith("KING")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_without_the_zoo_they_give_the_same(name):
     text = "ROMEO:\nBut soft" if name == "shakespeare" else "le souleur dalmaibait la taidrine ."
