@@ -157,18 +157,33 @@ def test_standard_input_is_read_as_a_file_is(call, folders, sources, monkeypatch
         command_line.main(arguments)
 
 
-def test_nbest_lists_are_those_that_score_reads(call, folders, translator, sources, tmp_path):
+@pytest.fixture
+def listed(call, folders, translator, sources, tmp_path):
+    """(rows of the lists of two sentences and an empty line, the hypotheses, the file read)."""
     file, output = tmp_path / "in.txt", tmp_path / "out.nbest"
     file.write_text(" ".join(sources[0]) + "\n\n" + " ".join(sources[1]))
-    options = ("--nbest", 3, "--beam", 4, "--length-normalisation", 0.7, "--output", output)
-    assert call("translate", folders["one"], file, *options) == ("", "")
-    read = sentence_scores.read(str(output), nbest=True)
-    assert read.ids == ["0", "0", "0", "1", "2", "2", "2"]
+    options = ("--nbest", 3, "--beam", 4, "--length-normalisation", 0.7)
+    assert call("translate", folders["one"], file, *options, "--output", output) == ("", "")
     settings = BeamSearch(4, 3, length_normalisation=0.7, longest=200)
     found = translator.translate([sources[0], [], sources[1]], settings)
-    hypotheses = [one for of_one in found for one in of_one]
-    rows = output.read_text().split("\n")
+    plain, _ = call("translate", folders["one"], file, *options, "--nbest-format", "plain")
+    return (
+        output.read_text().split("\n"),
+        found,
+        sentence_scores.read(str(output), nbest=True),
+        plain,
+    )
+
+
+def test_nbest_lists_are_those_that_score_reads(listed):
+    rows, _, read, _ = listed
+    assert read.ids == ["0", "0", "0", "1", "2", "2", "2"]
     assert rows[3] == "1 |||  ||| LogProb= 0 Length= 0 Ended= 1 ||| 0"
+
+
+def test_a_row_of_a_list_has_its_features_and_its_normalised_score(listed, translator):
+    rows, found, _, _ = listed
+    hypotheses = [one for of_one in found for one in of_one]
     for row, one in zip([*rows[:3], *rows[4:7]], hypotheses, strict=True):
         pattern = r"\d \|\|\| (.*) \|\|\| LogProb= (\S+) Length= (\d+) Ended= (\d) \|\|\| (\S+)"
         words, log_prob, length, ended, score = re.fullmatch(pattern, row).groups()
@@ -176,59 +191,96 @@ def test_nbest_lists_are_those_that_score_reads(call, folders, translator, sourc
         assert (int(length), bool(int(ended))) == (len(one.log_probs), one.complete)
         np.testing.assert_allclose([float(log_prob), float(score)], [one.log_prob, one.score])
         np.testing.assert_allclose(float(score), float(log_prob) / int(length) ** 0.7, rtol=1e-5)
-    plain, _ = call("translate", folders["one"], file, *options[:-2], "--nbest-format", "plain")
+
+
+def test_plain_lists_are_blocks_of_lines(listed, translator):
+    _, found, _, plain = listed
     blocks = plain.split("\n\n")
     assert blocks[0].split("\n") == [" ".join(translator.words(one)) for one in found[0]]
 
 
-def test_translations_are_drawn_one_for_each_line(call, folders, sources, tmp_path):
-    file = tmp_path / "sources"
-    texts = ["", *map(" ".join, sources)]
+DRAWS = ("--sample", "--seed", "3", "--temperature", "1.5", "--longest-ratio", "1")
+
+
+@pytest.fixture
+def drawn(call, folders, sources, tmp_path):
+    """(the texts: an empty line and the sources, draw(*options) -> what is printed of them)."""
+    file, texts = tmp_path / "sources", ["", *map(" ".join, sources)]
     file.write_text("".join(f"{line}\n" for line in texts), encoding="utf-8")
-    draws = ("--sample", "--seed", "3", "--temperature", "1.5", "--longest-ratio", "1")
-    once, _ = call("translate", folders["two"], str(file), *draws)
-    lines = once.split("\n")
+    return texts, lambda *more: call("translate", folders["two"], str(file), *DRAWS, *more)[0]
+
+
+def test_translations_are_drawn_one_for_each_line(drawn):
+    texts, draw = drawn
+    lines = draw().split("\n")
     assert lines[0] == "" and len(lines) == len(texts) + 1 and any(lines)
-    # The same whatever the batch, and others with another seed.
-    assert call("translate", folders["two"], str(file), *draws, "--batch", "2")[0] == once
-    assert call("translate", folders["two"], str(file), *draws, "--seed", "4")[0] != once
-    listed = call("translate", folders["two"], str(file), *draws, "--nbest", "3")[0].splitlines()
-    assert len(listed) == 3 * len(sources) + 1
-    assert len(set(listed)) > len(sources) + 1
-    # The words that are drawn by Python.
-    loaded = zoo.load(folders["two"])
+
+
+def test_draws_depend_on_the_seed_and_not_on_the_batch(drawn):
+    _, draw = drawn
+    assert draw("--batch", "2") == draw() != draw("--seed", "4")
+
+
+def test_several_translations_of_a_line_are_drawn(drawn, sources):
+    _, draw = drawn
+    rows = draw("--nbest", "3").splitlines()
+    assert len(rows) == 3 * len(sources) + 1
+    assert len(set(rows)) > len(sources) + 1
+
+
+def test_a_loaded_run_draws_what_the_command_draws(drawn, folders):
+    texts, draw = drawn
     sampling = Sampling(temperature=1.5, seed=3)
-    drawn = loaded.translate(texts, sampling=sampling, longest_ratio=1)
-    assert drawn == lines[:-1]
-    for options in ({"nbest": 2}, {"beam": 3}):
-        with pytest.raises(UserError, match="and sampling exclude each other"):
-            loaded.translate(texts, sampling=sampling, **options)
+    found = zoo.load(folders["two"]).translate(texts, sampling=sampling, longest_ratio=1)
+    assert found == draw().split("\n")[:-1]
 
 
-def test_no_more_is_drawn_than_the_ratio_allows(call, folders, sources, tmp_path, monkeypatch):
-    """And a line's draws are its own, however many lines are read at a time."""
+@pytest.mark.parametrize("options", [{"nbest": 2}, {"beam": 3}], ids=str)
+def test_a_loaded_run_searches_or_draws(folders, options):
+    with pytest.raises(UserError, match="and sampling exclude each other"):
+        zoo.load(folders["two"]).translate([""], sampling=Sampling(), **options)
+
+
+@pytest.fixture
+def hot(call, folders, sources, tmp_path):
+    """hot(*options) -> (stdout, stderr) of draws of the sources at a high temperature."""
     file = tmp_path / "sources"
     file.write_text("".join(f"{' '.join(words)}\n" for words in sources), encoding="utf-8")
     draws = ("translate", folders["two"], str(file), "--sample", "--temperature", "3")
+    return lambda *options: call(*draws, *options)
+
+
+def test_no_more_is_drawn_than_the_ratio_allows(hot, sources):
     lengths = {}
     for ratio in (0.5, 4):
-        lines = call(*draws, "--longest-ratio", ratio)[0].splitlines()
+        lines = hot("--longest-ratio", ratio)[0].splitlines()
         lengths[ratio] = [len(line.split()) for line in lines]
         for words, length in zip(sources, lengths[ratio], strict=True):
             assert length <= ratio * len(words) + 10
     assert max(lengths[4]) > max(lengths[0.5])
-    plain = (*draws, "--nbest", 2, "--nbest-format", "plain")
-    whole = call(*plain)
+
+
+def test_the_draws_of_a_line_do_not_depend_on_how_many_are_read_at_a_time(
+    hot, sources, monkeypatch
+):
+    plain = ("--nbest", 2, "--nbest-format", "plain")
+    whole = hot(*plain)
     assert len({*whole[0].split()}) > 2 * len(sources)
     monkeypatch.setattr("zoo.commands.translate._BATCHES", 1)
-    assert call(*plain, "--batch", 2) == whole
-    cut = call(*draws, "--nbest", 2, "--longest", 1)
-    count = sum("Ended= 0" in row for row in cut[0].splitlines())
-    assert count > 0 and f"{count} of {2 * len(sources)} translations are cut off" in cut[1]
-    assert call(*draws, "--longest", 5, "--longest-ratio", "1e6")[0]
+    assert hot(*plain, "--batch", 2) == whole
+
+
+def test_draws_that_are_cut_off_are_counted(hot, sources):
+    output, errors = hot("--nbest", 2, "--longest", 1)
+    count = sum("Ended= 0" in row for row in output.splitlines())
+    assert count > 0 and f"{count} of {2 * len(sources)} translations are cut off" in errors
+
+
+def test_ratios_are_bounded(hot):
+    assert hot("--longest", 5, "--longest-ratio", "1e6")[0]
     for ratio in ("0", "nan", "1e308"):
         with pytest.raises(SystemExit, match="2"):  # as argparse ends
-            call(*draws, "--longest-ratio", ratio)
+            hot("--longest-ratio", ratio)
 
 
 def test_an_ensemble_is_the_average_of_its_runs(folders, sources):
@@ -245,8 +297,12 @@ def test_an_ensemble_is_the_average_of_its_runs(folders, sources):
     average = {word: np.logaddexp(p, probs[1][word]) - np.log(2) for word, p in probs[0].items()}
     assert (found[0].words or [-1]) == [max(average, key=average.get)]
     np.testing.assert_allclose(found[0].log_prob, max(average.values()), rtol=1e-4)
-    same = Translator((runs[0], runs[0]), of="logs").translate(sources, BeamSearch(2, longest=5))
-    alone = Translator(runs[:1]).translate(sources, BeamSearch(2, longest=5))
+
+
+def test_a_run_with_itself_is_the_run(folders, sources):
+    run = Run.load(folders["one"])
+    same = Translator((run, run), of="logs").translate(sources, BeamSearch(2, longest=5))
+    alone = Translator((run,)).translate(sources, BeamSearch(2, longest=5))
     assert [one[0].words for one in same] == [one[0].words for one in alone]
 
 
@@ -340,32 +396,71 @@ def test_unknown_words_are_copied_by_attention_and_said_in_the_passport(
     assert kept == {"by": "attention", "dictionary_sha256": None}
 
 
-def test_bleu_is_kept_with_its_passport_and_compared(call, folders, tmp_path):
-    one, two = (shutil.copytree(folders[n], tmp_path / n) for n in ("one", "two"))
-    options = ("--split", "test", "--bleu", "--beam", 2, "--longest", 9)
-    output, _ = call("translate", one, *options)
-    assert "BLEU" in output and "tok:none" in output and "chrF2" in output
-    assert re.search(r"exact match \d+\.\d\d", output)
-    call("translate", two, *options)
+JUDGED = ("--split", "test", "--bleu", "--beam", 2, "--longest", 9)
+
+
+@pytest.fixture(scope="module")
+def judged_once(folders, tmp_path_factory):
+    """{name: a run with a result of translations}; do not write to them."""
+    found = {}
+    for name in ("one", "two"):
+        found[name] = shutil.copytree(folders[name], tmp_path_factory.mktemp("judged") / name)
+        command_line.main([str(word) for word in ("translate", found[name], *JUDGED)])
+    return found
+
+
+@pytest.fixture
+def judged(judged_once, tmp_path):
+    """Copies of both runs, and the result of the first."""
+    one, two = (shutil.copytree(judged_once[name], tmp_path / name) for name in ("one", "two"))
     (path,) = (one / "results").glob("*.json")
-    kept = json.loads(path.read_text())
+    return one, two, path
+
+
+def test_bleu_is_kept_with_its_passport(judged):
+    kept, path = json.loads(judged[2].read_text()), judged[2]
     assert kept["decoding"]["search"]["beam"] == 2 and kept["tokenizer"] == "none"
     assert len(path.with_suffix(".txt").read_text().splitlines()) == kept["tokens"]
+
+
+def test_metrics_are_printed_with_their_signatures(call, judged):
+    output, _ = call("translate", judged[0], *JUDGED)
+    assert "BLEU" in output and "tok:none" in output and "chrF2" in output
+    assert re.search(r"exact match \d+\.\d\d", output)
+
+
+def test_two_runs_are_compared_by_a_paired_test(call, judged):
+    one, two, _ = judged
     table, _ = call("bleu", one, two, "--samples", 50)
     assert len(table.splitlines()) == 5 and re.search(r"two +BLEU .*\(p = \d", table)
-    alone, _ = call("bleu", one, "--samples", 50)
+
+
+def test_one_run_has_an_interval(call, judged):
+    alone, _ = call("bleu", judged[0], "--samples", 50)
     assert re.search(r"one  BLEU \d+\.\d\d \[\d+\.\d\d, \d+\.\d\d\] .*chrF2 \d", alone)
     assert " by sentences drawn anew\n" in alone and "p = " not in alone
-    itself, _ = call("bleu", one, one, "--samples", 50)
+
+
+def test_a_run_does_not_differ_from_itself(call, judged):
+    itself, _ = call("bleu", judged[0], judged[0], "--samples", 50)
     assert itself.splitlines()[1].count("(p = 1.0000)") == 2
-    # Tokenised against detokenised: refused.
-    kept["tokenizer"] = "13a"
-    path.write_text(json.dumps(kept))
+
+
+def test_other_tokenizers_are_not_compared(call, judged):
+    one, two, path = judged
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"tokenizer": "13a"}))
     with pytest.raises(UserError, match="tokenizer differs: '13a' against 'none'"):
         call("bleu", one, two)
+
+
+def test_a_split_without_translations_is_named(call, judged):
     with pytest.raises(UserError, match="has no translations of validation"):
-        call("bleu", one, two, "--split", "validation")
-    call("translate", two, *options, "--length-normalisation", 1)
+        call("bleu", *judged[:2], "--split", "validation")
+
+
+def test_several_results_of_a_split_are_not_chosen_among(call, judged):
+    one, two, _ = judged
+    call("translate", two, *JUDGED, "--length-normalisation", 1)
     with pytest.raises(UserError, match="has several results"):
         call("bleu", one, two)
 
@@ -398,19 +493,26 @@ def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders,
         call("bleu", run, run, "--plot", picture)
 
 
-def test_a_translation_is_cut_off_at_its_ratio_and_that_is_said(call, folders, sources, tmp_path):
-    one = shutil.copytree(folders["one"], tmp_path / "one")
+def test_translations_that_are_cut_off_are_counted(call, folders, sources):
     text = "\n".join(" ".join(words) for words in sources) + "\n"
-    output, errors = call("translate", one, "--beam", 1, "--longest", 1, text=text)
-    cut = sum(
-        len(line.split()) == 1 for line in output.splitlines()
-    )  # the others have the boundary
+    output, errors = call("translate", folders["one"], "--beam", 1, "--longest", 1, text=text)
+    # The others have the boundary.
+    cut = sum(len(line.split()) == 1 for line in output.splitlines())
     assert cut and f"{cut} of {len(sources)} translations are cut off" in errors
-    short, _ = call("translate", one, "--beam", 1, "--longest-ratio", "0.001", text=text)
+
+
+def test_a_translation_is_cut_off_at_its_ratio(call, folders, sources):
+    text = "\n".join(" ".join(words) for words in sources) + "\n"
+    options = ("--beam", 1, "--longest-ratio", "0.001")
+    short, _ = call("translate", folders["one"], *options, text=text)
     assert max(len(line.split()) for line in short.splitlines()) <= 10
-    judged = ("--split", "test", "--bleu", "--beam", 1, "--longest", 9)
-    call("translate", one, *judged)
-    call("translate", one, *judged, "--longest-ratio", 3)
+
+
+def test_another_ratio_stands_in_the_passport(call, folders, tmp_path):
+    one = shutil.copytree(folders["one"], tmp_path / "one")
+    options = ("--split", "test", "--bleu", "--beam", 1, "--longest", 9)
+    call("translate", one, *options)
+    call("translate", one, *options, "--longest-ratio", 3)
     plain, changed = sorted((one / "results").glob("*.json"), key=lambda path: path.stat().st_mtime)
     assert "longest_ratio" not in json.loads(plain.read_text())["decoding"]
     assert json.loads(changed.read_text())["decoding"]["longest_ratio"] == 3
