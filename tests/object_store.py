@@ -13,6 +13,7 @@ import sys
 import time
 
 import fsspec
+import gcsfs
 from etils.epath import backend, gpath
 
 BUCKET = "gs://bucket"
@@ -143,4 +144,4 @@ def stand_in(monkeypatch, objects):
     store = Store(objects)
     monkeypatch.setattr(gpath, "_is_tf_installed", lambda: False)
     monkeypatch.setattr(backend.fsspec_backend, "fs", lambda path: store, raising=False)
-    monkeypatch.setattr(fsspec, "filesystem", lambda name, **options: store)
+    monkeypatch.setattr(gcsfs, "GCSFileSystem", lambda: store)

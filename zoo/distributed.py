@@ -162,7 +162,7 @@ def _initialize(coordinator, count, index):
             ) from error
         raise UserError(
             f"the processes of this run do not meet ({reason}): start all of them with the same "
-            "--coordinator and --processes, each with a --process of its own."
+            "--coordinator and --processes, each with its own --process."
         ) from error
 
 

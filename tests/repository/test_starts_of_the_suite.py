@@ -18,7 +18,7 @@ os.close(0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
 TESTS = (
-    "test_processes.py",
+    "test_distributed.py",
     "training/test_signals.py",
 )
 

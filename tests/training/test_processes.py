@@ -315,7 +315,7 @@ def test_a_process_of_another_number_is_sent_away(tmp_path):
     assert code == 2, stderr
     assert re.fullmatch(
         r"error: the processes of this run do not meet \(.*\): start all of them with the same "
-        r"--coordinator and --processes, each with a --process of its own\.\n",
+        r"--coordinator and --processes, each with its own --process\.\n",
         stderr,
     )
     told_two.terminate()

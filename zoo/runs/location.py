@@ -141,9 +141,10 @@ def fetch(address: str, out: str | pathlib.Path) -> pathlib.Path:
 
 def _names(folder) -> list[str]:
     """Returns the names of all objects below an address; UserError for one that `leads_out`."""
-    import fsspec
+    with lazy.extra():
+        import gcsfs
 
     above = str(folder).removeprefix(_BUCKET) + "/"
-    names = [name.removeprefix(above) for name in fsspec.filesystem("gs").find(str(folder))]
+    names = [name.removeprefix(above) for name in gcsfs.GCSFileSystem().find(str(folder))]
     remote_names.check(names, str(folder))
     return names

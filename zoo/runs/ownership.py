@@ -65,10 +65,13 @@ class Ownership:
 
     def __exit__(self, *error):
         if self._lock is not None:
+            with contextlib.suppress(OSError):  # the folder was deleted
+                if self._is_own():
+                    os.truncate(self._path, 0)  # it names nobody now
             self._lock.release()
         else:
             with contextlib.suppress(Exception):  # an error that ended the training matters more
-                if _owner(self._path).get("token") == self._record["token"]:
+                if self._is_own():
                     self._path.unlink()
 
     @contextlib.contextmanager
@@ -86,6 +89,10 @@ class Ownership:
             self._check(error)
             raise
         self._check()
+
+    def _is_own(self):
+        """Whether the file names this training."""
+        return _owner(self._path).get("token") == self._record["token"]
 
     def _sign(self):
         with location.reaching(self._folder):
