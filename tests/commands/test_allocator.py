@@ -32,15 +32,12 @@ def run(**environment):
     return kept == b"True", float(more)
 
 
-glibc = pytest.mark.skipif(
+@pytest.mark.skipif(
     "CS_GNU_LIBC_VERSION" not in getattr(os, "confstr_names", ())
     or "LD_PRELOAD" in os.environ
     or not os.path.exists("/proc/self/statm"),
     reason="not glibc's allocator on Linux",
 )
-
-
-@glibc
 def test_the_memory_of_an_array_stays_for_the_next():
     kept, more = run()
     assert kept

@@ -1,6 +1,9 @@
 """Runs in a bucket: trained, interrupted, killed, resumed from another folder, read and fetched."""
 
+import errno
 import json
+import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -224,6 +227,16 @@ def test_a_run_is_fetched_whole_or_not_at_all(store, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
     with pytest.raises(UserError, match="does not hold a run"):
         location.fetch("gs://b/none", tmp_path / "out")
+
+
+def test_a_full_disk_is_not_an_unreachable_bucket(store, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(pathlib.Path, "write_bytes", refuse)
+    with pytest.raises(OSError, match="No space left on device"):
+        location.fetch("gs://b/run", tmp_path / "out")
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(

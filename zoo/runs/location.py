@@ -84,8 +84,8 @@ def reaching(path: Any) -> Iterator[None]:
     """Raises UserError where a bucket cannot be read or written in its context.
 
     Args:
-      path: the path that is read or written. Errors of a path on disk pass, and so does
-        FileNotFoundError.
+      path: the path that is read or written. Errors of a path on disk pass, and so do
+        FileNotFoundError and the errors of a full local disk.
 
     Raises:
       UserError: the path is in a bucket and cannot be reached; names it.
@@ -95,7 +95,8 @@ def reaching(path: Any) -> Iterator[None]:
     except (UserError, FileNotFoundError):
         raise
     except Exception as error:  # gcsfs, tensorstore and Google's packages have many
-        if not is_bucket(path):
+        full = isinstance(error, OSError) and error.errno in temporary_files.FULL
+        if full or not is_bucket(path):
             raise
         text = " ".join(str(error).split())[:300]
         raise UserError(
