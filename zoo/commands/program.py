@@ -60,7 +60,9 @@ def _unraisable(failure):
 def _tell(line):
     """Prints a line on stderr, unless stderr is a terminal that was closed."""
     try:
-        print(line, file=sys.stderr, flush=True)
+        # In one write, lest a trace of C++ comes between it and its end where stderr is unbuffered.
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
     except OSError:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
