@@ -19,7 +19,7 @@ from zoo.heads import NCE, AdaptiveSoftmax, Head, MixtureOfSoftmaxes, Softmax
 from zoo.models import LanguageModel
 from zoo.optimizers import Adagrad, build
 from zoo.training import parameter_groups, step
-from zoo.training.mesh import MeshDevices
+from zoo.training.model_parallel import MeshDevices
 from zoo.training.tasks.language_modelling import words_loss
 from zoo.training.updates import DenseUpdates
 

@@ -24,8 +24,8 @@ import configs
 from benchmarks import compiled, costs
 from zoo import changed
 from zoo.training import parameter_groups, step_shapes
-from zoo.training.devices import PmapDevices
-from zoo.training.mesh import MeshDevices
+from zoo.training.data_parallel import PmapDevices
+from zoo.training.model_parallel import MeshDevices
 from zoo.training.step import STATE_AXES, TrainState
 
 SIZE = 793_471  # words

@@ -30,7 +30,7 @@ import train
 from tests.training.small import metrics, timeless
 from tests.training.test_interruption import command, newest_step
 from zoo.commands import program
-from zoo.runs import digests
+from zoo.runs import checksums
 
 # Kills of one training, at most; trainings at the same time; seconds that are too many for one.
 MOST, SIDE_BY_SIDE, STUCK = 8, 2, 300
@@ -131,7 +131,7 @@ class Training:
             step = max(int(path.name) for path in kept.iterdir() if path.name.isdecimal())
             arrays = ocp.StandardCheckpointer().restore((kept / str(step) / "arrays").absolute())
             progress = json.loads((kept / str(step) / "progress" / "metadata").read_text())
-            found.append((step, digests.of_arrays(arrays), timeless(progress)))
+            found.append((step, checksums.of_arrays(arrays), timeless(progress)))
         return tuple(found)
 
 

@@ -13,7 +13,7 @@ from zoo.errors import UserError
 from zoo.evaluation import passport
 from zoo.evaluation.run import Run
 from zoo.export import folder
-from zoo.runs import outputs
+from zoo.runs import output_files
 from zoo.sources import shards
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -79,7 +79,7 @@ def test_rescored_lists_name_their_file(text, capsys):
 @pytest.mark.skipif(not pathlib.Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_full_device_is_named(capsys):
     lines = ["much\n"]
-    assert program.run(lambda: outputs.write_lines("/dev/full", lines, "the lists")) == 2
+    assert program.run(lambda: output_files.write_lines("/dev/full", lines, "the lists")) == 2
     assert capsys.readouterr().err.startswith("error: the disk is full (/dev/full): make room and ")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo.arrays import keys
+from zoo.arrays import random_keys
 from zoo.cores import LSTM
 from zoo.networks.lstm_scan import lstm, lstm_reference
 
@@ -182,7 +182,9 @@ def test_dropped_recurrent_weights_are_those_of_one_mask_for_all_rows_and_positi
     masked = [
         {
             **layer,
-            "recurrent": core._drop_weights(layer["recurrent"], keys.for_batch(key, BATCH), place),
+            "recurrent": core._drop_weights(
+                layer["recurrent"], random_keys.for_batch(key, BATCH), place
+            ),
         }
         for place, layer in enumerate(params)
     ]

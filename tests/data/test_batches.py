@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zoo.data.batches import Batches, batch_count
-from zoo.data.encoded import EncodedText
+from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 
 # Sentences 1 2 | 3 | 4 5 6 with the boundary 0 after each, which is not counted.

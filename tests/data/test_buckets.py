@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zoo.data.buckets import BucketedPairs, PairedText, bucket_of, choose_shapes, source_batch
-from zoo.data.encoded import EncodedText
+from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 
 BOUNDARY = 1

@@ -9,7 +9,7 @@ import pytest
 from tests import examples
 from zoo.cores import GRU, LSTM, NGram
 from zoo.data.batches import Batches
-from zoo.data.encoded import EncodedText, Strings
+from zoo.data.encoded_text import EncodedText, Strings
 from zoo.embeddings import Lookup
 from zoo.evaluation import perplexity, prefix_sharing
 from zoo.heads import (

@@ -12,7 +12,7 @@ from tests import examples
 from tests.heads import head_references, test_contract
 from tests.heads.test_with_expert import Told
 from zoo import heads
-from zoo.arrays import keys
+from zoo.arrays import random_keys
 from zoo.heads import (
     NCE,
     CharLSTM,
@@ -193,7 +193,7 @@ def test_no_tokens(name):
         given = options(head, targets)
         key = jax.random.key(0)
         if len(shape) == 2:
-            key = keys.Keys(key, jax.random.split(key, 3)[: shape[0]])
+            key = random_keys.Keys(key, jax.random.split(key, 3)[: shape[0]])
         loss = head.loss(params, tables, hidden, targets, key=key, **given)
         assert (loss.shape, loss.dtype) == (shape, jnp.float32)
         weights = jnp.zeros(shape)

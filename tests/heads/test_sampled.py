@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo.arrays.keys import Keys
+from zoo.arrays.random_keys import Keys
 from zoo.heads import (
     NCE,
     BlackOut,
@@ -17,7 +17,7 @@ from zoo.heads import (
     UniformNoise,
     UnigramNoise,
 )
-from zoo.losses import blackout_loss, importance_loss, nce_loss, noise
+from zoo.losses import blackout_loss, importance_loss, nce_loss, noise_sampling
 
 SIZE, WORDS, DRAWS = 5, 13, 7
 HEADS = {
@@ -53,7 +53,7 @@ def loss_by_hand(kind, distinct, true, others, log_expected_true, log_expected, 
     ("name", "unit", "distinct"),
     [
         *[(name, "batch", True) for name in HEADS],
-        *[("NCE", unit, False) for unit in noise.UNITS],
+        *[("NCE", unit, False) for unit in noise_sampling.UNITS],
         ("importance sampling", "batch", False),
         ("BlackOut", "row", False),
         # Their parts are each in one of those above.
@@ -69,7 +69,7 @@ def test_losses_follow_the_formula_word_by_word(random, name, unit, distinct):
     hidden, targets = random.normal(size=(3, 2, SIZE)), random.integers(WORDS, size=(3, 2))
     keys = Keys(jax.random.key(3), jax.random.split(jax.random.key(4), 3))
     loss = jax.jit(head.loss)(params, tables, jnp.asarray(hidden), jnp.asarray(targets), key=keys)
-    drawn = noise.sample_noise(tables, keys, (3, 2), DRAWS, per=unit, distinct=distinct)
+    drawn = noise_sampling.sample_noise(tables, keys, (3, 2), DRAWS, per=unit, distinct=distinct)
     if unit == "row":
         assert drawn.words.shape == (3, DRAWS)
         drawn = [x[:, None] for x in drawn]
@@ -113,7 +113,7 @@ def test_importance_sampling_of_every_word_is_the_exact_loss(random):
 def _gradient_of_sampled_loss():
     def mean_loss(scores, target, words, log_q):
         draws = words.shape[-1]
-        log_expected = noise.log_expected_count(log_q, draws, False)
+        log_expected = noise_sampling.log_expected_count(log_q, draws, False)
         loss = importance_loss(
             jnp.broadcast_to(scores[target], words.shape[:1]),
             scores[words],
@@ -131,10 +131,12 @@ def _gradient_of_sampled_loss():
 def test_the_bias_of_the_sampled_gradient_falls_as_samples_grow(random):
     scores, target = jnp.asarray(random.normal(size=WORDS) * 2), 4
     exact = np.asarray(jax.nn.softmax(scores)) - np.eye(WORDS)[target]
-    tables = noise.noise_tables(UnigramNoise(power=0.7).probabilities(np.arange(1, WORDS + 1)))
+    tables = noise_sampling.noise_tables(
+        UnigramNoise(power=0.7).probabilities(np.arange(1, WORDS + 1))
+    )
     biases = []
     for draws in (2, 8, 64):
-        words = noise.draw_noise(tables, jax.random.key(draws), (5000, draws))
+        words = noise_sampling.draw_noise(tables, jax.random.key(draws), (5000, draws))
         mean = _gradient_of_sampled_loss()(scores, target, words, tables["log_q"])
         biases.append(float(np.abs(np.asarray(mean) - exact).sum()))
     assert biases[0] > 2 * biases[1] > 4 * biases[2]

@@ -14,7 +14,7 @@ import pytest
 from zoo.heads import NCE, BlackOut, CNNSoftmax, ImportanceSampling, UnigramNoise
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import Spelling
-from zoo.losses import noise
+from zoo.losses import noise_sampling
 from zoo.networks.char_convolution import Convolution
 
 HEADS = {"NCE": NCE, "importance sampling": ImportanceSampling, "BlackOut": BlackOut}
@@ -48,7 +48,9 @@ def expected_gradient(monkeypatch, head, p, counts, unit):
 
     def gradient(drawn, shape, token_weights):
         """Of tokens of the shape [..., V], each target once, with these words drawn."""
-        monkeypatch.setattr(noise, "draw_noise", lambda tables, key, wanted: drawn.reshape(wanted))
+        monkeypatch.setattr(
+            noise_sampling, "draw_noise", lambda tables, key, wanted: drawn.reshape(wanted)
+        )
         targets = jnp.broadcast_to(jnp.arange(size), shape)
         hidden = jnp.zeros((*shape, 3))
 

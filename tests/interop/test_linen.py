@@ -11,7 +11,7 @@ import pytest
 
 from tests.heads import head_references
 from zoo import cores, embeddings, heads, priors
-from zoo.data.encoded import EncodedText
+from zoo.data.encoded_text import EncodedText
 from zoo.interop import linen
 
 SIZE = 5

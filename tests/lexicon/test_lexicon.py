@@ -10,9 +10,9 @@ import pytest
 
 from tests import examples, references
 from zoo.errors import UserError
-from zoo.lexicon import Lexicon, signatures, with_features
-from zoo.lexicon.signature_forms import Form
-from zoo.lexicon.signatures import sum_features
+from zoo.lexicon import Lexicon, feature_signatures, with_features
+from zoo.lexicon.feature_product_forms import Form
+from zoo.lexicon.feature_signatures import sum_features
 
 ONLY_SHARED = [{"a": 1.0}, {"a": 1.0, "b": 2.0}, {"b": 0.5}, {"a": 1.0}]
 ONLY_PRIVATE = [{f"word {place}": 1.0 + place, "own": 0.0} for place in range(3)]
@@ -64,7 +64,9 @@ def test_ids_of_words(lexicon):
 def test_tables_by_hand():
     features = [{"tag": 1.0}, {"tag": 1.0, "own": 2.0}, {"tag": 1.0}]
     background = np.log([0.5, 0.3, 0.2])
-    tables = signatures.tables(with_features(examples.plain_lexicon(3), features, background))
+    tables = feature_signatures.tables(
+        with_features(examples.plain_lexicon(3), features, background)
+    )
     assert tables["signature"].tolist() == [0, 1, 0]
     np.testing.assert_allclose(tables["log_mass"], np.log([0.7, 0.3]), rtol=1e-6)
     np.testing.assert_allclose(
@@ -83,7 +85,9 @@ def test_mass_of_signatures_without_any():
     features = [{"a": 1.0}, {"b": 1.0}, {"b": 1.0}, {"a": 1.0}]
     with np.errstate(divide="ignore"):
         background = np.log([0.25, 0.0, 0.0, 0.75])
-    tables = signatures.tables(with_features(examples.plain_lexicon(4), features, background))
+    tables = feature_signatures.tables(
+        with_features(examples.plain_lexicon(4), features, background)
+    )
     np.testing.assert_allclose(tables["log_mass"], [0, -np.inf], atol=1e-15)
     np.testing.assert_allclose(
         tables["log_within"], [np.log(0.25), -np.inf, -np.inf, np.log(0.75)], rtol=1e-6

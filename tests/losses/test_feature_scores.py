@@ -12,10 +12,10 @@ from zoo import priors
 from zoo.embeddings import Features
 from zoo.errors import UserError
 from zoo.heads import LogLinear, WithExpert
-from zoo.lexicon import signature_forms, signatures, with_features
-from zoo.lexicon.signature_forms import Form
+from zoo.lexicon import feature_product_forms, feature_signatures, with_features
+from zoo.lexicon.feature_product_forms import Form
 from zoo.losses import feature_scores
-from zoo.priors.expert import Expert
+from zoo.priors.experts.expert import Expert
 
 SIZE, WORDS = 5, 1001
 
@@ -37,7 +37,9 @@ def spelled_lexicon(random, count=WORDS):
 
 def test_the_form_follows_from_the_counts():
     def cheapest(**counts):
-        estimates = signature_forms.costs(signature_forms.Counts(words=10_000, **counts))
+        estimates = feature_product_forms.costs(
+            feature_product_forms.Counts(words=10_000, **counts)
+        )
         return min(estimates, key=estimates.get)
 
     tags = {"shared": 60, "entries": 58_000, "shared_entries": 48_000}
@@ -51,9 +53,9 @@ def test_the_form_follows_from_the_counts():
 
 
 def test_only_so_many_features_of_a_signature_are_its_own(monkeypatch):
-    monkeypatch.setattr(signature_forms, "MOST_PRIVATE", 2)
+    monkeypatch.setattr(feature_product_forms, "MOST_PRIVATE", 2)
     rows, ids = np.array([0, 0, 1, 1, 1, 1]), np.array([0, 1, 1, 2, 3, 4])
-    found = signature_forms.is_private(rows, ids, 6)
+    found = feature_product_forms.is_private(rows, ids, 6)
     assert found.tolist() == [True, False, False, True, True, False]
 
 
@@ -62,7 +64,7 @@ def test_sums_alone_can_be_asked_for():
     lexicon = examples.lexicon()
     lexicon.__dict__["signature_form"] = Form.PRODUCT
     assert "of_signature" in LogLinear().tables(lexicon)
-    chosen = signature_forms.choose_form(lexicon, signature_forms.SUMS)
+    chosen = feature_product_forms.choose_form(lexicon, feature_product_forms.SUMS)
     assert "private_features" in lexicon.tables(chosen)
 
 
@@ -125,8 +127,10 @@ def test_the_form_is_logged_with_the_counts(random, caplog, monkeypatch):
     monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
     lexicon, _, _ = spelled_lexicon(random)
     with caplog.at_level(logging.INFO, logger="zoo"):
-        form = signature_forms.choose_form(lexicon)
-        assert ("of_signature" in signatures.tables(lexicon, form)) == (form is Form.PRODUCT)
+        form = feature_product_forms.choose_form(lexicon)
+        assert ("of_signature" in feature_signatures.tables(lexicon, form)) == (
+            form is Form.PRODUCT
+        )
     signature_count = len(lexicon.signatures[1])
     assert 990 < signature_count < WORDS
     assert f"1001 words, {signature_count} signatures" in caplog.text
@@ -138,7 +142,7 @@ def test_few_features_are_not(caplog, monkeypatch):
     monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
     with caplog.at_level(logging.INFO, logger="zoo"):
         # A lexicon of its own: the choice is made, and logged, once a lexicon.
-        assert "shared_values" in signatures.tables(examples.lexicon())
+        assert "shared_values" in feature_signatures.tables(examples.lexicon())
     assert "a softmax over signatures" in caplog.text
 
 
@@ -197,8 +201,8 @@ def test_the_embedding_sums_the_features_of_the_words_asked_for(case):
 def test_sums_of_all_signatures(case, random):
     lexicon, phi, *_ = case
     vectors = random.normal(size=(phi.shape[1], 3))
-    tables = signatures.tables(lexicon)
-    found = signatures.sum_features(tables, jnp.asarray(vectors))[tables["signature"]]
+    tables = feature_signatures.tables(lexicon)
+    found = feature_signatures.sum_features(tables, jnp.asarray(vectors))[tables["signature"]]
     np.testing.assert_allclose(found, phi @ vectors, rtol=1e-9, atol=1e-9)
 
 

@@ -137,7 +137,7 @@ def test_a_word_without_mass_is_an_error():
 
 
 def test_priors_do_not_import_the_data():
-    importlib.import_module("zoo.priors.word_list")
+    importlib.import_module("zoo.priors.features.word_list")
     modules = [value for value in vars(priors).values() if inspect.ismodule(value)]
     assert priors.word_list in modules
     for module in modules:

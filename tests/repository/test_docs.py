@@ -17,7 +17,7 @@ from zoo import configuration
 from zoo.evaluation import sentence_scores
 from zoo.heads import CharLSTM
 from zoo.lexicon.spelling import Spelling
-from zoo.runs import outputs
+from zoo.runs import output_files
 from zoo.runs.checkpoints import Checkpoints
 from zoo.runs.workdir import Workdir
 
@@ -83,7 +83,7 @@ def test_the_best_hypotheses_are_printed(tmp_path):
         ("a", 4, 1, 1, -4.0, -4.0, 1, "a ||| five ||| 0.1 -3 ||| -4.0"),
     ]
     (tmp_path / "dev.nbest").write_text("".join(row[-1] + "\n" for row in rows))
-    outputs.write_table(tmp_path / "scores.tsv", header, [row[:-1] for row in rows])
+    output_files.write_table(tmp_path / "scores.tsv", header, [row[:-1] for row in rows])
     done = subprocess.run(
         ["sh", "-c", snippet], cwd=tmp_path, capture_output=True, text=True, check=True
     )

@@ -8,7 +8,7 @@ from flax import linen, nnx
 
 from zoo.alignment import UnknownWords
 from zoo.attention import Attention
-from zoo.cores.stacked import Stacked
+from zoo.cores.recurrent_layers import Stacked
 from zoo.interop.operations import HeadOperations
 from zoo.rescoring import Metric
 

@@ -21,8 +21,8 @@ from zoo.commands import program
 from zoo.errors import UserError
 from zoo.evaluation import prefix_sharing
 from zoo.rescoring import model_states
-from zoo.rescoring.interpolation import Interpolation
 from zoo.rescoring.lattice_rescoring import LatticeSearch
+from zoo.rescoring.run_interpolation import Interpolation
 from zoo.sources import lattice_writers
 from zoo.sources.lattices import Lattice, Link, read_lattices
 

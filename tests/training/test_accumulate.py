@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.training import small, test_mesh
+from tests.training import small, test_model_parallel
 from zoo.errors import UserError
 
 
@@ -17,11 +17,11 @@ from zoo.errors import UserError
     ],
 )
 def test_pieces_change_nothing_but_rounding(tmp_path, name, devices, model, pieces):
-    whole = test_mesh.trained(tmp_path / "whole", 1, name, clip=0.1)
-    in_pieces = test_mesh.trained(
+    whole = test_model_parallel.trained(tmp_path / "whole", 1, name, clip=0.1)
+    in_pieces = test_model_parallel.trained(
         tmp_path / "pieces", devices, name, model, clip=0.1, accumulate=pieces
     )
-    test_mesh.check_equal(in_pieces, whole)
+    test_model_parallel.check_equal(in_pieces, whole)
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,6 @@ def test_pieces_change_nothing_but_rounding(tmp_path, name, devices, model, piec
 )
 def test_what_does_not_go_is_refused(tmp_path, devices, model, training, sentence):
     with pytest.raises(UserError, match=sentence):
-        small.trainer(test_mesh.recipe_of("sampled", model, **training), tmp_path, devices)
+        small.trainer(
+            test_model_parallel.recipe_of("sampled", model, **training), tmp_path, devices
+        )

@@ -19,7 +19,7 @@ from zoo.heads import (
     Softmax,
 )
 from zoo.training.metric_writers import Metrics, ProgressBar
-from zoo.training.progress import Progress
+from zoo.training.saved_progress import Progress
 from zoo.training.step import StepMetrics
 
 FIGURES = {"validation_log_perplexity": 2.0, "validation_perplexity": 7.4}

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import layouts
 from zoo.arrays import row_blocks as rows_of
+from zoo.arrays import sharded_functions
 
 # Spellings computed together: enough for efficient products, few enough that lengths are alike.
 BLOCK = 128
@@ -85,16 +85,16 @@ def map_by_length(function, params, letters, lengths, others=(), *, least=1, cou
       least: the smallest l.
       count: scalar, only the first `count` spellings are computed; the results of the others are 0.
         None computes all.
-      rows: the number of batch rows, which lie on several devices; see `layouts.shares`.
+      rows: the number of batch rows, which lie on several devices; see `sharded_functions.shares`.
 
     Returns:
       [N, ...], differentiable backwards in params and others.
     """
-    params, letters, lengths, others = layouts.alike((params, letters, lengths, others))
+    params, letters, lengths, others = sharded_functions.alike((params, letters, lengths, others))
     number, longest = letters.shape
     if count is not None:
         lengths = jnp.where(jnp.arange(number) < count, lengths, 0)
-    runs, block = layouts.shares(rows, BLOCK, (params, lengths, others))
+    runs, block = sharded_functions.shares(rows, BLOCK, (params, lengths, others))
     order = rows_of.Sorted.by(-lengths, runs, block)
     letters, lengths, others = order.cut((letters, lengths, tuple(map(jnp.asarray, others))))
     if not isinstance(function, Differentiated):
@@ -124,7 +124,7 @@ def _forward(function, cuts, params, letters, lengths, others):
         return jax.tree.map(lambda x, new: x.at[block].set(new), results, of_block)
 
     zeros = jax.tree.map(
-        lambda x: layouts.zeros((letters.shape[0], *x.shape), x.dtype, letters), shapes
+        lambda x: sharded_functions.zeros((letters.shape[0], *x.shape), x.dtype, letters), shapes
     )
     results, kept = jax.lax.fori_loop(0, _filled(lengths), compute, zeros)
     return results, (params, letters, lengths, others, kept)

@@ -133,7 +133,7 @@ class Sorted(NamedTuple):
 
         Args:
           keys: [N].
-          runs: the number of runs; must divide N. See `layouts.shares`.
+          runs: the number of runs; must divide N. See `sharded_functions.shares`.
           size: the largest number of rows of a run in a block; need not divide N / runs.
         """
         order = jnp.argsort(keys.reshape(runs, -1), axis=1)

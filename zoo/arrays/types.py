@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.keys import Keys
+from zoo.arrays.random_keys import Keys
 
 # Trained arrays of a component, {name: array or tree of arrays}; a core may have another tree.
 Params: TypeAlias = dict[str, Any]

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from zoo.arrays.types import Params
 from zoo.errors import check_least
-from zoo.networks import attention_weights
+from zoo.networks import attention_functions
 
 
 class PreparedMemory(NamedTuple):
@@ -136,9 +136,9 @@ class Attention(abc.ABC):
         # All positions of all rows that attend to the same memory, together.
         grouped = hidden.reshape(batch, math.prod(leading) // max(batch, 1), size)
         scores = self._scores(params, grouped, prepared.keys)
-        weights = attention_weights.masked_softmax(scores, prepared.mask)
-        context = attention_weights.contexts(weights, prepared.memory)
-        states = attention_weights.attentional_states(
+        weights = attention_functions.masked_softmax(scores, prepared.mask)
+        context = attention_functions.contexts(weights, prepared.memory)
+        states = attention_functions.attentional_states(
             grouped, context, params["state"], params["state_bias"]
         )
         return (

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from zoo.arrays.types import Params
 from zoo.attention.attention import Attention, uniform
 from zoo.errors import check_least
-from zoo.networks import attention_weights
+from zoo.networks import attention_functions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,4 +57,6 @@ class Bahdanau(Attention):
         return memory @ params["keys"] + params["keys_bias"][None, None]
 
     def _scores(self, params: Params, hidden: jax.Array, keys: jax.Array) -> jax.Array:
-        return attention_weights.additive_scores(hidden @ params["queries"], keys, params["vector"])
+        return attention_functions.additive_scores(
+            hidden @ params["queries"], keys, params["vector"]
+        )

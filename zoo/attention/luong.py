@@ -6,7 +6,7 @@ import jax
 
 from zoo.arrays.types import Params
 from zoo.attention.attention import Attention, uniform
-from zoo.networks import attention_weights
+from zoo.networks import attention_functions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,4 +35,4 @@ class Luong(Attention):
         return memory @ params["keys"]
 
     def _scores(self, params: Params, hidden: jax.Array, keys: jax.Array) -> jax.Array:
-        return attention_weights.bilinear_scores(hidden, keys)
+        return attention_functions.bilinear_scores(hidden, keys)

@@ -38,7 +38,7 @@ def add_align_to(parser: argparse.ArgumentParser):
 def run_align(arguments: argparse.Namespace):
     """Writes the links of each pair of sentences, a line a pair; progress goes to stderr."""
     from zoo.alignment import learn_dictionary
-    from zoo.runs import outputs
+    from zoo.runs import output_files
     from zoo.sources import alignments
 
     options.check_outputs(arguments, output="the alignments", dictionary="the table")
@@ -46,12 +46,12 @@ def run_align(arguments: argparse.Namespace):
     links = _align(sources, targets, arguments.iterations, arguments.symmetrise)
     lines = [alignments.pharaoh(one) + "\n" for one in links]
     if arguments.output:
-        outputs.write_lines(arguments.output, lines, "the alignments")
+        output_files.write_lines(arguments.output, lines, "the alignments")
     else:
         sys.stdout.writelines(lines)
     if arguments.dictionary:
         entries = alignments.dictionary_lines(learn_dictionary(sources, targets, links))
-        outputs.write_lines(arguments.dictionary, entries, "the dictionary")
+        output_files.write_lines(arguments.dictionary, entries, "the dictionary")
 
 
 def _pairs(arguments):

@@ -36,7 +36,7 @@ def add_bleu_to(parser: argparse.ArgumentParser):
 def run_bleu(arguments: argparse.Namespace):
     """Prints a table of scores, their 95 % intervals, and p of differences from the first run."""
     from zoo.evaluation import bleu
-    from zoo.runs import outputs
+    from zoo.runs import output_files
     from zoo.runs.workdir import Workdir
 
     if arguments.plot and arguments.by_length is None:
@@ -55,21 +55,21 @@ def run_bleu(arguments: argparse.Namespace):
         _by_length(arguments, results, experiment, corpus)
         return
     rows = bleu.compare(arguments.results, results, corpus.sentences, arguments.samples)
-    outputs.show(bleu.table(rows, results[0][0]))
+    output_files.show(bleu.table(rows, results[0][0]))
 
 
 def _by_length(arguments, results, experiment, corpus):
     """Prints BLEU by the length of the source sentence, and draws it with --plot."""
     from zoo.evaluation import bleu
     from zoo.evaluation.reports import plots
-    from zoo.runs import outputs
+    from zoo.runs import output_files
 
     names = _names(arguments.results)
     bleu.check_results(names, results, corpus.sentences)
     lengths = [len(words) for words in experiment.source_of(corpus).sentences]
     rows = bleu.by_length(results, corpus.sentences, lengths, arguments.by_length)
     signature = results[0][0]["figures"]["BLEU"]["signature"]
-    outputs.show(bleu.length_table(names, rows), signature)
+    output_files.show(bleu.length_table(names, rows), signature)
     if arguments.plot:
         spans = [f"{least}-{greatest}" for least, greatest, _, _ in rows]
         curves = {

@@ -55,7 +55,7 @@ def run_evaluate(arguments: argparse.Namespace):
 
     from zoo.evaluation import item_scores, overlap, passport, passport_text, surprisal
     from zoo.evaluation.judgements import exact_match, minimal_pairs
-    from zoo.runs import outputs
+    from zoo.runs import output_files
 
     folder = options.folder_of(arguments)
     passport.check(folder)
@@ -93,12 +93,12 @@ def run_evaluate(arguments: argparse.Namespace):
         figures = passport.of_text(run, name, corpus, text, scores)
         kept = None if arguments.no_scores else item_scores.of_text(text, scores)
         result = passport.write(run, figures, kept)
-        outputs.show(passport_text.describe(figures), f"  {result}")
+        output_files.show(passport_text.describe(figures), f"  {result}")
         if arguments.exact_match:
             answers = exact_match.judge(run, corpus, arguments.grammar)
             figures = passport.of_exact_match(run, name, corpus, answers)
             result = passport.write(run, figures, item_scores.of_answers(np.array(answers.correct)))
-            outputs.show(exact_match.describe(name, answers), f"  {result}")
+            output_files.show(exact_match.describe(name, answers), f"  {result}")
     for path in arguments.minimal_pairs:
         pairs, scores = minimal_pairs.judge(run, path)
         options.print_notes(run.notes([sentence for pair in pairs for sentence in pair[:2]]))
@@ -106,8 +106,8 @@ def run_evaluate(arguments: argparse.Namespace):
         result = passport.write(run, figures, scores.answers())
         table = arguments.pairs_table or result.with_suffix(".tsv")
         columns, rows = minimal_pairs.columns(scores), minimal_pairs.rows(pairs, scores)
-        outputs.write_table(table, columns, rows)
-        outputs.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
+        output_files.write_table(table, columns, rows)
+        output_files.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
         options.print_notes(overlap.warnings(figures))
 
 

@@ -59,7 +59,7 @@ def _judge(judgement: ModuleType, arguments: argparse.Namespace):
     from zoo.evaluation import passport
     from zoo.evaluation.reports import paired
     from zoo.evaluation.run import Run, splits_of
-    from zoo.runs import outputs
+    from zoo.runs import output_files
     from zoo.runs.workdir import check_folders
 
     check_folders(arguments.workdirs)
@@ -71,9 +71,9 @@ def _judge(judgement: ModuleType, arguments: argparse.Namespace):
         run = Run.load(workdir)
         for split in splits:
             figures, scores = judgement.judge(run, split)
-            outputs.show(workdir, judgement.describe(figures))
+            output_files.show(workdir, judgement.describe(figures))
             passport.write(run, figures, scores)
             answers.setdefault(split, {})[workdir] = figures, scores
     for split, of_runs in answers.items():
         for line in paired.answer_lines(split, of_runs):
-            outputs.show(line)
+            output_files.show(line)

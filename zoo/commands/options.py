@@ -175,16 +175,16 @@ def check_outputs(arguments: argparse.Namespace, **whats: str):
     All other texts among the arguments may name files that it reads, except those in `_NO_FILES`.
 
     Raises:
-      UserError: as `zoo.runs.outputs.check_each`.
+      UserError: as `zoo.runs.output_files.check_each`.
     """
-    from zoo.runs import outputs
+    from zoo.runs import output_files
 
     others = {
         name: value
         for name, value in vars(arguments).items()
         if name not in whats and name not in _NO_FILES
     }
-    outputs.check_each(
+    output_files.check_each(
         *((getattr(arguments, option), what) for option, what in whats.items()),
         read=check_given(argparse.Namespace(**others)),
     )

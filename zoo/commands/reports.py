@@ -18,9 +18,9 @@ def add_compare_to(parser: argparse.ArgumentParser):
 def run_compare(arguments: argparse.Namespace):
     """Prints the results of runs side by side."""
     from zoo.evaluation.reports.compare import compare
-    from zoo.runs import outputs
+    from zoo.runs import output_files
 
-    outputs.show(compare(arguments.workdirs))
+    output_files.show(compare(arguments.workdirs))
 
 
 def add_sweep_to(parser: argparse.ArgumentParser):

@@ -160,7 +160,7 @@ def run_rescore(arguments: argparse.Namespace):
 def _tune(arguments):
     from zoo.rescoring import metrics, tune
     from zoo.rescoring.weights import Weights
-    from zoo.runs import outputs
+    from zoo.runs import output_files
 
     options.check_outputs(arguments, weights="the weights")
     _check_tuned(arguments)
@@ -194,9 +194,9 @@ def _tune(arguments):
     weights = Weights(weights.weights, _made(arguments, metric, figures))
     options.print_notes(tune.notes(figures["tuned on"], metric))
     if arguments.weights:
-        outputs.write_lines(arguments.weights, [weights.text()], "the weights")
-    outputs.show(*tune.table(figures.items(), metric), *lines)
-    outputs.show(*(f"{name}= {weight!r}" for name, weight in weights.weights.items()))
+        output_files.write_lines(arguments.weights, [weights.text()], "the weights")
+    output_files.show(*tune.table(figures.items(), metric), *lines)
+    output_files.show(*(f"{name}= {weight!r}" for name, weight in weights.weights.items()))
 
 
 def _check_tuned(arguments):
@@ -251,8 +251,8 @@ def _parts(lists, hold_out):
 
 def _columns(arguments):
     """Returns the features that the options add to the lists' own."""
-    from zoo.rescoring.interpolation import Interpolation
     from zoo.rescoring.model_features import Columns
+    from zoo.rescoring.run_interpolation import Interpolation
 
     if getattr(arguments, "test_lattices", None) and not arguments.lattices_of:
         raise UserError(
@@ -290,8 +290,8 @@ def _interpolate(arguments):
     import numpy as np
 
     from zoo.evaluation import sentence_scores
-    from zoo.rescoring import interpolation
-    from zoo.runs import outputs
+    from zoo.rescoring import run_interpolation
+    from zoo.runs import output_files
     from zoo.sources import streams
 
     if len(arguments.run) < 2:
@@ -300,20 +300,20 @@ def _interpolate(arguments):
     runs = _runs(arguments)
     for run in runs.values():
         sentence_scores.check_hypotheses(run)
-    interpolation.check_same_words(runs)
+    run_interpolation.check_same_words(runs)
     first = next(iter(runs.values()))
     lines = [text for _, text in streams.read_lines(arguments.text) if text.strip()]
     if not lines:
         raise UserError(f"{arguments.text} has no words: give a text that has some.")
     sentences = [sentence_scores.words_by(first, text) for text in lines]
-    log_probs, _ = interpolation.word_log_probs(runs, sentences, arguments.text)
-    tuned = interpolation.tune_weights(log_probs)
-    weights = interpolation.Interpolation(dict(zip(runs, tuned.tolist(), strict=True)))
+    log_probs, _ = run_interpolation.word_log_probs(runs, sentences, arguments.text)
+    tuned = run_interpolation.tune_weights(log_probs)
+    weights = run_interpolation.Interpolation(dict(zip(runs, tuned.tolist(), strict=True)))
     if arguments.weights:
-        outputs.write_lines(arguments.weights, [weights.text()], "the weights")
+        output_files.write_lines(arguments.weights, [weights.text()], "the weights")
     for name, values, weight in zip(runs, log_probs, tuned, strict=True):
         print(f"{name}: perplexity {np.exp(-values.mean()):.2f}, weight {weight:.4f}")
-    mean = interpolation.mix(log_probs, tuned).mean()
+    mean = run_interpolation.mix(log_probs, tuned).mean()
     print(f"their mean: perplexity {np.exp(-mean):.2f}, {log_probs.shape[1]:,} words with </s>")
 
 
@@ -389,7 +389,7 @@ def _made(arguments, metric, figures):
 def _apply(arguments):
     from zoo.rescoring import reranking
     from zoo.rescoring.weights import Weights
-    from zoo.runs import outputs
+    from zoo.runs import output_files
 
     options.check_outputs(arguments, output="the lists")
     weights = Weights.read(arguments.weights)
@@ -398,6 +398,6 @@ def _apply(arguments):
     reordered = reranking.reorder(added, weights, arguments.lists, arguments.sparse)
     lines = reranking.lines(reordered, form, arguments.best)
     if arguments.output:
-        outputs.write_lines(arguments.output, lines, "the lists")
+        output_files.write_lines(arguments.output, lines, "the lists")
     else:
         sys.stdout.writelines(lines)

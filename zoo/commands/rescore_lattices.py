@@ -103,9 +103,9 @@ def run(arguments: argparse.Namespace):
     """Prints or writes the best path of each lattice, or n-best lists, or lattices with new
     scores."""
     from zoo.evaluation.run import short_names
-    from zoo.rescoring.interpolation import NAME, Interpolation
     from zoo.rescoring.lattice_rescoring import LatticeSearch
-    from zoo.runs import outputs
+    from zoo.rescoring.run_interpolation import NAME, Interpolation
+    from zoo.runs import output_files
 
     if arguments.kaldi and arguments.nbest is not None:
         raise UserError("--kaldi writes lattices and --nbest lists: give one of the two.")
@@ -133,11 +133,11 @@ def run(arguments: argparse.Namespace):
     search.check_models(len(folders))
     options.check_outputs(arguments, output="the paths")
     if arguments.slf:
-        outputs.check(pathlib.Path(arguments.slf) / "a.slf.gz", "the lattices")
+        output_files.check(pathlib.Path(arguments.slf) / "a.slf.gz", "the lattices")
     runs = [options.run_with_words(folder, arguments) for folder in folders]
     lines = _lines(search, runs, columns, arguments)
     if arguments.output:
-        outputs.write_lines(arguments.output, lines, "the paths")
+        output_files.write_lines(arguments.output, lines, "the paths")
     else:
         sys.stdout.writelines(lines)
 
@@ -195,7 +195,7 @@ def _warn(one, most):
 
 def _write_slf(one, arguments):
     """Writes a lattice as ID.slf.gz; the same lattice gives the same bytes."""
-    from zoo.runs import outputs
+    from zoo.runs import output_files
     from zoo.sources import lattice_writers
 
     if pathlib.PurePath(one.id).name != one.id:
@@ -208,5 +208,5 @@ def _write_slf(one, arguments):
         path.write_bytes(gzip.compress(content, mtime=0))
 
     file = pathlib.Path(arguments.slf) / f"{one.id}.slf.gz"
-    outputs.check_each((file, "the lattice"), read=arguments.lattices)
-    outputs.write(file, write, "the lattice")
+    output_files.check_each((file, "the lattice"), read=arguments.lattices)
+    output_files.write(file, write, "the lattice")

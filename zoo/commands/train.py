@@ -73,13 +73,13 @@ def run_train(arguments: argparse.Namespace):
             "--show NAME."
         )
     from zoo import distributed
-    from zoo.commands import supervised
+    from zoo.commands import supervisor
 
     folder = options.folder_of(arguments)
     experiment = configuration.apply_settings(configs.load(arguments.config), arguments.set)
     place = arguments.coordinator, arguments.processes, arguments.process
-    if distributed.several(*place) and not supervised.is_child():
-        if code := supervised.run():
+    if distributed.several(*place) and not supervisor.is_child():
+        if code := supervisor.run():
             program.leave(code)
         return
     with distributed.joined(*place):

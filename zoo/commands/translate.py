@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from zoo import lazy
-from zoo.commands import options, source_lines, target_lines
+from zoo.commands import options, translation_input, translation_output
 from zoo.errors import UserError, named
 
 # Batches of lines that are read before any is written: enough to sort by length.
@@ -166,12 +166,12 @@ def run_translate(arguments: argparse.Namespace):
     if arguments.bleu:
         _judge(translator, search, restoring, arguments)
         return
-    sources = source_lines.read(translator, file, arguments.split)
+    sources = translation_input.read(translator, file, arguments.split)
     for option in ("plot_attention", "plot_gradients"):
         if getattr(arguments, option):
-            sources = source_lines.only_one(sources, option)
+            sources = translation_input.only_one(sources, option)
     translations = _translations(translator, search, restoring, sources, arguments)
-    target_lines.write(translations, translator, arguments)
+    translation_output.write(translations, translator, arguments)
 
 
 def _search(arguments):
@@ -258,7 +258,7 @@ def _folders_and_file(paths: list[str]) -> tuple[list[str], str | None]:
 
 def _translations(
     translator, search, restoring, sources, arguments
-) -> Iterator[list[list[target_lines.Translation]]]:
+) -> Iterator[list[list[translation_output.Translation]]]:
     """Yields the translations of some sources at a time, with a progress bar; then prints notes on
     unknown words and on translations that were cut off."""
     with lazy.extra():
@@ -284,7 +284,9 @@ def _translations(
             cut += sum(not one.complete for best in hypotheses for one in best)
             yield [
                 [
-                    target_lines.Translation(one, _words(translator, restoring, one, given), seen)
+                    translation_output.Translation(
+                        one, _words(translator, restoring, one, given), seen
+                    )
                     for one in best
                 ]
                 for given, seen, best in zip(some, read, hypotheses, strict=True)
@@ -345,7 +347,7 @@ def _words(translator, restoring, hypothesis, source) -> list[str]:
 def _judge(translator, search, restoring, arguments):
     """Prints BLEU and chrF of a split, and keeps them with the hypotheses and a passport."""
     from zoo.evaluation import bleu
-    from zoo.runs import outputs
+    from zoo.runs import output_files
 
     run, split = translator.runs[0], arguments.split
     corpus = translator.pairs(split)
@@ -363,4 +365,4 @@ def _judge(translator, search, restoring, arguments):
     )
     figures = bleu.of_run(run, split, corpus, tokenizer, scores, how)
     paths = bleu.write(run, figures, hypotheses)
-    outputs.show(bleu.describe(split, figures), *(f"  {path}" for path in paths))
+    output_files.show(bleu.describe(split, figures), *(f"  {path}" for path in paths))

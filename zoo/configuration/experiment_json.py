@@ -6,7 +6,7 @@ from typing import Any
 
 from zoo.configuration import component_walk, field_types
 from zoo.errors import UserError
-from zoo.trust import permissions, public_names
+from zoo.trust import component_names, permissions
 
 
 def to_json(value: Any) -> Any:
@@ -20,7 +20,7 @@ def to_json(value: Any) -> Any:
     """
     if dataclasses.is_dataclass(value):
         fields = {name: to_json(getattr(value, name)) for name in component_walk.field_names(value)}
-        return {"component": public_names.name_of(type(value)), **fields}
+        return {"component": component_names.name_of(type(value)), **fields}
     if isinstance(value, tuple):
         return [to_json(item) for item in value]
     return value

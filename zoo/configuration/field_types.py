@@ -13,7 +13,7 @@ from typing import Any
 
 from zoo.configuration.field_paths import with_article
 from zoo.errors import UserError
-from zoo.trust.public_names import components
+from zoo.trust.component_names import components
 
 _NUMBERS = {int: (numbers.Integral, "a whole number"), float: (numbers.Real, "a number")}
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import keys
+from zoo.arrays import random_keys
 from zoo.arrays.types import Carry
 from zoo.cores.core import Core
 from zoo.cores.lstm import LSTM
@@ -89,7 +89,7 @@ class Bidirectional(Core):
         if key is None:
             forward_key = backward_key = None
         else:
-            forward_key, backward_key = (keys.fold_in(key, use) for use in range(2))
+            forward_key, backward_key = (random_keys.fold_in(key, use) for use in range(2))
         forward_carry, backward_carry = carry
         forward, forward_carry = self.core.apply(
             params["forward"], inputs, forward_carry, reset=reset, key=forward_key

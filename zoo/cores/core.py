@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import keys
+from zoo.arrays import random_keys
 from zoo.arrays.types import Carry, Key, Params
 from zoo.lexicon import Lexicon
 
@@ -20,8 +20,9 @@ class Core:
             -> (hidden [B, T, D], carry)
 
     reset, bool [B, T], marks positions before which the carry is zeroed. key turns dropout on: one
-    key, or `zoo.arrays.keys.Keys`, so that a row's masks do not depend on the other rows. Without
-    batch rows or positions, the hidden states are empty and the carry is returned unchanged.
+    key, or `zoo.arrays.random_keys.Keys`, so that a row's masks do not depend on the other rows.
+    Without batch rows or positions, the hidden states are empty and the carry is returned
+    unchanged.
     """
 
     # Subclasses are dataclasses.
@@ -86,7 +87,7 @@ class Core:
         """Computes the hidden states along the positions, and the carry for the next call.
 
         Every core overrides this method or `_apply`. `_apply` is called with at least one position
-        and batch row, and with the key as the `zoo.arrays.keys.Keys` of a batch.
+        and batch row, and with the key as the `zoo.arrays.random_keys.Keys` of a batch.
 
         Args:
           params: the parameters.
@@ -101,7 +102,7 @@ class Core:
         batch, time, _ = inputs.shape
         if not batch * time:
             return jnp.zeros((batch, time, self.output_size), inputs.dtype), carry
-        of_batch = None if key is None else keys.for_batch(key, batch)
+        of_batch = None if key is None else random_keys.for_batch(key, batch)
         # The inputs' type is the type of computation; the carry keeps its own type.
         given = jax.tree.map(lambda x: _as_type(x, inputs.dtype), carry)
         hidden, last = self._apply(params, inputs, given, reset, of_batch)

@@ -12,7 +12,7 @@ is written by hand: see zoo.networks.elman_scan.
 import dataclasses
 from typing import ClassVar
 
-from zoo.cores.stacked import Stacked
+from zoo.cores.recurrent_layers import Stacked
 from zoo.errors import check_choices
 from zoo.networks.elman_scan import ACTIVATIONS, elman
 

@@ -20,7 +20,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from zoo.cores.stacked import Stacked
+from zoo.cores.recurrent_layers import Stacked
 from zoo.networks.gru_scan import gru
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import keys
+from zoo.arrays import random_keys
 from zoo.arrays.types import Carry
 from zoo.cores.core import Core
 from zoo.cores.lstm import LSTM
@@ -114,4 +114,4 @@ def _of_runs(of_batch, position, runs):
         numbers = position * runs + jnp.arange(runs)
         return jax.vmap(lambda number: jax.random.fold_in(key, number))(numbers)
 
-    return keys.Keys(of_batch.batch, jax.vmap(of_row)(of_batch.rows).reshape(-1))
+    return random_keys.Keys(of_batch.batch, jax.vmap(of_row)(of_batch.rows).reshape(-1))

@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.types import Carry
-from zoo.cores.stacked import Stacked
+from zoo.cores.recurrent_layers import Stacked
 from zoo.errors import check_least
 from zoo.networks.lstm_scan import lstm
 

@@ -17,7 +17,7 @@ import heapq
 
 import numpy as np
 
-from zoo.data.encoded import EncodedText
+from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 
 POLICIES = ("carried", "sentences")

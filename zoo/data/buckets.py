@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo.data.encoded import EncodedText
+from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError, check_least, check_rates
 
 # The number of candidate shapes, quantiles of the pairs' lengths.

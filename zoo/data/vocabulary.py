@@ -10,15 +10,15 @@ from collections.abc import Iterable
 import numpy as np
 
 from zoo.arrays import memory
-from zoo.data import sharded, unicode_forms
-from zoo.data.encoded import EncodedText, Strings
+from zoo.data import text_shards, unicode_forms
+from zoo.data.encoded_text import EncodedText, Strings
 from zoo.data.lexicon_priors import estimated
 from zoo.data.open_words import OpenWords
 from zoo.errors import UserError, check_choices, check_least, named
 from zoo.lexicon import Lexicon
 from zoo.priors import Background, FeaturePrior
+from zoo.priors.backgrounds.strings import StringClass
 from zoo.priors.prior import token_counts
-from zoo.priors.strings import StringClass
 from zoo.sources.shards import ShardedCorpus
 from zoo.sources.source import Corpus, Source
 
@@ -354,7 +354,7 @@ class Vocabulary:
             map(lexicon.ids.__contains__, corpus.token_counts())
         ):
             raise self._refusal(corpus, lexicon)
-        return sharded.encode(
+        return text_shards.encode(
             corpus,
             lexicon.ids,
             UNKNOWN,

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.partition import Axes
+from zoo.arrays.parameter_sharding import Axes
 from zoo.arrays.types import Params
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import UserError

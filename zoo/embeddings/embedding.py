@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 
-from zoo.arrays.partition import Axes, named
+from zoo.arrays.parameter_sharding import Axes, named
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
@@ -42,7 +42,7 @@ class Embedding:
 
     @property
     def parameter_axes(self) -> Axes:
-        """Axis names of the parameters, empty by default; see `partition`."""
+        """Axis names of the parameters, empty by default; see `parameter_sharding`."""
         return {}
 
     def partition(self, lexicon: Lexicon) -> Params:

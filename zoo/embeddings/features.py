@@ -8,11 +8,11 @@ import dataclasses
 
 import jax
 
-from zoo.arrays.partition import FEATURES, HIDDEN, axes
+from zoo.arrays.parameter_sharding import FEATURES, HIDDEN, axes
 from zoo.arrays.types import Params, Tables
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import UserError, check_least
-from zoo.lexicon import Lexicon, signatures
+from zoo.lexicon import Lexicon, feature_signatures
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,4 +81,4 @@ class Features(Embedding):
 
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
         """Computes the vectors of words int32 [...], [..., E]."""
-        return signatures.sum_features_of(tables, params["table"], words)
+        return feature_signatures.sum_features_of(tables, params["table"], words)

@@ -17,10 +17,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from zoo.arrays import array_files
-from zoo.data.encoded import EncodedText
+from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation.perplexity import Scores
-from zoo.runs import atomic_files, digests
+from zoo.runs import atomic_files, checksums
 
 Arrays = Mapping[str, np.ndarray]
 SKIPPED = -1
@@ -57,7 +57,7 @@ def digest(arrays: Arrays) -> str:
     Args:
       arrays: the scores.
     """
-    return digests.of_json(digests.of_arrays(dict(arrays)))
+    return checksums.of_json(checksums.of_arrays(dict(arrays)))
 
 
 def path_of(result: pathlib.Path) -> pathlib.Path:

@@ -41,7 +41,7 @@ def priors_that_saw(
 
     Returns:
       A list of "vocabulary" (the choice of the words), "features: NAME" for each feature prior and
-      "background: NAME"; empty if none saw the text. `zoo.runs.text_history` tells which texts a
+      "background: NAME"; empty if none saw the text. `zoo.runs.inherited_texts` tells which texts a
       background from elsewhere (another run, an ARPA file) was estimated on, and which texts the
       start values from another run have seen.
     """

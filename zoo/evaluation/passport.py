@@ -18,7 +18,7 @@ import numpy as np
 
 from zoo import configuration, strict_json
 from zoo.data import Corpus
-from zoo.data.encoded import EncodedText
+from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, overlap
 from zoo.evaluation.leakage import priors_that_saw

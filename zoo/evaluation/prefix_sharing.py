@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays.types import Params, Tables
-from zoo.data.encoded import EncodedText
+from zoo.data.encoded_text import EncodedText
 from zoo.evaluation.perplexity import PRECISION
 from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from zoo.data import Corpus, Pairs, unicode_forms
 from zoo.data.batches import Batches
-from zoo.data.encoded import EncodedText
+from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation import pair_scores, perplexity, word_lists
 from zoo.experiment import Experiment
@@ -16,7 +16,7 @@ from zoo.heads import LogLinear, SpreadUnknown
 from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
 from zoo.priors import Grammar
-from zoo.runs import digests, text_history
+from zoo.runs import checksums, inherited_texts
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir, check_folders
 from zoo.sources import evaluation_texts as texts
@@ -226,14 +226,14 @@ class Run:
     def _digest_of(self, grammar: Grammar) -> str:
         """Hashes a grammar's tables over the words and its limits."""
         # Hashes the arrays that the run keeps: the file may have changed since training.
-        tables = digests.of_arrays(self.lexicon.background_tables)
+        tables = checksums.of_arrays(self.lexicon.background_tables)
         limits = {name: getattr(grammar, name) for name in _LIMITS}
-        return digests.of_json({"tables": tables, **limits})[:16]
+        return checksums.of_json({"tables": tables, **limits})[:16]
 
     @functools.cached_property
     def seen_texts(self) -> SeenTexts | None:
         """The texts that the model has seen; None where they cannot be known."""
-        return text_history.of_run(self.path)
+        return inherited_texts.of_run(self.path)
 
     def read(self, split: str) -> Corpus:
         """Reads a split of the data, as the vocabulary reads it.

@@ -15,7 +15,7 @@ from zoo import lazy
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
 from zoo.evaluation.sentence_scores import Sentences
-from zoo.runs import outputs
+from zoo.runs import output_files
 from zoo.sources import evaluation_texts, files, streams
 from zoo.sources import nbest as nbest_lists
 
@@ -53,7 +53,7 @@ def report(
     totals = _Totals(path, run)
     lines = totals.lines(chunks(run, path, nbest, column))
     if file is not None:
-        outputs.write_lines(file, lines, "the table")
+        output_files.write_lines(file, lines, "the table")
     else:
         sys.stdout.writelines(lines)
     print(*totals.notes(), sep="\n", file=sys.stderr)
@@ -147,9 +147,9 @@ class _Totals:
             scores = scorer.score(sentences.words, self.path)
             columns, rows = sentence_scores.table(sentences, scores)
             if not header:
-                yield outputs.line(columns)
+                yield output_files.line(columns)
                 header = True
-            yield from map(outputs.line, rows)
+            yield from map(output_files.line, rows)
             self._add(sentences, scores)
             bar.update(len(rows))
         bar.close()

@@ -17,7 +17,7 @@ from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation import prefix_sharing
 from zoo.lexicon import Lexicon
-from zoo.runs import outputs
+from zoo.runs import output_files
 from zoo.sources import evaluation_texts, streams
 from zoo.sources import nbest as nbest_lists
 from zoo.sources.evaluation_texts import GivenText, Reading
@@ -274,7 +274,7 @@ def table(sentences: Sentences, scores: SentenceScores) -> tuple[tuple[str, ...]
         rank_of = ranks(sentences.ids, scores.log_prob)
         columns, rows = (*columns, "rank"), [(*r, p) for r, p in zip(rows, rank_of, strict=True)]
     if sentences.columns:
-        columns = (*columns, *outputs.beside(columns, sentences.columns))
+        columns = (*columns, *output_files.beside(columns, sentences.columns))
         rows = [(*row, *extra) for row, extra in zip(rows, sentences.extra, strict=True)]
     return columns, rows
 

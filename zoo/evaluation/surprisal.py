@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo.data.encoded import EncodedText
+from zoo.data.encoded_text import EncodedText
 from zoo.evaluation.perplexity import Scores
 from zoo.lexicon import Lexicon
-from zoo.runs import outputs
+from zoo.runs import output_files
 from zoo.sources.evaluation_texts import GivenText
 
 
@@ -40,7 +40,7 @@ def columns(given: GivenText) -> tuple[str, ...]:
     Args:
       given: the text.
     """
-    return (*COLUMNS, *outputs.beside(COLUMNS, given.columns))
+    return (*COLUMNS, *output_files.beside(COLUMNS, given.columns))
 
 
 def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
@@ -110,7 +110,7 @@ def write(path: str | pathlib.Path, given, text, scores, lexicon):
       scores: of its words.
       lexicon: of the model.
     """
-    outputs.write_table(path, columns(given), rows(given, text, scores, lexicon))
+    output_files.write_table(path, columns(given), rows(given, text, scores, lexicon))
 
 
 def _yes(value):

@@ -9,7 +9,7 @@ from zoo.decoding.batched_search import Hypothesis
 from zoo.errors import UserError
 from zoo.evaluation import attention_maps
 from zoo.evaluation.translators import Translator
-from zoo.runs import digests
+from zoo.runs import checksums
 
 WAYS = ("marks", "attention", "keep")
 
@@ -95,5 +95,5 @@ class Restoring:
         """Describes how unknown words were replaced, for a passport; None if they were kept."""
         if self.way == "keep":
             return None
-        dictionary = digests.of_json(dict(self.dictionary)) if self.dictionary else None
+        dictionary = checksums.of_json(dict(self.dictionary)) if self.dictionary else None
         return {"by": self.way, "dictionary_sha256": dictionary}

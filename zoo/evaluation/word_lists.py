@@ -6,7 +6,7 @@ import sys
 
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
-from zoo.runs import outputs
+from zoo.runs import output_files
 from zoo.runs.workdir import Workdir
 from zoo.sources import evaluation_texts, files
 
@@ -96,6 +96,6 @@ def report(
         raise UserError(f"the words of {workdir} have no features: leave --features out.")
     columns, rows = table(lexicon, features)
     if file is not None:
-        outputs.write_table(file, columns, rows)
+        output_files.write_table(file, columns, rows)
     else:
-        sys.stdout.writelines(map(outputs.line, (columns, *rows)))
+        sys.stdout.writelines(map(output_files.line, (columns, *rows)))

@@ -21,7 +21,7 @@ from zoo.evaluation.results import read_passport
 from zoo.evaluation.run import Run
 from zoo.export import card, stablehlo
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.runs import digests, environment, exported
+from zoo.runs import checksums, environment, exported
 from zoo.runs.workdir import Workdir
 
 COPIED = ("experiment.json", "lexicon.npz", "source.npz", "texts.npz", "start.json")
@@ -109,7 +109,7 @@ def _write(run, folder, name, licence, platforms):
         },
         "versions": environment.versions(),
     }
-    _write_json(folder / exported.RECORD, {**record, "digest": digests.of_json(record)})
+    _write_json(folder / exported.RECORD, {**record, "digest": checksums.of_json(record)})
 
 
 def standalone_file() -> pathlib.Path:

@@ -29,10 +29,10 @@ from zoo.heads.log_linear import LogLinear as LogLinear
 from zoo.heads.mixture import MixtureOfContexts as MixtureOfContexts
 from zoo.heads.mixture import MixtureOfSoftmaxes as MixtureOfSoftmaxes
 from zoo.heads.nce import NCE as NCE
-from zoo.heads.noise import LogUniformNoise as LogUniformNoise
-from zoo.heads.noise import Noise as Noise
-from zoo.heads.noise import UniformNoise as UniformNoise
-from zoo.heads.noise import UnigramNoise as UnigramNoise
+from zoo.heads.noise_distributions import LogUniformNoise as LogUniformNoise
+from zoo.heads.noise_distributions import Noise as Noise
+from zoo.heads.noise_distributions import UniformNoise as UniformNoise
+from zoo.heads.noise_distributions import UnigramNoise as UnigramNoise
 from zoo.heads.sampled_log_linear import SampledLogLinear as SampledLogLinear
 from zoo.heads.self_normalised import SelfNormalisedSoftmax as SelfNormalisedSoftmax
 from zoo.heads.softmax import Softmax as Softmax

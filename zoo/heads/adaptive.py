@@ -5,7 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.partition import HIDDEN, WORDS, Axes
+from zoo.arrays.parameter_sharding import HIDDEN, WORDS, Axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads.argument_checks import Shapes

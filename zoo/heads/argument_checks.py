@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import row_lookup
-from zoo.arrays.keys import Keys
+from zoo.arrays.random_keys import Keys
 from zoo.lexicon import Lexicon
 from zoo.losses.shape_checks import check_shapes
 
@@ -170,7 +170,7 @@ def check_key(name: str, key: Any, *, of_batch: bool = False):
     Args:
       name: the name of the method that received it, for the error.
       key: the argument.
-      of_batch: whether `zoo.arrays.keys.Keys` are allowed, too.
+      of_batch: whether `zoo.arrays.random_keys.Keys` are allowed, too.
     """
     if of_batch and isinstance(key, Keys):
         return

@@ -26,9 +26,9 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import layouts
+from zoo.arrays import sharded_functions
 from zoo.arrays.by_length import map_by_length
-from zoo.arrays.partition import HIDDEN, axes
+from zoo.arrays.parameter_sharding import HIDDEN, axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import check_least
 from zoo.heads.argument_checks import Shapes
@@ -174,7 +174,7 @@ class CharLSTM(Head):
         Args:
           projected: the hidden states' part of the gates, [n, 4 size].
         """
-        zeros = layouts.zeros((projected.shape[0], self.size), projected.dtype, projected)
+        zeros = sharded_functions.zeros((projected.shape[0], self.size), projected.dtype, projected)
         return zeros, zeros
 
     def hidden_projection(self, params: Params, hidden: jax.Array):
@@ -241,8 +241,8 @@ class CharLSTM(Head):
 
         count = hidden.shape[0]
         initial = (
-            layouts.filled(count, BEGIN, jnp.int32, projected),
-            layouts.zeros(count, bool, projected),
+            sharded_functions.filled(count, BEGIN, jnp.int32, projected),
+            sharded_functions.zeros(count, bool, projected),
             self.spelling_start(projected),
         )
         keys = jax.random.split(key, self.spelling.longest)
@@ -304,7 +304,7 @@ class CharLSTM(Head):
 
         blocks, block = tree.parent.shape
         count = (blocks + 1) * block
-        zeros = layouts.zeros((count, self.size), projected.dtype, projected)
+        zeros = sharded_functions.zeros((count, self.size), projected.dtype, projected)
         states = (zeros, zeros, zeros[:, 0], zeros[:, 0])
         starts = block * (1 + jnp.arange(blocks))
         states, _ = jax.lax.scan(read, states, (starts, tree.parent, tree.letter))

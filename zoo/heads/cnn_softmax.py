@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import row_lookup
-from zoo.arrays.partition import HIDDEN, WORDS, axes
+from zoo.arrays.parameter_sharding import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Prepared, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads import letter_noise
@@ -28,7 +28,7 @@ from zoo.heads.nce import NCE
 from zoo.heads.sampled import SampledHead
 from zoo.heads.softmax import Softmax
 from zoo.lexicon import Lexicon
-from zoo.losses.noise import NoiseSample, log_expected_count
+from zoo.losses.noise_sampling import NoiseSample, log_expected_count
 from zoo.networks.char_convolution import Convolution
 
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import layouts, row_blocks
-from zoo.arrays.partition import Axes, named
+from zoo.arrays import row_blocks, sharded_functions
+from zoo.arrays.parameter_sharding import Axes, named
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables
-from zoo.heads import argument_checks, arguments
+from zoo.heads import argument_checks, call_checks
 from zoo.heads.argument_checks import Shapes
 from zoo.heads.evaluation_methods import Evaluated
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax, softmax_decoding
 from zoo.losses.token_blocks import weighted_sum
-from zoo.priors.contextual import Contextual
+from zoo.priors.backgrounds.contextual import Contextual
 
 
 class Head(Evaluated):
@@ -89,7 +89,7 @@ class Head(Evaluated):
         """Whether `loss` draws random numbers.
 
         If so, devices that share the tokens compute it together, so that every layout draws the
-        same numbers: see `zoo.heads.sharding`.
+        same numbers: see `zoo.heads.explicit_axes`.
         """
         return False
 
@@ -105,7 +105,8 @@ class Head(Evaluated):
 
     @property
     def parameter_axes(self) -> Axes:
-        """Names of the parameters' axes, for the parameters that have any: see `partition`."""
+        """Names of the parameters' axes, for the parameters that have any: see
+        `parameter_sharding`."""
         return {}
 
     # A prior that runs along the sequence and gives `context`; the model feeds it.
@@ -162,7 +163,7 @@ class Head(Evaluated):
         """Returns the axis names of the parameters, a tree like `init`'s of `PartitionSpec`s.
 
         A name is "words" (rows of words or of groups of words), "features", "hidden" (dimensions of
-        a hidden state), or None. `zoo.arrays.partition.on_mesh` turns names into layouts.
+        a hidden state), or None. `zoo.arrays.parameter_sharding.on_mesh` turns names into layouts.
 
         Args:
           lexicon: the words.
@@ -200,7 +201,7 @@ class Head(Evaluated):
           [...], nats.
         """
         arrays = params, tables, hidden, targets
-        return arguments.checked(
+        return call_checks.checked(
             self, "loss", self._penalised_loss, arrays, key=key, context=context
         )
 
@@ -232,7 +233,7 @@ class Head(Evaluated):
           A scalar, nats.
         """
         arrays = params, tables, hidden, targets, token_weights
-        return arguments.checked(
+        return call_checks.checked(
             self, "weighted_loss", self._weighted_loss_and_penalty, arrays, key=key, context=context
         )[0]
 
@@ -263,7 +264,7 @@ class Head(Evaluated):
           (sum of token_weights * loss, sum of token_weights * penalties), scalars, nats.
         """
         arrays = params, tables, hidden, targets, token_weights
-        return arguments.checked(
+        return call_checks.checked(
             self,
             "weighted_loss_and_penalty",
             self._weighted_loss_and_penalty,
@@ -283,7 +284,7 @@ class Head(Evaluated):
         Returns:
           [...], nats, 0 if the head has no penalty; they do not depend on the target.
         """
-        return arguments.checked(
+        return call_checks.checked(
             self, "penalties", self._penalties_or_zeros, (params,), hidden=hidden
         )
 
@@ -299,7 +300,7 @@ class Head(Evaluated):
           A pytree of arrays, which `log_prob` and the methods below it take as `prepared`; None if
           there is nothing to prepare.
         """
-        arguments.check(self, "prepared", params=params, tables=tables)
+        call_checks.check(self, "prepared", params=params, tables=tables)
         return self._prepared(params, tables)
 
     # ------------------------------------------------------------ to score and to sample
@@ -329,7 +330,7 @@ class Head(Evaluated):
           [...], nats.
         """
         arrays = params, tables, hidden, targets
-        return arguments.checked(
+        return call_checks.checked(
             self, "log_prob", self._log_prob_and_log_z, arrays, context=context, prepared=prepared
         )[0]
 
@@ -358,7 +359,7 @@ class Head(Evaluated):
           (log p [...], log Z [...]), nats.
         """
         arrays = params, tables, hidden, targets
-        return arguments.checked(
+        return call_checks.checked(
             self,
             "log_prob_and_log_z",
             self._log_prob_and_log_z,
@@ -390,7 +391,7 @@ class Head(Evaluated):
           [..., V], nats.
         """
         arrays = params, tables, hidden
-        return arguments.checked(
+        return call_checks.checked(
             self, "log_probs", self._log_probs, arrays, context=context, prepared=prepared
         )
 
@@ -419,7 +420,7 @@ class Head(Evaluated):
           int32 [...].
         """
         arrays = params, tables, hidden
-        return arguments.checked(
+        return call_checks.checked(
             self, "sample", self._sample, arrays, key=key, context=context, prepared=prepared
         )
 
@@ -448,7 +449,7 @@ class Head(Evaluated):
           (log-probabilities [..., k], nats, falling; words int32 [..., k]).
         """
         arrays = params, tables, hidden
-        return arguments.checked(
+        return call_checks.checked(
             self, "top_k", self._top_k, arrays, k=k, context=context, prepared=prepared
         )
 
@@ -551,7 +552,7 @@ class Head(Evaluated):
     def _penalties_or_zeros(self, params, hidden):
         penalties = self._penalties(params, hidden)
         if penalties is None:
-            return layouts.zeros(hidden.shape[:-1], softmax.accumulator(hidden), hidden)
+            return sharded_functions.zeros(hidden.shape[:-1], softmax.accumulator(hidden), hidden)
         return penalties
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:

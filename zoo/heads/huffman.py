@@ -5,7 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.partition import HIDDEN, WORDS, axes
+from zoo.arrays.parameter_sharding import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError
 from zoo.heads.argument_checks import Shapes

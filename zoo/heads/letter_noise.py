@@ -29,9 +29,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.errors import UserError, check_least
-from zoo.heads import noise as noises
+from zoo.heads import noise_distributions as noises
 from zoo.lexicon.spelling import BEGIN, END, PADDING, Spelling
-from zoo.losses.noise import alias_table, draw_per_unit
+from zoo.losses.noise_sampling import alias_table, draw_per_unit
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,12 +26,12 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.partition import FEATURES, HIDDEN, axes
+from zoo.arrays.parameter_sharding import FEATURES, HIDDEN, axes
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.argument_checks import Shapes
 from zoo.heads.head import Head
-from zoo.lexicon import Lexicon, signature_forms, signatures
+from zoo.lexicon import Lexicon, feature_product_forms, feature_signatures
 from zoo.losses import contextual_background, feature_scores, log_linear, softmax
 from zoo.losses.token_blocks import absent, weighted_sum, without_gradient
 from zoo.priors import ContextualBackground
@@ -57,8 +57,8 @@ class LogLinear(Head):
         the adaptor to 0 and so the model to its background (section 2.2).
       penalty_norm: p, at least 1.
       form: how scores are computed, "dense_sums", "sparse_sums" or "product": see
-        `zoo.lexicon.signature_forms`; "auto" for the cheapest by an estimate. The form only changes
-        speed and rounding.
+        `zoo.lexicon.feature_product_forms`; "auto" for the cheapest by an estimate. The form only
+        changes speed and rounding.
 
     Raises:
       UserError: `form` is unknown, or it is "product" although there is a `background`, which needs
@@ -85,7 +85,7 @@ class LogLinear(Head):
 
     def __post_init__(self):
         check_least(self, penalty=0, penalty_norm=1)
-        check_choices(self, form=("auto", *signature_forms.BY_NAME))
+        check_choices(self, form=("auto", *feature_product_forms.BY_NAME))
         if self.background is not None and self.form == "product":
             raise UserError(
                 "form of LogLinear is 'product', which supports only the lexicon's background, and "
@@ -148,28 +148,30 @@ class LogLinear(Head):
         """Counts the features with vectors and the features of signatures; see `Head.sizes`."""
         if params["bias"] is None:
             return ()  # prepared arrays stand for them
-        return (("features", len(params["bias"]), signatures.feature_count(tables)),)
+        return (("features", len(params["bias"]), feature_signatures.feature_count(tables)),)
 
     def _chosen_form(self, lexicon: Lexicon):
         """Returns the form of the scores; None to let the lexicon choose the cheapest."""
         if self.form != "auto":
-            return signature_forms.choose_form(lexicon, (signature_forms.BY_NAME[self.form],))
+            return feature_product_forms.choose_form(
+                lexicon, (feature_product_forms.BY_NAME[self.form],)
+            )
         if self.background is None:
             return None
         # A background of its own needs the weights of a softmax over signatures.
-        return signature_forms.choose_form(lexicon, signature_forms.SUMS)
+        return feature_product_forms.choose_form(lexicon, feature_product_forms.SUMS)
 
     def form_taken(self, tables: Tables):
         """Returns the name of the form that the tables were made for."""
-        return signatures.form_of(tables).name.lower()
+        return feature_signatures.form_of(tables).name.lower()
 
     def _signature_weights(self, params: Params, tables: Tables):
         """Computes the weights [S, D] and the bias [S] of the softmax over signatures.
 
         The bias includes log B(s), unless B(s) depends on the context.
         """
-        weights = signatures.sum_features(tables, params["weights"])
-        bias = signatures.sum_features(tables, params["bias"][:, None])[:, 0]
+        weights = feature_signatures.sum_features(tables, params["weights"])
+        bias = feature_signatures.sum_features(tables, params["bias"][:, None])[:, 0]
         return weights, bias if self.background is not None else bias + tables["log_mass"]
 
     def _prepared(self, params: Params, tables: Tables) -> Prepared:

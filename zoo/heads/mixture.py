@@ -20,7 +20,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.partition import HIDDEN, WORDS, axes
+from zoo.arrays.parameter_sharding import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params
 from zoo.errors import check_least
 from zoo.heads.argument_checks import Shapes

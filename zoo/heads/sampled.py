@@ -9,12 +9,12 @@ import jax.numpy as jnp
 from zoo.arrays import row_lookup
 from zoo.arrays.types import Params, Tables
 from zoo.errors import check_choices, check_least
-from zoo.heads import noise as noises
+from zoo.heads import noise_distributions as noises
 from zoo.heads.argument_checks import Shapes
 from zoo.heads.softmax import SoftmaxScores
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax
-from zoo.losses.noise import UNITS, log_expected_count, noise_tables, sample_noise
+from zoo.losses.noise_sampling import UNITS, log_expected_count, noise_tables, sample_noise
 
 # Scores of noise words [K], [B, K] or [..., K].
 PRODUCTS = {"batch": "...d,kd->...k", "row": "b...d,bkd->b...k", "token": "...d,...kd->...k"}
@@ -109,7 +109,7 @@ class SampledHead(SoftmaxScores):
           hidden: h, [..., D].
           targets: rows of the weights, int [...]; rows need not be words of a lexicon.
           log_q: log q of the targets, [...], nats.
-          drawn: the noise words, rows of the weights: a `zoo.losses.noise.NoiseSample`.
+          drawn: the noise words, rows of the weights: a `zoo.losses.noise_sampling.NoiseSample`.
 
         Returns:
           [...], nats.

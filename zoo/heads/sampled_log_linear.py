@@ -12,15 +12,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import keys
+from zoo.arrays import random_keys
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.argument_checks import Shapes
 from zoo.heads.log_linear import LogLinear
 from zoo.heads.sampled import PRODUCTS
-from zoo.lexicon import Lexicon, signatures
+from zoo.lexicon import Lexicon, feature_signatures
 from zoo.losses import importance, softmax
-from zoo.losses.noise import UNITS, draw_per_unit, sample_noise, tables_with_zeros
+from zoo.losses.noise_sampling import UNITS, draw_per_unit, sample_noise, tables_with_zeros
 from zoo.losses.sampled_log_linear import metropolis_walk
 from zoo.losses.token_blocks import weighted_sum
 
@@ -101,7 +101,7 @@ class SampledLogLinear(LogLinear):
         log_mass = np.asarray(tables["log_mass"], np.float64)
         mass = np.exp(log_mass - log_mass.max())
         drawn = tables_with_zeros(mass / mass.sum())  # a signature without mass is never drawn
-        features = signatures.feature_tables(lexicon.of_kinds(self.kinds))
+        features = feature_signatures.feature_tables(lexicon.of_kinds(self.kinds))
         return {**tables, "draws": {**drawn, **jax.tree.map(jnp.asarray, features)}}
 
     def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
@@ -154,8 +154,8 @@ class SampledLogLinear(LogLinear):
 
     def _log_thresholds(self, key, scores):
         """Draws log u for the steps of the chains, [..., K], for each unit of `noise_per`."""
-        whole = isinstance(key, keys.Keys)
-        of_chain = keys.fold_in(key, CHAIN) if whole else jax.random.fold_in(key, CHAIN)
+        whole = isinstance(key, random_keys.Keys)
+        of_chain = random_keys.fold_in(key, CHAIN) if whole else jax.random.fold_in(key, CHAIN)
 
         def draw(key, shape):
             return jnp.log(jax.random.uniform(key, shape, scores.dtype))

@@ -10,8 +10,8 @@ the shares instead:
     p'(x | h) = p(<unk> | h) (1 - 1 / |U|) q(x) / sum_(y in U') q(y)  for x in U' = U without <unk>
 
 q is an n-gram model of the letters of the words that the head was trained on, each counted once
-(`zoo.priors.strings`). The probabilities sum to one over the new lexicon if all words of the old
-lexicon are in it.
+(`zoo.priors.backgrounds.strings`). The probabilities sum to one over the new lexicon if all words
+of the old lexicon are in it.
 """
 
 import dataclasses
@@ -19,14 +19,14 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.partition import Axes
+from zoo.arrays.parameter_sharding import Axes
 from zoo.arrays.types import Params, Prepared, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads.argument_checks import Shapes
 from zoo.heads.head import Head, HeadAround
 from zoo.lexicon import Lexicon
 from zoo.lexicon.word_mapping import NoUnknownWord, shares
-from zoo.priors import strings
+from zoo.priors.backgrounds import strings
 
 
 @dataclasses.dataclass(frozen=True)

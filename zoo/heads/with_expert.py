@@ -21,7 +21,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.partition import HIDDEN, Axes
+from zoo.arrays.parameter_sharding import HIDDEN, Axes
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError
 from zoo.heads.argument_checks import Shapes
@@ -30,7 +30,7 @@ from zoo.heads.log_linear import LogLinear
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax
 from zoo.losses.with_expert import log_expert_mass
-from zoo.priors.expert import Expert
+from zoo.priors.experts.expert import Expert
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,7 +4,7 @@ The `Lexicon` lives on the host and is kept with a run. `Lexicon.tables` gives t
 device as a pytree, which is passed as an argument to every jitted function, never closed over.
 
 Signatures. Words with the same feature set share every feature score, so the vocabulary of V words
-is grouped into its S distinct feature sets, the signatures: see zoo.lexicon.signatures.
+is grouped into its S distinct feature sets, the signatures: see zoo.lexicon.feature_signatures.
 """
 
 import dataclasses
@@ -18,7 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.errors import UserError, named
-from zoo.lexicon import checks, constructors, serialisation, signature_forms, signatures
+from zoo.lexicon import (
+    checks,
+    constructors,
+    feature_product_forms,
+    feature_signatures,
+    serialisation,
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -254,20 +260,20 @@ class Lexicon:
             signature_of_word[word] = signature_of[key]
         return signature_of_word, members
 
-    def tables(self, form: signature_forms.Form | None = None) -> dict[str, jax.Array]:
-        """Makes the arrays for the device; see `zoo.lexicon.signatures.tables`.
+    def tables(self, form: feature_product_forms.Form | None = None) -> dict[str, jax.Array]:
+        """Makes the arrays for the device; see `zoo.lexicon.feature_signatures.tables`.
 
         Args:
           form: the form of sums of features; None for the cheapest.
         """
         if not self.feature_names:
             return {}
-        return jax.tree.map(jnp.asarray, signatures.tables(self, form))
+        return jax.tree.map(jnp.asarray, feature_signatures.tables(self, form))
 
     @functools.cached_property
-    def signature_form(self) -> signature_forms.Form:
-        """The cheapest form of the features by the estimate; see `zoo.lexicon.signature_forms`."""
-        return signature_forms.choose_form(self)
+    def signature_form(self) -> feature_product_forms.Form:
+        """The cheapest form of the features, by `zoo.lexicon.feature_product_forms`."""
+        return feature_product_forms.choose_form(self)
 
     def encode(self, words: Iterable[str]) -> np.ndarray:
         """Returns the ids of words, int32 [n]; out-of-vocabulary words get the unknown word's id.

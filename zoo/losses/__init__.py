@@ -41,7 +41,7 @@ from zoo.losses.log_linear import (
 )
 from zoo.losses.mixture import mixture_log_probs, mixture_loss, weighted_mixture_loss
 from zoo.losses.nce import nce_loss
-from zoo.losses.noise import (
+from zoo.losses.noise_sampling import (
     NoiseSample,
     alias_table,
     draw_noise,

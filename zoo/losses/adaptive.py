@@ -16,8 +16,8 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import layouts, row_blocks
-from zoo.arrays.layouts import over_tokens
+from zoo.arrays import row_blocks, sharded_functions
+from zoo.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, softmax_decoding, value_checks
 from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import slopes_of_weights, weighted_sum
@@ -267,7 +267,7 @@ def _targets(bias, tails, rank):
 def _tail_losses(tails, hidden, cluster, tail_row):
     """Computes -log p(x | tail of x, h), [...]; 0 for words of the head."""
     rows = cluster.shape[0] if cluster.ndim else 1
-    runs, block = layouts.shares(rows, TOKENS_AT_A_TIME, (tails, hidden))
+    runs, block = sharded_functions.shares(rows, TOKENS_AT_A_TIME, (tails, hidden))
     order = row_blocks.Sorted.by(cluster.ravel(), runs, block)
     flat = hidden.reshape(-1, hidden.shape[-1]), cluster.ravel(), tail_row.ravel()
 
@@ -277,13 +277,13 @@ def _tail_losses(tails, hidden, cluster, tail_row):
         return jnp.where(mine, within[0], 0)
 
     def no_words(h, mine, tail_rows, projection, weights):
-        return layouts.zeros(mine.shape, softmax.accumulator(h), h)
+        return sharded_functions.zeros(mine.shape, softmax.accumulator(h), h)
 
     # Recomputed in the backward pass instead of kept for all blocks. The checkpoint is around the
     # conditions, with the tails as arguments: within them, every block would keep the tails, too.
     @jax.checkpoint
     def of_block(tails, h, clusters, tail_rows):
-        losses = layouts.zeros(clusters.shape, softmax.accumulator(h), h)
+        losses = sharded_functions.zeros(clusters.shape, softmax.accumulator(h), h)
         for number, tail in enumerate(tails, 1):
             mine = clusters == number
             losses += jax.lax.cond(mine.any(), of_tail, no_words, h, mine, tail_rows, *tail)

@@ -14,8 +14,8 @@ zoo.arrays.sparse_products).
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import layouts, row_blocks, sparse_products
-from zoo.arrays.layouts import over_tokens
+from zoo.arrays import row_blocks, sharded_functions, sparse_products
+from zoo.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, token_blocks, value_checks
 from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import present_states
@@ -96,7 +96,7 @@ def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
 
     _check(tables, weights, bias, hidden, signatures=(signatures, "..."))
     value_checks.check_ids(len(tables["log_mass"]), signatures=signatures)
-    weights, bias = map(layouts.rows_whole, (weights, bias))
+    weights, bias = map(sharded_functions.rows_whole, (weights, bias))
     shape = signatures.shape
     hidden, signatures = hidden.reshape(-1, hidden.shape[-1]), signatures.reshape(-1)
     block = token_block(signatures.shape[0], len(tables["log_mass"]))
@@ -140,7 +140,7 @@ def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, t
     of_tokens = {"signatures": (signatures, "..."), "token_weights": (token_weights, "...")}
     _check(tables, weights, bias, hidden, **of_tokens)
     value_checks.check_ids(len(tables["log_mass"]), token_weights, signatures=signatures)
-    weights, bias = map(layouts.rows_whole, (weights, bias))
+    weights, bias = map(sharded_functions.rows_whole, (weights, bias))
     hidden = hidden.reshape(-1, hidden.shape[-1])
     signatures = signatures.reshape(-1)
     hidden, token_weights = present_states(hidden, token_weights.reshape(-1))
@@ -174,7 +174,9 @@ def _block(shared, tables, h, s, u):
 
 def _less_observed(expected, signatures, observed):
     """Subtracts observed [n] from expected [S, n] at each column's row in `signatures` [n]."""
-    if layouts.automatic_devices(expected) > 1:  # where a scatter would send all of expected
+    if (
+        sharded_functions.automatic_devices(expected) > 1
+    ):  # where a scatter would send all of expected
         return softmax.difference(expected.T, signatures, observed).T
     # Twice as fast in all on one device: later steps read the slopes instead of recomputing them.
     return expected.at[signatures, jnp.arange(len(observed))].add(-observed.astype(expected.dtype))
@@ -220,7 +222,7 @@ def sparse_log_linear_log_probs(tables, weights, bias, hidden):
     Source: Dymetman and Xiao (2016), section 2.
     """
     _check(tables, weights, bias, hidden)
-    weights, bias = map(layouts.rows_whole, (weights, bias))
+    weights, bias = map(sharded_functions.rows_whole, (weights, bias))
 
     def of_block(columns):
         return jax.nn.log_softmax(scores(tables, weights, bias, *columns), axis=0).T

@@ -15,8 +15,8 @@ import math
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import layouts, row_blocks, row_lookup
-from zoo.arrays.layouts import over_tokens
+from zoo.arrays import row_blocks, row_lookup, sharded_functions
+from zoo.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, softmax_decoding, token_blocks, value_checks
 from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import weighted_rows
@@ -245,11 +245,11 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
     softmax_decoding.check_k(k, vocabulary)
     flat, (count, size) = hidden.reshape(-1, hidden.shape[-1]), bias.shape
     arrays = flat, class_weights, class_bias, weights, bias
-    flat, class_weights, class_bias, weights, bias = layouts.alike(arrays)
+    flat, class_weights, class_bias, weights, bias = sharded_functions.alike(arrays)
     tokens, dtype = flat.shape[0], softmax.accumulator(flat)
     cut = row_blocks.Cut.of(count, max(1, softmax.vocabulary_block(tokens, count * size) // size))
     _, log_z = softmax.softmax_loss(
-        flat, class_weights, class_bias, layouts.zeros(tokens, jnp.int32, flat)
+        flat, class_weights, class_bias, sharded_functions.zeros(tokens, jnp.int32, flat)
     )
 
     def step(found, number):
@@ -272,8 +272,8 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
         return softmax_decoding.best(k, found, (values, words)), None
 
     initial = (
-        layouts.filled((tokens, k), -jnp.inf, dtype, flat),
-        layouts.filled((tokens, k), count * size, jnp.int32, flat),
+        sharded_functions.filled((tokens, k), -jnp.inf, dtype, flat),
+        sharded_functions.filled((tokens, k), count * size, jnp.int32, flat),
     )
     (log_probs, ranks), _ = jax.lax.scan(step, initial, cut.numbers())
     shape = (*hidden.shape[:-1], k)

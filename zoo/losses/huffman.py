@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import layouts, row_lookup
-from zoo.arrays.layouts import over_tokens
+from zoo.arrays import row_lookup, sharded_functions
+from zoo.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, value_checks
 from zoo.losses.shape_checks import check_shapes
 
@@ -180,5 +180,5 @@ def path_log_probs(hidden, weights, bias, nodes, turns):
         of_level = jax.nn.log_sigmoid(turns * scores[..., nodes])
         return total + jnp.where(turns == 0, 0, of_level), None
 
-    total = layouts.zeros((*scores.shape[:-1], nodes.shape[0]), scores.dtype, scores)
+    total = sharded_functions.zeros((*scores.shape[:-1], nodes.shape[0]), scores.dtype, scores)
     return jax.lax.scan(step, total, (nodes.T, turns.T))[0]

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import row_blocks
-from zoo.arrays.layouts import over_tokens
+from zoo.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, value_checks
 from zoo.losses.shape_checks import check_shapes
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import row_blocks
-from zoo.arrays.layouts import over_tokens
+from zoo.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, token_blocks, value_checks
 from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import (

@@ -23,7 +23,7 @@ zoo.losses.importance.
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import layouts
+from zoo.arrays import sharded_functions
 from zoo.losses import value_checks
 from zoo.losses.shape_checks import check_shapes
 
@@ -107,6 +107,6 @@ def metropolis_walk(log_thresholds, log_weights):
 
     first, *rest = (jnp.moveaxis(x, -1, 0) for x in (log_weights, log_thresholds))
     slots = jnp.arange(1, first.shape[0], dtype=jnp.int32)
-    initial = (layouts.zeros(first.shape[1:], jnp.int32, like=first[0]), first[0])
+    initial = (sharded_functions.zeros(first.shape[1:], jnp.int32, like=first[0]), first[0])
     (slot, _), _ = jax.lax.scan(step, initial, (slots, first[1:], rest[0][1:]))
     return slot

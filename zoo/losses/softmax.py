@@ -23,8 +23,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import layouts, row_blocks
-from zoo.arrays.layouts import over_tokens
+from zoo.arrays import row_blocks, sharded_functions
+from zoo.arrays.sharded_functions import over_tokens
 from zoo.arrays.types import accumulator
 from zoo.losses import token_blocks, value_checks
 from zoo.losses.shape_checks import check_shapes
@@ -201,8 +201,8 @@ class Exponentials(NamedTuple):
         """
         tokens, dtype = hidden.shape[0], accumulator(hidden)
         # The least finite number stands for -inf, whose difference with itself would be NaN.
-        least = layouts.filled(tokens, jnp.finfo(dtype).min, dtype, hidden)
-        return cls(least, layouts.zeros(tokens, dtype, hidden))
+        least = sharded_functions.filled(tokens, jnp.finfo(dtype).min, dtype, hidden)
+        return cls(least, sharded_functions.zeros(tokens, dtype, hidden))
 
     def plus(self, logits):
         """Returns the sum with the exponentials of further logits added.
@@ -283,7 +283,7 @@ def _blocked_backward(block, residuals, cotangents):
         ), None
 
     like = hidden, weights, bias
-    initial = tuple(layouts.zeros(x.shape, accumulator(x), hidden) for x in like)
+    initial = tuple(sharded_functions.zeros(x.shape, accumulator(x), hidden) for x in like)
     gradients, _ = jax.lax.scan(step, initial, cut.numbers())
     return *(g.astype(x.dtype) for g, x in zip(gradients, like, strict=True)), None
 
@@ -337,7 +337,7 @@ def exact_loss(hidden, weights, bias, targets, block=None):
       targets: x, int [...].
       block: see `softmax_loss`.
     """
-    hidden, weights, bias, targets = layouts.alike((hidden, weights, bias, targets))
+    hidden, weights, bias, targets = sharded_functions.alike((hidden, weights, bias, targets))
     shape = targets.shape
     hidden, targets = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
     if block is None:

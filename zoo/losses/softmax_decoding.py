@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import layouts, row_blocks
-from zoo.arrays.layouts import over_tokens
+from zoo.arrays import row_blocks, sharded_functions
+from zoo.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax
 
 
@@ -41,7 +41,7 @@ def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
       k: the number of best words, at most V; 0 for none.
       key: a key of `jax.random`; None for no sample.
     """
-    hidden, weights, bias = layouts.alike((hidden, weights, bias))
+    hidden, weights, bias = sharded_functions.alike((hidden, weights, bias))
     tokens, dtype = hidden.shape[0], softmax.accumulator(hidden)
     cut = row_blocks.Cut.of(weights.shape[0], block)
 
@@ -65,11 +65,11 @@ def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
     initial = (
         softmax.Exponentials.none(hidden),
         (
-            layouts.filled((tokens, k), -jnp.inf, dtype, hidden),
-            layouts.filled((tokens, k), cut.rows, jnp.int32, hidden),
+            sharded_functions.filled((tokens, k), -jnp.inf, dtype, hidden),
+            sharded_functions.filled((tokens, k), cut.rows, jnp.int32, hidden),
         ),
-        layouts.filled(tokens, -jnp.inf, dtype, hidden),
-        layouts.zeros(tokens, jnp.int32, hidden),
+        sharded_functions.filled(tokens, -jnp.inf, dtype, hidden),
+        sharded_functions.zeros(tokens, jnp.int32, hidden),
     )
     (sums, (values, words), _, sample), _ = jax.lax.scan(step, initial, cut.numbers())
     return Pass(sums.log(), values, words, None if key is None else sample)

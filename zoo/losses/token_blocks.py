@@ -28,7 +28,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import layouts, row_blocks
+from zoo.arrays import row_blocks, sharded_functions
 from zoo.arrays.types import accumulator
 from zoo.losses.shape_checks import check_shapes
 
@@ -58,7 +58,7 @@ def weighted_loss(of_block, block, shared, fixed, columns, data, token_weights):
       data: a pytree of arrays [N, ...], without gradient.
       token_weights: u, [N].
     """
-    shared, *of_tokens = layouts.alike((shared, columns, data, token_weights))
+    shared, *of_tokens = sharded_functions.alike((shared, columns, data, token_weights))
     return _weighted_loss(of_block, block, shared, fixed, *of_tokens)
 
 
@@ -101,7 +101,7 @@ def losses(of_block, block, shared, fixed, columns, data):
       columns: a pytree of arrays [N, ...], one at least.
       data: a pytree of arrays [N, ...], without gradient.
     """
-    shared, *of_tokens = layouts.alike((shared, columns, data))
+    shared, *of_tokens = sharded_functions.alike((shared, columns, data))
     return _losses(of_block, block, shared, fixed, *of_tokens)
 
 
@@ -142,7 +142,9 @@ def _walk(of_block, block, shared, fixed, columns, data, token_weights):
         total += weighted_sum(losses, u).astype(total.dtype)
         return (total, sums), (_as(of_columns, tokens[0]), losses)
 
-    sums = jax.tree.map(lambda x: layouts.zeros(x.shape, accumulator(x), token_weights), shared)
+    sums = jax.tree.map(
+        lambda x: sharded_functions.zeros(x.shape, accumulator(x), token_weights), shared
+    )
     inputs = _blocks(block, columns, data, token_weights)
     (total, sums), of_tokens = jax.lax.scan(step, (_zero(columns), sums), inputs)
     of_columns, losses = row_blocks.joined(of_tokens, token_weights.shape[0])
@@ -158,7 +160,7 @@ def _blocks(block, columns, data, token_weights):
 
 def _zero(columns):
     first = jax.tree.leaves(columns)[0]
-    return layouts.zeros((), accumulator(first), first)
+    return sharded_functions.zeros((), accumulator(first), first)
 
 
 def _as(tree, like):

@@ -5,7 +5,7 @@ import functools
 
 import jax
 
-from zoo.arrays import keys
+from zoo.arrays import random_keys
 from zoo.arrays.types import Carry, Context, Key, Params, Prepared, Tables
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
@@ -13,7 +13,7 @@ from zoo.errors import UserError
 from zoo.heads import Head, Softmax
 from zoo.lexicon import Lexicon
 from zoo.models.model import Model
-from zoo.priors.contextual import Contextual
+from zoo.priors.backgrounds.contextual import Contextual
 
 
 @functools.cache
@@ -236,10 +236,11 @@ class LanguageModel(Model):
           token_weights: [B, T], or an array that broadcasts to it.
           carry: of `initial_carry`.
           reset: bool [B, T], True where a text begins; or None.
-          key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.keys.Keys`.
+          key: turns dropout and a sampled head's noise on; one key or
+            `zoo.arrays.random_keys.Keys`.
         """
         if key is not None:
-            key = keys.for_batch(key, words.shape[0])
+            key = random_keys.for_batch(key, words.shape[0])
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset, key=key)
         loss, penalty = self.head.weighted_loss_and_penalty(
             self.head_params(params),

@@ -7,7 +7,7 @@ import jax
 
 from zoo.arrays.types import Params, Tables
 from zoo.lexicon import Lexicon
-from zoo.priors.contextual import Contextual
+from zoo.priors.backgrounds.contextual import Contextual
 
 
 class Model:

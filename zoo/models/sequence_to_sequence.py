@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import keys
+from zoo.arrays import random_keys
 from zoo.arrays.types import Carry, Key, Params, Prepared, Tables
 from zoo.attention import Attention
 from zoo.attention.attention import PreparedMemory
@@ -22,7 +22,7 @@ from zoo.lexicon import Lexicon
 from zoo.models.language_model import LanguageModel
 from zoo.models.model import Model
 from zoo.priors import Grammar
-from zoo.priors.contextual import Contextual
+from zoo.priors.backgrounds.contextual import Contextual
 
 ORDERS = ("forward", "source_reversed", "target_reversed")
 
@@ -241,7 +241,9 @@ class SequenceToSequence(Model):
             inputs,
             core.initial_carry(batch),
             reset=positions == first,
-            key=None if key is None else keys.fold_in(keys.for_batch(key, batch), _ENCODER),
+            key=None
+            if key is None
+            else random_keys.fold_in(random_keys.for_batch(key, batch), _ENCODER),
         )
         carry = core.decoder_carry(carry)
         if self.background is not None:
@@ -403,10 +405,11 @@ class SequenceToSequence(Model):
           words: int32 [B, T], the word before each position.
           targets: int32 [B, T], the word at each position.
           token_weights: [B, T], 0 at padding.
-          key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.keys.Keys`.
+          key: turns dropout and a sampled head's noise on; one key or
+            `zoo.arrays.random_keys.Keys`.
         """
         if key is not None:
-            key = keys.for_batch(key, words.shape[0])
+            key = random_keys.for_batch(key, words.shape[0])
         encoded = self.encode(params, tables, source, lengths, key=key)
         hidden, context = self.states(params, tables, encoded, words, key=key)
         return self.head.weighted_loss_and_penalty(

@@ -9,7 +9,7 @@ differentiation would add up T small products.
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import layouts
+from zoo.arrays import sharded_functions
 
 
 def cell(gates, previous_cell):
@@ -71,7 +71,7 @@ def lstm(projections, recurrent, hidden, cell_state, keep, projection=None):
       (hidden of all positions [T, B, R], (last hidden, last cell)).
     """
     arguments = projections, recurrent, hidden, cell_state, keep, projection
-    return _lstm(*layouts.alike(arguments))
+    return _lstm(*sharded_functions.alike(arguments))
 
 
 @jax.custom_vjp

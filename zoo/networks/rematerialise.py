@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import layouts, row_blocks
+from zoo.arrays import row_blocks, sharded_functions
 
 
 def in_chunks(function: Callable, length: int, weights: Any, arrays: Any, state: Any):
@@ -33,7 +33,7 @@ def in_chunks(function: Callable, length: int, weights: Any, arrays: Any, state:
         return function(weights, arrays, state)
     if length >= time:
         return jax.checkpoint(function)(weights, arrays, state)
-    weights, arrays, state = layouts.alike((weights, arrays, state))
+    weights, arrays, state = sharded_functions.alike((weights, arrays, state))
     chunks, rest = divmod(time, length)
     whole = chunks * length
     in_order = jax.tree.map(lambda x: x[:whole].reshape(chunks, length, *x.shape[1:]), arrays)

@@ -23,54 +23,54 @@ from typing import TYPE_CHECKING
 from zoo import lazy
 
 if TYPE_CHECKING:
-    from zoo.priors.affixes import Affixes, LetterNgrams
-    from zoo.priors.contextual import ContextualBackground
-    from zoo.priors.evidence import Evidence
-    from zoo.priors.expert import Expert, KnowledgeBase
+    from zoo.priors.backgrounds.contextual import ContextualBackground
+    from zoo.priors.backgrounds.evidence import Evidence
+    from zoo.priors.backgrounds.strings import DigitStrings, LetterStrings, StringClass
+    from zoo.priors.backgrounds.unigram import Uniform, Unigram
+    from zoo.priors.experts.copied_words import PrefixWords, RecentWords
+    from zoo.priors.experts.expert import Expert, KnowledgeBase
+    from zoo.priors.features.affixes import Affixes, LetterNgrams
+    from zoo.priors.features.morphology import Morphology
+    from zoo.priors.features.numbers import Numbers
+    from zoo.priors.features.suffix_guesser import SuffixGuesser
+    from zoo.priors.features.top_words import TopWords
+    from zoo.priors.features.word_function import WordFunction
+    from zoo.priors.features.word_list import WordList
+    from zoo.priors.features.word_table import WordTable
     from zoo.priors.grammars.background import Grammar
-    from zoo.priors.guesser import SuffixGuesser
-    from zoo.priors.morphology import Morphology
     from zoo.priors.ngrams.arpa import Arpa
     from zoo.priors.ngrams.kneser_ney import NGram
-    from zoo.priors.numbers import Numbers
     from zoo.priors.prior import Background, FeaturePrior
-    from zoo.priors.strings import DigitStrings, LetterStrings, StringClass
-    from zoo.priors.top_words import TopWords
-    from zoo.priors.unigram import Uniform, Unigram
-    from zoo.priors.word_function import WordFunction
-    from zoo.priors.word_list import WordList
-    from zoo.priors.word_table import WordTable
-    from zoo.priors.words_before import PrefixWords, RecentWords
 
 # Imported at first use: most programs need few of them.
 __getattr__, __dir__ = lazy.names(
     __name__,
     {
-        "Affixes": "zoo.priors.affixes",
+        "Affixes": "zoo.priors.features.affixes",
         "Arpa": "zoo.priors.ngrams.arpa",
         "Background": "zoo.priors.prior",
-        "ContextualBackground": "zoo.priors.contextual",
-        "DigitStrings": "zoo.priors.strings",
-        "Evidence": "zoo.priors.evidence",
-        "Expert": "zoo.priors.expert",
+        "ContextualBackground": "zoo.priors.backgrounds.contextual",
+        "DigitStrings": "zoo.priors.backgrounds.strings",
+        "Evidence": "zoo.priors.backgrounds.evidence",
+        "Expert": "zoo.priors.experts.expert",
         "FeaturePrior": "zoo.priors.prior",
         "Grammar": "zoo.priors.grammars.background",
-        "KnowledgeBase": "zoo.priors.expert",
-        "LetterNgrams": "zoo.priors.affixes",
-        "LetterStrings": "zoo.priors.strings",
-        "Morphology": "zoo.priors.morphology",
+        "KnowledgeBase": "zoo.priors.experts.expert",
+        "LetterNgrams": "zoo.priors.features.affixes",
+        "LetterStrings": "zoo.priors.backgrounds.strings",
+        "Morphology": "zoo.priors.features.morphology",
         "NGram": "zoo.priors.ngrams.kneser_ney",
-        "Numbers": "zoo.priors.numbers",
-        "PrefixWords": "zoo.priors.words_before",
-        "RecentWords": "zoo.priors.words_before",
-        "StringClass": "zoo.priors.strings",
-        "SuffixGuesser": "zoo.priors.guesser",
-        "TopWords": "zoo.priors.top_words",
-        "Uniform": "zoo.priors.unigram",
-        "Unigram": "zoo.priors.unigram",
-        "WordFunction": "zoo.priors.word_function",
-        "WordList": "zoo.priors.word_list",
-        "WordTable": "zoo.priors.word_table",
+        "Numbers": "zoo.priors.features.numbers",
+        "PrefixWords": "zoo.priors.experts.copied_words",
+        "RecentWords": "zoo.priors.experts.copied_words",
+        "StringClass": "zoo.priors.backgrounds.strings",
+        "SuffixGuesser": "zoo.priors.features.suffix_guesser",
+        "TopWords": "zoo.priors.features.top_words",
+        "Uniform": "zoo.priors.backgrounds.unigram",
+        "Unigram": "zoo.priors.backgrounds.unigram",
+        "WordFunction": "zoo.priors.features.word_function",
+        "WordList": "zoo.priors.features.word_list",
+        "WordTable": "zoo.priors.features.word_table",
     },
 )
 

@@ -29,7 +29,7 @@ from zoo.data import Corpus
 from zoo.errors import UserError
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
-from zoo.rescoring import interpolation, model_states
+from zoo.rescoring import model_states, run_interpolation
 from zoo.sources.lattices import Lattice, lattice_of
 
 # Default numbers of hypotheses of a node, and of lattices of a batch.
@@ -178,7 +178,7 @@ class LatticeSearch:
         runs = [*run] if isinstance(run, Sequence) else [run]
         self.check_models(len(runs))
         if self.shares is not None:
-            interpolation.check_same_words({f"model {n}": one for n, one in enumerate(runs, 1)})
+            run_interpolation.check_same_words({f"model {n}": one for n, one in enumerate(runs, 1)})
         waiting = iter(lattices)
         states = None
         while some := [*itertools.islice(waiting, together)]:
@@ -343,7 +343,7 @@ class _Front:
         mean)."""
         shares = self.settings.shares
         if shares is not None:
-            log_probs = interpolation.mix(log_probs[:, None], np.array(shares))
+            log_probs = run_interpolation.mix(log_probs[:, None], np.array(shares))
         of_word = log_probs.tolist()
         return math.fsum(map(operator.mul, self.settings.weights, of_word)), of_word
 

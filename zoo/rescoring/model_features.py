@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from zoo.errors import UserError
-from zoo.rescoring import interpolation
-from zoo.rescoring.interpolation import Interpolation
+from zoo.rescoring import run_interpolation
 from zoo.rescoring.lattice_scores import ACOUSTIC, LatticeFolder
+from zoo.rescoring.run_interpolation import Interpolation
 from zoo.sources.hypotheses import NBestList
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Columns:
             for name in ((run, f"{run}.{UNKNOWN}") if self.unknown_count else (run,))
         ]
         others = (
-            (interpolation.NAME, self.interpolation is not None),
+            (run_interpolation.NAME, self.interpolation is not None),
             (ACOUSTIC, self.lattices is not None),
             (WORDS, self.word_count),
             (RANK, self.rank),
@@ -97,7 +97,7 @@ class Columns:
             if self.unknown_count:
                 columns[f"{name}.{UNKNOWN}"] = scores.unknown.astype(float).tolist()
         if self.interpolation is not None:
-            columns[interpolation.NAME] = self._interpolated(texts)
+            columns[run_interpolation.NAME] = self._interpolated(texts)
         if self.lattices is not None:
             parts = [self.lattices.features(one) for one in chunk]
             of_lattices += [] if of_lattices else [*parts[0]]

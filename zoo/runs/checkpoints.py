@@ -15,7 +15,7 @@ import numpy as np
 
 from zoo import lazy, temporary_files
 from zoo.errors import UserError
-from zoo.runs import digests, location
+from zoo.runs import checksums, location
 
 with lazy.extra():
     import orbax.checkpoint as ocp
@@ -137,7 +137,7 @@ class Checkpoints:
                 folder = self.folder / kind / str(step) / "arrays"
                 metadata = ocp.StandardCheckpointHandler().metadata(folder)
                 tree = getattr(metadata, "tree", metadata)
-                leaves = digests.leaf_names(tree, is_leaf=lambda x: hasattr(x, "shape"))
+                leaves = checksums.leaf_names(tree, is_leaf=lambda x: hasattr(x, "shape"))
                 return [tuple(leaf.shape) for leaf in leaves.values()]
             except Exception:  # a damaged file may raise any
                 continue
@@ -251,7 +251,7 @@ def _remove_uncommitted(folder):
 
 def _parts(leaf) -> ocp.SaveArgs:
     """Chooses the chunks in which a leaf is written: one shard each, if it is sharded."""
-    if not digests.is_shared(leaf) or leaf.is_fully_replicated:
+    if not checksums.is_shared(leaf) or leaf.is_fully_replicated:
         return ocp.SaveArgs()
     return ocp.SaveArgs(chunk_byte_size=max(1, leaf.addressable_shards[0].data.nbytes))
 
@@ -281,7 +281,7 @@ def _reason(error):
 
 def _digests(arrays, progress):
     """Computes the checksums of a checkpoint's arrays and progress."""
-    return {"arrays": digests.checksums(arrays), "progress": digests.of_json(progress)}
+    return {"arrays": checksums.checksums(arrays), "progress": checksums.of_json(progress)}
 
 
 def _first_difference(kept, read) -> str | None:
@@ -294,11 +294,11 @@ def _first_difference(kept, read) -> str | None:
 
 def _check_layout(metadata, shapes):
     """Raises _Damaged unless the arrays on the disk have these shapes and dtypes."""
-    there = digests.leaf_names(metadata.tree, is_leaf=lambda x: hasattr(x, "shape"))
-    here = digests.leaf_names(shapes)
+    there = checksums.leaf_names(metadata.tree, is_leaf=lambda x: hasattr(x, "shape"))
+    here = checksums.leaf_names(shapes)
     for name in [*here, *there]:
         saved, expected = (
-            digests.layout(leaves[name]) if name in leaves else "missing"
+            checksums.layout(leaves[name]) if name in leaves else "missing"
             for leaves in (there, here)
         )
         if saved != expected:

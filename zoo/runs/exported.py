@@ -16,7 +16,7 @@ import numpy as np
 
 from zoo import lazy, strict_json
 from zoo.errors import UserError
-from zoo.runs import digests
+from zoo.runs import checksums
 
 PARAMS = "params.safetensors"
 RECORD = "export.json"
@@ -47,7 +47,7 @@ def safetensors() -> Any:
 
 def named_arrays(tree: Any) -> dict[str, np.ndarray]:
     """Copies the leaves of a pytree to the host, {path such as "head/bias": array}."""
-    leaves = digests.leaf_names(tree)
+    leaves = checksums.leaf_names(tree)
     return {name: np.ascontiguousarray(np.asarray(leaf)) for name, leaf in leaves.items()}
 
 
@@ -129,10 +129,10 @@ def read_params(path: pathlib.Path, like: Any) -> tuple[int, Any]:
         arrays = load(content)
     except Exception as error:  # safetensors has errors of its own
         raise UserError(f"{file} cannot be read ({error}): put back a copy of it.") from error
-    names = digests.leaf_names(like)
+    names = checksums.leaf_names(like)
     for name in [*names, *arrays]:
         there, here = (
-            digests.layout(leaves[name]) if name in leaves else "missing"
+            checksums.layout(leaves[name]) if name in leaves else "missing"
             for leaves in (arrays, names)
         )
         if there != here:

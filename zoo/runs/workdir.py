@@ -25,7 +25,15 @@ from zoo import configuration, strict_json, temporary_files
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
-from zoo.runs import atomic_files, digests, exported, known_runs, location, ownership, size_checks
+from zoo.runs import (
+    atomic_files,
+    checksums,
+    exported,
+    known_runs,
+    location,
+    ownership,
+    recipe_sizes,
+)
 from zoo.runs.seen_texts import SeenTexts
 from zoo.sources import files
 from zoo.trust import permissions, user_modules
@@ -301,7 +309,7 @@ class Workdir:
         recipe = self._read_experiment()
         recipe = {name: value for name, value in recipe.items() if name != "parallel"}
         training = {**recipe.get("training", {}), "seed": None}
-        return digests.of_json({**recipe, "training": training})
+        return checksums.of_json({**recipe, "training": training})
 
     def data_digest(self) -> str:
         """Reads the digest of the training and validation text from a checkpoint or an export.
@@ -356,7 +364,7 @@ class Workdir:
 
         if exported.is_exported(self.path):
             exported.safetensors()  # raises MissingExtra before the sizes are read
-            size_checks.check(experiment, exported.shapes(self.path), str(self.path))
+            recipe_sizes.check(experiment, exported.shapes(self.path), str(self.path))
             return *exported.read_params(self.path, like()), {}
         from zoo.runs.checkpoints import Checkpoints, any_kept  # orbax, which exports do not need
 
@@ -364,7 +372,7 @@ class Workdir:
         if any_kept(folder, "best"):
             checkpoints = Checkpoints(folder, ("best",), read_only=True)
             try:
-                size_checks.check(experiment, checkpoints.shapes("best"), str(folder / "best"))
+                recipe_sizes.check(experiment, checkpoints.shapes("best"), str(folder / "best"))
                 restored = checkpoints.restore("best", {"params": like()}, log)
             finally:
                 checkpoints.close()

@@ -21,7 +21,7 @@ from zoo.training import average, parameter_groups
 from zoo.training.choose_devices import choose_devices
 from zoo.training.choose_updates import choose_updates
 from zoo.training.metric_writers import Metrics, ProgressBar, Unwritten
-from zoo.training.progress import Progress
+from zoo.training.saved_progress import Progress
 from zoo.training.signals import handled
 from zoo.training.step import STATE_AXES, TrainState, train_step
 from zoo.training.task import Batch, Task, check_steps

@@ -16,7 +16,7 @@ from zoo.configuration.changed_fields import changed
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
-from zoo.runs import size_checks
+from zoo.runs import recipe_sizes
 from zoo.training.choose_updates import choose_updates
 
 
@@ -51,9 +51,9 @@ def needs(
       devices: the number of devices that share one memory and hold a copy of the state each.
     """
     model = experiment.model
-    yield from size_checks.of_model(model)
-    yield size_checks.of_batches(model, experiment.training, "training", "batch")
-    yield size_checks.of_batches(model, experiment.evaluation, "evaluation", "batch")
+    yield from recipe_sizes.of_model(model)
+    yield recipe_sizes.of_batches(model, experiment.training, "training", "batch")
+    yield recipe_sizes.of_batches(model, experiment.evaluation, "evaluation", "batch")
     yield from _of_state(experiment, lexicons, devices)
 
 
@@ -66,8 +66,8 @@ def _of_state(experiment, lexicons, devices):
     """
     model = experiment.model
     repeated = collections.defaultdict(list)
-    for path, name, value in size_checks.whole_numbers(model):
-        if name in size_checks.REPEATS and value > 2:
+    for path, name, value in recipe_sizes.whole_numbers(model):
+        if name in recipe_sizes.REPEATS and value > 2:
             repeated[name, value].append(path)
     least = changed(model, {path: 1 for paths in repeated.values() for path in paths})
     first = total = _state_bytes(experiment, least, lexicons)

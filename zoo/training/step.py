@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.keys import Keys
+from zoo.arrays.random_keys import Keys
 from zoo.training import parameter_groups
 from zoo.training.precision import rounded
 from zoo.training.task import Batch

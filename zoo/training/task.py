@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from zoo.arrays.partition import Axes
+from zoo.arrays.parameter_sharding import Axes
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.runs.seen_texts import SeenTexts

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.evaluation.reports.test_compare import keep
-from zoo.data.encoded import EncodedText
+from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, significance
 from zoo.evaluation.perplexity import Scores

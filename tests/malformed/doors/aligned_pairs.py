@@ -6,7 +6,7 @@ import sys
 import types
 import unittest.mock
 
-from zoo.commands import align, source_lines
+from zoo.commands import align, translation_input
 
 
 def _write(content, path):
@@ -29,14 +29,14 @@ _TRANSLATOR = types.SimpleNamespace(read=str.split)
 
 def _sources(content, folder):
     """A file that is to be translated."""
-    for _ in source_lines.read(_TRANSLATOR, _write(content, folder / "file"), None):
+    for _ in translation_input.read(_TRANSLATOR, _write(content, folder / "file"), None):
         pass
 
 
 def _standard_input(content, folder):
     """Sources through a pipe."""
     with unittest.mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(content))):
-        for _ in source_lines.read(_TRANSLATOR, "-", None):
+        for _ in translation_input.read(_TRANSLATOR, "-", None):
             pass
 
 

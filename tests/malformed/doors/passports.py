@@ -10,13 +10,13 @@ from zoo import configuration
 from zoo.evaluation import bleu, item_scores
 from zoo.evaluation.reports.compare import compare
 from zoo.evaluation.reports.plots import training_curves
-from zoo.rescoring.interpolation import Interpolation
+from zoo.rescoring.run_interpolation import Interpolation
 from zoo.rescoring.weights import Weights
-from zoo.runs import exported, size_checks
+from zoo.runs import exported, recipe_sizes
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir
 from zoo.sources import fetch
-from zoo.trust import public_names
+from zoo.trust import component_names
 
 _COUNTS = {"sentences": 0, "tokens": 0, "of_sentences": 2, "of_tokens": 5}
 _FOUND = {"all": _COUNTS, "long": _COUNTS}
@@ -123,7 +123,7 @@ def _whole(value):
         return [*map(_whole, value)]
     if not isinstance(value, dict):
         return value
-    component = public_names.component(value["component"])
+    component = component_names.component(value["component"])
     defaults = {
         field.name: configuration.to_json(field.default)
         for field in dataclasses.fields(component)
@@ -137,7 +137,7 @@ def _sizes(changes, folder):
     recipe = configuration.from_json(
         _whole(changed(configuration.to_json(readers.EXPERIMENT), changes))
     )
-    size_checks.check(recipe, _SHAPES, "the run")
+    recipe_sizes.check(recipe, _SHAPES, "the run")
 
 
 CALLS = {

@@ -19,7 +19,7 @@ import numpy as np
 from zoo.errors import UserError
 from zoo.evaluation import overlap, passport, significance
 from zoo.evaluation.judgements import minimal_pairs
-from zoo.runs import outputs
+from zoo.runs import output_files
 from zoo.sources.conllu import Conllu
 
 PHENOMENA = ("Number", "Gender")
@@ -230,7 +230,7 @@ def describe(record: dict) -> str:
     return "\n".join([*lines, *overlap.warnings(record)])
 
 
-def report(workdirs: list[str], splits: list[str], file: str, log=outputs.show):
+def report(workdirs: list[str], splits: list[str], file: str, log=output_files.show):
     """Prints the accuracies of runs on agreement pairs, draws them and keeps their passports.
 
     There is a table for each run and split (all tests if none is given), and tests of the
@@ -265,7 +265,7 @@ def report(workdirs: list[str], splits: list[str], file: str, log=outputs.show):
             log(f"{name}, {describe(record)}")
             result = passport.write(run, record, answers)
             table = result.with_suffix(".tsv")
-            outputs.write_table(table, COLUMNS, rows(pairs, scores))
+            output_files.write_table(table, COLUMNS, rows(pairs, scores))
             log(f"  {result}\n  {table}")
             answers_of.setdefault(split, {})[name] = record, answers
             of_splits.append(record["figures"]["cases"])

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from zoo.data.encoded import EncodedText
+from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation import comparable, item_scores, overlap, passport
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.perplexity import Scores, perplexity_of
 from zoo.evaluation.reports import plots
 from zoo.evaluation.run import Run, short_names
-from zoo.runs import outputs
+from zoo.runs import output_files
 from zoo.sources.micro.micro import Micro
 from zoo.sources.source import Corpus
 
@@ -74,7 +74,7 @@ def agreement(
     return {**record, "figures": {**record["figures"], "cases": cases}}, scores.answers()
 
 
-def report(workdirs: list[str], log=outputs.show) -> list[pathlib.Path]:
+def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
     """Prints the tables, keeps the figures in each run's results and draws the plots.
 
     The plots lie beside the first run.

@@ -16,7 +16,7 @@ from zoo import lazy, strict_json
 from zoo.errors import UserError, printable
 from zoo.evaluation import significance
 from zoo.evaluation.perplexity import UNKNOWN
-from zoo.runs import outputs
+from zoo.runs import output_files
 
 with lazy.extra():
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -63,7 +63,7 @@ def check_file(file: str | pathlib.Path):
         raise UserError(
             f"the picture {path} has a suffix that is not known: give one of {', '.join(SUFFIXES)}."
         )
-    outputs.check(path, "the picture")
+    output_files.check(path, "the picture")
 
 
 # Longest name, in characters, for which a legend beside the axes has room.
@@ -86,7 +86,7 @@ def _save(figure, file):
         text.set_parse_math(False)
         text.set_text(printable(text.get_text()))
     kind = pathlib.Path(file).suffix.removeprefix(".").lower()
-    outputs.write(file, lambda path: figure.savefig(path, format=kind), "the picture")
+    output_files.write(file, lambda path: figure.savefig(path, format=kind), "the picture")
 
 
 def _validations(path):

@@ -16,7 +16,7 @@ from zoo.errors import UserError
 from zoo.evaluation import overlap
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run, short_names
-from zoo.runs import outputs
+from zoo.runs import output_files
 from zoo.sources.source import Corpus
 
 
@@ -91,7 +91,7 @@ def spectrum(matrix: np.ndarray) -> Spectrum:
     return Spectrum(values, len(values))
 
 
-def report(workdirs: list[str], contexts: int, split: str, file: str, log=outputs.show):
+def report(workdirs: list[str], contexts: int, split: str, file: str, log=output_files.show):
     """Prints rank and spectrum of each run on one split and draws them in one picture.
 
     Args:

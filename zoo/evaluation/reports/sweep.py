@@ -14,7 +14,7 @@ from zoo.errors import UserError
 from zoo.evaluation import overlap, records
 from zoo.evaluation.comparable import check_comparable
 from zoo.evaluation.results import columns_of, names_of, read_results
-from zoo.runs import outputs
+from zoo.runs import output_files
 from zoo.runs.workdir import Workdir
 from zoo.sources import files
 
@@ -152,7 +152,7 @@ def points_of(losses: dict[str, float], field: str) -> list[list[Point]]:
     ]
 
 
-def report(field: str, workdirs: list[str], file: str, log=outputs.show):
+def report(field: str, workdirs: list[str], file: str, log=output_files.show):
     """Prints log-perplexities, nats per token, in the order of the field, and draws them.
 
     Runs whose experiments do not have the field come last, and are horizontal lines. Runs that were

@@ -25,7 +25,7 @@ import numpy as np
 from zoo.arrays.row_blocks import at_most, is_known
 from zoo.arrays.types import Carry, Context, Tables
 from zoo.lexicon import Lexicon
-from zoo.priors.contextual import ContextualBackground
+from zoo.priors.backgrounds.contextual import ContextualBackground
 from zoo.priors.ngrams import backoff_lists
 
 # Words of a node's list that are taken at a time.

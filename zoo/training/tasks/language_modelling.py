@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.data.batches import Batches, batch_count
-from zoo.data.encoded import EncodedText
+from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.lexicon import Lexicon
-from zoo.runs import text_history
+from zoo.runs import inherited_texts
 from zoo.training import parameter_groups, warm_start
 from zoo.training.task import Batch, Task, Validation, check_steps
 
@@ -148,7 +148,7 @@ class LanguageModelling(Task):
 
     def seen_texts(self, made_with):
         """Returns a record of this run's texts and of texts that the model's parts saw before."""
-        return text_history.of_experiment(self.experiment, self.corpora, self.data, made_with)
+        return inherited_texts.of_experiment(self.experiment, self.corpora, self.data, made_with)
 
     def start(self, path, frozen):
         """Reads the parts of another run that fit, such as its core; see training.warm_start."""

@@ -8,7 +8,7 @@ import numpy as np
 from zoo.data.buckets import BucketedPairs, PairBatches
 from zoo.errors import UserError
 from zoo.evaluation import pair_scores
-from zoo.runs import text_history
+from zoo.runs import inherited_texts
 from zoo.training import parameter_groups, warm_start
 from zoo.training.task import Batch, Task
 from zoo.training.tasks.language_modelling import validation_of
@@ -124,7 +124,7 @@ class Translation(Task):
 
     def seen_texts(self, made_with):
         """Returns a record of this run's texts and of texts that the model's parts saw before."""
-        return text_history.of_experiment(self.experiment, self.corpora, self.data, made_with)
+        return inherited_texts.of_experiment(self.experiment, self.corpora, self.data, made_with)
 
     def start(self, path, frozen):
         """Reads the parts of another run that fit; see training.warm_start."""

@@ -1,0 +1,210 @@
+"""Text in shards: whatever is made of it is what is made of the same text in memory."""
+
+import dataclasses
+import gzip
+import json
+import os
+
+import numpy as np
+import pytest
+
+from tests.training import small
+from zoo import changed
+from zoo.commands import command_line
+from zoo.data import Text
+from zoo.data.batches import Batches
+from zoo.data.text_shards import ShardedText
+from zoo.data.vocabulary import Vocabulary
+from zoo.errors import UserError
+from zoo.priors import DigitStrings, NGram, TopWords, Unigram
+from zoo.runs.seen_texts import Texts
+from zoo.sources import shards
+from zoo.sources.shards import ShardedCorpus
+
+VOCABULARIES = {
+    "counted": Vocabulary(),
+    "rare words": Vocabulary(minimum_count=3, unknown="skipped", boundary="uncounted"),
+    "two marks": Vocabulary(lower_case=True, boundary_marks=2, maximum_size=9),
+    "none": Vocabulary(boundary="none"),
+    "priors": Vocabulary(features=(TopWords(3),), background=Unigram()),
+}
+
+
+def lines(random, count=60):
+    """Lines of nought to nine words, some with capitals and blanks around them."""
+    words = [f"{'Ww'[number % 2]}ord{number // 2}" for number in range(30)]
+    return [
+        "  ".join(random.choice(words, random.integers(0, 10), p=np.arange(30, 0, -1) / 465)) + " "
+        for _ in range(count)
+    ]
+
+
+@pytest.fixture
+def text(tmp_path, random):
+    """Paths (of a file, of its shards of 7 words each)."""
+    file = tmp_path / "a.txt"
+    file.write_text("\ufeff" + "\r\n".join([*lines(random), "last <unk> one"]), encoding="utf-8")
+    shards.write([str(file)], tmp_path / "shards", size=7)
+    return str(file), str(tmp_path / "shards")
+
+
+def built(vocabulary, path, validation):
+    """(lexicon, corpora) of a path as training text."""
+    return vocabulary.build(Text(train=path, validation=validation))
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_words_and_lexicon_are_those_of_the_text(name, text):
+    vocabulary = VOCABULARIES[name]
+    (held, corpora), (lexicon, sharded) = (built(vocabulary, path, text[0]) for path in text)
+    assert type(sharded["train"]) is ShardedCorpus
+    assert lexicon.digest() == held.digest() and lexicon.left_out == held.left_out
+    wanted = vocabulary.encode(corpora["train"], held)
+    found = vocabulary.encode(sharded["train"], lexicon)
+    assert isinstance(found, ShardedText) and len(found.words) == len(wanted.words) > 200
+    for field in ("words", "known", "counted", "trained", "starts"):
+        value, expected = getattr(found, field), getattr(wanted, field)
+        np.testing.assert_array_equal(np.asarray(value), expected, err_msg=field)
+        assert value.dtype == expected.dtype
+    assert found.digest() == wanted.digest()
+    order = np.random.default_rng(3).integers(len(wanted.starts), size=50)
+    assert found.reordered(order).digest() == wanted.reordered(order).digest()
+
+
+@pytest.mark.parametrize("state", ["carried", "sentences"])
+def test_rows_are_those_of_the_text(state, text):
+    vocabulary = Vocabulary(minimum_count=2)
+    batch_rows = []
+    for path in text:
+        lexicon, corpora = built(vocabulary, path, text[0])
+        encoded = vocabulary.encode(corpora["train"], lexicon)
+        shuffled = encoded.reordered(np.random.default_rng(0).permutation(len(encoded.starts)))
+        batch_rows += [
+            Batches(one, 4, 5, state, lexicon.boundary_id) for one in (encoded, shuffled)
+        ]
+    for held, sharded in zip(batch_rows[:2], batch_rows[2:], strict=True):
+        assert len(held) == len(sharded) > 3
+        assert held.trained_tokens == sharded.trained_tokens
+        for index in range(len(held)):
+            for field in dataclasses.fields(held[index]):
+                found, wanted = (getattr(one[index], field.name) for one in (sharded, held))
+                np.testing.assert_array_equal(found, wanted, err_msg=field.name)
+                assert found.dtype == wanted.dtype
+
+
+@pytest.mark.slow
+def test_a_run_of_shards_is_the_run_of_the_text(text, tmp_path):
+    recipe = small.experiment(epochs=1, shuffle=True)
+    metrics = []
+    for number, path in enumerate(text):
+        data = Text(train=path, validation=text[0])
+        trainer = small.trainer(changed(recipe, {"data": data}), tmp_path / f"run{number}")
+        trainer.train()
+        metrics.append((trainer.task.data, small.metrics(trainer.workdir)))
+    assert metrics[0] == metrics[1]
+
+
+def test_seen_texts_and_backgrounds_are_those_of_the_text(text):
+    vocabulary = Vocabulary(features=(TopWords(3),))
+    (held, corpora), (_, sharded) = (built(vocabulary, path, text[0]) for path in text)
+    wanted, found = (Texts.of("text", one["train"].sentences) for one in (corpora, sharded))
+    assert wanted.about == found.about
+    # By hand: the JSON list of all sentences.
+    assert found.about[0]["sentences"] == len(corpora["train"].sentences)
+    np.testing.assert_array_equal(wanted.hashes, found.hashes)
+    tables = [
+        NGram(order=2).prepare(held, {"train": vocabulary.encode(one["train"], held)})
+        for one in (corpora, sharded)
+    ]
+    for name, array in tables[0].items():
+        np.testing.assert_array_equal(array, tables[1][name])
+
+
+def test_sentences_are_taken_one_by_one_and_in_ranges(text, monkeypatch):
+    monkeypatch.setattr(shards, "_AT_ONCE", 11)
+    whole = Text(train=text[0], validation=text[0]).read("train").sentences
+    found = Text(train=text[1], validation=text[0]).read("train").sentences
+    assert len(found) == len(whole)
+    assert [*found] == whole and [found[n] for n in range(len(whole))] == whole
+    assert found[-1] == whole[-1] == ["last", "<unk>", "one"]
+    for part in ("[:-40]", "[3:9]", "[50:]"):
+        one, other = (Text(train=path + part, validation=text[0]).read("train") for path in text)
+        assert [*other.sentences] == one.sentences
+        assert other.token_counts() == one.token_counts()
+    lexicon, corpora = built(Vocabulary(), text[1] + "[3:9]", text[0])
+    held, held_corpora = built(Vocabulary(), text[0] + "[3:9]", text[0])
+    digests = [
+        Vocabulary().encode(one["train"], words).digest()
+        for one, words in ((corpora, lexicon), (held_corpora, held))
+    ]
+    assert digests[0] == digests[1]
+
+
+def test_the_command_encodes_folders_and_compressed_files(tmp_path, capsys):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text("one two\n\nthree one\n")
+    (folder / "b.txt.gz").write_bytes(gzip.compress(b"four"))
+    out = tmp_path / "made" / "shards"
+    command_line.main(["encode", str(folder), "--output", str(out), "--keep-blank-lines"])
+    assert "5 words, 4 of them distinct, in 4 sentences" in capsys.readouterr().out
+    found = Text(train=str(out), validation=str(out), blank_lines="kept").read("train")
+    assert [*found.sentences] == [["one", "two"], [], ["three", "one"], ["four"]]
+    with pytest.raises(UserError, match=r"encoded with blank lines kept, and data.blank_lines is"):
+        Text(train=str(out), validation=str(out)).read("train")
+    assert [path.name for path in out.parent.iterdir()] == ["shards"]
+
+
+def test_what_cannot_be_encoded_is_said(tmp_path, text):
+    def refused(match, content=b"one\n", name="b.txt", out="new"):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(UserError, match=match):
+            shards.write([str(tmp_path / name)], tmp_path / out)
+        assert not (tmp_path / "new").exists()
+
+    refused("exists already", out="shards")
+    refused("line 2: not UTF-8", b"one\n\xff\n")
+    refused("line 2: binary", b"one\n\0\n")
+    refused("has no words", b"\n \n")
+    refused("is a table", name="b.csv")
+    refused("cannot be decompressed", gzip.compress(b"one two three" * 99)[:30])
+    refused("cannot be made", out="a.txt/shards")
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_damaged_shards_are_refused(text, tmp_path):
+    folder = tmp_path / "shards"
+    path = folder / "ids-00001.npy"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + b"\7")
+    with pytest.raises(UserError, match=r"ids-00001.npy is not as it was written.*encode the text"):
+        Text(train=text[1], validation=text[0]).read("train")
+    path.write_bytes(whole)
+    (folder / "shards.json").write_text(json.dumps({"words": 3}))
+    with pytest.raises(UserError, match=r"shards.json is not the JSON .*sentences is missing"):
+        Text(train=text[1], validation=text[0]).read("train")
+
+
+def test_what_needs_each_string_is_refused(text):
+    vocabulary = Vocabulary(minimum_count=9, features=(TopWords(3),))
+    name = built(vocabulary, text[0], text[0])[0].feature_names[0]
+    vocabulary = changed(vocabulary, {"open_classes": (DigitStrings(features=(name,)),)})
+    with pytest.raises(UserError, match=r"leave vocabulary.open_classes out"):
+        lexicon, corpora = built(vocabulary, text[1], text[0])
+        vocabulary.encode(corpora["train"], lexicon)
+    lexicon, _ = built(Vocabulary(unknown="refused"), text[1] + "[:9]", text[1] + "[:9]")
+    corpus = Text(train=text[1], validation=text[0]).read("train")
+    with pytest.raises(UserError, match=r"distinct words of .* are not in the lexicon"):
+        Vocabulary(unknown="refused").encode(corpus, lexicon)
+
+
+@pytest.mark.parametrize("name", ["types.txt", "lengths.npy", "ids-00000.npy"])
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(tmp_path, name, make):
+    (tmp_path / "text").write_text("a b\n")
+    folder = tmp_path / "encoded"
+    shards.write([str(tmp_path / "text")], folder)
+    (folder / name).unlink()
+    make(folder / name)
+    with pytest.raises(UserError, match=rf"encoded has .*\({name} is not a regular file\)"):
+        shards.Shards(folder)

@@ -1,0 +1,139 @@
+"""Tables are read by pandas and R as they were written, whatever words are in them."""
+
+import json
+import math
+import shutil
+
+import numpy as np
+import pytest
+
+from tests import tables
+from zoo.commands import command_line
+from zoo.errors import UserError
+from zoo.evaluation import bleu
+from zoo.runs import output_files
+
+# Quotation marks, what the readers take for comments, escapes or missing values, line breaks that
+# are none, and characters that would break a line.
+WORDS = ['"', '""', 'a"b', "'", "#", "\\", '\\"', "NA", "None", "nan", "007", "\u2028", "\x85", "é"]
+BROKEN = {"a\tb": "a\\tb", "\n": "\\n", "\r": "\\r", "\0": "\\0"}
+NUMBERS = [1.5, -0.1, 1e-300, np.float32(0.1), math.inf, -math.inf, math.nan, np.float64(1 / 3)]
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "table.tsv"
+    words = [*WORDS, *BROKEN]
+    numbers = [NUMBERS[n % len(NUMBERS)] for n in range(len(words))]
+    counts = 10**6 + np.arange(len(words))
+    rows = zip(range(len(words)), words, numbers, counts, strict=True)
+    output_files.write_table(path, ("row", "word", "number", "count"), rows)
+    return path, [*WORDS, *BROKEN.values()]
+
+
+def test_pandas_reads_every_row_and_number(table):
+    path, words = table
+    frame = tables.by_pandas(path)
+    assert frame["row"].tolist() == [*range(len(words))]
+    assert frame["count"].tolist() == [10**6 + n for n in range(len(words))]
+    wanted = [float(NUMBERS[n % len(NUMBERS)]) for n in range(len(words))]
+    # pandas' own parser of numbers may be off by the last bit.
+    np.testing.assert_allclose(frame["number"], wanted, rtol=1e-15)
+    # Words that pandas takes for missing are missing; all others are as they were.
+    missing = ("NA", "None", "nan")
+    assert frame["word"].isna().tolist() == [word in missing for word in words]
+    assert frame["word"].dropna().tolist() == [word for word in words if word not in missing]
+
+
+def test_pandas_reads_every_word_if_told_that_only_nothing_is_missing(table):
+    path, words = table
+    frame = tables.by_pandas(path, keep_default_na=False, na_values=[""])
+    assert frame["word"].tolist() == words
+    assert frame["number"].dtype == np.float64 and frame["number"].isna().sum() == 2
+
+
+@pytest.mark.parametrize("options", [{}, {"quotes": "\"'", "comment": "#"}])
+def test_r_reads_every_row(table, options):
+    path, words = table
+    rows = tables.by_r(path, **options)
+    assert [row["word"] for row in rows] == [None if word == "NA" else word for word in words]
+    assert [row["row"] for row in rows] == [str(n) for n in range(len(words))]
+    # The names of numbers that are none, as R spells them.
+    assert {row["number"] for row in rows[4:7]} == {"Inf", "-Inf", None}
+    assert [row["word"] for row in tables.by_r(path, missing="")] == words
+
+
+def test_names_of_a_users_columns_never_stand_twice():
+    assert output_files.beside(("word", "end"), ("word", "x", "given_word")) == (
+        "given_word",
+        "x",
+        "given_given_word",
+    )
+
+
+def test_a_terminal_obeys_nothing_that_a_run_from_elsewhere_says(workdir, capsys, monkeypatch):
+    red = "\x1b[31m\x07\x9b2J\u202e"
+    recipe = workdir / "experiment.json"
+    experiment = json.loads(recipe.read_text())
+    (test,) = experiment["data"]["tests"]
+    monkeypatch.chdir(workdir)
+    shutil.copy(test, f"test{red}.txt")
+    experiment["data"]["tests"] = [f"test{red}.txt"]
+    recipe.write_text(json.dumps(experiment))
+    command_line.main(["evaluate", str(workdir), "--split", "test"])
+    printed = [capsys.readouterr()]
+    (result,) = (workdir / "results").glob("*.json")
+    passport = json.loads(result.read_text())
+    passport |= {name: f"{passport[name]}{red}" for name in ("head", "counts", "split")}
+    result.write_text(json.dumps(passport))
+    picture = str(workdir / "picture.png")
+    for line in (["compare"], ["sweep", "--file", picture, "training.batch"]):
+        command_line.main([*line, str(workdir)])
+        printed.append(capsys.readouterr())
+    for out, _ in printed:
+        assert "\\x1b[31m\\x07\\x9b2J\\u202e" in out
+    assert all(c.isprintable() or c == "\n" for out, err in printed for c in out + err)
+
+
+def test_a_report_of_translations_is_printable_too(capsys):
+    red = {"score": 1.0, "signature": "a\x1b[31m"}
+    passport = {"figures": {"BLEU": red}, "tokens": 2, "counts": "é\x9b", "data": {"path": "\x07"}}
+    rows = [{"run": "one", "BLEU": {"score": 1.0, "interval": (0.5, 2.0), "p": None}}]
+    output_files.show(bleu.table(rows, passport))
+    assert capsys.readouterr().out == (
+        "one  BLEU 1.00 [0.50, 2.00]\n"
+        "2 sentences of \\x07, é\\x9b; in brackets 95 % by sentences drawn anew\n"
+        "a\\x1b[31m\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "align text.txt text.txt --output text.txt",
+        "align text.txt text.txt --dictionary ./text.txt",
+        "score RUN text.txt --output text.txt",
+        "words RUN --output RUN/lexicon.npz",
+        "translate RUN text.txt --output text.txt",
+        "translate RUN other.txt --dictionary text.txt --alignments text.txt",
+        "evaluate RUN --data text.txt[:2] --surprisal text.txt",
+        "evaluate RUN --split test --surprisal RUN/../test.txt",
+    ],
+)
+def test_what_is_read_is_not_written_over(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+    recipe = {"data": {"tests": [str(tmp_path / "test.txt")]}}
+    (tmp_path / "run" / "experiment.json").write_text(json.dumps(recipe))
+    for name in ("text.txt", "test.txt", "run/lexicon.npz"):
+        (tmp_path / name).write_text("a b\n")
+    words = line.replace("RUN", "run").split()
+    with pytest.raises(UserError, match=f"^{words[-1]} is read, and the .* would overwrite it"):
+        command_line.main(words)
+
+
+def test_results_of_a_run_may_be_written_anew(tmp_path):
+    for name in ("experiment.json", "table.tsv"):
+        (tmp_path / name).write_text("{}")
+    output_files.check_each((tmp_path / "table.tsv", "the table"), read=[str(tmp_path)])
+    output_files.check_each(("/dev/null", "the table"), read=["/dev/null"])

@@ -1,0 +1,338 @@
+"""Checks of the arguments of heads, and their conversion to regular shapes and types.
+
+Heads flatten tokens into rows: targets or weights of another shape than the hidden states' would
+silently give wrong numbers. The public methods of `zoo.heads.Head` call a head's own methods
+(`_loss` and so on) through `checked`, so that within these
+
+- hidden states are floating point, [..., D], and targets whole numbers, [...];
+- token weights are floating point, [...]: other shapes are broadcast by the rules of numpy, and
+  booleans and whole numbers become floats of the type in which losses are summed;
+- a token of weight 0 whose hidden state is not finite has a hidden state of zeros. If a token of
+  weight 0 has no finite state or no target (a negative id), the gradient of its weight is 0. A
+  negative target stays as it is: its loss may be any number or NaN, and is not summed;
+- params and tables have the arrays that the head declares in `Head.array_shapes`; errors that the
+  head itself raises, KeyError included, are passed on unchanged;
+- params and tables have the same numbers of words and features, as far as `Head.sizes` tells, and
+  params fit the size of the hidden states; a head with a background has a context;
+- prepared arrays raise an error in a method that does not take them;
+- there is at least one token: without tokens, results are empty, sums are 0, and the head's own
+  method is not run.
+
+The checks cost nothing in compiled code: they read shapes and types while the function is traced.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+
+from zoo.arrays import sharded_functions
+from zoo.arrays.parameter_sharding import HIDDEN
+from zoo.arrays.random_keys import Keys
+from zoo.heads import argument_checks, explicit_axes
+from zoo.losses.token_blocks import present_states, without_gradient
+
+if TYPE_CHECKING:
+    from zoo.heads.head import Head
+
+# The first arguments of methods, in their order.
+ARRAYS = ("params", "tables", "hidden", "targets", "token_weights")
+# Ends of the names of methods that read what the loss alone needs.
+LOSSES = (".loss", ".weighted_loss", ".weighted_loss_and_penalty")
+
+
+def checked(head: "Head", method: str, function: Callable, arrays: tuple, **others: Any) -> Any:
+    """Calls a head's own method with checked arguments of regular shapes and types.
+
+    Args:
+      head: the head.
+      method: the name of the public method, for errors.
+      function: the head's own method, such as `_loss`; it takes the arrays and then the others, all
+        by position.
+      arrays: the values of the first arguments in `ARRAYS`.
+      **others: the arguments behind the arrays, in the order of `function`.
+
+    Returns:
+      The result of `function`.
+
+    Raises:
+      TypeError: an argument is missing, superfluous or of another type.
+      ValueError: shapes or sizes do not agree.
+    """
+    arguments = {**dict(zip(ARRAYS, arrays, strict=False)), **others}
+    name = f"{type(head).__name__}.{method}"
+    if not head.prepares and jax.tree.leaves(arguments.get("prepared")):
+        raise TypeError(f"{name} does not take prepared arrays: leave prepared= out")
+    _check_given(name, head, arguments)
+    for argument in STATES:
+        if argument in arguments:
+            arguments[argument] = argument_checks.as_array(name, argument, arguments[argument])
+    _check_arrays(name, head, arguments)
+    if (mesh := sharded_functions.explicit_mesh(arguments)) is not None:
+        return _on_explicit_axes(head, method, function, mesh, arguments)
+    arguments |= sharded_functions.alike(_arrays(arguments))
+    if "tables" in arguments:
+        _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
+    arguments |= _regular(name, arguments)
+    _check_hidden_size(name, head.parameter_axes, arguments)
+    if "context" in arguments:
+        _check_context(name, head, arguments)
+    if 0 in arguments["hidden"].shape[:-1]:
+        return _of_no_tokens(function, arguments)
+    return function(*arguments.values())
+
+
+def check(head: "Head", method: str, **arguments: Any):
+    """Checks the parameters and tables of a method that takes no hidden states.
+
+    Args:
+      head: the head.
+      method: the name of the public method, for errors.
+      **arguments: params and tables.
+
+    Raises:
+      TypeError: an argument is missing or of another type.
+      ValueError: shapes or sizes do not agree.
+    """
+    name = f"{type(head).__name__}.{method}"
+    _check_given(name, head, arguments)
+    if _shapes_of(head) is not None:
+        _check_arrays(name, head, arguments)
+        _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
+
+
+def _on_explicit_axes(head, method, function, mesh, arguments):
+    """Calls `checked` on each device's part of arrays that lie over explicit axes of a mesh."""
+
+    def within(**present):
+        return checked(head, method, function, (), **{**dict.fromkeys(arguments), **present})
+
+    draws = arguments.get("key") is not None and (method == "sample" or head.draws_noise)
+    return explicit_axes.over_explicit(within, method, mesh, arguments, draws)
+
+
+# The arguments that may not be None, and what errors tell to give instead.
+GIVEN = {
+    "params": "the result of this head's `init`",
+    "tables": "the result of this head's `tables` for the lexicon, which may be {}",
+    "hidden": "floating-point numbers of the shape [..., D]",
+    "targets": "word ids, whole numbers",
+    "token_weights": "numbers that broadcast to the targets",
+}
+STATES = ("hidden", "targets", "token_weights")
+
+
+def _check_given(name, head, arguments):
+    """Raises TypeError if an argument is None or text, or if the key is not a key."""
+    for argument, wanted in GIVEN.items():
+        value = arguments.get(argument, 0)
+        if value is None or (argument in STATES and _is_text(value)):
+            shown = "None" if value is None else "text"
+            raise TypeError(f"{name}: {argument} is {shown}: give {wanted}")
+    if name.endswith(".sample"):
+        argument_checks.check_key(name, arguments["key"])
+    elif arguments.get("key") is not None and head.draws_noise:
+        argument_checks.check_key(name, arguments["key"], of_batch=True)
+
+
+def _check_arrays(name, head, arguments):
+    """Checks the arrays of a head that declares their shapes: see `zoo.heads.argument_checks`."""
+    shapes = _shapes_of(head)
+    if shapes is None:
+        return
+    argument_checks.check_arrays(name, shapes, arguments)
+    _check_there(name, head, shapes, arguments)
+    prepared = arguments.get("prepared")
+    if jax.tree.leaves(prepared):
+        wanted = head.prepared_shapes(arguments["tables"], arguments["hidden"].shape[-1])
+        argument_checks.check_prepared(name, prepared, wanted)
+
+
+def _check_there(name, head, shapes, arguments):
+    """Raises TypeError if a parameter or a table that the method reads is missing."""
+    params = dict.fromkeys(path.partition("/")[0] for path in shapes.params)
+    of_loss = shapes.loss_tables if name.endswith(LOSSES) else {}
+    tables = [*shapes.tables, *of_loss] if "tables" in arguments else []
+    for group, paths in {"params": params, "tables": tables}.items():
+        for path in paths:
+            if argument_checks.has(arguments[group], path):
+                continue
+            wanted = (
+                "give the results of this head's `init` and `tables` for the lexicon; a sampled "
+                "loss needs `tables`, not `evaluation_tables`"
+            )
+            if (group, path) == ("params", "weights") and head.tied:
+                wanted = "give a tied head the embedding's table as these"
+            raise TypeError(f"{name}: {group} have no {path!r}: {wanted}")
+
+
+def _shapes_of(head):
+    """Returns the head's `array_shapes`.
+
+    Returns None if a subclass of the class that declares them makes other arrays, that is, writes
+    `_init` or `_tables`, without declaring their shapes.
+    """
+    return head.array_shapes if _makes_what_it_says(type(head)) else None
+
+
+def _makes_what_it_says(head_class):
+    for kind in head_class.__mro__:
+        if "array_shapes" in vars(kind):
+            return True
+        if {"_init", "_tables"} & {*vars(kind)}:
+            return False
+    return False
+
+
+def _is_text(value):
+    of_text = isinstance(value, list | tuple) and any(isinstance(item, str) for item in value)
+    return of_text or isinstance(value, str)
+
+
+def _check_sizes(name, sizes):
+    """Raises ValueError if parameters and tables have different numbers of words or features."""
+    for what, of_params, of_tables in sizes:
+        if of_params != of_tables:
+            raise ValueError(
+                f"{name}: params are of {of_params:,} {what} and tables of {of_tables:,}: give "
+                "params and tables of one lexicon"
+            )
+
+
+def _check_hidden_size(name, parameter_axes, arguments):
+    """Raises ValueError if parameters were made for hidden states of another size."""
+    size, params = arguments["hidden"].shape[-1], arguments["params"]
+    for of_parameter, names in parameter_axes.items():
+        array = params.get(of_parameter) if isinstance(params, Mapping) else None
+        shape = getattr(array, "shape", ())
+        if HIDDEN not in names or len(shape) != len(names):
+            continue
+        wanted = shape[names.index(HIDDEN)]
+        if wanted != size:
+            raise ValueError(
+                f"{name}: hidden states have {size} numbers, and params[{of_parameter!r}] of the "
+                f"shape {shape} is for {wanted}"
+            )
+
+
+def _check_context(name, head, arguments):
+    """Raises TypeError if a context is missing or superfluous, ValueError if its shape is wrong.
+
+    A head with a background needs a context of every token; other heads take none.
+    """
+    context = arguments["context"]
+    if context is None:
+        if head.background is not None:
+            raise TypeError(
+                f"{name}: the head's {type(head.background).__name__} needs the words before each "
+                "position: give context=, the output of its `apply` for them"
+            )
+    elif head.background is not None:
+        argument_checks.check_context(name, context, arguments["hidden"].shape[:-1])
+    elif _shapes_of(head) is not None and jax.tree.leaves(context):
+        raise TypeError(f"{name}: the head has no background: leave context out")
+
+
+def _arrays(arguments):
+    """Returns the arguments that differ between devices or have gradients.
+
+    Tables and keys are left out: they are the same on all devices, and so are the draws from them.
+    """
+    others = ("tables", "key")
+    return {name: value for name, value in arguments.items() if name not in others}
+
+
+def _regular(name, arguments):
+    """Returns hidden states, targets and token weights in regular shapes and types.
+
+    Raises:
+      ValueError: a shape or type is wrong.
+    """
+    regular = {"hidden": _hidden(name, arguments["hidden"])}
+    shape = regular["hidden"].shape[:-1]
+    if "targets" in arguments:
+        regular["targets"] = _targets(name, arguments["targets"], regular["hidden"].shape)
+    if "token_weights" in arguments:
+        weights = _token_weights(name, arguments["token_weights"], shape, regular["hidden"].dtype)
+        regular |= _present(regular["hidden"], regular["targets"], weights)
+    return regular
+
+
+def _hidden(name, hidden):
+    if not hidden.ndim or not jnp.issubdtype(hidden.dtype, jnp.floating):
+        raise ValueError(
+            f"{name}: hidden states are floating-point numbers of the shape [..., D], and these "
+            f"are {hidden.dtype} of the shape {hidden.shape}"
+        )
+    return hidden
+
+
+def _targets(name, targets, states):
+    wanted = states[:-1]
+    if targets.shape != wanted:
+        raise ValueError(
+            f"{name}: hidden states of the shape {states} need targets of the shape {wanted}, one "
+            f"for each state, and these have {targets.shape}"
+        )
+    # An empty array does not tell its type: jnp.asarray([]) is float32.
+    if targets.size and not jnp.issubdtype(targets.dtype, jnp.integer):
+        raise ValueError(
+            f"{name}: targets are word ids, whole numbers, and these are {targets.dtype}"
+        )
+    return targets
+
+
+def _token_weights(name, weights, wanted, dtype):
+    """Returns the token weights, [...], in a floating-point type."""
+    if not _broadcasts(weights.shape, wanted):
+        raise ValueError(
+            f"{name}: token_weights of the shape {weights.shape} do not broadcast to the shape "
+            f"{wanted} of the targets"
+        )
+    if not jnp.issubdtype(weights.dtype, jnp.floating):
+        if jnp.issubdtype(weights.dtype, jnp.complexfloating):
+            raise ValueError(f"{name}: token_weights are {weights.dtype}: give real numbers")
+        weights = weights.astype(jnp.promote_types(dtype, jnp.float32))
+    return jnp.broadcast_to(weights, wanted)
+
+
+def _broadcasts(shape, wanted):
+    try:
+        return jnp.broadcast_shapes(shape, wanted) == wanted
+    except ValueError:
+        return False
+
+
+def _present(hidden, targets, weights):
+    """Returns hidden states and weights to which tokens of weight 0 add nothing.
+
+    Such a token's state is replaced by zeros if it is not finite; its weight has no gradient if it
+    has no finite state or no target.
+    """
+    hidden, present = present_states(hidden, weights)
+    without_target = (weights == 0) & (targets < 0)
+    return {"hidden": hidden, "token_weights": without_gradient(present, without_target)}
+
+
+def _of_no_tokens(function, arguments):
+    """Returns the results of a function for no tokens: empty arrays, and 0 for sums.
+
+    Shapes and types are derived from the function's results for one token, by tracing alone.
+    """
+    shape = arguments["hidden"].shape[:-1]
+
+    def some(array):
+        filled = (*(max(1, count) for count in shape), *array.shape[len(shape) :])
+        return jnp.zeros(filled, array.dtype)
+
+    names = ("hidden", "targets", "token_weights", "context")
+    filled = {name: jax.tree.map(some, arguments[name]) for name in names if name in arguments}
+    arguments |= filled
+    if "targets" in arguments:
+        arguments["targets"] = arguments["targets"].astype(jnp.int32)
+    if isinstance(arguments.get("key"), Keys):
+        arguments["key"] = arguments["key"].batch
+    results = jax.eval_shape(lambda: function(*arguments.values()))
+    shape = () if "token_weights" in arguments else shape
+    return jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape[len(shape) :]), x.dtype), results)

@@ -1,0 +1,269 @@
+"""Tables of signatures, the distinct feature sets of a lexicon's words.
+
+A linear function of the features is computed for signatures only and gathered for words.
+zoo.lexicon.feature_product_forms chooses one of three forms: sums of feature vectors, with shared
+features summed by a dense or by a sparse product, and a sparse product of the adaptor
+(zoo.arrays.sparse_products).
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.arrays import sharded_functions, sparse_products
+from zoo.lexicon.feature_product_forms import Form, is_private
+
+
+def tables(lexicon, form: Form | None = None) -> dict[str, np.ndarray]:
+    """Makes the tables of the background, `mass_tables`, and of the features in one of the forms.
+
+    Args:
+      lexicon: with features.
+      form: None for the form with the least estimated cost.
+    """
+    form = form or lexicon.signature_form
+    if form is Form.PRODUCT:
+        return {**mass_tables(lexicon), **product_tables(lexicon)}
+    return {**mass_tables(lexicon), **summed_tables(lexicon, form)}
+
+
+def mass_tables(lexicon) -> dict[str, np.ndarray]:
+    """Computes the signature of each word, and the background masses of signatures.
+
+    Args:
+      lexicon: with features.
+
+    Returns:
+      signature: int32 [V].
+      log_mass: log B(s), [S], nats.
+      log_within: log b(v)/B(s(v)), [V], nats.
+    """
+    signature, members = lexicon.signatures
+    log_background = lexicon.log_background
+    if log_background is None:
+        log_background = np.full(len(lexicon), -np.log(len(lexicon)))
+    log_mass = np.full(len(members), -np.inf)
+    np.logaddexp.at(log_mass, signature, log_background)  # masses may be below any float
+    with np.errstate(invalid="ignore"):
+        # A signature without mass has words without mass: log(0 / 0) is log 0 here.
+        log_within = np.where(
+            np.isneginf(log_background), -np.inf, log_background - log_mass[signature]
+        )
+    return {
+        "signature": signature,
+        "log_mass": log_mass.astype(np.float32),
+        "log_within": log_within.astype(np.float32),
+    }
+
+
+def _entries(lexicon):
+    """Returns (signatures, feature ids, values) of the entries of phi [S, F], by signature."""
+    _, members = lexicon.signatures
+    rows = np.repeat(np.arange(len(members)), [len(ids) for ids, _ in members])
+    ids, values = (np.concatenate(parts) for parts in zip(*members, strict=True))
+    return rows, ids, values
+
+
+def _padded(rows, ids, values, height, filling):
+    """Pads entries, in the order of their rows, to (ids, values), [height, most of a row] each."""
+    counts = np.bincount(rows, minlength=height)
+    kept = np.arange(max(1, counts.max()))[None] < counts[:, None]
+    padded_ids = np.full(kept.shape, filling, np.int32)
+    padded_values = np.zeros(kept.shape, np.float32)
+    padded_ids[kept], padded_values[kept] = ids, values
+    return padded_ids, padded_values
+
+
+def _features_tables(entries, signature_count):
+    """Makes `feature_tables` from the entries of phi."""
+    rows, ids, values = entries
+    features, feature_values = _padded(rows, ids, values, signature_count, 0)
+    return {"features": features, "feature_values": feature_values}
+
+
+def feature_tables(lexicon) -> dict:
+    """Makes the tables of the features of each signature, padded with 0.
+
+    Args:
+      lexicon: with features.
+
+    Returns:
+      features: int32 [S, P], feature ids.
+      feature_values: [S, P].
+    """
+    return _features_tables(_entries(lexicon), len(lexicon.signatures[1]))
+
+
+def product_tables(lexicon) -> dict:
+    """Makes the tables of sparse products.
+
+    Args:
+      lexicon: with features.
+
+    Returns:
+      of_signature, of_feature: the levels (see zoo.arrays.sparse_products) of phi [S, F] and of its
+        transpose; and `feature_tables`.
+    """
+    rows, ids, values = _entries(lexicon)
+    signature_count = len(lexicon.signatures[1])
+    # For scores of few tokens at a time, fewer levels save more than fewer slots.
+    width = 8
+    return {
+        "of_signature": sparse_products.levels(rows, ids, values, signature_count, width),
+        "of_feature": sparse_products.levels(ids, rows, values, len(lexicon.feature_names), width),
+        **_features_tables((rows, ids, values), signature_count),
+    }
+
+
+def summed_tables(lexicon, form: Form) -> dict:
+    """Makes the tables of signatures that `sum_features` takes.
+
+    A feature of a single signature (a word's identity, as a rule) is private and is summed by a
+    gather; other features (tags) are shared and are summed by a product, dense if they are few.
+
+    Args:
+      lexicon: with features.
+      form: `Form.DENSE_SUMS` or `Form.SPARSE_SUMS`.
+
+    Returns:
+      shared_features: the ids of the shared features, int32 [shared].
+      shared_place: int32 [F], the slot of a feature among them, or `shared` if it is private.
+      shared_values, if dense: phi of the shared features, [S, shared].
+      shared_of_signature, shared_of_feature, if sparse: the levels (see zoo.arrays.sparse_products)
+        of the matrix shared_values and of its transpose; and `feature_tables`.
+      private_features: int32 [S, P], padded with F. private_values: [S, P], padded with 0.
+      private_signature: int32 [F], the one signature that has the feature, or S if it is shared.
+      private_signature_value: [F], its value there, or 0 if it is shared.
+    """
+    signature_count, feature_count = len(lexicon.signatures[1]), len(lexicon.feature_names)
+    rows, ids, values = entries = _entries(lexicon)
+    private = is_private(rows, ids, feature_count)
+    shared = np.unique(ids[~private]).astype(np.int32)
+    slot = np.full(feature_count, len(shared), np.int32)
+    slot[shared] = np.arange(len(shared))
+    private_signature = np.full(feature_count, signature_count, np.int32)
+    private_signature[ids[private]] = rows[private]
+    private_signature_value = np.zeros(feature_count, np.float32)
+    private_signature_value[ids[private]] = values[private]
+    private_features, private_values = _padded(
+        rows[private], ids[private], values[private], signature_count, feature_count
+    )
+    made = {
+        "shared_features": shared,
+        "shared_place": slot,
+        "private_features": private_features,
+        "private_values": private_values,
+        "private_signature": private_signature,
+        "private_signature_value": private_signature_value,
+    }
+    rows, columns, values = rows[~private], slot[ids[~private]], values[~private]
+    if form is Form.DENSE_SUMS or not len(shared):
+        made["shared_values"] = np.zeros((signature_count, len(shared)), np.float32)
+        made["shared_values"][rows, columns] = values
+        return made
+    return {
+        **made,
+        "shared_of_signature": sparse_products.levels(rows, columns, values, signature_count),
+        "shared_of_feature": sparse_products.levels(columns, rows, values, len(shared)),
+        **_features_tables(entries, signature_count),
+    }
+
+
+def form_of(tables: dict[str, jax.Array]) -> Form:
+    """Returns the form of tables; sums without any shared feature are dense.
+
+    Args:
+      tables: of `Lexicon.tables`.
+    """
+    if "of_signature" in tables:
+        return Form.PRODUCT
+    return Form.DENSE_SUMS if "shared_values" in tables else Form.SPARSE_SUMS
+
+
+def feature_count(tables: dict) -> int:
+    """Returns F, the number of features, of tables in any form.
+
+    Args:
+      tables: of `Lexicon.tables`.
+    """
+    if "of_feature" in tables:
+        return len(tables["of_feature"][-1]["columns"])
+    return len(tables["shared_place"])
+
+
+def _some_rows(rows, row_ids):
+    """Returns rows[row_ids], and 0 where an id is not a row."""
+    if not len(rows):
+        return jnp.zeros((*row_ids.shape, rows.shape[1]), rows.dtype)
+    return jnp.take(rows, row_ids, axis=0, mode="fill", fill_value=0)
+
+
+@jax.custom_vjp
+def _sums(vectors, tables):
+    sums = vectors[tables["shared_features"]]
+    if "shared_values" in tables:
+        sums = tables["shared_values"].astype(vectors.dtype) @ sums
+    else:
+        levels = tables["shared_of_signature"], tables["shared_of_feature"]
+        sums = sparse_products.product(*levels, sums)
+    values = tables["private_values"].astype(vectors.dtype)
+    # A loop, not an array with an axis more: the sum is fused with its gathers.
+    for p, features in enumerate(tables["private_features"].T):
+        sums += values[:, p, None] * _some_rows(vectors, features)
+    return sums
+
+
+def _sums_forward(vectors, tables):
+    return _sums(vectors, tables), tables
+
+
+def _sums_backward(tables, cotangent):
+    if "shared_values" in tables:
+        shared = tables["shared_values"].astype(cotangent.dtype).T @ cotangent
+    else:
+        levels = tables["shared_of_feature"], tables["shared_of_signature"]
+        shared = sparse_products.product(*levels, cotangent)
+    # Each private feature belongs to one signature, and each shared one has one slot: the
+    # transposes of the gathers are gathers too, which are many times faster than the scatters
+    # that autodiff would make of them.
+    values = tables["private_signature_value"].astype(cotangent.dtype)[:, None]
+    private = values * _some_rows(cotangent, tables["private_signature"])
+    return private + _some_rows(shared, tables["shared_place"]), None
+
+
+_sums.defvjp(_sums_forward, _sums_backward)
+
+
+def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
+    """Computes the vector of each signature, sum_f phi_sf * vectors_f.
+
+    Args:
+      tables: of `Lexicon.tables`.
+      vectors: [F, D], one for each feature.
+
+    Returns:
+      [S, D].
+    """
+    vectors = sharded_functions.rows_whole(vectors)
+    if "of_signature" in tables:
+        return sparse_products.product(tables["of_signature"], tables["of_feature"], vectors)
+    return _sums(vectors, tables)
+
+
+def sum_features_of(tables: dict[str, jax.Array], vectors: jax.Array, words: jax.Array):
+    """Computes the vectors of words, sum_f phi_f * vectors_f.
+
+    Args:
+      tables: of `Lexicon.tables`.
+      vectors: [F, D], one for each feature.
+      words: int32 [...].
+
+    Returns:
+      [..., D].
+    """
+    signatures = tables["signature"][words]
+    if "features" not in tables:
+        return sum_features(tables, vectors)[signatures]
+    # Only the signatures of the given words are summed.
+    values = tables["feature_values"][signatures].astype(vectors.dtype)
+    return jnp.einsum("...p,...pd->...d", values, vectors[tables["features"][signatures]])

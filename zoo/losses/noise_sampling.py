@@ -1,0 +1,254 @@
+"""Noise words, the negative examples of sampled losses, and their expected counts.
+
+A sampled loss draws K words from a distribution q over the vocabulary and corrects each score by
+the logarithm of the word's expected count. Draw and correction must use the same distribution: here
+both come from the same probabilities. The draw uses an alias table (Walker 1977; Vose 1991), whose
+cost does not depend on V. Expected counts of word v in K draws:
+
+    all draws kept:                 K q(v)
+    repeated draws dropped:         1 - (1 - q(v))^K = -expm1(K log1p(-q(v)))
+
+The second formula is exact because repeats are dropped after a fixed number of draws, instead of
+drawing until K words differ.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.arrays.random_keys import Keys
+from zoo.losses import value_checks
+from zoo.losses.shape_checks import check_shapes
+
+NOISE = 0x6E6F6973  # folded into keys, so that noise has random numbers of its own
+# Units that may have noise words of their own.
+UNITS = ("batch", "row", "token")
+SELDOM = -40.0  # log q below which repeated draws are neglected
+
+
+def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Computes the table from which a word is drawn in constant time.
+
+    Each of V equally likely cells v gives word v with probability threshold[v], and word alias[v]
+    otherwise, so that q(v) = (threshold[v] + sum_{u: alias[u] = v} (1 - threshold[u])) / V.
+
+    Args:
+      probabilities: q, [V], at least 0, with the sum 1.
+
+    Returns:
+      (threshold float64 [V], alias int32 [V]).
+
+    Raises:
+      ValueError: probabilities are not [V], below 0, or do not sum to 1.
+
+    Example:
+      >>> threshold, alias = losses.alias_table(np.array([0.75, 0.25]))
+      >>> print(threshold, alias)  # the cell of word 1 is word 0 half of the time
+      [1.  0.5] [0 0]
+
+    Source: Walker (1977); Vose (1991).
+    """
+    check_shapes(probabilities=(probabilities, "V"))
+    value_checks.check_least(0, "probabilities", probabilities=probabilities)
+    value_checks.check_sums(
+        "the probabilities", probabilities, "divide them, or counts, by their sum"
+    )
+    scaled = np.asarray(probabilities, np.float64) * len(probabilities)
+    threshold, alias = np.ones(len(scaled)), np.arange(len(scaled), dtype=np.int32)
+    small = np.flatnonzero(scaled < 1).tolist()
+    large = np.flatnonzero(scaled >= 1).tolist()
+    left = scaled.tolist()  # plain numbers: ten times faster than items of an array
+    while small and large:
+        poor, rich = small.pop(), large[-1]
+        threshold[poor], alias[poor] = left[poor], rich
+        left[rich] -= 1 - left[poor]
+        if left[rich] < 1:
+            small.append(large.pop())
+    # The remaining cells are 1 up to rounding, and stay so.
+    return threshold, alias
+
+
+def noise_tables(probabilities: np.ndarray) -> dict[str, jax.Array]:
+    """Computes the tables from which noise words are drawn and corrected.
+
+    Args:
+      probabilities: q, [V], all above 0, with the sum 1.
+
+    Returns:
+      {"log_q" float32 [V] nats, "threshold" float32 [V], "alias" int32 [V]}.
+
+    Raises:
+      ValueError: probabilities are not [V] or do not sum to 1; or one is not above 0: its word
+        would never be drawn, and its correction would be infinite.
+
+    Example:
+      >>> tables = losses.noise_tables(np.full(4, 0.25))
+      >>> print(tables["log_q"].round(3))
+      [-1.386 -1.386 -1.386 -1.386]
+
+    Source: see `alias_table`.
+    """
+    tables = tables_with_zeros(probabilities)
+    probabilities = np.asarray(probabilities)
+    value_checks.refuse("probabilities", probabilities, probabilities == 0, "each word some")
+    return tables
+
+
+def tables_with_zeros(probabilities: np.ndarray) -> dict[str, jax.Array]:
+    """Computes `noise_tables`; some probabilities may be 0, with a log q of -inf.
+
+    Args:
+      probabilities: q, [V], at least 0, with the sum 1.
+    """
+    threshold, alias = alias_table(probabilities)
+    with np.errstate(divide="ignore"):
+        log_q = np.log(probabilities)
+    return {
+        "log_q": jnp.asarray(log_q, jnp.float32),
+        "threshold": jnp.asarray(threshold, jnp.float32),
+        "alias": jnp.asarray(alias),
+    }
+
+
+def draw_noise(tables, key, shape) -> jax.Array:
+    """Draws words from q, with repeats.
+
+    Args:
+      tables: see `noise_tables`.
+      key: a key of `jax.random`.
+      shape: the shape of the result.
+
+    Returns:
+      Words, int32 of that shape.
+
+    Example:
+      >>> tables = losses.noise_tables(np.array([1.0, 1e-9]) / (1 + 1e-9))
+      >>> print(losses.draw_noise(tables, jax.random.key(0), (3,)))
+      [0 0 0]
+
+    Source: Walker (1977).
+    """
+    of_cell, of_threshold = jax.random.split(key)
+    cells = jax.random.randint(of_cell, shape, 0, tables["alias"].shape[0])
+    stays = jax.random.uniform(of_threshold, shape) < tables["threshold"][cells]
+    return jnp.where(stays, cells, tables["alias"][cells])
+
+
+class NoiseSample(NamedTuple):
+    """Noise words for a batch.
+
+    Attributes:
+      words: int32, [K] for the batch, [B, K] for each batch row, [..., K] for each token.
+      kept: bool of the same shape, False where a repeated draw was dropped.
+      log_expected: log of the expected counts, of the same shape.
+    """
+
+    words: jax.Array
+    kept: jax.Array
+    log_expected: jax.Array
+
+
+def log_expected_count(log_q, draws: int, distinct: bool):
+    """Computes the logarithm of a word's expected count among some draws.
+
+    It is log(K q) with repeats kept, log(1 - (1 - q)^K) with repeats dropped.
+
+    Args:
+      log_q: log q, [...], nats.
+      draws: K, at least 1.
+      distinct: whether repeated draws are dropped.
+
+    Returns:
+      [...], of the type of log_q.
+
+    Raises:
+      ValueError: a log q is above 0, or K below 1.
+
+    Example:
+      >>> print(jnp.exp(losses.log_expected_count(jnp.log(0.5), 2, distinct=True)))
+      0.75
+
+    Source: Jean et al. (2015), section 3, for the correction; the count is binomial.
+    """
+    value_checks.check_log_probs(log_q=log_q)
+    value_checks.check_least(1, "at least 1", draws=draws)
+    kept = log_q + jnp.log(draws).astype(log_q.dtype)
+    if not distinct:
+        return kept
+    # A word that is hardly ever drawn is not drawn twice; its q may be too small for a float.
+    seldom = log_q < SELDOM
+    log_q = jnp.where(seldom, SELDOM, log_q)
+    return jnp.where(seldom, kept, jnp.log(-jnp.expm1(draws * jnp.log1p(-jnp.exp(log_q)))))
+
+
+def draw_per_unit(function, key, shape, draws: int, per: str):
+    """Draws random arrays for each unit of some tokens.
+
+    Args:
+      function: (key, shape) -> a pytree of random arrays of that shape.
+      key: see `sample_noise`.
+      shape: the shape of the tokens, [B, ...].
+      draws: the number of draws of each unit.
+      per: the unit that has draws of its own, "batch", "row" or "token".
+
+    Returns:
+      The arrays of `function`: [draws] for the batch, [B, draws] for each batch row, [..., draws]
+      for each token.
+
+    Raises:
+      ValueError: `per` is unknown.
+    """
+    if per not in UNITS:
+        raise ValueError(f"per is {per!r}: give one of {', '.join(UNITS)}")
+    of_row = shape[1:] if per == "token" else ()
+    if not isinstance(key, Keys):
+        return function(key, (draws,) if per == "batch" else (*shape[:1], *of_row, draws))
+    # Dropout uses the same keys: NOISE gives another stream. The keys of the rows are the batch's
+    # key with a small number folded in.
+    if per == "batch":
+        return function(jax.random.fold_in(key.batch, NOISE), (draws,))
+    of_rows = jax.vmap(lambda row: jax.random.fold_in(row, NOISE))(key.rows)
+    return jax.vmap(lambda row: function(row, (*of_row, draws)))(of_rows)
+
+
+def sample_noise(
+    tables, key, shape, draws: int, *, per: str = "batch", distinct: bool = False
+) -> NoiseSample:
+    """Draws K noise words for tokens, with their expected counts.
+
+    Args:
+      tables: see `noise_tables`.
+      key: one key, or `zoo.arrays.random_keys.Keys` for tokens [B, T]: words for the batch then
+        come from
+        its `batch` key, words for each batch row or token from the keys of the rows.
+      shape: the shape of the tokens, [B, ...].
+      draws: K, at least 1.
+      per: the unit that has words of its own, "batch", "row" or "token"; a batch row is a row of
+        the
+        first axis.
+      distinct: whether repeated draws are dropped, that is, not `kept`.
+
+    Returns:
+      A `NoiseSample`: words, kept, log_expected.
+
+    Raises:
+      ValueError: `per` is unknown, or K is below 1.
+
+    Example:
+      >>> tables = losses.noise_tables(np.full(5, 0.2))
+      >>> sample = losses.sample_noise(tables, jax.random.key(0), (2, 3), 4, per="row")
+      >>> print(sample.words.shape, sample.kept.all(), jnp.exp(sample.log_expected[0, 0]).round(3))
+      (2, 4) True 0.8
+
+    Source: Jozefowicz et al. (2016), section 3.1.
+    """
+    value_checks.check_least(1, "at least 1", draws=draws)
+    words = draw_per_unit(lambda key, shape: draw_noise(tables, key, shape), key, shape, draws, per)
+    kept = jnp.ones(words.shape, bool)
+    if distinct:
+        words = jnp.sort(words, axis=-1)
+        kept = kept.at[..., 1:].set(words[..., 1:] != words[..., :-1])
+    log_expected = log_expected_count(tables["log_q"][words], draws, distinct)
+    return NoiseSample(words, kept, log_expected)

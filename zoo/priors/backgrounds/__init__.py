@@ -1,0 +1,1 @@
+"""Background distributions over words, without n-gram models and grammars."""

@@ -1,0 +1,1 @@
+"""Experts: sources of knowledge outside the network that name the next word."""
