@@ -9,7 +9,7 @@ import numpy as np
 from zoo import optimizers
 from zoo.lexicon import Lexicon
 from zoo.training import row_sparse, step
-from zoo.training.data_parallel import Devices
+from zoo.training.devices import Devices
 from zoo.training.task import Batch
 from zoo.training.tasks.language_modelling import Words, words_loss
 from zoo.training.updates import DenseUpdates

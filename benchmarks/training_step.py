@@ -26,7 +26,7 @@ from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
 from zoo.models.language_model import LanguageModel
-from zoo.training.data_parallel import Devices
+from zoo.training.devices import Devices
 from zoo.training.step import STATE_AXES, TrainState, train_step
 from zoo.training.task import Batch
 from zoo.training.tasks.language_modelling import Words, words_loss

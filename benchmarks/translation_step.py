@@ -26,13 +26,14 @@ import numpy as np
 from benchmarks import timing
 from zoo import optimizers
 from zoo.cores import LSTM
-from zoo.data.buckets import BucketedPairs, PairedText
+from zoo.data.buckets import BucketedPairs
 from zoo.data.encoded_text import EncodedText
+from zoo.data.pair_batches import PairedText
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
-from zoo.training.data_parallel import Devices
+from zoo.training.devices import Devices
 from zoo.training.step import STATE_AXES, TrainState, train_step
 from zoo.training.tasks.translation import Batches
 from zoo.training.updates import DenseUpdates

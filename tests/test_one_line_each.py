@@ -12,8 +12,8 @@ import configs
 from zoo import __main__ as commands
 from zoo import configuration
 from zoo.commands import program
-from zoo.rescoring import metrics, tune
-from zoo.rescoring.metrics import WordErrorRate
+from zoo.rescoring import bleu_chrf_wer, tune
+from zoo.rescoring.bleu_chrf_wer import WordErrorRate
 from zoo.sources.text import Text
 from zoo.trust import user_modules
 
@@ -117,7 +117,7 @@ def test_a_command_takes_a_metric_and_a_tuning_method(tmp_path, monkeypatch, cap
         commands.main(line)
     assert refused.value.code == 2
     assert "choose from" in capsys.readouterr().err
-    monkeypatch.setitem(metrics.METRICS, "letters", Letters)
+    monkeypatch.setitem(bleu_chrf_wer.METRICS, "letters", Letters)
     monkeypatch.setitem(tune.METHODS, "fixed", Fixed)
     assert program.run(commands.main) == 0
     header, *_, weight = capsys.readouterr().out.splitlines()

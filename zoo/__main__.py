@@ -8,9 +8,9 @@ from zoo.commands import program
 def main(arguments: Sequence[str] | None = None):
     """Runs the command of a command line; by default the process's arguments."""
     # Imported here, where `program` reports a missing package to the user.
-    from zoo.commands import command_line
+    from zoo.commands import command_table
 
-    command_line.main(arguments)
+    command_table.main(arguments)
 
 
 def console():

@@ -10,7 +10,7 @@ import configs
 from tests.training import small
 from zoo.data import MicroPairs
 from zoo.decoding import BeamSearch
-from zoo.evaluation import bleu
+from zoo.evaluation import translation_quality
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Translator
 
@@ -52,7 +52,9 @@ def exact_match(data, folder, epochs):
     found = translator.translate(run.experiment.source_of(corpus).sentences, BeamSearch(1))
     said = [" ".join(translator.words(best)) for best, *_ in found]
     references = [" ".join(words) for words in corpus.sentences]
-    return bleu.figures(said, references, "none")[bleu.EXACT_MATCH]["score"]
+    return translation_quality.figures(said, references, "none")[translation_quality.EXACT_MATCH][
+        "score"
+    ]
 
 
 @pytest.mark.parametrize("data", [MicroPairs(), MicroPairs(LANGUAGE)])

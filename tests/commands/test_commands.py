@@ -9,7 +9,7 @@ import pytest
 
 from launch import __main__ as launch
 from zoo import __main__ as commands
-from zoo.commands import command_line, options, program, train
+from zoo.commands import command_table, options, program, train
 from zoo.errors import UserError
 from zoo.evaluation import run
 from zoo.evaluation.judgements import agreement
@@ -138,7 +138,7 @@ def test_every_number_of_the_command_line_has_its_bounds():
                 for inner in action.choices.values():
                     yield from parsers(inner)
 
-    tops = [command_line.functions_of(command)[0] for command in command_line.COMMANDS]
+    tops = [command_table.functions_of(command)[0] for command in command_table.COMMANDS]
     for add_to in (*tops, *(module.add_to for module in launch.WAYS.values())):
         parser = argparse.ArgumentParser()
         add_to(parser)
@@ -150,9 +150,9 @@ def test_what_is_listed_is_listed_without_jax():
     """The options of a command, and what it imports, are there when that command runs."""
     source = (
         "import sys\n"
-        "from zoo.commands import command_line\n"
+        "from zoo.commands import command_table\n"
         "try:\n"
-        "    command_line.main(['--help'])\n"
+        "    command_table.main(['--help'])\n"
         "except SystemExit:\n"
         "    print(*(m for m in sys.modules if m in ('jax', 'numpy', 'zoo.commands.train')))\n"
     )

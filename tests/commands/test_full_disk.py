@@ -8,7 +8,7 @@ import resource
 import numpy as np
 import pytest
 
-from zoo.commands import command_line, program
+from zoo.commands import command_table, program
 from zoo.errors import UserError
 from zoo.evaluation import passport
 from zoo.evaluation.run import Run
@@ -36,7 +36,7 @@ def files_up_to(size):
 
 
 def call(*line):
-    return program.run(lambda: command_line.main([*map(str, line)]))
+    return program.run(lambda: command_table.main([*map(str, line)]))
 
 
 @pytest.fixture

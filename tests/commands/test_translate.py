@@ -15,10 +15,10 @@ import zoo
 from tests.training import small
 from tests.training.test_translation import MODEL, experiment
 from zoo.attention import Luong
-from zoo.commands import command_line
+from zoo.commands import command_table
 from zoo.decoding import BeamSearch, Sampling, steps
 from zoo.errors import UserError
-from zoo.evaluation import bleu, sentence_scores
+from zoo.evaluation import sentence_scores, translation_quality
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Translator
 from zoo.heads import AdaptiveSoftmax
@@ -66,7 +66,7 @@ def call(capsys, monkeypatch):
 
     def call(*words, text=None):
         monkeypatch.setattr(sys, "stdin", io.StringIO(text))
-        command_line.main([str(word) for word in words])
+        command_table.main([str(word) for word in words])
         return capsys.readouterr()
 
     return call
@@ -149,12 +149,12 @@ def test_standard_input_is_read_as_a_file_is(call, folders, sources, monkeypatch
     given = f"\ufeff{line}\n\n{line}\r\n{line}\rx".encode()
     arguments = ["translate", str(folders["one"]), "--beam", "1"]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
-    command_line.main(arguments)
+    command_table.main(arguments)
     lines = capsys.readouterr().out.split("\n")
     assert len(lines) == 5 and lines[0] == lines[2] != "" and lines[1] == lines[4] == ""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n\xff\xfe\n")))
     with pytest.raises(UserError, match="standard input, line 2: not UTF-8"):
-        command_line.main(arguments)
+        command_table.main(arguments)
 
 
 @pytest.fixture
@@ -405,7 +405,7 @@ def judged_once(folders, tmp_path_factory):
     found = {}
     for name in ("one", "two"):
         found[name] = shutil.copytree(folders[name], tmp_path_factory.mktemp("judged") / name)
-        command_line.main([str(word) for word in ("translate", found[name], *JUDGED)])
+        command_table.main([str(word) for word in ("translate", found[name], *JUDGED)])
     return found
 
 
@@ -478,7 +478,7 @@ def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders,
     loaded = Run.load(run)
     corpus = loaded.experiment.vocabulary.read(loaded.experiment.data, "test")
     lengths = [len(words) for words in loaded.experiment.source_of(corpus).sentences]
-    _, hypotheses = bleu.read(run, "test")
+    _, hypotheses = translation_quality.read(run, "test")
     rows = [line.split() for line in table.splitlines() if re.match(r"\s*\d+-\d+ ", line)]
     assert sum(int(row[1]) for row in rows) == len(corpus.sentences)
     for span, count, score in rows:
@@ -487,7 +487,9 @@ def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders,
         chosen = [number for number, n in enumerate(lengths) if first <= n <= last]
         assert len(chosen) == int(count) > 0
         references = [" ".join(corpus.sentences[number]) for number in chosen]
-        of_these = bleu.figures([hypotheses[number] for number in chosen], references, "none")
+        of_these = translation_quality.figures(
+            [hypotheses[number] for number in chosen], references, "none"
+        )
         assert float(score) == pytest.approx(of_these["BLEU"]["score"], abs=0.006)
     with pytest.raises(UserError, match="--plot draws BLEU by length"):
         call("bleu", run, run, "--plot", picture)
@@ -520,7 +522,7 @@ def test_another_ratio_stands_in_the_passport(call, folders, tmp_path):
 
 def test_figures_are_those_of_sacrebleu_s_definition():
     """5 words, one wrong: 4/5 words, 3/4 pairs, 2/3 triples, 1/2 fours."""
-    found = bleu.figures(["a b c d e"], ["a b c d f"], "none")
+    found = translation_quality.figures(["a b c d e"], ["a b c d f"], "none")
     expected = 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25
     np.testing.assert_allclose(found["BLEU"]["score"], expected, rtol=1e-6)
     assert "tok:none" in found["BLEU"]["signature"]
@@ -528,7 +530,7 @@ def test_figures_are_those_of_sacrebleu_s_definition():
 
 
 def test_exact_match_counts_whole_translations():
-    found = bleu.figures(["a b", "b", "", "c d"], ["a b", "b b", "", "d c"], "none")
+    found = translation_quality.figures(["a b", "b", "", "c d"], ["a b", "b b", "", "d c"], "none")
     assert found["exact match"]["score"] == 50
 
 

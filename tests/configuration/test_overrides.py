@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import configs
-from zoo import configuration
+from zoo import component_registry, configuration
 from zoo.configuration import component_walk
 from zoo.cores import LSTM, Core
 from zoo.data import Conllu, Micro, Source, Text
@@ -20,7 +20,7 @@ from zoo.heads import Head, LogLinear, Noise, Softmax
 from zoo.optimizers import SGD, Adagrad, Adam, Cosine, Decay, Optimizer, RMSProp, Schedule
 from zoo.priors import FeaturePrior, Morphology, TopWords, Uniform, Unigram
 from zoo.priors.backgrounds.strings import LetterStrings
-from zoo.trust import component_names, user_modules
+from zoo.trust import user_modules
 
 RECIPE = Experiment(data=Text(train="a.txt", validation="b.txt"))
 
@@ -224,11 +224,11 @@ def test_a_value_out_of_range_is_refused(component, field, value, message):
     ],
 )
 def test_components_are_found_by_their_kind(kind, expected):
-    found = component_names.components(kind)
+    found = component_registry.components(kind)
     assert expected.items() <= found.items()
     assert all(issubclass(component, kind) for component in found.values())
     assert kind.__name__ not in found
-    assert {"SGD", "RMSProp", "Adagrad", "Adam"} == set(component_names.components(Optimizer))
+    assert {"SGD", "RMSProp", "Adagrad", "Adam"} == set(component_registry.components(Optimizer))
 
 
 @pytest.mark.parametrize("name", configs.names())
@@ -376,7 +376,7 @@ def test_the_first_difference_is_named():
 
 
 def test_noise_of_letters_is_a_noise_that_can_be_set():
-    assert {"LetterNoise", "UnigramNoise"} <= set(component_names.components(Noise))
+    assert {"LetterNoise", "UnigramNoise"} <= set(component_registry.components(Noise))
 
 
 def test_the_walk_comes_to_all_that_counts():

@@ -10,7 +10,7 @@ import pytest
 
 from tests.training import small
 from zoo import changed
-from zoo.commands import command_line
+from zoo.commands import command_table
 from zoo.data import Text
 from zoo.data.batches import Batches
 from zoo.data.text_shards import ShardedText
@@ -146,7 +146,7 @@ def test_the_command_encodes_folders_and_compressed_files(tmp_path, capsys):
     (folder / "a.txt").write_text("one two\n\nthree one\n")
     (folder / "b.txt.gz").write_bytes(gzip.compress(b"four"))
     out = tmp_path / "made" / "shards"
-    command_line.main(["encode", str(folder), "--output", str(out), "--keep-blank-lines"])
+    command_table.main(["encode", str(folder), "--output", str(out), "--keep-blank-lines"])
     assert "5 words, 4 of them distinct, in 4 sentences" in capsys.readouterr().out
     found = Text(train=str(out), validation=str(out), blank_lines="kept").read("train")
     assert [*found.sentences] == [["one", "two"], [], ["three", "one"], ["four"]]

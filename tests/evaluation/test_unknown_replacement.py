@@ -11,7 +11,7 @@ import pytest
 from tests.training import small
 from tests.training.test_translation import MODEL, experiment
 from zoo.alignment import Copyable, PositionalUnknown
-from zoo.commands import command_line
+from zoo.commands import command_table
 from zoo.data import Pairs
 from zoo.decoding.batched_search import Hypothesis
 from zoo.errors import UserError
@@ -121,7 +121,7 @@ def test_a_run_is_trained_with_marks_and_translates_without(
     def call(*words, text):
         monkeypatch.setattr(sys, "stdin", io.StringIO(text))
         capsys.readouterr()
-        command_line.main(["translate", str(tmp_path / "run"), "--beam", "2", *map(str, words)])
+        command_table.main(["translate", str(tmp_path / "run"), "--beam", "2", *map(str, words)])
         return capsys.readouterr().out.splitlines()
 
     found = call("--dictionary", tmp_path / "d", text="un ours dort\nle zèbre dort\n")

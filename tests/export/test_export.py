@@ -18,7 +18,7 @@ from tests.training import small
 from tests.training.test_translation import MODEL as OF_PAIRS
 from tests.training.test_translation import experiment as of_pairs
 from zoo.attention import Bahdanau, Luong
-from zoo.commands import command_line, evaluate, program
+from zoo.commands import command_table, evaluate, program
 from zoo.cores import GRU, Bidirectional
 from zoo.decoding import steps
 from zoo.errors import UserError
@@ -286,13 +286,13 @@ def test_an_encoder_decoder_without_the_zoo_has_the_same_numbers(name, tmp_path)
 
 def test_the_command_tells_of_its_files(exports, tmp_path, capsys):
     path, _ = exports("log-linear")
-    command_line.main(["export", str(path), str(tmp_path / "out")])
+    command_table.main(["export", str(path), str(tmp_path / "out")])
     told = capsys.readouterr().out
     for name in ("params.safetensors", "programs/score.jax", "load.py", "README.md"):
         assert str(tmp_path / "out" / name) in told
-    command_line.main(["generate", str(tmp_path / "out"), "--count", "2"])
+    command_table.main(["generate", str(tmp_path / "out"), "--count", "2"])
     assert len(capsys.readouterr().out.splitlines()) == 2
-    assert program.run(lambda: command_line.main(["export", str(path), "x", "--public"])) == 2
+    assert program.run(lambda: command_table.main(["export", str(path), "x", "--public"])) == 2
 
 
 class FakeHub(types.ModuleType):

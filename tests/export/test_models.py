@@ -13,7 +13,7 @@ import pytest
 import configs
 import zoo
 from zoo import configuration
-from zoo.commands import command_line
+from zoo.commands import command_table
 from zoo.evaluation.run import Run
 from zoo.export import folder
 
@@ -62,7 +62,7 @@ def test_make_models_says_how_they_were_made(name):
 def test_text_is_generated(name, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     prompt = ["--prompt", "ROMEO:"] if name == "shakespeare" else []
-    command_line.main(["generate", f"models/{name}", "--count", "2", "--length", "9", *prompt])
+    command_table.main(["generate", f"models/{name}", "--count", "2", "--length", "9", *prompt])
     told = capsys.readouterr().out
     if name == "shakespeare":
         assert told.startswith("ROMEO:") and len(told) == 2 * (6 + 9 + 1)
@@ -74,7 +74,7 @@ def test_text_is_generated(name, capsys, monkeypatch):
 def test_text_is_generated_by_the_command_of_the_readme(capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     (line,) = re.findall(r"-m zoo (generate [^`]*)`", (ROOT / "README.md").read_text())
-    command_line.main([*line.split(), "--count", "1", "--length", "20"])
+    command_table.main([*line.split(), "--count", "1", "--length", "20"])
     assert capsys.readouterr().out.startswith("KING")
 
 

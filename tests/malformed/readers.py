@@ -31,7 +31,7 @@ from zoo.cores import LSTM
 from zoo.data import Characters, Conllu, Pairs, Prefixed, Text
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
-from zoo.evaluation import bleu, sentence_scores
+from zoo.evaluation import sentence_scores, translation_quality
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.reports.compare import read_results
 from zoo.evaluation.run import Run
@@ -215,7 +215,7 @@ def _translations(content, folder):
 
     def read(run):
         pathlib.Path(run, file).with_suffix(".txt").write_text("a\n")
-        bleu.read(run, "test")
+        translation_quality.read(run, "test")
 
     _workdir(file, read)(content, folder)
 

@@ -10,7 +10,7 @@ import pytest
 from tests import examples, references
 from zoo.attention import Bahdanau, Luong
 from zoo.cores import GRU, LSTM, Bidirectional, Elman, NGram
-from zoo.data.buckets import source_batch
+from zoo.data.pair_batches import source_batch
 from zoo.decoding import steps
 from zoo.embeddings import Lookup
 from zoo.errors import UserError

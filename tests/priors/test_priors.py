@@ -1,13 +1,10 @@
 """Features and backgrounds of a corpus that can be counted by hand."""
 
 import dataclasses
-import importlib
-import inspect
 
 import numpy as np
 import pytest
 
-from zoo import priors
 from zoo.errors import UserError
 from zoo.priors import Morphology, SuffixGuesser, TopWords, Uniform, Unigram
 from zoo.sources.source import Corpus
@@ -134,12 +131,3 @@ def test_the_unigram_background_of_one_split_smoothed():
 def test_a_word_without_mass_is_an_error():
     with pytest.raises(UserError, match=r"no mass to 'la', .* set its smoothing"):
         Unigram(splits=("train",)).log_probs(("chat", "la", "le"), CORPORA)
-
-
-def test_priors_do_not_import_the_data():
-    importlib.import_module("zoo.priors.features.word_list")
-    modules = [value for value in vars(priors).values() if inspect.ismodule(value)]
-    assert priors.word_list in modules
-    for module in modules:
-        origins = [getattr(value, "__module__", "") for value in vars(module).values()]
-        assert not any(str(origin).startswith("zoo.data") for origin in origins)

@@ -11,7 +11,7 @@ import pytest
 from tests.rescoring.small_lists import lists
 from zoo.evaluation import significance
 from zoo.rescoring import mert, mira, tune
-from zoo.rescoring.metrics import Bleu, WordErrorRate
+from zoo.rescoring.bleu_chrf_wer import Bleu, WordErrorRate
 from zoo.rescoring.nbest_arrays import Lists, first_weights
 
 

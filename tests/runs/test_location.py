@@ -19,7 +19,7 @@ import pytest
 from tests import object_store
 from tests.training import processes
 from tests.training import test_interruption as interruption
-from zoo.commands import command_line, program
+from zoo.commands import command_table, program
 from zoo.errors import UserError
 from zoo.runs import atomic_files, location
 from zoo.runs.workdir import Workdir, check_folders
@@ -268,7 +268,7 @@ def test_a_bucket_without_rights_is_one_sentence(store, monkeypatch, capsys):
 
     monkeypatch.setattr(object_store.Store, "info", refuse)
     command = ["train", "--config", "micro_softmax", "gs://b/run"]
-    assert program.run(lambda: command_line.main(command)) == 2
+    assert program.run(lambda: command_table.main(command)) == 2
     error = capsys.readouterr().err
     assert "gs://b/run cannot be reached (PermissionError: 403 Forbidden)" in error
     assert error.count("\n") == 1

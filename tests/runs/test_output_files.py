@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests import tables
-from zoo.commands import command_line
+from zoo.commands import command_table
 from zoo.errors import UserError
-from zoo.evaluation import bleu
+from zoo.evaluation import translation_quality
 from zoo.runs import output_files
 
 # Quotation marks, what the readers take for comments, escapes or missing values, line breaks that
@@ -80,7 +80,7 @@ def test_a_terminal_obeys_nothing_that_a_run_from_elsewhere_says(workdir, capsys
     shutil.copy(test, f"test{red}.txt")
     experiment["data"]["tests"] = [f"test{red}.txt"]
     recipe.write_text(json.dumps(experiment))
-    command_line.main(["evaluate", str(workdir), "--split", "test"])
+    command_table.main(["evaluate", str(workdir), "--split", "test"])
     printed = [capsys.readouterr()]
     (result,) = (workdir / "results").glob("*.json")
     passport = json.loads(result.read_text())
@@ -88,7 +88,7 @@ def test_a_terminal_obeys_nothing_that_a_run_from_elsewhere_says(workdir, capsys
     result.write_text(json.dumps(passport))
     picture = str(workdir / "picture.png")
     for line in (["compare"], ["sweep", "--file", picture, "training.batch"]):
-        command_line.main([*line, str(workdir)])
+        command_table.main([*line, str(workdir)])
         printed.append(capsys.readouterr())
     for out, _ in printed:
         assert "\\x1b[31m\\x07\\x9b2J\\u202e" in out
@@ -99,7 +99,7 @@ def test_a_report_of_translations_is_printable_too(capsys):
     red = {"score": 1.0, "signature": "a\x1b[31m"}
     passport = {"figures": {"BLEU": red}, "tokens": 2, "counts": "é\x9b", "data": {"path": "\x07"}}
     rows = [{"run": "one", "BLEU": {"score": 1.0, "interval": (0.5, 2.0), "p": None}}]
-    output_files.show(bleu.table(rows, passport))
+    output_files.show(translation_quality.table(rows, passport))
     assert capsys.readouterr().out == (
         "one  BLEU 1.00 [0.50, 2.00]\n"
         "2 sentences of \\x07, é\\x9b; in brackets 95 % by sentences drawn anew\n"
@@ -129,7 +129,7 @@ def test_what_is_read_is_not_written_over(line, tmp_path, monkeypatch):
         (tmp_path / name).write_text("a b\n")
     words = line.replace("RUN", "run").split()
     with pytest.raises(UserError, match=f"^{words[-1]} is read, and the .* would overwrite it"):
-        command_line.main(words)
+        command_table.main(words)
 
 
 def test_results_of_a_run_may_be_written_anew(tmp_path):

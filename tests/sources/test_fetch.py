@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from zoo.commands import program
-from zoo.commands.command_line import main
+from zoo.commands.command_table import main
 from zoo.errors import UserError
 from zoo.sources import dataset_rows, fetch, files, free_corpora
 from zoo.sources.conllu import Conllu

@@ -18,7 +18,7 @@ from zoo.models import LanguageModel
 from zoo.optimizers import SGD, Schedule
 from zoo.priors import Background, TopWords
 from zoo.priors.prior import token_counts
-from zoo.training.data_parallel import Devices
+from zoo.training.devices import Devices
 from zoo.training.tasks import language_modelling
 
 STILL = SGD(learning_rate=0.0)

@@ -35,7 +35,7 @@ def add_bleu_to(parser: argparse.ArgumentParser):
 
 def run_bleu(arguments: argparse.Namespace):
     """Prints a table of scores, their 95 % intervals, and p of differences from the first run."""
-    from zoo.evaluation import bleu
+    from zoo.evaluation import translation_quality
     from zoo.runs import output_files
     from zoo.runs.workdir import Workdir
 
@@ -47,29 +47,31 @@ def run_bleu(arguments: argparse.Namespace):
         from zoo.evaluation.reports import plots
 
         plots.check_file(arguments.plot)
-    results = [bleu.read(path, arguments.split) for path in arguments.results]
+    results = [translation_quality.read(path, arguments.split) for path in arguments.results]
     folder = pathlib.Path(arguments.results[0]).absolute()
     experiment = Workdir(folder if os.path.isdir(folder) else folder.parent.parent).experiment()
     corpus = experiment.vocabulary.read(experiment.data.as_written(), arguments.split)
     if arguments.by_length is not None:
         _by_length(arguments, results, experiment, corpus)
         return
-    rows = bleu.compare(arguments.results, results, corpus.sentences, arguments.samples)
-    output_files.show(bleu.table(rows, results[0][0]))
+    rows = translation_quality.compare(
+        arguments.results, results, corpus.sentences, arguments.samples
+    )
+    output_files.show(translation_quality.table(rows, results[0][0]))
 
 
 def _by_length(arguments, results, experiment, corpus):
     """Prints BLEU by the length of the source sentence, and draws it with --plot."""
-    from zoo.evaluation import bleu
+    from zoo.evaluation import translation_quality
     from zoo.evaluation.reports import plots
     from zoo.runs import output_files
 
     names = _names(arguments.results)
-    bleu.check_results(names, results, corpus.sentences)
+    translation_quality.check_results(names, results, corpus.sentences)
     lengths = [len(words) for words in experiment.source_of(corpus).sentences]
-    rows = bleu.by_length(results, corpus.sentences, lengths, arguments.by_length)
+    rows = translation_quality.by_length(results, corpus.sentences, lengths, arguments.by_length)
     signature = results[0][0]["figures"]["BLEU"]["signature"]
-    output_files.show(bleu.length_table(names, rows), signature)
+    output_files.show(translation_quality.length_table(names, rows), signature)
     if arguments.plot:
         spans = [f"{least}-{greatest}" for least, greatest, _, _ in rows]
         curves = {

@@ -11,7 +11,7 @@ from zoo.errors import UserError
 
 def add_rescore_to(parser: argparse.ArgumentParser):
     """Adds tune, apply, interpolate and lattices, each with its options."""
-    from zoo.rescoring.metrics import METRICS
+    from zoo.rescoring.bleu_chrf_wer import METRICS
     from zoo.rescoring.tune import METHODS
 
     commands = parser.add_subparsers(required=True, metavar="tune | apply | interpolate | lattices")
@@ -158,13 +158,13 @@ def run_rescore(arguments: argparse.Namespace):
 
 
 def _tune(arguments):
-    from zoo.rescoring import metrics, tune
+    from zoo.rescoring import bleu_chrf_wer, tune
     from zoo.rescoring.weights import Weights
     from zoo.runs import output_files
 
     options.check_outputs(arguments, weights="the weights")
     _check_tuned(arguments)
-    metric = metrics.metric_of(arguments.metric, arguments.tokenize or "none")
+    metric = bleu_chrf_wer.metric_of(arguments.metric, arguments.tokenize or "none")
     columns = _columns(arguments)
     given = arguments.lists, arguments.references, arguments.costs
     lists = _arrays(*given, columns, arguments, metric)

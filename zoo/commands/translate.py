@@ -346,7 +346,7 @@ def _words(translator, restoring, hypothesis, source) -> list[str]:
 
 def _judge(translator, search, restoring, arguments):
     """Prints BLEU and chrF of a split, and keeps them with the hypotheses and a passport."""
-    from zoo.evaluation import bleu
+    from zoo.evaluation import translation_quality
     from zoo.runs import output_files
 
     run, split = translator.runs[0], arguments.split
@@ -359,10 +359,12 @@ def _judge(translator, search, restoring, arguments):
     ]
     references = [" ".join(words) for words in corpus.sentences]
     tokenizer = arguments.tokenizer or "none"
-    scores = bleu.figures(hypotheses, references, tokenizer)
-    how = bleu.decoding(
+    scores = translation_quality.figures(hypotheses, references, tokenizer)
+    how = translation_quality.decoding(
         translator, search, restoring and restoring.described(), arguments.longest_ratio
     )
-    figures = bleu.of_run(run, split, corpus, tokenizer, scores, how)
-    paths = bleu.write(run, figures, hypotheses)
-    output_files.show(bleu.describe(split, figures), *(f"  {path}" for path in paths))
+    figures = translation_quality.of_run(run, split, corpus, tokenizer, scores, how)
+    paths = translation_quality.write(run, figures, hypotheses)
+    output_files.show(
+        translation_quality.describe(split, figures), *(f"  {path}" for path in paths)
+    )

@@ -4,9 +4,10 @@ import dataclasses
 import typing
 from typing import Any
 
+from zoo import component_registry
 from zoo.configuration import component_walk, field_types
 from zoo.errors import UserError
-from zoo.trust import component_names, permissions
+from zoo.trust import permissions
 
 
 def to_json(value: Any) -> Any:
@@ -20,7 +21,7 @@ def to_json(value: Any) -> Any:
     """
     if dataclasses.is_dataclass(value):
         fields = {name: to_json(getattr(value, name)) for name in component_walk.field_names(value)}
-        return {"component": component_names.name_of(type(value)), **fields}
+        return {"component": component_registry.name_of(type(value)), **fields}
     if isinstance(value, tuple):
         return [to_json(item) for item in value]
     return value

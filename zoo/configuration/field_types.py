@@ -11,9 +11,9 @@ import types
 import typing
 from typing import Any
 
+from zoo.component_registry import components
 from zoo.configuration.field_paths import with_article
 from zoo.errors import UserError
-from zoo.trust.component_names import components
 
 _NUMBERS = {int: (numbers.Integral, "a whole number"), float: (numbers.Real, "a number")}
 

@@ -10,10 +10,10 @@ import types
 import typing
 from typing import Any
 
+from zoo import component_registry
 from zoo.configuration import component_walk
 from zoo.configuration.field_paths import Change, all_replaced, nearest, with_article
 from zoo.errors import UserError
-from zoo.trust import component_names
 
 _QUOTED = re.compile(r"'.*'|\".*\"")
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
@@ -114,7 +114,7 @@ def _within_parentheses(text):
 
 
 def _default_component(text, kind, where):
-    known = component_names.components(kind)
+    known = component_registry.components(kind)
     if text not in known:
         raise UserError(f"{where}: {text!r} is not {with_article(kind)}; {nearest(text, known)}.")
     if required := component_walk.required_fields(known[text]):

@@ -133,9 +133,7 @@ class Stacked(Core, abc.ABC):
         """Applies dropout to x [T, B, ...] if a key is given and the rate is not 0."""
         if key is None or not rate:
             return x
-        time = 1 if self.variational else x.shape[0]
-        masks = dropout.masks(dropout.fold_in(key.rows, use), (time, x.shape[-1]), rate, x.dtype)
-        return x * masks.swapaxes(0, 1)
+        return dropout.drop(x, rate, dropout.fold_in(key.rows, use), self.variational)
 
     def _drop_weights(self, recurrent, key, layer):
         """Applies dropout to the entries of U if a key is given and the rate is not 0."""
@@ -143,5 +141,5 @@ class Stacked(Core, abc.ABC):
         if key is None or not rate:
             return recurrent
         # Noise words use the batch's key, too: the constant gives another stream.
-        of_layer = dropout.fold_in(key.batch[None], 0x75736561 + layer)
-        return recurrent * dropout.masks(of_layer, recurrent.shape, rate, recurrent.dtype)[0]
+        of_layer = jax.random.fold_in(key.batch, 0x75736561 + layer)
+        return dropout.drop_weights(recurrent, rate, of_layer)

@@ -125,7 +125,7 @@ def of_sequence_to_sequence(
       params: its parameters.
       tables: of its words.
       source: int32 [B, S], in the order in which the encoder reads, padded on the left, as by
-        `zoo.data.buckets.source_batch`.
+        `zoo.data.pair_batches.source_batch`.
       lengths: int32 [B].
       prepared: the result of `model.prepared`, to decode many batches; None computes it.
 

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from zoo.alignment import in_sentence_order, most_attended
-from zoo.data.buckets import source_batch
+from zoo.data.pair_batches import source_batch
 from zoo.decoding.batched_search import Hypothesis, size_of
 from zoo.errors import UserError, named
 from zoo.evaluation.run import Run

@@ -204,7 +204,7 @@ def of_slot_errors(run: Run, split: str, corpus: Corpus, figures: dict) -> dict:
 
 def of_translations(run: Run, corpus: Corpus) -> dict:
     """Returns the fields of a passport of translations beside its figures; see
-    `zoo.evaluation.bleu`.
+    `zoo.evaluation.translation_quality`.
 
     Args:
       run: that translated.

@@ -1,4 +1,4 @@
-"""Dropout whose masks depend on a row's own key, not on the batch around it."""
+"""Dropout of vectors and weights, by masks that depend on a row's own key, not on its batch."""
 
 import jax
 import jax.numpy as jnp
@@ -56,3 +56,33 @@ def masks(keys: jax.Array, shape: tuple[int, ...], rate: float, dtype) -> jax.Ar
     threshold = _threshold(rate)
     bits = jax.vmap(lambda key: jax.random.bits(key, shape, jnp.uint16))(keys)
     return jnp.where(bits < threshold, 0, _STEPS / (_STEPS - threshold)).astype(dtype)
+
+
+def drop(x: jax.Array, rate: float, keys: jax.Array, locked: bool = False) -> jax.Array:
+    """Multiplies vectors by masks.
+
+    Args:
+      x: [T, B, D].
+      rate: the dropout rate.
+      keys: keys of `jax.random`, [B].
+      locked: whether all positions share a mask (Gal and Ghahramani 2016), instead of one for each.
+
+    Returns:
+      [T, B, D].
+    """
+    time = 1 if locked else x.shape[0]
+    return x * masks(keys, (time, x.shape[-1]), rate, x.dtype).swapaxes(0, 1)
+
+
+def drop_weights(weights: jax.Array, rate: float, key: jax.Array) -> jax.Array:
+    """Multiplies the entries of a matrix by one mask (Wan et al. 2013; Merity et al. 2018).
+
+    Args:
+      weights: [D, E].
+      rate: the dropout rate.
+      key: a key of `jax.random`.
+
+    Returns:
+      [D, E].
+    """
+    return weights * masks(key[None], weights.shape, rate, weights.dtype)[0]

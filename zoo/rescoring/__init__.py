@@ -13,8 +13,8 @@ The examples begin with two lists of two hypotheses, "a b" and "a c" for the ref
     >>> lists = rescoring.Lists(("first", "second"), ("lm", "length"), *arrays)
 """
 
+from zoo.rescoring.bleu_chrf_wer import Bleu, ChrF, Metric, WordErrorRate
 from zoo.rescoring.mert import Mert
-from zoo.rescoring.metrics import Bleu, ChrF, Metric, WordErrorRate
 from zoo.rescoring.mira import Mira
 from zoo.rescoring.nbest_arrays import Lists
 from zoo.rescoring.weights import Weights

@@ -11,7 +11,7 @@ import dataclasses
 
 import numpy as np
 
-from zoo.rescoring.metrics import Metric
+from zoo.rescoring.bleu_chrf_wer import Metric
 from zoo.rescoring.nbest_arrays import Lists, unit
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from zoo.errors import UserError
 from zoo.evaluation import significance
+from zoo.rescoring.bleu_chrf_wer import Metric
 from zoo.rescoring.mert import Mert
-from zoo.rescoring.metrics import Metric
 from zoo.rescoring.mira import Mira
 from zoo.rescoring.model_features import RANK
 from zoo.rescoring.nbest_arrays import Lists, first_weights

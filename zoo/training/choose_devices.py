@@ -5,7 +5,8 @@ from collections.abc import Callable
 import jax
 
 from zoo.experiment import Parallel
-from zoo.training.data_parallel import Devices, PmapDevices, chosen
+from zoo.training.data_parallel import PmapDevices
+from zoo.training.devices import Devices, chosen
 from zoo.training.model_parallel import MeshDevices
 from zoo.training.step import TrainState
 from zoo.training.task import Task

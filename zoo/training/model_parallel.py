@@ -14,7 +14,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from zoo.arrays.parameter_sharding import Axes, cut_by_rows, path_name
 from zoo.errors import UserError
-from zoo.training.data_parallel import MODEL, Devices, laid_out, placed
+from zoo.training.devices import MODEL, Devices, laid_out, placed
 
 _WHOLE = PartitionSpec()
 

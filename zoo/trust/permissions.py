@@ -12,8 +12,9 @@ it is reached, and open if the user names it, whoever else does.
 import pathlib
 from collections.abc import Iterable
 
+from zoo import component_registry
 from zoo.errors import UserError
-from zoo.trust import component_names, user_modules
+from zoo.trust import user_modules
 
 _closed: dict[str, str] = {}  # {name in a recipe: the folder of its run}
 _named: set[str] = set()  # by the user
@@ -74,7 +75,7 @@ def check_function(name: str):
 def component(name: str) -> type:
     """Returns the class of a component name in a recipe.
 
-    The class is one of zoo's (see `zoo.trust.component_names`), one of a module that the program
+    The class is one of zoo's (see `zoo.component_registry`), one of a module that the program
     has imported already, or one that the user names, whose module is then imported.
 
     Args:
@@ -84,10 +85,10 @@ def component(name: str) -> type:
       UserError: the class is none of these, or does not exist. Errors raised by the import of its
         module are passed on.
     """
-    kind = component_names.component(name) or component_names.imported(name)
+    kind = component_registry.component(name) or component_registry.imported(name)
     if kind is not None:
         return kind
-    if component_names.in_zoo(name.partition(":")[0]):
+    if component_registry.in_zoo(name.partition(":")[0]):
         raise UserError(
             f"the saved recipe has the component {name}, which this version of zoo does not have: "
             "use the version that saved it."

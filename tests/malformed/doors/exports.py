@@ -9,7 +9,7 @@ import numpy as np
 import safetensors.numpy
 
 import zoo
-from zoo.commands import command_line
+from zoo.commands import command_table
 from zoo.errors import UserError
 from zoo.export import standalone
 
@@ -67,7 +67,7 @@ def _export(line, folder):
     (folder / "file").write_text("")
     (folder / "folder").mkdir()
     with contextlib.chdir(folder):
-        command_line.main(["export", *line])
+        command_table.main(["export", *line])
 
 
 def _arrays(change):
@@ -112,7 +112,7 @@ CALLS = {
     "load.py: texts": lambda texts, _: _alone(texts, MODELS / "shakespeare"),
     "load.py: pairs": _pairs,
     "export of an export": _damaged(
-        lambda path: command_line.main(["export", str(path), "out", "--no-compilation-cache"])
+        lambda path: command_table.main(["export", str(path), "out", "--no-compilation-cache"])
     ),
     "zoo export": _export,
 }

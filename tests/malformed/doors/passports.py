@@ -6,8 +6,8 @@ import json
 import numpy as np
 
 from tests.malformed import readers
-from zoo import configuration
-from zoo.evaluation import bleu, item_scores
+from zoo import component_registry, configuration
+from zoo.evaluation import item_scores, translation_quality
 from zoo.evaluation.reports.compare import compare
 from zoo.evaluation.reports.plots import training_curves
 from zoo.rescoring.run_interpolation import Interpolation
@@ -16,7 +16,6 @@ from zoo.runs import exported, recipe_sizes
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir
 from zoo.sources import fetch
-from zoo.trust import component_names
 
 _COUNTS = {"sentences": 0, "tokens": 0, "of_sentences": 2, "of_tokens": 5}
 _FOUND = {"all": _COUNTS, "long": _COUNTS}
@@ -123,7 +122,7 @@ def _whole(value):
         return [*map(_whole, value)]
     if not isinstance(value, dict):
         return value
-    component = component_names.component(value["component"])
+    component = component_registry.component(value["component"])
     defaults = {
         field.name: configuration.to_json(field.default)
         for field in dataclasses.fields(component)
@@ -143,7 +142,9 @@ def _sizes(changes, folder):
 CALLS = {
     "passports": _passport("passports", _compared),
     "answers": _passport("answers", _compared),
-    "translations": _passport("translations", lambda folder: bleu.read(folder / "run", "test")),
+    "translations": _passport(
+        "translations", lambda folder: translation_quality.read(folder / "run", "test")
+    ),
     "scores.npz": _scores("passports"),
     "scores.npz of answers": _scores("answers"),
     "rescore --weights": _file("w.json", lambda path: Weights.read(str(path))),

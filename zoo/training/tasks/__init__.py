@@ -14,7 +14,7 @@ import functools
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.training import data_parallel, memory_needs
+from zoo.training import devices, memory_needs
 from zoo.training.task import Task
 from zoo.training.tasks.language_modelling import LanguageModelling
 from zoo.training.tasks.translation import Translation
@@ -54,7 +54,7 @@ def task_of(model, experiment: Experiment, device_count: int = 0) -> Task:
 
 @task_of.register
 def _(model: LanguageModel, experiment: Experiment, device_count: int = 0) -> Task:
-    used = data_parallel.own(data_parallel.chosen(device_count))
+    used = devices.own(devices.chosen(device_count))
     lexicon, corpora = experiment.build()
     memory_needs.check(experiment, (lexicon,), used)
     return LanguageModelling(experiment, lexicon, corpora)
@@ -62,7 +62,7 @@ def _(model: LanguageModel, experiment: Experiment, device_count: int = 0) -> Ta
 
 @task_of.register
 def _(model: SequenceToSequence, experiment: Experiment, device_count: int = 0) -> Task:
-    used = data_parallel.own(data_parallel.chosen(device_count))
+    used = devices.own(devices.chosen(device_count))
     lexicon, corpora = experiment.build()
     lexicons = lexicon, experiment.build_sources(lexicon, corpora)
     memory_needs.check(experiment, lexicons, used)

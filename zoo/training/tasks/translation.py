@@ -15,7 +15,7 @@ from zoo.training.tasks.language_modelling import validation_of
 
 
 class SourcesAndTargets(NamedTuple):
-    """The inputs of a batch; see `zoo.data.buckets.PairBatch`.
+    """The inputs of a batch; see `zoo.data.pair_batches.PairBatch`.
 
     Attributes:
       source: int32 [B, S].

@@ -5,7 +5,7 @@ import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
 from zoo.errors import UserError
-from zoo.rescoring import metrics
+from zoo.rescoring import bleu_chrf_wer
 
 # Empty ones, repeated words, one shorter than the order, one equal, one with marks.
 HYPOTHESES = [
@@ -19,7 +19,7 @@ REFERENCES = ["the cat sat on the mat .", "a cat was on the mat ."]
 
 
 def test_matches_of_ngrams_by_hand():
-    matches, said, wanted = metrics.count_matches(["abab", "b", ""], ["abc", "bab"], 3)
+    matches, said, wanted = bleu_chrf_wer.count_matches(["abab", "b", ""], ["abc", "bab"], 3)
     # a is once in each reference, b twice in the second: of abab a counts once, b twice; ab once
     # of two, ba once; aba is in neither, bab once.
     assert matches.tolist() == [[3, 2, 1], [1, 0, 0], [0, 0, 0]]
@@ -30,7 +30,7 @@ def test_matches_of_ngrams_by_hand():
 @pytest.mark.parametrize("references", [REFERENCES[:1], REFERENCES])
 @pytest.mark.parametrize("tokenize", ["none", "13a", "char"])
 def test_bleu_is_sacrebleus(references, tokenize):
-    metric, official = metrics.Bleu(tokenize), BLEU(tokenize=tokenize, force=True)
+    metric, official = bleu_chrf_wer.Bleu(tokenize), BLEU(tokenize=tokenize, force=True)
     statistics = metric.statistics(HYPOTHESES, references)
     for hypothesis, row in zip(HYPOTHESES, statistics, strict=True):
         found = official.corpus_score([hypothesis], [[one] for one in references])
@@ -44,7 +44,7 @@ def test_bleu_is_sacrebleus(references, tokenize):
 
 @pytest.mark.parametrize("references", [REFERENCES[:1], REFERENCES, ["cat"], ["", "cats"]])
 def test_chrf_is_sacrebleus(references):
-    metric, official = metrics.ChrF(), CHRF()
+    metric, official = bleu_chrf_wer.ChrF(), CHRF()
     statistics = metric.statistics(HYPOTHESES, references)
     for hypothesis, row in zip(HYPOTHESES, statistics, strict=True):
         found = official.corpus_score([hypothesis], [[one] for one in references])
@@ -72,22 +72,22 @@ def edits(hypothesis, reference):
 
 
 def test_word_errors_by_hand_and_by_a_table():
-    found = metrics.count_errors([[*"abcd"], [*"axd"], [*"xabcdy"], []], [*"abcd"])
+    found = bleu_chrf_wer.count_errors([[*"abcd"], [*"axd"], [*"xabcdy"], []], [*"abcd"])
     assert found.tolist() == [[0, 0, 0], [1, 0, 1], [0, 2, 0], [0, 0, 4]]
-    assert metrics.count_errors([[*"ab"], []], []).tolist() == [[0, 2, 0], [0, 0, 0]]
+    assert bleu_chrf_wer.count_errors([[*"ab"], []], []).tolist() == [[0, 2, 0], [0, 0, 0]]
     generator = np.random.default_rng(0)
     for _ in range(30):
         one, *many = (
             [*map(str, generator.integers(0, 4, generator.integers(0, 9)))] for _ in range(6)
         )
-        errors = metrics.count_errors(many, one)
+        errors = bleu_chrf_wer.count_errors(many, one)
         for words, (substituted, inserted, deleted) in zip(many, errors, strict=True):
             assert (substituted + inserted + deleted, deleted) == edits(words, one)
             assert inserted - deleted == len(words) - len(one)
 
 
 def test_word_error_rate():
-    metric = metrics.WordErrorRate()
+    metric = bleu_chrf_wer.WordErrorRate()
     statistics = metric.statistics(["a b", "a x c d"], ["a b c d"])
     assert statistics.tolist() == [[0, 0, 2, 4], [1, 0, 0, 4]]
     assert metric.figure(statistics).tolist() == [50, 25]
@@ -97,7 +97,7 @@ def test_word_error_rate():
 
 
 def test_gains_are_of_sentences_among_others():
-    metric = metrics.Bleu()
+    metric = bleu_chrf_wer.Bleu()
     statistics = metric.statistics(HYPOTHESES, REFERENCES)
     background = statistics[3] * 10
     expected = [(background + row)[1] * metric.figure(background + row) / 100 for row in statistics]
@@ -107,4 +107,4 @@ def test_gains_are_of_sentences_among_others():
 
 def test_a_tokeniser_that_there_is_not():
     with pytest.raises(UserError, match=r"--tokenize spaces: give one of .*13a"):
-        metrics.Bleu("spaces")
+        bleu_chrf_wer.Bleu("spaces")

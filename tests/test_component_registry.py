@@ -5,12 +5,11 @@ import importlib
 import pytest
 
 from tests.training import small
-from zoo import configuration
+from zoo import component_registry, configuration
 from zoo.errors import UserError
 from zoo.heads import NCE, Softmax, UniformNoise
 from zoo.heads.sampled import SampledHead
 from zoo.optimizers import Adam
-from zoo.trust import component_names
 
 
 def test_a_component_is_called_by_the_package_that_exports_it():
@@ -28,12 +27,12 @@ def test_a_component_is_called_by_the_package_that_exports_it():
 def test_names_do_not_depend_on_the_file(monkeypatch):
     """As though the class had moved to another file."""
     monkeypatch.setattr(Softmax, "__module__", "zoo.heads.elsewhere")
-    assert component_names.name_of(Softmax) == "zoo.heads:Softmax"
-    assert component_names.component("zoo.heads:Softmax") is Softmax
-    assert component_names.component("zoo.heads.elsewhere:Softmax") is None
+    assert component_registry.name_of(Softmax) == "zoo.heads:Softmax"
+    assert component_registry.component("zoo.heads:Softmax") is Softmax
+    assert component_registry.component("zoo.heads.elsewhere:Softmax") is None
 
 
-@pytest.mark.parametrize("package", component_names.PACKAGES)
+@pytest.mark.parametrize("package", component_registry.PACKAGES)
 def test_the_components_of_a_package_are_the_frozen_dataclasses_that_it_exports(package):
     module = importlib.import_module(package)
     exported = getattr(module, "__all__", dir(module))
@@ -46,9 +45,9 @@ def test_the_components_of_a_package_are_the_frozen_dataclasses_that_it_exports(
     assert frozen
     for name in exported:
         expected = getattr(module, name) if name in frozen else None
-        assert component_names.component(f"{package}:{name}") is expected
+        assert component_registry.component(f"{package}:{name}") is expected
     for name in frozen:
-        assert component_names.name_of(getattr(module, name)) == f"{package}:{name}"
+        assert component_registry.name_of(getattr(module, name)) == f"{package}:{name}"
 
 
 @pytest.mark.parametrize(
@@ -61,17 +60,17 @@ def test_the_components_of_a_package_are_the_frozen_dataclasses_that_it_exports(
     ],
 )
 def test_what_is_no_component_is_none(name):
-    assert component_names.component(name) is None
-    assert component_names.imported(name) is None
+    assert component_registry.component(name) is None
+    assert component_registry.imported(name) is None
     with pytest.raises(UserError, match=f"has the component {name}, which"):
         configuration.from_json({"component": name})
 
 
 def test_a_class_that_the_program_has_imported_needs_no_table():
     name = "tests.training.small:RandomWords"
-    assert component_names.imported(name) is small.RandomWords
-    assert component_names.imported("tests.training.small:_Messages") is None  # no dataclass
-    assert component_names.imported("zoo.heads.sampled:SampledHead") is None  # zoo has a table
+    assert component_registry.imported(name) is small.RandomWords
+    assert component_registry.imported("tests.training.small:_Messages") is None  # no dataclass
+    assert component_registry.imported("zoo.heads.sampled:SampledHead") is None  # zoo has a table
     assert SampledHead.__module__ == "zoo.heads.sampled"
 
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from zoo.evaluation import bleu, significance
+from zoo.evaluation import significance, translation_quality
 
 WORDS = [f"{first}{second}" for first in "abcdef" for second in "klmno"]
 
@@ -24,8 +24,8 @@ def texts(generator, count, errors=()):
 
 
 def result(lines, references):
-    """What `bleu.read` gives of hypotheses."""
-    data = bleu.passport.data_of("", references)
+    """What `translation_quality.read` gives of hypotheses."""
+    data = translation_quality.passport.data_of("", references)
     split = {"kind": "translation", "split": "test", "data": data, "policies": {}}
     return {**split, "tokenizer": "none", "tokens": len(lines)}, lines
 
@@ -33,12 +33,12 @@ def result(lines, references):
 @pytest.fixture
 def rows_of(monkeypatch):
     """Rows of `compare` without the check that figures are of one quantity."""
-    monkeypatch.setattr(bleu, "check_results", lambda *_: None)
+    monkeypatch.setattr(translation_quality, "check_results", lambda *_: None)
 
     def rows(references, *systems, samples=200):
         results = [result(lines, references) for lines in systems]
         names = [f"run {number}" for number in range(len(systems))]
-        return bleu.compare(names, results, references, samples)
+        return translation_quality.compare(names, results, references, samples)
 
     return rows
 
@@ -47,9 +47,9 @@ def test_sums_of_statistics_have_the_score_of_the_text():
     references, one = texts(np.random.default_rng(1), 30, [0.3])
     references = [" ".join(words) for words in references]
     drawn = [3, 3, 7, 11, 28, 0]
-    for metric in bleu.metrics("none").values():
-        counts = bleu.statistics(metric, one, references)
-        figure = bleu.figure_of(metric)
+    for metric in translation_quality.metrics("none").values():
+        counts = translation_quality.statistics(metric, one, references)
+        figure = translation_quality.figure_of(metric)
         expected = [
             metric.corpus_score([one[n] for n in rows], [[references[n] for n in rows]]).score
             for rows in (range(30), drawn)
@@ -80,7 +80,7 @@ def test_p_is_the_share_of_exchanges_of_whole_sentences_with_as_large_a_differen
     references, one, other = texts(np.random.default_rng(6), 8, [0.3, 0.4])
     lines = [" ".join(words) for words in references]
     (_, row) = rows_of(references, one, other, samples=2000)
-    for name, metric in bleu.metrics("none").items():
+    for name, metric in translation_quality.metrics("none").items():
         differences = []
         for exchange in itertools.product((False, True), repeat=8):
             swapped = [*zip(exchange, one, other, strict=True)]
@@ -98,7 +98,7 @@ def test_one_run_has_an_interval_of_sentences_drawn_anew(rows_of):
     lines = [" ".join(words) for words in references]
     (row,) = rows_of(references, one, samples=200)
     generator = np.random.default_rng(9)
-    for name, metric in bleu.metrics("none").items():
+    for name, metric in translation_quality.metrics("none").items():
         scores = []
         for _ in range(200):
             rows = generator.integers(25, size=25)
@@ -113,12 +113,12 @@ def test_one_run_has_an_interval_of_sentences_drawn_anew(rows_of):
 @pytest.mark.slow
 def test_systems_that_are_alike_differ_as_often_as_p_promises():
     generator, trials = np.random.default_rng(7), 400
-    (metric,) = (one for name, one in bleu.metrics("none").items() if name == "BLEU")
-    figure, found = bleu.figure_of(metric), []
+    (metric,) = (one for name, one in translation_quality.metrics("none").items() if name == "BLEU")
+    figure, found = translation_quality.figure_of(metric), []
     for _ in range(trials):
         references, one, other = texts(generator, 30, [0.3, 0.3])
         lines = [" ".join(words) for words in references]
-        counts = [bleu.statistics(metric, system, lines) for system in (one, other)]
+        counts = [translation_quality.statistics(metric, system, lines) for system in (one, other)]
         found.append(significance.paired_test(*counts, figure, samples=199))
     for level in (0.05, 0.2, 0.5):
         share = np.mean(np.array(found) <= level)

@@ -1,0 +1,225 @@
+"""Devices that train together: their (data, model) mesh, and the interface of their steps.
+
+The base class serves one device, by `jax.jit`. `zoo.training.data_parallel` serves several by
+`jax.pmap`, and `zoo.training.model_parallel` shards the words over them. Each uses the devices of
+all processes of a run. Between steps an implementation may lay out the state in its own way;
+checkpoints and validation see arrays of the whole mesh, which `whole` and `everywhere` make.
+"""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+
+from zoo.errors import UserError
+
+DATA, MODEL = "data", "model"
+
+
+class Devices:
+    """Devices of all processes as a (data, model) mesh: rows of a batch lie along the data axis.
+
+    Attributes:
+      count: number of devices, of all processes together.
+      mesh: the devices.
+      batch: rows of a batch, over all devices.
+      rows: the slice of these rows that the devices of this process have.
+      replicated: sharding of an array that every device holds whole.
+      by_rows: sharding of an array [B, ...] by rows.
+    """
+
+    # The name of the devices' axis within a step; only pmap has one.
+    axis: str | None = None
+
+    def __init__(self, count: int, batch: int, model: int = 1):
+        """Makes a mesh of the first `count` devices of each process.
+
+        Args:
+          count: devices of each process; 0 for all.
+          batch: rows of a batch, a multiple of the devices along the data axis.
+          model: devices along the model axis.
+
+        Raises:
+          UserError: a process has fewer devices, or the mesh does not divide devices or batch.
+        """
+        devices = chosen(count)
+        self.count, self.batch = len(devices), batch
+        if self.count % model:
+            raise UserError(
+                f"parallel.model={model} does not divide the {self._named}: give one that does, or "
+                "--devices."
+            )
+        data = self.count // model
+        if batch % data:
+            named = self._named
+            if model > 1:
+                named = f"the {data} devices along the data axis, {named} by parallel.model={model}"
+            raise UserError(
+                f"training.batch={batch} does not divide by {named}: set "
+                f"training.batch={-(-batch // data) * data} or give --devices."
+            )
+        grid = np.array(devices).reshape(data, model)
+        self.mesh = Mesh(grid, (DATA, MODEL), axis_types=(AxisType.Auto, AxisType.Auto))
+        self.replicated: Any = NamedSharding(self.mesh, PartitionSpec())
+        self.by_rows: Any = NamedSharding(self.mesh, PartitionSpec(DATA))
+        if self.count == 1:
+            self.replicated = self.by_rows = SingleDeviceSharding(devices[0])
+        here = self.by_rows.addressable_devices_indices_map((batch,)).values()
+        ends = [index[0].indices(batch)[:2] if index else (0, batch) for index in here]
+        self.rows = slice(min(first for first, _ in ends), max(last for _, last in ends))
+
+    @property
+    def summary(self) -> str:
+        """The devices in words."""
+        return f"{self.count} device(s){_of_processes()}"
+
+    @property
+    def _named(self) -> str:
+        return f"{self.count} devices{_of_processes()}"
+
+    def layouts(self, state) -> Any:
+        """Returns the sharding of each leaf of a TrainState, in the layout of checkpoints."""
+        whole = jax.tree.map(lambda _: self.replicated, state)
+        return whole._replace(carry=jax.tree.map(lambda _: self.by_rows, state.carry))
+
+    def laid_out(self, shapes):
+        """Returns the shapes of a TrainState with shardings, for a checkpoint to be read into."""
+        return jax.tree.map(laid_out, shapes, self.layouts(shapes))
+
+    def drawn(self, initial_state, key, taken: dict):
+        """Computes the state before the first step; each device draws its shards of the leaves.
+
+        Random numbers depend neither on the devices nor on the processes.
+
+        Args:
+          initial_state: (key, taken) -> TrainState.
+          key: the key of its random numbers.
+          taken: {part: parameters on the host}, which replace drawn parts.
+        """
+        shapes = jax.eval_shape(initial_state, key, taken)
+        layouts = self.layouts(shapes)
+        parts = {
+            name: jax.tree.map(placed, part, layouts.params[name]) for name, part in taken.items()
+        }
+        return self.for_steps(jax.jit(initial_state, out_shardings=layouts)(key, parts))
+
+    def restored(self, state):
+        """Copies a TrainState read from a checkpoint into memory that a step may donate.
+
+        The given leaves are deleted one by one.
+        """
+        leaves, structure = jax.tree.flatten(state)
+        del state
+        copies = []
+        for leaf in leaves:
+            # On a CPU an array may be memory of NumPy's, which a step must not write to.
+            copies.append(jax.block_until_ready(jnp.array(leaf, copy=True)))
+            leaf.delete()
+        return self.for_steps(jax.tree.unflatten(structure, copies))
+
+    def empty(self, carry):
+        """Returns a function that makes the carry of an epoch's start in the layout of a step.
+
+        Args:
+          carry: () -> the carry, leaves [B, ...].
+        """
+        layouts = jax.tree.map(lambda _: self.by_rows, jax.eval_shape(carry))
+        return jax.jit(carry, out_shardings=layouts)
+
+    def for_steps(self, state):
+        """Converts a TrainState of the mesh to the layout of a step."""
+        return state
+
+    def everywhere(self, tree):
+        """Converts outputs of a step, except carries, to arrays of the mesh; nothing is copied."""
+        return tree
+
+    def whole(self, state):
+        """Converts a TrainState from the layout of a step to arrays of the mesh."""
+        return state
+
+    def compile(self, step, state_axes, **static):
+        """Compiles step(state, tables, batch, key, axis=..., **static) for the devices.
+
+        The compiled step returns (state, results). Its state is donated; results are the same on
+        every device.
+
+        Args:
+          step: a pure function, such as `train_step`.
+          state_axes: a TrainState: None for replicated fields, 0 for fields split by rows.
+          **static: further keyword arguments of the step.
+        """
+        return jax.jit(functools.partial(step, axis=None, **static), donate_argnums=0)
+
+    def place(self, tree):
+        """Puts host arrays on every device."""
+        return jax.tree.map(lambda x: placed(x, self.replicated), tree)
+
+    def place_tables(self, tree):
+        """Puts tables on the devices in the layout of a step."""
+        return self.place(tree)
+
+    def split(self, tree):
+        """Splits leaves [rows of this process, ...] over its devices in the layout of a step."""
+        return jax.tree.map(self._split, tree)
+
+    def _split(self, leaf):
+        shape = (self.batch, *leaf.shape[1:])
+        return jax.make_array_from_process_local_data(self.by_rows, leaf, shape)
+
+    def first(self, tree):
+        """Copies arrays that are the same on every device to the host."""
+        return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)), tree)
+
+
+def chosen(count: int) -> list:
+    """Returns the first `count` devices of each process, process by process.
+
+    Args:
+      count: devices of each process; 0 for all.
+
+    Raises:
+      UserError: a process has fewer.
+    """
+    here = jax.local_device_count()  # as many as in any other process: see zoo.distributed
+    if not 0 <= count <= here:
+        raise UserError(f"--devices {count}: this machine has {here}; 0 takes all.")
+    return [
+        device
+        for process in range(jax.process_count())
+        for device in jax.local_devices(process)[: count or here]
+    ]
+
+
+def own(devices: list) -> list:
+    """Returns the devices that belong to this process."""
+    return [device for device in devices if device.process_index == jax.process_index()]
+
+
+def _of_processes() -> str:
+    count = jax.process_count()
+    return f" of {count} processes" if count > 1 else ""
+
+
+def placed(array, layout) -> jax.Array:
+    """Puts a host array on devices: each device receives only its shard.
+
+    Args:
+      array: the host array.
+      layout: the sharding.
+    """
+    array = np.asarray(array)
+    return jax.make_array_from_callback(array.shape, layout, lambda index: array[index])
+
+
+def laid_out(shape, layout) -> jax.ShapeDtypeStruct:
+    """Returns a ShapeDtypeStruct with a sharding.
+
+    Args:
+      shape: an array or a ShapeDtypeStruct.
+      layout: the sharding.
+    """
+    return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=layout)
