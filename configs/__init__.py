@@ -7,104 +7,10 @@ A recipe is known by its file name without the family, on the command line and i
 `ud_treebank_softmax.get_config("ud_czech_pdt")`.
 """
 
-import ast
-import difflib
-import hashlib
-import importlib.util
-import os
-import pathlib
-import re
-import sys
-import traceback
-from typing import TYPE_CHECKING
+from configs._lookup import FOLDER, load, names, paths, summary
 
-from zoo.errors import UserError, shortened
-
-if TYPE_CHECKING:
-    from zoo import Experiment
-
-FOLDER = pathlib.Path(__file__).resolve().parent
-_TREEBANK = re.compile(r"(?P<treebank>ud(_[a-z0-9]+){2,}?)(?P<kind>_softmax)?")
 FAMILIES = sorted(path.parent.name for path in FOLDER.glob("*/__init__.py"))
 # Saved recipes name functions of configs, and configs import each other, without the family.
 __path__ += [str(FOLDER / family) for family in FAMILIES]
 
-
-def paths() -> dict[str, pathlib.Path]:
-    """Returns {name: file} of the configs here, in the order of their names."""
-    files = (path for path in FOLDER.glob("*/*.py") if not path.stem.startswith("_"))
-    return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
-
-
-def names() -> list[str]:
-    """Returns the names of the configs here."""
-    return [*paths()]
-
-
-def summary(name: str) -> str:
-    """Returns the first line of a config's docstring."""
-    tree = ast.parse(paths()[name].read_text(encoding="utf-8"))
-    return (ast.get_docstring(tree) or "").partition("\n")[0]
-
-
-def load(name: str) -> "Experiment":
-    """Returns the experiment of a config: one of `names()`, or the path of a file with
-    get_config().
-
-    Modules beside the file, and in the working folder, can be imported from then on.
-    """
-    from zoo import Experiment  # not needed to list names
-    from zoo.trust import user_modules
-
-    path, arguments = paths().get(name), ()
-    if path is None and (match := _TREEBANK.fullmatch(name)):
-        path, arguments = paths()[f"ud_treebank{match['kind'] or ''}"], (match["treebank"],)
-    if name.endswith(".py"):
-        path = pathlib.Path(name)
-        if not os.path.isfile(path):  # False, and not an error, for a name that is too long
-            raise UserError(f"the config file {shortened(name)} does not exist.")
-    elif path is None:
-        if os.path.isfile(f"{name}.py"):
-            raise UserError(f"{name!r} is not a config, but a file: give --config {name}.py.")
-        close = difflib.get_close_matches(name, names(), n=3, cutoff=0.3) or names()
-        raise UserError(
-            f"the config {shortened(name)!r} does not exist; the nearest are {', '.join(close)} "
-            "(--list shows all)."
-        )
-    spec = importlib.util.spec_from_file_location(_module_name(path.resolve()), path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # a run resumes with the components defined there
-    user_modules.look_in(path.parent)
-    user_modules.open_path()
-    try:
-        spec.loader.exec_module(module)
-        experiment = module.get_config(*arguments) if hasattr(module, "get_config") else None
-    except UserError:
-        raise
-    except Exception as error:
-        if path.resolve() in paths().values():  # a bug of a config of Zoo's
-            raise
-        frames = traceback.walk_tb(error.__traceback__)
-        if any(user_modules.is_own(frame.f_globals["__name__"]) for frame, _ in frames):
-            raise  # an error in another module of the user keeps its traceback
-        kind = type(error).__name__
-        raise UserError(f"{path}, line {_line(error, path)}: {kind}: {error}.") from error
-    if not isinstance(experiment, Experiment):
-        raise UserError(f"{path} has no get_config() that returns a zoo.Experiment.")
-    return experiment
-
-
-def _line(error, path):
-    """Returns the line of the file where an exception was raised."""
-    if isinstance(error, SyntaxError) and error.filename == str(path):
-        return error.lineno
-    frames = traceback.extract_tb(error.__traceback__)
-    return next((f.lineno for f in reversed(frames) if f.filename == str(path)), 1)
-
-
-def _module_name(path):
-    """Returns configs.NAME for a config here; for another file a name that is the same in every
-    process."""
-    if path in paths().values():
-        return f"configs.{path.stem}"
-    return f"config_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+__all__ = ["FAMILIES", "FOLDER", "load", "names", "paths", "summary"]

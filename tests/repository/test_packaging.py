@@ -19,7 +19,7 @@ from configs import rare_words_log_linear
 from zoo import lazy
 from zoo.commands import program
 from zoo.export import folder
-from zoo.trust import bundled_configs
+from zoo.trust import configs_package
 
 ROOT = pathlib.Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -177,10 +177,10 @@ def test_recipes_within_zoo_are_those_of_a_checkout(tmp_path):
     source = (
         "from zoo import configuration as recipes\n"
         "from zoo.sources import files\n"
-        "from zoo.trust import bundled_configs as shipped, user_modules\n"
+        "from zoo.trust import configs_package, user_modules\n"
         "print(user_modules.load('configs.rare_words_log_linear').shape('Word'))\n"
         "print(files.find('configs/countries.tsv'))\n"
-        "print(shipped.configs().load('rare_words_open') and shipped.configs().FOLDER)\n"
+        "print(configs_package.configs().load('rare_words_open') and configs_package.configs().FOLDER)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(site)}
     command = [sys.executable, "-c", source]
@@ -192,13 +192,13 @@ def test_recipes_within_zoo_are_those_of_a_checkout(tmp_path):
 
 
 def test_what_is_no_recipe_is_not_taken_for_one():
-    assert bundled_configs.folder() == ROOT / "configs"
-    assert bundled_configs.has("configs") and bundled_configs.has("configs.ptb_nce")
-    assert not bundled_configs.has("configs.mine") and not bundled_configs.has("ptb_nce")
-    assert bundled_configs.file("configs/countries.tsv") == ROOT / "configs" / "countries.tsv"
+    assert configs_package.folder() == ROOT / "configs"
+    assert configs_package.has("configs") and configs_package.has("configs.ptb_nce")
+    assert not configs_package.has("configs.mine") and not configs_package.has("ptb_nce")
+    assert configs_package.file("configs/countries.tsv") == ROOT / "configs" / "countries.tsv"
     for path in ("configs", "configs/no.tsv", "configs/../pyproject.toml", "countries.tsv", ""):
-        assert bundled_configs.file(path) is None
-    assert bundled_configs.file("/configs/countries.tsv") is None
+        assert configs_package.file(path) is None
+    assert configs_package.file("/configs/countries.tsv") is None
 
 
 def test_the_extras_are_those_of_the_package():

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from zoo.commands import options, program
 from zoo.errors import Interrupted, UserError
-from zoo.trust import bundled_configs
+from zoo.trust import configs_package
 
 
 def add_train_to(parser: argparse.ArgumentParser):
@@ -55,7 +55,7 @@ def _count(text: str) -> int | str:
 
 def run_train(arguments: argparse.Namespace):
     """Resolves the experiment, prepares the data, and trains until the end or an interruption."""
-    configs = bundled_configs.configs()
+    configs = configs_package.configs()
     if arguments.list:
         for name in configs.names():
             print(f"{name:24} {configs.summary(name)}")

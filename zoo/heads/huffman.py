@@ -12,6 +12,7 @@ from zoo.heads.argument_checks import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.losses import huffman
+from zoo.losses.huffman_tree import huffman_paths
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,8 +37,8 @@ class HuffmanSoftmax(Head):
     array_shapes = Shapes({"weights": "N D", "bias": "N"}, {"nodes": "int V L", "turns": "V L"})
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Returns {"nodes" int32 [V, L], "turns" float32 [V, L]}: see huffman_paths."""
-        nodes, turns = huffman.huffman_paths(lexicon.counts)
+        """Returns {"nodes" int32 [V, L], "turns" float32 [V, L]}: see `huffman_paths`."""
+        nodes, turns = huffman_paths(lexicon.counts)
         return {"nodes": jnp.asarray(nodes), "turns": jnp.asarray(turns)}
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:

@@ -31,7 +31,8 @@ from zoo.losses.hierarchical import (
     hierarchical_sample,
     hierarchical_top_k,
 )
-from zoo.losses.huffman import huffman_paths, path_log_probs, path_loss
+from zoo.losses.huffman import path_log_probs, path_loss
+from zoo.losses.huffman_tree import huffman_paths
 from zoo.losses.importance import importance_loss
 from zoo.losses.log_linear import (
     adaptor_penalty,

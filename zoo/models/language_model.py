@@ -12,6 +12,7 @@ from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError
 from zoo.heads import Head, Softmax
 from zoo.lexicon import Lexicon
+from zoo.models import tied_weights
 from zoo.models.model import Model
 from zoo.priors.backgrounds.contextual import Contextual
 
@@ -77,40 +78,13 @@ class LanguageModel(Model):
         hidden_size = hidden_size or self.core.output_size
         embedding_key, core_key, head_key = jax.random.split(key, 3)
         embedding = self.embedding.init(embedding_key, lexicon)
-        self._check_tied(embedding, hidden_size, lexicon)
+        if self.head.tied:
+            tied_weights.check(self.embedding, self.head, embedding, hidden_size, lexicon)
         return {
             "embedding": embedding,
             "core": self.core.init(core_key, self.embedding.size),
             "head": self.head.init(head_key, hidden_size, lexicon),
         }
-
-    def _check_tied(self, embedding_params, hidden_size: int, lexicon: Lexicon):
-        """Raises UserError if a tied head cannot share the embedding's table, by its shape or
-        kinds."""
-        if not self.head.tied:
-            return
-        kinds, of_embedding = (part.kinds or () for part in (self.head, self.embedding))
-        if set(kinds) != set(of_embedding):
-            raise UserError(
-                f"a tied {type(self.head).__name__} shares the embedding's table, whose features "
-                f"are {', '.join(of_embedding) or 'of all kinds'}, and the head's are "
-                f"{', '.join(kinds) or 'of all kinds'}: give both the same kinds, or set "
-                "model.head.tied=False."
-            )
-        untied = dataclasses.replace(self.head, tied=False)
-        shapes = jax.eval_shape(
-            lambda key: untied.init(key, hidden_size, lexicon), jax.random.key(0)
-        )
-        wanted = shapes["weights"].shape
-        table = embedding_params.get("table")
-        given = None if table is None else table.shape
-        if given != wanted:
-            raise UserError(
-                f"a tied {type(self.head).__name__} shares the embedding's table, which must have "
-                f"the shape {wanted} and is {given} in {self.embedding}: take an embedding of the "
-                f"same kind with model.embedding.size={wanted[1]}, or set "
-                "model.head.tied=False."
-            )
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """Counts the words for which components lack information, by reason; see Head.warnings."""
@@ -138,7 +112,7 @@ class LanguageModel(Model):
     def head_params(self, params: Params) -> Params:
         """Returns the head's parameters, with the shared table if it is tied."""
         if self.head.tied:
-            return {**params["head"], "weights": params["embedding"]["table"]}
+            return tied_weights.head_params(params["head"], params["embedding"])
         return params["head"]
 
     def row_tables(self, params: Params) -> list[tuple[str, ...]]:

@@ -35,7 +35,7 @@ def write_whole(path: Any, write):
 def write_new(path: Any, write) -> bool:
     """Writes a new file atomically, unless the file exists.
 
-    In a bucket two processes at the same moment may both write: see `zoo.runs.ownership`.
+    In a bucket two processes at the same moment may both write: see `zoo.runs.training_lock`.
 
     Args:
       path: the file, a pathlib.Path or an epath.Path.

@@ -31,8 +31,8 @@ from zoo.runs import (
     exported,
     known_runs,
     location,
-    ownership,
     recipe_sizes,
+    training_lock,
 )
 from zoo.runs.seen_texts import SeenTexts
 from zoo.sources import files
@@ -116,7 +116,7 @@ class Workdir:
                     f"{self.path} holds another experiment ({difference}): give the settings that "
                     f"it was made with to resume it, or another folder{further}."
                 )
-            ownership.check_free(self.path)
+            training_lock.check_free(self.path)
             for name in ("", "checkpoints/last", "checkpoints/best", "tensorboard", METRICS):
                 atomic_files.check_writable(self.path / name)
             return

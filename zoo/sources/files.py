@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from zoo.errors import UserError, shortened
-from zoo.trust import bundled_configs, permissions
+from zoo.trust import configs_package, permissions
 
 # Files that begin with these bytes are decompressed, whatever their names are. (An empty text
 # compressed with bzip2 has others after the ninth.)
@@ -118,7 +118,7 @@ def locate(path: str) -> pathlib.Path:
             raise UserError(
                 f"{shortened(path)} cannot be looked up ({why}): give the path of a file."
             ) from error
-    if (own := bundled_configs.file(path)) is not None:
+    if (own := configs_package.file(path)) is not None:
         return own
     if paths[0].is_absolute():
         raise UserError(f"{path} does not exist: give the path of a file.")

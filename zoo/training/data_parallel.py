@@ -9,6 +9,16 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from zoo.training.devices import DATA, Devices, own, placed
 
 
+def sum_over_devices(tree, axis: str | None):
+    """Sums each leaf of a pytree over the devices of a named axis.
+
+    Args:
+      tree: the pytree.
+      axis: the name of the axis under pmap; None on one device, where the tree is returned.
+    """
+    return tree if axis is None else jax.lax.psum(tree, axis)
+
+
 class PmapDevices(Devices):
     """Several devices by `jax.pmap`: each has its share of the rows, and everything else whole.
 

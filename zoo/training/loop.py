@@ -15,7 +15,7 @@ from zoo import distributed
 from zoo.errors import Interrupted, UserError
 from zoo.experiment import Parallel, Training
 from zoo.runs.checkpoints import Checkpoints, any_kept
-from zoo.runs.ownership import Ownership
+from zoo.runs.training_lock import Ownership
 from zoo.runs.workdir import Workdir
 from zoo.training import average, parameter_groups
 from zoo.training.choose_devices import choose_devices

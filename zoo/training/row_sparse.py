@@ -22,7 +22,8 @@ from zoo import optimizers
 from zoo.arrays.row_lookup import Watched
 from zoo.errors import UserError
 from zoo.training import parameter_groups
-from zoo.training.updates import Updates, sum_over_devices
+from zoo.training.data_parallel import sum_over_devices
+from zoo.training.updates import Updates
 
 Path = tuple[str, ...]
 

@@ -17,9 +17,10 @@ import jax.numpy as jnp
 
 from zoo.arrays.random_keys import Keys
 from zoo.training import parameter_groups
+from zoo.training.data_parallel import sum_over_devices
 from zoo.training.precision import rounded
 from zoo.training.task import Batch
-from zoo.training.updates import Updates, sum_over_devices
+from zoo.training.updates import Updates
 
 
 class TrainState(NamedTuple):

@@ -6,15 +6,7 @@ from typing import Any
 import jax
 import optax
 
-
-def sum_over_devices(tree, axis: str | None):
-    """Sums each leaf of a pytree over the devices of a named axis.
-
-    Args:
-      tree: the pytree.
-      axis: the name of the axis under pmap; None on one device, where the tree is returned.
-    """
-    return tree if axis is None else jax.lax.psum(tree, axis)
+from zoo.training.data_parallel import sum_over_devices
 
 
 class Updates(abc.ABC):

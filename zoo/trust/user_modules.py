@@ -10,7 +10,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from zoo.trust import bundled_configs
+from zoo.trust import configs_package
 
 _WORKING_FOLDER = ""  # in sys.path
 _folders: list[str] = []
@@ -48,7 +48,7 @@ def is_own(module: str) -> bool:
       module: the dotted name of the module.
     """
     top = module.partition(".")[0]
-    return top not in ("zoo", bundled_configs.NAME) and any(
+    return top not in ("zoo", configs_package.NAME) and any(
         (pathlib.Path(folder) / top).is_dir() or (pathlib.Path(folder) / f"{top}.py").is_file()
         for folder in folders()
     )
@@ -85,8 +85,8 @@ def load(name: str) -> ModuleType:
     """
     if not all(part.isidentifier() for part in name.split(".")):
         raise Missing(f"{name!r} is not the name of a module")
-    if bundled_configs.has(name):
-        bundled_configs.configs()
+    if configs_package.has(name):
+        configs_package.configs()
     open_path()
     try:
         return importlib.import_module(name)

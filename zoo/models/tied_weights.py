@@ -1,0 +1,57 @@
+"""Tied weights: a head whose output vectors are the embedding's table (Press and Wolf 2017)."""
+
+import dataclasses
+
+import jax
+
+from zoo.arrays.types import Params
+from zoo.embeddings import Embedding
+from zoo.errors import UserError
+from zoo.heads import Head
+from zoo.lexicon import Lexicon
+
+
+def head_params(head: Params, embedding: Params) -> Params:
+    """Returns a tied head's parameters with the embedding's table as its output vectors.
+
+    Args:
+      head: the head's own parameters.
+      embedding: the embedding's.
+    """
+    return {**head, "weights": embedding["table"]}
+
+
+def check(
+    embedding: Embedding, head: Head, embedding_params: Params, hidden_size: int, lexicon: Lexicon
+):
+    """Raises UserError if a tied head cannot share the embedding's table.
+
+    Args:
+      embedding: the embedding.
+      head: the tied head.
+      embedding_params: the embedding's parameters.
+      hidden_size: D.
+      lexicon: of the words.
+
+    Raises:
+      UserError: features' kinds or the table's shape differ from the head's.
+    """
+    kinds, of_embedding = (part.kinds or () for part in (head, embedding))
+    if set(kinds) != set(of_embedding):
+        raise UserError(
+            f"a tied {type(head).__name__} shares the embedding's table, whose features are "
+            f"{', '.join(of_embedding) or 'of all kinds'}, and the head's are "
+            f"{', '.join(kinds) or 'of all kinds'}: give both the same kinds, or set "
+            "model.head.tied=False."
+        )
+    untied = dataclasses.replace(head, tied=False)
+    shapes = jax.eval_shape(lambda key: untied.init(key, hidden_size, lexicon), jax.random.key(0))
+    wanted = shapes["weights"].shape
+    table = embedding_params.get("table")
+    given = None if table is None else table.shape
+    if given != wanted:
+        raise UserError(
+            f"a tied {type(head).__name__} shares the embedding's table, which must have the shape "
+            f"{wanted} and is {given} in {embedding}: take an embedding of the same kind with "
+            f"model.embedding.size={wanted[1]}, or set model.head.tied=False."
+        )
