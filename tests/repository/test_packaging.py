@@ -180,7 +180,8 @@ def test_recipes_within_zoo_are_those_of_a_checkout(tmp_path):
         "from zoo.trust import configs_package, user_modules\n"
         "print(user_modules.load('configs.rare_words_log_linear').shape('Word'))\n"
         "print(files.find('configs/countries.tsv'))\n"
-        "print(configs_package.configs().load('rare_words_open') and configs_package.configs().FOLDER)\n"
+        "configs = configs_package.configs()\n"
+        "print(configs.load('rare_words_open') and configs.FOLDER)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(site)}
     command = [sys.executable, "-c", source]
