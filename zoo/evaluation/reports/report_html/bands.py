@@ -6,7 +6,11 @@ from zoo.errors import UserError
 from zoo.evaluation import kept_words
 from zoo.evaluation.reports.report_html import charts, elements
 from zoo.evaluation.reports.report_html.elements import text
-from zoo.evaluation.reports.report_html.subjects import Subject, comparable_groups
+from zoo.evaluation.reports.report_html.subjects import (
+    Subject,
+    comparable_groups,
+    unjudged,
+)
 
 _UNKNOWN = {"unknown": "<unk>: unknown words", "unseen": "never in training"}
 
@@ -17,7 +21,8 @@ def section(subjects: list[Subject]) -> str:
     Args:
       subjects: the runs.
     """
-    parts, left_out = [], {}
+    parts: list[str] = []
+    left_out: dict[tuple[str, str], list[str]] = {}
     by_name = {one.name: one for one in subjects}
     for group, of_runs in comparable_groups(subjects).items():
         rows_of = {}
@@ -27,9 +32,8 @@ def section(subjects: list[Subject]) -> str:
                 left_out.setdefault((name, why), []).append(group)
         parts.append(_column(group, rows_of, by_name))
     for (name, why), of_columns in left_out.items():
-        shown = f"{name}, {' and '.join(of_columns)}, intervals"
-        parts.append(elements.missing(shown, why))
-    parts += [elements.missing(one.name, one.no_columns) for one in subjects if not one.columns]
+        parts.append(elements.missing(why, f"{name}, {' and '.join(of_columns)}, intervals"))
+    parts.append(elements.all_missing(unjudged(subjects)))
     return "".join(parts)
 
 

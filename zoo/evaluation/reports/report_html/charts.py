@@ -10,7 +10,7 @@ from typing import NamedTuple
 from zoo.evaluation.reports.report_html.elements import number, text
 
 WIDTH, HEIGHT = 480, 300
-LEFT, RIGHT, TOP, BOTTOM = 62, 14, 14, 54
+LEFT, RIGHT, TOP, BOTTOM = 66, 30, 14, 58
 # Kinds of marks, and colours in page.css, one a run in turn.
 MARKS = ("circle", "square", "triangle", "diamond", "cross", "plus")
 # Heights in a chart of intervals: the label of a row, and a line of a run below it.
@@ -155,7 +155,7 @@ def intervals(
     if not ends:
         return ""
     x_ticks = ticks(*(span or (min(ends), max(ends))))
-    left, right = 16, WIDTH - RIGHT - 6
+    left, right = 16, WIDTH - RIGHT
     across = _scale(x_ticks, left, right)
     y, body = TOP, []
     for name, estimates in rows:

@@ -46,7 +46,7 @@ def section(subjects: list[Subject]) -> str:
         try:
             lines = _lines(subject)
         except UserError as error:
-            left_out.append(elements.missing(subject.name, str(error)))
+            left_out.append((subject.name, str(error)))
             continue
         drawn += curves(subject.number, lines)
         best = min(lines, key=lambda line: float(line["validation_log_perplexity"]))
@@ -63,7 +63,7 @@ def section(subjects: list[Subject]) -> str:
         least=0,
     )
     if not chart:
-        return "".join(left_out)
+        return elements.all_missing(left_out)
     shown = {curve.run for curve in drawn}
     names = [subject.name for subject in subjects]
     content = charts.legend(names, shown) + chart
@@ -72,7 +72,7 @@ def section(subjects: list[Subject]) -> str:
         "mean over the steps since the validation before; it may count other tokens, and may be "
         "sampled, so compare its course rather than its height."
     )
-    return charts.figure(content, caption) + elements.items(last) + "".join(left_out)
+    return charts.figure(content, caption) + elements.items(last) + elements.all_missing(left_out)
 
 
 def curves(number: int, lines: list[dict]) -> list[charts.Curve]:

@@ -11,7 +11,11 @@ from zoo.evaluation.kept_words import KeptWords
 from zoo.evaluation.reports import paired
 from zoo.evaluation.reports.report_html import elements
 from zoo.evaluation.reports.report_html.elements import number, text
-from zoo.evaluation.reports.report_html.subjects import Subject, comparable_groups
+from zoo.evaluation.reports.report_html.subjects import (
+    Subject,
+    comparable_groups,
+    unjudged,
+)
 from zoo.lexicon import Lexicon
 
 # Words that are shown in each direction, and words of context before each.
@@ -43,21 +47,19 @@ def section(subjects: list[Subject]) -> str:
       subjects: the runs.
     """
     if len(subjects) < 2:
-        return elements.missing("", "give two runs or more to see them side by side.")
+        return elements.missing("give two runs or more to see them side by side.")
     by_name, parts = {one.name: one for one in subjects}, []
-    for group, of_runs in comparable_groups(subjects).items():
+    groups = comparable_groups(subjects)
+    for place, (group, of_runs) in enumerate(groups.items()):
         first, *others = of_runs
         for other in others:
             parts.append(f"<h3>{text(first)} and {text(other)}, {text(group)}</h3>")
-            parts.append(_pair(by_name[first], by_name[other], of_runs))
-    alone = {one.name for one in subjects if one.columns} - {
-        name
-        for of_runs in comparable_groups(subjects).values()
-        for name in of_runs
-        if len(of_runs) > 1
-    }
-    parts += [elements.missing(name, why) for name, why in _alone(subjects, alone)]
-    parts += [elements.missing(one.name, one.no_columns) for one in subjects if not one.columns]
+            pair = by_name[first], by_name[other]
+            parts.append(_pair(*pair, of_runs, folded=place > 0))
+    compared = {name for of_runs in groups.values() if len(of_runs) > 1 for name in of_runs}
+    alone = {one.name for one in subjects if one.columns} - compared
+    parts.append(elements.all_missing(_alone(subjects, alone)))
+    parts.append(elements.all_missing(unjudged(subjects)))
     return "".join(parts)
 
 
@@ -85,7 +87,7 @@ def _check(one, other):
     raise UserError(f"{one.name} and {other.name} were judged on different texts.")
 
 
-def _pair(one, other, of_runs):
+def _pair(one, other, of_runs, folded):
     arrays = [of_runs[run.name]["place"].read_scores(of_runs[run.name]) for run in (one, other)]
     losses = [float(of_runs[run.name]["figures"]["log_perplexity"]) for run in (one, other)]
     if any(scores is None for scores in arrays):
@@ -105,9 +107,14 @@ def _pair(one, other, of_runs):
             for run, scores in zip((one, other), arrays, strict=True)
         ]
     except UserError as error:
-        return lines + elements.missing("Word by word", str(error))
-    found = differences(*kept, one.run.lexicon)
-    return lines + _tables(one, other, found) + _shares(one, other, kept)
+        return lines + elements.missing(str(error), "Word by word")
+    found = differences(kept[0], kept[1], one.run.lexicon)
+    words = _tables(one, other, found)
+    return (
+        lines
+        + _shares(one, other, kept)
+        + (elements.more("Word by word", words) if folded else words)
+    )
 
 
 def _kept(subject, passport, arrays):
@@ -117,9 +124,9 @@ def _kept(subject, passport, arrays):
 
 
 def differences(one: KeptWords, other: KeptWords, lexicon: Lexicon) -> list[Difference]:
-    """Returns the words of a text, the most in favour of the first run first.
+    """Returns the words of a text that differ most, the most in favour of the first run first.
 
-    The first and the last `MOST` words are returned; words of one difference are in text order.
+    There are at most `MOST` words in favour of each run. A word after the same words is taken once.
 
     Args:
       one: the scores of the first run.
@@ -129,22 +136,30 @@ def differences(one: KeptWords, other: KeptWords, lexicon: Lexicon) -> list[Diff
     with np.errstate(invalid="ignore"):  # of two words of probability 0
         gain = one.log_prob.astype(np.float64) - other.log_prob.astype(np.float64)
     order = np.argsort(-np.nan_to_num(gain, nan=0.0), kind="stable")
-    chosen = order if len(order) <= 2 * MOST else np.concatenate([order[:MOST], order[-MOST:]])
-    found = []
-    for index in chosen.tolist():
+    first, last = (_distinct(one, other, lexicon, numbers) for numbers in (order, order[::-1]))
+    first = [row for row in first if row.one > row.other]
+    return first + [row for row in reversed(last) if row.one < row.other]
+
+
+def _distinct(one, other, lexicon, order):
+    """Returns the first `MOST` words of an order; a word after the same words is taken once."""
+    found: dict = {}
+    for index in order.tolist():
         position = int(one.positions[index])
         sentence, place = one.text.position(position)
         begin = max(position - place + 1, position - CONTEXT)
         before = " ".join(lexicon.words[word] for word in one.text.words[begin:position])
         word = lexicon.words[one.text.words[position]]
         log_probs = float(one.log_prob[index]), float(other.log_prob[index])
-        found.append(Difference(sentence, before, word, *log_probs))
-    return found
+        found.setdefault((before, word), Difference(sentence, before, word, *log_probs))
+        if len(found) == MOST:
+            break
+    return [*found.values()]
 
 
 def _tables(one, other, found):
-    first = [row for row in found if row.one > row.other][:MOST]
-    second = [row for row in reversed(found) if row.one < row.other][:MOST]
+    first = [row for row in found if row.one > row.other]
+    second = [row for row in reversed(found) if row.one < row.other]
     tables = []
     for better, worse, rows in ((one, other, first), (other, one, second)):
         if not rows:
@@ -159,9 +174,11 @@ def _tables(one, other, found):
             )
             for row in rows
         ]
-        header = ("words before, and the word", f"p, {one.name}", f"p, {other.name}")
-        header = (*header, "nats", "sentence")
-        caption = f"Words that {better.name} predicts better than {worse.name}, most of all"
+        of_runs = f"p, {one.name}", f"p, {other.name}"
+        header = ("words before, and the word", *of_runs, "nats", "sentence")
+        caption = (
+            f"Words that {better.name} predicts better than {worse.name} by most; each context once"
+        )
         tables.append(elements.table(header, cells, caption))
     return "".join(tables)
 

@@ -1,8 +1,10 @@
 """Elements of the page: text, tables, paragraphs, and lines for parts that are left out."""
 
 import html
+import json
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from zoo.errors import printable
 from zoo.evaluation import significance
@@ -27,37 +29,56 @@ def paragraph(value: str, kind: str = "") -> str:
     return f'<p class="{kind}">{value}</p>' if kind else f"<p>{value}</p>"
 
 
-def missing(name: str, why: str) -> str:
+def missing(why: str, *names: str) -> str:
     """Returns the line that stands for a part that is left out.
 
     Args:
-      name: of the run, or "".
       why: the reason, a sentence.
+      *names: the runs, or the part; may be none.
     """
-    before = f"<strong>{text(name)}</strong>: " if name else ""
+    before = f"<strong>{text(', '.join(names))}</strong>: " if names else ""
     return paragraph(f"{before}left out: {text(why)}", "missing")
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
+def all_missing(reasons: Iterable[tuple[str, str]]) -> str:
+    """Returns the lines of runs that are left out, one for each reason.
+
+    Args:
+      reasons: (run, why).
+    """
+    names: dict[str, list[str]] = {}
+    for name, why in reasons:
+        names.setdefault(why, []).append(name)
+    return "".join(missing(why, *of_why) for why, of_why in names.items())
+
+
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], caption: str, words: int = 1
+) -> str:
     """Returns a table whose first column names the rows; it scrolls where it is too wide.
 
     Args:
       header: names of the columns, text.
       rows: cells, HTML.
       caption: text.
+      words: how many of the first columns are words rather than numbers.
     """
-    head = "".join(f'<th scope="col">{text(name)}</th>' for name in header)
-    body = "".join(
-        f'<tr><th scope="row">{first}</th>'
-        + "".join(f"<td>{cell}</td>" for cell in cells)
-        + "</tr>"
-        for first, *cells in rows
+    kinds = [' class="left"' * (column < words) for column in range(len(header))]
+    head = "".join(
+        f'<th scope="col"{kind}>{text(name)}</th>' for kind, name in zip(kinds, header, strict=True)
     )
+    body = "".join(_row(first, cells, kinds[1:]) for first, *cells in rows)
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}"><table>'
-        f"<caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-        "</table></div>"
+        f'<p class="caption">{text(caption)}</p>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}">'
+        f'<table aria-label="{text(caption)}"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def _row(first, cells, kinds):
+    others = "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds, cells, strict=True))
+    return f'<tr><th scope="row" class="left">{first}</th>{others}</tr>'
 
 
 def items(lines: Iterable[str]) -> str:
@@ -77,6 +98,16 @@ def more(summary: str, content: str) -> str:
       content: HTML.
     """
     return f"<details><summary>{text(summary)}</summary>{content}</details>"
+
+
+def json_data(value: Any) -> str:
+    """Returns JSON that may stand in an element of HTML.
+
+    Args:
+      value: to be read by the script.
+    """
+    plain = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return plain.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -104,13 +135,13 @@ def perplexity(value: float) -> str:
 
 
 def probability(log_prob: float) -> str:
-    """Formats a probability: "0.31", "0.00042", "3e-7".
+    """Formats a probability: "0.31", "0.0042", "4.2e-7".
 
     Args:
       log_prob: its logarithm, nats.
     """
     value = math.exp(log_prob)
-    return f"{value:.2g}" if value >= 1e-4 or value == 0 else f"{value:.0e}".replace("e-0", "e-")
+    return f"{value:.2g}" if value >= 1e-3 or value == 0 else f"{value:.1e}".replace("e-0", "e-")
 
 
 def interval(ends: tuple[float, float], digits: int = 3) -> str:

@@ -14,7 +14,8 @@ def section(subjects: list[Subject]) -> str:
       subjects: the runs.
     """
     answers = results.read_answers([one.path for one in subjects])
-    parts, judged = [], set()
+    parts: list[str] = []
+    judged: set[str] = set()
     for (split, _), of_paths in answers.items():
         by_path = {one.path: one for one in subjects}
         of_runs = {by_path[path].name: value for path, value in of_paths.items()}
@@ -27,7 +28,7 @@ def section(subjects: list[Subject]) -> str:
                 f"not judged: python -m zoo agreement {one.path} (treebanks) and python -m zoo "
                 f"evaluate {one.path} --minimal-pairs FILE make such results."
             )
-            parts.append(elements.missing(one.name, why))
+            parts.append(elements.missing(why, one.name))
     return "".join(parts)
 
 
@@ -37,7 +38,8 @@ def cases(figures: dict) -> dict[str, dict]:
     Args:
       figures: of the passport.
     """
-    found = dict(figures.get("cases") or {})
+    cases = figures.get("cases") or {}
+    found = {name: one for name, one in cases.items() if isinstance(one, dict)}  # with counts
     for name, groups in (figures.get("groups") or {}).items():
         found |= {f"{name}: {value}": of_group for value, of_group in groups.items()}
     found.pop("all", None)
@@ -79,7 +81,7 @@ def _questions(split, of_runs, numbers, names):
     lines += [
         f"{name}: {count:,} skipped for want of a word." for name, count in skipped.items() if count
     ]
-    lines += [line.strip() for line in paired.answer_lines(split, of_runs)]
+    lines += [line.strip() for line in paired.answer_lines(split, of_runs)[1:]]  # without its title
     return (
         f"<h3>{text(split)}</h3>"
         + charts.figure(charts.legend(names, only) + drawn, f"Line: 95 % interval.{chance}")

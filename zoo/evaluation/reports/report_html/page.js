@@ -25,7 +25,6 @@ function table(caption, rows, marked) {
 for (const box of document.querySelectorAll("[data-shows]")) {
   box.addEventListener("change", () => {
     for (const run of box.closest("figure").querySelectorAll(`[data-run="${box.dataset.shows}"]`)) {
-      run.toggleAttribute("hidden", !box.checked);
       run.style.display = box.checked ? "" : "none";
     }
   });

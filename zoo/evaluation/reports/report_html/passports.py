@@ -9,7 +9,11 @@ from zoo.evaluation.item_scores import log_perplexity, statistics
 from zoo.evaluation.perplexity import Impossible
 from zoo.evaluation.reports.report_html import elements
 from zoo.evaluation.reports.report_html.elements import number, text
-from zoo.evaluation.reports.report_html.subjects import Subject, comparable_groups
+from zoo.evaluation.reports.report_html.subjects import (
+    Subject,
+    comparable_groups,
+    unjudged,
+)
 
 _STATES = {
     "sentences": "Each sentence is read from an empty state: the model knows nothing of the "
@@ -37,7 +41,7 @@ def section(subjects: list[Subject]) -> str:
             who = f"<p>{text(', '.join(of_lines))}:</p>" if len(of_runs) > 1 else ""
             parts.append(who + elements.items(map(text, lines)))
         parts.append(elements.paragraph(text(comparability(group, groups))))
-    parts += [elements.missing(one.name, one.no_columns) for one in subjects if not one.columns]
+    parts.append(elements.all_missing(unjudged(subjects)))
     return "".join(parts)
 
 
@@ -51,14 +55,20 @@ def _models(subjects):
         rows.append(
             (
                 text(subject.name),
-                text(passport["head"]),
+                text(passport["head"].partition("(")[0]),
                 f"{passport['parameters']:,}",
-                text(passport.get("checkpoint")),
+                f"{passport['checkpoint'] or 0:,}",
                 text(training.get("seed", "–")),
             )
         )
     header = ("run", "head", "parameters", "training step", "seed")
-    return elements.table(header, rows, "The models that were judged")
+    heads = [
+        f"{text(one.name)}: {text(next(iter(one.columns.values()))['head'])}"
+        for one in subjects
+        if one.columns
+    ]
+    whole = elements.more("Heads with their settings", elements.items(heads))
+    return elements.table(header, rows, "The models that were judged", words=2) + whole
 
 
 def _figures(of_runs):

@@ -80,7 +80,7 @@ def document(
             "The same words of text, by how often they occurred in training.",
             bands.section(runs),
         ),
-        Section("text", "A text", _TEXT, surprisal_text.section(runs, shown, left_out)),
+        Section("text", "A text", _TEXT, surprisal_text.section(shown, left_out)),
         Section(
             "judgements",
             "Agreement and minimal pairs",
@@ -109,33 +109,28 @@ def document(
 
 
 def _predictions(runs, split, text, sentences):
-    """Returns ({run: the text with its predictions}, {run: why there are none})."""
-    shown, left_out = {}, {}
+    """Returns (the text with the predictions of each run that has any, {run: why not})."""
+    shown, left_out = [], {}
     for one in runs:
-        if one.run is None:
-            left_out[one.name] = one.no_run
-            continue
         try:
-            shown[one.name] = text_predictions.predict(
-                one.run, one.text_name(split), text, sentences
-            )
+            shown.append(text_predictions.predict(one, split, text, sentences))
         except UserError as error:
-            if split or text:
+            if one.run is not None and (split or text):  # the user asked for it
                 raise
             left_out[one.name] = str(error)
     return shown, left_out
 
 
 def _attention(runs, split):
-    parts = []
+    parts, left_out = [], []
     for one in runs:
         if not attention.has_attention(one.run):
             why = "not an encoder-decoder with attention." if one.run else one.no_run
-            parts.append(elements.missing(one.name, why))
+            left_out.append((one.name, why))
             continue
         try:
             body = attention.section(one, one.text_name(split))
             parts.append(f"<h3>{elements.text(one.name)}</h3>{body}")
         except UserError as error:
-            parts.append(elements.missing(one.name, str(error)))
-    return "".join(parts)
+            left_out.append((one.name, str(error)))
+    return "".join(parts) + elements.all_missing(left_out)

@@ -83,9 +83,10 @@ def _subject(name, path, number):
 
 
 def comparable_groups(subjects: list[Subject]) -> dict[str, dict[str, dict]]:
-    """Groups perplexities of one quantity: {name of the text and the policy: {run: passport}}.
+    """Groups perplexities of one quantity: {name of the text: {run: passport}}.
 
-    Where several groups are of one text and policy, they are named after their first runs too.
+    Where several groups are of one text, the policy is in the name; where this is not enough, the
+    runs are.
 
     Args:
       subjects: the runs.
@@ -96,13 +97,25 @@ def comparable_groups(subjects: list[Subject]) -> dict[str, dict[str, dict]]:
             key = column.split, repr(quantity(passport))
             groups.setdefault(key, {})[subject.name] = column, passport
     columns = [next(iter(of_runs.values()))[0] for of_runs in groups.values()]
+    splits = [column.split for column in columns]
     shown = results.names_of(columns)
-    names = [shown[column] for column in columns]
+    names = [
+        column.split if splits.count(column.split) == 1 else shown[column] for column in columns
+    ]
     named = {}
     for name, of_runs in zip(names, groups.values(), strict=True):
         whole = name if names.count(name) == 1 else f"{name} ({', '.join(of_runs)})"
         named[whole] = {run: passport for run, (_, passport) in of_runs.items()}
     return named
+
+
+def unjudged(subjects: list[Subject]) -> list[tuple[str, str]]:
+    """Returns (run, why) of the runs without any perplexity.
+
+    Args:
+      subjects: the runs.
+    """
+    return [(one.name, one.no_columns) for one in subjects if not one.columns]
 
 
 def title(subjects: list[Subject]) -> str:

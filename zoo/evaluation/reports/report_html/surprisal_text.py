@@ -4,29 +4,28 @@ import itertools
 import math
 
 from zoo.evaluation import surprisal
-from zoo.evaluation.reports.report_html import elements, word_details
+from zoo.evaluation.reports.report_html import difference_text, elements, word_details
 from zoo.evaluation.reports.report_html.elements import text
-from zoo.evaluation.reports.report_html.subjects import Subject
 from zoo.evaluation.reports.report_html.text_predictions import Shown
 
 # Levels of surprisal, nats: below 1, below 2 ... They have a colour and a bar each.
 LEVELS = (1, 2, 4, 6, 8)
 
 
-def section(subjects: list[Subject], shown: dict[str, Shown], left_out: dict[str, str]) -> str:
-    """Shows the text under each run, and under two runs the differences of its words.
+def section(shown: list[Shown], left_out: dict[str, str]) -> str:
+    """Shows the text under each run, and the differences of the first from each other run.
 
     Args:
-      subjects: the runs.
-      shown: the text with the predictions of the runs that have any, by their names.
-      left_out: why the other runs do not have any.
+      shown: the text with the predictions of the runs that have any.
+      left_out: {run: why it does not have any}.
     """
-    panels = [
-        (one.name, panel(shown[one.name], one.number)) for one in subjects if one.name in shown
-    ]
+    panels = [(one.run, panel(one)) for one in shown]
+    for other in shown[1:]:
+        if difference_text.is_same_text(shown[0], other):
+            name = f"{shown[0].run} against {other.run}"
+            panels.append((name, difference_panel(shown[0], other)))
     parts = [switches(panels)] if panels else []
-    parts += [elements.missing(name, why) for name, why in left_out.items()]
-    return "".join(parts)
+    return "".join([*parts, elements.all_missing(left_out.items())])
 
 
 def switches(panels: list[tuple[str, str]]) -> str:
@@ -49,37 +48,64 @@ def switches(panels: list[tuple[str, str]]) -> str:
     return f'<fieldset class="switch"><legend>Text under</legend>{buttons}</fieldset>{bodies}'
 
 
-def panel(shown: Shown, number: int) -> str:
-    """Returns the coloured text of a run, and the data of its words for the script.
+def panel(shown: Shown) -> str:
+    """Returns the coloured text of a run.
 
     Args:
       shown: the text.
-      number: of the run.
     """
-    joint = "" if all(len(row.word) <= 1 or not row.start < row.end for row in shown.rows) else " "
-    sentences: dict[int, list[str]] = {}
-    for place, row in enumerate(shown.rows):
-        sentences.setdefault(row.sentence, []).append(word(place, row, level(row.surprisal_nats)))
-    body = "".join(
-        _source(shown.sources, place) + f'<p class="sentence">{joint.join(words)}</p>'
-        for place, words in enumerate(sentences.values())
-    )
     counted = [row for row in shown.rows if row.counted == "yes"]
     tokens = sum(row.words for row in counted)
     nats = sum(row.surprisal_nats for row in counted) / tokens if tokens else math.nan
     about = (
-        f"{shown.name}: the first {len(sentences):,} sentences, {tokens:,} counted tokens, "
-        f"{elements.number(nats, 4)} nats per token on these."
+        f"{shown.name}: the first {shown.rows[-1].sentence:,} sentences, {tokens:,} counted "
+        f"tokens, {elements.number(nats, 4)} nats per token on these."
     )
-    why = elements.missing("Features", shown.why) if shown.why else ""
+    kinds = [level(row.surprisal_nats) for row in shown.rows]
+    why = elements.missing(shown.why, "Features") if shown.why else ""
+    words = coloured(shown, kinds, str(shown.number), word_details.data(shown))
+    return elements.paragraph(text(about)) + surprisal_scale() + words + why
+
+
+def difference_panel(one: Shown, other: Shown) -> str:
+    """Returns the text coloured by the difference of two runs.
+
+    Args:
+      one: the text under the first run.
+      other: the same text under the second run.
+    """
+    gain = difference_text.gains(one, other)
+    kinds = [difference_text.level(value) for value in gain]
+    legend = scale(difference_text.levels(one.run, other.run))
+    words = coloured(
+        one, kinds, f"{one.number}-{other.number}", difference_text.data(one, other, gain)
+    )
+    return elements.paragraph(difference_text.about(one, other, gain)) + legend + words
+
+
+def coloured(shown: Shown, kinds: list[str], name: str, data: str) -> str:
+    """Returns a text whose words have colours and details.
+
+    Args:
+      shown: the text.
+      kinds: the class of each token's colour.
+      name: of the data in the page.
+      data: the details of the words, JSON.
+    """
+    joint = "" if shown.of_characters else " "
+    sentences: dict[int, list[str]] = {}
+    for place, (row, kind) in enumerate(zip(shown.rows, kinds, strict=True)):
+        sentences.setdefault(row.sentence, []).append(word(place, row, kind))
+    body = "".join(
+        _source(shown.sources, place) + f'<p class="sentence">{joint.join(words)}</p>'
+        for place, words in enumerate(sentences.values())
+    )
     return (
-        elements.paragraph(text(about))
-        + f'<div class="words" data-words="{number}"><div class="text" role="group" '
-        f'aria-label="Text coloured by surprisal: arrow keys go from word to word">{body}</div>'
-        '<div class="details" aria-live="polite"><p class="hint">Point at a word, tap it, or go '
-        "to it with Tab and the arrow keys, to see the words that the model expected.</p></div>"
-        f"</div>{why}"
-        f'<script type="application/json" id="words-{number}">{word_details.data(shown)}</script>'
+        f'<div class="words" data-words="{name}"><div class="text" role="group" '
+        f'aria-label="Text, whose words show their details: arrow keys go from word to word">'
+        f'{body}</div><div class="details" aria-live="polite"><p class="hint">Point at a word, '
+        "tap it, or go to it with Tab and the arrow keys, to see what the model expected.</p>"
+        f'</div></div><script type="application/json" id="words-{name}">{data}</script>'
     )
 
 

@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zoo.data.encoded_text import EncodedText
+from zoo.errors import UserError
 from zoo.evaluation import best_words, feature_contributions, surprisal
 from zoo.evaluation.best_words import BestWords
 from zoo.evaluation.feature_contributions import Contributions
 from zoo.evaluation.perplexity import Scores
+from zoo.evaluation.reports.report_html.subjects import Subject
 from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
 from zoo.sources import evaluation_texts
@@ -23,6 +25,8 @@ class Shown(NamedTuple):
     """A text with the predictions of a run.
 
     Attributes:
+      run: the name of the run.
+      number: of the run.
       name: of the text.
       rows: a row for each token and boundary.
       text: as word ids.
@@ -31,8 +35,11 @@ class Shown(NamedTuple):
       why: why there are no contributions; "" if there are.
       words: the lexicon.
       sources: of translations; else None.
+      of_characters: whether the words are characters.
     """
 
+    run: str
+    number: int
     name: str
     rows: list[surprisal.Row]
     text: EncodedText
@@ -41,41 +48,44 @@ class Shown(NamedTuple):
     why: str
     words: tuple[str, ...]
     sources: list[list[str]] | None
+    of_characters: bool
 
 
-def predict(run: Run, name: str, file: str | None, sentences: int) -> Shown:
+def predict(subject: Subject, split: str | None, file: str | None, sentences: int) -> Shown:
     """Predicts the words of a text.
 
     Args:
-      run: whose predictions are shown.
-      name: of the split.
+      subject: the run whose predictions are shown.
+      split: the text; None for the first test.
       file: a text in place of the split; None for the split.
       sentences: how many of its first sentences are shown.
 
     Raises:
-      UserError: the text cannot be read.
+      UserError: the run or the text cannot be read.
     """
-    if file is not None:
-        given = first_sentences(run, run.given(file), sentences)
-    else:
-        given = first_sentences(run, run.given_split(name, run.read(name)), sentences)
+    if subject.run is None:
+        raise UserError(subject.no_run)
+    run, name = subject.run, subject.text_name(split)
+    given = run.given(file) if file is not None else run.given_split(name, run.read(name))
+    given = first_sentences(run, given, sentences)
     corpus = given.corpus
     encoded, states = best_words.states(run, corpus)
     best = best_words.best_words(run, encoded, states, BEST)
-    counted = encoded.counted & states.predicted
-    rows = surprisal.rows(given, encoded, Scores(best.log_prob, counted), run.lexicon)
-    shown = [surprisal.Row(*row[: len(surprisal.COLUMNS)]) for row in rows]
+    scores = Scores(best.log_prob, encoded.counted & states.predicted)
+    rows = surprisal.rows(given, encoded, scores, run.lexicon)
     features, why = _features(run, encoded, states)
-    sources = None if corpus.source_text is None else corpus.source_text.sentences
     return Shown(
-        file or f"{name}, {corpus.name}",
-        shown,
-        encoded,
-        best,
-        features,
-        why,
-        run.lexicon.words,
-        sources,
+        run=subject.name,
+        number=subject.number,
+        name=file or f"{name}, {corpus.name}",
+        rows=[surprisal.Row(*row[: len(surprisal.COLUMNS)]) for row in rows],
+        text=encoded,
+        best=best,
+        features=features,
+        why=why,
+        words=run.lexicon.words,
+        sources=None if corpus.source_text is None else corpus.source_text.sentences,
+        of_characters=run.lexicon.of_characters,
     )
 
 

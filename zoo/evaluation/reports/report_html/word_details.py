@@ -1,6 +1,5 @@
 """Details of the words of a text: surprisal, best words and features, as JSON for the script."""
 
-import json
 import math
 from typing import Any
 
@@ -19,22 +18,21 @@ def data(shown: Shown) -> str:
     Args:
       shown: the text.
     """
-    details, position = [], 0
-    for row in shown.rows:
-        parts = [_part(shown, at) for at in range(position, position + row.words)]
-        details.append({"word": row.word, "about": about(row), "parts": parts})
-        position += row.words
-    return json_data(details)
+    return elements.json_data(details(shown))
 
 
-def json_data(value: Any) -> str:
-    """Returns JSON that may stand in an element of HTML.
+def details(shown: Shown) -> list[dict[str, Any]]:
+    """Returns {"word", "about": lines, "parts": the words that the model read} of each token.
 
     Args:
-      value: to be read by the script.
+      shown: the text.
     """
-    plain = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return plain.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    found, position = [], 0
+    for row in shown.rows:
+        parts = [_part(shown, at) for at in range(position, position + row.words)]
+        found.append({"word": row.word, "about": about(row), "parts": parts})
+        position += row.words
+    return found
 
 
 def about(row: surprisal.Row) -> list[str]:
