@@ -4,6 +4,7 @@ import math
 
 from zoo.errors import UserError
 from zoo.evaluation import kept_words
+from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports.report_html import charts, elements
 from zoo.evaluation.reports.report_html.elements import text
 from zoo.evaluation.reports.report_html.subjects import (
@@ -22,17 +23,16 @@ def section(subjects: list[Subject]) -> str:
       subjects: the runs.
     """
     parts: list[str] = []
-    left_out: dict[tuple[str, str], list[str]] = {}
+    left_out: list[tuple[str, str]] = []
     by_name = {one.name: one for one in subjects}
     for group, of_runs in comparable_groups(subjects).items():
         rows_of = {}
         for name, passport in of_runs.items():
             rows_of[name], why = rows(by_name[name], passport)
             if why:
-                left_out.setdefault((name, why), []).append(group)
+                left_out.append((f"{name} (intervals, {group})", why))
         parts.append(_column(group, rows_of, by_name))
-    for (name, why), of_columns in left_out.items():
-        parts.append(elements.missing(why, f"{name}, {' and '.join(of_columns)}, intervals"))
+    parts.append(elements.all_missing(left_out))
     parts.append(elements.all_missing(unjudged(subjects)))
     return "".join(parts)
 
@@ -92,7 +92,7 @@ def _column(name, rows_of, by_name):
 
 
 def _cell(row):
-    low, high = (math.exp(end) if end < 700 else math.inf for end in row["interval"])
+    low, high = map(perplexity_of, row["interval"])
     middle = elements.perplexity(float(row["perplexity"]))
     if math.isnan(low):
         return middle

@@ -121,7 +121,7 @@ def curves(
         line = "L".join(f"{_at(x)} {_at(y)}" for x, y in places)
         kind = "line dashed" if curve.dashed else "line"
         inside = f'<path class="{kind}" d="M{line}"/>' if places else ""
-        if not curve.dashed:
+        if not curve.dashed or len(places) == 1:
             inside += "".join(mark(MARKS[curve.run % len(MARKS)], x, y) for x, y in places)
         parts.append(
             f'<g class="run c{curve.run % len(MARKS)}" data-run="{curve.run}">{inside}</g>'

@@ -53,7 +53,7 @@ def section(subjects: list[Subject]) -> str:
         last.append(
             f"<strong>{elements.text(subject.name)}</strong>: best validation "
             f"{float(best['validation_log_perplexity']):.4f} nats per token at step "
-            f"{best['step']:,}, of {lines[-1]['step']:,} steps in {len(lines):,} validations."
+            f"{best['step']:,} of {lines[-1]['step']:,}; number of validations: {len(lines):,}."
         )
     chart = charts.curves(
         drawn,

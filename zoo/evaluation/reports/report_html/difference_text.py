@@ -1,5 +1,7 @@
 """A text coloured by how much better one of two runs predicts each word."""
 
+import math
+
 from zoo.evaluation.reports.report_html import elements, word_details
 from zoo.evaluation.reports.report_html.elements import number, text
 from zoo.evaluation.reports.report_html.text_predictions import Shown
@@ -94,5 +96,6 @@ def data(one: Shown, other: Shown, gain: list[float]) -> str:
         ]
         better = one.run if value > 0 else other.run
         line = f"{better} is better by {number(abs(value), 2)} nats"
-        details.append({"word": of_one["word"], "about": [line], "parts": parts})
+        lines = of_one["about"] if math.isnan(value) else [line]
+        details.append({"word": of_one["word"], "about": lines, "parts": parts})
     return elements.json_data(details)

@@ -48,17 +48,22 @@ def section(subjects: list[Subject]) -> str:
     """
     if len(subjects) < 2:
         return elements.missing("give two runs or more to see them side by side.")
-    by_name, parts = {one.name: one for one in subjects}, []
+    by_name = {one.name: one for one in subjects}
+    parts: list[str] = []
+    left_out: list[tuple[str, str]] = []
     groups = comparable_groups(subjects)
     for place, (group, of_runs) in enumerate(groups.items()):
         first, *others = of_runs
         for other in others:
-            parts.append(f"<h3>{text(first)} and {text(other)}, {text(group)}</h3>")
-            pair = by_name[first], by_name[other]
-            parts.append(_pair(*pair, of_runs, folded=place > 0))
+            name, pair = f"{first} and {other}, {group}", (by_name[first], by_name[other])
+            try:
+                body = _pair(*pair, of_runs, folded=place > 0)
+                parts.append(f"<h3>{text(name)}</h3>{body}")
+            except UserError as error:
+                left_out.append((name, str(error)))
     compared = {name for of_runs in groups.values() if len(of_runs) > 1 for name in of_runs}
     alone = {one.name for one in subjects if one.columns} - compared
-    parts.append(elements.all_missing(_alone(subjects, alone)))
+    parts.append(elements.all_missing([*left_out, *_alone(subjects, alone)]))
     parts.append(elements.all_missing(unjudged(subjects)))
     return "".join(parts)
 
@@ -91,11 +96,10 @@ def _pair(one, other, of_runs, folded):
     arrays = [of_runs[run.name]["place"].read_scores(of_runs[run.name]) for run in (one, other)]
     losses = [float(of_runs[run.name]["figures"]["log_perplexity"]) for run in (one, other)]
     if any(scores is None for scores in arrays):
-        line = (
-            f"{one.name} {losses[0]:.4f}, {other.name} {losses[1]:.4f} nats per token; without "
-            "the kept scores of both there is neither an interval nor a test."
+        raise UserError(
+            "without the kept scores of both there is neither an interval nor a test: python -m "
+            "zoo evaluate keeps them."
         )
-        return elements.paragraph(text(line))
     runs = [
         paired.Runs(run.name, (loss,), (item_scores.statistics(scores),))
         for run, loss, scores in zip((one, other), losses, arrays, strict=True)

@@ -77,7 +77,7 @@ def _figures(of_runs):
         figures = passport["figures"]
         loss = float(figures["log_perplexity"])
         arrays = passport["place"].read_scores(passport)
-        ends = (math.nan, math.nan)
+        ends = figures.get("interval") or (math.nan, math.nan)  # of a record
         if arrays is not None:
             ends = significance.bootstrap_interval(statistics(arrays), log_perplexity)
         marked = " !" if overlap.reason(passport) else ""

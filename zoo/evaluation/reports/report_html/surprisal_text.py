@@ -9,7 +9,7 @@ from zoo.evaluation.reports.report_html.elements import text
 from zoo.evaluation.reports.report_html.text_predictions import Shown
 
 # Levels of surprisal, nats: below 1, below 2 ... They have a colour and a bar each.
-LEVELS = (1, 2, 4, 6, 8)
+LEVELS = (1, 2, 4, 7, 10)
 
 
 def section(shown: list[Shown], left_out: dict[str, str]) -> str:
@@ -92,7 +92,7 @@ def coloured(shown: Shown, kinds: list[str], name: str, data: str) -> str:
       name: of the data in the page.
       data: the details of the words, JSON.
     """
-    joint = "" if shown.of_characters else " "
+    joint, layout = ("", " characters") if shown.of_characters else (" ", "")
     sentences: dict[int, list[str]] = {}
     for place, (row, kind) in enumerate(zip(shown.rows, kinds, strict=True)):
         sentences.setdefault(row.sentence, []).append(word(place, row, kind))
@@ -101,7 +101,7 @@ def coloured(shown: Shown, kinds: list[str], name: str, data: str) -> str:
         for place, words in enumerate(sentences.values())
     )
     return (
-        f'<div class="words" data-words="{name}"><div class="text" role="group" '
+        f'<div class="words" data-words="{name}"><div class="text{layout}" role="group" '
         f'aria-label="Text, whose words show their details: arrow keys go from word to word">'
         f'{body}</div><div class="details" aria-live="polite"><p class="hint">Point at a word, '
         "tap it, or go to it with Tab and the arrow keys, to see what the model expected.</p>"
@@ -136,10 +136,9 @@ def word(place: int, row: surprisal.Row, kind: str) -> str:
       kind: the class of its colour.
     """
     off = " uncounted" * (row.counted != "yes")
-    shown = text(row.word).replace("\\n", "⏎") if row.word.strip() else "␣"
     return (
         f'<span class="w {kind}{off}" data-word="{place}" role="button" '
-        f'tabindex="{0 if place == 0 else -1}">{shown}</span>'
+        f'tabindex="{0 if place == 0 else -1}">{text(word_details.visible(row.word))}</span>'
     )
 
 

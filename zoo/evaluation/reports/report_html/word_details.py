@@ -30,9 +30,18 @@ def details(shown: Shown) -> list[dict[str, Any]]:
     found, position = [], 0
     for row in shown.rows:
         parts = [_part(shown, at) for at in range(position, position + row.words)]
-        found.append({"word": row.word, "about": about(row), "parts": parts})
+        found.append({"word": visible(row.word), "about": about(row), "parts": parts})
         position += row.words
     return found
+
+
+def visible(word: str) -> str:
+    """Returns a word with visible signs for blanks and line breaks, where it is nothing else.
+
+    Args:
+      word: of the text.
+    """
+    return word if word.strip() else word.replace("\n", "⏎").replace(" ", "␣").replace("\t", "⇥")
 
 
 def about(row: surprisal.Row) -> list[str]:
@@ -62,9 +71,9 @@ def about(row: surprisal.Row) -> list[str]:
 def _part(shown, position):
     """Returns the details of a word that the model read."""
     lexicon, best = shown.words, shown.best
-    part: dict[str, Any] = {"read": lexicon[shown.text.words[position]]}
+    part: dict[str, Any] = {"read": visible(lexicon[shown.text.words[position]])}
     part["best"] = [
-        [lexicon[one], elements.probability(float(log_prob))]
+        [visible(lexicon[one]), elements.probability(float(log_prob))]
         for one, log_prob in zip(best.words[position], best.log_probs[position], strict=True)
     ]
     if shown.features is not None:
