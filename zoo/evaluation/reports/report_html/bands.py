@@ -54,7 +54,9 @@ def rows(subject: Subject, passport: dict) -> tuple[list[dict], str]:
         return kept_words.bands(subject.run, kept_words.read(subject.run, passport, arrays)), ""
     except UserError as error:
         none = (math.nan, math.nan)
-        return [{**row, "interval": none} for row in passport["figures"]["bands"]], str(error)
+        return [{**row, "interval": none} for row in passport["figures"].get("bands", [])], str(
+            error
+        )
 
 
 def _column(name, rows_of, by_name):

@@ -68,13 +68,17 @@ def about(one: Shown, other: Shown, gain: list[float]) -> str:
       other: the same text under the second run.
       gain: of `gains`.
     """
-    counted = [value for value, row in zip(gain, one.rows, strict=True) if row.counted == "yes"]
-    total = sum(counted)
+    counted = [(value, row) for value, row in zip(gain, one.rows, strict=True) if _counts(row)]
+    total, tokens = (sum(value for value, _ in counted), sum(row.words for _, row in counted))
     better = one.run if total > 0 else other.run
     return text(
-        f"On these {len(counted):,} tokens {better} is better by {number(abs(total), 2)} nats in "
+        f"On these {tokens:,} tokens {better} is better by {number(abs(total), 2)} nats in "
         f"all; the section below has the whole text with its interval."
     )
+
+
+def _counts(row):
+    return row.counted == "yes"
 
 
 def data(one: Shown, other: Shown, gain: list[float]) -> str:

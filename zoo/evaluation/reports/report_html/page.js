@@ -55,7 +55,7 @@ for (const words of document.querySelectorAll(".words")) {
     place.replaceChildren(element("h4", about.word));
     for (const line of about.about) place.append(element("p", line));
     for (const part of about.parts) {
-      if (part.run) place.append(element("h4", part.run));
+      if (part.run) place.append(element("h4", part.run, "of-run"));
       if (part.read !== about.word) place.append(element("p", `read as ${part.read}`));
       const tables = element("div", undefined, "parts");
       if (part.best.length) tables.append(table("best words", part.best, part.read));

@@ -34,7 +34,7 @@ def document(title: str, lead: str, sections: list[Section]) -> str:
       lead: HTML before the sections.
       sections: in their order.
     """
-    style, script = _part("page.css"), _part("page.js")
+    style, script = part("page.css"), part("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     links = "".join(f'<a href="#{one.name}">{text(one.title)}</a>' for one in sections)
@@ -55,6 +55,10 @@ def document(title: str, lead: str, sections: list[Section]) -> str:
     )
 
 
-def _part(name: str) -> str:
-    """Reads a file of this folder."""
+def part(name: str) -> str:
+    """Reads a file of this folder.
+
+    Args:
+      name: of the file.
+    """
     return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

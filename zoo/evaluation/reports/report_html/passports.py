@@ -102,7 +102,7 @@ def sentences(passport: dict) -> list[str]:
     """
     data = passport["data"]
     lines = [
-        f"The text: {data['path']}, {data['sentences']:,} sentences of {data['words']:,} words.",
+        f"The text: {data['path']}{_size(data)}.",
         f"Counted: {passport['tokens']:,} tokens: {passport['counts']}.",
         f"Vocabulary: the probabilities of a position sum to one over "
         f"{passport['normalised_over']}.",
@@ -112,7 +112,7 @@ def sentences(passport: dict) -> list[str]:
         f"Priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}.",
     ]
     if source := passport.get("source"):
-        lines.insert(1, f"Its sources: {source['path']}, {source['words']:,} words.")
+        lines.insert(1, f"Its sources: {source['path']}{_size(source)}.")
     if why := overlap.reason(passport):
         lines.append(f"! Not a figure of unseen text: {why}.")
     if constraint := passport.get("constraint"):
@@ -124,13 +124,22 @@ def sentences(passport: dict) -> list[str]:
     return lines
 
 
+def _size(data):
+    """Describes the size of a text, as far as it is recorded."""
+    if "sentences" not in data or "words" not in data:
+        return ""
+    return f", {data['sentences']:,} sentences of {data['words']:,} words"
+
+
 def unknown_words(passport: dict) -> str:
     """Describes the words of a text that are outside the vocabulary.
 
     Args:
       passport: of the figure.
     """
-    tokens, written = passport["out_of_vocabulary"], passport["unknown_tokens"]
+    tokens, written = (passport.get(name) for name in ("out_of_vocabulary", "unknown_tokens"))
+    if tokens is None:
+        return "Unknown words: not recorded."
     if tokens:
         return (
             f"Unknown words: {tokens:,} of its words ({passport['out_of_vocabulary_rate']:.2%}), "
