@@ -14,7 +14,7 @@ class Section(NamedTuple):
     Attributes:
       name: its id in the page.
       title: text.
-      about: what it shows and how it is read, text.
+      about: its content and how to read it, text.
       body: HTML.
     """
 
