@@ -29,7 +29,7 @@ def test_numbers(value, shown):
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(1.0, "1"), (0.0421, "0.042"), (0.00012, "1.2e-4"), (3.21e-12, "3.2e-12")]
+    ("value", "shown"), [(1.0, "1"), (0.0421, "0.042"), (0.00012, "1.2e−4"), (3.21e-12, "3.2e−12")]
 )
 def test_probabilities(value, shown):
     assert elements.probability(math.log(value)) == shown

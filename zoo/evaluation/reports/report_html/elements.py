@@ -135,13 +135,17 @@ def perplexity(value: float) -> str:
 
 
 def probability(log_prob: float) -> str:
-    """Formats a probability: "0.31", "0.0042", "4.2e-7".
+    """Formats a probability: "0.31", "0.0042", "4.2e−7".
 
     Args:
       log_prob: its logarithm, nats.
     """
     value = math.exp(log_prob)
-    return f"{value:.2g}" if value >= 1e-3 or value == 0 else f"{value:.1e}".replace("e-0", "e-")
+    return (
+        f"{value:.2g}"
+        if value >= 1e-3 or value == 0
+        else f"{value:.1e}".replace("e-0", "e-").replace("-", "−")
+    )
 
 
 def interval(ends: tuple[float, float], digits: int = 3) -> str:

@@ -63,6 +63,8 @@ def panel(shown: Shown) -> str:
     )
     kinds = [level(row.surprisal_nats) for row in shown.rows]
     why = elements.missing(shown.why, "Features") if shown.why else ""
+    if not shown.best.words.size:
+        why += elements.missing("this head spells its words and has no list of them.", "Best words")
     words = coloured(shown, kinds, str(shown.number), word_details.data(shown))
     return elements.paragraph(text(about)) + surprisal_scale() + words + why
 
