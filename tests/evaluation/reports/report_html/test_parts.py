@@ -20,10 +20,13 @@ from zoo.evaluation.reports.report_html import (
     differences,
     judgements,
     passports,
+    subjects,
     surprisal_text,
     word_details,
 )
 from zoo.evaluation.reports.report_html.attention import Attended
+from zoo.evaluation.reports.report_html.subjects import Subject
+from zoo.evaluation.results import Column
 from zoo.evaluation.surprisal import Row
 from zoo.lexicon import Lexicon
 
@@ -72,6 +75,22 @@ def test_what_is_not_comparable_is_told_with_its_reason():
     assert "a and b cannot be compared on test, because tokens differs: 100 against 99" in said
     alike = passports.comparability("test", {"test": {"a": PASSPORT, "b": PASSPORT}})
     assert alike.startswith("These runs are comparable with each other.")
+
+
+def subject(name, *passports):
+    columns = {Column.of(passport): passport for passport in passports}
+    return Subject(name, name, 0, None, "a record.", columns, "")
+
+
+def test_figures_of_one_quantity_are_a_group():
+    other = {**PASSPORT, "data": {"path": "other.txt", "sha256": "def"}}
+    carried = {**PASSPORT, "policies": {**PASSPORT["policies"], "state": "sentences"}}
+    found = subjects.comparable_groups([subject("a", PASSPORT), subject("b", PASSPORT)])
+    assert {name: [*runs] for name, runs in found.items()} == {"test": ["a", "b"]}
+    found = subjects.comparable_groups([subject("a", PASSPORT), subject("b", other)])
+    assert {name: [*runs] for name, runs in found.items()} == {"test (a)": ["a"], "test (b)": ["b"]}
+    found = subjects.comparable_groups([subject("a", PASSPORT, carried)])
+    assert [*found] == ["test, carried (a)", "test, sentences (a)"]
 
 
 def test_bands_in_words():

@@ -74,7 +74,9 @@ def _alone(subjects, names):
     for one in judged:
         if one.name not in names:
             continue
-        other = next((other for other in judged if other is not one), None)
+        others = [other for other in judged if other is not one]
+        same = [other for other in others if _texts(one) & _texts(other)]
+        other = next(iter([*same, *others]), None)
         why = "no other run has a figure to compare with."
         if other is not None:
             try:
@@ -84,10 +86,16 @@ def _alone(subjects, names):
         yield one.name, why
 
 
+def _texts(subject):
+    """Returns the hashes of the texts that a run was judged on."""
+    return {passport["data"]["sha256"] for passport in subject.columns.values()}
+
+
 def _check(one, other):
-    for column, passport in one.columns.items():
-        for column_of_other, passport_of_other in other.columns.items():
-            if column.split == column_of_other.split:
+    """Raises UserError for the reason why two runs are not of one group."""
+    for passport in one.columns.values():
+        for passport_of_other in other.columns.values():
+            if passport["data"]["sha256"] == passport_of_other["data"]["sha256"]:
                 check_comparable(passport, passport_of_other, (one.name, other.name))
     raise UserError(f"{one.name} and {other.name} were judged on different texts.")
 

@@ -168,7 +168,11 @@ def comparability(name: str, groups: dict[str, dict[str, dict]]) -> str:
         lines.insert(0, "These runs are comparable with each other.")
     for other, of_runs in groups.items():
         other_name, passport = next(iter(of_runs.items()))
-        if other != name and passport["split"] == first["split"]:
+        if other == name or passport["split"] != first["split"]:
+            continue
+        if passport["data"]["sha256"] != first["data"]["sha256"]:
+            lines.append(f"! {other_name} was judged on another text of this name.")
+        else:
             try:
                 check_comparable(first, passport, (first_name, other_name))
             except UserError as error:

@@ -85,8 +85,8 @@ def _subject(name, path, number):
 def comparable_groups(subjects: list[Subject]) -> dict[str, dict[str, dict]]:
     """Groups perplexities of one quantity: {name of the text: {run: passport}}.
 
-    Where several groups are of one text, the policy is in the name; where this is not enough, the
-    runs are.
+    Where several groups are of one split, the first runs are in the name; where this is not enough,
+    the policy is.
 
     Args:
       subjects: the runs.
@@ -96,16 +96,21 @@ def comparable_groups(subjects: list[Subject]) -> dict[str, dict[str, dict]]:
         for column, passport in subject.columns.items():
             key = column.split, repr(quantity(passport))
             groups.setdefault(key, {})[subject.name] = column, passport
-    columns = [next(iter(of_runs.values()))[0] for of_runs in groups.values()]
-    splits = [column.split for column in columns]
-    shown = results.names_of(columns)
-    names = [
-        column.split if splits.count(column.split) == 1 else shown[column] for column in columns
-    ]
+    shown = results.names_of(
+        {column: None for one in groups.values() for column, _ in one.values()}
+    )
+    choices: list[tuple[str, ...]] = []
+    for of_runs in groups.values():
+        column, _ = next(iter(of_runs.values()))
+        runs = ", ".join([*of_runs][:3]) + ", ..." * (len(of_runs) > 3)
+        names = column.split, f"{column.split} ({runs})", f"{shown[column]} ({runs})"
+        choices.append((*names, f"{shown[column]} ({', '.join(of_runs)})"))
     named = {}
-    for name, of_runs in zip(names, groups.values(), strict=True):
-        whole = name if names.count(name) == 1 else f"{name} ({', '.join(of_runs)})"
-        named[whole] = {run: passport for run, (_, passport) in of_runs.items()}
+    for names, of_runs in zip(choices, groups.values(), strict=True):
+        others = [other for other in choices if other is not names]
+        free = [name for name in names if not any(name in other for other in others)]
+        name = (free or names[-1:])[0]
+        named[name] = {run: passport for run, (_, passport) in of_runs.items()}
     return named
 
 
