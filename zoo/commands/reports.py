@@ -33,7 +33,13 @@ def add_report_to(parser: argparse.ArgumentParser):
         metavar="DIR",
         help="folders of runs, exports, or records of runs: FILE.jsonl, FILE.jsonl:RUN",
     )
-    add("-o", "--output", default="report.html", metavar="FILE", help="default: %(default)s")
+    add(
+        "-o",
+        "--output",
+        default="report.html",
+        metavar="FILE",
+        help="the page to write; default: %(default)s",
+    )
     add("--split", help="the split whose first sentences are shown; default: the first test")
     add("--text", metavar="FILE", help="a text that is shown instead of a split")
     add(

@@ -106,11 +106,10 @@ def comparable_groups(subjects: list[Subject]) -> dict[str, dict[str, dict]]:
         names = column.split, f"{column.split} ({runs})", f"{shown[column]} ({runs})"
         choices.append((*names, f"{shown[column]} ({', '.join(of_runs)})"))
     named = {}
-    for names, of_runs in zip(choices, groups.values(), strict=True):
-        others = [other for other in choices if other is not names]
-        free = [name for name in names if not any(name in other for other in others)]
-        name = (free or names[-1:])[0]
-        named[name] = {run: passport for run, (_, passport) in of_runs.items()}
+    for choice, of_runs in zip(choices, groups.values(), strict=True):
+        others = [other for other in choices if other is not choice]
+        free = [name for name in choice if not any(name in other for other in others)]
+        named[(free or choice[-1:])[0]] = {run: passport for run, (_, passport) in of_runs.items()}
     return named
 
 
