@@ -30,7 +30,7 @@ def section(subjects: list[Subject]) -> str:
         for name, passport in of_runs.items():
             rows_of[name], why = rows(by_name[name], passport)
             if why:
-                left_out.append((f"{name} (intervals, {group})", why))
+                left_out.append((f"{name} (intervals)", why))
         parts.append(_column(group, rows_of, by_name))
     parts.append(elements.all_missing(left_out))
     parts.append(elements.all_missing(unjudged(subjects)))

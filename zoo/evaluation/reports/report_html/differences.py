@@ -52,13 +52,13 @@ def section(subjects: list[Subject]) -> str:
     parts: list[str] = []
     left_out: list[tuple[str, str]] = []
     groups = comparable_groups(subjects)
-    for place, (group, of_runs) in enumerate(groups.items()):
+    for place, of_runs in enumerate(groups.values()):
         first, *others = of_runs
         for other in others:
-            name, pair = f"{first} and {other}, {group}", (by_name[first], by_name[other])
+            name, pair = f"{first} and {other}", (by_name[first], by_name[other])
             try:
                 body = _pair(*pair, of_runs, folded=place > 0)
-                parts.append(f"<h3>{text(name)}</h3>{body}")
+                parts.append(f"<h3>{text(name)}, {text(of_runs[first]['split'])}</h3>{body}")
             except UserError as error:
                 left_out.append((name, str(error)))
     compared = {name for of_runs in groups.values() if len(of_runs) > 1 for name in of_runs}

@@ -46,9 +46,9 @@ def all_missing(reasons: Iterable[tuple[str, str]]) -> str:
     Args:
       reasons: (run, why).
     """
-    names: dict[str, list[str]] = {}
+    names: dict[str, dict[str, None]] = {}
     for name, why in reasons:
-        names.setdefault(why, []).append(name)
+        names.setdefault(why, {})[name] = None
     return "".join(missing(why, *of_why) for why, of_why in names.items())
 
 
