@@ -28,7 +28,7 @@ OUTSIDE = {
     "Dockerfile": "Dockerfile",
 }
 INSIDE = {place: file for file, place in OUTSIDE.items()}
-LINK = re.compile(r"(\]\()([\w./-]+)(#[\w-]+)?(?=\))")
+LINK = re.compile(r"\[([^\[\]]+)\]\(([\w./-]+)(#[\w-]+)?\)")
 REFERENCE = re.compile(r"reference/(.+)\.md")
 LOADED = re.compile(r'<(?:script|img|iframe)[^>]* src="?http|<link[^>]* href="?http')
 DRAWING = re.compile(r'<img [^>]*src="[^"]*pictures/model\.svg"[^>]*>')
@@ -101,13 +101,19 @@ def on_page_markdown(markdown, page, config, files):
         target = OUTSIDE.get(path) or (path[5:] if path.startswith("docs/") else None)
         if target is None:
             raise PluginError(f"{place}: the link {match[2]} leads to no page of the site.")
-        start = os.path.dirname(place)
-        return f"{match[1]}{os.path.relpath(target, start)}{match[3] or ''}"
+        text = title(path) if match[1] == os.path.basename(path) else match[1]
+        return f"[{text}]({os.path.relpath(target, os.path.dirname(place))}{match[3] or ''})"
 
     markdown = LINK.sub(of_site, markdown)
     if place.startswith("heads/"):
         markdown += parameters(getattr(heads, markdown.split()[1]))
     return markdown
+
+
+def title(path):
+    """Returns the title of a page up to its colon, in place of a link's file name."""
+    first = (ROOT / path).read_text(encoding="utf-8").partition("\n")[0]
+    return first.removeprefix("# ").partition(":")[0]
 
 
 def parameters(head):
