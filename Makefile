@@ -42,7 +42,7 @@ $(VENV)/docs: docs/site/requirements.txt $(VENV)/installed
 	touch $@
 
 docs: $(VENV)/docs
-	NO_MKDOCS_2_WARNING=1 JAX_PLATFORMS=cpu $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 JAX_PLATFORMS=cpu $(BIN)/python -m mkdocs build --strict
 
 # The tables of docs/results.md whose passports are kept.
 tables: $(VENV)/installed

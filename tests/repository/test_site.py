@@ -1,5 +1,8 @@
 """Every example of the site is executed, every page has its place, and every head its page."""
 
+import contextlib
+import functools
+import importlib.util
 import os
 import pathlib
 import re
@@ -43,6 +46,30 @@ def test_every_page_has_a_place_in_the_navigation():
 def test_every_page_with_python_is_executed():
     pages = {page.name for page in DOCS.glob("*.md") if python_of(page)}
     assert pages - {"log_linear.md"} == ELSEWHERE
+
+
+def resolves(name):
+    """Whether a dotted name is a module of zoo, or is in one."""
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        with contextlib.suppress(ModuleNotFoundError):
+            module = importlib.import_module(".".join(parts[:count]))
+            with contextlib.suppress(AttributeError):
+                functools.reduce(getattr, parts[count:], module)
+                return True
+            return False
+    return False
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.stem
+)
+def test_every_name_in_the_text_exists(page):
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    for name in set(re.findall(r"`(zoo(?:\.\w+)+|[a-z]+\.[A-Z]\w*)", text)):
+        package = name.partition(".")[0]
+        if package == "zoo" or importlib.util.find_spec(f"zoo.{package}"):  # not of another library
+            assert resolves(name if package == "zoo" else f"zoo.{name}"), name
 
 
 def test_every_head_has_a_page():
