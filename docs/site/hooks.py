@@ -142,7 +142,9 @@ def _default(field):
 
 
 def _cell(text):
-    return re.sub(r"([|*<])", r"\\\1", text)
+    """Escapes Markdown outside code, and the bars of tables."""
+    escaped = {"|": r"\|", "*": r"\*", "<": "&lt;"}
+    return re.sub(r"`[^`|]*`|[|*<]", lambda match: escaped.get(match[0], match[0]), text)
 
 
 def on_page_content(html, page, config, files):
