@@ -141,7 +141,7 @@ def table(names) -> str:
     ]
     rows = [
         "| recipe | devices | work, ms | gradients, ms | tokens a second | hours for 5 epochs | "
-        "GB a device | tables shared out, GB |",
+        "GB a device | sharded tables, GB |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for name in names:
@@ -306,7 +306,7 @@ def collectives_table(name: str, device: Device = V5E) -> str:
     recipe = configs.load(name).training
     lines = [
         "| data x model | rows | GB a device | work, ms | summed, MB | gathered, MB | other, MB | "
-        "sending, ms | tokens a second | of even shares |",
+        "sending, ms | tokens a second | efficiency |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     alone = 0.0  # tokens a second of one device, the first layout
