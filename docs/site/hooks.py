@@ -50,7 +50,7 @@ def on_files(files, config):
     for name, place in OUTSIDE.items():
         path = ROOT / name
         files.append(File.generated(config, place, content=path.read_text(encoding="utf-8")))
-    shown = set()  # `zoo` comes last, and leaves out the names of its packages
+    shown = set()  # `zoo` comes last, and refers to the names of its packages
     for place in sorted(_places(config["nav"]), key=len, reverse=True):
         if match := REFERENCE.fullmatch(place):
             files.append(File.generated(config, place, content=reference(match[1], shown)))
@@ -64,7 +64,7 @@ def _places(nav):
 
 
 def reference(package, shown):
-    """Returns the page of a package: its docstring, and every exported name not yet shown."""
+    """Returns the page of a package: its docstring and its names, each documented on one page."""
     module = importlib.import_module(package)
     options = (
         "    options: {show_root_heading: false, show_root_toc_entry: false, members: false}\n"
@@ -73,9 +73,11 @@ def reference(package, shown):
     for name in sorted(public(module), key=str.lower):
         found = getattr(module, name)
         place = f"{found.__module__}.{name}" if callable(found) else f"{package}.{name}"
-        if place not in shown:
-            shown.add(place)
+        if place in shown:
+            text += f"\n## {name}\n\nSee [`{place}`][{place}].\n"
+        else:
             text += f"\n::: {place}\n    options: {{heading: {name}}}\n"
+        shown.add(place)
     return text
 
 
