@@ -139,9 +139,9 @@ def compare(title: str, sides: dict, rounds: int, equal=None):
     timing.print_table(f"{title}; medians of {rounds}", times, better)
     if equal is None:
         for name, losses in results.items():
-            print(f"  losses, {name}: {' '.join(f'{loss:.5f}' for loss in losses)}")
+            print(f"  losses, {name}: {' '.join(f'{loss:.5f}' for loss in np.ravel(losses))}")
 
 
-def equal_losses(one: float, other: float):
+def equal_losses(one, other):
     """Raises AssertionError unless losses are equal to five decimals."""
     np.testing.assert_allclose(one, other, rtol=RELATIVE, atol=DIFFERENCE)
