@@ -1,4 +1,4 @@
-"""Top-k of long rows."""
+"""Top-k and argmax of long rows."""
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +31,32 @@ def top_k(array: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
     numbers, columns = _of_rows(candidates, count)
     columns = jnp.take_along_axis(chosen, columns // BLOCK, axis=1) * BLOCK + columns % BLOCK
     return numbers, columns
+
+
+def argmax(array: jax.Array) -> jax.Array:
+    """Finds the column of the largest number of each row, of equal ones the first.
+
+    The result is equal to `jnp.argmax`. On CPUs, where XLA compares one pair of number and column
+    at a time, the function is faster: it finds the largest number, then its first column.
+
+    Args:
+      array: [..., n], without nan.
+
+    Returns:
+      int32 [...].
+    """
+
+    def by_maximum(array):
+        # Behind a barrier: each of the two reductions would compute the array once more.
+        array = jax.lax.optimization_barrier(array)
+        below = array < array.max(axis=-1, keepdims=True)
+        columns = jax.lax.broadcasted_iota(jnp.int32, array.shape, array.ndim - 1)
+        return jnp.where(below, array.shape[-1], columns).min(axis=-1)
+
+    def by_pairs(array):
+        return jnp.argmax(array, axis=-1).astype(jnp.int32)
+
+    return jax.lax.platform_dependent(array, cpu=by_maximum, default=by_pairs)
 
 
 def _padded(array, count):
