@@ -1,8 +1,9 @@
 """Words of generated texts a second, against a loop in PyTorch.
 
 An LSTM of 2 x 256 cells with a softmax over V = 10,000 and random parameters; a batch of texts, 50
-words each, drawn at temperature 0.8 or most probable first (greedy). PyTorch draws by
-`torch.multinomial` in its loop under `inference_mode`. Greedy texts are equal on both sides; drawn
+words each, drawn at temperature 0.8 or most probable first (greedy). PyTorch draws in a loop under
+`inference_mode` from cumulative probabilities, with one random number a text: a word costs a
+twentieth of `torch.multinomial`, which draws V numbers. Greedy texts are equal on both sides; drawn
 ones have the same mean log p, to within three standard errors.
 
     pip install torch==2.13.0
@@ -65,7 +66,8 @@ def torch_side(params, texts, temperature, through):
             hidden, carry = core(embedding(words), carry)
             log_probs, probs = distributions(hidden[:, 0])
             if temperature:
-                words = torch.multinomial(probs, 1)
+                sums = probs.cumsum(dim=1)
+                words = torch.searchsorted(sums, torch.rand(texts, 1) * sums[:, -1:])
             else:
                 words = probs.argmax(dim=1, keepdim=True)
             drawn[:, position] = words[:, 0]
