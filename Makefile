@@ -97,6 +97,10 @@ benchmarks: $(VENV)/installed
 	$(BIN)/python -m benchmarks.training_step
 	$(BIN)/python -m benchmarks.scaling
 	$(BIN)/python -m benchmarks.translation_step
+	$(BIN)/python -m benchmarks.translation_step --attention
+	$(BIN)/python -m benchmarks.pytorch_steps
+	$(BIN)/python -m benchmarks.pytorch_beam
+	$(BIN)/python -m benchmarks.generation
 	$(BIN)/python -m benchmarks.lost_process
 
 clean:

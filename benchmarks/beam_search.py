@@ -11,6 +11,7 @@ numpy, and stops as early as the jitted search. All sides find the same scores.
 
 import argparse
 import functools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +30,7 @@ VOCABULARY, SIZE, LAYERS, BEAM, BATCH, BOUNDARY = 10_000, 512, 2, 12, 32, 0
 # Initial scales of the embedding and the head: the most probable word has p of about 0.5.
 SCALES = 1.0, 12.0
 # log p of the boundary before and after the given length.
-BEFORE, AFTER = np.log(1e-6), np.log(0.9)
+BEFORE, AFTER = math.log(1e-6), math.log(0.9)
 
 
 def ending(step, words, carry):
@@ -37,13 +38,14 @@ def ending(step, words, carry):
     carry, left = carry
     log_probs, carry = step(words, carry)
     end = jnp.where(left > 0, BEFORE, AFTER)[:, None]
-    others = log_probs.at[:, BOUNDARY].set(-jnp.inf)
-    others = jax.nn.log_softmax(others) + jnp.log1p(-jnp.exp(end))
-    return others.at[:, BOUNDARY].set(end[:, 0]), (carry, left - 1)
+    others = jnp.log1p(-jnp.exp(end)) - jnp.log1p(-jnp.exp(log_probs[:, BOUNDARY, None]))
+    at_boundary = jnp.arange(VOCABULARY)[None] == BOUNDARY
+    return jnp.where(at_boundary, end, log_probs + others), (carry, left - 1)
 
 
 def starting():
-    """Returns start(sources, lengths) -> (step, carry), as for a translator."""
+    """Returns the model's parameters, and start(sources, lengths) -> (step, carry), as for a
+    translator."""
     embedding, head = Lookup(SIZE, initial_scale=SCALES[0]), Softmax(initial_scale=SCALES[1])
     model = LanguageModel(embedding, LSTM(SIZE, layers=LAYERS), head)
     lexicon = Lexicon(tuple(map(str, range(VOCABULARY))), np.ones(VOCABULARY, np.int64))
@@ -54,7 +56,7 @@ def starting():
     def start(sources, lengths):
         return step, (model.initial_carry(len(sources)), jnp.asarray(lengths))
 
-    return start
+    return params, start
 
 
 @jax.jit
@@ -111,7 +113,7 @@ def main():
     parser.add_argument("--sentences", type=int, default=64, help="sentences of the comparison")
     chosen = parser.parse_args()
     lengths = np.random.default_rng(0).integers(4, 24, size=4 * chosen.sentences)
-    start, settings = starting(), BeamSearch(BEAM, longest=60)
+    (_, start), settings = starting(), BeamSearch(BEAM, longest=60)
 
     def jitted(count):
         sources = [[1] * length for length in lengths[:count]]

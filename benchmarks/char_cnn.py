@@ -35,25 +35,38 @@ NETWORKS = {
 }
 
 
-def treebank():
+def batch_of_words(random, length=LENGTH):
+    """Returns (lexicon, words [B, T], description) of a batch of the Penn Treebank if it is there,
+    else of Zipf's law.
+
+    Args:
+      random: a generator of numpy.
+      length: T.
+    """
+    data = files.data_folder()
+    there = data is not None and (data / "ptb" / "ptb.train.txt").exists()
+    return treebank(length) if there else zipf(random, length)
+
+
+def treebank(length):
     """Returns (lexicon, words [B, T], description) for a batch of the Penn Treebank."""
     source = Text(train="ptb/ptb.train.txt", validation="ptb/ptb.valid.txt")
     vocabulary = Vocabulary()
     lexicon, corpora = vocabulary.build(source)
     words = vocabulary.encode(corpora["train"], lexicon).words
     batch_rows = words[: len(words) // BATCH * BATCH].reshape(BATCH, -1)
-    return lexicon, batch_rows[:, 1000 : 1000 + LENGTH], "of the Penn Treebank"
+    return lexicon, batch_rows[:, 1000 : 1000 + length], "of the Penn Treebank"
 
 
-def zipf(random, size=10_000):
+def zipf(random, length, size=10_000):
     """Returns the same for generated words of 1 to 18 letters, frequent words being short."""
     lengths = np.minimum(1 + np.log2(1 + np.arange(size)) / 2 + random.poisson(1, size), 18)
     words = {}
-    for place, length in enumerate(lengths.astype(int)):
+    for place, letters in enumerate(lengths.astype(int)):
         while len(words) <= place:
-            words["".join(map(chr, random.integers(97, 123, length)))] = None
+            words["".join(map(chr, random.integers(97, 123, letters)))] = None
     mass = 1 / np.arange(1, size + 1)
-    batch = random.choice(size, (BATCH, LENGTH), p=mass / mass.sum())
+    batch = random.choice(size, (BATCH, length), p=mass / mass.sum())
     return Lexicon(tuple(words), np.ones(size, np.int64)), batch, "of Zipf's law"
 
 
@@ -64,9 +77,7 @@ def main():
     rounds = parser.parse_args().rounds
 
     random = np.random.default_rng(0)
-    data = files.data_folder()
-    there = data is not None and (data / "ptb" / "ptb.train.txt").exists()
-    lexicon, words, what = treebank() if there else zipf(random)
+    lexicon, words, what = batch_of_words(random)
     print(f"B = {BATCH}, T = {LENGTH} {what}, {len(np.unique(words))} distinct words")
     for name, network in NETWORKS.items():
         compare(name, network, lexicon, jnp.asarray(words, jnp.int32), random, rounds)

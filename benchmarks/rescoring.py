@@ -1,11 +1,13 @@
-"""Hypotheses a second: n-best lists as prefix trees, in batch rows, in padded batches, and one by
-one.
+"""Hypotheses a second: n-best lists as prefix trees, in batch rows, in padded batches of zoo's and
+of PyTorch's, and one by one.
 
 Real lists are scored by an LSTM of 2 x 256 cells with a softmax over the words of the lists, with
 random parameters. Padded batches have 32 hypotheses of similar length, rounded up to a multiple of
-8; in batch rows, each row is filled with one hypothesis after the other. All sides compute the same
-scores.
+8; in batch rows, each row is filled with one hypothesis after the other. PyTorch's batches have
+hypotheses of similar length too, cut after the longest, and its softmax reads only real words. All
+sides compute the same scores.
 
+    pip install torch==2.13.0
     python -m benchmarks.rescoring dev/nbest.txt
 """
 
@@ -15,8 +17,10 @@ import itertools
 
 import jax
 import numpy as np
+import torch
 
-from benchmarks import timing
+from benchmarks import pytorch
+from zoo.commands import allocator
 from zoo.cores import LSTM
 from zoo.data import Corpus, Vocabulary
 from zoo.data.batches import Batches
@@ -67,6 +71,41 @@ def padded(model, params, tables, text, rows, boundary):
     return sums
 
 
+def padded_in_pytorch(params, text, rows, boundary, through):
+    """Returns a function that scores hypotheses in PyTorch, in batches with similar lengths."""
+    embedding = pytorch.embedding(params["embedding"])
+    core = pytorch.recurrent("LSTM", params["core"])
+    head = pytorch.linear(params["head"])
+
+    @through
+    def losses(hidden, targets):
+        return torch.nn.functional.cross_entropy(head(hidden), targets, reduction="none")
+
+    sentences = [
+        torch.from_numpy(text.words[start : start + length].astype(np.int64))
+        for start, length in zip(text.starts, text.lengths, strict=True)
+    ]
+    order = np.argsort(text.lengths, kind="stable")
+
+    @torch.inference_mode()
+    def score():
+        sums = np.zeros(len(order))
+        for first in range(0, len(order), rows):
+            chosen = order[first : first + rows]
+            targets = torch.nn.utils.rnn.pad_sequence(
+                [sentences[sentence] for sentence in chosen], batch_first=True, padding_value=-1
+            )
+            words = torch.nn.functional.pad(targets[:, :-1], (1, 0), value=boundary)
+            inside = targets >= 0
+            hidden, _ = core(embedding(words.clamp(min=0)))
+            of_words = torch.zeros(targets.shape)
+            of_words[inside] = losses(hidden[inside], targets[inside])
+            sums[chosen] = -of_words.sum(dim=1, dtype=torch.float64).numpy()
+        return sums
+
+    return score
+
+
 def main():
     """Prints a table, and hypotheses a second."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -75,6 +114,7 @@ def main():
     parser.add_argument("--words", type=int, default=10_000, help="V at least")
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args()
+    allocator.keep_memory()
     text, lexicon = read(chosen.lists, chosen.count, chosen.words)
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE, layers=2), Softmax())
     params = model.init(jax.random.key(0), lexicon)
@@ -88,21 +128,25 @@ def main():
         laid = Batches(text, 32, 32, "sentences", boundary)
         return summed(perplexity.score(*given, laid).log_prob)
 
+    where = pytorch.use_all_cores()
+    build = functools.partial(padded_in_pytorch, params, text, ROWS, boundary)
     sides = {
-        "a tree of prefixes": lambda: summed(prefix_sharing.score(*given, boundary)),
-        "batch_rows": batch_rows,
-        "padded batches": functools.partial(padded, *given, ROWS, boundary),
-        "one after the other": functools.partial(padded, *given, 1, boundary),
+        pytorch.ZOO: lambda: summed(prefix_sharing.score(*given, boundary)),
+        "zoo, batch rows": batch_rows,
+        "zoo, padded batches": functools.partial(padded, *given, ROWS, boundary),
+        "zoo, one after the other": functools.partial(padded, *given, 1, boundary),
+        **pytorch.eager_and_compiled(build),
     }
-    expected, *others = [side() for side in sides.values()]
-    for other in others:
-        np.testing.assert_allclose(other, expected, rtol=1e-5)
-    times = timing.medians(sides, chosen.rounds)
     tokens = int(text.lengths.sum())
     title = f"{len(text.starts):,} hypotheses, {tokens:,} tokens, V = {len(lexicon):,}, 2 x {SIZE}"
-    timing.print_table(title, times, "a tree of prefixes")
+    times = pytorch.compare(f"{title}, {where}", sides, chosen.rounds, equal_scores)
     for name, seconds in times.items():
         print(f"  {name}: {len(text.starts) / seconds:,.0f} hypotheses a second")
+
+
+def equal_scores(one, other):
+    """Raises AssertionError unless log-probabilities of hypotheses are equal to float32."""
+    np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
 if __name__ == "__main__":

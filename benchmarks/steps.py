@@ -31,7 +31,7 @@ def zipf_batch(vocabulary: int, batch: int, length: int) -> Batch:
 
 
 def one_step(model, recipe, clip, vocabulary, batch, length, sparse=False):
-    """Returns a function that does one step and returns its loss when done.
+    """Returns a function that does one step on words drawn by Zipf's law and returns its loss.
 
     Args:
       model: the language model.
@@ -44,11 +44,28 @@ def one_step(model, recipe, clip, vocabulary, batch, length, sparse=False):
     """
     lexicon = zipf_lexicon(vocabulary)
     params = model.init(jax.random.key(0), lexicon)
+    data = zipf_batch(vocabulary, batch, length)
+    return step_of(model, params, lexicon, data, recipe, clip, sparse)
+
+
+def step_of(model, params, lexicon, data, recipe, clip, sparse=False):
+    """Returns a function that does one step and returns its loss per token when done.
+
+    Args:
+      model: the language model.
+      params: its parameters, which are donated: they cannot be used afterwards.
+      lexicon: its words.
+      data: the batch.
+      recipe: the optimiser.
+      clip: largest norm of the gradient.
+      sparse: whether the updates of tables are row-sparse.
+    """
     if sparse:
         paths = model.row_tables(params)
         optimizer = row_sparse.RowSparseUpdates(recipe, clip, paths, 1, 1)
     else:
         optimizer = DenseUpdates(optimizers.build(recipe, clip, 1, 1))
+    batch = len(data.batch_rows)
     devices = Devices(1, batch)
     compiled = devices.compile(
         step.train_step,
@@ -60,12 +77,11 @@ def one_step(model, recipe, clip, vocabulary, batch, length, sparse=False):
     state = step.TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
     state, tables = devices.restored(state), devices.place(model.tables(lexicon))
     key = jax.random.key_data(jax.random.key(1))
-    data = zipf_batch(vocabulary, batch, length)
 
     def run():
         nonlocal state
         state, results = compiled(state, tables, data, key)
         jax.block_until_ready(state)
-        return float(results.loss)
+        return float(results.loss / results.tokens)
 
     return run

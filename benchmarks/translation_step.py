@@ -2,29 +2,30 @@
 
 Forward, backward, clipping of the gradient's norm and SGD: encoder and decoder are LSTMs of 2 x 512
 cells, V = 10,000 for source and target, embeddings of 512, an untied softmax with bias, B = 64, no
-dropout. Sentences have about the lengths of Multi30k. Both frameworks start from the same
-parameters and see the same batches of pairs with similar lengths. Zoo pads each batch to the shape
-of its bucket, PyTorch to its longest sentences. PyTorch's encoder reads packed sequences, so that
-the decoder starts from the state at the last word.
+dropout; with Luong's attention (2015), and without. Sentences have about the lengths of Multi30k.
+Both frameworks start from the same parameters and see the same batches of pairs with similar
+lengths. Zoo pads each batch to the shape of its bucket, PyTorch to its longest sentences. PyTorch's
+encoder reads packed sequences, so that the decoder starts from the state at the last word.
 
     pip install torch==2.13.0
-    python -m benchmarks.translation_step
+    python -m benchmarks.translation_step [--attention]
 
 It also prints the time to compile the programs of all buckets.
 """
 
 import argparse
 import functools
-import os
-import sys
 import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from benchmarks import timing
+from benchmarks import pytorch, timing
 from zoo import optimizers
+from zoo.attention import Luong
 from zoo.cores import LSTM
 from zoo.data.buckets import BucketedPairs
 from zoo.data.encoded_text import EncodedText
@@ -37,12 +38,6 @@ from zoo.training.devices import Devices
 from zoo.training.step import STATE_AXES, TrainState, train_step
 from zoo.training.tasks.translation import Batches
 from zoo.training.updates import DenseUpdates
-
-try:
-    import torch
-    from torch.nn.utils.rnn import pack_padded_sequence
-except ImportError:
-    sys.exit("this benchmark compares with PyTorch, which is absent: pip install torch==2.13.0")
 
 BATCH, LAYERS, VOCABULARY, BOUNDARY = 64, 2, 10_000, 0
 LEARNING_RATE, CLIP, PADDING = 0.7, 5.0, 0.15
@@ -96,62 +91,66 @@ def loss(model, params, tables, inputs, weights, carry, key):
 class TorchModel(torch.nn.Module):
     """The same model in PyTorch's own layers."""
 
-    def __init__(self, params, size):
-        """Copies zoo's parameters; PyTorch's matrices are transposed, with the same gate order."""
+    def __init__(self, params, through):
+        """Copies zoo's parameters; `through` compiles, or not."""
         super().__init__()
-        self.source_embedding = torch.nn.Embedding(VOCABULARY, size)
-        self.embedding = torch.nn.Embedding(VOCABULARY, size)
-        self.encoder = torch.nn.LSTM(size, size, LAYERS, batch_first=True)
-        self.core = torch.nn.LSTM(size, size, LAYERS, batch_first=True)
-        self.head = torch.nn.Linear(size, VOCABULARY)
-        ours = {
-            "source_embedding.weight": params["source_embedding"]["table"],
-            "embedding.weight": params["embedding"]["table"],
-            "head.weight": params["head"]["weights"],
-            "head.bias": params["head"]["bias"],
-        }
-        for part in ("encoder", "core"):
-            for layer, weights in enumerate(params[part]):
-                ours[f"{part}.weight_ih_l{layer}"] = weights["input"].T
-                ours[f"{part}.weight_hh_l{layer}"] = weights["recurrent"].T
-                ours[f"{part}.bias_ih_l{layer}"] = weights["bias"]
-                ours[f"{part}.bias_hh_l{layer}"] = jnp.zeros_like(weights["bias"])
-        self.load_state_dict({name: torch.from_numpy(np.array(a)) for name, a in ours.items()})
-        # Zoo has one bias a gate; training both biases of PyTorch would be another model.
-        for name, parameter in self.named_parameters():
-            parameter.requires_grad = "bias_hh" not in name
+        self.source_embedding = pytorch.embedding(params["source_embedding"])
+        self.embedding = pytorch.embedding(params["embedding"])
+        self.encoder = pytorch.recurrent("LSTM", params["encoder"])
+        self.core = pytorch.recurrent("LSTM", params["core"])
+        self.head = pytorch.linear(params["head"])
+        if "attention" in params:
+            of_attention = params["attention"]
+            self.keys = torch.nn.Parameter(pytorch.tensor(of_attention["keys"]))
+            self.state = pytorch.linear(
+                {"weights": of_attention["state"].T, "bias": of_attention["state_bias"]}
+            )
+        self.attend, self.loss = through(self._attend), through(self._loss)
 
-    def forward(self, source, lengths, words):
-        """Computes the logits [B, T, V]."""
+    def forward(self, source, lengths, words, targets):
+        """Computes the mean loss."""
         packed = pack_padded_sequence(
             self.source_embedding(source), lengths, batch_first=True, enforce_sorted=False
         )
-        _, carry = self.encoder(packed)
-        return self.head(self.core(self.embedding(words), carry)[0])
+        memory, carry = self.encoder(packed)
+        hidden, _ = self.core(self.embedding(words), carry)
+        if hasattr(self, "keys"):
+            memory, _ = pad_packed_sequence(memory, batch_first=True)
+            hidden = self.attend(hidden, memory, lengths)
+        return self.loss(hidden, targets)
+
+    def _attend(self, hidden, memory, lengths):
+        there = torch.arange(memory.shape[1]) < lengths[:, None]
+        context = torch.nn.functional.scaled_dot_product_attention(
+            hidden, memory @ self.keys, memory, there[:, None], scale=1.0
+        )
+        return torch.tanh(self.state(torch.cat([context, hidden], dim=-1)))
+
+    def _loss(self, hidden, targets):
+        logits = self.head(hidden).flatten(0, 1)
+        return torch.nn.functional.cross_entropy(logits, targets.flatten(), ignore_index=-1)
 
 
-def torch_side(params, size, batches):
-    """Returns a function that does a step on each batch and returns their losses per token."""
-    model = TorchModel(params, size)
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.SGD(trained, lr=LEARNING_RATE)
+def torch_side(params, batches):
+    """Returns build(through) -> a function that does a step on each batch and returns the losses
+    per token."""
     ready = [padded_on_the_right(batch) for batch in batches]
 
-    def steps():
-        losses = []
-        for source, lengths, words, targets in ready:
-            optimizer.zero_grad(set_to_none=True)
-            logits = model(source, lengths, words)
-            mean = torch.nn.functional.cross_entropy(
-                logits.view(-1, VOCABULARY), targets.view(-1), ignore_index=-1
-            )
-            mean.backward()
-            torch.nn.utils.clip_grad_norm_(trained, CLIP)
-            optimizer.step()
-            losses.append(mean.item())
-        return losses
+    def build(through):
+        model = TorchModel(params, through)
+        step = pytorch.training_step(model, LEARNING_RATE, CLIP)
 
-    return steps
+        def steps():
+            losses = []
+            for batch in ready:
+                loss = model(*batch)
+                step(loss)
+                losses.append(loss.item())
+            return losses
+
+        return steps
+
+    return build
 
 
 def padded_on_the_right(batch):
@@ -187,31 +186,26 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--batches", type=int, default=4, help="batches of a round")
     parser.add_argument("--size", type=int, default=512, help="cells of a layer")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of PyTorch")
+    parser.add_argument("--attention", action="store_true", help="with Luong's attention")
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-
-    size, random = arguments.size, np.random.default_rng(0)
+    where, size, random = pytorch.use_all_cores(), arguments.size, np.random.default_rng(0)
     lexicon = Lexicon(tuple(map(str, range(VOCABULARY))), np.ones(VOCABULARY, np.int64))
-    model = SequenceToSequence(Lookup(size), LSTM(size, LAYERS), Softmax(), order="forward")
+    attention = Luong() if arguments.attention else None
+    model = SequenceToSequence(
+        Lookup(size), LSTM(size, LAYERS), Softmax(), attention=attention, order="forward"
+    )
     params = model.init(jax.random.key(0), lexicon, lexicon)
     pairs = random_pairs(random)
     everything = Batches(pairs.epoch(random))
     batches = [everything[index] for index in range(arguments.batches)]
-    sides = {
-        "PyTorch": torch_side(params, size, batches),
-        "zoo": zoo_side(model, params, batches),
-    }
-    losses = {name: side() for name, side in sides.items()}
-    times = timing.medians(sides, arguments.rounds)
-    timing.print_table(
-        f"{arguments.batches} steps, 2 x LSTM-{size}, B = {BATCH}, V = {VOCABULARY:,}, PyTorch "
-        f"{torch.__version__} on {arguments.threads} threads; medians of {arguments.rounds}",
-        times,
-        "PyTorch",
+    sides = pytorch.eager_and_compiled(torch_side(params, batches))
+    sides[pytorch.ZOO] = zoo_side(model, params, batches)
+    pytorch.compare(
+        f"{arguments.batches} steps, 2 x LSTM-{size}, {'Luong attention' if attention else ''} "
+        f"B = {BATCH}, V = {VOCABULARY:,}, {where}",
+        sides,
+        arguments.rounds,
     )
-    for name, values in losses.items():
-        print(f"  loss of the first steps, {name:7}: " + " ".join(f"{v:.5f}" for v in values))
     # A new step function, not compiled for any shape yet.
     fresh = zoo_side(model, model.init(jax.random.key(0), lexicon, lexicon), batches)
     seconds, count = compilation(fresh, everything)

@@ -68,8 +68,8 @@ def test_only_the_first_are_computed(random):
 
 
 def test_widths_grow_by_half():
-    assert by_length.widths(30) == [8, 12, 18, 30]
+    assert by_length.widths(30) == [4, 6, 9, 13, 19, 30]
     assert by_length.widths(30, least=20) == [20, 30]
-    assert by_length.widths(52) == [8, 12, 18, 27, 40, 52]
-    assert by_length.widths(8) == [8]
+    assert by_length.widths(52) == [4, 6, 9, 13, 19, 28, 52]
+    assert by_length.widths(8) == [4, 6, 8]
     assert by_length.widths(3) == [3]

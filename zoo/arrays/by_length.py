@@ -19,11 +19,11 @@ from zoo.arrays import sharded_functions
 
 # Spellings computed together: enough for efficient products, few enough that lengths are alike.
 BLOCK = 128
-NARROWEST = 8
+NARROWEST = 4
 
 
 def widths(longest: int, least: int = 1) -> list[int]:
-    """Lists the widths to which letters are cut: 8, 12, 18 ... and `longest`.
+    """Lists the widths to which letters are cut: 4, 6, 9, 13, 19 ... and `longest`.
 
     Args:
       longest: the largest width.
@@ -120,7 +120,7 @@ def _forward(function, cuts, params, letters, lengths, others):
     shapes = jax.eval_shape(function.forward, params, *_at(0, blocks))
 
     def compute(block, results):
-        of_block = _cut_by_length(cuts, function.forward, params, *_at(block, blocks))
+        of_block = cut_by_length(cuts, function.forward, params, *_at(block, blocks))
         return jax.tree.map(lambda x, new: x.at[block].set(new), results, of_block)
 
     zeros = jax.tree.map(
@@ -137,7 +137,7 @@ def _backward(function, cuts, residuals, cotangents):
     def add(block, sums):
         of_params, of_others = sums
         of_block = _at(block, (*blocks, cotangents))
-        more, new = _cut_by_length(cuts, function.backward, params, *of_block)
+        more, new = cut_by_length(cuts, function.backward, params, *of_block)
         of_others = jax.tree.map(lambda x, new: x.at[block].set(new), of_others, new)
         return jax.tree.map(jnp.add, of_params, more), of_others
 
@@ -159,8 +159,17 @@ def _filled(lengths):
     return (lengths.max(axis=1) > 0).sum()
 
 
-def _cut_by_length(cuts, function, params, letters, lengths, *rest):
-    """Calls function with the letters of a block cut to the narrowest width that holds them."""
+def cut_by_length(cuts, function, params, letters, lengths, *rest):
+    """Calls function with the letters of a block cut to the narrowest width that holds them.
+
+    Args:
+      cuts: the widths, ascending; see `widths`.
+      function: (params, letters [n, l], lengths [n], *rest) -> arrays of shapes without l.
+      params: a tree of arrays.
+      letters: int [n, L].
+      lengths: int [n].
+      *rest: further arguments of the function.
+    """
 
     def cut(width, params, letters, *rest):
         return function(params, letters[:, :width], *rest)

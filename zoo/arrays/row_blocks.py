@@ -157,6 +157,14 @@ class Sorted(NamedTuple):
 
         return jax.tree.map(of_leaf, tree)
 
+    def distinct(self):
+        """Whether each row of the sorted blocks is its first copy, bool [blocks, runs * size]."""
+        runs, length = self.order.shape
+        first = (jnp.arange(length) < self.rows // runs).reshape(-1, 1, self.size)
+        return jnp.broadcast_to(first, (first.shape[0], runs, self.size)).reshape(
+            -1, runs * self.size
+        )
+
     def joined(self, x):
         """Rearranges sorted blocks to rows in their order: the inverse of `cut`.
 

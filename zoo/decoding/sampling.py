@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.arrays.top_k import argmax
 from zoo.decoding.steps import Step, as_tree
 from zoo.errors import UserError
 
@@ -106,10 +107,10 @@ def draw(
     """
     check(temperature, top_k, nucleus)
     if temperature == 0:
-        return jnp.argmax(log_probs, axis=-1).astype(jnp.int32)
+        return argmax(log_probs)
     rows = log_probs.reshape(-1, log_probs.shape[-1]) / temperature
     drawn = _draw(key, rows, top_k, None if nucleus == 1 else nucleus)
-    return drawn.reshape(log_probs.shape[:-1]).astype(jnp.int32)
+    return drawn.reshape(log_probs.shape[:-1])
 
 
 def check(temperature: float, top_k: int | None, nucleus: float | None):
@@ -129,7 +130,7 @@ def _draw(key, scores, top_k, nucleus):
     """Draws words [B] from softmax(scores [B, V]), among the words that are kept."""
     size = scores.shape[-1]
     if nucleus is None and (top_k is None or top_k >= size):
-        return jax.random.categorical(key, scores)
+        return _categorical(key, scores)
     scores, words = jax.lax.top_k(scores, size if top_k is None else min(top_k, size))
     if nucleus is not None:
         probs = jax.nn.softmax(scores)
@@ -137,8 +138,13 @@ def _draw(key, scores, top_k, nucleus):
         # The first word is always kept, whatever the rounding.
         beyond = (before >= nucleus).at[:, 0].set(False)
         scores = jnp.where(beyond, -jnp.inf, scores)
-    drawn = jax.random.categorical(key, scores)
+    drawn = _categorical(key, scores)
     return jnp.take_along_axis(words, drawn[:, None], axis=-1)[:, 0]
+
+
+def _categorical(key, scores):
+    """Draws words [B] from softmax(scores [B, V]), the same as `jax.random.categorical`."""
+    return argmax(scores + jax.random.gumbel(key, scores.shape, scores.dtype))
 
 
 @functools.partial(jax.jit, static_argnames=("length", "greedy", "top_k", "boundary"))
@@ -147,11 +153,10 @@ def _sample(step, words, carry, key, temperature, nucleus, *, length, greedy, to
         words, carry, finished = state
         log_probs, carry = step(words, carry)
         if greedy:
-            drawn = jnp.argmax(log_probs, axis=-1)
+            drawn = argmax(log_probs)
         else:
             now = jax.random.fold_in(key, time)
             drawn = _draw(now, log_probs / temperature, top_k, nucleus)
-        drawn = drawn.astype(jnp.int32)
         log_prob = jnp.take_along_axis(log_probs, drawn[:, None], axis=-1)[:, 0]
         if boundary is not None:
             drawn = jnp.where(finished, boundary, drawn)

@@ -173,12 +173,24 @@ def levels(model, params, tables, prepared, rows):
       prepared: of the model.
       rows: nodes of a depth at most.
     """
-    carry = model.initial_carry(rows)
-    words = jnp.zeros(rows, jnp.int32)
-    after = functools.partial(states_after, model)
-    shapes = jax.eval_shape(after, params, tables, prepared, words, carry)
-    first, second = (jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes) for _ in range(2))
-    return first, (*second[:2], carry, second[3])
+    return _compiled_levels(model)(params, tables, prepared, rows)
+
+
+@functools.cache
+def _compiled_levels(model):
+    """Compiles `levels`, so that shapes are found once."""
+
+    def allocate(params, tables, prepared, rows):
+        carry = model.initial_carry(rows)
+        words = jnp.zeros(rows, jnp.int32)
+        after = functools.partial(states_after, model)
+        shapes = jax.eval_shape(after, params, tables, prepared, words, carry)
+        first, second = (
+            jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes) for _ in range(2)
+        )
+        return first, (*second[:2], carry, second[3])
+
+    return jax.jit(allocate, static_argnames="rows")
 
 
 def _next_words(tree, order, first, end, below):

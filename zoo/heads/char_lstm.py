@@ -37,6 +37,8 @@ from zoo.lexicon import Lexicon
 from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
 from zoo.lexicon.spelling import BEGIN, END, Spelling
 from zoo.losses import softmax
+from zoo.losses.spelled import sum_by_length
+from zoo.losses.token_blocks import present_states
 from zoo.networks.lstm_scan import activated, cell, lstm
 
 
@@ -313,6 +315,20 @@ class CharLSTM(Head):
     def _loss(self, params, tables, hidden, targets, key, context):
         # Over all spellings, renormalised or not.
         return -self._open_log_prob(params, tables, hidden, targets)
+
+    def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
+        hidden, token_weights = present_states(hidden, token_weights)
+        projected = self.hidden_projection(params, hidden.reshape(-1, hidden.shape[-1]))
+        words = targets.ravel()
+        return -sum_by_length(
+            self._spelled,
+            softmax.in_full(params),
+            tables["letters"][words],
+            tables["lengths"][words],
+            (projected,),
+            token_weights.ravel(),
+            rows=targets.shape[0],
+        )
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         # Renormalised, log Z is the logarithm of the mass of the lexicon's words among all

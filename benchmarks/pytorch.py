@@ -1,0 +1,150 @@
+"""The other side of the benchmarks against PyTorch: zoo's parameters in PyTorch's layers.
+
+Each opponent runs as written ("eager") and through `torch.compile` ("compiled"), on as many threads
+as the process has cores, and the better one counts. Layers of PyTorch have two biases a gate where
+zoo has one: the second is 0 and not trained, so that both sides train the same model.
+
+    pip install torch==2.13.0
+"""
+
+import os
+import sys
+
+import numpy as np
+
+from benchmarks import timing
+
+try:
+    import torch
+except ImportError:
+    sys.exit("this benchmark compares with PyTorch, which is absent: pip install torch==2.13.0")
+
+LAYERS = {"LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU}
+EAGER, COMPILED, ZOO = "PyTorch, eager", "PyTorch, compiled", "zoo"
+# The results of this many first calls are compared. Losses differ by at most so much, nats a token,
+# and so much of a loss, for large ones have fewer decimals in float32.
+CHECKED, DIFFERENCE, RELATIVE = 3, 1e-5, 1e-6
+
+
+def use_all_cores() -> str:
+    """Gives PyTorch the cores of this process; returns a description for a table's title."""
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    return f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads"
+
+
+def tensor(array) -> torch.Tensor:
+    """Copies an array of jax or numpy; integers become int64."""
+    array = np.array(array)
+    return torch.from_numpy(array.astype(np.int64) if array.dtype.kind == "i" else array)
+
+
+def linear(params) -> torch.nn.Linear:
+    """Makes a layer of {"weights": [V, D], "bias": [V]}."""
+    layer = torch.nn.Linear(*params["weights"].shape[::-1])
+    return _loaded(layer, {"weight": params["weights"], "bias": params["bias"]})
+
+
+def embedding(params) -> torch.nn.Embedding:
+    """Makes the layer of {"table": [V, E]}."""
+    return torch.nn.Embedding.from_pretrained(tensor(params["table"]), freeze=False)
+
+
+def recurrent(kind: str, layers) -> torch.nn.Module:
+    """Makes recurrent layers [B, T, E] -> [B, T, D] from the parameters of zoo's core.
+
+    Args:
+      kind: "LSTM" or "GRU", whose gates have zoo's order.
+      layers: the core's parameters.
+    """
+    (inputs, _), (size, _) = layers[0]["input"].shape, layers[0]["recurrent"].shape
+    module = LAYERS[kind](inputs, size, len(layers), batch_first=True)
+    values = {}
+    for number, weights in enumerate(layers):
+        second = np.zeros_like(weights["bias"])
+        if "recurrent_bias" in weights:
+            second[2 * size :] = weights["recurrent_bias"]
+        values |= {
+            f"weight_ih_l{number}": weights["input"].T,
+            f"weight_hh_l{number}": weights["recurrent"].T,
+            f"bias_ih_l{number}": weights["bias"],
+            f"bias_hh_l{number}": second,
+        }
+    module = _loaded(module, values)
+    for name, parameter in module.named_parameters():
+        if "bias_hh" not in name:
+            continue
+        if kind == "LSTM":
+            parameter.requires_grad = False
+        else:  # the reset gate acts on the third block's second bias, which zoo trains too
+            parameter.register_hook(lambda gradient: _third_block(gradient, size))
+    return module
+
+
+def _third_block(gradient, size):
+    gradient = gradient.clone()
+    gradient[: 2 * size] = 0
+    return gradient
+
+
+def _loaded(module, values):
+    module.load_state_dict({name: tensor(value) for name, value in values.items()})
+    return module
+
+
+def training_step(model: torch.nn.Module, learning_rate: float, clip: float):
+    """Returns step(loss), which updates the parameters by the gradient of a scalar loss.
+
+    Args:
+      model: the parameters.
+      learning_rate: of SGD.
+      clip: largest norm of the gradient.
+    """
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.SGD(trained, lr=learning_rate, fused=True)
+
+    def step(loss):
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(trained, clip)
+        optimizer.step()
+
+    return step
+
+
+def eager_and_compiled(build) -> dict:
+    """Returns {name: side} of an opponent as written and through `torch.compile`.
+
+    Args:
+      build: from a function that takes a module or function and returns it, perhaps compiled, to
+        the side, a function without arguments.
+    """
+    return {EAGER: build(lambda function: function), COMPILED: build(torch.compile)}
+
+
+def compare(title: str, sides: dict, rounds: int, equal=None) -> dict[str, float]:
+    """Checks that all sides agree, then prints their medians against the better of PyTorch's.
+
+    Returns {name: median seconds}.
+
+    Args:
+      title: of the table.
+      sides: {name: function without arguments that returns its result}, `ZOO` among them.
+      rounds: how often each side is timed.
+      equal: function of two results that raises where they differ; losses by default.
+    """
+    results = {name: [side() for _ in range(CHECKED)] for name, side in sides.items()}
+    for several in results.values():
+        for one, other in zip(several, results[ZOO], strict=True):
+            (equal or equal_losses)(one, other)
+    times = timing.medians(sides, rounds)
+    better = min(EAGER, COMPILED, key=times.__getitem__)
+    timing.print_table(f"{title}; medians of {rounds}", times, better)
+    if equal is None:
+        for name, losses in results.items():
+            print(f"  losses, {name}: {' '.join(f'{loss:.5f}' for loss in np.ravel(losses))}")
+    return times
+
+
+def equal_losses(one, other):
+    """Raises AssertionError unless losses are equal to five decimals."""
+    np.testing.assert_allclose(one, other, rtol=RELATIVE, atol=DIFFERENCE)

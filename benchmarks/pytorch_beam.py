@@ -1,0 +1,161 @@
+"""Beam search in sentences a second, against a batched beam in PyTorch.
+
+The model, the sentences and the beam of 12 are the ones of `benchmarks.beam_search`. PyTorch's beam
+holds all hypotheses of a batch of sentences, sorted by length, in one batch: the best words of each
+row by one top-k of the logits, states and words reordered by one gather, sentences dropped as soon
+as no open hypothesis can win. Both sides find the same words.
+
+    pip install torch==2.13.0
+    python -m benchmarks.pytorch_beam
+"""
+
+import argparse
+import functools
+
+import numpy as np
+import torch
+
+from benchmarks import beam_search, pytorch
+from benchmarks.beam_search import AFTER, BATCH, BEAM, BEFORE, BOUNDARY, LAYERS, SIZE, VOCABULARY
+from zoo.commands import allocator
+from zoo.decoding import BeamSearch
+from zoo.decoding.batched_search import LONGEST_MORE, LONGEST_RATIO, translate
+
+SENTENCES, LONGEST = (32, 96, 100), 60
+
+
+class Translator:
+    """The model's step in PyTorch."""
+
+    def __init__(self, params, through):
+        """Copies zoo's parameters; `through` compiles, or not."""
+        self.embedding = pytorch.embedding(params["embedding"])
+        self.core = pytorch.recurrent("LSTM", params["core"])
+        self.head = pytorch.linear(params["head"])
+        self.best_words = through(self._best_words)
+
+    def step(self, words, carry, left):
+        """Computes the best words after each row, and the end's log p.
+
+        Args:
+          words: [rows].
+          carry: (h, c), [layers, rows, D] each.
+          left: words before the sentence's end, [rows].
+
+        Returns:
+          (log p of the `BEAM` best words but the end, falling; the words; log p of the end; carry).
+        """
+        hidden, carry = self.core(self.embedding(words[:, None]), carry)
+        return *self.best_words(hidden[:, 0], left), carry
+
+    def _best_words(self, hidden, left):
+        logits = self.head(hidden)
+        log_z = logits.logsumexp(dim=1)
+        end = torch.where(left > 0, BEFORE, AFTER)
+        model_end = logits[:, BOUNDARY] - log_z
+        others = torch.log1p(-end.exp()) - torch.log1p(-model_end.exp()) - log_z
+        logits[:, BOUNDARY] = -torch.inf
+        values, words = logits.topk(BEAM, dim=1)
+        return values + others[:, None], words, end
+
+
+@torch.inference_mode()
+def search(translator, lengths):
+    """Searches sentences side by side; returns the words of the best hypothesis of each.
+
+    Args:
+      translator: the step.
+      lengths: of the sources.
+    """
+    found: list = [None] * len(lengths)
+    best = torch.full((len(lengths),), -torch.inf)
+    left = torch.tensor(lengths)
+    limits = torch.clamp((LONGEST_RATIO * left + LONGEST_MORE).floor(), max=LONGEST)
+    numbers = torch.arange(len(lengths))
+    scores = torch.zeros(len(lengths), 1)  # [sentences, open hypotheses]
+    words = torch.full((len(lengths), 1, 1), BOUNDARY)
+    carry = torch.zeros(2, LAYERS, len(lengths), SIZE).unbind()
+    length = 0
+    while len(numbers):
+        sentences, width = scores.shape
+        length += 1
+        values, following, end, carry = translator.step(
+            words[:, :, -1].flatten(), carry, (left - length + 1).repeat_interleave(width)
+        )
+        longer = (scores[:, :, None] + values.view(sentences, width, -1)).flatten(1)
+        longer, chosen = longer.topk(BEAM, dim=1)
+        ends = scores + end.view(sentences, width)
+        # At most one end a hypothesis, among the best continuations of the sentence.
+        ahead = torch.cat([longer, ends], dim=1).topk(BEAM, dim=1).values[:, -1:]
+        end, ending = ends.masked_fill(ends < ahead, -torch.inf).max(dim=1)
+        for row in (end > best).nonzero().flatten().tolist():
+            found[numbers[row]] = words[row, ending[row], 1:]
+        best = torch.maximum(best, end)
+        parents = chosen // BEAM
+        rows = torch.arange(sentences)[:, None]
+        words = torch.cat(
+            [words[rows, parents], following.view(sentences, -1).gather(1, chosen)[:, :, None]], 2
+        )
+        full = (length >= limits) & (longer[:, 0] > best)
+        for row in full.nonzero().flatten().tolist():
+            found[numbers[row]] = words[row, 0, 1:]
+        open_ = (longer[:, 0] > best) & (length < limits)
+        parents = (rows * width + parents)[open_].flatten()
+        carry = tuple(state[:, parents] for state in carry)
+        numbers, scores, words, best, left, limits = (
+            array[open_] for array in (numbers, longer, words, best, left, limits)
+        )
+    return [words.tolist() for words in found]
+
+
+def torch_side(params, lengths, batch, through):
+    """Returns a function that searches all sentences, in batches sorted by length."""
+    translator, order = Translator(params, through), np.argsort(lengths, kind="stable")
+
+    def run():
+        found = [None] * len(lengths)
+        for first in range(0, len(order), batch):
+            chosen = order[first : first + batch]
+            for sentence, words in zip(chosen, search(translator, lengths[chosen]), strict=True):
+                found[sentence] = words
+        return found
+
+    return run
+
+
+def equal_words(one, other):
+    """Raises AssertionError unless the words of all sentences are equal."""
+    different = [number for number, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+    assert not different, f"sentences {different} have other words"
+
+
+def main():
+    """Prints a table a number of sentences."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--sentences", type=int, nargs="*", default=SENTENCES)
+    parser.add_argument("--batch", type=int, default=BATCH, help="of PyTorch, in sentences")
+    chosen = parser.parse_args()
+    allocator.keep_memory()
+    where, settings = pytorch.use_all_cores(), BeamSearch(BEAM, longest=LONGEST)
+    params, start = beam_search.starting()
+    for count in chosen.sentences:
+        lengths = np.random.default_rng(0).integers(4, 24, size=count)
+        sources = [[1] * length for length in lengths]
+
+        def zoo(sources=sources):
+            found = translate(start, sources, settings, boundary=BOUNDARY, batch=BATCH)
+            return [hypotheses[0].words for hypotheses in found]
+
+        build = functools.partial(torch_side, params, lengths, chosen.batch)
+        pytorch.compare(
+            f"beam of {BEAM}, {count} sentences, V = {VOCABULARY:,}, LSTM {LAYERS} x {SIZE}, "
+            f"batches of {chosen.batch}, {where}",
+            {**pytorch.eager_and_compiled(build), pytorch.ZOO: zoo},
+            chosen.rounds,
+            equal_words,
+        )
+
+
+if __name__ == "__main__":
+    main()

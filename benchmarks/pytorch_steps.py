@@ -1,0 +1,250 @@
+"""Training steps with a GRU, with words read letter by letter, and with words spelled, against
+PyTorch.
+
+Forward, backward, clipping of the gradient's norm and SGD; B = 32, T = 35, the carry passed from
+step to step, embeddings of 256, on a batch of the Penn Treebank in $ZOO_DATA, or of words drawn by
+Zipf's law without it:
+
+- gru: two layers of 256 cells and a softmax;
+- char_cnn: the character convolution of Kim et al. (2016), small, under 2 x LSTM-256 and a softmax;
+  and the convolution alone. Both sides compute each distinct word of the batch once;
+- char_lstm: LSTM-256 with a head of 128 cells that spells the next word. PyTorch sorts the
+  spellings by length, and reads a letter of all that have not ended at a time.
+
+    python -m benchmarks.pytorch_steps [--only gru]
+"""
+
+import argparse
+
+import jax
+import numpy as np
+import torch
+
+from benchmarks import char_cnn, pytorch, steps
+from zoo.commands import allocator
+from zoo.cores import GRU, LSTM
+from zoo.embeddings import CharCNN, Lookup
+from zoo.heads import CharLSTM, Softmax
+from zoo.lexicon.spelling import BEGIN, END
+from zoo.models import LanguageModel
+from zoo.optimizers import SGD
+from zoo.training.task import Batch
+from zoo.training.tasks.language_modelling import Words
+
+BATCH, LENGTH, SIZE = char_cnn.BATCH, 35, 256
+LEARNING_RATE, CLIP = 1.0, 5.0
+KIM = char_cnn.NETWORKS["six widths, maximum, a highway"]
+MODELS = {
+    "gru": LanguageModel(Lookup(SIZE), GRU(SIZE, layers=2), Softmax()),
+    "char_cnn": LanguageModel(CharCNN(SIZE, KIM), LSTM(SIZE, layers=2), Softmax()),
+    "char_lstm": LanguageModel(Lookup(SIZE), LSTM(SIZE), CharLSTM()),
+}
+
+
+class Convolved(torch.nn.Module):
+    """Vectors of padded spellings by convolution, as `zoo.networks.char_convolution`."""
+
+    def __init__(self, params):
+        """Copies zoo's parameters."""
+        super().__init__()
+        self.letters = pytorch.embedding({"table": params["letters"]})
+        self.filters = torch.nn.ModuleList(
+            pytorch.linear(_turned(filters)) for filters in params["filters"]
+        )
+        (highway,) = params["highway"]
+        of_gate = {name: highway[f"gate_{name}"] for name in ("weights", "bias")}
+        # The layer and its gate side by side: one product.
+        both = {name: np.concatenate([highway[name].T, of_gate[name].T]) for name in of_gate}
+        self.highway = pytorch.linear(both)
+        self.projection = pytorch.linear(_turned(params["projection"]))
+
+    def forward(self, letters, lengths):
+        """Computes the vectors [n, E] of spellings [n, L]."""
+        of_letters, pooled = self.letters(letters), []
+        for filters in self.filters:
+            width = filters.in_features // of_letters.shape[2]
+            positions = of_letters.shape[1] - width + 1
+            # One product with the windows: faster than Conv1d, with so few channels.
+            windows = [of_letters[:, first : first + positions] for first in range(width)]
+            x = filters(torch.cat(windows, dim=2))
+            beyond = torch.arange(positions) >= (lengths - width + 1)[:, None]
+            pooled.append(x.masked_fill(beyond[:, :, None], -torch.inf).max(dim=1).values)
+        y = torch.tanh(torch.cat(pooled, dim=1))
+        transformed, gate = self.highway(y).chunk(2, dim=1)
+        return self.projection(torch.lerp(y, torch.relu(transformed), torch.sigmoid(gate)))
+
+
+class DistinctWords(torch.nn.Module):
+    """Vectors of words from their spellings, each distinct word computed once."""
+
+    def __init__(self, params, tables, through):
+        """Copies zoo's parameters and spellings; `through` compiles, or not."""
+        super().__init__()
+        self.of_spellings = Convolved(params)
+        self.compute = through(self.of_spellings)
+        self.spellings, self.lengths = (pytorch.tensor(tables[n]) for n in ("letters", "lengths"))
+
+    def forward(self, words):
+        """Computes the vectors [..., E] of words."""
+        distinct, slots = torch.unique(words, return_inverse=True)
+        lengths = self.lengths[distinct]
+        letters = self.spellings[distinct, : lengths.max()]
+        return torch.nn.functional.embedding(slots, self.compute(letters, lengths))
+
+
+class Speller(torch.nn.Module):
+    """The mean loss of words that an LSTM spells, as `zoo.heads.CharLSTM`."""
+
+    def __init__(self, params, tables, through):
+        """Copies zoo's parameters and spellings; `through` compiles, or not."""
+        super().__init__()
+        for name in ("letters", "input", "recurrent"):
+            self.register_parameter(name, torch.nn.Parameter(pytorch.tensor(params[name])))
+        self.hidden = pytorch.linear(_turned({"weights": params["hidden"], "bias": params["bias"]}))
+        self.output = pytorch.linear(
+            _turned({"weights": params["output"], "bias": params["output_bias"]})
+        )
+        self.spellings, self.lengths = (pytorch.tensor(tables[n]) for n in ("letters", "lengths"))
+        self.cell, self.of_letters = through(_cell), through(self._of_letters)
+
+    def forward(self, hidden, targets):
+        """Computes the mean loss of targets [N] after hidden states [N, D]."""
+        lengths, order = self.lengths[targets].sort(descending=True)
+        letters = self.spellings[targets[order], : lengths[0]]
+        counts = (lengths[:, None] > torch.arange(letters.shape[1])).sum(dim=0).tolist()
+        projected = self.hidden(hidden[order])
+        of_alphabet = self.letters @ self.input
+        previous = torch.full_like(targets, BEGIN)
+        u, s = projected.new_zeros(2, len(targets), len(self.recurrent)).unbind()
+        spelled = []
+        for position, count in enumerate(counts):
+            gates = projected[:count] + torch.nn.functional.embedding(previous[:count], of_alphabet)
+            u, s = self.cell(torch.addmm(gates, u[:count], self.recurrent), s[:count])
+            spelled.append(u)
+            previous = letters[:, position]
+        expected = torch.cat([letters[:n, position] for position, n in enumerate(counts)])
+        return self.of_letters(torch.cat(spelled), expected) / len(targets)
+
+    def _of_letters(self, states, expected):
+        logits = self.output(states)
+        return torch.nn.functional.cross_entropy(logits, expected - END, reduction="sum")
+
+
+def _cell(gates, s):
+    i, f, g, o = gates.chunk(4, dim=1)
+    s = torch.sigmoid(f) * s + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(s), s
+
+
+def _turned(params):
+    return {**params, "weights": params["weights"].T}
+
+
+class Model(torch.nn.Module):
+    """One of `MODELS`: words -> vectors -> recurrent layers -> the mean loss of targets."""
+
+    def __init__(self, model, params, tables, through):
+        """Copies zoo's parameters; `through` compiles, or not."""
+        super().__init__()
+        if isinstance(model.embedding, CharCNN):
+            self.embedding = DistinctWords(params["embedding"], tables["embedding"], through)
+        else:
+            self.embedding = pytorch.embedding(params["embedding"])
+        self.core = pytorch.recurrent(type(model.core).__name__, params["core"])
+        if isinstance(model.head, CharLSTM):
+            self.loss = Speller(params["head"], tables["head"], through)
+        else:
+            self.output = pytorch.linear(params["head"])
+            self.loss = through(self._softmax)
+
+    def _softmax(self, hidden, targets):
+        return torch.nn.functional.cross_entropy(self.output(hidden), targets)
+
+    def forward(self, words, targets, carry):
+        """Computes (the mean loss, the carry)."""
+        hidden, carry = self.core(self.embedding(words), carry)
+        return self.loss(hidden.flatten(0, 1), targets.flatten()), carry
+
+
+def torch_step(model, params, tables, words, targets):
+    """Returns build(through) -> a function that does one step and returns its loss a token."""
+    words, targets = pytorch.tensor(words), pytorch.tensor(targets)
+
+    def build(through):
+        module, carry = Model(model, params, tables, through), None
+        step = pytorch.training_step(module, LEARNING_RATE, CLIP)
+
+        def run():
+            nonlocal carry
+            loss, new = module(words, targets, carry)
+            step(loss)
+            carry = tuple(x.detach() for x in new) if isinstance(new, tuple) else new.detach()
+            return loss.item()
+
+        return run
+
+    return build
+
+
+def whole_steps(name, lexicon, words, targets):
+    """Returns the sides of one of `MODELS`."""
+    model = MODELS[name]
+    params, tables = model.init(jax.random.key(0), lexicon), model.tables(lexicon)
+    sides = pytorch.eager_and_compiled(torch_step(model, params, tables, words, targets))
+    inputs = Words(words, targets, np.zeros(words.shape, bool))
+    data = Batch(inputs, np.ones(words.shape, np.float32), np.arange(BATCH, dtype=np.int32))
+    zoo = steps.step_of(model, params, lexicon, data, SGD(LEARNING_RATE), CLIP)
+    return {**sides, pytorch.ZOO: zoo}
+
+
+def convolution_alone(lexicon, words, random):
+    """Returns sides of forward and backward of the vectors of words."""
+    component = MODELS["char_cnn"].embedding
+    params, tables = component.init(jax.random.key(0), lexicon), component.tables(lexicon)
+    weights = random.normal(size=(*words.shape, SIZE)).astype(np.float32) / words.size
+
+    @jax.jit
+    @jax.value_and_grad
+    def step(params, tables, words, weights):
+        return (weights * component.apply(params, tables, words)).sum()
+
+    def build(through):
+        module = DistinctWords(params, tables, through)
+        inputs, cotangent = pytorch.tensor(words), pytorch.tensor(weights)
+
+        def run():
+            module.zero_grad(set_to_none=True)
+            value = (cotangent * module(inputs)).sum()
+            value.backward()
+            return value.item()
+
+        return run
+
+    def zoo():
+        return float(jax.block_until_ready(step(params, tables, words, weights))[0])
+
+    return {**pytorch.eager_and_compiled(build), pytorch.ZOO: zoo}
+
+
+def main():
+    """Prints a table a model."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--only", choices=MODELS, help="one of the models; default: all")
+    chosen = parser.parse_args()
+    allocator.keep_memory()
+    where, random = pytorch.use_all_cores(), np.random.default_rng(0)
+    lexicon, text, source = char_cnn.batch_of_words(random, LENGTH + 1)
+    words, targets = (x.astype(np.int32) for x in (text[:, :-1], text[:, 1:]))
+    source += f", {len(np.unique(words))} distinct words, V = {len(lexicon):,}"
+    print(f"B = {BATCH}, T = {LENGTH} {source}; {where}")
+    for name in [chosen.only] if chosen.only else MODELS:
+        sides = whole_steps(name, lexicon, words, targets)
+        pytorch.compare(f"a training step, {name}", sides, chosen.rounds)
+        if name == "char_cnn":
+            sides = convolution_alone(lexicon, words, random)
+            pytorch.compare("the convolution alone", sides, chosen.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Weighted sums over spellings against a loop over them, and gradients against the whole."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from zoo.losses.spelled import sum_by_length
+
+
+def loss(params, letters, lengths, others):
+    """sum_i i letter_i tanh(params . other), [n]."""
+    positions = jnp.arange(letters.shape[1])
+    there = positions[None] < lengths[:, None]
+    return jnp.where(there, positions[None] * letters, 0).sum(1) * jnp.tanh(others @ params)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize(("number", "longest"), [(1, 1), (5, 8), (301, 16)])
+def test_sum_and_gradients(random, number, longest):
+    lengths = random.integers(1, longest + 1, number)
+    letters = random.integers(1, 9, (number, longest))
+    letters = np.where(np.arange(longest) < lengths[:, None], letters, 99)
+    params, others = random.normal(size=2), random.normal(size=(number, 2))
+    weights = random.normal(size=number)
+    weights[::3] = 0
+
+    def by_length(params, others, weights):
+        return sum_by_length(loss, params, letters, lengths, (others,), weights)
+
+    def whole(params, others, weights):
+        return (weights * loss(params, letters, lengths, others)).sum()
+
+    expected = sum(
+        weight * sum(i * row[i] for i in range(length)) * np.tanh(other @ params)
+        for weight, row, length, other in zip(weights, letters, lengths, others, strict=True)
+    )
+    arguments = params, others, weights
+    np.testing.assert_allclose(jax.jit(by_length)(*arguments), expected, rtol=1e-11, atol=1e-11)
+    found = jax.jit(jax.value_and_grad(by_length, argnums=(0, 1, 2)))(*arguments)
+    wanted = jax.value_and_grad(whole, argnums=(0, 1, 2))(*arguments)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-11)
