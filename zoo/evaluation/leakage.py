@@ -14,6 +14,7 @@ from zoo.errors import UserError
 from zoo.evaluation import overlap
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
+from zoo.priors import TopWords
 from zoo.runs.seen_texts import Texts
 from zoo.sources import files
 
@@ -51,6 +52,8 @@ def priors_that_saw(
     of_files = _splits_of_files(source, getattr(source.within(), "words", ()))
     estimates = {"vocabulary": [vocabulary.splits, *of_files]}
     for prior in vocabulary.features:
+        if isinstance(prior, TopWords) and prior.count >= len(lexicon):
+            continue  # every word is a feature of its own, whatever the counts are
         of_files = _splits_of_files(source, getattr(prior, "treebanks", ()))
         choices = [*_choices(prior), *of_files]
         estimates.setdefault(f"features: {type(prior).__name__}", []).extend(choices)

@@ -254,6 +254,22 @@ def _of_record(path):
         yield Place(name, records.scores_file(file), f"{run}/{name}/"), passport
 
 
+def recipe_of(run: str | pathlib.Path) -> dict:
+    """Reads the experiment of a run as JSON; {} if its folder does not have one.
+
+    Args:
+      run: its folder, or the name of a run of a record.
+
+    Raises:
+      UserError: the file is damaged.
+    """
+    if records.is_record(run):
+        return records.record_of(run).experiment
+    with location.reaching(run):
+        file = location.path_of(run) / "experiment.json"
+        return strict_json.read(file) if file.exists() else {}
+
+
 def has_losses(folder: str | pathlib.Path) -> bool:
     """Whether a run has a perplexity among its results.
 

@@ -5,13 +5,14 @@ import math
 from zoo.evaluation import overlap, records, significance
 from zoo.evaluation.comparable import check_comparable
 from zoo.evaluation.perplexity import perplexity_of
-from zoo.evaluation.reports import paired, seeds
+from zoo.evaluation.reports import differences, paired, seeds
 from zoo.evaluation.results import (
     columns_of,
     has_losses,
     names_of,
     read_answers,
     read_results,
+    recipe_of,
 )
 
 NOT_RANKED = "!"
@@ -30,7 +31,8 @@ def compare(folders: list[str]) -> str:
 
     A run that was trained on that text, or whose checkpoint was chosen on it (unless it is the
     validation text, on which all were), stands below the ranking, its figures marked; if all are
-    such, nothing is ranked. The lines below the table give the reasons, the tokens that each column
+    such, nothing is ranked. The lines below the table give the fields in which the recipes differ
+    (`zoo.evaluation.reports.differences`), the reasons, the tokens that each column
     counts, how much of its text the runs had seen, and the runs whose columns come from different
     checkpoints, which the table marks with a star.
 
@@ -85,6 +87,10 @@ def _losses(folders):
     if alone:
         lines += ["not ranked:", *rows[len(groups) :]]
     lines += [f"{seeds.name_of(group)}: {', '.join(group)}" for group in groups if len(group) > 1]
+    named = {seeds.name_of(group): group[0] for group in groups + alone}
+    recipes = {name: recipe for name, run in named.items() if (recipe := recipe_of(run))}
+    knowledge = {name: _any_of(runs[run]).get("knowledge") for name, run in named.items()}
+    lines += differences.lines(recipes, knowledge)
     lines.append(_ranked_by(order[0], names, any_unseen))
     for column in order:
         lines += _notes(names[column], columns[column])
@@ -102,10 +108,11 @@ def _columns(runs, columns, order, names, groups, figures, mixed):
     """Returns (the header, the rows) of the table, a row for each group of runs."""
     header, rows = ["run", "head", "parameters"], []
     for group in groups:
-        any_result = next(iter(runs[group[0]].values()))
+        any_result = _any_of(runs[group[0]])
         star = " *" if any(name in mixed for name in group) else ""
         label = f"{seeds.name_of(group)}{star}"
-        rows.append([label, any_result["head"], f"{any_result['parameters']:,}"])
+        head = any_result["head"].partition("(")[0]
+        rows.append([label, head, f"{any_result['parameters']:,}"])
     for column in order:
         of_groups = [figures[column, group] for group in groups]
         several = any(one and len(one.losses) > 1 for one in of_groups)
@@ -124,6 +131,11 @@ def _columns(runs, columns, order, names, groups, figures, mixed):
             row += [_range(*one.interval) if one.statistics else "-"] * kept
             row.append(f"{_perplexity(one.loss, there):,.2f}" + f" {NOT_RANKED}" * marked)
     return header, rows
+
+
+def _any_of(of_run):
+    """Returns a passport of a run, for fields that all of them have alike."""
+    return next(iter(of_run.values()))
 
 
 def _perplexity(loss, passports):
