@@ -47,6 +47,7 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
       {"figures": {log_perplexity (nats per token), bits (the same in bits), perplexity, bands,
       unseen, perhaps strings, impossible}, "tokens", "counts", "priors_saw_this_text": see
       `zoo.evaluation.leakage`, "trained_on", "selected_on": the texts that the model has seen,
+      "knowledge": the texts that gave words, features and backgrounds,
       "overlap": how much of this one is found there, see `zoo.evaluation.overlap`, "constraint":
       the grammar that forbids words, if any, ...}.
       `unseen` are words that did not occur in training, of the lexicon or of a class of strings;
@@ -292,6 +293,7 @@ def _seen(run: Run, sentences: list[list[str]]) -> dict:
         "trained_on": None if seen is None else list(seen.trained_on.about),
         "selected_on": None if seen is None else list(seen.selected_on.about),
         "not_known": None if seen is None else list(seen.not_known),
+        "knowledge": None if seen is None or seen.knowledge is None else list(seen.knowledge),
         "overlap": None if seen is None else overlap.of_text(sentences, seen),
         "training": {
             "seed": run.experiment.training.seed,

@@ -27,6 +27,16 @@ def _of_source(passport):
     ]
 
 
+def _knowledge(passport):
+    """Returns a line for each text that gave knowledge of words and was not trained on."""
+    trained = {text["digest"] for text in passport.get("trained_on") or ()}
+    return [
+        f"  {', '.join(text['gave'])} from {text['text']} [{text['digest'][:8]}]"
+        for text in passport.get("knowledge") or ()
+        if text["digest"] not in trained
+    ]
+
+
 def describe(passport: dict) -> str:
     """Formats the figures of a perplexity as text.
 
@@ -44,6 +54,7 @@ def describe(passport: dict) -> str:
         f"{passport['normalised_over']}",
         *_of_source(passport),
         *(f"  {line}" for line in overlap.lines(passport)),
+        *_knowledge(passport),
         f"  priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
     ]
     lines += overlap.warnings(passport)

@@ -33,6 +33,7 @@ _PERPLEXITY = {
     "priors_saw_this_text": list,
     "trained_on": list | None,
     "not_known": list | None,
+    "knowledge": list | None,
     "overlap": dict | None,
     "training": dict | None,
     "checkpoint": int | None,
@@ -41,7 +42,7 @@ _PERPLEXITY = {
 _ANSWERS = {**_ANY, "figures": {"accuracy": float, "right": int}, "scores": str | None}
 _TRANSLATION = {**_ANY, "figures": dict, "counts": str, "tokenizer": str, "policies": dict}
 # Fields that not every passport has.
-_OPTIONAL = ("source", "scores", "spread_letters")
+_OPTIONAL = ("source", "scores", "spread_letters", "knowledge")
 _COUNTS = dict.fromkeys(("sentences", "tokens", "of_sentences", "of_tokens"), int)
 _FOUND = {"all": _COUNTS, "long": _COUNTS}
 # Types within fields that may be null.
@@ -51,6 +52,7 @@ _WITHIN = {
     "priors_saw_this_text": [str],
     "trained_on": [{"by": str, "text": str, "sentences": int}],
     "not_known": [str],
+    "knowledge": [{"text": str, "digest": str, "gave": [str]}],
     "overlap": {"trained_on": _FOUND, "selected_on": _FOUND},
     "training": {"recipe_but_seed": str | None, "seed": int | None},
 }
