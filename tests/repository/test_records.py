@@ -130,7 +130,11 @@ def a_run(folder, **changes):
     (folder / "experiment.json").write_text("{}")
     path = folder / "results" / "test.carried.json"
     log_prob = np.asarray([-1.0, -2.0, -1.5]) - changes.pop("worse", 0)
-    arrays = {"log_prob": log_prob.astype(np.float32), "lengths": np.asarray([2, 1])}
+    arrays = {
+        "log_prob": log_prob.astype(np.float32),
+        "band": np.asarray([1, 1, 0], np.int8),
+        "lengths": np.asarray([2, 1]),
+    }
     item_scores.write(path, arrays)
     passport = {**PASSPORT, "scores": item_scores.digest(arrays), **changes}
     path.write_text(json.dumps(passport))

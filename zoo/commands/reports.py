@@ -13,6 +13,11 @@ def add_compare_to(parser: argparse.ArgumentParser):
         metavar="DIR",
         help="folders of evaluated runs, or records of runs: FILE.jsonl, FILE.jsonl:RUN",
     )
+    parser.add_argument(
+        "--parts",
+        action="store_true",
+        help="with figures and tests by the words' training counts, and under --unseen-weight",
+    )
 
 
 def run_compare(arguments: argparse.Namespace):
@@ -20,7 +25,7 @@ def run_compare(arguments: argparse.Namespace):
     from zoo.evaluation.reports.compare import compare
     from zoo.runs import output_files
 
-    output_files.show(compare(arguments.workdirs))
+    output_files.show(compare(arguments.workdirs, arguments.parts))
 
 
 def add_sweep_to(parser: argparse.ArgumentParser):

@@ -43,6 +43,8 @@ _ANSWERS = {**_ANY, "figures": {"accuracy": float, "right": int}, "scores": str 
 _TRANSLATION = {**_ANY, "figures": dict, "counts": str, "tokenizer": str, "policies": dict}
 # Fields that not every passport has.
 _OPTIONAL = ("source", "scores", "spread_letters", "knowledge")
+_BANDS = [{"band": str, "tokens": int, "log_perplexity": float}]
+_MIXTURE = {"weight": float, "words": int, "log_perplexity": float}
 _COUNTS = dict.fromkeys(("sentences", "tokens", "of_sentences", "of_tokens"), int)
 _FOUND = {"all": _COUNTS, "long": _COUNTS}
 # Types within fields that may be null.
@@ -217,6 +219,16 @@ def _check(passport):
         of_training = passport["lexicon"].get("of_training")
         if of_training is not None:
             strict_json.check(of_training, {"words": str}, "lexicon.of_training")
+        _check_parts(passport["figures"])
+
+
+def _check_parts(figures):
+    """Raises ValueError for bands and a mixture that a text cannot have."""
+    strict_json.check(figures.get("bands", []), _BANDS, "figures.bands")
+    if (mixture := figures.get("mixture")) is not None:
+        strict_json.check(mixture, _MIXTURE, "figures.mixture")
+        if not (0 <= float(mixture["weight"]) < 1 and mixture["words"] > 0):
+            raise ValueError("figures.mixture has a weight below 0 or not below 1, or no words")
 
 
 def _check_counts(passport):

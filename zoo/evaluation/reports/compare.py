@@ -5,7 +5,8 @@ import math
 from zoo.evaluation import overlap, records, significance
 from zoo.evaluation.comparable import check_comparable
 from zoo.evaluation.perplexity import perplexity_of
-from zoo.evaluation.reports import differences, paired, seeds
+from zoo.evaluation.reports import differences, paired, parts, seeds
+from zoo.evaluation.reports.tables import aligned
 from zoo.evaluation.results import (
     columns_of,
     has_losses,
@@ -18,7 +19,7 @@ from zoo.evaluation.results import (
 NOT_RANKED = "!"
 
 
-def compare(folders: list[str]) -> str:
+def compare(folders: list[str], in_parts: bool = False) -> str:
     """Makes tables of the results of runs.
 
     They have head, parameters, and log-perplexity (nats per token) and perplexity of each split,
@@ -38,6 +39,8 @@ def compare(folders: list[str]) -> str:
 
     Args:
       folders: of runs, or records of runs (`zoo.evaluation.records`).
+      in_parts: adds the figures and tests of each column by the words' training counts
+        (`zoo.evaluation.reports.parts`).
 
     Raises:
       UserError: a run has no results or two of the same, or figures of a split have different
@@ -46,13 +49,13 @@ def compare(folders: list[str]) -> str:
     """
     folders = records.expanded(folders)
     answers = read_answers(folders)
-    lines = [] if answers and not any(map(has_losses, folders)) else _losses(folders)
+    lines = [] if answers and not any(map(has_losses, folders)) else _losses(folders, in_parts)
     for (split, _), of_runs in answers.items():
         lines += _accuracies(split, of_runs)
     return "\n".join(lines)
 
 
-def _losses(folders):
+def _losses(folders, in_parts):
     """Returns the table of log-perplexities and the notes below it, as lines."""
     runs = read_results(folders)
     columns = columns_of(runs)
@@ -81,11 +84,11 @@ def _losses(folders):
     }
     for rows in (groups, alone):
         rows.sort(key=lambda group: _rank(figures[order[0], group]))
-    table = _table(*_columns(runs, columns, order, names, groups + alone, figures, mixed))
-    header, *rows = table
-    lines = [header, *rows[: len(groups)]]
+    table = aligned(*_columns(runs, columns, order, names, groups + alone, figures, mixed))
+    head, *made = table
+    lines = [head, *made[: len(groups)]]
     if alone:
-        lines += ["not ranked:", *rows[len(groups) :]]
+        lines += ["not ranked:", *made[len(groups) :]]
     lines += [f"{seeds.name_of(group)}: {', '.join(group)}" for group in groups if len(group) > 1]
     named = {seeds.name_of(group): group[0] for group in groups + alone}
     recipes = {name: recipe for name, run in named.items() if (recipe := recipe_of(run))}
@@ -96,12 +99,23 @@ def _losses(folders):
         lines += _notes(names[column], columns[column])
         of_groups = (figures[column, group] for group in groups)
         lines += paired.loss_lines([one for one in of_groups if one is not None])
+        if in_parts:
+            lines += parts.lines(names[column], _passports(groups, columns[column]))
     for name, steps in mixed.items():
         checkpoints = "; ".join(f"{columns} of step {step}" for step, columns in steps.items())
         lines.append(
             f"* {name} was judged at different checkpoints, {checkpoints}: evaluate it again."
         )
     return lines
+
+
+def _passports(groups, of_column):
+    """Returns {name of a group: the passports of its runs that have a figure in a column}."""
+    there = {
+        seeds.name_of(group): [of_column[name] for name in group if name in of_column]
+        for group in groups
+    }
+    return {name: passports for name, passports in there.items() if passports}
 
 
 def _columns(runs, columns, order, names, groups, figures, mixed):
@@ -159,7 +173,7 @@ def _accuracies(split, of_runs):
         rows.append((-accuracy, [*cells, f"{passport['tokens']:,}"]))
     rows.sort(key=lambda row: row[0])
     header = [split, "accuracy", "95 %", "right", "of"]
-    return ["", *_table(header, [row for _, row in rows]), *paired.answer_lines(split, of_runs)]
+    return ["", *aligned(header, [row for _, row in rows]), *paired.answer_lines(split, of_runs)]
 
 
 def _place(column, passports):
@@ -244,11 +258,3 @@ def _changed(passport):
         "renormalised over the lexicon": passport["renormalised"],
     }
     return "; ".join(way for way, is_so in ways.items() if is_so)
-
-
-def _table(header, rows):
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    for cells in (header, *rows):
-        left = [cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True)]
-        right = [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
-        yield "  ".join(left + right)
