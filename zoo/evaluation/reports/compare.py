@@ -1,6 +1,7 @@
 """Tables of runs side by side, whose figures must be of the same quantity."""
 
 import math
+from collections.abc import Container
 
 from zoo.evaluation import overlap, records, significance
 from zoo.evaluation.comparable import check_comparable
@@ -19,7 +20,7 @@ from zoo.evaluation.results import (
 NOT_RANKED = "!"
 
 
-def compare(folders: list[str], in_parts: bool = False) -> str:
+def compare(folders: list[str], in_parts: bool = False, texts: Container[str] | None = None) -> str:
     """Makes tables of the results of runs.
 
     They have head, parameters, and log-perplexity (nats per token) and perplexity of each split,
@@ -41,6 +42,7 @@ def compare(folders: list[str], in_parts: bool = False) -> str:
       folders: of runs, or records of runs (`zoo.evaluation.records`).
       in_parts: adds the figures and tests of each column by the words' training counts
         (`zoo.evaluation.reports.parts`).
+      texts: the SHA-256 of the texts and questions that are compared; None for all.
 
     Raises:
       UserError: a run has no results or two of the same, or figures of a split have different
@@ -49,15 +51,24 @@ def compare(folders: list[str], in_parts: bool = False) -> str:
     """
     folders = records.expanded(folders)
     answers = read_answers(folders)
-    lines = [] if answers and not any(map(has_losses, folders)) else _losses(folders, in_parts)
-    for (split, _), of_runs in answers.items():
-        lines += _accuracies(split, of_runs)
+    only_answers = answers and not any(map(has_losses, folders))
+    lines = [] if only_answers else _losses(folders, in_parts, texts)
+    for (split, digest), of_runs in answers.items():
+        if texts is None or digest in texts:
+            lines += _accuracies(split, of_runs)
     return "\n".join(lines)
 
 
-def _losses(folders, in_parts):
+def _losses(folders, in_parts, texts):
     """Returns the table of log-perplexities and the notes below it, as lines."""
-    runs = read_results(folders)
+    runs = {
+        name: {
+            column: passport
+            for column, passport in results.items()
+            if texts is None or passport["data"]["sha256"] in texts
+        }
+        for name, results in read_results(folders).items()
+    }
     columns = columns_of(runs)
     for passports in columns.values():
         (first_name, first), *others = passports.items()

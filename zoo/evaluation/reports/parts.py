@@ -3,7 +3,9 @@
 A difference between two models on all words may lie in words that training never saw. The table has
 the log-perplexity of each band of `perplexity.BANDS`, of all words seen in training, and under the
 mixture of `zoo.evaluation.unseen_weight`; the lines below it are paired tests as in
-`zoo.evaluation.reports.paired`.
+`zoo.evaluation.reports.paired`. Where out-of-vocabulary words are counted as <unk>, "spread" is the
+figure of all words if <unk> and the K out-of-vocabulary types of the text share its probability
+evenly, so that each of their tokens costs log(K + 1) nats more.
 """
 
 import math
@@ -18,8 +20,8 @@ from zoo.evaluation.reports import paired
 from zoo.evaluation.reports.paired import Runs
 from zoo.evaluation.reports.tables import aligned
 
-ALL, SEEN, UNSEEN, MIXTURE = "all", "seen", "unseen", "mixture"
-ORDER = (ALL, UNKNOWN, *BAND_NAMES, SEEN, MIXTURE)
+ALL, SPREAD, SEEN, UNSEEN, MIXTURE = "all", "spread", "seen", "unseen", "mixture"
+ORDER = (ALL, SPREAD, UNKNOWN, *BAND_NAMES, SEEN, MIXTURE)
 _TITLES = {
     SEEN: "words seen in training",
     UNSEEN: "words never seen in training",
@@ -40,7 +42,7 @@ class Part(NamedTuple):
 
 
 def of_passport(passport: dict) -> dict[str, Part]:
-    """Returns the parts of a passport by name: all, the bands, seen, and the mixture if it has one.
+    """Returns the parts of a passport by name: all, the bands, seen, and spread and mixture if any.
 
     Args:
       passport: of a perplexity.
@@ -51,6 +53,11 @@ def of_passport(passport: dict) -> dict[str, Part]:
         for row in figures.get("bands", ())
     }
     parts = {ALL: Part(passport["tokens"], float(figures["log_perplexity"])), **bands}
+    types = passport.get("out_of_vocabulary_types")
+    if types and (unknown := bands.get(UNKNOWN)):
+        every = parts[ALL]
+        share = unknown.tokens / every.tokens
+        parts[SPREAD] = Part(every.tokens, every.loss + share * math.log(types + 1))
     seen = [part for name, part in bands.items() if name not in (UNKNOWN, UNSEEN)]
     if tokens := sum(part.tokens for part in seen):
         parts[SEEN] = Part(tokens, sum(part.tokens * part.loss for part in seen) / tokens)
