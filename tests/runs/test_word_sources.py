@@ -24,6 +24,7 @@ from zoo.priors import (
 )
 from zoo.runs import inherited_texts, word_sources
 from zoo.runs.seen_texts import SeenTexts
+from zoo.sources.source import Held
 
 
 def conllu(*sentences):
@@ -106,6 +107,16 @@ def test_each_text_is_recorded_once_with_all_that_it_gave(data, tmp_path):
     model = LanguageModel(head=WithExpert(KnowledgeBase("facts.tsv"), LogLinear()))
     (_, fact) = recorded(Experiment(data=data, model=model)).knowledge
     assert (fact["text"], fact["gave"]) == ("facts.tsv", ["expert: KnowledgeBase"])
+
+
+def test_words_and_tags_that_a_source_knows_are_recorded(data):
+    source = Held({split: data.read(split) for split in ("train", "validation")}, {"zut": ("X:y",)})
+    found = recorded(Experiment(data=source, vocabulary=Vocabulary(features=(Morphology(),))))
+    last = found.knowledge[-1]
+    assert (last["text"], last["gave"], last["sentences"]) == (
+        *("the dictionary of Held", ["vocabulary", "features: Morphology"], None),
+    )
+    assert last["digest"] == hashlib.sha256(b'[["zut", "X:y"]]').hexdigest()
 
 
 def test_all_splits_and_words_of_files_are_recorded(data):

@@ -10,7 +10,7 @@ Intervals and tests need them (`zoo.evaluation.significance`), long after the mo
     right     int8 [questions], 1 where the answer is right, 0 where not, -1 where it was left out.
 
 Log-probabilities are rounded to 1 / `PARTS` nats, which moves the mean of a thousand tokens by some
-0.00001, so that a token takes some 2.2 bytes: 0.2 MB for the test text of the Penn Treebank. The
+0.00001, so that a token takes some 2.5 bytes: 0.2 MB for the test text of the Penn Treebank. The
 passport has their digest under "scores", so that scores of another evaluation are not taken for the
 figure's.
 """

@@ -11,10 +11,14 @@ from typing import Any, NamedTuple
 from zoo.configuration import component_walk
 from zoo.data import Conllu, Corpus, Vocabulary
 from zoo.experiment import Experiment
+from zoo.priors import Morphology
 from zoo.priors.backgrounds.contextual import Contextual
 from zoo.priors.experts.expert import Expert
 from zoo.runs.seen_texts import digest_of
 from zoo.sources import files
+
+# Numbers of a text without sentences.
+_UNNUMBERED = {"sentences": None, "tokens": None}
 
 
 class WordSource(NamedTuple):
@@ -88,7 +92,8 @@ def recorded(experiment: Experiment, corpora: Mapping[str, Corpus]) -> tuple[dic
       For each text {"text": its name, "by": "this run", "gave": the parts of the recipe that were
       made from it, "digest", "sentences", "tokens"}, the training text first. Of a list, a table
       or another file without sentences the digest is the SHA-256 of the file, and the numbers are
-      None.
+      None. Words and tags that the source itself knows, as the micro language does, are "the
+      dictionary of NAME".
     """
     made_by: dict[tuple[str, str], list[str]] = {}
     for source in of_experiment(experiment):
@@ -99,7 +104,19 @@ def recorded(experiment: Experiment, corpora: Mapping[str, Corpus]) -> tuple[dic
         for text in texts:
             made_by.setdefault(text, []).append(source.gave)
 
+    entries = {} if _treebanks_of_words(experiment.data) else experiment.data.lexicon_entries()
+    if entries:
+        dictionary = f"the dictionary of {type(experiment.data).__name__}"
+        tagged = [
+            prior for prior in experiment.vocabulary.features if isinstance(prior, Morphology)
+        ]
+        tags = ["features: Morphology"] if tagged and any(entries.values()) else []
+        made_by["dictionary", dictionary] = ["vocabulary", *tags]
+
     def described(kind, name):
+        if kind == "dictionary":
+            sorted_entries = [[word, *tags] for word, tags in sorted(entries.items())]
+            return {"text": name, "digest": digest_of(sorted_entries), **_UNNUMBERED}
         if kind == "file":
             return _of_file(name)
         if kind == "split":
@@ -134,4 +151,4 @@ def _of_sentences(name: str, sentences) -> dict:
 def _of_file(path: str) -> dict:
     with files.find(path).open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"text": path, "digest": digest, "sentences": None, "tokens": None}
+    return {"text": path, "digest": digest, **_UNNUMBERED}
