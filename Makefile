@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 QUICKSTART := runs/quickstart
 
-.PHONY: quickstart data tables models test test-all test-slow test-realdata soak lint format benchmarks clean
+.PHONY: quickstart data tables models test test-all test-slow test-realdata soak lint format benchmarks docs clean
 
 # The stamp is newer than requirements.txt as soon as everything in it is installed.
 $(VENV)/installed: requirements.txt
@@ -34,6 +34,15 @@ models: $(VENV)/installed
 # Free corpora, into $ZOO_DATA or the working folder: make data, make data NAMES=ud_czech_pdt.
 data: $(VENV)/installed
 	$(BIN)/python -m zoo data $(or $(NAMES),wikitext-2 tinyshakespeare multi30k ud_french_gsd)
+
+# The site, into site/, of docs/ and the docstrings; `python -m http.server -d site` shows it with
+# its search. A dead link, a page without a place in the navigation or an unknown name fails.
+$(VENV)/docs: docs/site/requirements.txt $(VENV)/installed
+	$(BIN)/python -m pip install --quiet -r docs/site/requirements.txt
+	touch $@
+
+docs: $(VENV)/docs
+	NO_MKDOCS_2_WARNING=1 JAX_PLATFORMS=cpu $(BIN)/python -m mkdocs build --strict
 
 # The tables of docs/results.md whose passports are kept.
 tables: $(VENV)/installed

@@ -11,5 +11,9 @@ FAMILIES = [f"zoo.configs.{family}" for family in find_packages("configs")]
 setup(
     packages=[*find_packages(include=["zoo", "zoo.*"]), "zoo.configs", *FAMILIES],
     package_dir={"zoo.configs": "configs"},
-    package_data={"zoo.configs": ["*.tsv", "*.grammar"]},
+    package_data={
+        "zoo": ["py.typed"],
+        "zoo.configs": ["*.tsv", "*.grammar"],
+        "zoo.evaluation.reports.report_html": ["page.css", "page.js"],
+    },
 )

@@ -12,6 +12,7 @@ import configs
 from zoo import __main__ as commands
 from zoo import configuration
 from zoo.commands import program
+from zoo.errors import UserError
 from zoo.rescoring import bleu_chrf_wer, tune
 from zoo.rescoring.bleu_chrf_wer import WordErrorRate
 from zoo.sources.text import Text
@@ -88,6 +89,22 @@ def test_a_config_takes_a_head_and_a_source(mine):
     # What is judged beside its own splits is read as text, and no command need know the source.
     assert mine.data.with_test("other.txt") == Text("other.txt", "other.txt", ("other.txt",))
     assert mine.data.form == Text("a", "b").form._replace(blank_lines=None, plain=False)
+
+
+def test_a_setting_takes_components_of_ones_own(mine, monkeypatch):
+    monkeypatch.setitem(sys.modules, "my_parts", sys.modules[type(mine.model.head).__module__])
+    settings = ["model.head=my_parts:Same", "data=my_parts:Letters", "data.letters=xy"]
+    found = configuration.apply_settings(configs.load("micro_softmax"), settings)
+    assert isinstance(found.model.head, type(mine.model.head)) and found.data.letters == "xy"
+    for setting, message in (
+        ("model.head=my_parts:Letters", r"my_parts:Letters is not a Head: write a class with"),
+        ("model.head=my_parts:jax", r"my_parts:jax is not a Head"),
+        ("model.head=my_parts:Sam", r"my_parts:Sam cannot be imported \(my_parts has no 'Sam'\)"),
+        ("model.head=my_part:Same", r"my_part:Same cannot be imported \(no module named 'my_part'"),
+        ("model.head=Same", r"'Same' is not a Head; .* is written as my_module:MyClass"),
+    ):
+        with pytest.raises(UserError, match=f"--set {setting}: {message}"):
+            configuration.apply_settings(mine, [setting])
 
 
 LISTS = "0 ||| a b ||| good= 0 ||| 3\n0 ||| a c ||| good= 1 ||| 2\n"

@@ -91,8 +91,8 @@ class Static:
 class Trained(ContextualBackground):
     """A background b(x | c) = p(x | all words before) under a run's best parameters, frozen.
 
-    A word that the run does not know is read as the run's <unk>; all such words share the
-    probability of <unk>. Words of the run that this lexicon does not have are left out; the head
+    A word that the run does not know is read as the run's `<unk>`; all such words share the
+    probability of `<unk>`. Words of the run that this lexicon does not have are left out; the head
     normalises. With the same words b is exactly the run's model.
 
     `prepare` or `tables` reads the folder once, when an experiment is built or a run loaded. The

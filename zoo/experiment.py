@@ -106,9 +106,8 @@ class Evaluation:
 
     Attributes:
       state: "carried" along contiguous batch rows, or "sentences", each from an empty state.
-      batch_rows: the number of batch rows a text is cut into. With a carried state it changes the
-        perplexity,
-        for each batch row starts from an empty state; with sentences it does not.
+      batch: the number of batch rows a text is cut into. With a carried state it changes the
+        perplexity, for each batch row starts from an empty state; with sentences it does not.
       length: positions of a batch row in a step; changes the speed only.
     """
 

@@ -157,6 +157,11 @@ class Optimizer:
 class SGD(Optimizer):
     """Stochastic gradient descent, with momentum if it is above 0.
 
+    Attributes:
+      learning_rate: the peak of the schedule.
+      momentum: the decay of the running sum of gradients; 0 for none.
+      schedule: the course of the rate over the steps.
+
     Example:
       >>> transformation = optimizers.SGD(0.5).build(epoch_steps=10, total_steps=20)
       >>> params, gradients = jnp.ones(2), jnp.array([1.0, -2.0])
@@ -184,6 +189,12 @@ class RMSProp(Optimizer):
 
     epsilon is added to the root, as in Keras, not to the square: with optax's default, epsilon
     inside the root, the small gradients of a large softmax hardly change its parameters.
+
+    Attributes:
+      learning_rate: the peak of the schedule.
+      decay: the decay of the running mean of squares.
+      epsilon: added to the root.
+      schedule: the course of the rate over the steps.
 
     Example:
       >>> transformation = optimizers.RMSProp(0.5).build(epoch_steps=10, total_steps=20)
@@ -214,6 +225,9 @@ class Adagrad(Optimizer):
     """Gradients divided by the root of the sum of all squares so far.
 
     Attributes:
+      learning_rate: the peak of the schedule.
+      initial_accumulator: the first value of the sum of squares.
+      schedule: the course of the rate over the steps.
       reset_every: epochs after which the sum is reset to its first value; 0 for never.
       resets: the greatest number of resets. Labeau and Allauzen (2017), section 4.2, reset twice,
         every 5 epochs.
@@ -280,6 +294,14 @@ def _with_resets(transformation, every: int, resets: int):
 @dataclasses.dataclass(frozen=True)
 class Adam(Optimizer):
     """Adam, with decoupled weight decay if it is above 0.
+
+    Attributes:
+      learning_rate: the peak of the schedule.
+      beta1: the decay of the running mean of gradients.
+      beta2: the decay of the running mean of squares.
+      epsilon: added to the root of the mean of squares.
+      weight_decay: the share of each parameter, times the rate, that a step takes off.
+      schedule: the course of the rate over the steps.
 
     Example:
       >>> transformation = optimizers.Adam(0.5).build(epoch_steps=10, total_steps=20)

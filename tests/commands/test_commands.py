@@ -14,6 +14,7 @@ from zoo.errors import UserError
 from zoo.evaluation import run
 from zoo.evaluation.judgements import agreement
 from zoo.evaluation.reports import compare, micro_report, rank, sweep
+from zoo.evaluation.reports.report_html import report
 
 ROOT = pathlib.Path(__file__).parents[2]
 CASES = {
@@ -42,6 +43,17 @@ CASES = {
         agreement,
         "report",
         (["a", "b"], ["x"], "p.pdf"),
+    ),
+    "report a b": (report, "report", (["a", "b"], "report.html", None, None, 20)),
+    "report a -o p.html --text t.txt --sentences 3": (
+        report,
+        "report",
+        (["a"], "p.html", None, "t.txt", 3),
+    ),
+    "report a --split x --output p.html b": (
+        report,
+        "report",
+        (["a", "b"], "p.html", "x", None, 20),
     ),
     "micro-report a b": (micro_report, "report", (["a", "b"],)),
 }

@@ -350,6 +350,25 @@ class Picky(Softmax):
             raise TypeError("mine")
 
 
+@pytest.mark.parametrize(
+    ("component", "expected"),
+    [
+        (LSTM(), "LSTM()"),
+        (LSTM(size=8, dropout=0.5), "LSTM(size=8, dropout=0.5)"),
+        (Text(train="a", validation="b"), "Text(train='a', validation='b')"),  # required fields
+        (Adam(schedule=Cosine(warmup=3)), "Adam(schedule=Cosine(warmup=3))"),
+        ((TopWords(count=3), Unigram()), "(TopWords(count=3), Unigram())"),
+        ((Unigram(),), "(Unigram(),)"),
+    ],
+)
+def test_a_brief_description_leaves_out_defaults(component, expected):
+    assert configuration.brief(component) == expected
+
+
+def test_a_default_of_another_type_is_not_left_out():
+    assert configuration.brief(LSTM(skip=0)) == "LSTM(skip=0)"
+
+
 def test_a_description_has_every_field():
     lines = configuration.describe(changed("vocabulary.background=Unigram")).splitlines()
     assert lines[:2] == ["Experiment", "  data: Text"]

@@ -55,7 +55,7 @@ def code_files(folders=CODE) -> list[pathlib.Path]:
 
 def documents() -> list[pathlib.Path]:
     """Returns the documents."""
-    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def of_code(path: pathlib.Path) -> Iterator[Text]:

@@ -23,7 +23,9 @@ from zoo.runs.workdir import Workdir
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *DOCS.glob("*.md"), *configs.paths().values()]
+# own_components.md names modules that the reader writes; test_site.py runs its commands.
+OF_DOCS = [page for page in DOCS.rglob("*.md") if page.name != "own_components.md"]
+PAGES = [ROOT / "README.md", *OF_DOCS, *configs.paths().values()]
 # A config and what is set in it, in a command or in running text; the folder may stand between.
 SETTINGS = re.compile(r"(\w+)`?((?: --(?:set|workdir) [^ `]+| runs/[^ `]+)+)")
 

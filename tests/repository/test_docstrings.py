@@ -2,13 +2,14 @@
 
 import ast
 import dataclasses
+import importlib
 import inspect
 import pathlib
 import re
 
 import pytest
 
-from zoo import heads, losses
+from zoo import component_registry, heads, losses
 from zoo.heads import evaluation_methods, sampled, softmax
 
 # Rooms whose public names are held to it; the last are bases that whoever writes a head reads.
@@ -121,6 +122,20 @@ def test_every_docstring_has_one_parameter_an_item(path):
         for item, text in given.items():
             inside = [other for other in names if re.search(rf"[.;] {re.escape(other)}: ", text)]
             assert not inside, f"{path}, {node.name}: {inside} within the item of {item}"
+
+
+@pytest.mark.parametrize("package", component_registry.PACKAGES)
+def test_every_field_of_a_component_is_an_attribute(package):
+    module = importlib.import_module(package)
+    for name in getattr(module, "__all__", dir(module)):
+        kind = getattr(module, name)
+        if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
+            continue
+        fields = {field.name for field in dataclasses.fields(kind)}
+        given = {*items(vars(kind).get("__doc__") or "", "Attributes")}
+        own = {*vars(kind).get("__annotations__", ())} & fields
+        assert own <= given, f"{name} does not document {own - given}"
+        assert given <= fields | {*dir(kind)}, f"{name} does not have {given - fields}"
 
 
 def test_two_parameters_in_an_item_are_found():

@@ -40,6 +40,7 @@ def test_make_installs_the_dependencies_and_those_for_development():
     assert names(development) == {
         "gcp-storage-emulator",
         "mypy",
+        "playwright",
         "pytest",
         "pytest-xdist",
         "ruff",
@@ -47,9 +48,13 @@ def test_make_installs_the_dependencies_and_those_for_development():
 
 
 def test_the_types_are_packaged():
-    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    assert options["package-data"] == {"zoo": ["py.typed"]}
     assert (ROOT / "zoo/py.typed").read_bytes() == b""
+
+
+def test_setup_alone_names_the_files_of_packages():
+    """A table of pyproject.toml replaces setup.py's: the recipes' files would not be installed."""
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert "package-data" not in options
 
 
 def packages_of(folder):
@@ -164,6 +169,14 @@ def test_everything_is_installed_and_recipes_within_zoo(monkeypatch):
     patterns = given["package_data"]["zoo.configs"]
     assert {path.parent for path in data} == {ROOT / "configs"}
     assert all(any(path.match(pattern) for pattern in patterns) for path in data)
+    others = {path for path in (ROOT / "zoo").rglob("*.*") if path.suffix not in (".py", ".pyc")}
+    named = {
+        ROOT / package.replace(".", "/") / name
+        for package, names in given["package_data"].items()
+        for name in names
+        if package != "zoo.configs"
+    }
+    assert others == named
 
 
 def test_recipes_within_zoo_are_those_of_a_checkout(tmp_path):

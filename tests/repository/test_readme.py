@@ -101,7 +101,7 @@ def test_what_it_shows_of_a_log_linear_head_trains_the_penalty(snippets):
 
 def test_every_named_make_target_and_file_is_there():
     makefile = (README.parent / "Makefile").read_text()
-    for page in (README, *DOCS.glob("*.md")):
+    for page in (README, *DOCS.rglob("*.md")):
         text = page.read_text()
         for target in set(re.findall(r"`?make ([a-z-]+)`", text)):
             assert f"\n{target}:" in makefile, target

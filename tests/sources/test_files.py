@@ -69,3 +69,20 @@ def test_bytes_that_are_no_text(tmp_path, content, message):
         files.read_text(tmp_path / "a")
     with pytest.raises(UserError, match="cannot be read: Is a directory: give a file of text"):
         files.read_text(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("ud_czech_pdt/train.conllu", "ud_czech_pdt"),
+        ("multi30k/val.lc.norm.tok.fr", "multi30k"),
+        ("wikitext-2/wiki.train.tokens", "wikitext-2"),
+        ("ud_czech_pdt/extra.conllu", None),
+        ("ptb/ptb.train.txt", None),
+        ("train.conllu", None),
+    ],
+)
+def test_a_missing_file_of_a_free_corpus_names_the_command_that_fetches_it(path, name):
+    fetched = rf", or fetch it by python -m zoo data {name}" if name else ""
+    with pytest.raises(UserError, match=rf"to the folder that holds it{fetched}\.$"):
+        files.find(path)

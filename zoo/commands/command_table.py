@@ -39,6 +39,10 @@ COMMANDS = {
     ),
     "words": ("reports", "prints the words of a run's lexicon as a table"),
     "compare": ("reports", "prints the results of runs side by side"),
+    "report": (
+        "reports",
+        "writes a page to look at: curves, figures, a text word by word, differences",
+    ),
     "sweep": ("reports", "plots the results of runs against one number of their recipes"),
     "rank": ("reports", "measures and plots the rank of heads' log-probability matrices"),
     "agreement": (

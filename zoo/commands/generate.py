@@ -4,6 +4,10 @@ import argparse
 
 from zoo.commands import options
 
+# Default lengths of a text, in tokens.
+_LENGTH, _LENGTH_OF_CHARACTERS = 30, 200
+_RULE = "-" * 40
+
 
 def add_generate_to(parser: argparse.ArgumentParser):
     """Adds the options of `zoo generate`."""
@@ -22,8 +26,8 @@ def add_generate_to(parser: argparse.ArgumentParser):
     add(
         "--length",
         type=options.whole(1),
-        default=30,
-        help="greatest number of words of a text after the prompt; default: %(default)s",
+        help="greatest number of words of a text after the prompt; default: "
+        f"{_LENGTH}, or {_LENGTH_OF_CHARACTERS} for a model of characters",
     )
     add(
         "--spell",
@@ -34,7 +38,10 @@ def add_generate_to(parser: argparse.ArgumentParser):
 
 
 def run_generate(arguments: argparse.Namespace):
-    """Prints the texts, one a line, or one a paragraph with --features."""
+    """Prints the texts, one a line, or one a paragraph with --features.
+
+    Texts of characters have lines of their own; a rule stands between them.
+    """
     from zoo.decoding import open_vocabulary
     from zoo.decoding.generation import generate, prompt_words, with_features
     from zoo.errors import UserError
@@ -45,6 +52,8 @@ def run_generate(arguments: argparse.Namespace):
     options.print_notes(run.notes([prompt_words(arguments.prompt, run.lexicon, vocabulary)]))
     names = ("prompt", "count", "length", "temperature", "seed")
     chosen = {name: getattr(arguments, name) for name in names}
+    if arguments.length is None:
+        chosen["length"] = _LENGTH_OF_CHARACTERS if run.lexicon.of_characters else _LENGTH
     truncation = {"top_k": arguments.top_k, "nucleus": arguments.nucleus}
     if arguments.spell:
         if any(value is not None for value in truncation.values()):
@@ -56,9 +65,11 @@ def run_generate(arguments: argparse.Namespace):
         texts = generate(
             model, run.params, run.tables, run.lexicon, vocabulary, **chosen, **truncation
         )
-    for words in texts:
+    for number, words in enumerate(texts):
         if arguments.features:
             opened = vocabulary.open_words(run.lexicon)
             print(with_features(words, run.lexicon, opened), end="\n\n")
+        elif run.lexicon.of_characters:
+            print(*([_RULE] if number else []), "".join(words), sep="\n")
         else:
-            print(("" if run.lexicon.of_characters else " ").join(words))
+            print(" ".join(words))

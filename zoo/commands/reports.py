@@ -1,8 +1,9 @@
-"""zoo compare, sweep, rank, words and micro-report: tables and pictures of runs."""
+"""zoo compare, report, sweep, rank, words and micro-report: tables and pictures of runs."""
 
 import argparse
 
 from zoo.commands import options
+from zoo.errors import UserError
 
 
 def add_compare_to(parser: argparse.ArgumentParser):
@@ -26,6 +27,49 @@ def run_compare(arguments: argparse.Namespace):
     from zoo.runs import output_files
 
     output_files.show(compare(arguments.workdirs, arguments.parts))
+
+
+def add_report_to(parser: argparse.ArgumentParser):
+    """Adds the options of `zoo report`."""
+    add = parser.add_argument
+    add(
+        "workdirs",
+        nargs="+",
+        metavar="DIR",
+        help="folders of runs, exports, or records of runs: FILE.jsonl, FILE.jsonl:RUN",
+    )
+    add(
+        "-o",
+        "--output",
+        default="report.html",
+        metavar="FILE",
+        help="the page to write; default: %(default)s",
+    )
+    add("--split", help="the split whose first sentences are shown; default: the first test")
+    add("--text", metavar="FILE", help="a text that is shown instead of a split")
+    add(
+        "--sentences",
+        type=options.whole(1, 200),
+        default=20,
+        metavar="N",
+        help="sentences that are shown; default: %(default)s",
+    )
+
+
+def run_report(arguments: argparse.Namespace):
+    """Writes the page of runs."""
+    from zoo.evaluation.reports.report_html import report
+
+    if arguments.split and arguments.text:
+        raise UserError("--split and --text exclude each other: give one of them.")
+    options.check_outputs(arguments, output="the report")
+    report.report(
+        arguments.workdirs,
+        arguments.output,
+        arguments.split,
+        arguments.text,
+        arguments.sentences,
+    )
 
 
 def add_sweep_to(parser: argparse.ArgumentParser):

@@ -115,7 +115,7 @@ def _choices_told():
 
 def _train(experiment, folder, devices):
     """Trains an experiment in a folder."""
-    from zoo import configuration, distributed
+    from zoo import distributed
     from zoo.runs.workdir import Workdir
     from zoo.training import tasks
     from zoo.training.loop import Trainer
@@ -125,7 +125,7 @@ def _train(experiment, folder, devices):
     first = distributed.first()
     if first:
         workdir.check(experiment)
-        print(configuration.describe(experiment), flush=True)
+        print(*_summary_of(experiment, workdir), sep="\n", flush=True)
     task = tasks.prepare(experiment, devices)
     trainer = Trainer(
         task,
@@ -151,6 +151,19 @@ def _train(experiment, folder, devices):
     except Interrupted as interruption:
         sentence = f"{interruption} To resume: {program.again()}"
         raise Interrupted(sentence, interruption.signal) from None
+
+
+def _summary_of(experiment, workdir):
+    """Returns the recipe in some lines, without the fields that have their defaults."""
+    from zoo import configuration
+    from zoo.configuration import component_walk
+
+    parts = ["data", "vocabulary", "model", "training", "evaluation"]
+    others = [name for name in component_walk.changed_fields(experiment) if name not in parts]
+    width = max(map(len, [*parts, *others]))
+    for name in [*parts, *others]:
+        yield f"{name:{width}}  {configuration.brief(getattr(experiment, name))}"
+    yield f"{'':{width}}  every other field has its default: {workdir.path / 'experiment.json'}"
 
 
 def _keep(experiment, workdir, task):

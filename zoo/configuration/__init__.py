@@ -7,11 +7,12 @@ The examples begin with
 """
 
 from zoo.configuration.changed_fields import changed
-from zoo.configuration.experiment_json import describe, first_difference, from_json, to_json
+from zoo.configuration.experiment_json import brief, describe, first_difference, from_json, to_json
 from zoo.configuration.overrides import apply_settings, parse
 
 __all__ = [
     "apply_settings",
+    "brief",
     "changed",
     "describe",
     "first_difference",

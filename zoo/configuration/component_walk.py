@@ -21,6 +21,26 @@ def required_fields(component: type) -> list[str]:
     ]
 
 
+def changed_fields(component: Any) -> list[str]:
+    """Returns the fields of a component that do not have their defaults, required ones included.
+
+    Args:
+      component: an instance of a dataclass.
+    """
+    absent = dataclasses.MISSING
+    names = []
+    for field in dataclasses.fields(component):
+        default = field.default
+        if field.default_factory is not absent:
+            default = field.default_factory()
+        value = getattr(component, field.name)
+        if field.compare and (
+            default is absent or type(value) is not type(default) or value != default
+        ):
+            names.append(field.name)
+    return names
+
+
 def values(recipe: Any, path: str = "", name: str = "") -> Iterator[tuple[str, str, Any]]:
     """Yields (dotted path, name of the field, value) of everything within a recipe, from the top
     down.

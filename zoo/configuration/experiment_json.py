@@ -114,6 +114,21 @@ def describe(value: Any, indent: str = "") -> str:
     return "\n".join(lines)
 
 
+def brief(value: Any) -> str:
+    """Returns a component as an expression, without the fields that have their defaults.
+
+    Example:
+      >>> print(configuration.brief(models.LanguageModel(core=cores.LSTM(size=8))))
+      LanguageModel(core=LSTM(size=8))
+    """
+    if isinstance(value, tuple):
+        return f"({', '.join(map(brief, value))}{',' if len(value) == 1 else ''})"
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return repr(value)
+    names = component_walk.changed_fields(value)
+    return f"{type(value).__name__}({', '.join(f'{n}={brief(getattr(value, n))}' for n in names)})"
+
+
 def first_difference(old: Any, new: Any, path: str = "") -> str | None:
     """Returns 'field: old against new' for the first field in which two JSON recipes differ, or
     None.

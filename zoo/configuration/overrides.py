@@ -1,9 +1,12 @@
 """`--set field=value`: fields of recipes overridden by text.
 
 A component is found by its name among Zoo's components of the field's type: `model.head` is
-annotated with `zoo.heads.Head`, so `--set model.head=LogLinear` looks for heads.
+annotated with `zoo.heads.Head`, so `--set model.head=LogLinear` looks for heads. A component of the
+user's own is named with its module: `--set model.head=my_module:MyHead` imports `my_module`, as a
+config of the user's own does.
 """
 
+import dataclasses
 import math
 import re
 import types
@@ -14,6 +17,7 @@ from zoo import component_registry
 from zoo.configuration import component_walk
 from zoo.configuration.field_paths import Change, all_replaced, nearest, with_article
 from zoo.errors import UserError
+from zoo.trust import user_modules
 
 _QUOTED = re.compile(r"'.*'|\".*\"")
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
@@ -48,7 +52,7 @@ def parse(text: str, kind: Any, where: str) -> Any:
 
     Text may be a number, true or false, a string, a comma-separated tuple, in parentheses where it
     is within another, with its strings quoted or not, "none" for an optional field, or the class
-    name of a component, which gets its defaults.
+    of a component, which gets its defaults: its name, or "module:Class" outside Zoo.
 
     Example:
       >>> configuration.parse("(1, 2)", tuple[int, ...], "--set sizes")
@@ -114,12 +118,38 @@ def _within_parentheses(text):
 
 
 def _default_component(text, kind, where):
-    known = component_registry.components(kind)
-    if text not in known:
-        raise UserError(f"{where}: {text!r} is not {with_article(kind)}; {nearest(text, known)}.")
-    if required := component_walk.required_fields(known[text]):
+    component = _users_class(text, kind, where) if ":" in text else _zoo_class(text, kind, where)
+    if required := component_walk.required_fields(component):
         raise UserError(
             f"{where}: {text} has fields without defaults ({', '.join(required)}): write a config "
             "with them."
         )
-    return known[text]()
+    return component()
+
+
+def _zoo_class(name, kind, where):
+    known = component_registry.components(kind)
+    if name not in known:
+        raise UserError(
+            f"{where}: {name!r} is not {with_article(kind)}; {nearest(name, known)}. A class of "
+            "your own is written as my_module:MyClass."
+        )
+    return known[name]
+
+
+def _users_class(name, kind, where):
+    """Imports a component "module:Class" that the user names."""
+    try:
+        found = user_modules.value(name)
+    except user_modules.Missing as error:
+        raise UserError(
+            f"{where}: {name} cannot be imported ({error}): correct the name, or start the "
+            "program in the folder of the module."
+        ) from error
+    is_component = isinstance(found, type) and issubclass(found, kind)
+    if not (is_component and dataclasses.is_dataclass(found)):
+        raise UserError(
+            f"{where}: {name} is not {with_article(kind)}: write a class with "
+            f"@dataclasses.dataclass(frozen=True) that inherits from {kind.__name__}."
+        )
+    return found

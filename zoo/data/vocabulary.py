@@ -37,9 +37,10 @@ class Vocabulary:
         the source's own dictionary are always kept.
       lower_case: whether text is converted to lower case.
       unknown: out-of-vocabulary words are "refused" (an error names them), "counted" (read as
-        <unk> and counted in perplexities) or "skipped" (read as <unk> and not counted).
-      boundary: "counted" (</s> after each sentence, predicted and counted), "uncounted" (predicted
-        and trained, but left out of perplexities) or "none" (no boundary between sentences).
+        `<unk>` and counted in perplexities) or "skipped" (read as `<unk>` and not counted).
+      boundary: "counted" (`</s>` after each sentence, predicted and counted), "uncounted"
+        (predicted and trained, but left out of perplexities) or "none" (no boundary between
+        sentences).
       boundary_marks: the number of boundaries after each sentence.
       features: priors that give the features of words, for heads and embeddings with features. A
         word has the features of all priors; if two give the same feature, the later value counts.

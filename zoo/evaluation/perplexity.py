@@ -74,12 +74,8 @@ class Scores:
           occurrences: [n], of each word of the text; see `EncodedText.occurrences`.
           unknown: bool [n], see `EncodedText.unknown`; none if None.
         """
-        unknown = np.zeros(len(self.counted), bool) if unknown is None else unknown
-        bands = [(UNKNOWN, unknown)]
-        for name, low, high in zip(BAND_NAMES, BANDS, (*BANDS[1:], math.inf), strict=True):
-            bands.append((name, ~unknown & (occurrences >= low) & (occurrences < high)))
         rows = []
-        for name, chosen in bands:
+        for name, chosen in band_masks(occurrences, unknown).items():
             chosen = self.counted & chosen
             if chosen.any():
                 mean = -float(self.log_prob[chosen].mean(dtype=np.float64))
@@ -92,6 +88,20 @@ class Scores:
                     }
                 )
         return rows
+
+
+def band_masks(occurrences: np.ndarray, unknown: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    """Returns {band: bool [n], whether each word is of the band}; see `Scores.bands`.
+
+    Args:
+      occurrences: [n], of each word of the text in training.
+      unknown: bool [n], whether the model reads <unk>; none if None.
+    """
+    unknown = np.zeros(len(occurrences), bool) if unknown is None else unknown
+    masks = {UNKNOWN: unknown}
+    for name, low, high in zip(BAND_NAMES, BANDS, (*BANDS[1:], math.inf), strict=True):
+        masks[name] = ~unknown & (occurrences >= low) & (occurrences < high)
+    return masks
 
 
 @dataclasses.dataclass(frozen=True)

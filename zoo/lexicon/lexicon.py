@@ -47,7 +47,7 @@ class Lexicon:
       alphabet: the characters that have a letter of their own; None for the characters of the
         words. A lexicon that replaces another one after training has its alphabet.
       left_out: {word: occurrences} of words of the training text that are not in the lexicon. No
-        model depends on them; they distinguish words never seen from words read as <unk>.
+        model depends on them; they distinguish words never seen from words read as `<unk>`.
       fused: {surface form: the words that the training text has in its place}, see `data.Corpus`.
 
     Example:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from zoo.errors import UserError, shortened
+from zoo.sources import free_corpora
 from zoo.trust import configs_package, permissions
 
 # Files that begin with these bytes are decompressed, whatever their names are. (An empty text
@@ -123,9 +124,11 @@ def locate(path: str) -> pathlib.Path:
     if paths[0].is_absolute():
         raise UserError(f"{path} does not exist: give the path of a file.")
     beside = f", nor does {paths[1]}" if len(paths) > 1 else ""
+    corpus = free_corpora.name_of(path)
+    fetched = f", or fetch it by python -m zoo data {corpus}" if corpus else ""
     raise UserError(
         f"{path} does not exist{beside}: give the path of a file, or set ZOO_DATA to the folder "
-        "that holds it."
+        f"that holds it{fetched}."
     )
 
 

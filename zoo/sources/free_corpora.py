@@ -149,6 +149,19 @@ CORPORA = {
 TREEBANK_FORM = "ud_LANGUAGE_TREEBANK"
 
 
+def name_of(path: str) -> str | None:
+    """Returns the name of the free corpus that has a file of this path, or may have it; or None.
+
+    Args:
+      path: a path in the folder of data, such as "ud_czech_pdt/train.conllu".
+    """
+    folder, _, file = path.partition("/")
+    if _TREEBANK.fullmatch(folder) and file in ("train.conllu", "dev.conllu", "test.conllu"):
+        return folder
+    named = ((file.path, name) for name, corpus in CORPORA.items() for file in corpus.files)
+    return dict(named).get(path)
+
+
 def corpus(name: str, release: str, listing: Callable[[str], list[dict]]) -> Corpus:
     """Returns a corpus by its name: one of `CORPORA`, or a treebank of Universal Dependencies.
 

@@ -175,11 +175,11 @@ def _log_rate(log, language, vocabulary):
 
 
 def _log_totals(log, own, totals):
-    log(f"{'test text':18}{'nats per token':>16}{'perplexity':>12}{'above the limit':>17}")
-    log(f"{'the language':18}{own.log_perplexity:16.4f}{own.perplexity:12.2f}{'':>17}")
+    log(f"{'test text':18}{'nats per token':>16}{'perplexity':>12}{'above the language':>20}")
+    log(f"{'the language':18}{own.log_perplexity:16.4f}{own.perplexity:12.2f}")
     for name, value in totals.items():
         above = value - own.log_perplexity
-        log(f"{name:18}{value:16.4f}{perplexity_of(value):12.2f}{above:17.4f}")
+        log(f"{name:18}{value:16.4f}{perplexity_of(value):12.2f}{above:20.4f}")
 
 
 def _log_bands(log, own_bands, bands):

@@ -41,6 +41,7 @@ class Evidence(ContextualBackground):
         that make a word usual.
       longest: the number of characters of the condition that are kept; later ones do not count as
         evidence.
+      splits: the splits whose words are counted.
 
     Example:
       >>> letters = Lexicon(("</s>", "|", "a", "b"), np.ones(4, int), boundary="</s>")

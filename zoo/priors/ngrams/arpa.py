@@ -39,10 +39,10 @@ _BLANKS = re.compile(r"[ \t]+")
 class Arpa(backoff.Backoff):
     """b(x | the last order - 1 words) of an ARPA file, restricted to the words of the lexicon.
 
-    The lexicon's boundary is <s> in a context and </s> where it is predicted. Words of the lexicon
-    that are not in the file share the unigram probability of <unk>; longer n-grams with <unk>
-    apply only to the lexicon's own unknown word. n-grams with words that are not in the lexicon are
-    left out, and their mass with them: the head normalises.
+    The lexicon's boundary is `<s>` in a context and `</s>` where it is predicted. Words of the
+    lexicon that are not in the file share the unigram probability of `<unk>`; longer n-grams with
+    `<unk>` apply only to the lexicon's own unknown word. n-grams with words that are not in the
+    lexicon are left out, and their mass with them: the head normalises.
 
     Attributes:
       path: the file, perhaps compressed with gzip; read once, when the run begins.

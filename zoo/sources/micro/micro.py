@@ -99,10 +99,24 @@ class _Rules:
 class Micro(Source):
     """The micro language and its corpus.
 
-    `nouns`, `adjectives`, `verbs` and `places` count lemmas, `quantities` and `years` the digit
-    strings; within a class the lemma of rank r has a probability proportional to r^-exponent.
-    `seed` sets both the shapes of the words and the sentences drawn, but no probability: the
-    exact entropies do not depend on it. Raises UserError for too few lemmas.
+    Within a class the lemma of rank r has a probability proportional to r^-exponent.
+
+    Attributes:
+      nouns: the number of lemmas.
+      adjectives: the number of lemmas.
+      verbs: the number of lemmas.
+      places: the number of lemmas.
+      quantities: the number of digit strings.
+      years: the number of digit strings.
+      exponent: of the ranks of lemmas.
+      seed: sets both the shapes of the words and the sentences drawn, but no probability: the exact
+        entropies do not depend on it.
+      train_sentences: the sentences of the training text.
+      validation_sentences: the sentences of the validation text.
+      test_sentences: the sentences of the test text.
+
+    Raises:
+      UserError: there are too few lemmas.
 
     Example:
       >>> source = data.Micro(nouns=2, adjectives=2, verbs=2, places=2, train_sentences=2)

@@ -1,0 +1,165 @@
+"""Hooks of mkdocs: pages from outside docs/, equations as MathML, and the API reference.
+
+Links in the pages are the repository host's, relative to files of the repository; here they are
+turned into the site's. Equations are fences of the language `math`, which the repository host
+renders too.
+"""
+
+import dataclasses
+import importlib
+import inspect
+import os
+import pathlib
+import re
+
+from latex2mathml.converter import convert
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+from zoo import heads
+
+ROOT = pathlib.Path(__file__).parents[2]
+# {file of the repository outside docs/: its place in the site}
+OUTSIDE = {
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "benchmarks/BENCHMARKS.md": "benchmarks.md",
+    "records/README.md": "records.md",
+    "Dockerfile": "Dockerfile",
+}
+INSIDE = {place: file for file, place in OUTSIDE.items()}
+LINK = re.compile(r"\[([^\[\]]+)\]\(([\w./-]+)(#[\w-]+)?\)")
+REFERENCE = re.compile(r"reference/(.+)\.md")
+LOADED = re.compile(r'<(?:script|img|iframe)[^>]* src="?http|<link[^>]* href="?http')
+DRAWING = re.compile(r'<img [^>]*src="[^"]*pictures/model\.svg"[^>]*>')
+
+
+def on_config(config):
+    """Adds the fence `math`."""
+    fence = {"name": "math", "class": "math", "format": equation}
+    config.mdx_configs["pymdownx.superfences"] = {"custom_fences": [fence]}
+
+
+def equation(source, *_, **__):
+    """Renders an equation."""
+    return f'<div class="equation">{convert(source, display="block")}</div>'
+
+
+def on_files(files, config):
+    """Adds the files from outside docs/, and a page for each public package of the navigation."""
+    for name, place in OUTSIDE.items():
+        path = ROOT / name
+        files.append(File.generated(config, place, content=path.read_text(encoding="utf-8")))
+    shown = set()  # `zoo` comes last, and refers to the names of its packages
+    for place in sorted(_places(config["nav"]), key=len, reverse=True):
+        if match := REFERENCE.fullmatch(place):
+            files.append(File.generated(config, place, content=reference(match[1], shown)))
+
+
+def _places(nav):
+    if isinstance(nav, str):
+        return {nav}
+    items = nav.values() if isinstance(nav, dict) else nav
+    return set().union(*map(_places, items))
+
+
+def reference(package, shown):
+    """Returns the page of a package: its docstring and its names, each documented on one page."""
+    module = importlib.import_module(package)
+    options = (
+        "    options: {show_root_heading: false, show_root_toc_entry: false, members: false}\n"
+    )
+    text = f"# {package}\n\n::: {package}\n{options}"
+    for name in sorted(public(module), key=str.lower):
+        found = getattr(module, name)
+        place = f"{found.__module__}.{name}" if callable(found) else f"{package}.{name}"
+        if place in shown:
+            text += f"\n## {name}\n\nSee [`{place}`][{place}].\n"
+        else:
+            text += f"\n::: {place}\n    options: {{heading: {name}}}\n"
+        shown.add(place)
+    return text
+
+
+def public(module):
+    """Returns the names that a module exports, or else defines."""
+    names = getattr(module, "__all__", None) or [
+        name for name, value in vars(module).items() if module.__name__ == _module_of(value)
+    ]
+    return [name for name in names if not name.startswith("_")]
+
+
+def _module_of(value):
+    return getattr(value, "__module__", None) if callable(value) else None
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Turns links of the repository into the site's, and adds the parameters of a head."""
+    place = page.file.src_uri
+    origin = (ROOT / INSIDE[place] if place in INSIDE else ROOT / "docs" / place).parent
+
+    def of_site(match):
+        path = os.path.relpath(os.path.normpath(origin / match[2]), ROOT)
+        target = OUTSIDE.get(path) or (path[5:] if path.startswith("docs/") else None)
+        if target is None:
+            raise PluginError(f"{place}: the link {match[2]} leads to no page of the site.")
+        text = title(path) if match[1] == os.path.basename(path) else match[1]
+        return f"[{text}]({os.path.relpath(target, os.path.dirname(place))}{match[3] or ''})"
+
+    markdown = LINK.sub(of_site, markdown)
+    if place.startswith("heads/"):
+        markdown += parameters(getattr(heads, markdown.split()[1]))
+    return markdown
+
+
+def title(path):
+    """Returns the title of a page up to its colon, in place of a link's file name."""
+    first = (ROOT / path).read_text(encoding="utf-8").partition("\n")[0]
+    return first.removeprefix("# ").partition(":")[0]
+
+
+def parameters(head):
+    """Returns a table of the fields of a head, with the docstrings of its classes."""
+    meanings = {}
+    for base in reversed(head.__mro__):
+        meanings |= dict(_attributes(base.__dict__.get("__doc__") or ""))
+    rows = "".join(
+        f"| `{field.name}` | {_default(field)} | {_cell(meanings.get(field.name, ''))} |\n"
+        for field in dataclasses.fields(head)
+    )
+    return f"\n## Parameters\n\n| field | default | meaning |\n|---|---|---|\n{rows}"
+
+
+def _attributes(docstring):
+    """Yields (name, meaning) of the section "Attributes" of a docstring."""
+    _, _, section = inspect.cleandoc(docstring).partition("Attributes:\n")
+    section = re.split(r"\n(?=\S)", section)[0]
+    for item in re.split(r"^  (?=\w)", section, flags=re.MULTILINE)[1:]:
+        name, _, meaning = item.partition(":")
+        yield name, " ".join(meaning.split())
+
+
+def _default(field):
+    return "required" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
+
+
+def _cell(text):
+    """Escapes Markdown outside code, and the bars of tables."""
+    escaped = {"|": r"\|", "*": r"\*", "<": "&lt;"}
+    return re.sub(r"`[^`|]*`|[|*<]", lambda match: escaped.get(match[0], match[0]), text)
+
+
+def on_page_content(html, page, config, files):
+    """Puts the drawing into its page, so that it follows the page's colours."""
+    drawing = (ROOT / "docs/pictures/model.svg").read_text(encoding="utf-8")
+    return DRAWING.sub(lambda _: drawing, html)
+
+
+def on_post_build(config):
+    """Raises an error if a page loads something from the network."""
+    for path in pathlib.Path(config.site_dir).rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        if found := re.search(
+            r'<(?:script|img|iframe)[^>]* src="?http|<link[^>]* href="?http', text
+        ):
+            raise PluginError(f"{path} loads {text[found.start() : found.end() + 60]}")

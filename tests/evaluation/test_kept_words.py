@@ -1,0 +1,65 @@
+"""Scores that were kept find their words again."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from zoo.errors import UserError
+from zoo.evaluation import item_scores, kept_words, passport
+
+
+@pytest.fixture
+def result(run):
+    """The passport of the test, its kept scores, and all scores."""
+    corpus = run.read("test")
+    text, scores = run.score(corpus)
+    record = passport.of_text(run, "test", corpus, text, scores)
+    return record, item_scores.of_text(text, scores, run.lexicon), scores
+
+
+def test_words_have_their_scores(run, result):
+    record, arrays, scores = result
+    kept = kept_words.read(run, record, arrays)
+    words = [run.lexicon.words[word] for word in kept.text.words[kept.positions]]
+    assert words[:5] == ["le", "<unk>", "dort", ".", "les"]  # boundaries are not counted
+    expected = scores.log_prob[kept.positions]
+    np.testing.assert_allclose(kept.log_prob, expected, rtol=0, atol=0.5 / item_scores.PARTS)
+
+
+def test_bands_are_those_of_the_passport(run, result):
+    record, arrays, _ = result
+    rows = kept_words.bands(run, kept_words.read(run, record, arrays))
+    for row, expected in zip(rows, record["figures"]["bands"], strict=True):
+        assert (row["band"], row["tokens"]) == (expected["band"], expected["tokens"])
+        for name in ("log_perplexity", "perplexity"):  # scores are kept rounded
+            assert row[name] == pytest.approx(expected[name], rel=0.5 / item_scores.PARTS)
+
+
+def test_an_interval_by_hand(run, result):
+    record, arrays, _ = result
+    # Two sentences have an unknown word each, of 1 and of 3 nats; all other words have 2 nats. Two
+    # draws of the two have a mean of 1, 2 or 3, the ends with a probability of a quarter each.
+    log_prob = np.full(len(arrays["log_prob"]), -2, np.float32)
+    log_prob[[1, 7]] = -1, -3
+    same = {**arrays, "log_prob": log_prob}
+    rows = {row["band"]: row for row in kept_words.bands(run, kept_words.read(run, record, same))}
+    assert (rows["unknown"]["tokens"], rows["unknown"]["log_perplexity"]) == (2, 2)
+    assert rows["unknown"]["interval"] == (1, 3)
+    assert rows["1-9"]["interval"] == (2, 2)
+
+
+def test_what_does_not_belong_is_refused(run, result):
+    record, arrays, _ = result
+    with pytest.raises(UserError, match="no scores of the words of test are kept"):
+        kept_words.read(run, record, None)
+    other = {**record, "data": {**record["data"], "sha256": "0"}}
+    with pytest.raises(UserError, match="has changed since test was judged"):
+        kept_words.read(run, other, arrays)
+    with pytest.raises(UserError, match="not a split of the run"):
+        kept_words.read(run, {**record, "split": "data:a.txt"}, arrays)
+    with pytest.raises(UserError, match="3 scores are kept of test, and it has 20 counted"):
+        kept_words.read(run, record, {"log_prob": np.zeros(3), "lengths": np.array([3])})
+    words = dataclasses.replace(run.lexicon, words=("x", *run.lexicon.words[1:]), boundary="x")
+    with pytest.raises(UserError, match="over other words"):
+        kept_words.read(dataclasses.replace(run, lexicon=words), record, arrays)

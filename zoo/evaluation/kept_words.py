@@ -1,0 +1,103 @@
+"""The words to which kept scores belong, read from a run's data; no model is run.
+
+Scores of a result (`zoo.evaluation.item_scores`) are numbers in the order of the text. The text is
+read again, and is refused unless its hash is the passport's.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from zoo.data.encoded_text import EncodedText
+from zoo.errors import UserError
+from zoo.evaluation import item_scores, passport
+from zoo.evaluation.perplexity import band_masks, perplexity_of
+from zoo.evaluation.run import Run
+from zoo.evaluation.significance import bootstrap_interval
+
+
+class KeptWords(NamedTuple):
+    """The words of a text with the scores that were kept of them.
+
+    Attributes:
+      text: as word ids.
+      positions: int64 [n], positions in the text of the counted words.
+      log_prob: float32 [n], nats, of these words.
+    """
+
+    text: EncodedText
+    positions: np.ndarray
+    log_prob: np.ndarray
+
+
+def read(run: Run, record: dict, arrays: item_scores.Arrays | None) -> KeptWords:
+    """Reads the words of a result.
+
+    Args:
+      run: that was judged.
+      record: the passport of the result.
+      arrays: its kept scores; None if there are none.
+
+    Raises:
+      UserError: there are no scores, the text is none of the run's splits, or it has changed.
+    """
+    name = record["split"]
+    if arrays is None:
+        raise UserError(
+            f"no scores of the words of {name} are kept: python -m zoo evaluate {run.path} keeps "
+            "them."
+        )
+    if record["lexicon"]["words"] != run.lexicon.words_set_digest():
+        raise UserError(f"{name} was judged over other words than the run's own.")
+    data = run.experiment.data
+    splits = [part for split in data.splits() for part in (split, *data.parts(split))]
+    if name not in splits:
+        raise UserError(f"{name} is a text given by its path, not a split of the run.")
+    corpus = run.read(name)
+    if passport.data_of(corpus.name, corpus.sentences)["sha256"] != record["data"]["sha256"]:
+        raise UserError(
+            f"{corpus.name} has changed since {name} was judged: evaluate the run again."
+        )
+    text = run.experiment.vocabulary.encode(corpus, run.lexicon)
+    positions = np.flatnonzero(text.counted)
+    if run.lexicon.boundary is None:  # the first word of the text is context only
+        positions = positions[positions > 0]
+    if len(positions) != len(arrays["log_prob"]):
+        raise UserError(
+            f"{len(arrays['log_prob']):,} scores are kept of {name}, and it has "
+            f"{len(positions):,} counted words: evaluate the run again."
+        )
+    return KeptWords(text, positions, arrays["log_prob"])
+
+
+def bands(run: Run, kept: KeptWords) -> list[dict]:
+    """Computes figures by how often the word occurred in training, with intervals.
+
+    Args:
+      run: that was judged.
+      kept: of `read`.
+
+    Returns:
+      As `Scores.bands`, each with "interval": the 95 % interval of the log-perplexity by bootstrap
+      over the sentences that have words of the band, NaN twice with fewer than two.
+    """
+    text, rows = kept.text, []
+    sentence = np.searchsorted(text.starts, kept.positions, side="right") - 1
+    masks = band_masks(text.occurrences(run.lexicon), text.unknown(run.lexicon))
+    for name, chosen in masks.items():
+        here = chosen[kept.positions]
+        if not here.any():
+            continue
+        lengths = np.bincount(sentence[here], minlength=len(text.starts))
+        statistics = item_scores.statistics({"log_prob": kept.log_prob[here], "lengths": lengths})
+        mean = float(item_scores.log_perplexity(statistics.sum(0)))
+        rows.append(
+            {
+                "band": name,
+                "tokens": int(here.sum()),
+                "log_perplexity": mean,
+                "perplexity": perplexity_of(mean),
+                "interval": bootstrap_interval(statistics, item_scores.log_perplexity),
+            }
+        )
+    return rows

@@ -1,0 +1,213 @@
+"""Two runs side by side: the words of a text where their log-probabilities differ most."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from zoo.errors import UserError
+from zoo.evaluation import item_scores, kept_words
+from zoo.evaluation.comparable import check_comparable
+from zoo.evaluation.kept_words import KeptWords
+from zoo.evaluation.reports import paired
+from zoo.evaluation.reports.report_html import elements
+from zoo.evaluation.reports.report_html.elements import number, text
+from zoo.evaluation.reports.report_html.subjects import (
+    Subject,
+    comparable_groups,
+    unjudged,
+)
+from zoo.lexicon import Lexicon
+
+# Words that are shown in each direction, and words of context before each.
+MOST, CONTEXT = 12, 8
+
+
+class Difference(NamedTuple):
+    """A word of a text under two runs.
+
+    Attributes:
+      sentence: its number, from 1.
+      before: the words before it in its sentence, the last `CONTEXT` of them.
+      word: as the models read it.
+      one: log p of the first run, nats.
+      other: log p of the second run, nats.
+    """
+
+    sentence: int
+    before: str
+    word: str
+    one: float
+    other: float
+
+
+def section(subjects: list[Subject]) -> str:
+    """Compares the first run with each other run on each text that both were judged on.
+
+    Args:
+      subjects: the runs.
+    """
+    if len(subjects) < 2:
+        return elements.missing("give two runs or more to see them side by side.")
+    by_name = {one.name: one for one in subjects}
+    parts: list[str] = []
+    left_out: list[tuple[str, str]] = []
+    groups = comparable_groups(subjects)
+    for place, of_runs in enumerate(groups.values()):
+        first, *others = of_runs
+        for other in others:
+            name, pair = f"{first} and {other}", (by_name[first], by_name[other])
+            try:
+                body = _pair(*pair, of_runs, folded=place > 0)
+                parts.append(f"<h3>{text(name)}, {text(of_runs[first]['split'])}</h3>{body}")
+            except UserError as error:
+                left_out.append((name, str(error)))
+    compared = {name for of_runs in groups.values() if len(of_runs) > 1 for name in of_runs}
+    alone = {one.name for one in subjects if one.columns} - compared
+    parts.append(elements.all_missing([*left_out, *_alone(subjects, alone)]))
+    parts.append(elements.all_missing(unjudged(subjects)))
+    return "".join(parts)
+
+
+def _alone(subjects, names):
+    """Yields (run, why it is not compared) of runs without any comparable figure."""
+    judged = [one for one in subjects if one.columns]
+    for one in judged:
+        if one.name not in names:
+            continue
+        others = [other for other in judged if other is not one]
+        same = [other for other in others if _texts(one) & _texts(other)]
+        other = next(iter([*same, *others]), None)
+        why = "no other run has a figure to compare with."
+        if other is not None:
+            try:
+                _check(one, other)
+            except UserError as error:
+                why = str(error)
+        yield one.name, why
+
+
+def _texts(subject):
+    """Returns the hashes of the texts that a run was judged on."""
+    return {passport["data"]["sha256"] for passport in subject.columns.values()}
+
+
+def _check(one, other):
+    """Raises UserError for the reason why two runs are not of one group."""
+    for passport in one.columns.values():
+        for passport_of_other in other.columns.values():
+            if passport["data"]["sha256"] == passport_of_other["data"]["sha256"]:
+                check_comparable(passport, passport_of_other, (one.name, other.name))
+    raise UserError(f"{one.name} and {other.name} were judged on different texts.")
+
+
+def _pair(one, other, of_runs, folded):
+    arrays = [of_runs[run.name]["place"].read_scores(of_runs[run.name]) for run in (one, other)]
+    losses = [float(of_runs[run.name]["figures"]["log_perplexity"]) for run in (one, other)]
+    if any(scores is None for scores in arrays):
+        raise UserError(
+            "without the kept scores of both there is neither an interval nor a test: python -m "
+            "zoo evaluate keeps them."
+        )
+    runs = [
+        paired.Runs(run.name, (loss,), (item_scores.statistics(scores),))
+        for run, loss, scores in zip((one, other), losses, arrays, strict=True)
+    ]
+    lines = elements.items(text(line.strip()) for line in paired.loss_lines(runs))
+    try:
+        kept = [
+            _kept(run, of_runs[run.name], scores)
+            for run, scores in zip((one, other), arrays, strict=True)
+        ]
+    except UserError as error:
+        return lines + elements.missing(str(error), "Word by word")
+    found = differences(kept[0], kept[1], one.run.lexicon)
+    words = _tables(one, other, found)
+    return (
+        lines
+        + _shares(one, other, kept)
+        + (elements.more("Word by word", words) if folded else words)
+    )
+
+
+def _kept(subject, passport, arrays):
+    if subject.run is None:
+        raise UserError(subject.no_run)
+    return kept_words.read(subject.run, passport, arrays)
+
+
+def differences(one: KeptWords, other: KeptWords, lexicon: Lexicon) -> list[Difference]:
+    """Returns the words of a text that differ most, the most in favour of the first run first.
+
+    There are at most `MOST` words in favour of each run. A word after the same words is taken once.
+
+    Args:
+      one: the scores of the first run.
+      other: the scores of the second run on the same text.
+      lexicon: of the first run.
+    """
+    with np.errstate(invalid="ignore"):  # of two words of probability 0
+        gain = one.log_prob.astype(np.float64) - other.log_prob.astype(np.float64)
+    order = np.argsort(-np.nan_to_num(gain, nan=0.0), kind="stable")
+    first, last = (_distinct(one, other, lexicon, numbers) for numbers in (order, order[::-1]))
+    first = [row for row in first if row.one > row.other]
+    return first + [row for row in reversed(last) if row.one < row.other]
+
+
+def _distinct(one, other, lexicon, order):
+    """Returns the first `MOST` words of an order; a word after the same words is taken once."""
+    found: dict = {}
+    for index in order.tolist():
+        position = int(one.positions[index])
+        sentence, place = one.text.position(position)
+        begin = max(position - place + 1, position - CONTEXT)
+        before = " ".join(lexicon.words[word] for word in one.text.words[begin:position])
+        word = lexicon.words[one.text.words[position]]
+        log_probs = float(one.log_prob[index]), float(other.log_prob[index])
+        found.setdefault((before, word), Difference(sentence, before, word, *log_probs))
+        if len(found) == MOST:
+            break
+    return [*found.values()]
+
+
+def _tables(one, other, found):
+    first = [row for row in found if row.one > row.other]
+    second = [row for row in reversed(found) if row.one < row.other]
+    tables = []
+    for better, worse, rows in ((one, other, first), (other, one, second)):
+        if not rows:
+            continue
+        cells = [
+            (
+                f'<span class="before">{text(row.before)}</span> <strong>{text(row.word)}</strong>',
+                elements.probability(row.one),
+                elements.probability(row.other),
+                "+" + number(abs(row.one - row.other), 2),
+                f"{row.sentence:,}",
+            )
+            for row in rows
+        ]
+        of_runs = f"p, {one.name}", f"p, {other.name}"
+        header = ("words before, and the word", *of_runs, "nats", "sentence")
+        caption = (
+            f"Words that {better.name} predicts better than {worse.name} by most; each context once"
+        )
+        tables.append(elements.table(header, cells, caption))
+    return "".join(tables)
+
+
+def _shares(one, other, kept):
+    """Returns a sentence on how many words each run predicts better."""
+    log_probs = [scores.log_prob for scores in kept]
+    better, worse = (
+        int((log_probs[0] > log_probs[1]).sum()),
+        int((log_probs[0] < log_probs[1]).sum()),
+    )
+    count = len(log_probs[0])
+    return elements.paragraph(
+        text(
+            f"Of {count:,} counted words {one.name} predicts {better:,} better "
+            f"({better / count:.1%}), and {other.name} {worse:,} ({worse / count:.1%})."
+            if count
+            else ""
+        )
+    )

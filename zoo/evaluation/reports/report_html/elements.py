@@ -1,0 +1,174 @@
+"""Elements of the page: text, tables, paragraphs, and lines for parts that are left out."""
+
+import html
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from zoo.errors import printable
+from zoo.evaluation import significance
+
+
+def text(value: object) -> str:
+    """Escapes a text for HTML; control characters are written as escapes.
+
+    Args:
+      value: the text.
+    """
+    return html.escape(printable(str(value)))
+
+
+def paragraph(value: str, kind: str = "") -> str:
+    """Returns a paragraph.
+
+    Args:
+      value: HTML.
+      kind: the class of its style, or "".
+    """
+    return f'<p class="{kind}">{value}</p>' if kind else f"<p>{value}</p>"
+
+
+def missing(why: str, *names: str) -> str:
+    """Returns the line that stands for a part that is left out.
+
+    Args:
+      why: the reason, a sentence.
+      *names: the runs, or the part; may be none.
+    """
+    before = f"<strong>{text(', '.join(names))}</strong>: " if names else ""
+    return paragraph(f"{before}left out: {text(why)}", "missing")
+
+
+def all_missing(reasons: Iterable[tuple[str, str]]) -> str:
+    """Returns the lines of runs that are left out, one for each reason.
+
+    Args:
+      reasons: (run, why).
+    """
+    names: dict[str, dict[str, None]] = {}
+    for name, why in reasons:
+        names.setdefault(why, {})[name] = None
+    return "".join(missing(why, *of_why) for why, of_why in names.items())
+
+
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], caption: str, words: int = 1
+) -> str:
+    """Returns a table whose first column names the rows; it scrolls where it is too wide.
+
+    Args:
+      header: names of the columns, text.
+      rows: cells, HTML.
+      caption: text.
+      words: how many of the first columns are words rather than numbers.
+    """
+    kinds = [' class="left"' * (column < words) for column in range(len(header))]
+    head = "".join(
+        f'<th scope="col"{kind}>{text(name)}</th>' for kind, name in zip(kinds, header, strict=True)
+    )
+    body = "".join(_row(first, cells, kinds[1:]) for first, *cells in rows)
+    return (
+        f'<p class="caption">{text(caption)}</p>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}">'
+        f'<table aria-label="{text(caption)}"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _row(first, cells, kinds):
+    others = "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds, cells, strict=True))
+    return f'<tr><th scope="row" class="left">{first}</th>{others}</tr>'
+
+
+def items(lines: Iterable[str]) -> str:
+    """Returns a list.
+
+    Args:
+      lines: the items, HTML.
+    """
+    return "<ul>" + "".join(f"<li>{line}</li>" for line in lines) + "</ul>"
+
+
+def more(summary: str, content: str) -> str:
+    """Returns a part that is shown on request.
+
+    Args:
+      summary: the line that is always shown, text.
+      content: HTML.
+    """
+    return f"<details><summary>{text(summary)}</summary>{content}</details>"
+
+
+def json_data(value: Any) -> str:
+    """Returns JSON that may stand in an element of HTML.
+
+    Args:
+      value: to be read by the script.
+    """
+    plain = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return plain.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Formats a number; infinity and NaN as "∞" and "–".
+
+    Args:
+      value: the number.
+      digits: behind the point.
+    """
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    shown = f"{abs(value):,.{digits}f}"
+    return f"−{shown}" if value < 0 and float(shown.replace(",", "")) else shown
+
+
+def perplexity(value: float) -> str:
+    """Formats a perplexity with at most four digits that tell something.
+
+    Args:
+      value: the perplexity.
+    """
+    return number(value, 2 if value < 100 else 1 if value < 1000 else 0)
+
+
+def probability(log_prob: float) -> str:
+    """Formats a probability: "0.31", "0.0042", "4.2e−7".
+
+    Args:
+      log_prob: its logarithm, nats.
+    """
+    value = math.exp(log_prob)
+    return (
+        f"{value:.2g}"
+        if value >= 1e-3 or value == 0
+        else f"{value:.1e}".replace("e-0", "e-").replace("-", "−")
+    )
+
+
+def interval(ends: tuple[float, float], digits: int = 3) -> str:
+    """Formats an interval; "–" if its ends are not known.
+
+    Args:
+      ends: (low, high).
+      digits: behind the point.
+    """
+    low, high = ends
+    if math.isnan(low) or math.isnan(high):
+        return "–"
+    return f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def share(right: int, count: int) -> str:
+    """Formats a share with its 95 % interval: "63.7 % [61.6, 65.8]"; "–" of nothing.
+
+    Args:
+      right: questions answered right.
+      count: questions.
+    """
+    if not count:
+        return "–"
+    ends = significance.binomial_interval(right, count)
+    return f"{100 * right / count:.1f} % {significance.percent(ends)}"

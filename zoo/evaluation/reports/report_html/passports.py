@@ -1,0 +1,180 @@
+"""Passports in plain words: the text that was judged, the words that count, comparability."""
+
+import math
+
+from zoo.errors import UserError
+from zoo.evaluation import overlap, significance
+from zoo.evaluation.comparable import check_comparable
+from zoo.evaluation.item_scores import log_perplexity, statistics
+from zoo.evaluation.perplexity import Impossible
+from zoo.evaluation.reports.report_html import elements
+from zoo.evaluation.reports.report_html.elements import number, text
+from zoo.evaluation.reports.report_html.subjects import (
+    Subject,
+    comparable_groups,
+    unjudged,
+)
+
+_STATES = {
+    "sentences": "Each sentence is read from an empty state: the model knows nothing of the "
+    "sentences before it.",
+    "carried": "The state is carried from sentence to sentence: the model knows the text before "
+    "each word, as far as it remembers.",
+}
+
+
+def section(subjects: list[Subject]) -> str:
+    """Describes the perplexities of runs, a column a part, and how they compare.
+
+    Args:
+      subjects: the runs.
+    """
+    parts = [_models(subjects)] if any(subject.columns for subject in subjects) else []
+    groups = comparable_groups(subjects)
+    for group, of_runs in groups.items():
+        parts.append(f"<h3>{text(group)}</h3>")
+        parts.append(_figures(of_runs))
+        told: dict = {}
+        for name, passport in of_runs.items():
+            told.setdefault(tuple(sentences(passport)), []).append(name)
+        for lines, of_lines in told.items():
+            who = f"<p>{text(', '.join(of_lines))}:</p>" if len(of_runs) > 1 else ""
+            parts.append(who + elements.items(map(text, lines)))
+        parts.append(elements.paragraph(text(comparability(group, groups))))
+    parts.append(elements.all_missing(unjudged(subjects)))
+    return "".join(parts)
+
+
+def _models(subjects):
+    rows = []
+    for subject in subjects:
+        if not subject.columns:
+            continue
+        passport = next(iter(subject.columns.values()))
+        training = passport.get("training") or {}
+        rows.append(
+            (
+                text(subject.name),
+                text(passport["head"].partition("(")[0]),
+                f"{passport['parameters']:,}",
+                f"{passport['checkpoint'] or 0:,}",
+                text(training.get("seed", "–")),
+            )
+        )
+    header = ("run", "head", "parameters", "training step", "seed")
+    heads = [
+        f"{text(one.name)}: {text(next(iter(one.columns.values()))['head'])}"
+        for one in subjects
+        if one.columns
+    ]
+    whole = elements.more("Heads with their settings", elements.items(heads))
+    return elements.table(header, rows, "The models that were judged", words=2) + whole
+
+
+def _figures(of_runs):
+    rows = []
+    for name, passport in of_runs.items():
+        figures = passport["figures"]
+        loss = float(figures["log_perplexity"])
+        arrays = passport["place"].read_scores(passport)
+        ends = figures.get("interval") or (math.nan, math.nan)  # of a record
+        if arrays is not None:
+            ends = significance.bootstrap_interval(statistics(arrays), log_perplexity)
+        marked = " !" if overlap.reason(passport) else ""
+        rows.append(
+            (
+                text(name),
+                elements.perplexity(float(figures["perplexity"])) + marked,
+                f"{number(loss, 4)} {elements.interval(ends, 4)}",
+                number(loss / math.log(2), 4),
+                f"{passport['tokens']:,}",
+            )
+        )
+    header = ("run", "perplexity", "nats per token, 95 % interval", "bits", "tokens")
+    return elements.table(header, rows, "Figures")
+
+
+def sentences(passport: dict) -> list[str]:
+    """Describes the conditions of a perplexity in plain words, a sentence a line.
+
+    Args:
+      passport: of the figure.
+    """
+    data = passport["data"]
+    lines = [
+        f"The text: {data['path']}{_size(data)}.",
+        f"Counted: {passport['tokens']:,} tokens: {passport['counts']}.",
+        f"Vocabulary: the probabilities of a position sum to one over "
+        f"{passport['normalised_over']}.",
+        unknown_words(passport),
+        _STATES[passport["policies"]["state"]],
+        f"Seen before, {'; '.join(overlap.lines(passport))}.",
+        f"Priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}.",
+    ]
+    if source := passport.get("source"):
+        lines.insert(1, f"Its sources: {source['path']}{_size(source)}.")
+    if why := overlap.reason(passport):
+        lines.append(f"! Not a figure of unseen text: {why}.")
+    if constraint := passport.get("constraint"):
+        lines.append(
+            f"Only sentences that the grammar {constraint['grammar']} allows are possible."
+        )
+    if "impossible" in passport["figures"]:
+        lines.append(f"{Impossible(**passport['figures']['impossible']).sentence}.")
+    return lines
+
+
+def _size(data):
+    """Describes the size of a text, as far as it is recorded."""
+    if "sentences" not in data or "words" not in data:
+        return ""
+    return f", {data['sentences']:,} sentences of {data['words']:,} words"
+
+
+def unknown_words(passport: dict) -> str:
+    """Describes the words of a text that are outside the vocabulary.
+
+    Args:
+      passport: of the figure.
+    """
+    tokens, written = (passport.get(name) for name in ("out_of_vocabulary", "unknown_tokens"))
+    if tokens is None:
+        return "Unknown words: not recorded."
+    if tokens:
+        return (
+            f"Unknown words: {tokens:,} of its words ({passport['out_of_vocabulary_rate']:.2%}), "
+            f"{passport['out_of_vocabulary_types']:,} of {passport['types']:,} different ones, are "
+            "outside the vocabulary."
+        )
+    if written:
+        return f"Unknown words: {written:,} of its words are written <unk> in the text itself."
+    return "Unknown words: none, all words of the text are in the vocabulary."
+
+
+def comparability(name: str, groups: dict[str, dict[str, dict]]) -> str:
+    """Describes which figures may be put beside the figures of a group.
+
+    Args:
+      name: of the group.
+      groups: of `comparable_groups`.
+    """
+    first_name, first = next(iter(groups[name].items()))
+    digest, words = first["data"]["sha256"][:8], first["lexicon"]["words"][:8]
+    lines = [
+        f"Comparable with figures on the same words of text (hash {digest}), over the same "
+        f"vocabulary (hash {words}), that count the same {first['tokens']:,} tokens."
+    ]
+    if len(groups[name]) > 1:
+        lines.insert(0, "These runs are comparable with each other.")
+    for other, of_runs in groups.items():
+        other_name, passport = next(iter(of_runs.items()))
+        if other == name or passport["split"] != first["split"]:
+            continue
+        if passport["data"]["sha256"] != first["data"]["sha256"]:
+            lines.append(f"! {other_name} was judged on another text of this name.")
+        else:
+            try:
+                check_comparable(first, passport, (first_name, other_name))
+            except UserError as error:
+                lines.append(f"! {error}")
+    return " ".join(lines)

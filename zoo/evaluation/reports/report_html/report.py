@@ -1,0 +1,136 @@
+"""`zoo report`: reads the runs, makes the sections and writes the page."""
+
+import pathlib
+
+from zoo.errors import UserError
+from zoo.evaluation.reports.report_html import (
+    attention,
+    bands,
+    curves,
+    differences,
+    elements,
+    judgements,
+    page,
+    passports,
+    subjects,
+    surprisal_text,
+    text_predictions,
+)
+from zoo.evaluation.reports.report_html.page import Section
+from zoo.runs import output_files
+
+_TEXT = (
+    "The stronger the colour and the thicker the bar below a word, the less the model expected it "
+    "(-log p, nats). Its details have the five best words in its place and their probabilities. "
+    "For a log-linear head they also have the features that spoke for the word (above 0) and "
+    "against it (below 0): log p(x | h) = log b(x) + the features' nats - log Z."
+)
+
+
+def report(
+    paths: list[str],
+    file: str | pathlib.Path = "report.html",
+    split: str | None = None,
+    text: str | None = None,
+    sentences: int = 20,
+    log=output_files.show,
+):
+    """Writes the page of runs.
+
+    Args:
+      paths: folders of runs, exports, records and runs of records.
+      file: the page to write.
+      split: whose first sentences are shown; None for the first test.
+      text: a text to show instead.
+      sentences: how many sentences are shown.
+      log: prints a line.
+
+    Raises:
+      UserError: a path does not hold a run, a split or a text that was asked for cannot be read, or
+        the page cannot be written.
+    """
+    output_files.check(file, "the report")
+    runs = subjects.read(paths)
+    content = document(runs, split, text, sentences)
+    output_files.write_lines(file, [content], "the report")
+    log(f"wrote {file}")
+
+
+def document(
+    runs: list[subjects.Subject],
+    split: str | None = None,
+    text: str | None = None,
+    sentences: int = 20,
+) -> str:
+    """Returns the page of runs; see `report`."""
+    shown, left_out = _predictions(runs, split, text, sentences)
+    sections = [
+        Section(
+            "curves", "Learning curves", "Loss against the training step.", curves.section(runs)
+        ),
+        Section(
+            "passports",
+            "What was judged",
+            "Each figure with its conditions. A figure means something only with these.",
+            passports.section(runs),
+        ),
+        Section(
+            "bands",
+            "Frequent and rare words",
+            "The same words of text, by how often they occurred in training.",
+            bands.section(runs),
+        ),
+        Section("text", "A text", _TEXT, surprisal_text.section(shown, left_out)),
+        Section(
+            "judgements",
+            "Agreement and minimal pairs",
+            "How often a correct sentence is more probable than the same with an error.",
+            judgements.section(runs),
+        ),
+        Section(
+            "attention",
+            "Attention",
+            "Rows are the words of a translation by the model, columns the source's words; the "
+            "area of a square is the weight.",
+            _attention(runs, split),
+        ),
+        Section(
+            "differences",
+            "Side by side",
+            "The first run against each other run, in nats: the totals, and the words that differ "
+            "most. One nat is a probability 2.7 times as high.",
+            differences.section(runs),
+        ),
+    ]
+    paths = elements.items(
+        f"<strong>{elements.text(one.name)}</strong>: {elements.text(one.path)}" for one in runs
+    )
+    return page.document(subjects.title(runs), paths, sections)
+
+
+def _predictions(runs, split, text, sentences):
+    """Returns (the text with the predictions of each run that has any, {run: why not})."""
+    shown, left_out = [], {}
+    for one in runs:
+        try:
+            shown.append(text_predictions.predict(one, split, text, sentences))
+        except UserError as error:
+            if one.run is not None and (split or text):  # the user asked for it
+                raise
+            left_out[one.name] = str(error)
+    return shown, left_out
+
+
+def _attention(runs, split):
+    parts, left_out = [], []
+    for one in runs:
+        if not attention.has_attention(one.run):
+            why = "not an encoder-decoder with attention." if one.run else one.no_run
+            left_out.append((one.name, why))
+            continue
+        try:
+            body = attention.section(one, one.text_name(split))
+            parts.append(f"<h3>{elements.text(one.name)}</h3>{body}")
+        except UserError as error:
+            left_out.append((one.name, str(error)))
+    return "".join(parts) + elements.all_missing(left_out)

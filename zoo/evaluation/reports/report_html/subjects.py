@@ -1,0 +1,133 @@
+"""The runs of a report: whatever can be read of folders, exports and records."""
+
+import dataclasses
+from typing import Any
+
+from zoo.errors import UserError
+from zoo.evaluation import records, results
+from zoo.evaluation.comparable import quantity
+from zoo.evaluation.results import Column
+from zoo.evaluation.run import Run, short_names
+from zoo.runs.workdir import METRICS, Workdir
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Subject:
+    """A run of a report.
+
+    Attributes:
+      name: its short name.
+      path: its folder, or its name in a record, FILE.jsonl:RUN.
+      number: its place among the runs.
+      run: its recipe, words and parameters; None where they cannot be read.
+      no_run: why there is none.
+      columns: {column: passport} of its perplexities, none if none is kept.
+      no_columns: why there are none.
+    """
+
+    name: str
+    path: str
+    number: int
+    run: Run | None
+    no_run: str
+    columns: dict[Column, dict]
+    no_columns: str
+
+    @property
+    def metrics(self) -> Any:
+        """The file of the metrics of training, which may be missing; None for a record's run."""
+        return None if records.is_record(self.path) else Workdir(self.path).path / METRICS
+
+    def text_name(self, split: str | None) -> str:
+        """Returns the split whose first sentences are shown.
+
+        Args:
+          split: its name; None for the first test, or the validation text without any.
+        """
+        assert self.run is not None
+        splits = self.run.experiment.data.splits()
+        tests = [name for name in splits if name not in ("train", "validation")]
+        return split or (tests or ["validation"])[0]
+
+
+def read(paths: list[str]) -> list[Subject]:
+    """Reads the runs of a report.
+
+    Args:
+      paths: folders of runs, exports, records and runs of records.
+
+    Raises:
+      UserError: a path is none of these, or stands there twice.
+    """
+    paths = records.expanded(paths)
+    named = zip(short_names(paths), paths, strict=True)
+    return [_subject(name, path, number) for number, (name, path) in enumerate(named)]
+
+
+def _subject(name, path, number):
+    run, no_run = None, "a record keeps results alone: give the run's folder to see this."
+    if records.is_record(path):
+        records.record_of(path)
+    else:
+        Workdir(path).experiment()
+        try:
+            run = Run.load(path)
+        except UserError as error:
+            no_run = str(error)
+    columns, no_columns = {}, ""
+    try:
+        columns = results.read_results([path])[path]
+    except UserError as error:
+        no_columns = str(error)
+    return Subject(name, path, number, run, no_run, columns, no_columns)
+
+
+def comparable_groups(subjects: list[Subject]) -> dict[str, dict[str, dict]]:
+    """Groups perplexities of one quantity: {name of the text: {run: passport}}.
+
+    Where several groups are of one split, the first runs are in the name; where this is not enough,
+    the policy is.
+
+    Args:
+      subjects: the runs.
+    """
+    groups: dict = {}
+    for subject in subjects:
+        for column, passport in subject.columns.items():
+            key = column.split, repr(quantity(passport))
+            groups.setdefault(key, {})[subject.name] = column, passport
+    shown = results.names_of(
+        {column: None for one in groups.values() for column, _ in one.values()}
+    )
+    choices: list[tuple[str, ...]] = []
+    for of_runs in groups.values():
+        column, _ = next(iter(of_runs.values()))
+        runs = ", ".join([*of_runs][:3]) + ", ..." * (len(of_runs) > 3)
+        names = column.split, f"{column.split} ({runs})", f"{shown[column]} ({runs})"
+        choices.append((*names, f"{shown[column]} ({', '.join(of_runs)})"))
+    named = {}
+    for choice, of_runs in zip(choices, groups.values(), strict=True):
+        others = [other for other in choices if other is not choice]
+        free = [name for name in choice if not any(name in other for other in others)]
+        named[(free or choice[-1:])[0]] = {run: passport for run, (_, passport) in of_runs.items()}
+    return named
+
+
+def unjudged(subjects: list[Subject]) -> list[tuple[str, str]]:
+    """Returns (run, why) of the runs without any perplexity.
+
+    Args:
+      subjects: the runs.
+    """
+    return [(one.name, one.no_columns) for one in subjects if not one.columns]
+
+
+def title(subjects: list[Subject]) -> str:
+    """Returns the title of a report.
+
+    Args:
+      subjects: its runs.
+    """
+    names = [subject.name for subject in subjects]
+    shown = ", ".join(names[:4]) + f" and {len(names) - 4} more" * (len(names) > 4)
+    return f"Report: {shown}"

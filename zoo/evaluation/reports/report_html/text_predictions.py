@@ -1,0 +1,119 @@
+"""The first sentences of a text with the predictions of a run."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zoo.data.encoded_text import EncodedText
+from zoo.errors import UserError
+from zoo.evaluation import best_words, feature_contributions, surprisal
+from zoo.evaluation.best_words import BestWords
+from zoo.evaluation.feature_contributions import Contributions
+from zoo.evaluation.perplexity import Scores
+from zoo.evaluation.reports.report_html.subjects import Subject
+from zoo.evaluation.run import Run
+from zoo.heads import LogLinear
+from zoo.sources import evaluation_texts
+from zoo.sources.evaluation_texts import GivenText
+
+# Best words at a position, and words of a text that are shown at most.
+BEST, WORDS = 5, 1500
+
+
+class Shown(NamedTuple):
+    """A text with the predictions of a run.
+
+    Attributes:
+      run: the name of the run.
+      number: of the run.
+      name: of the text.
+      rows: a row for each token and boundary.
+      text: as word ids.
+      best: log p of its words, and the best words, at each position.
+      features: contributions at each position; None without a log-linear head.
+      why: why there are no contributions; "" if there are.
+      words: the lexicon.
+      sources: of translations; else None.
+      of_characters: whether the words are characters.
+    """
+
+    run: str
+    number: int
+    name: str
+    rows: list[surprisal.Row]
+    text: EncodedText
+    best: BestWords
+    features: list[Contributions] | None
+    why: str
+    words: tuple[str, ...]
+    sources: list[list[str]] | None
+    of_characters: bool
+
+
+def predict(subject: Subject, split: str | None, file: str | None, sentences: int) -> Shown:
+    """Predicts the words of a text.
+
+    Args:
+      subject: the run whose predictions are shown.
+      split: the text; None for the first test.
+      file: a text in place of the split; None for the split.
+      sentences: how many of its first sentences are shown.
+
+    Raises:
+      UserError: the run or the text cannot be read.
+    """
+    if subject.run is None:
+        raise UserError(subject.no_run)
+    run, name = subject.run, subject.text_name(split)
+    given = run.given(file) if file is not None else run.given_split(name, run.read(name))
+    given = first_sentences(run, given, sentences)
+    corpus = given.corpus
+    encoded, states = best_words.states(run, corpus)
+    best = best_words.best_words(run, encoded, states, BEST)
+    scores = Scores(best.log_prob, encoded.counted & states.predicted)
+    rows = surprisal.rows(given, encoded, scores, run.lexicon)
+    features, why = _features(run, encoded, states)
+    return Shown(
+        run=subject.name,
+        number=subject.number,
+        name=file or f"{name}, {corpus.name}",
+        rows=[surprisal.Row(*row[: len(surprisal.COLUMNS)]) for row in rows],
+        text=encoded,
+        best=best,
+        features=features,
+        why=why,
+        words=run.lexicon.words,
+        sources=None if corpus.source_text is None else corpus.source_text.sentences,
+        of_characters=run.lexicon.of_characters,
+    )
+
+
+def first_sentences(run: Run, given: GivenText, sentences: int) -> GivenText:
+    """Returns the first sentences of a text, as far as the page has room for their words.
+
+    Args:
+      run: that reads the text.
+      given: the text.
+      sentences: their number at most.
+    """
+    lengths = np.cumsum([len(sentence.words) for sentence in given.judged])
+    count = min(sentences, max(1, int((lengths <= WORDS).sum())))
+    if given.source is None:
+        return dataclasses.replace(given, sentences=given.judged[:count])
+    cut = best_words.first_sentences(given.source, count)
+    cut = dataclasses.replace(
+        cut, features=None, sentences=[sentence[:WORDS] for sentence in cut.sentences]
+    )
+    return evaluation_texts.of_corpus(cut, "" if run.lexicon.of_characters else " ")
+
+
+def _features(run, encoded, states):
+    """Returns (contributions at each position, why there are none)."""
+    model: Any = run.experiment.model
+    head = model.head
+    if not isinstance(head, LogLinear):
+        return None, f"a {type(head).__name__} does not have features of words."
+    arguments = run.lexicon, states.hidden, encoded.words, states.context
+    params = model.head_params(run.params)
+    return feature_contributions.of_words(head, params, run.tables["head"], *arguments), ""
