@@ -5,11 +5,13 @@ other words are guessed from their endings. The tags of UD French's own training
 fair recipe takes, were predicted by a tagger trained on the tests' tags; Sequoia's tags are
 independent of the tests. The most frequent words and the background come from the training text.
 
+    python -m zoo data sequoia_tags
     python train.py --config llrnn_french_sequoia runs/llrnn_french_sequoia
     python evaluate.py runs/llrnn_french_sequoia
 
-Data: ud_french/ (UD French r1.4, CoNLL-U) and ud_french_sequoia/ in $ZOO_DATA. Results:
-docs/results.md.
+Data: ud_french/ (UD French r1.4, CoNLL-U) and ud_french_sequoia/ (the 2,231 training sentences of
+UD French Sequoia at revision f5b0496, LGPL-LR) in $ZOO_DATA. The option --tags of `zoo words`
+prints the share of a text's words that have tags from there. Results: docs/results.md.
 """
 
 from configs import rnn_french

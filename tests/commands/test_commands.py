@@ -18,7 +18,8 @@ from zoo.evaluation.reports.report_html import report
 
 ROOT = pathlib.Path(__file__).parents[2]
 CASES = {
-    "compare a b": (compare, "compare", (["a", "b"],)),
+    "compare a b": (compare, "compare", (["a", "b"], False)),
+    "compare a --parts b": (compare, "compare", (["a", "b"], True)),
     "sweep training.batch a b --file s.svg": (
         sweep,
         "report",

@@ -52,6 +52,21 @@ def test_another_text_state_and_surprisal(call, workdir, tmp_path):
     assert json.loads(result.read_text())["policies"]["state"] == "sentences"
 
 
+def test_a_weight_for_words_without_training_text(call, workdir, tmp_path):
+    _, _, errors = call(evaluate, workdir, "--unseen-weight", "tune")
+    assert "no word of the lexicon is without training text: nothing is mixed" in errors
+    words = tmp_path / "words.txt"
+    words.write_text("zèbre\nchèvre\n", encoding="utf-8")
+    options = ("--add-words", words, "--spread-unknown", "--split", "test")
+    for weight, shown in (("tune", "l = 0 set on validation"), ("0.125", "l = 0.125 as given")):
+        code, output, _ = call(evaluate, workdir, *options, "--unseen-weight", weight)
+        assert code == 0
+        assert "with (1 - l) p + l/2 over the words unseen in training, " + shown in output
+    (result,) = (workdir / "results").glob("test.carried.lexicon-*.json")
+    mixture = json.loads(result.read_text())["figures"]["mixture"]
+    assert (mixture["weight"], mixture["words"], mixture["tuned_on"]) == (0.125, 2, None)
+
+
 def test_minimal_pairs(call, workdir, tmp_path):
     pairs = tmp_path / "pairs.txt"
     pairs.write_text(

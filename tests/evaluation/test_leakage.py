@@ -38,7 +38,7 @@ def saw(split, path="", source=FILES, lexicon=None, model=None, **vocabulary):
 def test_priors_of_the_training_text_saw_no_other():
     priors = {
         "splits": ("train",),
-        "features": (TopWords(splits=("train",)), Morphology(splits=("train",))),
+        "features": (TopWords(2, splits=("train",)), Morphology(splits=("train",))),
         "background": Unigram(splits=("train",), smoothing=1.0),
     }
     assert saw("test1", **priors) == saw("validation", **priors) == []
@@ -54,8 +54,9 @@ def test_priors_of_the_training_text_saw_no_other():
         ({"splits": ()}, ["vocabulary"]),
         ({"splits": ("train", "test2")}, ["vocabulary"]),
         ({"splits": ("train", "test1")}, []),
-        ({"features": (TopWords(), Morphology(splits=("train",)))}, ["features: TopWords"]),
-        ({"features": (TopWords(), TopWords(splits=("train",)))}, ["features: TopWords"]),
+        ({"features": (TopWords(2), Morphology(splits=("train",)))}, ["features: TopWords"]),
+        ({"features": (TopWords(2), TopWords(2, splits=("train",)))}, ["features: TopWords"]),
+        ({"features": (TopWords(1000),)}, []),  # each word is on top, whatever its count
         ({"features": (Morphology(("train",), treebanks=("one.conllu",)),)}, []),
         (
             {"features": (Morphology(("train",), treebanks=("a", "two.conllu[3:]")),)},

@@ -130,7 +130,11 @@ def a_run(folder, **changes):
     (folder / "experiment.json").write_text("{}")
     path = folder / "results" / "test.carried.json"
     log_prob = np.asarray([-1.0, -2.0, -1.5]) - changes.pop("worse", 0)
-    arrays = {"log_prob": log_prob.astype(np.float32), "lengths": np.asarray([2, 1])}
+    arrays = {
+        "log_prob": log_prob.astype(np.float32),
+        "band": np.asarray([1, 1, 0], np.int8),
+        "lengths": np.asarray([2, 1]),
+    }
     item_scores.write(path, arrays)
     passport = {**PASSPORT, "scores": item_scores.digest(arrays), **changes}
     path.write_text(json.dumps(passport))
@@ -172,6 +176,46 @@ def test_runs_of_a_record_are_compared_by_their_scores_and_replaced(tmp_path):
     np.savez(tmp_path / "table.npz", **arrays)
     with pytest.raises(UserError, match=r"table\.npz has the scores of another .* one/test\.carr"):
         compare([str(file)])
+
+
+def answered(folder, right):
+    """Adds the answers to ten questions to a run's results."""
+    path = folder / "results" / "pairs.sentences.json"
+    arrays = item_scores.of_answers(np.arange(10) < right)
+    item_scores.write(path, arrays)
+    figures = {"accuracy": right / 10, "right": right}
+    questions = {"kind": "minimal pairs", "split": "pairs:a", "tokens": 10, "figures": figures}
+    path.write_text(json.dumps({**PASSPORT, **questions, "scores": item_scores.digest(arrays)}))
+
+
+def test_a_record_has_all_that_parts_and_mcnemars_test_need(tmp_path):
+    """Two seeds of two recipes: the lines of the record are those of the runs."""
+    file, folders = tmp_path / "table.jsonl", []
+    for recipe, more in (("one", 0.0), ("other", 1.0)):
+        for seed in (0, 1):
+            worse = more + seed / 8
+            loss = {"log_perplexity": 1.5 + worse, "perplexity": math.exp(1.5 + worse)}
+            seen = {"band": "1-9", "tokens": 2, "log_perplexity": 1.5 + worse}
+            unseen = {"band": "unseen", "tokens": 1, "log_perplexity": 1.5 + worse}
+            mixture = {"weight": 0.25, "words": 4, "log_perplexity": 1.0 + worse}
+            figures = {**loss, "bands": [unseen, seen], "mixture": mixture}
+            training = {**PASSPORT["training"], "recipe_but_seed": recipe, "seed": seed}
+            folder = tmp_path / f"{recipe}_{seed}"
+            a_run(folder, worse=worse, figures=figures, training=training)
+            answered(folder, 9 if recipe == "one" else 1)
+            folders.append(folder)
+    keep.keep(file, folders)
+    of_folders = compare([*map(str, folders)], in_parts=True)
+    of_record = compare([str(file)], in_parts=True)
+    assert of_record.replace(f"{file}:", f"{tmp_path}/").split() == of_folders.split()
+    for title in ("words seen in training", "words never seen in training", "all words, with"):
+        assert "by 2 and 2 seeds" in of_record.partition(f"  {title}")[2].splitlines()[1]
+    assert "right alone, p = 0.00781" in of_record  # 2 / 2^8
+    single = [f"{file}:{name}" for name in ("one_0", "other_0")]
+    of_two = compare(single, in_parts=True)
+    two_folders = compare([str(folders[0]), str(folders[2])], in_parts=True)
+    assert of_two.replace(f"{file}:", f"{tmp_path}/").split() == two_folders.split()
+    assert "8 and 0 of 10 right alone" in of_two
 
 
 @pytest.mark.parametrize(

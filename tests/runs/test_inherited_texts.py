@@ -107,7 +107,12 @@ def test_what_was_seen_through_other_runs_comes_along(tmp_path):
         (Own(), ("the background Own, which is not a part of Zoo",), ["train"]),
     ],
 )
-def test_a_background_has_seen_what_it_was_estimated_on(background, unknown, texts):
+def test_a_background_has_seen_what_it_was_estimated_on(
+    background, unknown, texts, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.grammar", "news.arpa"):
+        (tmp_path / name).write_text("it is read elsewhere")
     found = seen_by(over(background))
     assert found.not_known == unknown
     assert [text["text"] for text in found.trained_on.about] == texts

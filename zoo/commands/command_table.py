@@ -49,6 +49,10 @@ COMMANDS = {
         "judgements",
         "measures accuracy on agreement pairs made from the runs' treebank, by distance",
     ),
+    "transfer": (
+        "judgements",
+        "compares runs on a treebank or text that none of them was made for, with their lexicons",
+    ),
     "rare-words": (
         "judgements",
         "measures the log-probability of rare numbers and names in their contexts",

@@ -1,12 +1,15 @@
 """Evaluates a trained model: DIR [--split NAME] [--data PATH] ..."""
 
 import argparse
+import math
 import pathlib
 from collections.abc import Sequence
 
 from zoo.commands import options
 from zoo.data.batches import POLICIES
 from zoo.errors import UserError
+
+_WEIGHT = options.number(0, 0.999999)
 
 
 def add_evaluate_to(parser: argparse.ArgumentParser):
@@ -38,6 +41,13 @@ def add_evaluate_to(parser: argparse.ArgumentParser):
         metavar="FILE",
         help="the table of each pair's scores; default: beside the result",
     )
+    add(
+        "--unseen-weight",
+        type=_unseen_weight,
+        metavar="tune|NUMBER",
+        help="also mixes the model with a uniform distribution over the words of the lexicon "
+        "without training text; tune sets its weight on validation",
+    )
     add("--no-scores", action="store_true", help="does not write the scores of single words")
     add(
         "--exact-match",
@@ -47,6 +57,11 @@ def add_evaluate_to(parser: argparse.ArgumentParser):
     add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
     add("--constrain", action="store_true", help="restricts answers to --grammar")
     options.add_to(parser)
+
+
+def _unseen_weight(text: str) -> float:
+    """Reads the weight of --unseen-weight, NaN for "tune"."""
+    return math.nan if text == "tune" else _WEIGHT(text)
 
 
 def run_evaluate(arguments: argparse.Namespace):
@@ -82,6 +97,9 @@ def run_evaluate(arguments: argparse.Namespace):
     if arguments.surprisal and len(texts) != 1:
         raise UserError("--surprisal writes one text: give one --split NAME, or --data PATH.")
 
+    mixture = None
+    if arguments.unseen_weight is not None:
+        mixture = _mixture(run, arguments.unseen_weight)
     for name, split, file in texts:
         given = run.given(file) if file else None
         corpus = given.corpus if file else run.read(split)
@@ -90,8 +108,8 @@ def run_evaluate(arguments: argparse.Namespace):
             given = given or run.given_split(split, corpus)
             surprisal.write(arguments.surprisal, given, text, scores, run.lexicon)
         options.print_notes(run.notes(corpus.sentences))
-        figures = passport.of_text(run, name, corpus, text, scores)
-        kept = None if arguments.no_scores else item_scores.of_text(text, scores)
+        figures = passport.of_text(run, name, corpus, text, scores, mixture)
+        kept = None if arguments.no_scores else item_scores.of_text(text, scores, run.lexicon)
         result = passport.write(run, figures, kept)
         output_files.show(passport_text.describe(figures), f"  {result}")
         if arguments.exact_match:
@@ -109,6 +127,16 @@ def run_evaluate(arguments: argparse.Namespace):
         output_files.write_table(table, columns, rows)
         output_files.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
         options.print_notes(overlap.warnings(figures))
+
+
+def _mixture(run, weight):
+    """Returns the mixture that --unseen-weight asks for; prints a note if there is none."""
+    from zoo.evaluation import unseen_weight
+
+    mixture = unseen_weight.of_run(run, None if math.isnan(weight) else weight)
+    if mixture is None:
+        options.print_notes(["no word of the lexicon is without training text: nothing is mixed"])
+    return mixture
 
 
 def add_score_to(parser: argparse.ArgumentParser):

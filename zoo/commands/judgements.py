@@ -1,7 +1,11 @@
-"""zoo agreement, zoo rare-words and zoo slot-errors: judgements of the splits of runs."""
+"""zoo agreement, transfer, rare-words and slot-errors: judgements of runs side by side."""
 
 import argparse
+import functools
 from types import ModuleType
+
+from zoo.commands import options
+from zoo.data.batches import POLICIES
 
 
 def add_agreement_to(parser: argparse.ArgumentParser):
@@ -16,6 +20,34 @@ def run_agreement(arguments: argparse.Namespace):
     from zoo.evaluation.judgements.agreement import report
 
     report(arguments.workdirs, arguments.split, arguments.file)
+
+
+def add_transfer_to(parser: argparse.ArgumentParser):
+    """Adds the options of `zoo transfer`."""
+    add = parser.add_argument
+    add("workdirs", nargs="+", metavar="DIR", help="folders of trained runs")
+    add("--data", required=True, metavar="FILE", help="a treebank in CoNLL-U, or another text")
+    add("--state", choices=POLICIES, help="state policy; default: the runs' own")
+    add(
+        "--unseen-weight",
+        action="store_true",
+        help="also mixes each run with a uniform distribution over the words of its lexicon "
+        "without training text, by a weight set on its validation text",
+    )
+    options.add_words_to(parser)
+
+
+def run_transfer(arguments: argparse.Namespace):
+    """Prints and keeps the figures of the runs on the file, and their differences."""
+    from zoo.evaluation.reports.transfer import report
+
+    load = functools.partial(options.run_with_words, arguments=arguments)
+    report(
+        arguments.workdirs,
+        arguments.data,
+        lambda workdir: load(workdir).with_state(arguments.state),
+        arguments.unseen_weight,
+    )
 
 
 def add_rare_words_to(parser: argparse.ArgumentParser):

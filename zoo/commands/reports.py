@@ -14,6 +14,11 @@ def add_compare_to(parser: argparse.ArgumentParser):
         metavar="DIR",
         help="folders of evaluated runs, or records of runs: FILE.jsonl, FILE.jsonl:RUN",
     )
+    parser.add_argument(
+        "--parts",
+        action="store_true",
+        help="with figures and tests by the words' training counts, and under --unseen-weight",
+    )
 
 
 def run_compare(arguments: argparse.Namespace):
@@ -21,7 +26,7 @@ def run_compare(arguments: argparse.Namespace):
     from zoo.evaluation.reports.compare import compare
     from zoo.runs import output_files
 
-    output_files.show(compare(arguments.workdirs))
+    output_files.show(compare(arguments.workdirs, arguments.parts))
 
 
 def add_report_to(parser: argparse.ArgumentParser):
@@ -113,13 +118,25 @@ def add_words_to(parser: argparse.ArgumentParser):
     add = parser.add_argument
     add("workdir", metavar="DIR", help="folder of a training run")
     add("--features", action="store_true", help="with the features of each word")
+    add(
+        "--tags",
+        metavar="TEXT",
+        help="prints instead how many words of a split or file were tagged by priors.Morphology's "
+        "source, and how many were guessed",
+    )
     add("--output", metavar="FILE", help="the table to write; default: prints it")
 
 
 def run_words(arguments: argparse.Namespace):
-    """Writes or prints the table of words."""
-    from zoo.evaluation import word_lists
+    """Writes or prints the table of words, or prints how far its tags reach in a text."""
+    from zoo.errors import UserError
+    from zoo.evaluation import tag_coverage, word_lists
 
+    if arguments.tags is not None:
+        if arguments.features or arguments.output:
+            raise UserError("--tags prints shares alone: leave out --features and --output.")
+        tag_coverage.report(arguments.workdir, arguments.tags)
+        return
     options.check_outputs(arguments, output="the table")
     word_lists.report(arguments.workdir, arguments.features, arguments.output)
 

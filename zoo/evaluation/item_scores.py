@@ -3,12 +3,16 @@
 Intervals and tests need them (`zoo.evaluation.significance`), long after the model is gone. Beside
 `results/test.carried.json` lies `results/test.carried.scores.npz` with arrays of
 
-    log_prob  float32 [tokens], nats, of the counted tokens in the order of the text, and
+    log_prob  float32 [tokens], nats, of the counted tokens in the order of the text,
+    band      int8 [tokens], the number of the word's band by training count in `perplexity.BANDS`,
+              -1 for a word that is read as <unk>, and
     lengths   int32 [sentences], counted tokens of each sentence: a text; or of
     right     int8 [questions], 1 where the answer is right, 0 where not, -1 where it was left out.
 
-A token takes some 3.7 bytes: 0.3 MB for the test text of the Penn Treebank. The passport has their
-digest under "scores", so that scores of another evaluation are not taken for the figure's.
+Log-probabilities are rounded to 1 / `PARTS` nats, which moves the mean of a thousand tokens by some
+0.00001, so that a token takes some 2.5 bytes: 0.2 MB for the test text of the Penn Treebank. The
+passport has their digest under "scores", so that scores of another evaluation are not taken for the
+figure's.
 """
 
 import pathlib
@@ -19,25 +23,40 @@ import numpy as np
 from zoo.arrays import array_files
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation.perplexity import Scores
+from zoo.evaluation.perplexity import BANDS, Scores
+from zoo.lexicon import Lexicon
 from zoo.runs import atomic_files, checksums
 
 Arrays = Mapping[str, np.ndarray]
 SKIPPED = -1
-_KINDS = {"log_prob": np.floating, "lengths": np.integer, "right": np.integer}
+_KINDS = {
+    "log_prob": np.floating,
+    "band": np.integer,
+    "lengths": np.integer,
+    "right": np.integer,
+}
+PARTS = 1024
+UNKNOWN = -1
 
 
-def of_text(text: EncodedText, scores: Scores) -> Arrays:
+def of_text(text: EncodedText, scores: Scores, lexicon: Lexicon) -> Arrays:
     """Returns the scores of a text, counted tokens alone.
 
     Args:
       text: as word ids.
       scores: of its words.
+      lexicon: of the model.
     """
     sentence = np.repeat(np.arange(len(text.starts)), text.lengths)
     lengths = np.bincount(sentence[scores.counted], minlength=len(text.starts))
-    log_prob = scores.log_prob[scores.counted].astype(np.float32)
-    return {"log_prob": log_prob, "lengths": lengths.astype(np.int32)}
+    log_prob = np.round(scores.log_prob[scores.counted] * PARTS) / PARTS
+    band = np.searchsorted(BANDS, text.occurrences(lexicon), side="right") - 1
+    band[text.unknown(lexicon)] = UNKNOWN
+    return {
+        "log_prob": log_prob.astype(np.float32),
+        "band": band[scores.counted].astype(np.int8),
+        "lengths": lengths.astype(np.int32),
+    }
 
 
 def of_answers(right: np.ndarray, asked: np.ndarray | None = None) -> Arrays:
@@ -129,7 +148,7 @@ def read_archive(path: pathlib.Path, passport: dict, prefix: str = "") -> Arrays
 def _check(arrays, passport):
     """Raises ValueError unless arrays belong to a figure of this kind and are consistent."""
     of_answers = "accuracy" in passport.get("figures", {})
-    if {*arrays} != ({"right"} if of_answers else {"log_prob", "lengths"}):
+    if {*arrays} != ({"right"} if of_answers else {"log_prob", "band", "lengths"}):
         raise ValueError(f"it has {', '.join(arrays) or 'nothing'}")
     for name, array in arrays.items():
         array_files.check(array, _KINDS[name], name)
@@ -138,20 +157,29 @@ def _check(arrays, passport):
             raise ValueError("right has other numbers than -1, 0 and 1")
     elif (arrays["lengths"] < 0).any() or arrays["lengths"].sum() != len(arrays["log_prob"]):
         raise ValueError("lengths do not add up to log_prob's")
+    elif len(arrays["band"]) != len(arrays["log_prob"]):
+        raise ValueError("band has another length than log_prob")
 
 
-def statistics(arrays: Arrays) -> np.ndarray:
+def statistics(
+    arrays: Arrays, chosen: np.ndarray | None = None, log_prob: np.ndarray | None = None
+) -> np.ndarray:
     """Computes (-sum log p, tokens) of each sentence that has counted tokens, float64 [L, 2].
 
     `log_perplexity` is a figure of their sums.
 
     Args:
       arrays: the scores of a text.
+      chosen: bool [tokens], the tokens that count; all if None.
+      log_prob: [tokens], nats, in place of the arrays' own; None for these.
     """
     lengths = arrays["lengths"].astype(np.int64)
     sentence = np.repeat(np.arange(len(lengths)), lengths)
-    losses = np.bincount(sentence, -arrays["log_prob"].astype(np.float64), len(lengths))
-    return np.stack([losses, lengths], 1)[lengths > 0]
+    losses = -np.asarray(arrays["log_prob"] if log_prob is None else log_prob, np.float64)
+    if chosen is not None:
+        sentence, losses = sentence[chosen], losses[chosen]
+    tokens = np.bincount(sentence, minlength=len(lengths))
+    return np.stack([np.bincount(sentence, losses, len(lengths)), tokens], 1)[tokens > 0]
 
 
 def log_perplexity(sums: np.ndarray) -> np.ndarray:

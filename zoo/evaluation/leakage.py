@@ -5,16 +5,19 @@ estimated on the test text too. That is a choice, not a mistake, but a figure mu
 """
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any
 
-from zoo.configuration import component_walk
-from zoo.data import Mixed, Source
+from zoo.data import Mixed, Source, Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation import overlap
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
+from zoo.priors import Background, TopWords
+from zoo.runs import word_sources
 from zoo.runs.seen_texts import Texts
+from zoo.runs.word_sources import WordSource
 from zoo.sources import files
 
 # The splits of a run with more training words are not read to look for a text in them.
@@ -41,46 +44,52 @@ def priors_that_saw(
 
     Returns:
       A list of "vocabulary" (the choice of the words), "features: NAME" for each feature prior and
-      "background: NAME"; empty if none saw the text. `zoo.runs.inherited_texts` tells which texts a
-      background from elsewhere (another run, an ARPA file) was estimated on, and which texts the
-      start values from another run have seen.
+      "background: NAME"; empty if none saw the text. A treebank that gives words or tags and is not
+      a file of a split is read and compared by content. `zoo.runs.inherited_texts` tells which
+      texts a background from elsewhere (another run, an ARPA file) was estimated on, and which
+      texts the start values from another run have seen.
     """
-    source, vocabulary = experiment.data, experiment.vocabulary
+    source = experiment.data
     of_text = {whole for whole in source.splits() if split in (whole, *source.parts(whole))}
     of_text = of_text or _splits_from(source, path) | _splits_with(source, sentences, lexicon)
-    of_files = _splits_of_files(source, getattr(source.within(), "words", ()))
-    estimates = {"vocabulary": [vocabulary.splits, *of_files]}
-    for prior in vocabulary.features:
-        of_files = _splits_of_files(source, getattr(prior, "treebanks", ()))
-        choices = [*_choices(prior), *of_files]
-        estimates.setdefault(f"features: {type(prior).__name__}", []).extend(choices)
-    if lexicon.log_background is not None:
-        background = vocabulary.background
-        estimates[f"background: {type(background).__name__}"] = [*_choices(background)]
-    contextual = experiment.head.background
-    if contextual is not None and contextual.splits:  # here no split named means none
-        estimates[f"background: {type(contextual).__name__}"] = [contextual.splits]
-    return [
-        name
-        for name, choices in estimates.items()
+
+    def saw(part: WordSource) -> bool:
+        of_treebanks = [_splits_from(source, treebank) for treebank in part.treebanks]
         # Where no split is named, all of them are read.
-        if any(of_text & set(splits or source.splits()) for splits in choices)
-    ]
+        read = [splits or source.splits() for splits in part.splits] + of_treebanks
+        others = [
+            treebank
+            for treebank, splits in zip(part.treebanks, of_treebanks, strict=True)
+            if not splits
+        ]
+        return any(of_text & {*splits} for splits in read) or any(
+            _has(treebank, experiment.vocabulary, sentences) for treebank in others
+        )
+
+    parts = [part for part in word_sources.of_experiment(experiment) if _estimated(part, lexicon)]
+    return [*dict.fromkeys(part.gave for part in parts if saw(part))]
 
 
-def _choices(prior) -> list[tuple[str, ...]]:
-    """Returns the `splits` of a prior and of the priors within it."""
-    return [
-        value
-        for path, _, value in component_walk.values(prior)
-        if path.rpartition(".")[2] == "splits"
-    ]
+def _estimated(part: WordSource, lexicon: Lexicon) -> bool:
+    """Whether a part of a recipe is used by the model and depends on the texts it is made from."""
+    prior = part.prior
+    if isinstance(prior, TopWords):  # if all words are on top, whatever the counts are
+        return prior.count < len(lexicon)
+    return not (isinstance(prior, Background) and lexicon.log_background is None)
 
 
-def _splits_of_files(source: Source, paths: Any) -> list[tuple[str, ...]]:
-    """Returns the splits that are read from each file of a field, for files of the source."""
-    given = paths if isinstance(paths, tuple) else ()
-    return [tuple(splits) for path in given if (splits := _splits_from(source, path))]
+def _has(treebank: str, vocabulary: Vocabulary, sentences) -> bool:
+    """Whether a treebank contains a text's sentences; False if it cannot be read."""
+    try:
+        texts = _texts_of(treebank, vocabulary)
+    except UserError:
+        return False
+    return bool(sentences) and overlap.is_seen(overlap.found_in(sentences, texts))
+
+
+@functools.lru_cache(maxsize=8)
+def _texts_of(treebank: str, vocabulary: Vocabulary) -> Texts:
+    return Texts.of(treebank, word_sources.sentences_of(treebank, vocabulary))
 
 
 def _splits_from(source: Source, path: str) -> set[str]:

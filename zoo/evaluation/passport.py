@@ -20,10 +20,11 @@ from zoo import configuration, strict_json
 from zoo.data import Corpus
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, overlap
+from zoo.evaluation import item_scores, overlap, unseen_weight
 from zoo.evaluation.leakage import priors_that_saw
 from zoo.evaluation.perplexity import PRECISION, Scores, impossible_words
 from zoo.evaluation.run import Run
+from zoo.evaluation.unseen_weight import Mixture
 from zoo.heads import SpreadUnknown
 from zoo.lexicon import Lexicon
 from zoo.runs import atomic_files, location, seen_texts
@@ -33,7 +34,14 @@ from zoo.runs.workdir import Workdir
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
-def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Scores) -> dict:
+def of_text(
+    run: Run,
+    split: str,
+    corpus: Corpus,
+    text: EncodedText,
+    scores: Scores,
+    mixture: Mixture | None = None,
+) -> dict:
     """Makes the passport of a perplexity.
 
     Args:
@@ -42,15 +50,18 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
       corpus: as it was read.
       text: as `Run.score` gives it.
       scores: as `Run.score` gives them.
+      mixture: of the run, for a figure under `zoo.evaluation.unseen_weight`.
 
     Returns:
       {"figures": {log_perplexity (nats per token), bits (the same in bits), perplexity, bands,
-      unseen, perhaps strings, impossible}, "tokens", "counts", "priors_saw_this_text": see
-      `zoo.evaluation.leakage`, "trained_on", "selected_on": the texts that the model has seen,
+      seen, unseen, perhaps mixture, strings, impossible}, "tokens", "counts",
+      "priors_saw_this_text": see `zoo.evaluation.leakage`, "trained_on", "selected_on": the texts
+      that the model has seen, "knowledge": the texts that gave words, features and backgrounds,
       "overlap": how much of this one is found there, see `zoo.evaluation.overlap`, "constraint":
       the grammar that forbids words, if any, ...}.
-      `unseen` are words that did not occur in training, of the lexicon or of a class of strings;
-      `strings` are strings of such classes; `impossible` are words of probability 0.
+      `seen` are words of the training text; `unseen` are words that did not occur there, of the
+      lexicon or of a class of strings; `strings` are strings of such classes; `impossible` are
+      words of probability 0.
       Where boundaries are predicted but not counted, the figures also have
       log_perplexity_with_boundaries, over tokens_with_boundaries tokens: counted words and all
       boundaries.
@@ -64,8 +75,11 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
         "bits": scores.log_perplexity / math.log(2),
         **({} if scores.log_z is None else {"log_z": scores.log_z_figures()}),
         "bands": scores.bands(text.occurrences(lexicon), text.unknown(lexicon)),
+        "seen": _part(scores, (text.occurrences(lexicon) > 0) & ~text.unknown(lexicon)),
         "unseen": unseen(lexicon, text, scores),
     }
+    if mixture is not None:
+        figures["mixture"] = unseen_weight.figures(mixture, lexicon, text, scores)
     if impossible := impossible_words(scores, text, lexicon):
         figures["impossible"] = dataclasses.asdict(impossible)
     if text.strings is not None:
@@ -292,6 +306,7 @@ def _seen(run: Run, sentences: list[list[str]]) -> dict:
         "trained_on": None if seen is None else list(seen.trained_on.about),
         "selected_on": None if seen is None else list(seen.selected_on.about),
         "not_known": None if seen is None else list(seen.not_known),
+        "knowledge": None if seen is None or seen.knowledge is None else list(seen.knowledge),
         "overlap": None if seen is None else overlap.of_text(sentences, seen),
         "training": {
             "seed": run.experiment.training.seed,

@@ -27,6 +27,20 @@ def _of_source(passport):
     ]
 
 
+def _knowledge(passport):
+    """Returns a line for each text that gave knowledge of words and was not trained on."""
+    trained = {text["digest"] for text in passport.get("trained_on") or ()}
+    return [
+        f"  {', '.join(text['gave'])} from {text['text']} [{text['digest'][:8]}]"
+        for text in passport.get("knowledge") or ()
+        if text["digest"] not in trained
+    ]
+
+
+def _tuned(mixture):
+    return f"set on {mixture['tuned_on']}" if mixture["tuned_on"] else "as given"
+
+
 def describe(passport: dict) -> str:
     """Formats the figures of a perplexity as text.
 
@@ -44,6 +58,7 @@ def describe(passport: dict) -> str:
         f"{passport['normalised_over']}",
         *_of_source(passport),
         *(f"  {line}" for line in overlap.lines(passport)),
+        *_knowledge(passport),
         f"  priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
     ]
     lines += overlap.warnings(passport)
@@ -65,6 +80,7 @@ def describe(passport: dict) -> str:
             f"{figures['log_perplexity_over_all_spellings']:.4f}"
         )
     for part, name in (
+        ("seen", "words seen in training"),
         ("unseen", "words of the lexicon unseen in training"),
         ("strings", "strings outside the lexicon, of its classes"),
     ):
@@ -74,6 +90,12 @@ def describe(passport: dict) -> str:
                 f"  {name}: {of_part['tokens']:,} tokens ({of_part['rate']:.2%}), log-perplexity "
                 f"{of_part['log_perplexity']:.4f}, perplexity {float(of_part['perplexity']):,.1f}"
             )
+    if mixture := figures.get("mixture"):
+        lines.append(
+            f"  with (1 - l) p + l/{mixture['words']:,} over the words unseen in training, "
+            f"l = {float(mixture['weight']):.4g} {_tuned(mixture)}: log-perplexity "
+            f"{float(mixture['log_perplexity']):.4f}"
+        )
     lines += [f"  {note}: {count:,}" for note, count in passport["notes"].items() if count]
     if "tokens_with_boundaries" in figures:
         lines.append(

@@ -14,6 +14,7 @@ from zoo.lexicon import Lexicon
 
 # Words of a text by how often they were seen in training: 0, 1-9, 10-99 ...
 BANDS = (0, 1, 10, 100, 1000, 10000)
+BAND_NAMES = ("unseen", *(f"{low}-{10 * low - 1}" for low in BANDS[1:-1]), f"{BANDS[-1]}+")
 # The axis of a mesh along which batch rows are shared out, and how arrays lie on it.
 DATA = "data"
 WHOLE, BY_LANES = PartitionSpec(), PartitionSpec(DATA)
@@ -98,8 +99,7 @@ def band_masks(occurrences: np.ndarray, unknown: np.ndarray | None = None) -> di
     """
     unknown = np.zeros(len(occurrences), bool) if unknown is None else unknown
     masks = {UNKNOWN: unknown}
-    for low, high in zip(BANDS, (*BANDS[1:], math.inf), strict=True):
-        name = "unseen" if low == 0 else f"{low}+" if high == math.inf else f"{low}-{high - 1}"
+    for name, low, high in zip(BAND_NAMES, BANDS, (*BANDS[1:], math.inf), strict=True):
         masks[name] = ~unknown & (occurrences >= low) & (occurrences < high)
     return masks
 

@@ -33,6 +33,7 @@ _PERPLEXITY = {
     "priors_saw_this_text": list,
     "trained_on": list | None,
     "not_known": list | None,
+    "knowledge": list | None,
     "overlap": dict | None,
     "training": dict | None,
     "checkpoint": int | None,
@@ -41,7 +42,9 @@ _PERPLEXITY = {
 _ANSWERS = {**_ANY, "figures": {"accuracy": float, "right": int}, "scores": str | None}
 _TRANSLATION = {**_ANY, "figures": dict, "counts": str, "tokenizer": str, "policies": dict}
 # Fields that not every passport has.
-_OPTIONAL = ("source", "scores", "spread_letters")
+_OPTIONAL = ("source", "scores", "spread_letters", "knowledge")
+_BANDS = [{"band": str, "tokens": int, "log_perplexity": float}]
+_MIXTURE = {"weight": float, "words": int, "log_perplexity": float}
 _COUNTS = dict.fromkeys(("sentences", "tokens", "of_sentences", "of_tokens"), int)
 _FOUND = {"all": _COUNTS, "long": _COUNTS}
 # Types within fields that may be null.
@@ -51,6 +54,7 @@ _WITHIN = {
     "priors_saw_this_text": [str],
     "trained_on": [{"by": str, "text": str, "sentences": int}],
     "not_known": [str],
+    "knowledge": [{"text": str, "digest": str, "gave": [str]}],
     "overlap": {"trained_on": _FOUND, "selected_on": _FOUND},
     "training": {"recipe_but_seed": str | None, "seed": int | None},
 }
@@ -215,6 +219,16 @@ def _check(passport):
         of_training = passport["lexicon"].get("of_training")
         if of_training is not None:
             strict_json.check(of_training, {"words": str}, "lexicon.of_training")
+        _check_parts(passport["figures"])
+
+
+def _check_parts(figures):
+    """Raises ValueError for bands and a mixture that a text cannot have."""
+    strict_json.check(figures.get("bands", []), _BANDS, "figures.bands")
+    if (mixture := figures.get("mixture")) is not None:
+        strict_json.check(mixture, _MIXTURE, "figures.mixture")
+        if not (0 <= float(mixture["weight"]) < 1 and mixture["words"] > 0):
+            raise ValueError("figures.mixture has a weight below 0 or not below 1, or no words")
 
 
 def _check_counts(passport):
@@ -252,6 +266,22 @@ def _of_record(path):
         with _reading(f"{path}, {name}"):
             _check(passport)
         yield Place(name, records.scores_file(file), f"{run}/{name}/"), passport
+
+
+def recipe_of(run: str | pathlib.Path) -> dict:
+    """Reads the experiment of a run as JSON; {} if its folder does not have one.
+
+    Args:
+      run: its folder, or the name of a run of a record.
+
+    Raises:
+      UserError: the file is damaged.
+    """
+    if records.is_record(run):
+        return records.record_of(run).experiment
+    with location.reaching(run):
+        file = location.path_of(run) / "experiment.json"
+        return strict_json.read(file) if file.exists() else {}
 
 
 def has_losses(folder: str | pathlib.Path) -> bool:

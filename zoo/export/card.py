@@ -107,7 +107,14 @@ def _data(run: Run) -> list[str]:
         f"{text['tokens']:,} tokens, sha256 {text['digest'][:16]}"
         for role, texts in roles.items()
         for text in texts.about
-    ] + [f"- Not known: the texts that {part} had seen" for part in seen.not_known]
+    ] + [
+        *(
+            f"- `{text['text']}` ({text['by']}) gave {', '.join(text['gave'])}, sha256 "
+            f"{text['digest'][:16]}"
+            for text in seen.knowledge or ()
+        ),
+        *(f"- Not known: the texts that {part} had seen" for part in seen.not_known),
+    ]
 
 
 def _figures(passports: dict[pathlib.Path, dict]) -> list[str]:

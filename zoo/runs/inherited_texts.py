@@ -1,5 +1,7 @@
 """The texts that a run's model has seen, itself or through the runs that it is built on.
 
+`zoo.runs.word_sources` lists the texts that gave words, features and backgrounds.
+
 Besides its own training and validation text a model may have seen texts through the run that it
 started from (`init_from`) or through its background: another run, or n-grams of further splits.
 """
@@ -10,6 +12,7 @@ import pathlib
 from zoo.data import Corpus
 from zoo.experiment import Experiment
 from zoo.priors import Arpa, Grammar
+from zoo.runs import word_sources
 from zoo.runs.seen_texts import SeenTexts, Texts
 from zoo.runs.workdir import Workdir
 
@@ -34,7 +37,10 @@ def of_experiment(
         validation,
         data=data,
         made_with=made_with or {},
+        knowledge=word_sources.recorded(experiment, corpora),
     )
+    own = [prior for prior in experiment.vocabulary.features if not _is_of_zoo(prior)]
+    seen = seen.without_record(f"the features {_not_of_zoo(prior)}" for prior in own)
     if experiment.init_from:
         seen = _with_run(seen, experiment.init_from, f"init_from {experiment.init_from}")
     return _with_background(seen, experiment.head.background, corpora)
@@ -56,13 +62,21 @@ def _with_background(seen, background, corpora):
         return _with_run(seen, background.workdir, f"{name} {background.workdir}")
     if isinstance(background, Arpa):
         return seen.without_record([f"{name} {background.path}"])
-    if not type(background).__module__.startswith("zoo."):
-        return seen.without_record([f"{name}, which is not a part of Zoo"])
+    if not _is_of_zoo(background):
+        return seen.without_record([f"the background {_not_of_zoo(background)}"])
     for split in background.splits:
         if split != "train":
             text = Texts.of(corpora[split].name, corpora[split].sentences, name)
             seen = dataclasses.replace(seen, trained_on=seen.trained_on + text)
     return seen
+
+
+def _is_of_zoo(prior):
+    return type(prior).__module__.startswith("zoo.")
+
+
+def _not_of_zoo(prior):
+    return f"{type(prior).__name__}, which is not a part of Zoo"
 
 
 def _with_run(seen, workdir, by):

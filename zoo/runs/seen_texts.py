@@ -21,6 +21,8 @@ from zoo.errors import UserError
 
 ROLES = ("trained_on", "selected_on")
 _TEXT = {"text": str, "by": str, "digest": str, "sentences": int, "tokens": int}
+# A text that gave knowledge of words: a file without sentences does not have their numbers.
+_GIVEN = {**_TEXT, "gave": [str], "sentences": int | None, "tokens": int | None}
 _ABOUT = {
     **{role: [_TEXT] for role in ROLES},
     "not_known": [str],
@@ -120,6 +122,13 @@ def _chained(outer, inner):
     return outer if inner == "this run" else f"{outer}, {inner}"
 
 
+def _joined(own, others, by):
+    """Joins two records of knowledge; None if one of them is."""
+    if own is None or others is None:
+        return None
+    return (*own, *({**text, "by": _chained(by, text["by"])} for text in others))
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class SeenTexts:
     """The texts that a run has seen, itself or through the runs and backgrounds it is built on.
@@ -130,6 +139,8 @@ class SeenTexts:
       not_known: names of the parts of the model whose texts are not known.
       data: the digest of the training and validation text as the run encodes them.
       made_with: {"revision": revision of Zoo that began the training, ...}.
+      knowledge: texts that gave words, features and backgrounds, as `zoo.runs.word_sources` records
+        them; None where they are not recorded.
     """
 
     trained_on: Texts
@@ -137,6 +148,7 @@ class SeenTexts:
     not_known: tuple[str, ...] = ()
     data: str = ""
     made_with: dict = dataclasses.field(default_factory=dict)
+    knowledge: tuple[dict, ...] | None = None
 
     def joined(self, other: "SeenTexts", by: str) -> "SeenTexts":
         """Adds the texts of another run.
@@ -150,6 +162,7 @@ class SeenTexts:
             trained_on=self.trained_on + other.trained_on.through(by),
             selected_on=self.selected_on + other.selected_on.through(by),
             not_known=(*self.not_known, *(f"{by}, {part}" for part in other.not_known)),
+            knowledge=_joined(self.knowledge, other.knowledge, by),
         )
 
     def without_record(self, parts: Iterable[str]) -> "SeenTexts":
@@ -159,7 +172,12 @@ class SeenTexts:
     def save(self, path: str | pathlib.Path):
         """Writes the record to an .npz file."""
         about = {role: getattr(self, role).about for role in ROLES}
-        rest = {"not_known": self.not_known, "data": self.data, "made_with": self.made_with}
+        rest = {
+            "not_known": self.not_known,
+            "data": self.data,
+            "made_with": self.made_with,
+            "knowledge": self.knowledge,
+        }
         arrays = {role: getattr(self, role).hashes for role in ROLES}
         arrays["about"] = np.frombuffer(json.dumps({**about, **rest}).encode(), np.uint8)
         with open(path, "wb") as file:  # numpy would add .npz to a path without it
@@ -172,12 +190,18 @@ class SeenTexts:
             arrays = array_files.unpacked(path, (*ROLES, "about").__contains__)
             about = strict_json.of_bytes(arrays.pop("about"))
             strict_json.check(about, _ABOUT)
+            knowledge = about.get("knowledge")
+            if knowledge is not None:
+                strict_json.check(knowledge, [_GIVEN], "knowledge")
             for role in ROLES:
                 array_files.check(arrays[role], np.uint64, role)
             texts = {role: Texts(arrays[role], tuple(about[role])) for role in ROLES}
-            rest = about["data"], about["made_with"]
             return cls(
-                **texts, not_known=tuple(about["not_known"]), data=rest[0], made_with=rest[1]
+                **texts,
+                not_known=tuple(about["not_known"]),
+                data=about["data"],
+                made_with=about["made_with"],
+                knowledge=None if knowledge is None else tuple(knowledge),
             )
         except (OSError, ValueError, KeyError) as error:
             raise UserError(

@@ -17,6 +17,8 @@ from zoo.sources.source import Corpus, Source
 from zoo.sources.text import READERS, Text
 
 _TOKEN_LINE = re.compile(r"\d+([-.]\d+)?\t")
+# Suffixes of files in CoNLL-U.
+_TREEBANKS = (".conllu", ".conll")
 # Columns of a table that identify an item.
 _KEYS = ("item", "id", "sentence", "condition", "sent_id")
 
@@ -166,8 +168,20 @@ def is_plain(path: str, head: str, column: str = "text") -> bool:
       column: see `read`.
     """
     suffix = folders.kind(files.find(path))
-    others = suffix in (".conllu", ".conll", ".tsv")
+    others = suffix in (*_TREEBANKS, ".tsv")
     return not others and not _begins_as_conllu(head) and not _header_of(head, column)
+
+
+def is_treebank(path: str) -> bool:
+    """Whether `read` reads the file at a path as CoNLL-U.
+
+    Args:
+      path: the file, perhaps with a range of its sentences.
+    """
+    if not is_one(path):
+        return False
+    file = files.find(files.Part.parse(path).path)
+    return folders.kind(file) in _TREEBANKS or _begins_as_conllu(files.read_text(file))
 
 
 def of_content(
@@ -190,7 +204,7 @@ def of_content(
     file = files.find(part.path)
     text = content.replace("\r\n", "\n").replace("\r", "\n")
     suffix = folders.kind(file)
-    if suffix in (".conllu", ".conll") or _begins_as_conllu(text):
+    if suffix in _TREEBANKS or _begins_as_conllu(text):
         given = _of_treebank(text, file, part.path, reading)
     elif suffix == ".tsv" or _header_of(text, column):
         given = _of_table(text, file, part.path, reading, column)

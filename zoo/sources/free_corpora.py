@@ -15,6 +15,9 @@ _GITHUB = "https://raw.githubusercontent.com"
 _MULTI30K = f"{_GITHUB}/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/tok"
 _CHAR_RNN = f"{_GITHUB}/karpathy/char-rnn/6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e"
 _CLAMS = f"{_GITHUB}/aaronmueller/clams/299d80a80e98bd14a1f74b942f18ef05059d860b/fr_evalset"
+_SEQUOIA = (
+    f"{_GITHUB}/UniversalDependencies/UD_French-Sequoia/f5b049600c89d2cf15ebbec860f75d703884d32b"
+)
 _WIKITEXT = "https://wikitext.smerity.com"
 _TREEBANKS = "https://api.github.com/repos/UniversalDependencies"
 _TREEBANK = re.compile(r"ud_(?P<language>[a-z]+(?:_[a-z]+)*)_(?P<treebank>[a-z0-9]+)")
@@ -130,6 +133,16 @@ CORPORA = {
         tuple(
             File(f"clams_fr/{name}", (f"{_CLAMS}/{name}",), digest)
             for name, digest in _AGREEMENT.items()
+        ),
+    ),
+    "sequoia_tags": Corpus(
+        "French sentences with gold tags, for llrnn_french_sequoia; LGPL-LR",
+        (
+            File(
+                "ud_french_sequoia/fr_sequoia-ud-train.conllu",
+                (f"{_SEQUOIA}/fr_sequoia-ud-train.conllu",),
+                "56424954edf9d20a4d1184e37bfe931fb7c64da82bf2a587b4f35b828d79d767",
+            ),
         ),
     ),
 }

@@ -60,7 +60,7 @@ def test_the_best_run_comes_first(tmp_path):
         "worse",
         "infinite",
     ]
-    assert lines[1].split()[1:] == ["Softmax()", "1,234", "4.0000", "54.60"]
+    assert lines[1].split()[1:] == ["Softmax", "1,234", "4.0000", "54.60"]
     assert lines[4] == "ranked by test, carried"
     assert "100 tokens: words" in lines[5]
 
@@ -134,7 +134,7 @@ def test_texts_of_one_name_have_columns_of_their_own(tmp_path):
     header, best, worse = compare([both, one]).splitlines()[:3]
     columns = [header.index(f"data:x.txt [{digest}], carried") for digest in (second, first)]
     assert columns == sorted(columns)  # the text that both have judged comes first and ranks
-    assert best.split() == [one, "Softmax()", "1,234", "1.5000", "148.41", "-", "-"]
+    assert best.split() == [one, "Softmax", "1,234", "1.5000", "148.41", "-", "-"]
     assert worse.split()[0] == both
     assert (worse.split()[3], worse.split()[5]) == ("2.0000", "1.0000")
     # Two runs with no text in common are no two columns: they are refused.
@@ -300,7 +300,7 @@ def test_columns_of_different_checkpoints_are_marked(tmp_path):
     plain = keep(tmp_path / "plain", {"figures.log_perplexity": 6.0})
     lines = compare([mixed, plain]).splitlines()
     assert lines[1].startswith(f"{mixed} * ")
-    assert lines[2].split()[:2] == [plain, "Softmax()"]
+    assert lines[2].split()[:2] == [plain, "Softmax"]
     assert lines[-1] == (
         f"* {mixed} was judged at different checkpoints, test, carried of step 40; validation, "
         "carried of step 30: evaluate it again."

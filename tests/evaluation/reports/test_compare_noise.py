@@ -14,16 +14,22 @@ from zoo.errors import UserError
 from zoo.evaluation import item_scores, significance
 from zoo.evaluation.perplexity import Scores
 from zoo.evaluation.reports.compare import compare
+from zoo.lexicon import Lexicon
 
 LENGTHS = np.random.default_rng(5).integers(1, 12, 60)
 BASE = -np.random.default_rng(6).gamma(2.0, 2.0, LENGTHS.sum())
+BAND = np.random.default_rng(7).integers(-1, 4, LENGTHS.sum())
 FREE = {"overlap": None, "priors_saw_this_text": []}
 
 
-def keep_scores(folder, log_prob, lengths=LENGTHS, recipe="r", seed=0, **changes):
+def keep_scores(folder, log_prob, lengths=LENGTHS, recipe="r", seed=0, band=BAND, **changes):
     """A run whose scores are kept."""
     loss = -float(np.float32(log_prob).mean(dtype=np.float64))
-    arrays = {"log_prob": np.float32(log_prob), "lengths": np.int32(lengths)}
+    arrays = {
+        "log_prob": np.float32(log_prob),
+        "band": np.int8(band[: len(log_prob)]),
+        "lengths": np.int32(lengths),
+    }
     figures = {"log_perplexity": loss, "perplexity": math.exp(loss)}
     training = {"seed": seed, "recipe_but_seed": recipe}
     passport = {"figures": figures, "training": training, "scores": item_scores.digest(arrays)}
@@ -45,7 +51,11 @@ def test_scores_of_a_text_are_those_of_counted_tokens(tmp_path):
         starts=np.array([0, 3, 4]),
     )
     counted = np.array([1, 1, 0, 0, 1, 1, 0], bool)
-    arrays = item_scores.of_text(text, Scores(np.arange(0, -7, -1.0, np.float32), counted))
+    words = ("<unk>", "a", "b", "c", "d", "e", "f")
+    lexicon = Lexicon(words, np.array([5, 0, 9, 9, 10, 99, 3]), unknown="<unk>")
+    log_prob = np.arange(0, -7, -1.0, np.float32) - np.float32(1e-4)  # rounded to 1/1024
+    arrays = item_scores.of_text(text, Scores(log_prob, counted), lexicon)
+    assert arrays["band"].tolist() == [-1, 0, 2, 2]
     assert arrays["log_prob"].tolist() == [0, -1, -4, -5] and arrays["lengths"].tolist() == [
         2,
         0,

@@ -12,6 +12,7 @@ of log-linear models to the future.
 
 import collections
 import math
+import pathlib
 from collections.abc import Iterable
 
 import numpy as np
@@ -157,21 +158,58 @@ def judge(run, split: str) -> tuple[dict, minimal_pairs.PairScores, list]:
     Raises:
       UserError: the run's data are not a treebank, or no pair can be scored.
     """
-    source, vocabulary = run.experiment.data.within(), run.experiment.vocabulary
+    source = run.experiment.data.within()
     if not isinstance(source, Conllu):
         raise UserError(
             "agreement pairs are made from a treebank: give a run whose data are data.Conllu."
         )
     forms = paradigms(sentence for name in source.splits() for sentence in source.tokens(name))
-    pairs = pairs_of(source.tokens(split), forms, vocabulary.lower_case)
+    return _judged(run, split, source.tokens(split), forms)
+
+
+def judge_file(run, path: str) -> tuple[dict, minimal_pairs.PairScores, list]:
+    """Returns, as `judge`, a run's accuracy on the pairs of a treebank that is not a split of it.
+
+    Fused forms are read as in the run's own data. Forms of lemmas are looked up in the file.
+
+    Args:
+      run: of a language model.
+      path: the file, CoNLL-U.
+
+    Raises:
+      UserError: no pair can be scored, or the file is not CoNLL-U.
+    """
+    fused = run.experiment.data.form.fused or "surface"
+    sentences = Conllu(path, path, fused=fused).tokens("train")
+    return _judged(run, pathlib.PurePath(path).name, sentences, paradigms(sentences))
+
+
+def _judged(run, name, sentences, forms):
+    vocabulary = run.experiment.vocabulary
+    pairs = pairs_of(sentences, forms, vocabulary.lower_case)
     plain = [(good, bad) for good, bad, _ in pairs]
     model, lexicon = run.experiment.language_model, run.lexicon
     scores = minimal_pairs.score_pairs(model, run.params, run.tables, lexicon, vocabulary, plain)
     if not scores.pairs:
-        raise UserError(f"the split {split} has no agreement pair whose words are in the lexicon.")
-    record = passport.of_pairs(run, f"agreement-{split}", plain, scores)
+        raise UserError(f"{name} has no agreement pair whose words are in the lexicon.")
+    record = passport.of_pairs(run, f"agreement-{name}", plain, scores)
     cases = by_case(scores, [about for _, _, about in pairs])
     return {**record, "figures": {**record["figures"], "cases": cases}}, scores, pairs
+
+
+def keep(run, record: dict, scores: minimal_pairs.PairScores, pairs: list) -> tuple:
+    """Writes a passport with its answers and the table of its pairs; returns the two files.
+
+    Args:
+      run: that was judged.
+      record: its passport, of `judge`.
+      scores: of `judge`.
+      pairs: of `judge`.
+    """
+    result = passport.write(run, record, scores.answers())
+    table = result.with_suffix(".tsv")
+    output_files.write_table(table, COLUMNS, rows(pairs, scores))
+    return result, table
 
 
 COLUMNS = (*minimal_pairs.COLUMNS, *FACTS)
@@ -261,13 +299,10 @@ def report(workdirs: list[str], splits: list[str], file: str, log=output_files.s
         of_splits = []
         for split in chosen[workdir]:
             record, scores, pairs = judge(run, split)
-            answers = scores.answers()
             log(f"{name}, {describe(record)}")
-            result = passport.write(run, record, answers)
-            table = result.with_suffix(".tsv")
-            output_files.write_table(table, COLUMNS, rows(pairs, scores))
+            result, table = keep(run, record, scores, pairs)
             log(f"  {result}\n  {table}")
-            answers_of.setdefault(split, {})[name] = record, answers
+            answers_of.setdefault(split, {})[name] = record, scores.answers()
             of_splits.append(record["figures"]["cases"])
             passports.setdefault(name, {})[split] = record
         counts[name] = pooled(of_splits)

@@ -1,23 +1,26 @@
 """Tables of runs side by side, whose figures must be of the same quantity."""
 
 import math
+from collections.abc import Container
 
 from zoo.evaluation import overlap, records, significance
 from zoo.evaluation.comparable import check_comparable
 from zoo.evaluation.perplexity import perplexity_of
-from zoo.evaluation.reports import paired, seeds
+from zoo.evaluation.reports import differences, paired, parts, seeds
+from zoo.evaluation.reports.tables import aligned
 from zoo.evaluation.results import (
     columns_of,
     has_losses,
     names_of,
     read_answers,
     read_results,
+    recipe_of,
 )
 
 NOT_RANKED = "!"
 
 
-def compare(folders: list[str]) -> str:
+def compare(folders: list[str], in_parts: bool = False, texts: Container[str] | None = None) -> str:
     """Makes tables of the results of runs.
 
     They have head, parameters, and log-perplexity (nats per token) and perplexity of each split,
@@ -30,12 +33,16 @@ def compare(folders: list[str]) -> str:
 
     A run that was trained on that text, or whose checkpoint was chosen on it (unless it is the
     validation text, on which all were), stands below the ranking, its figures marked; if all are
-    such, nothing is ranked. The lines below the table give the reasons, the tokens that each column
+    such, nothing is ranked. The lines below the table give the fields in which the recipes differ
+    (`zoo.evaluation.reports.differences`), the reasons, the tokens that each column
     counts, how much of its text the runs had seen, and the runs whose columns come from different
     checkpoints, which the table marks with a star.
 
     Args:
       folders: of runs, or records of runs (`zoo.evaluation.records`).
+      in_parts: adds the figures and tests of each column by the words' training counts
+        (`zoo.evaluation.reports.parts`).
+      texts: the SHA-256 of the texts and questions that are compared; None for all.
 
     Raises:
       UserError: a run has no results or two of the same, or figures of a split have different
@@ -44,15 +51,24 @@ def compare(folders: list[str]) -> str:
     """
     folders = records.expanded(folders)
     answers = read_answers(folders)
-    lines = [] if answers and not any(map(has_losses, folders)) else _losses(folders)
-    for (split, _), of_runs in answers.items():
-        lines += _accuracies(split, of_runs)
+    only_answers = answers and not any(map(has_losses, folders))
+    lines = [] if only_answers else _losses(folders, in_parts, texts)
+    for (split, digest), of_runs in answers.items():
+        if texts is None or digest in texts:
+            lines += _accuracies(split, of_runs)
     return "\n".join(lines)
 
 
-def _losses(folders):
+def _losses(folders, in_parts, texts):
     """Returns the table of log-perplexities and the notes below it, as lines."""
-    runs = read_results(folders)
+    runs = {
+        name: {
+            column: passport
+            for column, passport in results.items()
+            if texts is None or passport["data"]["sha256"] in texts
+        }
+        for name, results in read_results(folders).items()
+    }
     columns = columns_of(runs)
     for passports in columns.values():
         (first_name, first), *others = passports.items()
@@ -79,17 +95,23 @@ def _losses(folders):
     }
     for rows in (groups, alone):
         rows.sort(key=lambda group: _rank(figures[order[0], group]))
-    table = _table(*_columns(runs, columns, order, names, groups + alone, figures, mixed))
-    header, *rows = table
-    lines = [header, *rows[: len(groups)]]
+    table = aligned(*_columns(runs, columns, order, names, groups + alone, figures, mixed))
+    head, *made = table
+    lines = [head, *made[: len(groups)]]
     if alone:
-        lines += ["not ranked:", *rows[len(groups) :]]
+        lines += ["not ranked:", *made[len(groups) :]]
     lines += [f"{seeds.name_of(group)}: {', '.join(group)}" for group in groups if len(group) > 1]
+    named = {seeds.name_of(group): group[0] for group in groups + alone}
+    recipes = {name: recipe for name, run in named.items() if (recipe := recipe_of(run))}
+    knowledge = {name: _any_of(runs[run]).get("knowledge") for name, run in named.items()}
+    lines += differences.lines(recipes, knowledge)
     lines.append(_ranked_by(order[0], names, any_unseen))
     for column in order:
         lines += _notes(names[column], columns[column])
         of_groups = (figures[column, group] for group in groups)
         lines += paired.loss_lines([one for one in of_groups if one is not None])
+        if in_parts:
+            lines += parts.lines(names[column], _passports(groups, columns[column]))
     for name, steps in mixed.items():
         checkpoints = "; ".join(f"{columns} of step {step}" for step, columns in steps.items())
         lines.append(
@@ -98,14 +120,24 @@ def _losses(folders):
     return lines
 
 
+def _passports(groups, of_column):
+    """Returns {name of a group: the passports of its runs that have a figure in a column}."""
+    there = {
+        seeds.name_of(group): [of_column[name] for name in group if name in of_column]
+        for group in groups
+    }
+    return {name: passports for name, passports in there.items() if passports}
+
+
 def _columns(runs, columns, order, names, groups, figures, mixed):
     """Returns (the header, the rows) of the table, a row for each group of runs."""
     header, rows = ["run", "head", "parameters"], []
     for group in groups:
-        any_result = next(iter(runs[group[0]].values()))
+        any_result = _any_of(runs[group[0]])
         star = " *" if any(name in mixed for name in group) else ""
         label = f"{seeds.name_of(group)}{star}"
-        rows.append([label, any_result["head"], f"{any_result['parameters']:,}"])
+        head = any_result["head"].partition("(")[0]
+        rows.append([label, head, f"{any_result['parameters']:,}"])
     for column in order:
         of_groups = [figures[column, group] for group in groups]
         several = any(one and len(one.losses) > 1 for one in of_groups)
@@ -124,6 +156,11 @@ def _columns(runs, columns, order, names, groups, figures, mixed):
             row += [_range(*one.interval) if one.statistics else "-"] * kept
             row.append(f"{_perplexity(one.loss, there):,.2f}" + f" {NOT_RANKED}" * marked)
     return header, rows
+
+
+def _any_of(of_run):
+    """Returns a passport of a run, for fields that all of them have alike."""
+    return next(iter(of_run.values()))
 
 
 def _perplexity(loss, passports):
@@ -147,7 +184,7 @@ def _accuracies(split, of_runs):
         rows.append((-accuracy, [*cells, f"{passport['tokens']:,}"]))
     rows.sort(key=lambda row: row[0])
     header = [split, "accuracy", "95 %", "right", "of"]
-    return ["", *_table(header, [row for _, row in rows]), *paired.answer_lines(split, of_runs)]
+    return ["", *aligned(header, [row for _, row in rows]), *paired.answer_lines(split, of_runs)]
 
 
 def _place(column, passports):
@@ -232,11 +269,3 @@ def _changed(passport):
         "renormalised over the lexicon": passport["renormalised"],
     }
     return "; ".join(way for way, is_so in ways.items() if is_so)
-
-
-def _table(header, rows):
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    for cells in (header, *rows):
-        left = [cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True)]
-        right = [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
-        yield "  ".join(left + right)

@@ -109,7 +109,7 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
         text, scores = run.score(corpus)
         passports[name] = passport.of_text(run, SPLIT, corpus, text, scores)
         agreements[name], answers[name] = agreement(run, pairs)
-        kept[name] = item_scores.of_text(text, scores)
+        kept[name] = item_scores.of_text(text, scores, run.lexicon)
         if own is None:  # all runs share it, as is checked below
             own = language_scores(language, corpus, text, scores.counted)
             words_seen = text.occurrences(run.lexicon), text.unknown(run.lexicon)

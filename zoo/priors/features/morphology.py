@@ -62,15 +62,29 @@ class Morphology(FeaturePrior):
           UserError: the texts have no tags, or no tag of one of `kinds`.
         """
         check_splits(corpora, self.splits)
+        known = self.tags_of_words(corpora, entries)
+        guess = self._guess(known, corpora) if self.guesser and known else lambda word: (NIL,)
+        return [dict.fromkeys(known[word] if word in known else guess(word), 1.0) for word in words]
+
+    def tags_of_words(
+        self, corpora: dict[str, Corpus], entries: dict[str, tuple[str, ...]]
+    ) -> dict[str, tuple[str, ...]]:
+        """Returns {word: its tags} of the words that a token or an entry shows, without guesses.
+
+        Args:
+          corpora: {split: Corpus}; empty where tags are from `treebanks`.
+          entries: see `features`.
+
+        Raises:
+          UserError: see `features`.
+        """
         tags: collections.defaultdict = collections.defaultdict(set)
         for word, features in entries.items():
             tags[word].update(features)
         for word, of_word in self._seen_tags(corpora):
             tags[word].update(of_word)
         counted = self._counted(set().union(*tags.values()))
-        known = {word: tuple(sorted(seen & counted)) for word, seen in tags.items() if seen}
-        guess = self._guess(known, corpora) if self.guesser and known else lambda word: (NIL,)
-        return [dict.fromkeys(known[word] if word in known else guess(word), 1.0) for word in words]
+        return {word: tuple(sorted(seen & counted)) for word, seen in tags.items() if seen}
 
     def _seen_tags(self, corpora):
         """Yields (word, tags) of each token of the splits, or of each form of the treebanks."""

@@ -20,7 +20,7 @@ def judge(folder):
     corpus = run.read("validation")
     text, scores = run.score(corpus)
     record = passport.of_text(run, "validation", corpus, text, scores)
-    passport.write(run, record, item_scores.of_text(text, scores))
+    passport.write(run, record, item_scores.of_text(text, scores, run.lexicon))
     model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
     arguments = model, run.params, run.tables, run.lexicon, vocabulary, PAIRS
     answers = minimal_pairs.score_pairs(*arguments)

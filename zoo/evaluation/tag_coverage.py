@@ -1,0 +1,83 @@
+"""Shares of a text's words that a treebank tagged, and whose tags are guessed.
+
+`priors.Morphology` takes the tags of a word from the tokens of a treebank. Words that no token
+shows have tags guessed from their endings, or none.
+"""
+
+import collections
+import pathlib
+from collections.abc import Mapping, Sequence
+
+from zoo.errors import UserError
+from zoo.evaluation.run import Run
+from zoo.priors import Morphology
+from zoo.runs import output_files
+from zoo.runs.workdir import Workdir
+
+TAGGED, GUESSED, UNTAGGED, UNKNOWN = "tagged there", "guessed", "without tags", "read as <unk>"
+
+
+def shares(
+    sentences: Sequence[Sequence[str]],
+    lexicon: Mapping[str, int],
+    tagged: Mapping[str, tuple[str, ...]],
+    guessed: bool,
+) -> dict[str, tuple[float, float]]:
+    """Computes the shares of words and of types by the origin of their tags.
+
+    Args:
+      sentences: the words of a text.
+      lexicon: {word: id}.
+      tagged: {word: its tags} of the words that the treebank shows.
+      guessed: whether the tags of other words are guessed.
+
+    Returns:
+      {origin: (share of the words, share of the distinct words)}, without origins of no word.
+    """
+    counts = collections.Counter(word for sentence in sentences for word in sentence)
+    words: collections.Counter = collections.Counter()
+    types: collections.Counter = collections.Counter()
+    for word, count in counts.items():
+        rest = GUESSED if guessed else UNTAGGED
+        origin = UNKNOWN if word not in lexicon else TAGGED if word in tagged else rest
+        words[origin] += count
+        types[origin] += 1
+    return {
+        origin: (words[origin] / words.total(), types[origin] / types.total())
+        for origin in (TAGGED, GUESSED, UNTAGGED, UNKNOWN)
+        if types[origin]
+    }
+
+
+def report(folder: str | pathlib.Path, text: str, log=output_files.show):
+    """Prints the shares of a text's words and types by the origin of their tags.
+
+    Args:
+      folder: of a run whose vocabulary has `priors.Morphology`.
+      text: a split of the run, or a file.
+      log: prints a line.
+
+    Raises:
+      UserError: the run has no such prior, or the text or a treebank cannot be read.
+    """
+    workdir = Workdir(folder)
+    experiment, lexicon = workdir.experiment(), workdir.lexicon()
+    vocabulary, source = experiment.vocabulary, experiment.data
+    priors = [prior for prior in vocabulary.features if isinstance(prior, Morphology)]
+    if not priors:
+        raise UserError(f"{folder} has no tags: give a run with priors.Morphology.")
+    run = Run(workdir.path, experiment, lexicon, None, {}, 0)  # parameters are not needed
+    splits = {part for split in source.splits() for part in (split, *source.parts(split))}
+    sentences = (run.read(text) if text in splits else run.read_file(text)).sentences
+    words, types = sum(map(len, sentences)), len({word for words in sentences for word in words})
+    log(f"{text}: {words:,} words, {types:,} types")
+    for prior in priors:
+        chosen = () if prior.treebanks else prior.splits or source.splits()
+        corpora = {split: vocabulary.read(source, split) for split in chosen}
+        case = str.lower if vocabulary.lower_case else str
+        entries = {case(word): tags for word, tags in source.lexicon_entries().items()}
+        tagged = prior.tags_of_words(corpora, entries)
+        log(f"  tags from {', '.join(prior.treebanks or chosen)}:")
+        found = shares(sentences, lexicon.ids, tagged, prior.guesser is not None)
+        for origin, (of_words, of_types) in found.items():
+            log(f"    {origin}: {of_words:.1%} of words, {of_types:.1%} of types")

@@ -1,0 +1,154 @@
+"""Texts that gave a model its knowledge of words: which words there are, features and backgrounds.
+
+The tags of a treebank, a list of words or a background tell a model about words before it is
+trained on any sentence. Such a text may be a split of the run's data or a file of its own.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from zoo.configuration import component_walk
+from zoo.data import Conllu, Corpus, Vocabulary
+from zoo.experiment import Experiment
+from zoo.priors import Morphology
+from zoo.priors.backgrounds.contextual import Contextual
+from zoo.priors.experts.expert import Expert
+from zoo.runs.seen_texts import digest_of
+from zoo.sources import files
+
+# Numbers of a text without sentences.
+_UNNUMBERED = {"sentences": None, "tokens": None}
+
+
+class WordSource(NamedTuple):
+    """A part of a recipe that is made from texts, and these texts.
+
+    Attributes:
+      gave: the part: "vocabulary", "features: NAME", "background: NAME" or "expert: NAME".
+      prior: the prior; None for the vocabulary, which chooses the words.
+      splits: one tuple for each choice of splits; an empty tuple chooses all splits.
+      treebanks: CoNLL-U files, each perhaps with a range, of which the words or their tags are
+        taken.
+      files: other files: lists and tables of words, n-grams in ARPA format, grammars.
+    """
+
+    gave: str
+    prior: Any
+    splits: tuple[tuple[str, ...], ...]
+    treebanks: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+def of_experiment(experiment: Experiment) -> list[WordSource]:
+    """Returns the parts of a recipe that give knowledge of words, the vocabulary first.
+
+    The files of a prior are its fields `treebanks` and `path`; the files of the data are
+    Conllu.words.
+
+    Args:
+      experiment: the recipe.
+    """
+    vocabulary, head = experiment.vocabulary, experiment.head
+    priors: list[tuple[str, Any]] = [("features", prior) for prior in vocabulary.features]
+    for prior in (vocabulary.background, head.background):
+        kind = "expert" if isinstance(prior, Expert) else "background"
+        priors += [] if prior is None else [(kind, prior)]
+    words = _treebanks_of_words(experiment.data)
+    return [
+        WordSource("vocabulary", None, (vocabulary.splits,), words),
+        *(_of_prior(kind, prior) for kind, prior in priors),
+    ]
+
+
+def _of_prior(kind: str, prior: Any) -> WordSource:
+    values = [*component_walk.values(prior)]
+    treebanks, paths = (
+        tuple(value for _, field, value in values if field == name and isinstance(value, str))
+        for name in ("treebanks", "path")
+    )
+    splits = [value for path, _, value in values if path.rpartition(".")[2] == "splits"]
+    if isinstance(prior, Contextual):  # whose splits are all named
+        splits = [chosen for chosen in splits if chosen]
+    if treebanks and getattr(prior, "guesser", None) is None:
+        splits = []  # only a guesser counts words there
+    return WordSource(f"{kind}: {type(prior).__name__}", prior, (*splits,), treebanks, paths)
+
+
+def _treebanks_of_words(data) -> tuple[str, ...]:
+    """Returns the files of Conllu.words of a source, or of the sources within it."""
+    sources = [data, *(value for _, _, value in component_walk.values(data))]
+    return tuple(path for source in sources if isinstance(source, Conllu) for path in source.words)
+
+
+def recorded(experiment: Experiment, corpora: Mapping[str, Corpus]) -> tuple[dict, ...]:
+    """Describes each text that gives a run knowledge of words.
+
+    Args:
+      experiment: the recipe.
+      corpora: {split: text as the vocabulary reads it}.
+
+    Returns:
+      For each text {"text": its name, "by": "this run", "gave": the parts of the recipe that were
+      made from it, "digest", "sentences", "tokens"}, the training text first. Of a list, a table
+      or another file without sentences the digest is the SHA-256 of the file, and the numbers are
+      None. Words and tags that the source itself knows, as the micro language does, are "the
+      dictionary of NAME".
+    """
+    made_by: dict[tuple[str, str], list[str]] = {}
+    for source in of_experiment(experiment):
+        chosen = {split for splits in source.splits for split in (splits or corpora)}
+        texts = [("split", split) for split in corpora if split in chosen]
+        texts += [("treebank", path) for path in source.treebanks]
+        texts += [("file", path) for path in source.files]
+        for text in texts:
+            made_by.setdefault(text, []).append(source.gave)
+
+    entries = {} if _treebanks_of_words(experiment.data) else experiment.data.lexicon_entries()
+    if entries:
+        dictionary = f"the dictionary of {type(experiment.data).__name__}"
+        tagged = [
+            prior for prior in experiment.vocabulary.features if isinstance(prior, Morphology)
+        ]
+        tags = ["features: Morphology"] if tagged and any(entries.values()) else []
+        made_by["dictionary", dictionary] = ["vocabulary", *tags]
+
+    def described(kind, name):
+        if kind == "dictionary":
+            sorted_entries = [[word, *tags] for word, tags in sorted(entries.items())]
+            return {"text": name, "digest": digest_of(sorted_entries), **_UNNUMBERED}
+        if kind == "file":
+            return _of_file(name)
+        if kind == "split":
+            return _of_sentences(corpora[name].name, corpora[name].sentences)
+        return _of_sentences(name, sentences_of(name, experiment.vocabulary))
+
+    return tuple(
+        {**described(*text), "by": "this run", "gave": [*dict.fromkeys(gave)]}
+        for text, gave in made_by.items()
+    )
+
+
+def sentences_of(path: str, vocabulary: Vocabulary) -> list[list[str]]:
+    """Reads the sentences of a treebank, in the vocabulary's case.
+
+    Args:
+      path: a CoNLL-U file, perhaps with a range.
+      vocabulary: of the run.
+    """
+    return vocabulary.read(Conllu(train=path, validation=path), "train").sentences
+
+
+def _of_sentences(name: str, sentences) -> dict:
+    return {
+        "text": name,
+        "digest": digest_of(sentences),
+        "sentences": len(sentences),
+        "tokens": sum(map(len, sentences)),
+    }
+
+
+def _of_file(path: str) -> dict:
+    with files.find(path).open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"text": path, "digest": digest, **_UNNUMBERED}
