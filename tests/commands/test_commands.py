@@ -159,6 +159,19 @@ def test_every_number_of_the_command_line_has_its_bounds():
             assert not [a.dest for a in inner._actions if a.type in (int, float)]
 
 
+@pytest.mark.parametrize("command", command_table.COMMANDS)
+def test_the_help_of_a_command_says_what_it_does_with_an_example_of_its_options(command, capsys):
+    _, about, example = command_table.COMMANDS[command]
+    with pytest.raises(SystemExit):
+        command_table.main([command, "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"{about[0].upper()}{about[1:]}." in told
+    assert told.endswith(f"{command} {example}")
+    parser = options.Parser()
+    command_table.functions_of(command)[0](parser)
+    assert parser.parse_args(example.split())
+
+
 def test_what_is_listed_is_listed_without_jax():
     """The options of a command, and what it imports, are there when that command runs."""
     source = (
