@@ -134,22 +134,22 @@ class Vocabulary:
         known = {*kept, *marks}  # a dictionary may have the marks, too
         words = (*marks, *kept, *sorted(word for word in entries if word not in known))
 
-        # Words are counted in the text as the model sees it, with <unk> and boundaries, so that
-        # background and frequency bands include them.
         known = set(words)
-        seen = {split: self._as_seen(corpus, known) for split, corpus in corpora.items()}
-        train = token_counts(seen, ("train",))
-        in_text = sorted(token_counts(corpora, ("train",)).items())
+        in_text = token_counts(corpora, ("train",)) if self.splits != ("train",) else counts
+        train = self._counted_as_seen(in_text, len(corpora["train"].sentences), known)
         lexicon = Lexicon(
             words=words,
             counts=np.array([train[word] for word in words], np.int64),
             unknown=UNKNOWN if UNKNOWN in words else None,
             # Not by looking for </s> in words: the text itself may have it.
             boundary=BOUNDARY if self.boundary != "none" else None,
-            left_out={word: count for word, count in in_text if word not in known},
+            left_out={word: n for word, n in sorted(in_text.items()) if word not in known},
             fused=corpora["train"].fused,
         )
-        return self._opened(self._with_priors(lexicon, seen, entries)), corpora
+        if self.features:
+            seen = {split: self._as_seen(corpus, known) for split, corpus in corpora.items()}
+            lexicon = self._with_priors(lexicon, seen, entries)
+        return self._opened(lexicon), corpora
 
     def _opened(self, lexicon):
         """Adds a word for each class of strings to a lexicon, with its count in the training text.
@@ -223,9 +223,23 @@ class Vocabulary:
 
     def _with_priors(self, lexicon, seen, entries, trained=None):
         """Adds features and background to a lexicon; see `lexicon_priors.estimated`."""
-        if not self.features:
-            return lexicon
         return estimated(lexicon, self.features, self.background, seen, entries, trained)
+
+    def _counted_as_seen(self, counts, sentences: int, words: set[str]) -> collections.Counter:
+        """Counts words in a text as the model sees it, with <unk> and boundaries, so that the
+        background and frequency bands include them.
+
+        Args:
+          counts: {word: count} of the text.
+          sentences: its number of sentences.
+          words: the known words.
+        """
+        seen: collections.Counter = collections.Counter()
+        for word, count in counts.items():
+            seen[word if word in words else UNKNOWN] += count
+        if self.boundary != "none":
+            seen[BOUNDARY] += self.boundary_marks * sentences
+        return seen
 
     def _as_seen(self, corpus: Corpus, words: set[str]) -> Corpus:
         """Puts <unk> and boundaries into a corpus; the tag of both is "POS:NIL"."""
