@@ -28,24 +28,25 @@ BATCH, LENGTH, SIZE, LAYERS, LEARNING_RATE, CLIP, DROPOUT = 20, 35, 256, 2, 20.0
 FIRST = "first step"
 
 
-def pytorch(train: str, validation: str):
-    """Trains the model of `ptb_softmax` for a step in PyTorch."""
+def pytorch(train: str, validation: str, layers: int, steps: int):
+    """Trains the model of `ptb_softmax` for some steps in PyTorch."""
     import torch
 
-    texts = []
+    read = []
     for path in (train, validation):
         with open(path, encoding="utf-8") as file:
-            texts.append(file.read().replace("\n", " </s> ").split())
-    words = [word for word, _ in collections.Counter(texts[0]).most_common()]
+            read.append([*map(sys.intern, file.read().replace("\n", " </s> ").split())])
+    words = [word for word, _ in collections.Counter(read[0]).most_common()]
     ids = {word: number for number, word in enumerate(words)}
-    text, _ = (torch.tensor([ids[word] for word in words]) for words in texts)
+    text, _ = (torch.tensor([ids[word] for word in words]) for words in read)
     rows = text[: len(text) // BATCH * BATCH].view(BATCH, -1).t().contiguous()
+    del read, text, ids
 
     class Model(torch.nn.Module):
         def __init__(self):
             super().__init__()
             self.embedding = torch.nn.Embedding(len(words), SIZE)
-            self.core = torch.nn.LSTM(SIZE, SIZE, LAYERS, dropout=DROPOUT)
+            self.core = torch.nn.LSTM(SIZE, SIZE, layers, dropout=DROPOUT * (layers > 1))
             self.head = torch.nn.Linear(SIZE, len(words))
             self.dropout = torch.nn.Dropout(DROPOUT)
 
@@ -56,13 +57,23 @@ def pytorch(train: str, validation: str):
     torch.manual_seed(0)
     model = Model()
     optimizer = torch.optim.SGD(model.parameters(), LEARNING_RATE)
-    carry = (torch.zeros(LAYERS, BATCH, SIZE), torch.zeros(LAYERS, BATCH, SIZE))
-    logits, carry = model(rows[:LENGTH], carry)
-    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), rows[1 : LENGTH + 1].flatten())
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
-    optimizer.step()
+    carry = (torch.zeros(layers, BATCH, SIZE), torch.zeros(layers, BATCH, SIZE))
+    for step in range(steps):
+        window = rows[step * LENGTH : (step + 1) * LENGTH + 1]
+        optimizer.zero_grad()
+        logits, carry = model(window[:-1], tuple(part.detach() for part in carry))
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), window[1:].flatten())
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+        optimizer.step()
     print(f"{FIRST}: {loss.item():.4f}", flush=True)
+
+
+def texts() -> list[str]:
+    """Returns the paths of the training and the validation text."""
+    return [
+        str(pathlib.Path(os.environ["ZOO_DATA"]) / f"ptb/ptb.{x}.txt") for x in ("train", "valid")
+    ]
 
 
 def seconds(command: list[str], **environment: str) -> tuple[float, float]:
@@ -91,13 +102,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pytorch", nargs=2, metavar="TEXT", help="is PyTorch's side")
+    parser.add_argument("--layers", type=int, default=LAYERS)
+    parser.add_argument("--steps", type=int, default=1, help="of PyTorch's side")
     chosen = parser.parse_args()
     if chosen.pytorch:
-        pytorch(*chosen.pytorch)
+        pytorch(*chosen.pytorch, chosen.layers, chosen.steps)
         return
-    data = pathlib.Path(os.environ["ZOO_DATA"]) / "ptb"
-    texts = [str(data / f"ptb.{part}.txt") for part in ("train", "valid")]
-    of_pytorch = [sys.executable, "-m", "benchmarks.start", "--pytorch", *texts]
+    of_pytorch = [sys.executable, "-m", "benchmarks.start", "--pytorch", *texts()]
     times = collections.defaultdict(list)
     for _ in range(chosen.rounds):
         with tempfile.TemporaryDirectory() as folder:
