@@ -52,6 +52,25 @@ def extra() -> Iterator[None]:
         raise
 
 
+@contextlib.contextmanager
+def without(*modules: str) -> Iterator[None]:
+    """Makes modules look as if they were not installed while its context imports others.
+
+    A package may import whatever it finds for uses that the caller does not have. Modules that are
+    loaded already stay visible.
+
+    Args:
+      *modules: full names, as "torch".
+    """
+    hidden = [name for name in modules if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: cannot be imported
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
+
+
 def names(package: str, modules: dict[str, str]):
     """Returns `__getattr__` and `__dir__` of a package that imports names on first access.
 

@@ -67,6 +67,16 @@ def test_words_are_drawn_with_their_probabilities(temperature, top_k, nucleus):
             assert abs(share - expected) <= 5 * math.sqrt(expected * (1 - expected) / (3 * draws))
 
 
+@pytest.mark.parametrize("settings", [Sampling(2, longest=4), BeamSearch(2, 2, longest=4)])
+def test_a_sentence_of_greatest_length_0_has_no_hypotheses(settings):
+    found = jax.device_get(search(settings, longest=np.array([4, 0, 4])))
+    both = search(settings, rows=2, longest=np.array([4, 4]))
+    assert found.lengths[1].tolist() == [0, 0] and not found.complete[1].any()
+    assert (found.log_prob[1] == -np.inf).all() and (found.words[1] == 0).all()
+    assert (found.lengths[[0, 2]] > 0).all()
+    np.testing.assert_array_equal(found.words[0], both.words[0])
+
+
 def test_scores_are_of_the_model_and_ends_are_told():
     found = search(Sampling(20, temperature=1.7, seed=1, longest=5), longest=np.array([2, 5, 9]))
     assert found.words.shape == (3, 20, 5)

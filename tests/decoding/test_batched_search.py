@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zoo.decoding import BeamSearch
-from zoo.decoding.batched_search import size_of, translate
+from zoo.decoding.batched_search import LONGEST_MORE, size_of, translate
 from zoo.errors import UserError
 
 WORDS, BOUNDARY, WRONG = 9, 0, 0.2
@@ -63,6 +63,34 @@ def test_few_sources_are_a_small_batch(sources):
     assert [one[0].words for one in found] == sources[:3]
     assert start.shapes[0][0] == 4
     assert translate(start, [], BeamSearch(2), boundary=BOUNDARY) == []
+
+
+def test_copies_that_fill_the_last_batch_are_not_searched(random):
+    """100 sentences call the step as often as the first 96 and the last 4."""
+    lengths = np.sort(random.integers(4, 9, 100))
+    sources = [random.integers(1, WORDS - 1, length).tolist() for length in lengths]
+    calls = []
+
+    def start(sources, lengths):
+        step, carry = Start()(sources, lengths)
+
+        def counted(words, carry):
+            jax.debug.callback(lambda: calls.append(len(words)))
+            return step(words, carry)
+
+        return counted, carry
+
+    def searched(chosen):
+        calls.clear()
+        found = translate(start, chosen, BeamSearch(12, 2), boundary=BOUNDARY, batch=32)
+        jax.effects_barrier()
+        return found, len(calls)
+
+    (all_found, all_calls), (first, before), (last, more) = map(
+        searched, (sources, sources[:96], sources[96:])
+    )
+    assert all_found == first + last
+    assert all_calls == before + more and 0 < more <= 2 * lengths[-1] + LONGEST_MORE
 
 
 def test_lengths_are_bounded_by_the_source(sources):

@@ -3,7 +3,9 @@
 import errno
 import io
 import json
+import os
 import re
+import subprocess
 import sys
 import time
 
@@ -77,6 +79,22 @@ def test_a_run_tells_the_name_of_its_loss(tmp_path, capsys):
     assert ": training NCE loss " in capsys.readouterr().out
     assert [line["loss_name"] for line in small.metrics(tmp_path)] == ["NCE loss"]
     assert b"epoch_training_NCE_loss" in curves(tmp_path)
+
+
+def test_event_files_are_written_without_frameworks_that_are_installed(tmp_path):
+    """They are hidden from tensorboardX, and from nobody after it."""
+    (tmp_path / "torch.py").write_text("value = 3")
+    script = (
+        "import sys, zoo.training.metric_writers\n"
+        "print([name for name in ('torch', 'google.cloud.storage') if name in sys.modules])\n"
+        "import torch, tensorboardX\n"
+        "print(torch.value)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.getcwd()}"}
+    found = subprocess.run(
+        [sys.executable, "-c", script], env=environment, check=True, capture_output=True, text=True
+    )
+    assert found.stdout == "[]\n3\n"
 
 
 @pytest.mark.parametrize("tokens, expected", [(4.0, (1.5, 0.5)), (1.0, (6, 2)), (0.0, (6, 2))])

@@ -59,16 +59,17 @@ def levels(
     if width is None:
         width = _best_width(np.bincount(rows, minlength=height))
     while True:
-        order = np.argsort(rows, kind="stable")
-        rows, columns, values = rows[order], columns[order], values[order]
+        if (np.diff(rows) < 0).any():
+            order = np.argsort(rows, kind="stable")
+            rows, columns, values = rows[order], columns[order], values[order]
         counts = np.bincount(rows, minlength=height)
         lists = np.maximum(1, -(-counts // width))  # an empty row has an empty list
         first_list = np.cumsum(lists) - lists
         in_row = np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows]
-        slot = first_list[rows] + in_row // width, in_row % width
+        slot = width * first_list[rows] + in_row  # the lists of a row follow one another
         shape = (int(lists.sum()), width)
         level = {"columns": np.zeros(shape, np.int32), "values": np.zeros(shape, np.float32)}
-        level["columns"][slot], level["values"][slot] = columns, values
+        level["columns"].reshape(-1)[slot], level["values"].reshape(-1)[slot] = columns, values
         made.append(level)
         if len(level["columns"]) == height:
             return made

@@ -2,7 +2,9 @@
 
 import collections
 import dataclasses
+import functools
 import itertools
+import operator
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -66,10 +68,7 @@ def estimated(lexicon, features, background, corpora, entries, trained=None) -> 
     parts = [prior.features(words, corpora, entries) for prior in features]
     for prior, part in zip(features, parts, strict=True):
         check_features(prior, words, part)
-    of_words = [
-        {name: value for part in word for name, value in part.items()}
-        for word in zip(*parts, strict=True)
-    ]
+    of_words = [functools.reduce(operator.or_, word) for word in zip(*parts, strict=True)]
     names = None
     if trained is not None:
         names = trained.feature_names

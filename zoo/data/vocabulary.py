@@ -1,6 +1,5 @@
 """Vocabularies: case, out-of-vocabulary words, boundaries, and features of words."""
 
-import array
 import collections
 import dataclasses
 import functools
@@ -136,22 +135,22 @@ class Vocabulary:
         known = {*kept, *marks}  # a dictionary may have the marks, too
         words = (*marks, *kept, *sorted(word for word in entries if word not in known))
 
-        # Words are counted in the text as the model sees it, with <unk> and boundaries, so that
-        # background and frequency bands include them.
         known = set(words)
-        seen = {split: self._as_seen(corpus, known) for split, corpus in corpora.items()}
-        train = token_counts(seen, ("train",))
-        in_text = sorted(token_counts(corpora, ("train",)).items())
+        in_text = token_counts(corpora, ("train",)) if self.splits != ("train",) else counts
+        train = self._counted_as_seen(in_text, len(corpora["train"].sentences), known)
         lexicon = Lexicon(
             words=words,
             counts=np.array([train[word] for word in words], np.int64),
             unknown=UNKNOWN if UNKNOWN in words else None,
             # Not by looking for </s> in words: the text itself may have it.
             boundary=BOUNDARY if self.boundary != "none" else None,
-            left_out={word: count for word, count in in_text if word not in known},
+            left_out={word: n for word, n in sorted(in_text.items()) if word not in known},
             fused=corpora["train"].fused,
         )
-        return self._opened(self._with_priors(lexicon, seen, entries)), corpora
+        if self.features:
+            seen = {split: self._as_seen(corpus, known) for split, corpus in corpora.items()}
+            lexicon = self._with_priors(lexicon, seen, entries)
+        return self._opened(lexicon), corpora
 
     def _opened(self, lexicon):
         """Adds a word for each class of strings to a lexicon, with its count in the training text.
@@ -225,9 +224,23 @@ class Vocabulary:
 
     def _with_priors(self, lexicon, seen, entries, trained=None):
         """Adds features and background to a lexicon; see `lexicon_priors.estimated`."""
-        if not self.features:
-            return lexicon
         return estimated(lexicon, self.features, self.background, seen, entries, trained)
+
+    def _counted_as_seen(self, counts, sentences: int, words: set[str]) -> collections.Counter:
+        """Counts words in a text as the model sees it, with <unk> and boundaries, so that the
+        background and frequency bands include them.
+
+        Args:
+          counts: {word: count} of the text.
+          sentences: its number of sentences.
+          words: the known words.
+        """
+        seen: collections.Counter = collections.Counter()
+        for word, count in counts.items():
+            seen[word if word in words else UNKNOWN] += count
+        if self.boundary != "none":
+            seen[BOUNDARY] += self.boundary_marks * sentences
+        return seen
 
     def _as_seen(self, corpus: Corpus, words: set[str]) -> Corpus:
         """Puts <unk> and boundaries into a corpus; the tag of both is "POS:NIL"."""
@@ -299,50 +312,59 @@ class Vocabulary:
         """
         if isinstance(corpus, ShardedCorpus):
             return self._encode_shards(corpus, lexicon)
-        # Not lists, which take at least eight bytes an element, where four or one are enough.
-        words, starts = array.array("i"), array.array("q")
-        known, counted, trained = bytearray(), bytearray(), bytearray()
         has_boundary = lexicon.boundary is not None and self.boundary != "none"
-        # Bytes of a list of boundaries, and of int32 ids after each sentence.
+        marks = self.boundary_marks if has_boundary else 0
+        # Bytes of int32 ids after each sentence.
         memory.check_fields(self, "vocabulary", boundary_marks=8 + 4 * len(corpus.sentences))
-        boundaries = [lexicon.ids[BOUNDARY]] * self.boundary_marks if has_boundary else []
-        marks = len(boundaries)
-        opened = self.open_words(lexicon)
-        log_within, string_counts = array.array("d"), array.array("q")
-        prefixes = corpus.prefixes or [0] * len(corpus.sentences)
-        for sentence, prefix in zip(corpus.sentences, prefixes, strict=True):
-            starts.append(len(words))
-            for number, word in enumerate(sentence):
-                if opened is None:
-                    word_id = lexicon.ids.get(word)
-                else:
-                    word_id, within, count = _way(word, opened)
-                    log_within.append(within)
-                    string_counts.append(count)
-                if word_id is None and self.unknown == "refused":
-                    raise self._refusal(corpus, lexicon)
-                words.append(lexicon.ids[UNKNOWN] if word_id is None else word_id)
-                known.append(word_id is not None)
-                # The text itself may have <unk>, as the Penn Treebank's language-modelling text.
-                unknown = word_id is None or word == UNKNOWN
-                trained.append(number >= prefix)
-                counted.append(trained[-1] and not (unknown and self.unknown == "skipped"))
-            words.extend(boundaries)
-            known.extend([True] * marks)
-            counted.extend([self.boundary == "counted"] * marks)
-            trained.extend([True] * marks)
-            if opened is not None:
-                log_within.extend([0.0] * marks)
-                string_counts.extend([-1] * marks)
-        strings = Strings(np.array(log_within), np.array(string_counts, np.int64))
+        ids, strings = self._ids(corpus, lexicon)
+        found = ids >= 0
+        if self.unknown == "refused" and not found.all():
+            raise self._refusal(corpus, lexicon)
+        unknown_id = lexicon.ids.get(UNKNOWN, -1) if found.all() else lexicon.ids[UNKNOWN]
+        ids = np.where(found, ids, unknown_id).astype(np.int32)
+        lengths = np.fromiter(map(len, corpus.sentences), np.int64, len(corpus.sentences))
+        trained = np.ones(len(ids), bool)
+        if corpus.prefixes:
+            firsts = np.cumsum(lengths) - lengths
+            trained = np.arange(len(ids)) >= np.repeat(firsts + corpus.prefixes, lengths)
+        # The text itself may have <unk>, as the Penn Treebank's language-modelling text.
+        skipped = (ids == unknown_id) & (self.unknown == "skipped")
+
+        is_mark = np.zeros(len(ids) + marks * len(lengths), bool)
+        starts = np.cumsum(lengths + marks) - (lengths + marks)
+        for mark in range(marks):
+            is_mark[starts + lengths + mark] = True
+
+        def marked(values, of_marks):
+            """Puts the values of the marks after each sentence."""
+            if not marks:
+                return values
+            whole = np.full(len(is_mark), of_marks, values.dtype)
+            whole[~is_mark] = values
+            return whole
+
         return EncodedText(
-            np.array(words, np.int32),
-            np.frombuffer(known, bool),
-            np.frombuffer(counted, bool),
-            np.array(starts, np.int64),
-            np.frombuffer(trained, bool),
-            None if opened is None else strings,
+            marked(ids, lexicon.ids[BOUNDARY] if marks else 0),
+            marked(found, True),
+            marked(trained & ~skipped, self.boundary == "counted"),
+            starts,
+            marked(trained, True),
+            strings and Strings(marked(strings.log_within, 0.0), marked(strings.counts, -1)),
         )
+
+    def _ids(self, corpus: Corpus, lexicon: Lexicon) -> tuple[np.ndarray, Strings | None]:
+        """Looks up each word of a text: (ids int32 [n], -1 for none; the strings of classes)."""
+        words, count = (
+            itertools.chain.from_iterable(corpus.sentences),
+            sum(map(len, corpus.sentences)),
+        )
+        opened = self.open_words(lexicon)
+        if opened is None:
+            found = map(lexicon.ids.get, words, itertools.repeat(-1))
+            return np.fromiter(found, np.int32, count), None
+        fields = [("id", np.int32), ("log_within", np.float64), ("count", np.int64)]
+        ways = np.fromiter((_way(word, opened) for word in words), fields, count)
+        return ways["id"], Strings(ways["log_within"].copy(), ways["count"].copy())
 
     def _encode_shards(self, corpus: ShardedCorpus, lexicon: Lexicon) -> EncodedText:
         """Encodes a corpus of shards, whose text is not held in memory; see `encode`."""
@@ -372,8 +394,8 @@ def _open_words(lexicon, classes):
 
 
 def _way(word, opened):
-    """Returns (id or None, log p(string | class), count of the string, or -1 for a word)."""
+    """Returns (id or -1, log p(string | class), count of the string, or -1 for a word)."""
     way = opened.way(word)
     if way is None:
-        return None, 0.0, -1
+        return -1, 0.0, -1
     return *way, opened.lexicon.left_out.get(word, 0) if way[0] >= opened.class_ids[0] else -1

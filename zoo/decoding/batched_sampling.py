@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.decoding.beam import Hypotheses, check_lengths
+from zoo.decoding.beam import Hypotheses, check_lengths, length_limits
 from zoo.decoding.sampling import check, draw
 from zoo.decoding.steps import Step, as_tree
 from zoo.errors import UserError, check_seed
@@ -83,7 +83,7 @@ class Sampling:
           carry: the state before it, every leaf [B, ...].
           boundary: the word that ends a hypothesis.
           longest: int [B], the greatest length of each sentence, from `shortest` to the field
-            `longest`, the default.
+            `longest`, the default. Nothing is drawn for a sentence with 0.
           numbers: int [B], number of each sentence, 0 ... B-1 by default: the draws of a sentence
             depend on its number and the seed, and not on the other sentences.
 
@@ -93,8 +93,7 @@ class Sampling:
           hypothesis: its length is 0.
         """
         words = jnp.asarray(words, jnp.int32)
-        limits = jnp.full(words.shape, self.longest) if longest is None else jnp.asarray(longest)
-        limits = jnp.clip(limits, self.shortest, self.longest).astype(jnp.int32)
+        limits = length_limits(longest, len(words), self)
         numbers = jnp.arange(len(words)) if numbers is None else jnp.asarray(numbers)
         settings = dataclasses.replace(self, seed=0)  # one compiled program for all seeds
         key = jax.random.key(self.seed)
@@ -150,7 +149,7 @@ def _search(step, words, carry, limits, key, numbers, *, settings, boundary):
         carry,
         jnp.full((rows, settings.longest), boundary, jnp.int32),
         jnp.zeros((rows, settings.longest), like.dtype),
-        jnp.ones(rows, bool),
+        limits > 0,
         jnp.zeros(rows, jnp.int32),
     )
     *_, said, log_probs, _, lengths = jax.lax.while_loop(more, grow, state)

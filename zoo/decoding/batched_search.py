@@ -105,15 +105,17 @@ def translate(
     rows = min(batch, 1 << max(0, len(sources) - 1).bit_length())
     translations: list[list[Hypothesis]] = [[] for _ in sources]
     for first in range(0, len(order), rows):
-        # A batch that is not full is filled with copies of the last source.
-        chosen = order[np.minimum(np.arange(first, first + rows), len(order) - 1)]
+        # A batch that is not full is filled with copies of the last source, not searched.
+        places = np.arange(first, first + rows)
+        chosen = order[np.minimum(places, len(order) - 1)]
+        longest_each = np.where(places < len(order), limits[chosen], 0)
         size = size_of(int(lengths[chosen].max()))
         longest = min(int(ratio * size + extra), search.longest)
         settings = dataclasses.replace(search, longest=max(longest, search.shortest))
         step, carry = start(*source_batch([sources[row] for row in chosen], size))
         drawn = {"numbers": named[chosen]} if isinstance(search, Sampling) else {}
         batched = settings.search(
-            step, np.full(rows, boundary), carry, boundary=boundary, longest=limits[chosen], **drawn
+            step, np.full(rows, boundary), carry, boundary=boundary, longest=longest_each, **drawn
         )
         real = len(order) - first
         for row, hypotheses in zip(chosen[:real], of_batch(batched, boundary), strict=False):

@@ -70,6 +70,22 @@ def check_lengths(shortest: int, longest: int):
         )
 
 
+def length_limits(
+    longest: jax.Array | np.ndarray | None, sentences: int, settings: Any
+) -> jax.Array:
+    """Returns the greatest length of each sentence, int32 [B], within the settings' range; 0 stays.
+
+    Args:
+      longest: int [B], in tokens; None for the settings' greatest length.
+      sentences: B.
+      settings: has `shortest` and `longest`.
+    """
+    if longest is None:
+        return jnp.full(sentences, settings.longest, jnp.int32)
+    limits = jnp.asarray(longest, jnp.int32)
+    return jnp.where(limits == 0, 0, jnp.clip(limits, settings.shortest, settings.longest))
+
+
 @dataclasses.dataclass(frozen=True)
 class BeamSearch:
     """Searches for the hypotheses w_1 ... w_n of the highest score,
@@ -150,14 +166,13 @@ class BeamSearch:
           carry: the state before it, every leaf [B, ...].
           boundary: the word that ends a hypothesis.
           longest: int [B], the greatest length of each sentence, from `shortest` to the field
-            `longest`, the default.
+            `longest`, the default. A sentence with 0 is not searched, and has no hypotheses.
 
         Raises:
           ValueError: the carry, or the step's result, has other shapes.
         """
         words = jnp.asarray(words, jnp.int32)
-        limits = jnp.full(words.shape, self.longest) if longest is None else jnp.asarray(longest)
-        limits = jnp.clip(limits, self.shortest, self.longest).astype(jnp.int32)
+        limits = length_limits(longest, len(words), self)
         for leaf in jax.tree.leaves(carry):
             if jnp.shape(leaf)[:1] != words.shape:
                 raise ValueError(
@@ -414,12 +429,12 @@ def _search(step, words, carry, limits, *, settings, boundary):
         )
 
     start = none(beam)
-    # One hypothesis to begin with; the other rows of the beam are empty.
+    # One hypothesis to begin with, if the sentence is searched; the other rows are empty.
     state = _State(
         jnp.zeros((), jnp.int32),
         start.words,
         start.log_probs,
-        start.log_prob.at[:, 0].set(0),
+        start.log_prob.at[:, 0].set(jnp.where(limits > 0, 0, -jnp.inf)),
         last,
         none(settings.nbest),
         jnp.full(sentences, -jnp.inf, dtype),

@@ -56,7 +56,8 @@ def is_private(rows: np.ndarray, ids: np.ndarray, features: int) -> np.ndarray:
     """
     alone = np.bincount(ids, minlength=features)[ids] == 1
     before = np.cumsum(alone) - alone  # in all rows; less those before the row, in it
-    starts = np.searchsorted(rows, rows)
+    places = np.arange(len(rows))
+    starts = np.maximum.accumulate(np.where(np.diff(rows, prepend=-1) > 0, places, 0))
     return alone & (before - before[starts] < MOST_PRIVATE)
 
 
@@ -87,16 +88,15 @@ class Counts:
         Args:
           lexicon: with features.
         """
-        _, members = lexicon.signatures
+        _, sets = lexicon.signatures
         features = len(lexicon.feature_names)
-        rows = np.repeat(np.arange(len(members)), [len(ids) for ids, _ in members])
-        ids = np.concatenate([ids for ids, _ in members])
+        rows, ids, _ = sets.entries()
         shared = ids[~is_private(rows, ids, features)]
         return cls(
             words=len(lexicon),
-            signatures=len(members),
+            signatures=len(sets),
             features=features,
-            shared=len(np.unique(shared)),
+            shared=np.count_nonzero(np.bincount(shared, minlength=features)),
             entries=len(ids),
             shared_entries=len(shared),
         )

@@ -6,12 +6,90 @@ features summed by a dense or by a sparse product, and a sparse product of the a
 (zoo.arrays.sparse_products).
 """
 
+import dataclasses
+import itertools
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import sharded_functions, sparse_products
 from zoo.lexicon.feature_product_forms import Form, is_private
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FeatureSets(Sequence):
+    """The distinct feature sets of words, each (feature ids, values), in the order of first words.
+
+    Attributes:
+      offsets: int64 [S + 1]; set s has the entries from offsets[s] to offsets[s + 1].
+      ids: int32, rising within a set.
+      values: float32, as many.
+    """
+
+    offsets: np.ndarray
+    ids: np.ndarray
+    values: np.ndarray
+
+    def __len__(self):
+        return len(self.offsets) - 1
+
+    def __getitem__(self, number):
+        number = range(len(self))[number]
+        entries = slice(self.offsets[number], self.offsets[number + 1])
+        return self.ids[entries], self.values[entries]
+
+    def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns (signatures, feature ids, values) of the entries of phi [S, F], by signature."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets)), self.ids, self.values
+
+
+def grouped(
+    offsets: np.ndarray, ids: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, FeatureSets]:
+    """Finds words with the same features.
+
+    Args:
+      offsets: int [V + 1]; word v has the entries from offsets[v] to offsets[v + 1].
+      ids: feature ids, rising within a word.
+      values: floats, as many; equal if their bytes are.
+
+    Returns:
+      (the number of each word's feature set, int32 [V]; the sets).
+    """
+    bits = np.ascontiguousarray(values).view(f"u{values.itemsize}")
+    lengths = np.diff(offsets)
+    for seed in itertools.count():  # a second time only if two sets have one sum of hashes
+        keys = _hash_sums(offsets, ids, bits, seed)
+        _, first, of_key = np.unique(keys, return_index=True, return_inverse=True)
+        order = np.argsort(first)  # of sets, by their first words
+        first, number = first[order], np.empty(len(order), np.int32)
+        number[order] = np.arange(len(order))
+        signature = number[of_key.reshape(-1)]
+        alike = first[signature]
+        if (lengths != lengths[alike]).any():
+            continue
+        at = np.arange(len(ids)) + np.repeat(offsets[alike] - offsets[:-1], lengths)
+        if (ids[at] == ids).all() and (bits[at] == bits).all():
+            break
+    of_sets = np.concatenate([[0], np.cumsum(lengths[first])])
+    chosen = np.arange(of_sets[-1]) + np.repeat(offsets[first] - of_sets[:-1], lengths[first])
+    return signature, FeatureSets(of_sets, ids[chosen], values[chosen])
+
+
+def _hash_sums(offsets, ids, bits, seed):
+    """Sums hashes of the entries of each word, uint64 [V]."""
+    factors = np.random.default_rng(seed).integers(1, 2**64, 3, np.uint64) | np.uint64(1)
+    # One more, lest the feature 0 with the value 0 counts for nothing.
+    hashes = (ids.astype(np.uint64) + np.uint64(1)) * factors[0] + bits.astype(np.uint64) * factors[
+        1
+    ]
+    hashes ^= hashes >> np.uint64(31)
+    hashes *= factors[2]
+    hashes ^= hashes >> np.uint64(29)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
+    return sums[offsets[1:]] - sums[offsets[:-1]]
 
 
 def tables(lexicon, form: Form | None = None) -> dict[str, np.ndarray]:
@@ -56,14 +134,6 @@ def mass_tables(lexicon) -> dict[str, np.ndarray]:
     }
 
 
-def _entries(lexicon):
-    """Returns (signatures, feature ids, values) of the entries of phi [S, F], by signature."""
-    _, members = lexicon.signatures
-    rows = np.repeat(np.arange(len(members)), [len(ids) for ids, _ in members])
-    ids, values = (np.concatenate(parts) for parts in zip(*members, strict=True))
-    return rows, ids, values
-
-
 def _padded(rows, ids, values, height, filling):
     """Pads entries, in the order of their rows, to (ids, values), [height, most of a row] each."""
     counts = np.bincount(rows, minlength=height)
@@ -91,7 +161,7 @@ def feature_tables(lexicon) -> dict:
       features: int32 [S, P], feature ids.
       feature_values: [S, P].
     """
-    return _features_tables(_entries(lexicon), len(lexicon.signatures[1]))
+    return _features_tables(lexicon.signatures[1].entries(), len(lexicon.signatures[1]))
 
 
 def product_tables(lexicon) -> dict:
@@ -104,7 +174,7 @@ def product_tables(lexicon) -> dict:
       of_signature, of_feature: the levels (see zoo.arrays.sparse_products) of phi [S, F] and of its
         transpose; and `feature_tables`.
     """
-    rows, ids, values = _entries(lexicon)
+    rows, ids, values = lexicon.signatures[1].entries()
     signature_count = len(lexicon.signatures[1])
     # For scores of few tokens at a time, fewer levels save more than fewer slots.
     width = 8
@@ -136,9 +206,9 @@ def summed_tables(lexicon, form: Form) -> dict:
       private_signature_value: [F], its value there, or 0 if it is shared.
     """
     signature_count, feature_count = len(lexicon.signatures[1]), len(lexicon.feature_names)
-    rows, ids, values = entries = _entries(lexicon)
+    rows, ids, values = entries = lexicon.signatures[1].entries()
     private = is_private(rows, ids, feature_count)
-    shared = np.unique(ids[~private]).astype(np.int32)
+    shared = np.flatnonzero(np.bincount(ids[~private], minlength=feature_count)).astype(np.int32)
     slot = np.full(feature_count, len(shared), np.int32)
     slot[shared] = np.arange(len(shared))
     private_signature = np.full(feature_count, signature_count, np.int32)

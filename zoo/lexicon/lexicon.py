@@ -9,6 +9,7 @@ is grouped into its S distinct feature sets, the signatures: see zoo.lexicon.fea
 
 import dataclasses
 import functools
+import itertools
 import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -246,19 +247,9 @@ class Lexicon:
         )
 
     @functools.cached_property
-    def signatures(self) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+    def signatures(self) -> tuple[np.ndarray, feature_signatures.FeatureSets]:
         """(signature of each word, int32 [V]; (feature ids, values) of each signature)."""
-        signature_of = {}
-        members: list = []
-        signature_of_word = np.zeros(len(self), np.int32)
-        for word in range(len(self)):
-            ids, values = self._features_of(word)
-            key = ids.tobytes() + values.tobytes()
-            if key not in signature_of:
-                signature_of[key] = len(members)
-                members.append((ids, values))
-            signature_of_word[word] = signature_of[key]
-        return signature_of_word, members
+        return feature_signatures.grouped(*self._feature_arrays())
 
     def tables(self, form: feature_product_forms.Form | None = None) -> dict[str, jax.Array]:
         """Makes the arrays for the device; see `zoo.lexicon.feature_signatures.tables`.
@@ -470,17 +461,21 @@ def with_features(
     if names is None:
         names = tuple(sorted(set().union(*features)))
     of_name = {name: number for number, name in enumerate(names)}
-    offsets, ids, values = [0], [], []
-    for word_features in features:
-        for name in sorted(of_name.keys() & word_features.keys(), key=of_name.__getitem__):
-            ids.append(of_name[name])
-            values.append(word_features[name])
-        offsets.append(len(ids))
+    lengths = np.fromiter(map(len, features), np.int64, len(features))
+    found = map(of_name.get, itertools.chain.from_iterable(features), itertools.repeat(-1))
+    ids = np.fromiter(found, np.int64, lengths.sum())
+    given = itertools.chain.from_iterable(of_word.values() for of_word in features)
+    values = np.fromiter(given, np.float64, len(ids))
+    rows = np.repeat(np.arange(len(features)), lengths)
+    # Sorted by words, and by ids within a word; names that are not kept are left out.
+    order = np.argsort(rows * (len(names) + 1) + ids, kind="stable")
+    order = order[ids[order] >= 0]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(rows[order], minlength=len(features)))])
     return dataclasses.replace(
         lexicon,
         feature_names=tuple(names),
-        feature_offsets=np.array(offsets, np.int64),
-        feature_ids=np.array(ids, np.int32),
-        feature_values=np.array(values, np.float32),
+        feature_offsets=offsets,
+        feature_ids=ids[order].astype(np.int32),
+        feature_values=values[order].astype(np.float32),
         log_background=log_background,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import math
 import typing
 
@@ -122,6 +123,9 @@ def check_features(prior, words, features):
             f"{name}.features gives {len(features):,} dicts for {len(words):,} words: give one for "
             "each, in their order."
         )
+    values = itertools.chain.from_iterable(of_word.values() for of_word in features)
+    if all(map(math.isfinite, values)):
+        return
     for word, of_word in zip(words, features, strict=True):
         for feature, value in of_word.items():
             if not math.isfinite(value):

@@ -8,6 +8,7 @@ different points.
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import pathlib
 import unicodedata
@@ -19,6 +20,8 @@ from zoo import strict_json
 from zoo.arrays import array_files
 from zoo.errors import UserError
 
+# Sentences that are hashed at once.
+_AT_ONCE = 1000
 ROLES = ("trained_on", "selected_on")
 _TEXT = {"text": str, "by": str, "digest": str, "sentences": int, "tokens": int}
 # A text that gave knowledge of words: a file without sentences does not have their numbers.
@@ -61,10 +64,13 @@ def digest_of(sentences: Iterable[list[str]]) -> str:
     Args:
       sentences: the words of each sentence, as read.
     """
-    hasher = hashlib.sha256(b"[")
-    for number, sentence in enumerate(sentences):
-        words = json.dumps(sentence, ensure_ascii=False)
-        hasher.update(f"{', ' if number else ''}{words}".encode("utf-8", "surrogatepass"))
+    hasher, sentences = hashlib.sha256(b"["), iter(sentences)
+    encoder, before = json.JSONEncoder(ensure_ascii=False), ""
+    # Some sentences at a time: a list's text is that of its elements with ", " between them.
+    while some := [*itertools.islice(sentences, _AT_ONCE)]:
+        text = before + encoder.encode(some)[1:-1]
+        hasher.update(text.encode("utf-8", "surrogatepass"))
+        before = ", "
     hasher.update(b"]")
     return hasher.hexdigest()
 

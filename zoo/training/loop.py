@@ -57,7 +57,7 @@ class Trainer:
         self.task, self.recipe, self.workdir, self.log = task, recipe, workdir, log
         self.init_from = init_from
         check_steps(task.epoch_steps, recipe.epochs)
-        self._shapes = jax.eval_shape(task.init, jax.random.key(0))
+        self._shapes = jax.eval_shape(lambda: task.init(jax.random.key(0)))
         parameter_groups.check_frozen(self._shapes, recipe.frozen)
         parameter_groups.check_rates(self._shapes, recipe.frozen, recipe.rates)
         paths = task.row_tables(self._shapes)

@@ -85,7 +85,7 @@ def _of_state(experiment, lexicons, devices):
 def _state_bytes(experiment, model, lexicons) -> int:
     """Computes the bytes of a model's training state on one device."""
     training = experiment.training
-    shapes = jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
+    shapes = jax.eval_shape(lambda: model.init(jax.random.key(0), *lexicons))
     trees = [shapes]
     if isinstance(model, LanguageModel):
         trees.append(jax.eval_shape(lambda: model.initial_carry(training.batch)))

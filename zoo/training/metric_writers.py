@@ -12,14 +12,45 @@ from zoo import lazy, strict_json, temporary_files
 from zoo.runs import atomic_files, location
 from zoo.runs.workdir import METRICS
 
-with lazy.extra():
+# tensorboardX imports each of these that is installed, which takes seconds, and needs none of them
+# for numbers; event files in a bucket are written by gcsfs, below.
+with lazy.extra(), lazy.without("torch", "boto3", "google.cloud.storage"):
     import tensorboardX
     import tqdm
+    from tensorboardX import record_writer
 
 # Steps from one line of metrics to the next.
 EVERY = 100
 # Seconds from one line of the log to the next, without a terminal.
 SECONDS = 60.0
+
+
+class _Object:
+    """An event file in a bucket, written whole at each flush: an object cannot be appended to."""
+
+    def __init__(self, address: str):
+        self._path, self._written = location.path_of(address), io.BytesIO()
+
+    def write(self, data: bytes):
+        self._written.write(data)
+
+    def flush(self):
+        self._path.write_bytes(self._written.getvalue())
+
+    def close(self):
+        self.flush()
+
+
+class _Bucket:
+    """Opens event files for tensorboardX; a bucket does not have folders to be made."""
+
+    open = _Object
+
+    def directory_check(self, address: str):
+        pass
+
+
+record_writer.register_writer_factory("gs", _Bucket())
 
 
 class Metrics:

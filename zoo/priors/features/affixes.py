@@ -41,12 +41,21 @@ class Affixes(FeaturePrior):
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
         """Returns the affixes of each word that at least `minimum_words` words share."""
-        return _frequent([self._of_word(word) for word in words], self.minimum_words)
+        of_words: list[dict[str, float]] = [{} for _ in words]
+        for kind, lengths in (("Prefix", self.prefixes), ("Suffix", self.suffixes)):
+            for length in dict.fromkeys(lengths):
+                part = slice(length) if kind == "Prefix" else slice(-length, None)
+                self._add(of_words, kind, words, [word[part] for word in words], length)
+        return of_words
 
-    def _of_word(self, word):
-        prefixes = [f"Prefix:{word[:size]}" for size in self.prefixes if size < len(word)]
-        suffixes = [f"Suffix:{word[-size:]}" for size in self.suffixes if size < len(word)]
-        return dict.fromkeys((*prefixes, *suffixes), 1.0)
+    def _add(self, of_words, kind, words, affixes, length):
+        """Adds the affixes of one length to the features of words."""
+        uses = collections.Counter(affixes)
+        uses.subtract(word for word in words if len(word) <= length)
+        names = {x: f"{kind}:{x}" for x, count in uses.items() if count >= self.minimum_words}
+        for of_word, word, affix in zip(of_words, words, affixes, strict=True):
+            if affix in names and len(word) > length:
+                of_word[names[affix]] = 1.0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,128 @@
+"""Seconds from the command to the end of the first step, against a script in PyTorch.
+
+The zoo's side is `python train.py --config ptb_softmax` with two layers: once with an empty cache
+of compiled programs ("cold"), then with the cache that this has filled. PyTorch's is a script of
+the same work, this file with --pytorch: it reads the same texts, makes the lexicon, numbers the
+words, and makes a step of the same model, eagerly, with dropout, clipping of the gradient's norm
+and SGD. It writes no run folder, metrics or checkpoints. All are processes of their own, in turns,
+with their files in the system's cache.
+
+    pip install torch==2.13.0
+    ZOO_DATA=... taskset -c 0 python -m benchmarks.start
+"""
+
+import argparse
+import collections
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from benchmarks import timing
+
+ROOT = pathlib.Path(__file__).parents[1]
+BATCH, LENGTH, SIZE, LAYERS, LEARNING_RATE, CLIP, DROPOUT = 20, 35, 256, 2, 20.0, 0.25, 0.2
+FIRST = "first step"
+
+
+def pytorch(train: str, validation: str, layers: int, steps: int):
+    """Trains the model of `ptb_softmax` for some steps in PyTorch."""
+    import torch
+
+    read = []
+    for path in (train, validation):
+        with open(path, encoding="utf-8") as file:
+            read.append([*map(sys.intern, file.read().replace("\n", " </s> ").split())])
+    words = [word for word, _ in collections.Counter(read[0]).most_common()]
+    ids = {word: number for number, word in enumerate(words)}
+    text, _ = (torch.tensor([ids[word] for word in words]) for words in read)
+    rows = text[: len(text) // BATCH * BATCH].view(BATCH, -1).t().contiguous()
+    del read, text, ids
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = torch.nn.Embedding(len(words), SIZE)
+            self.core = torch.nn.LSTM(SIZE, SIZE, layers, dropout=DROPOUT * (layers > 1))
+            self.head = torch.nn.Linear(SIZE, len(words))
+            self.dropout = torch.nn.Dropout(DROPOUT)
+
+        def forward(self, words, carry):
+            hidden, carry = self.core(self.dropout(self.embedding(words)), carry)
+            return self.head(self.dropout(hidden)), carry
+
+    torch.manual_seed(0)
+    model = Model()
+    optimizer = torch.optim.SGD(model.parameters(), LEARNING_RATE)
+    carry = (torch.zeros(layers, BATCH, SIZE), torch.zeros(layers, BATCH, SIZE))
+    for step in range(steps):
+        window = rows[step * LENGTH : (step + 1) * LENGTH + 1]
+        optimizer.zero_grad()
+        logits, carry = model(window[:-1], tuple(part.detach() for part in carry))
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), window[1:].flatten())
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+        optimizer.step()
+    print(f"{FIRST}: {loss.item():.4f}", flush=True)
+
+
+def texts() -> list[str]:
+    """Returns the paths of the training and the validation text."""
+    return [
+        str(pathlib.Path(os.environ["ZOO_DATA"]) / f"ptb/ptb.{x}.txt") for x in ("train", "valid")
+    ]
+
+
+def seconds(command: list[str], **environment: str) -> tuple[float, float]:
+    """Returns the seconds from the start of a command until it prints its first step.
+
+    Returns:
+      Seconds by the clock, and of CPU time of the process, which other work disturbs less.
+    """
+    begun = time.perf_counter()
+    process = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True
+    )
+    found = any(line.startswith(FIRST) for line in process.stdout)
+    elapsed = time.perf_counter() - begun
+    process.kill()
+    process.stdout.close()
+    _, _, usage = os.wait4(process.pid, 0)
+    process.returncode = 0
+    if not found:
+        sys.exit(f"no first step: {' '.join(command)}")
+    return elapsed, usage.ru_utime + usage.ru_stime
+
+
+def main():
+    """Prints a table of medians."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--pytorch", nargs=2, metavar="TEXT", help="is PyTorch's side")
+    parser.add_argument("--layers", type=int, default=LAYERS)
+    parser.add_argument("--steps", type=int, default=1, help="of PyTorch's side")
+    chosen = parser.parse_args()
+    if chosen.pytorch:
+        pytorch(*chosen.pytorch, chosen.layers, chosen.steps)
+        return
+    of_pytorch = [sys.executable, "-m", "benchmarks.start", "--pytorch", *texts()]
+    times = collections.defaultdict(list)
+    for _ in range(chosen.rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("zoo, cold", "zoo"):
+                command = [sys.executable, "-u", "train.py", "--config", "ptb_softmax"]
+                command += [f"{folder}/run {name}", "--set", f"model.core.layers={LAYERS}"]
+                times[name].append(seconds(command, XDG_CACHE_HOME=f"{folder}/cache"))
+        times["PyTorch"].append(seconds(of_pytorch))
+    for kind, title in enumerate(("by the clock", "of CPU time")):
+        medians = {
+            name: statistics.median(pair[kind] for pair in pairs) for name, pairs in times.items()
+        }
+        timing.print_table(f"command to first step, {title}", medians, "PyTorch")
+
+
+if __name__ == "__main__":
+    main()

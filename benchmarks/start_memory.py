@@ -1,0 +1,63 @@
+"""Peak memory of `train.py --config ptb_softmax` against a script in PyTorch of the same training.
+
+Both are processes that train 50 steps of the recipe (one LSTM layer of 256 cells, B = 20, T = 35,
+V = 10,000). Linux's greatest resident size of each (ru_maxrss) includes libraries and texts.
+PyTorch's side is the script of `benchmarks.start`, eager; the zoo's compiles, with an empty cache
+of programs, validates and saves the best checkpoint after the last step besides.
+
+    pip install torch==2.13.0
+    ZOO_DATA=... python -m benchmarks.start_memory
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from benchmarks import start, timing
+
+STEPS = 50
+
+
+def peak(command: list[str], until: str, **environment: str) -> int:
+    """Returns the greatest resident size of a command when it prints a line, in bytes."""
+    process = subprocess.Popen(
+        command,
+        cwd=start.ROOT,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    found = any(until in line for line in process.stdout)
+    process.kill()
+    process.stdout.close()
+    _, _, usage = os.wait4(process.pid, 0)
+    process.returncode = 0
+    if not found:
+        sys.exit(f"{until!r} is not printed: {' '.join(command)}")
+    return usage.ru_maxrss * 1024
+
+
+def main():
+    """Prints a table of medians."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    rounds = parser.parse_args().rounds
+    of_pytorch = [sys.executable, "-m", "benchmarks.start", "--pytorch", *start.texts()]
+    of_pytorch += ["--layers", "1", "--steps", str(STEPS)]
+    sizes: dict[str, list[int]] = {"zoo": [], "PyTorch": []}
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-u", "train.py", "--config", "ptb_softmax", f"{folder}/run"]
+            command += ["--set", f"training.validate_every={STEPS}"]
+            command += ["--set", f"training.checkpoint_every={STEPS}"]
+            sizes["zoo"].append(peak(command, f"step {STEPS}: ", XDG_CACHE_HOME=f"{folder}/cache"))
+        sizes["PyTorch"].append(peak(of_pytorch, start.FIRST))
+    medians = {name: statistics.median(values) for name, values in sizes.items()}
+    timing.print_table(f"peak memory of {STEPS} steps", medians, "PyTorch", "MB")
+
+
+if __name__ == "__main__":
+    main()
