@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import optimizers
+from zoo.experiment import Training
 from zoo.lexicon import Lexicon
-from zoo.training import row_sparse, step
+from zoo.training import step
+from zoo.training.choose_updates import choose_updates
 from zoo.training.data_parallel import Devices
 from zoo.training.task import Batch
 from zoo.training.tasks.language_modelling import Words, words_loss
-from zoo.training.updates import DenseUpdates
 
 
 def zipf_lexicon(vocabulary: int) -> Lexicon:
@@ -39,7 +39,7 @@ def _batch_of(words) -> Batch:
     return Batch(inputs, np.ones(shape, np.float32), np.arange(shape[0], dtype=np.int32))
 
 
-def one_step(model, recipe, clip, vocabulary, batch, length, sparse=False, draw=zipf_batch):
+def one_step(model, recipe, clip, vocabulary, batch, length, row_sparse=None, draw=zipf_batch):
     """Returns a function that does one step and returns its loss per token when done.
 
     Args:
@@ -49,16 +49,15 @@ def one_step(model, recipe, clip, vocabulary, batch, length, sparse=False, draw=
       vocabulary: number of words.
       batch: number of batch rows.
       length: tokens a batch row.
-      sparse: whether the updates of tables are row-sparse.
+      row_sparse: whether tables are updated by rows; see Training.
       draw: draws the words of the batch, `zipf_batch` or `uniform_batch`.
     """
     lexicon = zipf_lexicon(vocabulary)
     params = model.init(jax.random.key(0), lexicon)
-    if sparse:
-        paths = model.row_tables(params)
-        optimizer = row_sparse.RowSparseUpdates(recipe, clip, paths, 1, 1)
-    else:
-        optimizer = DenseUpdates(optimizers.build(recipe, clip, 1, 1))
+    training = Training(
+        batch=batch, length=length, optimizer=recipe, clip=clip, row_sparse=row_sparse
+    )
+    optimizer = choose_updates(training, params, model.row_tables(params), 1, 1)
     devices = Devices(1, batch)
     compiled = devices.compile(
         step.train_step,
