@@ -68,18 +68,18 @@ def main():
     params = jax.tree.map(np.asarray, model.init(jax.random.key(0), steps.zipf_lexicon(vocabulary)))
     batch = draw(vocabulary, BATCH, LENGTH)
     sides = {}
-    for name, sparse in {"dense": False, "by rows": True}.items():
-        if arguments.by_rows_only and not sparse:
+    for name, by_rows in {"dense": False, "by rows": True}.items():
+        if arguments.by_rows_only and not by_rows:
             continue
         sides[f"PyTorch, {name}"] = torch_steps.one_step(
-            torch_steps.Recurrent(params, sparse),
+            torch_steps.Recurrent(params, by_rows),
             TorchHead(params["head"], vocabulary),
             lambda trained: torch.optim.SGD(trained, lr=1.0),
             CLIP,
             batch,
         )
         sides[f"zoo, {name}"] = steps.one_step(
-            model, SGD(1.0), CLIP, vocabulary, BATCH, LENGTH, sparse, draw
+            model, SGD(1.0), CLIP, vocabulary, BATCH, LENGTH, by_rows, draw
         )
     losses = {name: [side() for _ in range(3)] for name, side in sides.items()}
     title = (

@@ -296,7 +296,8 @@ class _Blocks(NamedTuple):
 
     def loop(self, tail, step, carry):
         """Runs carry = step(number, carry) over the blocks that have words of a tail."""
-        return jax.lax.fori_loop(*_range((self.cluster == tail).any(axis=1)), step, carry)
+        first, end = _range((self.cluster == tail).any(axis=1))
+        return jax.lax.fori_loop(first, end, step, carry)
 
     def take(self, number, tail):
         """Returns (hidden, whether tokens are of the tail, rows of the tail) of a block."""
