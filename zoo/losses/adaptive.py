@@ -287,8 +287,10 @@ class _Blocks(NamedTuple):
     @classmethod
     def of(cls, tails, hidden, cluster, tail_row):
         """Sorts tokens [N] by cluster and cuts them into blocks."""
-        on_cpu = jax.default_backend() == "cpu"
-        block = min(TOKENS_AT_A_TIME, MOST_TOKENS_ON_CPU) if on_cpu else TOKENS_AT_A_TIME
+        block = TOKENS_AT_A_TIME
+        # Several devices sum the gradients of a tail after each block: few blocks send less.
+        if jax.default_backend() == "cpu" and sharded_functions.automatic_devices(hidden) == 1:
+            block = min(block, MOST_TOKENS_ON_CPU)
         runs, block = sharded_functions.shares(cluster.shape[0], block, (tails, hidden))
         order = row_blocks.Sorted.by(cluster, runs, block)
         hidden, cluster, tail_row = order.cut((hidden, cluster, tail_row))
