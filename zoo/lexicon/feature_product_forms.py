@@ -96,7 +96,7 @@ class Counts:
             words=len(lexicon),
             signatures=len(sets),
             features=features,
-            shared=np.count_nonzero(np.bincount(shared, minlength=features)),
+            shared=int(np.count_nonzero(np.bincount(shared, minlength=features))),
             entries=len(ids),
             shared_entries=len(shared),
         )
