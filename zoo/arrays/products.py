@@ -61,6 +61,18 @@ def matmul_transposed(left, right):
     return left @ right.T
 
 
+def affine(inputs, weights, bias):
+    """Computes inputs @ weights + bias, [..., M].
+
+    Args:
+      inputs: [..., K].
+      weights: [K, M].
+      bias: [M].
+    """
+    scores = matmul(inputs, weights)
+    return scores + jnp.broadcast_to(bias.astype(scores.dtype), scores.shape)
+
+
 def gradient(inputs, slopes, weights):
     """Computes the gradient of the weights in matmul(inputs, weights), [K, M], in their type.
 
@@ -110,10 +122,9 @@ def einsum(axes: str, left, right):
 
 def _in_letters(axes, left, right):
     """Replaces the ellipsis of an einsum by letters."""
-    operands = axes.split("->")[0].split(",")
-    for operand, array in zip(operands, (left, right), strict=True):
+    for operand, array in zip(_parts(axes)[0], (left, right), strict=True):
         if "..." in operand:
-            return axes.replace("...", _LEADING[: array.ndim - len(operand.strip("."))])
+            return axes.replace("...", _LEADING[: array.ndim - len(operand) + len("...")])
     return axes
 
 
@@ -128,8 +139,7 @@ def _forward(axes, narrow, types, left, right):
 
 
 def _backward(axes, narrow, types, rounded, cotangent):
-    operands, result = axes.split("->")
-    of_left, of_right = operands.split(",")
+    (of_left, of_right), result = _parts(axes)
     left, right = rounded
     cotangent = cotangent.astype(narrow)
     left_gradient = _contracted(f"{result},{of_right}->{of_left}", cotangent, right)
@@ -147,25 +157,31 @@ _rounded_einsum.defvjp(_forward, _backward)
 def _contracted(axes, left, right):
     """Computes the einsum of operands of a narrow type, in float32."""
     plain = functools.partial(jnp.einsum, axes, preferred_element_type=jnp.float32)
-    operands, result = axes.split("->")
-    of_left, _ = operands.split(",")
-    summed = [axis for axis in of_left if axis not in result]
-    if len(summed) != 1 or of_left.endswith(summed[0]):
+    (of_left, of_right), result = _parts(axes)
+    shared = [axis for axis in of_left if axis in of_right]
+    summed = [axis for axis in shared if axis not in result]
+    if len(summed) != 1 or (shared == summed and of_left.endswith(summed[0])):
         return plain(left, right)
     on_cpu = functools.partial(_with_two_summed_axes, axes, summed[0])
     return jax.lax.platform_dependent(left, right, cpu=on_cpu, default=plain)
 
 
 def _with_two_summed_axes(axes, summed, left, right):
-    """Computes an einsum over an axis that is not the last one of `left`, on CPUs.
+    """Computes an einsum whose operands are not as XLA for CPUs takes them in a narrow type.
 
-    XLA for CPUs converts both operands to float32 unless the last axis of `left` is summed. If two
-    axes are summed, it copies `left` into that order before; so an axis of size 1 is added.
+    XLA converts both operands to float32 unless the last axis of `left` is summed, and if there are
+    batch axes, unless no operand is a transposition. If two axes are summed, it copies the operands
+    into the order of its product before: so an axis of size 1 is added.
     """
-    operands, _ = axes.split("->")
     left, right = (
         jnp.expand_dims(array, operand.index(summed))
-        for array, operand in zip((left, right), operands.split(","), strict=True)
+        for array, operand in zip((left, right), _parts(axes)[0], strict=True)
     )
     axes = axes.replace(summed, _ADDED + summed)
     return jnp.einsum(axes, left, right, preferred_element_type=jnp.float32)
+
+
+def _parts(axes):
+    """Returns ([axes of left, axes of right], axes of the result)."""
+    operands, result = axes.split("->")
+    return operands.split(","), result

@@ -55,7 +55,7 @@ class Bahdanau(Attention):
         }
 
     def _keys(self, params: Params, memory: jax.Array) -> jax.Array:
-        return products.matmul(memory, params["keys"]) + params["keys_bias"][None, None]
+        return products.affine(memory, params["keys"], params["keys_bias"])
 
     def _scores(self, params: Params, hidden: jax.Array, keys: jax.Array) -> jax.Array:
         return attention_functions.additive_scores(

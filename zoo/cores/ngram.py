@@ -104,8 +104,7 @@ class NGram(Core):
         hidden = jax.nn.relu(sums[:, :time] + params["bias"][None, None])
         hidden = _drop(hidden, self.dropout, rows, 1)
         for use, layer in enumerate(params["layers"], 2):
-            scores = products.matmul(hidden, layer["weights"]) + layer["bias"][None, None]
-            hidden = jax.nn.relu(scores)
+            hidden = jax.nn.relu(products.affine(hidden, layer["weights"], layer["bias"]))
             hidden = _drop(hidden, self.dropout, rows, use)
         return hidden, sums[:, time:] if ahead else ()
 

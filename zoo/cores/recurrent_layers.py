@@ -127,7 +127,7 @@ class Stacked(Core, abc.ABC):
     def _layer(self, weights, inputs, state):
         """Computes (hidden [n, B, R], the layer's carry) from inputs (x [n, B, *], keep)."""
         x, keep = inputs
-        projections = products.matmul(x, weights["input"]) + weights["bias"][None, None]
+        projections = products.affine(x, weights["input"], weights["bias"])
         return self._recurrence(weights, weights["recurrent"], projections, state, keep)
 
     def _drop(self, x, rate, key, use):

@@ -36,7 +36,6 @@ from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
 from zoo.lexicon.spelling import BEGIN, END, Spelling
-from zoo.losses import softmax
 from zoo.networks.lstm_scan import activated, cell, lstm
 
 
@@ -165,7 +164,7 @@ class CharLSTM(Head):
         u, s = state
         inputs = products.matmul(params["letters"][previous], params["input"]) + projected
         u, s = cell(activated(inputs, u, params["recurrent"]), s)
-        logits = products.matmul(u, params["output"]) + params["output_bias"][None]
+        logits = products.affine(u, params["output"], params["output_bias"])
         return jax.nn.log_softmax(logits, axis=-1), (u, s)
 
     def spelling_start(self, projected):
@@ -184,7 +183,7 @@ class CharLSTM(Head):
           params: the parameters.
           hidden: h, [n, D].
         """
-        return softmax.logits(hidden, params["hidden"].T, params["bias"])
+        return products.affine(hidden, params["hidden"], params["bias"])
 
     def _spelled(self, params: Params, letters, lengths, projected):
         """Computes log p of the spellings [n, L], nats, [n]."""
@@ -197,7 +196,7 @@ class CharLSTM(Head):
         keep = jnp.ones((longest, count, 1), projected.dtype)
         u, s = self.spelling_start(projected)
         u, _ = lstm(projections, params["recurrent"], u, s, keep)
-        logits = products.matmul(u, params["output"]) + params["output_bias"][None, None]
+        logits = products.affine(u, params["output"], params["output_bias"])
         columns = jnp.maximum(letters.T - END, 0)[..., None]
         chosen = jnp.take_along_axis(logits, columns, axis=-1)[..., 0]
         log_prob = chosen - jax.nn.logsumexp(logits, axis=-1)
@@ -293,7 +292,7 @@ class CharLSTM(Head):
             start, parents, letters = block
             u, s = states[0][parents], states[1][parents]
             u, s = cell(activated(inputs[letters], u, params["recurrent"]), s)
-            logits = products.matmul(u, params["output"]) + output_bias[None]
+            logits = products.affine(u, params["output"], output_bias)
             log_z = jax.nn.logsumexp(logits, axis=-1)
             # The empty prefix is not predicted but given.
             log_prob = jnp.where(parents == 0, 0, extended(states, parents, letters))

@@ -27,7 +27,7 @@ from zoo.errors import check_least
 from zoo.heads.argument_checks import Shapes
 from zoo.heads.softmax import Softmax, WordVectors
 from zoo.lexicon import Lexicon
-from zoo.losses import mixture, softmax, softmax_decoding
+from zoo.losses import mixture, softmax_decoding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +78,7 @@ class _Mixture(WordVectors):
           hidden: h, [..., D].
         """
         log_prior = jax.nn.log_softmax(products.matmul(hidden, params["prior"]), axis=-1)
-        projected = softmax.logits(hidden, params["projection"].T, params["projection_bias"])
+        projected = products.affine(hidden, params["projection"], params["projection_bias"])
         shape = (*hidden.shape[:-1], self.components, -1)
         return log_prior, jnp.tanh(projected).reshape(shape)
 

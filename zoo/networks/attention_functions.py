@@ -128,5 +128,5 @@ def attentional_states(
     """
     both = jnp.concatenate([context, hidden], axis=-1)
     rows = both.reshape(both.shape[0] * both.shape[1], both.shape[2])
-    states = jnp.tanh(products.matmul(rows, weights) + bias[None])
+    states = jnp.tanh(products.affine(rows, weights, bias))
     return states.reshape(*both.shape[:2], states.shape[1])

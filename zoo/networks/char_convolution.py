@@ -155,13 +155,13 @@ class Convolution:
         y = ACTIVATIONS[self.activation](jnp.concatenate(pooled, axis=-1))
         layers = []
         for layer in params["highway"]:
-            gate = jax.nn.sigmoid(_affine(y, layer["gate_weights"], layer["gate_bias"]))
-            transformed = jax.nn.relu(_affine(y, layer["weights"], layer["bias"]))
+            gate = jax.nn.sigmoid(products.affine(y, layer["gate_weights"], layer["gate_bias"]))
+            transformed = jax.nn.relu(products.affine(y, layer["weights"], layer["bias"]))
             layers.append((y, gate, transformed))
             y = gate * transformed + (1 - gate) * y
         kept = positions, tuple(layers), y
         if "projection" in params:
-            y = _affine(y, **params["projection"])
+            y = products.affine(y, **params["projection"])
         return y, kept
 
     def _backward(self, params, letters, lengths, others, kept, cotangent):
@@ -211,7 +211,7 @@ class Convolution:
         windows, shares = _windows(of_letters, width), _shares(of_letters, lengths, width)
         # The mean of products is the product with the mean, one for each word.
         mean = jnp.einsum("np,npw->nw", shares, windows)
-        return _affine(mean, **filters), ()
+        return products.affine(mean, **filters), ()
 
     def _mean_gradient(self, of_letters, lengths, width, filters, position, cotangent):
         """Computes the gradients of the filters' weights and of the windows [n, p, n d_c]."""
@@ -315,10 +315,6 @@ def _linear(key, inputs, outputs):
     scale = (3 / inputs) ** 0.5
     weights = jax.random.uniform(key, (inputs, outputs), minval=-scale, maxval=scale)
     return {"weights": weights, "bias": jnp.zeros(outputs)}
-
-
-def _affine(x, weights, bias):
-    return products.matmul(x, weights) + bias[None]
 
 
 def _affine_gradient(x, weights, cotangent):
