@@ -16,8 +16,9 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import row_blocks, sharded_functions
+from zoo.arrays import products, row_blocks, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
+from zoo.arrays.types import accumulator
 from zoo.losses import softmax, softmax_decoding, value_checks
 from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import slopes_of_weights, weighted_sum
@@ -123,7 +124,7 @@ def adaptive_log_probs(hidden, weights, bias, tails):
     head = jax.nn.log_softmax(softmax.logits(hidden, weights, bias), axis=-1)
     parts = [head[..., :frequent]]
     for tail, (projection, words) in enumerate(tails):
-        scores = softmax.logits(hidden @ projection, words, _no_bias(words))
+        scores = softmax.logits(products.matmul(hidden, projection), words, _no_bias(words))
         within = jax.nn.log_softmax(scores, axis=-1)
         parts.append(head[..., frequent + tail, None] + within)
     return jnp.concatenate(parts, axis=-1)
@@ -159,7 +160,8 @@ def adaptive_sample(hidden, weights, bias, tails, key):
     drawn = softmax_decoding.softmax_sample(hidden, weights, bias, of_head)
     rank, cutoffs = drawn, _cutoffs(bias, tails)
     for tail, (k, (projection, words)) in enumerate(zip(of_tails, tails, strict=True)):
-        within = softmax_decoding.softmax_sample(hidden @ projection, words, _no_bias(words), k)
+        states = products.matmul(hidden, projection)
+        within = softmax_decoding.softmax_sample(states, words, _no_bias(words), k)
         rank = jnp.where(drawn == cutoffs[0] + tail, cutoffs[tail] + within, rank)
     return rank
 
@@ -208,7 +210,7 @@ def adaptive_top_k(hidden, weights, bias, tails, k):
     classes = cutoffs[0] + jnp.arange(len(tails))
     of_classes = softmax.logits(flat, weights[classes], bias[classes]) - head.log_z[:, None]
     for tail, (projection, words) in enumerate(tails):
-        within = walk(flat @ projection, words, _no_bias(words), k)
+        within = walk(products.matmul(flat, projection), words, _no_bias(words), k)
         log_probs = of_classes[:, tail, None] + within.values - within.log_z[:, None]
         found.append((log_probs, cutoffs[tail] + within.words))
     log_probs, ranks = softmax_decoding.best(k, *found)
@@ -273,17 +275,18 @@ def _tail_losses(tails, hidden, cluster, tail_row):
 
     def of_tail(h, mine, tail_rows, projection, weights):
         bias = jnp.zeros(weights.shape[0], weights.dtype)
-        within = softmax.softmax_loss(h @ projection, weights, bias, jnp.where(mine, tail_rows, 0))
+        states, rows = products.matmul(h, projection), jnp.where(mine, tail_rows, 0)
+        within = softmax.softmax_loss(states, weights, bias, rows)
         return jnp.where(mine, within[0], 0)
 
     def no_words(h, mine, tail_rows, projection, weights):
-        return sharded_functions.zeros(mine.shape, softmax.accumulator(h), h)
+        return sharded_functions.zeros(mine.shape, accumulator(h), h)
 
     # Recomputed in the backward pass instead of kept for all blocks. The checkpoint is around the
     # conditions, with the tails as arguments: within them, every block would keep the tails, too.
     @jax.checkpoint
     def of_block(tails, h, clusters, tail_rows):
-        losses = sharded_functions.zeros(clusters.shape, softmax.accumulator(h), h)
+        losses = sharded_functions.zeros(clusters.shape, accumulator(h), h)
         for number, tail in enumerate(tails, 1):
             mine = clusters == number
             losses += jax.lax.cond(mine.any(), of_tail, no_words, h, mine, tail_rows, *tail)
