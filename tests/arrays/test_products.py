@@ -114,6 +114,30 @@ def test_gradients_of_loops_are_those_of_the_products(shape, random):
     np.testing.assert_array_equal(of_rows.astype(B16), expected[1])
 
 
+@pytest.mark.parametrize("looped", [False, True])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_operands_and_results_may_be_transposed(name, looped, random):
+    """XLA refused some of them when they ran: it wrote A^T B^T for (B A)^T too late."""
+    function, *shapes, axes = PRODUCTS[name]
+    left, right = arrays(random, *shapes, types=(F32, F32))
+
+    def loss(left, right):
+        value = function(left.T, right.astype(B16).T)
+        return jnp.sin(value).sum(), value.T
+
+    def within(left, right):
+        if not looped:
+            return loss(left, right)
+        step = lambda total, x: (total + loss(x, right)[0], loss(x, right)[1])  # noqa: E731
+        return jax.lax.scan(step, 0.0, left[None])
+
+    found = jax.jit(jax.value_and_grad(within, argnums=(0, 1), has_aux=True))(left.T, right.T)
+    (_, value), gradients = found
+    expected = np.einsum(axes, wide(left), wide(right)).T
+    np.testing.assert_allclose(value.reshape(expected.shape), expected, rtol=1e-5, atol=1e-5)
+    assert all(np.isfinite(gradient).all() for gradient in gradients)
+
+
 def test_biases_are_added_in_float32(random):
     inputs, weights = arrays(random, (3, 5, 7), (7, 13))
     bias = jnp.asarray(random.normal(size=13), F32)

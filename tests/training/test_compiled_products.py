@@ -95,14 +95,16 @@ def lexicon():
 
 
 def program(params, tables, loss, inputs, carry, compute="bfloat16"):
-    """The text of the compiled training step."""
+    """The text of the compiled training step, which is run once."""
     optimizer = DenseUpdates(optimizers.build(optimizers.SGD(1.0), 5.0, 1, 1))
     state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
     weights = jnp.ones((ROWS, LENGTH))
     batch = Batch(inputs, weights, jnp.arange(ROWS, dtype=jnp.int32))
     step = functools.partial(train_step, loss=loss, optimizer=optimizer, compute=compute)
     key = jax.random.key_data(jax.random.key(0))
-    return jax.jit(step).lower(state, tables, batch, key).compile().as_text()
+    compiled = jax.jit(step).lower(state, tables, batch, key).compile()
+    jax.block_until_ready(compiled(state, tables, batch, key))  # XLA refuses some only here
+    return compiled.as_text()
 
 
 def of_language_model(model, **options):

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import sharded_functions
 
-# The letters of the axes of an ellipsis, and of the axis that `_on_cpu` adds.
+# The letters of the axes of an ellipsis, and of the axis that `_contracted_on_cpu` adds.
 _LEADING, _ADDED = "ABCDEFGH", "Z"
 
 
@@ -157,28 +157,30 @@ _rounded_einsum.defvjp(_forward, _backward)
 def _contracted(axes, left, right):
     """Computes the einsum of operands of a narrow type, in float32."""
     plain = functools.partial(jnp.einsum, axes, preferred_element_type=jnp.float32)
-    (of_left, of_right), result = _parts(axes)
-    shared = [axis for axis in of_left if axis in of_right]
-    summed = [axis for axis in shared if axis not in result]
-    if len(summed) != 1 or (shared == summed and of_left.endswith(summed[0])):
-        return plain(left, right)
-    on_cpu = functools.partial(_with_two_summed_axes, axes, summed[0])
+    on_cpu = functools.partial(_contracted_on_cpu, axes)
     return jax.lax.platform_dependent(left, right, cpu=on_cpu, default=plain)
 
 
-def _with_two_summed_axes(axes, summed, left, right):
-    """Computes an einsum whose operands are not as XLA for CPUs takes them in a narrow type.
+def _contracted_on_cpu(axes, left, right):
+    """Computes an einsum in a form that XLA for CPUs runs in the narrow type.
 
-    XLA converts both operands to float32 unless the last axis of `left` is summed, and if there are
-    batch axes, unless no operand is a transposition. If two axes are summed, it copies the operands
-    into the order of its product before: so an axis of size 1 is added.
+    XLA would convert both operands to float32 unless the last axis of `left` is summed, or if there
+    are batch axes and an operand is a transposition. If two axes are summed, it copies the operands
+    into the order of its product before: so an axis of size 1 is added. Barriers keep operands and
+    result as they are: XLA would fold a transposition into the product too late, when it can no
+    longer convert the operands, and then fail when the program runs.
     """
-    left, right = (
-        jnp.expand_dims(array, operand.index(summed))
-        for array, operand in zip((left, right), _parts(axes)[0], strict=True)
-    )
-    axes = axes.replace(summed, _ADDED + summed)
-    return jnp.einsum(axes, left, right, preferred_element_type=jnp.float32)
+    (of_left, of_right), result = _parts(axes)
+    shared = [axis for axis in of_left if axis in of_right]
+    summed = [axis for axis in shared if axis not in result]
+    in_order = shared == summed and of_left[-1:] in summed
+    if len(summed) == 1 and not in_order:
+        left = jnp.expand_dims(left, of_left.index(summed[0]))
+        right = jnp.expand_dims(right, of_right.index(summed[0]))
+        axes = axes.replace(summed[0], _ADDED + summed[0])
+    left, right = jax.lax.optimization_barrier((left, right))
+    product = jnp.einsum(axes, left, right, preferred_element_type=jnp.float32)
+    return jax.lax.optimization_barrier(product)
 
 
 def _parts(axes):
