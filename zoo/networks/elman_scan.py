@@ -58,12 +58,12 @@ def _forward(activation, projections, recurrent, hidden, keep):
 def _backward(activation, residuals, cotangents):
     recurrent, hidden, keep, hiddens = residuals
     hiddens_gradient, last_gradient = cotangents
-    _, slope = ACTIVATIONS[activation]
+    transposed, (_, slope) = recurrent.T, ACTIVATIONS[activation]
 
     def step(hidden_gradient, inputs):
         output_gradient, hidden, kept = inputs
         z_gradient = (hidden_gradient + output_gradient) * slope(hidden)
-        return products.matmul_transposed(z_gradient, recurrent) * kept, z_gradient
+        return products.matmul(z_gradient, transposed) * kept, z_gradient
 
     hidden_gradient, z_gradients = jax.lax.scan(
         step, last_gradient, (hiddens_gradient, hiddens, keep), reverse=True

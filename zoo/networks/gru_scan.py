@@ -74,6 +74,7 @@ def _backward(residuals, cotangents):
     recurrent, hidden, keep, hiddens, gates = residuals
     hiddens_gradient, last_gradient = cotangents
     previous_hiddens = jnp.concatenate([hidden[None], hiddens[:-1]]) * keep
+    transposed = recurrent.T
 
     def step(hidden_gradient, inputs):
         output_gradient, previous, (reset_gate, update, candidate, product), kept = inputs
@@ -84,7 +85,7 @@ def _backward(residuals, cotangents):
             hidden_gradient * (previous - candidate) * update * (1 - update),
         )
         z_gradient = jnp.concatenate([*of_gates, through * reset_gate], axis=-1)
-        through_gates = products.matmul_transposed(z_gradient, recurrent)
+        through_gates = products.matmul(z_gradient, transposed)
         hidden_gradient = (through_gates + hidden_gradient * update) * kept
         return hidden_gradient, (z_gradient, through)
 

@@ -98,6 +98,7 @@ def _backward(residuals, cotangents):
     recurrent, hidden, cell_state, keep, hiddens, cells, gates, projection = residuals
     hiddens_gradient, (last_hidden_gradient, last_cell_gradient) = cotangents
     previous_cells = jnp.concatenate([cell_state[None], cells[:-1]]) * keep
+    transposed = recurrent.T
 
     def step(carry, inputs):
         hidden_gradient, cell_gradient = carry
@@ -118,7 +119,7 @@ def _backward(residuals, cotangents):
             ],
             axis=-1,
         )
-        previous_gradient = products.matmul_transposed(z_gradient, recurrent) * kept
+        previous_gradient = products.matmul(z_gradient, transposed) * kept
         carry = (previous_gradient, cell_gradient * forget * kept)
         return carry, (z_gradient, None if projection is None else total)
 
