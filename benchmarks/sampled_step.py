@@ -21,10 +21,10 @@ SAMPLED, EXACT = (10_000, 100_000, 1_000_000), (10_000, 100_000)
 ADAGRAD = Adagrad(0.1)
 
 
-def one_step(head, vocabulary, sparse):
+def one_step(head, vocabulary, row_sparse):
     """Returns a function that does one step, see `steps.one_step`."""
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE), head)
-    return steps.one_step(model, ADAGRAD, CLIP, vocabulary, BATCH, LENGTH, sparse)
+    return steps.one_step(model, ADAGRAD, CLIP, vocabulary, BATCH, LENGTH, row_sparse)
 
 
 def main():
@@ -33,8 +33,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     rounds = parser.parse_args().rounds
     sampled = ImportanceSampling(samples=SAMPLES)
-    sides = {f"sampled, V = {v:,}": one_step(sampled, v, sparse=True) for v in SAMPLED}
-    sides |= {f"exact, V = {v:,}": one_step(Softmax(), v, sparse=False) for v in EXACT}
+    sides = {f"sampled, V = {v:,}": one_step(sampled, v, row_sparse=True) for v in SAMPLED}
+    sides |= {f"exact, V = {v:,}": one_step(Softmax(), v, row_sparse=False) for v in EXACT}
     title = f"a training step, B = {BATCH}, T = {LENGTH}, D = {SIZE}, K = {SAMPLES:,}"
     timing.print_table(title, timing.medians(sides, rounds), f"sampled, V = {SAMPLED[0]:,}")
 

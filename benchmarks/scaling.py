@@ -24,6 +24,7 @@ import configs
 from benchmarks import compiled, costs
 from zoo import changed
 from zoo.training import parameter_groups, step_shapes
+from zoo.training.choose_updates import choose_updates
 from zoo.training.data_parallel import PmapDevices
 from zoo.training.model_parallel import MeshDevices
 from zoo.training.step import STATE_AXES, TrainState
@@ -87,14 +88,15 @@ def count(name: str, devices: int) -> Counts:
     leaves = jax.tree.leaves(state.params)
     params, whole = _bytes(leaves), _bytes(jax.tree.leaves(state.optimizer_state))
     by_rows = rows = 0
-    if recipe.training.row_sparse:
-        tokens = recipe.training.batch * recipe.training.length
-        for path in recipe.language_model.row_tables(state.params):
-            table = _bytes([_at(state.params, path)])
-            # A row for each token, of the input or the target, and a row for each noise word.
-            drawn = 0 if path[0] == "embedding" else getattr(recipe.head, "samples", 0)
-            by_rows += table
-            rows += table * (tokens + drawn) // SIZE
+    tokens = recipe.training.batch * recipe.training.length
+    paths = recipe.language_model.row_tables(state.params)
+    updates = choose_updates(recipe.training, state.params, paths, 1, recipe.training.epochs)
+    for path in getattr(updates, "paths", ()):
+        table = _bytes([_at(state.params, path)])
+        # A row for each token, of the input or the target, and a row for each noise word.
+        drawn = 0 if path[0] == "embedding" else getattr(recipe.head, "samples", 0)
+        by_rows += table
+        rows += table * (tokens + drawn) // SIZE
     tables = _bytes([leaf for leaf in leaves if leaf.shape and leaf.shape[0] >= SIZE])
     products = costs.of(step.function, *step.arguments)
     return Counts(products, params, tables, params - by_rows, params + whole, rows)

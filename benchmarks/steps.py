@@ -1,4 +1,4 @@
-"""Whole training steps of the training loop, on words drawn by Zipf's law."""
+"""Whole training steps of the training loop, on words drawn by Zipf's law or uniformly."""
 
 import functools
 
@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import optimizers
+from zoo.experiment import Training
 from zoo.lexicon import Lexicon
-from zoo.training import row_sparse, step
+from zoo.training import step
+from zoo.training.choose_updates import choose_updates
 from zoo.training.data_parallel import Devices
 from zoo.training.task import Batch
 from zoo.training.tasks.language_modelling import Words, words_loss
-from zoo.training.updates import DenseUpdates
 
 
 def zipf_lexicon(vocabulary: int) -> Lexicon:
@@ -23,15 +23,24 @@ def zipf_lexicon(vocabulary: int) -> Lexicon:
 
 def zipf_batch(vocabulary: int, batch: int, length: int) -> Batch:
     """Draws a full batch of words by Zipf's law."""
-    shape = (batch, length)
     logarithms = np.random.default_rng(0).uniform(0, np.log(vocabulary), (batch, length + 1))
-    words = np.exp(logarithms).astype(np.int32) - 1
+    return _batch_of(np.exp(logarithms).astype(np.int32) - 1)
+
+
+def uniform_batch(vocabulary: int, batch: int, length: int) -> Batch:
+    """Draws a full batch of words, all equally likely."""
+    words = np.random.default_rng(0).integers(vocabulary, size=(batch, length + 1))
+    return _batch_of(words.astype(np.int32))
+
+
+def _batch_of(words) -> Batch:
+    shape = words.shape[0], words.shape[1] - 1
     inputs = Words(words[:, :-1].copy(), words[:, 1:].copy(), np.zeros(shape, bool))
-    return Batch(inputs, np.ones(shape, np.float32), np.arange(batch, dtype=np.int32))
+    return Batch(inputs, np.ones(shape, np.float32), np.arange(shape[0], dtype=np.int32))
 
 
-def one_step(model, recipe, clip, vocabulary, batch, length, sparse=False):
-    """Returns a function that does one step and returns its loss when done.
+def one_step(model, recipe, clip, vocabulary, batch, length, row_sparse=None, draw=zipf_batch):
+    """Returns a function that does one step and returns its loss per token when done.
 
     Args:
       model: the language model.
@@ -40,15 +49,15 @@ def one_step(model, recipe, clip, vocabulary, batch, length, sparse=False):
       vocabulary: number of words.
       batch: number of batch rows.
       length: tokens a batch row.
-      sparse: whether the updates of tables are row-sparse.
+      row_sparse: whether tables are updated by rows; see Training.
+      draw: draws the words of the batch, `zipf_batch` or `uniform_batch`.
     """
     lexicon = zipf_lexicon(vocabulary)
     params = model.init(jax.random.key(0), lexicon)
-    if sparse:
-        paths = model.row_tables(params)
-        optimizer = row_sparse.RowSparseUpdates(recipe, clip, paths, 1, 1)
-    else:
-        optimizer = DenseUpdates(optimizers.build(recipe, clip, 1, 1))
+    training = Training(
+        batch=batch, length=length, optimizer=recipe, clip=clip, row_sparse=row_sparse
+    )
+    optimizer = choose_updates(training, params, model.row_tables(params), 1, 1)
     devices = Devices(1, batch)
     compiled = devices.compile(
         step.train_step,
@@ -60,12 +69,12 @@ def one_step(model, recipe, clip, vocabulary, batch, length, sparse=False):
     state = step.TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
     state, tables = devices.restored(state), devices.place(model.tables(lexicon))
     key = jax.random.key_data(jax.random.key(1))
-    data = zipf_batch(vocabulary, batch, length)
+    data = draw(vocabulary, batch, length)
 
     def run():
         nonlocal state
         state, results = compiled(state, tables, data, key)
         jax.block_until_ready(state)
-        return float(results.loss)
+        return float(results.loss / results.tokens)
 
     return run

@@ -32,12 +32,14 @@ class Training:
         pair is the sum over its target's tokens. Clipping applies to the gradient of this mean.
       accumulate: the number of pieces, one after another, in which the gradients of a batch are
         computed for one update: less memory, and the same result up to rounding. Not with
-        row_sparse.
+        row_sparse=True.
       compute: the precision of the operands of matrix products, "float32" or "bfloat16" (16 bits,
         8 of them mantissa). Results of products, hidden states, losses, parameters, the optimiser,
         validation and evaluation are always float32.
-      row_sparse: whether tables of which a step reads only some rows, as with sampled heads, are
-        updated in these rows only; needs SGD without momentum, Adagrad or Adam.
+      row_sparse: whether tables of which a step reads only some rows, as embeddings and sampled
+        heads do, are updated in these rows only; True needs SGD without momentum, Adagrad or Adam.
+        None: where that changes nothing but rounding and is faster, which is with SGD without
+        momentum and Adagrad, for tables with at least four rows for each token of a batch.
       frozen: parts of the parameters that keep their values, such as "embedding" and "core". Their
         dropout stays as configured, so that the parts above see states as they were when the
         frozen parts were trained; set model.core.dropout=0 to switch it off. A tied head's weights
@@ -45,7 +47,7 @@ class Training:
       rates: factors of the learning rate, applied after clipping: (prefix of a parameter's path,
         factor), such as (("head", 0.1), ("head/bias", 1.0)); the longest prefix counts.
       average: decay of a moving average of the parameters, such as 0.999; the average is validated,
-        saved as the best checkpoint and evaluated. 0 for none. Not with row_sparse.
+        saved as the best checkpoint and evaluated. 0 for none. Not with row_sparse=True.
       epochs: the greatest number of epochs.
       patience: training stops when validation has not improved for this number of validations; 0
         never stops early.
@@ -64,7 +66,7 @@ class Training:
     mean_over: str = "tokens"
     accumulate: int = 1
     compute: str = "float32"
-    row_sparse: bool = False
+    row_sparse: bool | None = None
     frozen: tuple[str, ...] = ()
     rates: tuple[tuple[str, float], ...] = ()
     average: float = 0.0

@@ -1,6 +1,8 @@
 """Row-sparse steps: the dense optimisers' numbers, from the rows alone."""
 
+import dataclasses
 import functools
+import signal
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +15,8 @@ from zoo import optimizers
 from zoo.arrays.row_lookup import Watched, take
 from zoo.cores import LSTM
 from zoo.embeddings import Concat, Lookup
-from zoo.errors import UserError
+from zoo.errors import Interrupted, UserError
+from zoo.experiment import Training
 from zoo.heads import (
     NCE,
     BlackOut,
@@ -28,6 +31,7 @@ from zoo.models import LanguageModel
 from zoo.networks.char_convolution import Convolution
 from zoo.optimizers import SGD, Adagrad, Adam, RMSProp
 from zoo.training import row_sparse, step
+from zoo.training.choose_updates import choose_updates
 from zoo.training.task import Batch
 from zoo.training.tasks.language_modelling import Words, words_loss
 from zoo.training.updates import DenseUpdates
@@ -202,6 +206,93 @@ def test_a_head_that_reads_the_whole_tied_table_leaves_nothing_sparse():
 def test_optimisers_without_a_row_rule_are_refused(recipe):
     with pytest.raises(UserError, match=r"training.row_sparse cannot update rows by"):
         row_sparse.RowSparseUpdates(recipe, 0.0, [], 5, 20)
+
+
+TABLES = [("embedding", "table"), ("head", "weights"), ("head", "bias")]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, TABLES),
+        ({"optimizer": Adagrad()}, TABLES),
+        ({"frozen": ("embedding",)}, TABLES[1:]),
+        ({"row_sparse": False}, []),
+        ({"optimizer": SGD(momentum=0.9)}, []),
+        ({"optimizer": Adam()}, []),  # lazy Adam is not Adam
+        ({"optimizer": RMSProp()}, []),
+        ({"accumulate": 2}, []),
+        ({"average": 0.9}, []),
+        ({"length": 6}, []),  # four rows a token would be 72 rows
+        ({"length": 6, "row_sparse": True}, TABLES),
+    ],
+)
+def test_rows_alone_are_updated_where_that_is_exact_and_faster(settings, expected):
+    lexicon = examples.plain_lexicon(60)
+    model = LanguageModel(Lookup(5), LSTM(5), NCE(samples=6))
+    params = jax.eval_shape(lambda: model.init(jax.random.key(0), lexicon))
+    recipe = Training(**{"batch": 3, "length": 5, "optimizer": SGD()} | settings)
+    updates = choose_updates(recipe, params, model.row_tables(params), 5, 20)
+    assert getattr(updates, "paths", []) == expected
+
+
+def test_small_tables_are_updated_as_a_whole():
+    model = LanguageModel(Concat((Lookup(5), Lookup(5))), LSTM(5), Softmax())
+    params = jax.eval_shape(lambda: model.init(jax.random.key(0), examples.plain_lexicon(60)))
+    params["embedding"]["0"]["table"] = jax.ShapeDtypeStruct((59, 5), jnp.float32)
+    recipe = Training(batch=3, length=5, optimizer=SGD())
+    updates = choose_updates(recipe, params, model.row_tables(params), 5, 20)
+    assert updates.paths == [("embedding", "1", "table")]
+
+
+@pytest.fixture
+def rows_of_any_table(monkeypatch):
+    """Tables of tests are small."""
+    monkeypatch.setattr("zoo.training.choose_updates.ROWS_A_TOKEN", 0)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize(
+    ("head", "settings"),
+    [
+        (NCE(samples=5), {"optimizer": Adagrad(0.3)}),
+        (ImportanceSampling(samples=5, tied=True), {}),
+        (NCE(samples=5), {"frozen": ("embedding",)}),
+    ],
+    ids=["Adagrad", "tied", "frozen"],
+)
+@pytest.mark.slow
+def test_the_default_equals_dense_updates(tmp_path, rows_of_any_table, devices, head, settings):
+    model = dataclasses.replace(small.MODEL, head=head, core=LSTM(size=6))
+    recipe = small.experiment(model, clip=0.1, **settings)
+    dense = dataclasses.replace(recipe.training, row_sparse=False)
+    dense = small.trainer(dataclasses.replace(recipe, training=dense), tmp_path / "dense")
+    by_rows = small.trainer(recipe, tmp_path / "rows", devices)
+    assert isinstance(dense.optimizer, DenseUpdates)
+    assert isinstance(by_rows.optimizer, row_sparse.RowSparseUpdates)
+    dense.train()
+    by_rows.train()
+    assert dense.task.epoch_steps > 2
+    expected, found = (small.last_state(trainer)[1].params for trainer in (dense, by_rows))
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=5e-6)
+
+
+def test_a_run_of_the_default_is_resumed_within_an_epoch(tmp_path, rows_of_any_table):
+    model = dataclasses.replace(small.MODEL, head=NCE(samples=5))
+    recipe = small.experiment(model, clip=0.1, optimizer=Adagrad(0.3))
+    whole = small.trainer(recipe, tmp_path / "whole")
+    whole.train()
+    first = small.trainer(recipe, tmp_path / "pieces")
+    first._stop = signal.SIGTERM  # after the first step
+    with pytest.raises(Interrupted, match="after step 1"):
+        first.train()
+    second = small.trainer(recipe, tmp_path / "pieces")
+    second.train()
+    assert "rows" in small.last_state(second)[1].optimizer_state
+    jax.tree.map(
+        np.testing.assert_array_equal, small.last_state(second)[1], small.last_state(whole)[1]
+    )
 
 
 def test_a_trainer_says_what_cannot_be_sparse(tmp_path):

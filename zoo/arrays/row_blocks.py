@@ -157,6 +157,16 @@ class Sorted(NamedTuple):
 
         return jax.tree.map(of_leaf, tree)
 
+    def own(self):
+        """Returns which rows of the blocks are rows of their own, not repeated to fill a block.
+
+        Returns:
+          bool [blocks, runs * size].
+        """
+        runs, length = self.order.shape
+        own = (jnp.arange(length) < self.rows // runs).reshape(-1, 1, self.size)
+        return jnp.broadcast_to(own, (own.shape[0], runs, self.size)).reshape(own.shape[0], -1)
+
     def joined(self, x):
         """Rearranges sorted blocks to rows in their order: the inverse of `cut`.
 

@@ -114,6 +114,12 @@ class SampledHead(SoftmaxScores):
           [...], nats.
         """
 
+        shape = targets.shape
+        if self.noise_per == "batch":  # one axis of tokens, as the product of matrices has
+            hidden, targets, log_q = (
+                x.reshape(-1, *x.shape[len(shape) :]) for x in (hidden, targets, log_q)
+            )
+
         def for_tokens(of_words):
             """Broadcasts an array over noise words to [..., K], one row for each token."""
             if self.noise_per == "row":
@@ -131,7 +137,7 @@ class SampledHead(SoftmaxScores):
             kept=kept,
             hits=words == targets[..., None],
         )
-        return self.sampled_loss(params, scores)
+        return self.sampled_loss(params, scores).reshape(shape)
 
     def sampled_loss(self, params: Params, scores: SampledScores) -> jax.Array:
         """Computes the loss of each token; every sampled head overrides it.

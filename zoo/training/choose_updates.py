@@ -1,5 +1,7 @@
 """The choice of updates: dense or row-sparse, with an average, as an experiment asks."""
 
+from typing import Any
+
 import optax
 
 from zoo import optimizers
@@ -8,14 +10,19 @@ from zoo.experiment import Training
 from zoo.training import average, parameter_groups, row_sparse
 from zoo.training.updates import DenseUpdates, Updates
 
+# A table with fewer rows for each token of a batch is updated as fast as a whole (on CPU, 1,120
+# tokens and 256 columns: the two are equal at 4,000 rows, and rows are faster at 10,000).
+ROWS_A_TOKEN = 4
+
 
 def choose_updates(
-    recipe: Training, paths: list[row_sparse.Path], epoch_steps: int, total_steps: int
+    recipe: Training, params: Any, paths: list[row_sparse.Path], epoch_steps: int, total_steps: int
 ) -> Updates:
     """Builds the updates that a training recipe asks for.
 
     Args:
       recipe: the optimiser, clipping, rates, and whether tables are updated by rows.
+      params: the parameters, or their shapes.
       paths: paths of the tables of which one step reads only some rows; see Task.row_tables.
       epoch_steps: steps of an epoch, for schedules.
       total_steps: steps of all epochs, for schedules.
@@ -25,15 +32,34 @@ def choose_updates(
         trained by rows.
     """
     steps = epoch_steps, total_steps
-    if not recipe.row_sparse:
-        transformation = optimizers.build(recipe.optimizer, recipe.clip, *steps)
-        if recipe.rates:
-            transformation = optax.chain(
-                transformation, parameter_groups.scale_updates(recipe.rates)
-            )
-        if recipe.average:
-            transformation = optax.chain(transformation, average.keep_average(recipe.average))
-        return DenseUpdates(transformation)
+    trained = [path for path in paths if path[0] not in recipe.frozen]
+    if recipe.row_sparse:
+        _check_rows(recipe, paths, trained)
+    elif recipe.row_sparse is None:
+        trained = _where_exact(recipe, params, trained)
+    if trained and recipe.row_sparse is not False:
+        return row_sparse.RowSparseUpdates(
+            recipe.optimizer, recipe.clip, trained, *steps, recipe.rates
+        )
+    transformation = optimizers.build(recipe.optimizer, recipe.clip, *steps)
+    if recipe.rates:
+        transformation = optax.chain(transformation, parameter_groups.scale_updates(recipe.rates))
+    if recipe.average:
+        transformation = optax.chain(transformation, average.keep_average(recipe.average))
+    return DenseUpdates(transformation)
+
+
+def _where_exact(recipe, params, paths):
+    """Returns the paths of tables that updates by rows change as dense updates do, but faster."""
+    if not row_sparse.is_exact(recipe.optimizer) or recipe.accumulate > 1 or recipe.average:
+        return []
+    least = ROWS_A_TOKEN * recipe.batch * recipe.length
+    tables = row_sparse.split(params, paths)[1]
+    return [path for path, table in tables.items() if table.shape[0] >= least]
+
+
+def _check_rows(recipe, paths, trained):
+    """Raises UserError if a recipe asks for updates by rows that it does not allow."""
     if recipe.accumulate > 1:
         raise UserError(
             f"training.accumulate={recipe.accumulate} adds up the gradients of whole tables, which "
@@ -44,15 +70,13 @@ def choose_updates(
             f"training.average={recipe.average} touches all rows of every table at each step, "
             "which training.row_sparse=True is there to avoid: leave one of them out."
         )
-    if paths and all(path[0] in recipe.frozen for path in paths):
+    if paths and not trained:
         raise UserError(
             "training.row_sparse=True, but the tables that are read by rows are frozen: leave it "
             "out."
         )
-    paths = [path for path in paths if path[0] not in recipe.frozen]
-    if not paths:
+    if not trained:
         raise UserError(
             "training.row_sparse=True, but every step of this model reads all rows of its tables: "
             "take a sampled head, or leave it out."
         )
-    return row_sparse.RowSparseUpdates(recipe.optimizer, recipe.clip, paths, *steps, recipe.rates)

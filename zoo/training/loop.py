@@ -61,7 +61,9 @@ class Trainer:
         parameter_groups.check_frozen(self._shapes, recipe.frozen)
         parameter_groups.check_rates(self._shapes, recipe.frozen, recipe.rates)
         paths = task.row_tables(self._shapes)
-        self.optimizer = choose_updates(recipe, paths, task.epoch_steps, task.total_steps)
+        self.optimizer = choose_updates(
+            recipe, self._shapes, paths, task.epoch_steps, task.total_steps
+        )
         parallel = parallel or Parallel()
         self.devices = choose_devices(
             device_count, recipe.batch, parallel, task, self.initial_state

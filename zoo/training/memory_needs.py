@@ -90,6 +90,6 @@ def _state_bytes(experiment, model, lexicons) -> int:
     if isinstance(model, LanguageModel):
         trees.append(jax.eval_shape(lambda: model.initial_carry(training.batch)))
     trained = {name: part for name, part in shapes.items() if name not in training.frozen}
-    optimizer = choose_updates(training, model.row_tables(shapes), 1, 10**9)
+    optimizer = choose_updates(training, shapes, model.row_tables(shapes), 1, 10**9)
     trees.append(jax.eval_shape(optimizer.init, trained))
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(trees))

@@ -1,12 +1,12 @@
 """Training steps whose cost does not grow with the vocabulary.
 
-A sampled loss reads some thousand rows of the word tables, but its dense gradient, clipping and
-update would still walk over all V rows. Here gradients are taken with respect to the rows that a
-step looks up, not to their tables (`zoo.arrays.row_lookup.Watched`). Gradients of a row that was
-looked up more than once are summed, and the update touches these rows only, in the donated buffers
-of the tables and of the optimiser's state. For SGD without momentum and for Adagrad this equals the
-dense update up to rounding, for neither changes a row without gradient. Adam becomes lazy: the
-moments of a row decay only when the row is touched.
+A lookup or a sampled loss reads some thousand rows of the word tables, but its dense gradient,
+clipping and update would still walk over all V rows. Here gradients are taken with respect to the
+rows that a step looks up, not to their tables (`zoo.arrays.row_lookup.Watched`). Gradients of a row
+that was looked up more than once are summed, and the update touches these rows only, in the donated
+buffers of the tables and of the optimiser's state. For SGD without momentum and for Adagrad this
+equals the dense update up to rounding, for neither changes a row without gradient. Adam becomes
+lazy: the moments of a row decay only when the row is touched.
 """
 
 import dataclasses
@@ -147,6 +147,18 @@ class RowAdam:
             for moment, new in zip(state, (mean, square), strict=True)
         )
         return table.at[ids].add(-rate * step, **_AT), new_state
+
+
+def is_exact(recipe: optimizers.Optimizer) -> bool:
+    """Whether updates by rows equal an optimiser's dense updates up to rounding.
+
+    Args:
+      recipe: the optimiser.
+    """
+    match recipe:
+        case optimizers.SGD(momentum=0.0) | optimizers.Adagrad():
+            return True
+    return False
 
 
 def _row_rule(recipe: optimizers.Optimizer, epoch_steps: int):

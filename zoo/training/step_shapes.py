@@ -52,7 +52,11 @@ def of_task(task: Task, experiment: Experiment, initial_state: Callable) -> Step
     """
     shapes = jax.eval_shape(initial_state)
     optimizer = choose_updates(
-        experiment.training, task.row_tables(shapes.params), task.epoch_steps, task.total_steps
+        experiment.training,
+        shapes.params,
+        task.row_tables(shapes.params),
+        task.epoch_steps,
+        task.total_steps,
     )
     function = functools.partial(
         train_step,
@@ -79,7 +83,7 @@ def of_language_model(experiment: Experiment, lexicon: Lexicon, devices: int = 1
     batch_rows = recipe.batch // devices
     params = jax.eval_shape(lambda: model.init(jax.random.key(0), lexicon))
     optimizer = choose_updates(
-        recipe, model.row_tables(params), EPOCH_STEPS, EPOCH_STEPS * recipe.epochs
+        recipe, params, model.row_tables(params), EPOCH_STEPS, EPOCH_STEPS * recipe.epochs
     )
     state = TrainState(
         params,

@@ -1,0 +1,96 @@
+"""A training step with the adaptive softmax against PyTorch's AdaptiveLogSoftmaxWithLoss.
+
+Forward, backward, clipping of the gradient's norm and SGD for an LSTM language model: 2 layers of
+256, embedding 256, B = 32, T = 35; cutoffs 2,000, 10,000 and 40,000, with vectors four times
+smaller from tail to tail. Both start from the same parameters and see the same batch. PyTorch runs
+eagerly, with dense gradients of the embedding and with sparse ones; zoo, with dense updates and
+with updates by rows.
+
+    pip install torch==2.13.0
+    python -m benchmarks.adaptive_pytorch
+    python -m benchmarks.adaptive_pytorch --vocabulary 1000000
+    python -m benchmarks.adaptive_pytorch --words uniform
+"""
+
+import argparse
+import os
+
+import jax
+import numpy as np
+
+from benchmarks import steps, timing, torch_steps
+from benchmarks.torch_steps import torch
+from zoo.commands import allocator
+from zoo.cores import LSTM
+from zoo.embeddings import Lookup
+from zoo.heads import AdaptiveSoftmax
+from zoo.models import LanguageModel
+from zoo.optimizers import SGD
+
+BATCH, LENGTH, SIZE, LAYERS, CLIP = 32, 35, 256, 2, 1.0
+CUTOFFS = 2_000, 10_000, 40_000
+DRAW = {"zipf": steps.zipf_batch, "uniform": steps.uniform_batch}
+
+
+class TorchHead(torch.nn.Module):
+    """PyTorch's adaptive softmax with the parameters of the zoo's."""
+
+    def __init__(self, params, vocabulary):
+        super().__init__()
+        self.softmax = torch.nn.AdaptiveLogSoftmaxWithLoss(
+            SIZE, vocabulary, [*CUTOFFS], div_value=4.0, head_bias=True
+        )
+        ours = {"head.weight": params["head"], "head.bias": params["head_bias"]}
+        for tail in range(len(CUTOFFS)):
+            ours[f"tail.{tail}.0.weight"] = params[f"projection_{tail}"].T
+            ours[f"tail.{tail}.1.weight"] = params[f"tail_{tail}"]
+        self.softmax.load_state_dict({n: torch_steps.tensor(a) for n, a in ours.items()})
+
+    def forward(self, hidden, targets):
+        """Computes the mean loss."""
+        return self.softmax(hidden, targets).loss
+
+
+def main():
+    """Prints a table and the losses of the first steps."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--vocabulary", type=int, default=100_000)
+    parser.add_argument("--words", choices=DRAW, default="zipf", help="law of the words")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--by-rows-only", action="store_true", help="leave dense sides out")
+    arguments = parser.parse_args()
+    allocator.keep_memory()
+    torch.set_num_threads(arguments.threads)
+
+    vocabulary, draw = arguments.vocabulary, DRAW[arguments.words]
+    model = LanguageModel(Lookup(SIZE), LSTM(SIZE, LAYERS), AdaptiveSoftmax(cutoffs=CUTOFFS))
+    params = jax.tree.map(np.asarray, model.init(jax.random.key(0), steps.zipf_lexicon(vocabulary)))
+    batch = draw(vocabulary, BATCH, LENGTH)
+    sides = {}
+    for name, sparse in {"dense": False, "by rows": True}.items():
+        if arguments.by_rows_only and not sparse:
+            continue
+        sides[f"PyTorch, {name}"] = torch_steps.one_step(
+            torch_steps.Recurrent(params, sparse),
+            TorchHead(params["head"], vocabulary),
+            lambda trained: torch.optim.SGD(trained, lr=1.0),
+            CLIP,
+            batch,
+        )
+        sides[f"zoo, {name}"] = steps.one_step(
+            model, SGD(1.0), CLIP, vocabulary, BATCH, LENGTH, sparse, draw
+        )
+    losses = {name: [side() for _ in range(3)] for name, side in sides.items()}
+    title = (
+        f"adaptive softmax, {LAYERS} x LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, "
+        f"V = {vocabulary:,}, {arguments.words} words, PyTorch {torch.__version__} (eager) on "
+        f"{arguments.threads} threads; medians of {arguments.rounds}"
+    )
+    timing.print_table(title, timing.medians(sides, arguments.rounds), "PyTorch, by rows")
+    for name, values in losses.items():
+        print(f"  loss of the first steps, {name:16}: " + " ".join(f"{v:.5f}" for v in values))
+
+
+if __name__ == "__main__":
+    main()

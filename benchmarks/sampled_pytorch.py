@@ -1,0 +1,119 @@
+"""A training step with noise-contrastive estimation or importance sampling against PyTorch.
+
+Forward, backward, clipping of the gradient's norm and Adagrad for an LSTM language model: one layer
+of 256, embedding 256, B = 32, T = 32, 1,024 noise words of the batch, log-uniform, with repeats,
+words by Zipf's law. Both start from the same parameters and see the same batch, but draw their own
+noise. PyTorch runs eagerly, draws from an alias table, and has sparse gradients of the tables,
+which its Adagrad updates by rows; at V = 10,000 also dense ones.
+
+    pip install torch==2.13.0
+    python -m benchmarks.sampled_pytorch
+    python -m benchmarks.sampled_pytorch --vocabulary 1000000
+"""
+
+import argparse
+import os
+
+import jax
+import numpy as np
+
+from benchmarks import steps, timing, torch_steps
+from benchmarks.torch_steps import torch
+from zoo.commands import allocator
+from zoo.cores import LSTM
+from zoo.embeddings import Lookup
+from zoo.heads import NCE, ImportanceSampling
+from zoo.losses import alias_table
+from zoo.models import LanguageModel
+from zoo.optimizers import Adagrad
+
+BATCH, LENGTH, SIZE, SAMPLES, CLIP = 32, 32, 256, 1_024, 1.0
+HEADS = {"NCE": NCE(samples=SAMPLES), "importance sampling": ImportanceSampling(samples=SAMPLES)}
+RATE, ACCUMULATOR, EPSILON = 0.1, 0.1, 1e-7
+MOST_DENSE = 100_000  # words up to which dense gradients are tried, too
+
+
+class TorchHead(torch.nn.Module):
+    """Scores of the targets and of shared noise words, and a sampled loss of them."""
+
+    def __init__(self, head, params, counts, sparse):
+        super().__init__()
+        self.is_nce = isinstance(head, NCE)
+
+        def table(array):
+            return torch.nn.Embedding.from_pretrained(
+                torch_steps.tensor(array), freeze=False, sparse=sparse
+            )
+
+        self.weights, self.bias = table(params["weights"]), table(params["bias"][:, None])
+        q = head.noise.probabilities(counts)
+        threshold, alias = alias_table(q)
+        self.threshold = torch.from_numpy(threshold.astype(np.float32))
+        self.alias = torch.from_numpy(alias.astype(np.int64))
+        self.log_expected = torch.from_numpy(np.log(SAMPLES * q).astype(np.float32))
+
+    def draw(self):
+        """Draws the noise words, [K]."""
+        cells = torch.randint(len(self.alias), (SAMPLES,))
+        stays = torch.rand(SAMPLES) < self.threshold[cells]
+        return torch.where(stays, cells, self.alias[cells])
+
+    def forward(self, hidden, targets):
+        """Computes the mean loss."""
+        noise = self.draw()
+        words = torch.cat([targets, noise])  # one lookup a table: one sparse gradient
+        vectors, bias = self.weights(words), self.bias(words)[:, 0]
+        bias = bias - self.log_expected[words]
+        tokens = len(targets)
+        true = (hidden * vectors[:tokens]).sum(-1) + bias[:tokens]
+        others = torch.addmm(bias[tokens:], hidden, vectors[tokens:].T)
+        if self.is_nce:
+            softplus = torch.nn.functional.softplus
+            return (softplus(-true) + softplus(others).sum(-1)).mean()
+        return (torch.logaddexp(true, torch.logsumexp(others, -1)) - true).mean()
+
+
+def main():
+    """Prints a table and the losses of the first steps for each loss."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--vocabulary", type=int, default=10_000)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    arguments = parser.parse_args()
+    allocator.keep_memory()
+    torch.set_num_threads(arguments.threads)
+    torch.manual_seed(0)
+
+    vocabulary = arguments.vocabulary
+    lexicon = steps.zipf_lexicon(vocabulary)
+    batch = steps.zipf_batch(vocabulary, BATCH, LENGTH)
+    for name, head in HEADS.items():
+        model = LanguageModel(Lookup(SIZE), LSTM(SIZE), head)
+        params = jax.tree.map(np.asarray, model.init(jax.random.key(0), lexicon))
+        sides = {}
+        for gradients in ("sparse", "dense")[: 1 + (vocabulary <= MOST_DENSE)]:
+            sparse = gradients == "sparse"
+            sides[f"PyTorch, {gradients}"] = torch_steps.one_step(
+                torch_steps.Recurrent(params, sparse),
+                TorchHead(head, params["head"], lexicon.counts, sparse),
+                lambda trained: torch.optim.Adagrad(
+                    trained, RATE, initial_accumulator_value=ACCUMULATOR, eps=EPSILON
+                ),
+                CLIP,
+                batch,
+            )
+        recipe = Adagrad(RATE, initial_accumulator=ACCUMULATOR)
+        sides["zoo"] = steps.one_step(model, recipe, CLIP, vocabulary, BATCH, LENGTH)
+        losses = {side: [run() for _ in range(3)] for side, run in sides.items()}
+        title = (
+            f"{name}, K = {SAMPLES:,}, LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, "
+            f"V = {vocabulary:,}, PyTorch {torch.__version__} (eager) on "
+            f"{arguments.threads} threads; medians of {arguments.rounds}"
+        )
+        timing.print_table(title, timing.medians(sides, arguments.rounds), "PyTorch, sparse")
+        for side, values in losses.items():
+            print(f"  loss of the first steps, {side:15}: " + " ".join(f"{v:.3f}" for v in values))
+
+
+if __name__ == "__main__":
+    main()
