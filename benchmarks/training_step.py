@@ -3,7 +3,9 @@
 Forward, backward, clipping of the gradient's norm and SGD for an LSTM language model: 2 layers of
 256, embedding 256, V = 10,000, untied softmax with bias, B = 32, T = 35, no dropout, the carry
 passed from step to step. Both start from the same parameters and see the same batch, once in a
-process that keeps freed memory for the next step, once in a process that does not.
+process that keeps freed memory for the next step, once in a process that does not. Both compute in
+float32 and in bfloat16: zoo with training.compute="bfloat16", PyTorch with torch.autocast. PyTorch
+runs eagerly.
 
     pip install torch==2.13.0
     python -m benchmarks.training_step
@@ -42,15 +44,17 @@ LEARNING_RATE, CLIP = 1.0, 5.0
 TABLES = {"embedding": {}, "head": {}}  # neither depends on the lexicon
 
 
-def zoo_side(model, params, words, targets):
-    """Returns a function that does one step of the training loop and returns the loss per token.
-
-    The function donates `params`, which cannot be used afterwards.
-    """
+def zoo_side(model, params, words, targets, compute="float32"):
+    """Returns a function that does one step of the training loop and returns the loss per token."""
+    params = jax.tree.map(jnp.copy, params)  # the step donates them
     devices = Devices(1, BATCH)
     optimizer = DenseUpdates(optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1))
     step_function = devices.compile(
-        train_step, STATE_AXES, loss=functools.partial(words_loss, model), optimizer=optimizer
+        train_step,
+        STATE_AXES,
+        loss=functools.partial(words_loss, model),
+        optimizer=optimizer,
+        compute=compute,
     )
     carry = model.initial_carry(BATCH)
     state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
@@ -97,7 +101,7 @@ class TorchModel(torch.nn.Module):
         return self.head(hidden), carry
 
 
-def torch_side(params, size, words, targets):
+def torch_side(params, size, words, targets, autocast=False):
     """Returns a function that does one step and returns the loss per token."""
     model = TorchModel(params, size)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
@@ -108,12 +112,13 @@ def torch_side(params, size, words, targets):
     def step():
         nonlocal carry
         optimizer.zero_grad(set_to_none=True)
-        logits, new_carry = model(words, carry)
-        loss = torch.nn.functional.cross_entropy(logits.view(-1, VOCABULARY), targets.view(-1))
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+            logits, new_carry = model(words, carry)
+            loss = torch.nn.functional.cross_entropy(logits.view(-1, VOCABULARY), targets.view(-1))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(trained, CLIP)
         optimizer.step()
-        carry = tuple(part.detach() for part in new_carry)
+        carry = tuple(part.detach().float() for part in new_carry)
         return loss.item()
 
     return step
@@ -139,7 +144,9 @@ def main():
     words, targets = random.integers(VOCABULARY, size=(2, BATCH, LENGTH)).astype(np.int32)
     sides = {
         "PyTorch": torch_side(params, size, words, targets),
+        "PyTorch, autocast": torch_side(params, size, words, targets, autocast=True),
         "zoo": zoo_side(model, params, words, targets),
+        "zoo, bfloat16": zoo_side(model, params, words, targets, "bfloat16"),
     }
     losses = {name: [side() for _ in range(3)] for name, side in sides.items()}
     timing.print_table(
@@ -149,7 +156,7 @@ def main():
         "PyTorch",
     )
     for name, values in losses.items():
-        print(f"  loss of the first steps, {name:7}: " + " ".join(f"{v:.5f}" for v in values))
+        print(f"  loss of the first steps, {name:17}: " + " ".join(f"{v:.5f}" for v in values))
 
 
 if __name__ == "__main__":

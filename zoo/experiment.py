@@ -33,9 +33,9 @@ class Training:
       accumulate: the number of pieces, one after another, in which the gradients of a batch are
         computed for one update: less memory, and the same result up to rounding. Not with
         row_sparse=True.
-      compute: the precision of matrix products and hidden states, "float32" or "bfloat16" (16 bits,
-        8 of them mantissa). Parameters, the optimiser, log Z, losses, validation and evaluation
-        are always float32.
+      compute: the precision of the operands of matrix products, "float32" or "bfloat16" (16 bits,
+        8 of them mantissa). Results of products, hidden states, losses, parameters, the optimiser,
+        validation and evaluation are always float32.
       row_sparse: whether tables of which a step reads only some rows, as embeddings and sampled
         heads do, are updated in these rows only; True needs SGD without momentum, Adagrad or Adam.
         None: where that changes nothing but rounding and is faster, which is with SGD without

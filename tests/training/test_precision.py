@@ -19,10 +19,12 @@ from zoo.training.precision import rounded
 CORES = (LSTM(6, projection=4), GRU(6), Elman(6), NGram(6), Bidirectional(GRU(6)))
 
 
-def test_parameters_are_rounded_and_biases_of_heads_are_not():
+def test_matrices_are_rounded_and_vectors_are_not():
     table = jnp.full((3, 2), 1 + 2.0**-9)
     params = {"embedding": {"table": table}, "head": {"weights": table, "bias": table[0]}}
+    params["core"] = ({"bias": table[0]},)
     found = rounded(params, "bfloat16")
+    assert found["core"][0]["bias"].dtype == jnp.float32
     assert found["embedding"]["table"].dtype == found["head"]["weights"].dtype == jnp.bfloat16
     np.testing.assert_array_equal(found["head"]["weights"], np.ones((3, 2)))
     assert found["head"]["bias"].dtype == jnp.float32
@@ -59,14 +61,15 @@ def test_every_head_adds_up_in_float32(name):
 
 
 @pytest.mark.parametrize("core", CORES, ids=lambda core: type(core).__name__)
-def test_every_core_computes_in_the_type_of_its_inputs_and_keeps_its_carry(core):
+def test_every_core_has_float32_states_and_keeps_its_carry(core):
     params = jax.eval_shape(lambda: core.init(jax.random.key(0), 4))
     params = jax.eval_shape(lambda tree: rounded({"core": tree}, "bfloat16")["core"], params)
-    inputs = jax.ShapeDtypeStruct((2, 3, 4), jnp.bfloat16)
     carry = jax.eval_shape(lambda: core.initial_carry(2))
-    hidden, last = jax.eval_shape(core.apply, params, inputs, carry)
-    assert hidden.dtype == jnp.bfloat16
-    assert jax.tree.map(str, last) == jax.tree.map(str, carry)
+    for dtype in (jnp.bfloat16, jnp.float32):
+        inputs = jax.ShapeDtypeStruct((2, 3, 4), dtype)
+        hidden, last = jax.eval_shape(core.apply, params, inputs, carry)
+        assert hidden.dtype == jnp.float32
+        assert jax.tree.map(str, last) == jax.tree.map(str, carry)
 
 
 def small_model(head):

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import row_blocks as rows_of
 from zoo.arrays import sharded_functions
+from zoo.arrays.types import accumulator
 
 # Spellings computed together: enough for efficient products, few enough that lengths are alike.
 BLOCK = 128
@@ -142,8 +143,10 @@ def _backward(function, cuts, residuals, cotangents):
         return jax.tree.map(jnp.add, of_params, more), of_others
 
     _, lengths, others, _ = blocks
-    zeros = jax.tree.map(jnp.zeros_like, (params, others))
+    zeros = jax.tree.map(lambda x: jnp.zeros_like(x, accumulator(x)), params)
+    zeros = zeros, jax.tree.map(jnp.zeros_like, others)
     of_params, of_others = jax.lax.fori_loop(0, _filled(lengths), add, zeros)
+    of_params = jax.tree.map(lambda total, x: total.astype(x.dtype), of_params, params)
     return of_params, None, None, of_others
 
 

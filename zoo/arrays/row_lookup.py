@@ -5,6 +5,8 @@ import copy
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import products, sharded_functions
+
 
 def take(table, ids):
     """Looks up table[ids].
@@ -16,7 +18,26 @@ def take(table, ids):
     Returns:
       [..., *row].
     """
-    return table.take(ids) if isinstance(table, Watched | Computed) else table[ids]
+    if isinstance(table, Watched | Computed):
+        return table.take(ids)
+    return _narrow_rows(table, ids) if products.is_narrow(table) else table[ids]
+
+
+@jax.custom_vjp
+def _narrow_rows(table, ids):
+    """Looks up table[ids]; the gradients of a row that is looked up often are summed in float32."""
+    return table[ids]
+
+
+def _narrow_rows_backward(residuals, cotangent):
+    ids, table = residuals
+    total = sharded_functions.zeros(table.shape, jnp.float32, cotangent)
+    return total.at[ids].add(cotangent.astype(total.dtype)).astype(table.dtype), None
+
+
+_narrow_rows.defvjp(
+    lambda table, ids: (_narrow_rows(table, ids), (ids, table)), _narrow_rows_backward
+)
 
 
 class Computed:

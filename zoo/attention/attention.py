@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import products
 from zoo.arrays.types import Params
 from zoo.errors import check_least
 from zoo.networks import attention_functions
@@ -98,7 +99,9 @@ class Attention(abc.ABC):
           mask: bool [B, S], True where there is memory.
         """
         memory = jnp.where(mask[:, :, None], memory, 0)  # whatever padding holds, even nan
-        return PreparedMemory(memory, self._keys(params, memory), mask)
+        keys = self._keys(params, memory)
+        memory, keys = (products.rounded_as(x, params["state"]) for x in (memory, keys))
+        return PreparedMemory(memory, keys, mask)
 
     def apply(
         self,

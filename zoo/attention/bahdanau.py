@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import products
 from zoo.arrays.types import Params
 from zoo.attention.attention import Attention, uniform
 from zoo.errors import check_least
@@ -54,9 +55,9 @@ class Bahdanau(Attention):
         }
 
     def _keys(self, params: Params, memory: jax.Array) -> jax.Array:
-        return memory @ params["keys"] + params["keys_bias"][None, None]
+        return products.affine(memory, params["keys"], params["keys_bias"])
 
     def _scores(self, params: Params, hidden: jax.Array, keys: jax.Array) -> jax.Array:
         return attention_functions.additive_scores(
-            hidden @ params["queries"], keys, params["vector"]
+            products.matmul(hidden, params["queries"]), keys, params["vector"]
         )

@@ -4,6 +4,7 @@ import dataclasses
 
 import jax
 
+from zoo.arrays import products
 from zoo.arrays.types import Params
 from zoo.attention.attention import Attention, uniform
 from zoo.networks import attention_functions
@@ -32,7 +33,7 @@ class Luong(Attention):
         return {"keys": uniform(key, (memory_size, hidden_size))}
 
     def _keys(self, params: Params, memory: jax.Array) -> jax.Array:
-        return memory @ params["keys"]
+        return products.matmul(memory, params["keys"])
 
     def _scores(self, params: Params, hidden: jax.Array, keys: jax.Array) -> jax.Array:
         return attention_functions.bilinear_scores(hidden, keys)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import random_keys
-from zoo.arrays.types import Carry, Key, Params
+from zoo.arrays.types import Carry, Key, Params, accumulator
 from zoo.lexicon import Lexicon
 
 
@@ -101,9 +101,10 @@ class Core:
         """
         batch, time, _ = inputs.shape
         if not batch * time:
-            return jnp.zeros((batch, time, self.output_size), inputs.dtype), carry
+            return jnp.zeros((batch, time, self.output_size), accumulator(inputs)), carry
         of_batch = None if key is None else random_keys.for_batch(key, batch)
-        # The inputs' type is the type of computation; the carry keeps its own type.
+        # States are at least float32, whatever the type of the weights; the carry keeps its type.
+        inputs = inputs.astype(accumulator(inputs))
         given = jax.tree.map(lambda x: _as_type(x, inputs.dtype), carry)
         hidden, last = self._apply(params, inputs, given, reset, of_batch)
         return hidden, jax.tree.map(lambda new, old: _as_type(new, old.dtype), last, carry)

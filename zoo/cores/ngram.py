@@ -18,6 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import products
 from zoo.arrays.types import Carry
 from zoo.cores.core import Core
 from zoo.errors import check_least
@@ -95,15 +96,15 @@ class NGram(Core):
             sums = sums.at[:, :ahead].add(jnp.where(same[:, :, None], carry, 0))
         flat = inputs.reshape(batch * time, -1)
         for back, weights in enumerate(params["context"]):
-            products = (flat @ weights).reshape(batch, time, -1)
+            ahead_sums = products.matmul(flat, weights).reshape(batch, time, -1)
             same = of_targets[:, back : back + time] == text
-            products = jnp.where(same[:, :, None], products, 0)
-            sums = sums.at[:, back : back + time].add(products)
+            ahead_sums = jnp.where(same[:, :, None], ahead_sums, 0)
+            sums = sums.at[:, back : back + time].add(ahead_sums)
 
         hidden = jax.nn.relu(sums[:, :time] + params["bias"][None, None])
         hidden = _drop(hidden, self.dropout, rows, 1)
         for use, layer in enumerate(params["layers"], 2):
-            hidden = jax.nn.relu(hidden @ layer["weights"] + layer["bias"][None, None])
+            hidden = jax.nn.relu(products.affine(hidden, layer["weights"], layer["bias"]))
             hidden = _drop(hidden, self.dropout, rows, use)
         return hidden, sums[:, time:] if ahead else ()
 

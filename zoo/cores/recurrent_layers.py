@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import products
 from zoo.arrays.types import Carry
 from zoo.cores.core import Core
 from zoo.errors import check_least
@@ -126,7 +127,7 @@ class Stacked(Core, abc.ABC):
     def _layer(self, weights, inputs, state):
         """Computes (hidden [n, B, R], the layer's carry) from inputs (x [n, B, *], keep)."""
         x, keep = inputs
-        projections = x @ weights["input"] + weights["bias"][None, None]
+        projections = products.affine(x, weights["input"], weights["bias"])
         return self._recurrence(weights, weights["recurrent"], projections, state, keep)
 
     def _drop(self, x, rate, key, use):

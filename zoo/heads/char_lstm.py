@@ -26,7 +26,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import sharded_functions
+from zoo.arrays import products, row_lookup, sharded_functions
 from zoo.arrays.by_length import map_by_length
 from zoo.arrays.parameter_sharding import HIDDEN, axes
 from zoo.arrays.types import Params, Tables
@@ -36,7 +36,6 @@ from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
 from zoo.lexicon.spelling import BEGIN, END, Spelling
-from zoo.losses import softmax
 from zoo.losses.spelled import sum_by_length
 from zoo.losses.token_blocks import present_states
 from zoo.networks.lstm_scan import activated, cell, lstm
@@ -164,10 +163,10 @@ class CharLSTM(Head):
           previous: the letters before, int [n].
           state: (u, s) before these letters were read, [n, size] each.
         """
-        params, (u, s) = softmax.in_full(params), state
-        inputs = params["letters"][previous] @ params["input"] + projected
+        u, s = state
+        inputs = products.matmul(params["letters"][previous], params["input"]) + projected
         u, s = cell(activated(inputs, u, params["recurrent"]), s)
-        logits = u @ params["output"] + params["output_bias"][None]
+        logits = products.affine(u, params["output"], params["output_bias"])
         return jax.nn.log_softmax(logits, axis=-1), (u, s)
 
     def spelling_start(self, projected):
@@ -186,7 +185,7 @@ class CharLSTM(Head):
           params: the parameters.
           hidden: h, [n, D].
         """
-        return softmax.logits(hidden, params["hidden"].T, params["bias"])
+        return products.affine(hidden, params["hidden"], params["bias"])
 
     def _spelled(self, params: Params, letters, lengths, projected):
         """Computes log p of the spellings [n, L], nats, [n]."""
@@ -194,11 +193,12 @@ class CharLSTM(Head):
         previous = jnp.concatenate([jnp.full_like(letters[:, :1], BEGIN), letters[:, :-1]], axis=1)
         # As `spelling_step`, all letters being known: products of all positions at once. Spellings
         # keep their axis, along which they may be shared out.
-        projections = params["letters"][previous.T] @ params["input"] + projected[None]
+        letter_vectors = row_lookup.take(params["letters"], previous.T)
+        projections = products.matmul(letter_vectors, params["input"]) + projected[None]
         keep = jnp.ones((longest, count, 1), projected.dtype)
         u, s = self.spelling_start(projected)
         u, _ = lstm(projections, params["recurrent"], u, s, keep)
-        logits = u @ params["output"] + params["output_bias"][None, None]
+        logits = products.affine(u, params["output"], params["output_bias"])
         columns = jnp.maximum(letters.T - END, 0)[..., None]
         chosen = jnp.take_along_axis(logits, columns, axis=-1)[..., 0]
         log_prob = chosen - jax.nn.logsumexp(logits, axis=-1)
@@ -218,7 +218,7 @@ class CharLSTM(Head):
         Returns:
           [N], nats.
         """
-        projected, params = self.hidden_projection(params, hidden), softmax.in_full(params)
+        projected = self.hidden_projection(params, hidden)
         return map_by_length(self._spelled, params, letters, lengths, (projected,), rows=rows)
 
     def sample_spellings(self, params: Params, hidden: jax.Array, key: jax.Array):
@@ -271,7 +271,6 @@ class CharLSTM(Head):
         zoo.lexicon.prefix_tree.
         """
         flat = self.hidden_projection(params, hidden.reshape(-1, hidden.shape[-1]))
-        params = softmax.in_full(params)
         tree = PrefixTree(*(tables[name] for name in PrefixTree._fields))
         results = jax.lax.map(lambda row: function(self._of_words(params, tree, row)), flat)
         return results.reshape(*hidden.shape[:-1], *results.shape[1:])
@@ -281,20 +280,22 @@ class CharLSTM(Head):
 
         `projected`, [4 size], is the hidden state's part of the gates.
         """
-        inputs = params["letters"] @ params["input"] + projected[None]
+        inputs = products.matmul(params["letters"], params["input"]) + projected[None]
         outputs, output_bias = params["output"].T, params["output_bias"]
 
         def extended(states, prefixes, letters):
             """Computes log p of some prefixes, given by their ids, each followed by a letter."""
             u, _, log_z, log_prob = (state[prefixes] for state in states)
             letters = jnp.maximum(letters - END, 0)
-            return log_prob + (u * outputs[letters]).sum(axis=-1) + output_bias[letters] - log_z
+            scores = products.einsum("nd,nd->n", u, outputs[letters])
+            return log_prob + scores + output_bias[letters] - log_z
 
         def read(states, block):
             start, parents, letters = block
             u, s = states[0][parents], states[1][parents]
             u, s = cell(activated(inputs[letters], u, params["recurrent"]), s)
-            log_z = jax.nn.logsumexp(u @ params["output"] + output_bias[None], axis=-1)
+            logits = products.affine(u, params["output"], output_bias)
+            log_z = jax.nn.logsumexp(logits, axis=-1)
             # The empty prefix is not predicted but given.
             log_prob = jnp.where(parents == 0, 0, extended(states, parents, letters))
             new = u, s, log_z, log_prob
@@ -322,7 +323,7 @@ class CharLSTM(Head):
         words = targets.ravel()
         return -sum_by_length(
             self._spelled,
-            softmax.in_full(params),
+            params,
             tables["letters"][words],
             tables["lengths"][words],
             (projected,),

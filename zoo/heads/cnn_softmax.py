@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import row_lookup
+from zoo.arrays import products, row_lookup
 from zoo.arrays.parameter_sharding import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Prepared, Tables
 from zoo.errors import UserError, check_least
@@ -194,7 +194,7 @@ class CNNSoftmax(Head):
         words = jnp.arange(tables["spelling"]["lengths"].shape[0])
         vectors = self.network.vectors(params["network"], tables["spelling"], words)
         if self.correction:
-            vectors += params["correction"] @ params["projection"]
+            vectors = self._corrected(params, vectors, params["correction"])
         return vectors
 
     def _prepared(self, params: Params, tables: Tables) -> Prepared:
@@ -205,8 +205,15 @@ class CNNSoftmax(Head):
         """Computes w of some words, [..., D]."""
         vectors = self.network.distinct_vectors(params["network"], tables["spelling"], words)
         if self.correction:
-            vectors += row_lookup.take(params["correction"], words) @ params["projection"]
+            correction = row_lookup.take(params["correction"], words)
+            vectors = self._corrected(params, vectors, correction)
         return vectors
+
+    @staticmethod
+    def _corrected(params, vectors, correction):
+        """Adds the correction's product to vectors of words, in their type."""
+        corrected = vectors + products.matmul(correction, params["projection"])
+        return corrected.astype(vectors.dtype)
 
     @property
     def _softmax(self):

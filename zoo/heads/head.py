@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import row_blocks, sharded_functions
 from zoo.arrays.parameter_sharding import Axes, named
-from zoo.arrays.types import Context, Key, Params, Prepared, Tables
+from zoo.arrays.types import Context, Key, Params, Prepared, Tables, accumulator
 from zoo.heads import argument_checks, call_checks
 from zoo.heads.argument_checks import Shapes
 from zoo.heads.evaluation_methods import Evaluated
@@ -552,7 +552,7 @@ class Head(Evaluated):
     def _penalties_or_zeros(self, params, hidden):
         penalties = self._penalties(params, hidden)
         if penalties is None:
-            return sharded_functions.zeros(hidden.shape[:-1], softmax.accumulator(hidden), hidden)
+            return sharded_functions.zeros(hidden.shape[:-1], accumulator(hidden), hidden)
         return penalties
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:

@@ -26,6 +26,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import products
 from zoo.arrays.parameter_sharding import FEATURES, HIDDEN, axes
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError, check_choices, check_least
@@ -170,7 +171,8 @@ class LogLinear(Head):
 
         The bias includes log B(s), unless B(s) depends on the context.
         """
-        weights = feature_signatures.sum_features(tables, params["weights"])
+        vectors = params["weights"]
+        weights = products.rounded_as(feature_signatures.sum_features(tables, vectors), vectors)
         bias = feature_signatures.sum_features(tables, params["bias"][:, None])[:, 0]
         return weights, bias if self.background is not None else bias + tables["log_mass"]
 

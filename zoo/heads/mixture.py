@@ -20,13 +20,14 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import products
 from zoo.arrays.parameter_sharding import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params
 from zoo.errors import check_least
 from zoo.heads.argument_checks import Shapes
 from zoo.heads.softmax import Softmax, WordVectors
 from zoo.lexicon import Lexicon
-from zoo.losses import mixture, softmax, softmax_decoding
+from zoo.losses import mixture, softmax_decoding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,17 +71,16 @@ class _Mixture(WordVectors):
     def contexts(self, params: Params, hidden: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Computes (log pi [..., M], g [..., M, size]).
 
-        log pi is in nats and at least float32; g has the type of `hidden` and P.
+        log pi is in nats. Both are at least float32.
 
         Args:
           params: the parameters.
           hidden: h, [..., D].
         """
-        log_prior = jax.nn.log_softmax(softmax.accumulated(hidden, params["prior"]), axis=-1)
-        projected = softmax.logits(hidden, params["projection"].T, params["projection_bias"])
+        log_prior = jax.nn.log_softmax(products.matmul(hidden, params["prior"]), axis=-1)
+        projected = products.affine(hidden, params["projection"], params["projection_bias"])
         shape = (*hidden.shape[:-1], self.components, -1)
-        dtype = jnp.result_type(hidden, params["projection"])
-        return log_prior, jnp.tanh(projected).astype(dtype).reshape(shape)
+        return log_prior, jnp.tanh(projected).reshape(shape)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,4 +149,4 @@ class MixtureOfContexts(_Mixture, Softmax):
         """Returns (mixed contexts, weights, bias), the arguments of a softmax."""
         log_prior, contexts = self.contexts(params, hidden)
         mixed = jnp.einsum("...m,...md->...d", jnp.exp(log_prior), contexts)
-        return mixed.astype(contexts.dtype), *self._weights(params)
+        return mixed, *self._weights(params)

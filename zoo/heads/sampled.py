@@ -6,14 +6,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import row_lookup
+from zoo.arrays import products, row_lookup
 from zoo.arrays.types import Params, Tables
 from zoo.errors import check_choices, check_least
 from zoo.heads import noise_distributions as noises
 from zoo.heads.argument_checks import Shapes
 from zoo.heads.softmax import SoftmaxScores
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax
 from zoo.losses.noise_sampling import UNITS, log_expected_count, noise_tables, sample_noise
 
 # Scores of noise words [K], [B, K] or [..., K].
@@ -182,12 +181,7 @@ class SampledHead(SoftmaxScores):
                 f"{type(self).__name__}.loss: hidden states have {hidden.shape[-1]} numbers, and "
                 f"the vectors of words {vectors.shape[-1]}"
             )
-        scores = jnp.einsum(
-            product,
-            hidden,
-            vectors,
-            preferred_element_type=softmax.accumulator(hidden),
-        )
+        scores = products.einsum(product, hidden, vectors)
         if not self.bias:
             return scores
         bias = row_lookup.take(params["bias"], words).astype(scores.dtype)

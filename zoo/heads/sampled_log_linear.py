@@ -12,14 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import random_keys
+from zoo.arrays import products, random_keys, row_lookup
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.argument_checks import Shapes
 from zoo.heads.log_linear import LogLinear
 from zoo.heads.sampled import PRODUCTS
 from zoo.lexicon import Lexicon, feature_signatures
-from zoo.losses import importance, softmax
+from zoo.losses import importance
 from zoo.losses.noise_sampling import UNITS, draw_per_unit, sample_noise, tables_with_zeros
 from zoo.losses.sampled_log_linear import metropolis_walk
 from zoo.losses.token_blocks import weighted_sum
@@ -138,10 +138,10 @@ class SampledLogLinear(LogLinear):
         `product` is the einsum of hidden states and signatures' vectors; it sets the shape.
         """
         features, values = draws["features"][chosen], draws["feature_values"][chosen]
-        vectors = jnp.einsum("...pd,...p->...d", params["weights"][features], values)
+        rows = row_lookup.take(params["weights"], features)
+        vectors = products.rounded_as(products.einsum("...pd,...p->...d", rows, values), rows)
         biases = (params["bias"][features] * values).sum(axis=-1)
-        accumulator = softmax.accumulator(hidden)
-        scores = jnp.einsum(product, hidden, vectors, preferred_element_type=accumulator)
+        scores = products.einsum(product, hidden, vectors)
         if product in PRODUCTS.values():  # of draws
             biases = self._for_tokens(biases, scores)
         return scores + biases.astype(scores.dtype)

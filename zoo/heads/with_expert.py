@@ -21,6 +21,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import products
 from zoo.arrays.parameter_sharding import HIDDEN, Axes
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError
@@ -28,7 +29,6 @@ from zoo.heads.argument_checks import Shapes
 from zoo.heads.head import Head, HeadAround
 from zoo.heads.log_linear import LogLinear
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax
 from zoo.losses.with_expert import log_expert_mass
 from zoo.priors.experts.expert import Expert
 
@@ -125,7 +125,7 @@ class WithExpert(HeadAround):
           context: the words that the expert names, int [...] or [..., M], -1 for no word.
         """
         self._check_context(hidden, context)
-        weight = softmax.accumulated(hidden, params["weights"]) + params["bias"]
+        weight = products.matmul(hidden, params["weights"]) + params["bias"]
         return jnp.where((_several(context, weight) >= 0).any(axis=-1), weight, 0)
 
     def _check_context(self, hidden, context):

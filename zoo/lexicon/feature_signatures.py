@@ -14,7 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import sharded_functions, sparse_products
+from zoo.arrays import products, row_lookup, sharded_functions, sparse_products
+from zoo.arrays.types import accumulator
 from zoo.lexicon.feature_product_forms import Form, is_private
 
 
@@ -270,13 +271,13 @@ def _some_rows(rows, row_ids):
 
 @jax.custom_vjp
 def _sums(vectors, tables):
-    sums = vectors[tables["shared_features"]]
+    sums, wide = vectors[tables["shared_features"]], accumulator(vectors)
     if "shared_values" in tables:
-        sums = tables["shared_values"].astype(vectors.dtype) @ sums
+        sums = products.matmul(tables["shared_values"].astype(wide), sums)
     else:
         levels = tables["shared_of_signature"], tables["shared_of_feature"]
-        sums = sparse_products.product(*levels, sums)
-    values = tables["private_values"].astype(vectors.dtype)
+        sums = sparse_products.product(*levels, sums.astype(wide))
+    values = tables["private_values"].astype(wide)
     # A loop, not an array with an axis more: the sum is fused with its gathers.
     for p, features in enumerate(tables["private_features"].T):
         sums += values[:, p, None] * _some_rows(vectors, features)
@@ -284,12 +285,14 @@ def _sums(vectors, tables):
 
 
 def _sums_forward(vectors, tables):
-    return _sums(vectors, tables), tables
+    return _sums(vectors, tables), (tables, vectors)
 
 
-def _sums_backward(tables, cotangent):
+def _sums_backward(residuals, cotangent):
+    tables, vectors = residuals
     if "shared_values" in tables:
-        shared = tables["shared_values"].astype(cotangent.dtype).T @ cotangent
+        values = products.rounded_as(tables["shared_values"].astype(cotangent.dtype), vectors)
+        shared = products.einsum("sf,sd->fd", values, cotangent)
     else:
         levels = tables["shared_of_feature"], tables["shared_of_signature"]
         shared = sparse_products.product(*levels, cotangent)
@@ -298,7 +301,8 @@ def _sums_backward(tables, cotangent):
     # that autodiff would make of them.
     values = tables["private_signature_value"].astype(cotangent.dtype)[:, None]
     private = values * _some_rows(cotangent, tables["private_signature"])
-    return private + _some_rows(shared, tables["shared_place"]), None
+    gradient = private + _some_rows(shared, tables["shared_place"])
+    return gradient.astype(vectors.dtype), None
 
 
 _sums.defvjp(_sums_forward, _sums_backward)
@@ -312,10 +316,11 @@ def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
       vectors: [F, D], one for each feature.
 
     Returns:
-      [S, D].
+      [S, D], in at least float32.
     """
     vectors = sharded_functions.rows_whole(vectors)
     if "of_signature" in tables:
+        vectors = vectors.astype(accumulator(vectors))
         return sparse_products.product(tables["of_signature"], tables["of_feature"], vectors)
     return _sums(vectors, tables)
 
@@ -335,5 +340,6 @@ def sum_features_of(tables: dict[str, jax.Array], vectors: jax.Array, words: jax
     if "features" not in tables:
         return sum_features(tables, vectors)[signatures]
     # Only the signatures of the given words are summed.
-    values = tables["feature_values"][signatures].astype(vectors.dtype)
-    return jnp.einsum("...p,...pd->...d", values, vectors[tables["features"][signatures]])
+    rows = row_lookup.take(vectors, tables["features"][signatures])
+    values = tables["feature_values"][signatures].astype(accumulator(vectors))
+    return products.einsum("...p,...pd->...d", values, rows)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import row_blocks, sharded_functions
+from zoo.arrays import products, row_blocks, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.arrays.types import accumulator
 from zoo.losses import softmax, softmax_decoding, token_blocks, value_checks
@@ -128,7 +128,7 @@ def adaptive_log_probs(hidden, weights, bias, tails):
     head = jax.nn.log_softmax(softmax.logits(hidden, weights, bias), axis=-1)
     parts = [head[..., :frequent]]
     for tail, (projection, words) in enumerate(tails):
-        scores = softmax.logits(hidden @ projection, words, _no_bias(words))
+        scores = softmax.logits(products.matmul(hidden, projection), words, _no_bias(words))
         within = jax.nn.log_softmax(scores, axis=-1)
         parts.append(head[..., frequent + tail, None] + within)
     return jnp.concatenate(parts, axis=-1)
@@ -164,7 +164,8 @@ def adaptive_sample(hidden, weights, bias, tails, key):
     drawn = softmax_decoding.softmax_sample(hidden, weights, bias, of_head)
     rank, cutoffs = drawn, _cutoffs(bias, tails)
     for tail, (k, (projection, words)) in enumerate(zip(of_tails, tails, strict=True)):
-        within = softmax_decoding.softmax_sample(hidden @ projection, words, _no_bias(words), k)
+        states = products.matmul(hidden, projection)
+        within = softmax_decoding.softmax_sample(states, words, _no_bias(words), k)
         rank = jnp.where(drawn == cutoffs[0] + tail, cutoffs[tail] + within, rank)
     return rank
 
@@ -213,7 +214,7 @@ def adaptive_top_k(hidden, weights, bias, tails, k):
     classes = cutoffs[0] + jnp.arange(len(tails))
     of_classes = softmax.logits(flat, weights[classes], bias[classes]) - head.log_z[:, None]
     for tail, (projection, words) in enumerate(tails):
-        within = walk(flat @ projection, words, _no_bias(words), k)
+        within = walk(products.matmul(flat, projection), words, _no_bias(words), k)
         log_probs = of_classes[:, tail, None] + within.values - within.log_z[:, None]
         found.append((log_probs, cutoffs[tail] + within.words))
     log_probs, ranks = softmax_decoding.best(k, *found)
@@ -336,7 +337,8 @@ def _flat_tail_losses(tails, hidden, cluster, tail_row):
 
         def step(number, losses, tail=tail, projection=projection, words=words):
             h, mine, rows = blocks.take(number, tail)
-            within, _ = softmax.exact_loss(h @ projection, words, _no_bias(words), rows)
+            states = products.matmul(h, projection)
+            within, _ = softmax.exact_loss(states, words, _no_bias(words), rows)
             return losses.at[number].add(jnp.where(mine, within, 0))
 
         losses = blocks.loop(tail, step, losses)
@@ -433,5 +435,5 @@ def _tail_gradients(tails, hidden, cluster, tail_row, token_weights):
 def _weighted_block(rows, tail, hidden, token_weights):
     """Computes the weighted sum of the losses of a block of tokens within a tail."""
     projection, words = tail
-    states = hidden @ projection
+    states = products.matmul(hidden, projection)
     return softmax.weighted_softmax_loss(states, words, _no_bias(words), rows, token_weights)

@@ -14,7 +14,7 @@ zoo.arrays.sparse_products).
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import row_blocks, sharded_functions, sparse_products
+from zoo.arrays import products, row_blocks, sharded_functions, sparse_products
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, token_blocks, value_checks
 from zoo.losses.shape_checks import check_shapes
@@ -49,8 +49,8 @@ def scores(tables, weights, bias, hidden):
       [S, N], with a column for each token, nats.
     """
     adaptors = softmax.logits(hidden, weights, bias).T
-    products = sparse_products.product(tables["of_signature"], tables["of_feature"], adaptors)
-    return products + tables["log_mass"].astype(products.dtype)[:, None]
+    sums = sparse_products.product(tables["of_signature"], tables["of_feature"], adaptors)
+    return sums + tables["log_mass"].astype(sums.dtype)[:, None]
 
 
 @over_tokens("hidden")
@@ -164,10 +164,11 @@ def _block(shared, tables, h, s, u):
         slopes = _less_observed(expected, s, u)
         slopes = jnp.where(u[None] == 0, 0, slopes)  # as weighted_rows; columns are tokens
         of_adaptors = sparse_products.product(tables["of_feature"], tables["of_signature"], slopes)
-        hidden_gradient, weights_gradient = softmax.products_with(of_adaptors.T, h, weights)
-        return token_blocks.added(
-            sums, (weights_gradient, of_adaptors.sum(axis=1))
-        ), hidden_gradient
+        bias_gradient = of_adaptors.sum(axis=1)
+        of_adaptors = products.rounded_as(of_adaptors, weights)
+        hidden_gradient = products.einsum("fn,fd->nd", of_adaptors, weights)
+        weights_gradient = products.matmul(of_adaptors, h)
+        return token_blocks.added(sums, (weights_gradient, bias_gradient)), hidden_gradient
 
     return largest + jnp.log(z) - target_scores, gradients
 

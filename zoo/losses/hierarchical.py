@@ -15,8 +15,9 @@ import math
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import row_blocks, row_lookup, sharded_functions
+from zoo.arrays import products, row_blocks, row_lookup, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
+from zoo.arrays.types import accumulator
 from zoo.losses import softmax, softmax_decoding, token_blocks, value_checks
 from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import weighted_rows
@@ -56,9 +57,7 @@ def within_log_probs(weights, bias, hidden, classes, vocabulary):
 
 def _log_probs(weights, bias, hidden, classes, vocabulary):
     """Computes `within_log_probs` from each token's rows, weights [..., M, D], bias [..., M]."""
-    scores = jnp.einsum(
-        "...md,...d->...m", weights, hidden, preferred_element_type=softmax.accumulator(hidden)
-    )
+    scores = products.einsum("...md,...d->...m", weights, hidden)
     size = scores.shape[-1]
     slots = jax.lax.broadcasted_iota(classes.dtype, scores.shape, scores.ndim - 1)
     there = classes[..., None] * size + slots < vocabulary
@@ -78,9 +77,7 @@ def _block(vocabulary, shared, fixed, h, data, u):
     def gradients(sums):
         slopes = softmax.difference(jnp.exp(within) * u[:, None], positions, u)
         slopes = weighted_rows(slopes, u)
-        hidden_gradient = jnp.einsum(
-            "nm,nmd->nd", slopes.astype(h.dtype), w, preferred_element_type=slopes.dtype
-        )
+        hidden_gradient = products.einsum("nm,nmd->nd", slopes, w)
         of_rows = slopes[..., None] * h[:, None].astype(slopes.dtype), slopes
         sums = jax.tree.map(
             lambda total, part: total.at[c].add(part.astype(total.dtype)), sums, of_rows
@@ -246,7 +243,7 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
     flat, (count, size) = hidden.reshape(-1, hidden.shape[-1]), bias.shape
     arrays = flat, class_weights, class_bias, weights, bias
     flat, class_weights, class_bias, weights, bias = sharded_functions.alike(arrays)
-    tokens, dtype = flat.shape[0], softmax.accumulator(flat)
+    tokens, dtype = flat.shape[0], accumulator(flat)
     cut = row_blocks.Cut.of(count, max(1, softmax.vocabulary_block(tokens, count * size) // size))
     _, log_z = softmax.softmax_loss(
         flat, class_weights, class_bias, sharded_functions.zeros(tokens, jnp.int32, flat)
@@ -258,9 +255,7 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
             flat, cut.take(number, class_weights), cut.take(number, class_bias)
         )
         ranks = classes[:, None] * size + jnp.arange(size, dtype=jnp.int32)[None]
-        scores = jnp.einsum(
-            "nd,cmd->ncm", flat, cut.take(number, weights), preferred_element_type=dtype
-        )
+        scores = products.einsum("nd,cmd->ncm", flat, cut.take(number, weights))
         scores += cut.take(number, bias)[None].astype(dtype)
         there = jnp.broadcast_to((ranks < vocabulary)[None], scores.shape)
         scores = jnp.where(there, scores, -jnp.inf)

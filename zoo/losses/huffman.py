@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import row_lookup, sharded_functions
+from zoo.arrays import products, row_lookup, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, value_checks
 from zoo.losses.shape_checks import check_shapes
@@ -63,12 +63,7 @@ def path_loss(hidden, weights, bias, nodes, turns):
         integers=("nodes",),
     )
     _check_paths(weights, nodes, turns)
-    scores = jnp.einsum(
-        "...ld,...d->...l",
-        row_lookup.take(weights, nodes),
-        hidden,
-        preferred_element_type=softmax.accumulator(hidden),
-    )
+    scores = products.einsum("...ld,...d->...l", row_lookup.take(weights, nodes), hidden)
     scores += row_lookup.take(bias, nodes)
     return jnp.where(turns == 0, 0, jax.nn.softplus(-turns * scores)).sum(-1)
 

@@ -13,7 +13,7 @@ set is the sum over its words, and p(x | h) = p(class | h) b(x) / b(class). For 
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import row_blocks
+from zoo.arrays import products, row_blocks
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, value_checks
 from zoo.losses.shape_checks import check_shapes
@@ -50,8 +50,8 @@ def log_linear_weights(features, log_background, weights, bias):
         weights=(weights, "F D"),
         bias=(bias, "F"),
     )
-    sums = softmax.accumulated(features, bias)
-    return softmax.accumulated(features, weights), sums + log_background.astype(sums.dtype)
+    sums = products.matmul(features, bias)
+    return products.matmul(features, weights), sums + log_background.astype(sums.dtype)
 
 
 @over_tokens("hidden")

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import row_blocks
+from zoo.arrays import products, row_blocks
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, token_blocks, value_checks
 from zoo.losses.shape_checks import check_shapes
@@ -193,7 +193,7 @@ def _block(shared, fixed, columns, x, u):
         of_components = jnp.repeat(x, log_prior.shape[1]), share.reshape(-1)
         slopes = softmax.difference(expected, *of_components)
         slopes = weighted_rows(slopes, jnp.repeat(u, log_prior.shape[1]))
-        rows_gradient, weights_gradient = softmax.products_with(slopes, rows, weights)
+        rows_gradient, weights_gradient = products.both_gradients(slopes, rows, weights)
         sums = token_blocks.added(sums, (weights_gradient, slopes.sum(axis=0)))
         return sums, (rows_gradient.reshape(g.shape), -share)
 

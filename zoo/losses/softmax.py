@@ -23,7 +23,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import row_blocks, sharded_functions
+from zoo.arrays import products, row_blocks, row_lookup, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.arrays.types import accumulator
 from zoo.losses import token_blocks, value_checks
@@ -85,8 +85,8 @@ def logits(hidden, weights, bias):
       weights: w, [V, D].
       bias: c, [V].
     """
-    products = jnp.matmul(hidden, weights.T, preferred_element_type=accumulator(hidden))
-    return products + jnp.broadcast_to(bias.astype(products.dtype), products.shape)
+    scores = products.matmul_transposed(hidden, weights)
+    return scores + jnp.broadcast_to(bias.astype(scores.dtype), scores.shape)
 
 
 def target_logits(hidden, weights, bias, targets):
@@ -98,29 +98,8 @@ def target_logits(hidden, weights, bias, targets):
       bias: c, [V].
       targets: x, int [N].
     """
-    products = jnp.einsum(
-        "nd,nd->n", hidden, weights[targets], preferred_element_type=accumulator(hidden)
-    )
-    return products + bias[targets].astype(products.dtype)
-
-
-def in_full(tree):
-    """Casts the arrays of a tree to at least float32, for loops whose steps would each round.
-
-    Args:
-      tree: a pytree of floating-point arrays.
-    """
-    return jax.tree.map(lambda array: array.astype(accumulator(array)), tree)
-
-
-def accumulated(left, right):
-    """Computes left @ right in at least float32.
-
-    Args:
-      left: [..., N, D] or [D].
-      right: [D, M] or [D].
-    """
-    return jnp.matmul(left, right, preferred_element_type=accumulator(left))
+    scores = products.einsum("nd,nd->n", hidden, row_lookup.take(weights, targets))
+    return scores + bias[targets].astype(scores.dtype)
 
 
 def difference(expected, targets, observed, words=None):
@@ -141,20 +120,6 @@ def difference(expected, targets, observed, words=None):
     words = jnp.arange(expected.shape[1]) if words is None else words
     is_target = words[None] == targets[:, None]
     return expected - jnp.where(is_target, observed[:, None], 0).astype(expected.dtype)
-
-
-def products_with(gradient, hidden, weights):
-    """Computes (gradient W, [N, D]; gradient^T H, [V, D]) from the gradient of logits.
-
-    Factors have the type of `hidden`, in which products are fast; results are at least float32.
-
-    Args:
-      gradient: [N, V].
-      hidden: H, [N, D].
-      weights: W, [V, D].
-    """
-    rounded = gradient.astype(hidden.dtype)
-    return accumulated(rounded, weights), accumulated(rounded.T, hidden)
 
 
 # ---------------------------------------------------------------- blocks of the vocabulary
@@ -275,7 +240,7 @@ def _blocked_backward(block, residuals, cotangents):
         expected = jnp.exp(block_logits - log_z[:, None]) * scale
         slopes = difference(expected, targets, loss_cotangent, cut.row_numbers(number))
         slopes = cut.masked(number, slopes, 0)
-        of_block, of_rows = products_with(slopes, hidden, rows)
+        of_block, of_rows = products.both_gradients(slopes, hidden, rows)
         return (
             hidden_gradient + of_block,
             cut.add(number, weight_gradient, of_rows),
@@ -379,7 +344,7 @@ def above_mean(hidden, weights, bias, targets):
       targets: x, int [...].
     """
     dtype = accumulator(hidden)
-    of_target = jnp.einsum("...d,...d->...", hidden, weights[targets], preferred_element_type=dtype)
+    of_target = products.einsum("...d,...d->...", hidden, row_lookup.take(weights, targets))
     of_mean = jnp.einsum("...d,d->...", hidden.astype(dtype), weights.astype(dtype).mean(axis=0))
     return of_target - of_mean + bias[targets].astype(dtype) - bias.astype(dtype).mean()
 
@@ -431,7 +396,7 @@ def _block_of_tokens(penalty, shared, log_measure, h, data, u):
     def gradients(sums):
         expected = exponentials * (u * (1 + 2 * penalty * log_z) / z)[:, None]
         slopes = weighted_rows(difference(expected, x, u), u)
-        hidden_gradient, weights_gradient = products_with(slopes, h, weights)
+        hidden_gradient, weights_gradient = products.both_gradients(slopes, h, weights)
         return token_blocks.added(sums, (weights_gradient, slopes.sum(axis=0))), hidden_gradient
 
     return losses, gradients

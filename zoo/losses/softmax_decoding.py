@@ -8,6 +8,7 @@ import numpy as np
 
 from zoo.arrays import row_blocks, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
+from zoo.arrays.types import accumulator
 from zoo.losses import softmax
 
 
@@ -42,7 +43,7 @@ def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
       key: a key of `jax.random`; None for no sample.
     """
     hidden, weights, bias = sharded_functions.alike((hidden, weights, bias))
-    tokens, dtype = hidden.shape[0], softmax.accumulator(hidden)
+    tokens, dtype = hidden.shape[0], accumulator(hidden)
     cut = row_blocks.Cut.of(weights.shape[0], block)
 
     def step(carry, number):

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import by_length, row_blocks, sharded_functions
+from zoo.arrays.types import accumulator
 from zoo.losses.token_blocks import slopes_of_weights, weighted_sum
 
 
@@ -68,9 +69,10 @@ def _sum_forward(function, cuts, params, letters, lengths, others, weights):
         return (total, jax.tree.map(jnp.add, sums[1], of_params)), (results, tuple(of_others))
 
     zero = sharded_functions.zeros((), weights.dtype, weights)
-    zeros = zero, jax.tree.map(jnp.zeros_like, params)
+    zeros = zero, jax.tree.map(lambda x: jnp.zeros_like(x, accumulator(x)), params)
     blocks = letters, lengths, *others, weights
     (total, of_params), (results, of_others) = jax.lax.scan(add, zeros, blocks)
+    of_params = jax.tree.map(lambda total, x: total.astype(x.dtype), of_params, params)
     return total, (of_params, of_others, slopes_of_weights(results, weights))
 
 

@@ -15,7 +15,8 @@ K hypotheses of a sentence, T = K. So a memory is never repeated.
 import jax
 import jax.numpy as jnp
 
-from zoo.losses.softmax import accumulated, accumulator
+from zoo.arrays import products
+from zoo.arrays.types import accumulator
 
 
 def bilinear_scores(hidden: jax.Array, keys: jax.Array) -> jax.Array:
@@ -28,7 +29,7 @@ def bilinear_scores(hidden: jax.Array, keys: jax.Array) -> jax.Array:
     Returns:
       Scores [B, T, S].
     """
-    return accumulated(hidden, jnp.swapaxes(keys, 1, 2))
+    return products.einsum("btd,bsd->bts", hidden, keys)
 
 
 @jax.custom_vjp
@@ -48,7 +49,7 @@ def additive_scores(queries: jax.Array, keys: jax.Array, vector: jax.Array) -> j
     """
 
     def scores(query):
-        return accumulated(jnp.tanh(query[:, None] + keys), vector)
+        return products.matmul(jnp.tanh(query[:, None] + keys), vector)
 
     if queries.shape[1] == 1:
         return scores(queries[:, 0])[:, None]
@@ -111,7 +112,7 @@ def contexts(weights: jax.Array, memory: jax.Array) -> jax.Array:
       weights: a, [B, T, S].
       memory: m, [B, S, M].
     """
-    return (accumulated(weights, memory.astype(weights.dtype))).astype(memory.dtype)
+    return products.einsum("bts,bsm->btm", weights, memory)
 
 
 def attentional_states(
@@ -127,5 +128,5 @@ def attentional_states(
     """
     both = jnp.concatenate([context, hidden], axis=-1)
     rows = both.reshape(both.shape[0] * both.shape[1], both.shape[2])
-    states = jnp.tanh(rows @ weights + bias[None])
+    states = jnp.tanh(products.affine(rows, weights, bias))
     return states.reshape(*both.shape[:2], states.shape[1])

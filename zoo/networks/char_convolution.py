@@ -24,11 +24,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import row_blocks
+from zoo.arrays import products, row_blocks
 from zoo.arrays.by_length import Differentiated, map_by_length
+from zoo.arrays.types import accumulator
 from zoo.errors import UserError, check_choices, check_least
 from zoo.lexicon.spelling import Spelling
-from zoo.losses.softmax import in_full
 
 ACTIVATIONS = {"relu": jax.nn.relu, "tanh": jnp.tanh}
 
@@ -146,7 +146,7 @@ class Convolution:
 
         The products over the windows are not kept.
         """
-        of_letters = params["letters"][letters]
+        of_letters = _letter_vectors(params, letters)
         groups = zip(self.widths, params["filters"], strict=True)
         pool = self._mean if self.pooling == "mean" else self._maximum
         pooled, positions = zip(
@@ -155,13 +155,13 @@ class Convolution:
         y = ACTIVATIONS[self.activation](jnp.concatenate(pooled, axis=-1))
         layers = []
         for layer in params["highway"]:
-            gate = jax.nn.sigmoid(_affine(y, layer["gate_weights"], layer["gate_bias"]))
-            transformed = jax.nn.relu(_affine(y, layer["weights"], layer["bias"]))
+            gate = jax.nn.sigmoid(products.affine(y, layer["gate_weights"], layer["gate_bias"]))
+            transformed = jax.nn.relu(products.affine(y, layer["weights"], layer["bias"]))
             layers.append((y, gate, transformed))
             y = gate * transformed + (1 - gate) * y
         kept = positions, tuple(layers), y
         if "projection" in params:
-            y = _affine(y, **params["projection"])
+            y = products.affine(y, **params["projection"])
         return y, kept
 
     def _backward(self, params, letters, lengths, others, kept, cotangent):
@@ -188,7 +188,7 @@ class Convolution:
         y = layers[0][0] if layers else y
         cotangent = cotangent * (y > 0 if self.activation == "relu" else 1 - y * y)
 
-        of_letters = params["letters"][letters]
+        of_letters = _letter_vectors(params, letters)
         to_letters, of_filters, start = jnp.zeros_like(of_letters), [], 0
         for width, filters, position in zip(self.widths, params["filters"], positions, strict=True):
             count = filters["bias"].shape[0]
@@ -201,7 +201,8 @@ class Convolution:
             for offset, part in enumerate(jnp.split(to_windows, width, axis=-1)):
                 to_letters = to_letters.at[:, offset : offset + positions].add(part)
         gradients["filters"] = tuple(of_filters)
-        gradients["letters"] = jnp.zeros_like(params["letters"]).at[letters].add(to_letters)
+        total = jnp.zeros(params["letters"].shape, to_letters.dtype)
+        gradients["letters"] = total.at[letters].add(to_letters)
         # The caller may keep layers in lists or tuples: the gradients get the same structure.
         return jax.tree.unflatten(jax.tree.structure(params), jax.tree.leaves(gradients)), ()
 
@@ -210,7 +211,7 @@ class Convolution:
         windows, shares = _windows(of_letters, width), _shares(of_letters, lengths, width)
         # The mean of products is the product with the mean, one for each word.
         mean = jnp.einsum("np,npw->nw", shares, windows)
-        return _affine(mean, **filters), ()
+        return products.affine(mean, **filters), ()
 
     def _mean_gradient(self, of_letters, lengths, width, filters, position, cotangent):
         """Computes the gradients of the filters' weights and of the windows [n, p, n d_c]."""
@@ -225,8 +226,8 @@ class Convolution:
         Both are [n, filters].
         """
         windows = _windows(of_letters, width)
-        x = windows.reshape(-1, windows.shape[-1]) @ filters["weights"]
-        x = x.reshape(*windows.shape[:2], -1)
+        rows = windows.reshape(-1, windows.shape[-1])
+        x = products.matmul(rows, filters["weights"]).reshape(*windows.shape[:2], -1)
         x = jnp.where(_there(of_letters, lengths, width)[:, :, None], x, -jnp.inf)
         most = x.max(1)
         positions = jnp.arange(x.shape[1], dtype=jnp.int32)[None, :, None]
@@ -242,8 +243,10 @@ class Convolution:
         positions = jnp.arange(windows.shape[1], dtype=jnp.int32)[None, :, None]
         to_x = jnp.where(position[:, None] == positions, cotangent[:, None], 0)
         to_x = to_x.reshape(-1, to_x.shape[-1])
-        gradient = windows.reshape(-1, windows.shape[-1]).T @ to_x
-        return gradient, (to_x @ filters["weights"].T).reshape(windows.shape)
+        gradient, to_windows = _matmul_gradients(
+            windows.reshape(-1, windows.shape[-1]), filters["weights"], to_x
+        )
+        return gradient, to_windows.reshape(windows.shape)
 
     def vectors(self, params, tables, words, *, count=None):
         """Computes the vectors of words, [N, size].
@@ -267,13 +270,10 @@ class Convolution:
         return self._vectors(params, *self.spelling.padded(letters, max(self.widths)))
 
     def _vectors(self, params, letters, lengths, **options):
-        """Computes the vectors of spellings, [n, size], in the type of the parameters.
-
-        They are computed in at least float32, since the gradients of all words are added up.
-        """
-        full, least = in_full(params), max(self.widths)
-        vectors = map_by_length(self._gradable, full, letters, lengths, least=least, **options)
-        return vectors.astype(params["letters"].dtype)
+        """Computes the vectors of spellings, [n, size], in the type of the parameters."""
+        least = max(self.widths)
+        vectors = map_by_length(self._gradable, params, letters, lengths, least=least, **options)
+        return products.rounded_as(vectors, params["letters"])
 
     @property
     def _gradable(self):
@@ -299,6 +299,11 @@ class Convolution:
         return vectors[slot.reshape(words.shape)]
 
 
+def _letter_vectors(params, letters):
+    """Looks up the vectors of letters, [n, L, d_c], in at least float32."""
+    return params["letters"][letters].astype(accumulator(params["letters"]))
+
+
 def _linear_shapes(path, inputs, outputs, prefix=""):
     """Returns {path: shape} of a linear map's weights and bias, with letters for sizes."""
     names = f"{path}/{prefix}weights", f"{path}/{prefix}bias"
@@ -312,13 +317,16 @@ def _linear(key, inputs, outputs):
     return {"weights": weights, "bias": jnp.zeros(outputs)}
 
 
-def _affine(x, weights, bias):
-    return x @ weights + bias[None]
-
-
 def _affine_gradient(x, weights, cotangent):
     """Computes ({"weights", "bias"} of gradients, the gradient of x)."""
-    return {"weights": x.T @ cotangent, "bias": cotangent.sum(0)}, cotangent @ weights.T
+    gradient, to_x = _matmul_gradients(x, weights, cotangent)
+    return {"weights": gradient, "bias": cotangent.sum(0)}, to_x
+
+
+def _matmul_gradients(x, weights, cotangent):
+    """Computes the gradients of the weights and of x in matmul(x, weights)."""
+    to_x = products.matmul_transposed(cotangent, weights)
+    return products.gradient(x, cotangent, weights), to_x
 
 
 def _windows(of_letters, width):

@@ -10,7 +10,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo.networks.lstm_scan import summed_products
+from zoo.arrays import products
 
 # {name: (the activation, its slope where it has the value y)}.
 ACTIVATIONS = {
@@ -25,7 +25,7 @@ def elman_reference(activation, projections, recurrent, hidden, keep):
 
     def step(hidden, inputs):
         projection, kept = inputs
-        hidden = function(projection + (hidden * kept) @ recurrent)
+        hidden = function(projection + products.matmul(hidden * kept, recurrent))
         return hidden, hidden
 
     last, hiddens = jax.lax.scan(step, hidden, (projections, keep))
@@ -63,13 +63,14 @@ def _backward(activation, residuals, cotangents):
     def step(hidden_gradient, inputs):
         output_gradient, hidden, kept = inputs
         z_gradient = (hidden_gradient + output_gradient) * slope(hidden)
-        return z_gradient @ transposed * kept, z_gradient
+        return products.matmul(z_gradient, transposed) * kept, z_gradient
 
     hidden_gradient, z_gradients = jax.lax.scan(
         step, last_gradient, (hiddens_gradient, hiddens, keep), reverse=True
     )
     previous = jnp.concatenate([hidden[None], hiddens[:-1]]) * keep
-    return z_gradients, summed_products(previous, z_gradients), hidden_gradient, None
+    recurrent_gradient = products.gradient(previous, z_gradients, recurrent)
+    return z_gradients, recurrent_gradient, hidden_gradient, None
 
 
 elman.defvjp(_forward, _backward)

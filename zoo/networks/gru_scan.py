@@ -8,13 +8,13 @@ matrix product after the scan.
 import jax
 import jax.numpy as jnp
 
-from zoo.networks.lstm_scan import summed_products
+from zoo.arrays import products
 
 
 def _gates(projection, hidden, recurrent, bias):
     """Computes (reset gate, update gate, candidate, h U_n + c), [B, D] each."""
     input_products = jnp.split(projection, 3, axis=-1)
-    hidden_products = jnp.split(hidden @ recurrent, 3, axis=-1)
+    hidden_products = jnp.split(products.matmul(hidden, recurrent), 3, axis=-1)
     reset_gate, update = (
         jax.nn.sigmoid(x + h) for x, h in zip(input_products[:2], hidden_products[:2], strict=True)
     )
@@ -85,7 +85,8 @@ def _backward(residuals, cotangents):
             hidden_gradient * (previous - candidate) * update * (1 - update),
         )
         z_gradient = jnp.concatenate([*of_gates, through * reset_gate], axis=-1)
-        hidden_gradient = (z_gradient @ transposed + hidden_gradient * update) * kept
+        through_gates = products.matmul(z_gradient, transposed)
+        hidden_gradient = (through_gates + hidden_gradient * update) * kept
         return hidden_gradient, (z_gradient, through)
 
     hidden_gradient, (z_gradients, through) = jax.lax.scan(
@@ -97,7 +98,7 @@ def _backward(residuals, cotangents):
     # The gradient of h U_n + c has the reset gate as a factor, the gradient of x W_n does not.
     size = recurrent.shape[0]
     projections_gradient = jnp.concatenate([z_gradients[..., : 2 * size], through], axis=-1)
-    recurrent_gradient = summed_products(previous_hiddens, z_gradients)
+    recurrent_gradient = products.gradient(previous_hiddens, z_gradients, recurrent)
     bias_gradient = z_gradients[..., 2 * size :].sum((0, 1))
     return projections_gradient, recurrent_gradient, bias_gradient, hidden_gradient, None
 

@@ -9,7 +9,7 @@ differentiation would add up T small products.
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import sharded_functions
+from zoo.arrays import products, sharded_functions
 
 
 def cell(gates, previous_cell):
@@ -32,13 +32,14 @@ def activated(projection, hidden, recurrent):
       hidden: h, [B, R].
       recurrent: U, [R, 4 D].
     """
-    input_gate, forget, candidate, output = jnp.split(projection + hidden @ recurrent, 4, axis=-1)
+    scores = projection + products.matmul(hidden, recurrent)
+    input_gate, forget, candidate, output = jnp.split(scores, 4, axis=-1)
     sigmoid = jax.nn.sigmoid
     return sigmoid(input_gate), sigmoid(forget), jnp.tanh(candidate), sigmoid(output)
 
 
 def _project(hidden, projection):
-    return hidden if projection is None else hidden @ projection
+    return hidden if projection is None else products.matmul(hidden, projection)
 
 
 def lstm_reference(projections, recurrent, hidden, cell_state, keep, projection=None):
@@ -106,7 +107,7 @@ def _backward(residuals, cotangents):
         hidden_gradient += output_gradient
         total = hidden_gradient
         if projection is not None:
-            hidden_gradient = hidden_gradient @ projection.T
+            hidden_gradient = products.matmul_transposed(hidden_gradient, projection)
         activated = jnp.tanh(new_cell)
         cell_gradient += hidden_gradient * output * (1 - activated * activated)
         z_gradient = jnp.concatenate(
@@ -118,7 +119,8 @@ def _backward(residuals, cotangents):
             ],
             axis=-1,
         )
-        carry = (z_gradient @ transposed * kept, cell_gradient * forget * kept)
+        previous_gradient = products.matmul(z_gradient, transposed) * kept
+        carry = (previous_gradient, cell_gradient * forget * kept)
         return carry, (z_gradient, None if projection is None else total)
 
     (hidden_gradient, cell_gradient), (z_gradients, totals) = jax.lax.scan(
@@ -128,25 +130,13 @@ def _backward(residuals, cotangents):
         reverse=True,
     )
     previous_hiddens = jnp.concatenate([hidden[None], hiddens[:-1]]) * keep
-    recurrent_gradient = summed_products(previous_hiddens, z_gradients)
+    recurrent_gradient = products.gradient(previous_hiddens, z_gradients, recurrent)
     projection_gradient = None
     if projection is not None:
-        projection_gradient = summed_products(gates[3] * jnp.tanh(cells), totals)
+        outputs = gates[3] * jnp.tanh(cells)
+        projection_gradient = products.gradient(outputs, totals, projection)
     gradients = (z_gradients, recurrent_gradient, hidden_gradient, cell_gradient)
     return *gradients, None, projection_gradient
-
-
-def summed_products(one, other):
-    """Computes sum_tb one_tb other_tb^T, [D, E].
-
-    The batch axis is not merged with the time axis: if devices share the batch, merging would send
-    all rows to every device.
-
-    Args:
-      one: [T, B, D].
-      other: [T, B, E].
-    """
-    return jnp.tensordot(one, other, ((0, 1), (0, 1)))
 
 
 _lstm.defvjp(_forward, _backward)

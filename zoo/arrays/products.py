@@ -1,0 +1,189 @@
+"""Products of matrices in the type of the narrower operand, summed in float32.
+
+If an operand is narrower than float32, such as bfloat16, both are rounded to its type, and the
+result is float32: between products, arrays stay float32 (Micikevicius et al., "Mixed precision
+training", 2018). The weights' type thus tells the precision of a step. The same holds for the
+products that give the gradients. Products of float32 and wider operands are JAX's own.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from zoo.arrays import sharded_functions
+
+# The letters of the axes of an ellipsis, and of the axis that `_contracted_on_cpu` adds.
+_LEADING, _ADDED = "ABCDEFGH", "Z"
+
+
+def is_narrow(array) -> bool:
+    """Whether an array has a floating-point type of fewer bits than float32.
+
+    Args:
+      array: an array, or a stand-in with a dtype.
+    """
+    return jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize < 4
+
+
+def rounded_as(array, weights):
+    """Rounds an array to the type of the weights, if that is narrower than float32.
+
+    Args:
+      array: any shape.
+      weights: the array whose type tells the precision.
+    """
+    return array.astype(weights.dtype) if is_narrow(weights) else array
+
+
+def matmul(left, right):
+    """Computes left @ right, [..., M] or [...].
+
+    Args:
+      left: [..., K].
+      right: [K, M] or [K].
+    """
+    if is_narrow(left) or is_narrow(right):
+        columns = "m"[: right.ndim - 1]
+        return einsum(f"...k,k{columns}->...{columns}", left, right)
+    return left @ right
+
+
+def matmul_transposed(left, right):
+    """Computes left @ right.T, [..., M], without a transposed copy of `right`.
+
+    Args:
+      left: [..., K].
+      right: [M, K].
+    """
+    if is_narrow(left) or is_narrow(right):
+        return einsum("...k,mk->...m", left, right)
+    return left @ right.T
+
+
+def affine(inputs, weights, bias):
+    """Computes inputs @ weights + bias, [..., M].
+
+    Args:
+      inputs: [..., K].
+      weights: [K, M].
+      bias: [M].
+    """
+    scores = matmul(inputs, weights)
+    return scores + jnp.broadcast_to(bias.astype(scores.dtype), scores.shape)
+
+
+def gradient(inputs, slopes, weights):
+    """Computes the gradient of the weights in matmul(inputs, weights), [K, M], in their type.
+
+    The leading axes are not merged: if devices share one of them, merging would send all rows to
+    every device.
+
+    Args:
+      inputs: [..., K].
+      slopes: the gradient of the product, [..., M].
+      weights: [K, M].
+    """
+    total = einsum("...k,...m->km", rounded_as(inputs, weights), slopes)
+    return total.astype(weights.dtype)
+
+
+def both_gradients(slopes, inputs, weights):
+    """Computes the gradients of matmul_transposed(inputs, weights), [N, K] and [M, K].
+
+    Both are in at least float32.
+
+    Args:
+      slopes: the gradient of the product, [N, M].
+      inputs: [N, K].
+      weights: [M, K].
+    """
+    slopes = rounded_as(slopes, weights)
+    return matmul(slopes, weights), einsum("nm,nk->mk", slopes, rounded_as(inputs, weights))
+
+
+def einsum(axes: str, left, right):
+    """Computes jnp.einsum of two operands, in at least float32.
+
+    Args:
+      axes: the axes as `jnp.einsum` takes them. Each occurs in two or all of the operands and the
+        result; an ellipsis of an operand without one in the result is summed.
+      left: an array.
+      right: an array.
+    """
+    axes = _in_letters(axes, left, right)
+    narrow = [x.dtype for x in (right, left) if is_narrow(x)]
+    if not narrow:
+        wide = jnp.promote_types(jnp.result_type(left, right), jnp.float32)
+        return jnp.einsum(axes, left, right, preferred_element_type=wide)
+    left, right = sharded_functions.alike((left, right))
+    return _rounded_einsum(axes, narrow[0], (left.dtype, right.dtype), left, right)
+
+
+def _in_letters(axes, left, right):
+    """Replaces the ellipsis of an einsum by letters."""
+    for operand, array in zip(_parts(axes)[0], (left, right), strict=True):
+        if "..." in operand:
+            return axes.replace("...", _LEADING[: array.ndim - len(operand) + len("...")])
+    return axes
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))
+def _rounded_einsum(axes, narrow, types, left, right):
+    return _forward(axes, narrow, types, left, right)[0]
+
+
+def _forward(axes, narrow, types, left, right):
+    rounded = left.astype(narrow), right.astype(narrow)
+    return _contracted(axes, *rounded), rounded
+
+
+def _backward(axes, narrow, types, rounded, cotangent):
+    (of_left, of_right), result = _parts(axes)
+    left, right = rounded
+    cotangent = cotangent.astype(narrow)
+    left_gradient = _contracted(f"{result},{of_right}->{of_left}", cotangent, right)
+    # The operand with the gradient's rows comes first: its columns need no transposition after it.
+    if of_right[-1] in of_left:
+        right_gradient = _contracted(f"{result},{of_left}->{of_right}", cotangent, left)
+    else:
+        right_gradient = _contracted(f"{of_left},{result}->{of_right}", left, cotangent)
+    return left_gradient.astype(types[0]), right_gradient.astype(types[1])
+
+
+_rounded_einsum.defvjp(_forward, _backward)
+
+
+def _contracted(axes, left, right):
+    """Computes the einsum of operands of a narrow type, in float32."""
+    plain = functools.partial(jnp.einsum, axes, preferred_element_type=jnp.float32)
+    on_cpu = functools.partial(_contracted_on_cpu, axes)
+    return jax.lax.platform_dependent(left, right, cpu=on_cpu, default=plain)
+
+
+def _contracted_on_cpu(axes, left, right):
+    """Computes an einsum in a form that XLA for CPUs runs in the narrow type.
+
+    XLA would convert both operands to float32 unless the last axis of `left` is summed, or if there
+    are batch axes and an operand is a transposition. If two axes are summed, it copies the operands
+    into the order of its product before: so an axis of size 1 is added. Barriers keep operands and
+    result as they are: XLA would fold a transposition into the product too late, when it can no
+    longer convert the operands, and then fail when the program runs.
+    """
+    (of_left, of_right), result = _parts(axes)
+    shared = [axis for axis in of_left if axis in of_right]
+    summed = [axis for axis in shared if axis not in result]
+    in_order = shared == summed and of_left[-1:] in summed
+    if len(summed) == 1 and not in_order:
+        left = jnp.expand_dims(left, of_left.index(summed[0]))
+        right = jnp.expand_dims(right, of_right.index(summed[0]))
+        axes = axes.replace(summed[0], _ADDED + summed[0])
+    left, right = jax.lax.optimization_barrier((left, right))
+    product = jnp.einsum(axes, left, right, preferred_element_type=jnp.float32)
+    return jax.lax.optimization_barrier(product)
+
+
+def _parts(axes):
+    """Returns ([axes of left, axes of right], axes of the result)."""
+    operands, result = axes.split("->")
+    return operands.split(","), result
