@@ -12,7 +12,6 @@ are sorted by cluster and taken in blocks, and a block only computes the tails t
 The weighted sum, which training uses, computes its gradients in the same pass.
 """
 
-import functools
 from typing import NamedTuple
 
 import jax
@@ -289,8 +288,7 @@ class _Blocks(NamedTuple):
     def of(cls, tails, hidden, cluster, tail_row):
         """Sorts tokens [N] by cluster and cuts them into blocks."""
         block = TOKENS_AT_A_TIME
-        # Several devices sum the gradients of a tail after each block: few blocks send less.
-        if jax.default_backend() == "cpu" and sharded_functions.automatic_devices(hidden) == 1:
+        if jax.default_backend() == "cpu":
             block = min(block, MOST_TOKENS_ON_CPU)
         runs, block = sharded_functions.shares(cluster.shape[0], block, (tails, hidden))
         order = row_blocks.Sorted.by(cluster, runs, block)
@@ -306,6 +304,31 @@ class _Blocks(NamedTuple):
         """Returns (hidden, whether tokens are of the tail, rows of the tail) of a block."""
         mine = self.cluster[number] == tail
         return self.hidden[number], mine, jnp.where(mine, self.tail_row[number], 0)
+
+    def of_runs(self, weighted, shared, hidden, token_weights, rows):
+        """Computes a weighted sum over a block, and its gradients for each run apart.
+
+        Each run lies on one device, so that its gradients need not be summed over devices here.
+
+        Args:
+          weighted: (shared, hidden [n, D], token_weights [n], rows [n]) -> scalar.
+          shared: a pytree of arrays.
+          hidden: [runs * n, D].
+          token_weights: [runs * n].
+          rows: [runs * n].
+
+        Returns:
+          (the sum, (gradients of shared [runs, ...], of hidden, of token_weights)).
+        """
+        gradients = jax.value_and_grad(weighted, (0, 1, 2))
+        of_tokens = hidden, token_weights, rows
+        runs = self.order.order.shape[0]
+        if runs == 1:
+            value, (of_shared, *others) = gradients(shared, *of_tokens)
+            return value, (jax.tree.map(lambda g: g[None], of_shared), *others)
+        by_run = [x.reshape(runs, -1, *x.shape[1:]) for x in of_tokens]
+        values, (of_shared, *others) = jax.vmap(gradients, (None, 0, 0, 0))(shared, *by_run)
+        return values.sum(), (of_shared, *(g.reshape(-1, *g.shape[2:]) for g in others))
 
 
 def _range(filled):
@@ -404,10 +427,10 @@ def _tail_gradients(tails, hidden, cluster, tail_row, token_weights):
       (the sum, its gradients for the tails, for hidden [N, D], and for the weights [N]).
     """
     blocks = _Blocks.of(tails, hidden, cluster, tail_row)
-    weights = blocks.order.cut(token_weights)
+    weights, runs = blocks.order.cut(token_weights), blocks.order.order.shape[0]
 
-    def zeros(x):
-        return sharded_functions.zeros(x.shape, accumulator(x), hidden)
+    def zeros(x, *runs):
+        return sharded_functions.zeros((*runs, *x.shape), accumulator(x), hidden)
 
     of_tails, sums = [], (zeros(token_weights.sum()), zeros(blocks.hidden), zeros(weights))
     for tail, arrays in enumerate(tails, 1):
@@ -415,24 +438,23 @@ def _tail_gradients(tails, hidden, cluster, tail_row, token_weights):
         def step(number, carry, tail=tail, arrays=arrays):
             of_tail, (total, of_hidden, slopes) = carry
             h, mine, rows = blocks.take(number, tail)
-            weighted = functools.partial(_weighted_block, rows)
             u = jnp.where(mine, weights[number], 0)
-            value, gradients = jax.value_and_grad(weighted, (0, 1, 2))(arrays, h, u)
-            of_block, of_h, of_u = gradients
+            value, (of_block, of_h, of_u) = blocks.of_runs(_weighted_block, arrays, h, u, rows)
             return token_blocks.added(of_tail, of_block), (
                 total + value.astype(total.dtype),
                 of_hidden.at[number].add(of_h.astype(of_hidden.dtype)),
                 slopes.at[number].add(jnp.where(mine, of_u, 0).astype(slopes.dtype)),
             )
 
-        of_tail, sums = blocks.loop(tail, step, (jax.tree.map(zeros, arrays), sums))
-        of_tails.append(jax.tree.map(lambda g, x: g.astype(x.dtype), of_tail, arrays))
+        initial = jax.tree.map(lambda x: zeros(x, runs), arrays), sums
+        of_tail, sums = blocks.loop(tail, step, initial)
+        of_tails.append(jax.tree.map(lambda g, x: g.sum(axis=0).astype(x.dtype), of_tail, arrays))
     total, *of_tokens = sums
     of_hidden, slopes = map(blocks.order.joined, of_tokens)
     return total, of_tails, of_hidden.astype(hidden.dtype), slopes.astype(token_weights.dtype)
 
 
-def _weighted_block(rows, tail, hidden, token_weights):
+def _weighted_block(tail, hidden, token_weights, rows):
     """Computes the weighted sum of the losses of a block of tokens within a tail."""
     projection, words = tail
     states = products.matmul(hidden, projection)
