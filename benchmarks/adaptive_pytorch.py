@@ -18,8 +18,8 @@ import os
 import jax
 import numpy as np
 
-from benchmarks import steps, timing, torch_steps
-from benchmarks.torch_steps import torch
+from benchmarks import pytorch, pytorch_eager_steps, steps, timing
+from benchmarks.pytorch_eager_steps import torch
 from zoo.commands import allocator
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
@@ -44,7 +44,7 @@ class TorchHead(torch.nn.Module):
         for tail in range(len(CUTOFFS)):
             ours[f"tail.{tail}.0.weight"] = params[f"projection_{tail}"].T
             ours[f"tail.{tail}.1.weight"] = params[f"tail_{tail}"]
-        self.softmax.load_state_dict({n: torch_steps.tensor(a) for n, a in ours.items()})
+        self.softmax.load_state_dict({n: pytorch.tensor(a) for n, a in ours.items()})
 
     def forward(self, hidden, targets):
         """Computes the mean loss."""
@@ -71,8 +71,8 @@ def main():
     for name, by_rows in {"dense": False, "by rows": True}.items():
         if arguments.by_rows_only and not by_rows:
             continue
-        sides[f"PyTorch, {name}"] = torch_steps.one_step(
-            torch_steps.Recurrent(params, by_rows),
+        sides[f"PyTorch, {name}"] = pytorch_eager_steps.one_step(
+            pytorch_eager_steps.Recurrent(params, by_rows),
             TorchHead(params["head"], vocabulary),
             lambda trained: torch.optim.SGD(trained, lr=1.0),
             CLIP,

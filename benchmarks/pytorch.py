@@ -44,9 +44,9 @@ def linear(params) -> torch.nn.Linear:
     return _loaded(layer, {"weight": params["weights"], "bias": params["bias"]})
 
 
-def embedding(params) -> torch.nn.Embedding:
-    """Makes the layer of {"table": [V, E]}."""
-    return torch.nn.Embedding.from_pretrained(tensor(params["table"]), freeze=False)
+def embedding(params, sparse: bool = False) -> torch.nn.Embedding:
+    """Makes the layer of {"table": [V, E]}, whose gradient may be a sparse tensor."""
+    return torch.nn.Embedding.from_pretrained(tensor(params["table"]), freeze=False, sparse=sparse)
 
 
 def recurrent(kind: str, layers) -> torch.nn.Module:

@@ -18,8 +18,8 @@ import os
 import jax
 import numpy as np
 
-from benchmarks import steps, timing, torch_steps
-from benchmarks.torch_steps import torch
+from benchmarks import pytorch, pytorch_eager_steps, steps, timing
+from benchmarks.pytorch_eager_steps import torch
 from zoo.commands import allocator
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
@@ -43,7 +43,7 @@ class TorchHead(torch.nn.Module):
 
         def table(array):
             return torch.nn.Embedding.from_pretrained(
-                torch_steps.tensor(array), freeze=False, sparse=sparse
+                pytorch.tensor(array), freeze=False, sparse=sparse
             )
 
         self.weights, self.bias = table(params["weights"]), table(params["bias"][:, None])
@@ -84,8 +84,8 @@ def compare(name, vocabulary, rounds):
     sides = {}
     for gradients in ("sparse", "dense")[: 1 + (vocabulary <= MOST_DENSE)]:
         sparse = gradients == "sparse"
-        sides[f"PyTorch, {gradients}"] = torch_steps.one_step(
-            torch_steps.Recurrent(params, sparse),
+        sides[f"PyTorch, {gradients}"] = pytorch_eager_steps.one_step(
+            pytorch_eager_steps.Recurrent(params, sparse),
             TorchHead(head, params["head"], lexicon.counts, sparse),
             lambda trained: torch.optim.Adagrad(
                 trained, RATE, initial_accumulator_value=ACCUMULATOR, eps=EPSILON

@@ -3,48 +3,24 @@
 PyTorch runs eagerly: the sizes of sampled and clustered losses change from step to step.
 """
 
-import sys
+import torch
 
-import numpy as np
-
-try:
-    import torch
-except ImportError:
-    sys.exit("this benchmark compares with PyTorch, which is absent: pip install torch==2.13.0")
-
-
-def tensor(array) -> "torch.Tensor":
-    """Copies an array to a tensor."""
-    return torch.from_numpy(np.array(array))
+from benchmarks import pytorch
 
 
 class Recurrent(torch.nn.Module):
     """An embedding and layers of LSTM, with the parameters of a zoo model."""
 
     def __init__(self, params, sparse: bool):
-        """Copies parameters; PyTorch's matrices are transposed, with the same gate order.
+        """Copies parameters.
 
         Args:
           params: parameters of a `LanguageModel(Lookup(D), LSTM(D, layers), ...)`.
           sparse: whether the gradient of the embedding is a sparse tensor.
         """
         super().__init__()
-        table, layers = params["embedding"]["table"], params["core"]
-        size = table.shape[1]
-        self.embedding = torch.nn.Embedding.from_pretrained(
-            tensor(table), freeze=False, sparse=sparse
-        )
-        self.lstm = torch.nn.LSTM(size, size, len(layers), batch_first=True)
-        ours = {}
-        for layer, weights in enumerate(layers):
-            ours[f"weight_ih_l{layer}"] = tensor(weights["input"].T)
-            ours[f"weight_hh_l{layer}"] = tensor(weights["recurrent"].T)
-            ours[f"bias_ih_l{layer}"] = tensor(weights["bias"])
-            ours[f"bias_hh_l{layer}"] = torch.zeros(4 * size)
-        self.lstm.load_state_dict(ours)
-        # Zoo has one bias a gate; training both biases of PyTorch would be another model.
-        for layer in range(len(layers)):
-            getattr(self.lstm, f"bias_hh_l{layer}").requires_grad = False
+        self.embedding = pytorch.embedding(params["embedding"], sparse)
+        self.lstm = pytorch.recurrent("LSTM", params["core"])
 
     def forward(self, words, carry):
         """Computes (hidden states [B, T, D], carry)."""
@@ -83,7 +59,7 @@ def one_step(recurrent, head, optimizer, clip, batch):
     modules = recurrent, head
     trained = [p for module in modules for p in module.parameters() if p.requires_grad]
     made = optimizer(trained)
-    words, targets = (tensor(x).long() for x in (batch.inputs.words, batch.inputs.targets))
+    words, targets = (pytorch.tensor(x) for x in (batch.inputs.words, batch.inputs.targets))
     layers, size = recurrent.lstm.num_layers, recurrent.lstm.hidden_size
     carry = tuple(torch.zeros(layers, words.shape[0], size) for _ in range(2))
 
