@@ -186,12 +186,12 @@ def test_large_scores_do_not_overflow():
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
 @pytest.mark.slow
-def test_a_type_of_few_bits_is_kept_and_weights_are_not_rounded(component, random, dtype):
+def test_parameters_of_few_bits_give_float32_states_and_weights(component, random, dtype):
     params, hidden, memory = problem(component, random)
     few = jax.tree.map(lambda x: x.astype(dtype), (params, hidden, memory))
     apply, mask = jax.jit(component.apply), jnp.asarray(MASK)
     states, weights = apply(*few, mask)
-    assert (states.dtype, weights.dtype) == (dtype, jnp.float32)
+    assert (states.dtype, weights.dtype) == (jnp.float32, jnp.float32)
     expected, expected_weights = apply(params, hidden, memory, mask)
     np.testing.assert_allclose(states.astype(jnp.float32), expected, atol=0.15)
     np.testing.assert_allclose(weights, expected_weights, atol=0.1)

@@ -156,7 +156,7 @@ def test_gradients_are_those_of_the_plain_scan(random, name, shape):
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
 @pytest.mark.parametrize("name", ["elman", "gru", "lstm"])
 @pytest.mark.slow
-def test_a_type_of_few_bits_is_kept(random, name, dtype):
+def test_parameters_of_few_bits_give_float32_states_and_the_carry_keeps_its_type(random, name, dtype):
     core = LAYERS[name][0](SIZE, layers=2, skip=True, dropout=0.5)
     params = examples.random_params(core, random, INPUT_SIZE, scale=0.5)
     inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)), jnp.float32)
@@ -167,7 +167,8 @@ def test_a_type_of_few_bits_is_kept(random, name, dtype):
         apply(params, inputs, carry),
         apply(*few, reset=jnp.zeros((BATCH, TIME), bool)),
     )
-    assert {leaf.dtype for leaf in jax.tree.leaves(found)} == {jnp.dtype(dtype)}
+    assert found[0].dtype == jnp.float32
+    assert {leaf.dtype for leaf in jax.tree.leaves(found[1])} == {jnp.dtype(dtype)}
     np.testing.assert_allclose(found[0].astype(jnp.float32), hidden, atol=0.05)
 
 

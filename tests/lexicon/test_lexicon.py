@@ -167,10 +167,10 @@ def test_sums_of_feature_vectors_and_their_gradient(random, name, form):
     )
 
 
-def test_sums_keep_the_precision_of_the_vectors(lexicon):
+def test_sums_of_narrow_vectors_are_float32(lexicon):
     shape = (len(lexicon.feature_names), 3)
     vectors = jax.ShapeDtypeStruct(shape, jnp.bfloat16)
-    assert jax.eval_shape(sum_features, lexicon.tables(), vectors).dtype == jnp.bfloat16
+    assert jax.eval_shape(sum_features, lexicon.tables(), vectors).dtype == jnp.float32
 
 
 # ---------------------------------------------------------------- storage

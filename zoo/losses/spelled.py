@@ -1,7 +1,7 @@
 """Weighted sums of the losses of spellings, in blocks by length.
 
 As in `zoo.losses.token_blocks`, gradients are computed in the forward pass of the sum, whose
-weights are known: nothing is computed twice. `zoo.arrays.by_length` says what the blocks are.
+weights are known: nothing is computed twice. `zoo.arrays.by_length` describes the blocks.
 """
 
 import functools
