@@ -156,7 +156,7 @@ def test_gradients_are_those_of_the_plain_scan(random, name, shape):
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
 @pytest.mark.parametrize("name", ["elman", "gru", "lstm"])
 @pytest.mark.slow
-def test_parameters_of_few_bits_give_float32_states_and_the_carry_keeps_its_type(random, name, dtype):
+def test_parameters_of_few_bits_give_float32_states_and_a_carry_of_its_type(random, name, dtype):
     core = LAYERS[name][0](SIZE, layers=2, skip=True, dropout=0.5)
     params = examples.random_params(core, random, INPUT_SIZE, scale=0.5)
     inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)), jnp.float32)
