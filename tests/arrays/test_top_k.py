@@ -1,4 +1,4 @@
-"""The largest numbers by blocks are those of a sort, and the first largest is numpy's argmax."""
+"""The largest numbers found by blocks equal a sort, and the first largest numpy's argmax."""
 
 import jax
 import numpy as np

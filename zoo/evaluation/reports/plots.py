@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from zoo import lazy, strict_json
+from zoo import lazy
 from zoo.errors import UserError, printable
 from zoo.evaluation import significance
 from zoo.evaluation.perplexity import UNKNOWN
+from zoo.evaluation.reports import validations
 from zoo.runs import output_files
 
 with lazy.extra():
@@ -89,23 +90,6 @@ def _save(figure, file):
     output_files.write(file, lambda path: figure.savefig(path, format=kind), "the picture")
 
 
-def _validations(path):
-    """Reads the lines of a metrics.jsonl that belong to validations."""
-    losses = []
-    for number, line in enumerate(pathlib.Path(path).read_bytes().splitlines(), 1):
-        # The last line of a killed run may be incomplete.
-        values = strict_json.object_or_none(line) or {}
-        if "validation_log_perplexity" in values:
-            try:
-                strict_json.check(values, _VALIDATION)
-            except ValueError as error:
-                raise UserError(
-                    f"{path}, line {number}, is not of a validation ({error}): take it out."
-                ) from error
-            losses.append(values)
-    return losses
-
-
 def training_curves(
     metrics: Mapping[str, str | pathlib.Path], file: str | pathlib.Path, limit: float | None = None
 ):
@@ -121,7 +105,7 @@ def training_curves(
     """
     figure, axes = _axes("Training", "training step", "nats per token")
     for number, (name, path) in enumerate(metrics.items()):
-        lines = _validations(path)
+        lines = validations.read(pathlib.Path(path), _VALIDATION)
         steps = [line["step"] for line in lines]
         colour = COLOURS[number % len(COLOURS)]
         axes.plot(

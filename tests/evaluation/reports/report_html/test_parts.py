@@ -12,6 +12,7 @@ from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation.feature_contributions import Contributions
 from zoo.evaluation.kept_words import KeptWords
+from zoo.evaluation.reports import validations
 from zoo.evaluation.reports.report_html import (
     attention,
     bands,
@@ -31,18 +32,21 @@ from zoo.evaluation.surprisal import Row
 from zoo.lexicon import Lexicon
 
 
-def test_curves_are_the_validations_of_the_metrics():
+def test_curves_are_the_validations_of_the_metrics(tmp_path):
     lines = [
         {"step": 100, "training_loss": 3.0},
         {"step": 150, "epoch": 0, "validation_log_perplexity": 4.0, "epoch_training_loss": 5.0},
         {"step": 300, "epoch": 1, "validation_log_perplexity": "inf"},
     ]
     content = "".join(json.dumps(line) + "\n" for line in lines) + '{"step": 4'
-    validation, training = curves.curves(3, curves.validations(content, "m.jsonl"))
+    metrics = tmp_path / "m.jsonl"
+    metrics.write_text(content)
+    validation, training = curves.curves(3, validations.read(metrics, curves.VALIDATION))
     assert validation == (3, [(150, 4.0), (300, math.inf)], False)
     assert training == (3, [(150, 5.0)], True)
-    with pytest.raises(UserError, match=r"^m\.jsonl, line 1, is not of a validation"):
-        curves.validations('{"step": "x", "validation_log_perplexity": 1}', "m.jsonl")
+    metrics.write_text('{"step": "x", "validation_log_perplexity": 1}')
+    with pytest.raises(UserError, match=r"m\.jsonl, line 1, is not of a validation"):
+        validations.read(metrics, curves.VALIDATION)
 
 
 def test_a_passport_in_plain_words():

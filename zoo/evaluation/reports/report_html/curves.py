@@ -2,37 +2,14 @@
 
 import os
 
-from zoo import strict_json
 from zoo.errors import UserError
+from zoo.evaluation.reports import validations
 from zoo.evaluation.reports.report_html import charts, elements
 from zoo.evaluation.reports.report_html.subjects import Subject
 
-_VALIDATION = {"step": int, "epoch": int | None, "validation_log_perplexity": float}
+# Fields of a line of metrics.jsonl that reports a validation.
+VALIDATION = {"step": int, "epoch": int | None, "validation_log_perplexity": float}
 _LOSS = "epoch_training_loss"
-
-
-def validations(content: str, path: object) -> list[dict]:
-    """Returns the lines of metrics that belong to validations.
-
-    Args:
-      content: of metrics.jsonl; its last line may be incomplete, where a run was killed.
-      path: of the file, for messages.
-
-    Raises:
-      UserError: a line is not of a validation.
-    """
-    found = []
-    for number, line in enumerate(content.splitlines(), 1):
-        values = strict_json.object_or_none(line) or {}
-        if "validation_log_perplexity" in values:
-            try:
-                strict_json.check(values, _VALIDATION)
-            except ValueError as error:
-                raise UserError(
-                    f"{path}, line {number}, is not of a validation ({error}): take it out."
-                ) from error
-            found.append(values)
-    return found
 
 
 def section(subjects: list[Subject]) -> str:
@@ -94,7 +71,7 @@ def _lines(subject):
         raise UserError(
             f"{os.path.basename(subject.metrics)} is not in {subject.path}; exports do not keep it."
         )
-    lines = validations(subject.metrics.read_text(encoding="utf-8"), subject.metrics)
+    lines = validations.read(subject.metrics, VALIDATION)
     if not lines:
         raise UserError("nothing has been validated yet: train it further.")
     return lines
