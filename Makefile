@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 QUICKSTART := runs/quickstart
 
-.PHONY: quickstart data tables models test test-all test-slow test-realdata soak lint format benchmarks docs clean
+.PHONY: quickstart data tables models test test-all test-slow test-realdata soak lint format benchmarks docs notebook clean
 
 # The stamp is newer than requirements.txt as soon as everything in it is installed.
 $(VENV)/installed: requirements.txt
@@ -73,6 +73,10 @@ lint: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m tests.typing.check_planted
+
+# Executes the notebook again, after its code has been changed.
+notebook: $(VENV)/installed
+	$(BIN)/python -m tests.notebook
 
 format: $(VENV)/installed
 	$(BIN)/ruff check --fix .

@@ -75,6 +75,11 @@ def trained_and_other() -> tuple[Lexicon, Lexicon]:
     return trained, other
 
 
+def sentence_log_probs(run, sentences) -> np.ndarray:
+    """log p of sentences by what `zoo.load` gives, float64 [n]."""
+    return np.array([row.log_prob for row in run.score(sentences)])
+
+
 def run_docstring(docstring: str, names: dict):
     """Runs the examples of a docstring in these names, which get its own; fails if there are
     none."""

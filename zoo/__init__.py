@@ -11,9 +11,11 @@ from zoo.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from zoo.configuration.changed_fields import changed
-    from zoo.evaluation.load import load
+    from zoo.evaluation.load import load, load_translator
+    from zoo.evaluation.reports.ranking import compare
     from zoo.experiment import Evaluation, Experiment, Parallel, Training
     from zoo.lexicon import Lexicon
+    from zoo.training.train import train
 
 # Imported on first access.
 __getattr__, __dir__ = lazy.names(
@@ -25,7 +27,10 @@ __getattr__, __dir__ = lazy.names(
         "Parallel": "zoo.experiment",
         "Training": "zoo.experiment",
         "changed": "zoo.configuration.changed_fields",
+        "compare": "zoo.evaluation.reports.ranking",
         "load": "zoo.evaluation.load",
+        "load_translator": "zoo.evaluation.load",
+        "train": "zoo.training.train",
     },
 )
 
@@ -37,5 +42,8 @@ __all__ = [
     "Training",
     "__version__",
     "changed",
+    "compare",
     "load",
+    "load_translator",
+    "train",
 ]

@@ -8,6 +8,7 @@ renders too.
 import dataclasses
 import importlib
 import inspect
+import json
 import os
 import pathlib
 import re
@@ -26,6 +27,7 @@ OUTSIDE = {
     "benchmarks/BENCHMARKS.md": "benchmarks.md",
     "records/README.md": "records.md",
     "Dockerfile": "Dockerfile",
+    "examples/treebank.ipynb": "treebank.md",
 }
 INSIDE = {place: file for file, place in OUTSIDE.items()}
 LINK = re.compile(r"\[([^\[\]]+)\]\(([\w./-]+)(#[\w-]+)?\)")
@@ -48,12 +50,28 @@ def equation(source, *_, **__):
 def on_files(files, config):
     """Adds the files from outside docs/, and a page for each public package of the navigation."""
     for name, place in OUTSIDE.items():
-        path = ROOT / name
-        files.append(File.generated(config, place, content=path.read_text(encoding="utf-8")))
+        text = (ROOT / name).read_text(encoding="utf-8")
+        text = notebook(text) if name.endswith(".ipynb") else text
+        files.append(File.generated(config, place, content=text))
     shown = set()  # `zoo` comes last, and refers to the names of its packages
     for place in sorted(_places(config["nav"]), key=len, reverse=True):
         if match := REFERENCE.fullmatch(place):
             files.append(File.generated(config, place, content=reference(match[1], shown)))
+
+
+def notebook(text):
+    """Returns a notebook as Markdown: code and its texts in fences, pictures within the page."""
+    parts = []
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"])
+        parts.append(f"```python\n{source}\n```" if cell["cell_type"] == "code" else source)
+        for output in cell.get("outputs", []):
+            data = output.get("data", {"text/plain": output.get("text", [])})
+            if picture := "".join(data.get("image/png", [])).replace("\n", ""):
+                parts.append(f"![Picture](data:image/png;base64,{picture})")
+            else:
+                parts.append(f"```text\n{''.join(data['text/plain']).rstrip()}\n```")
+    return "\n\n".join(parts)
 
 
 def _places(nav):

@@ -231,14 +231,14 @@ def test_several_translations_of_a_line_are_drawn(drawn, sources):
 def test_a_loaded_run_draws_what_the_command_draws(drawn, folders):
     texts, draw = drawn
     sampling = Sampling(temperature=1.5, seed=3)
-    found = zoo.load(folders["two"]).translate(texts, sampling=sampling, longest_ratio=1)
+    found = zoo.load_translator(folders["two"]).translate(texts, sampling=sampling, longest_ratio=1)
     assert found == draw().split("\n")[:-1]
 
 
 @pytest.mark.parametrize("options", [{"nbest": 2}, {"beam": 3}], ids=str)
 def test_a_loaded_run_searches_or_draws(folders, options):
     with pytest.raises(UserError, match="and sampling exclude each other"):
-        zoo.load(folders["two"]).translate([""], sampling=Sampling(), **options)
+        zoo.load_translator(folders["two"]).translate([""], sampling=Sampling(), **options)
 
 
 @pytest.fixture

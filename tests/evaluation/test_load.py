@@ -2,15 +2,18 @@
 
 import csv
 import dataclasses
+import json
 import pathlib
 import re
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import zoo
 from examples import prefix_beam_search
+from tests.examples import sentence_log_probs
 from tests.training import small
 from tests.training.test_translation import MODEL as TRANSLATOR
 from tests.training.test_translation import experiment as of_pairs
@@ -20,9 +23,11 @@ from zoo.data.vocabulary import Vocabulary
 from zoo.decoding.states import States
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
-from zoo.evaluation.load import LoadedModel, LoadedTranslator
+from zoo.evaluation.judgements.minimal_pairs import PairScores
+from zoo.evaluation.load import LoadedModel
 from zoo.evaluation.run import Run
 from zoo.heads import CharLSTM
+from zoo.lexicon import feature_signatures
 
 DOCS = pathlib.Path(__file__).parent.parent.parent / "docs"
 
@@ -36,12 +41,17 @@ def test_scores_are_those_of_the_command(loaded, trained, tmp_path):
     texts = ["le chat dort .", "Le zèbre dort", "", "les chats"]
     (tmp_path / "t.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
     _, scores = sentence_scores.judge(Run.load(trained), str(tmp_path / "t.txt"))
-    found = loaded.score(texts)
-    assert found.dtype == np.float64
+    rows = loaded.score(texts)
+    assert [row.sentence for row in rows] == texts
+    assert [(row.words, row.unknown) for row in rows] == [(4, 0), (3, 1), (0, 0), (2, 0)]
+    found = sentence_log_probs(loaded, texts)
     np.testing.assert_allclose(found, scores.log_prob, rtol=1e-5)
-    np.testing.assert_allclose(loaded.score([text.split() for text in texts]), found, rtol=1e-6)
-    assert loaded.score([]).shape == (0,)
-    assert loaded.score(["", []]).shape == (2,)
+    known = [row.log_prob_known for row in rows]
+    np.testing.assert_allclose(known, scores.log_prob_known, rtol=1e-5)
+    split = sentence_log_probs(loaded, [text.split() for text in texts])
+    np.testing.assert_allclose(split, found, rtol=1e-6)
+    assert loaded.score([]) == []
+    assert [row.sentence for row in loaded.score(["", []])] == ["", ""]
     with pytest.raises(UserError, match=r"give \[sentence\]"):
         loaded.score("le chat")
 
@@ -54,6 +64,8 @@ def test_surprisal_is_that_of_the_command(loaded, workdir, tmp_path):
     with open(tmp_path / "s.tsv", encoding="utf-8", newline="") as file:
         expected = [*csv.DictReader(file, delimiter="\t")]
     rows = [row._asdict() for row in loaded.surprisal(text, "sentences")]
+    as_written = {True: "yes", False: "no"}
+    rows = [{**row, "known": as_written[row["known"]]} for row in rows]
     assert [[str(value) for value in row.values()][:10] for row in rows] == [
         [*row.values()][:10] for row in expected
     ]
@@ -66,6 +78,86 @@ def test_surprisal_is_that_of_the_command(loaded, workdir, tmp_path):
     assert rows[0]["id"] == "1" and rows[5]["id"] == "3"
 
 
+def test_perplexities_are_those_of_the_command_and_are_kept(workdir):
+    run = zoo.load(workdir)
+    (test,) = [row for row in run.evaluate() if row.text == "test"]
+    kept = json.loads(pathlib.Path(test.passport).read_text())
+    evaluate.main([str(workdir), "--split", "test"])
+    by_command = json.loads((workdir / "results/test.carried.json").read_text())
+    assert kept["figures"] == by_command["figures"] and test.passport.endswith("test.carried.json")
+    corpus = run.run.read("test")
+    encoded, scores = run.run.score(corpus)
+    nats = -scores.log_prob[scores.counted].astype(np.float64)
+    assert (test.state, test.sentences, test.tokens) == ("carried", 3, len(nats))
+    assert test.unknown == 1  # zèbre
+    np.testing.assert_allclose(test.log_perplexity, nats.mean(), rtol=1e-6)
+    np.testing.assert_allclose(test.bits, nats.mean() / np.log(2), rtol=1e-6)
+    np.testing.assert_allclose(test.perplexity, np.exp(nats.mean()), rtol=1e-5)
+    given, alone = run.evaluate(data=corpus.name, state="sentences"), run.evaluate("test")
+    assert [row.text for row in given] == ["data:test.txt"] and given[0].state == "sentences"
+    assert alone == [test]
+
+
+def test_minimal_pairs_are_rows(workdir, tmp_path):
+    lines = ("True\tle chat dort .", "False\tle chat dorment .", "False\tle zèbre dort .")
+    (tmp_path / "pairs.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    run = zoo.load(workdir)
+    first, skipped = run.minimal_pairs(str(tmp_path / "pairs.tsv"))
+    assert (first.good, first.bad) == ("le chat dort .", "le chat dorment .")
+    assert first.right == (first.log_prob_good > first.log_prob_bad)
+    boundary = run.log_probs(first.good)[run.id("</s>")]
+    (good,) = sentence_log_probs(run, [first.good])
+    np.testing.assert_allclose(first.log_prob_good + boundary, good, rtol=1e-5)
+    assert skipped.right is None and skipped.missing == "zèbre"
+    (kept,) = workdir.glob("results/pairs_*.json")
+    assert json.loads(kept.read_text())["figures"]["skipped"] == 1
+
+
+def test_rows_make_frames(workdir):
+    pandas = pytest.importorskip("pandas")
+    run = zoo.load(workdir)
+    judgements = {
+        "log_prob": run.score(["le chat dort .", "les chats"]),
+        "surprisal_bits": run.surprisal("le chat dort .\n"),
+        "perplexity": run.evaluate("test"),
+        "log_perplexity": zoo.compare([workdir]),
+    }
+    for column, rows in judgements.items():
+        frame = pandas.DataFrame(rows)
+        assert len(frame) == len(rows) > 0 and [*frame.columns] == [*rows[0]._fields]
+        assert frame[column].dtype == np.float64, column
+    assert pandas.DataFrame(judgements["surprisal_bits"]).known.dtype == bool
+
+
+def test_a_loaded_model_is_described_in_a_line(loaded, trained):
+    sizes = sum(leaf.size for leaf in jax.tree.leaves(loaded.run.params))
+    summary = f"{str(trained)!r}: Softmax, {len(loaded.words)} words, {sizes:,} parameters, step 4"
+    assert repr(loaded) == f"LoadedModel({summary})" and repr(loaded.run) == f"Run({summary})"
+
+
+def test_what_has_arrays_or_texts_is_described_in_a_line(loaded):
+    run = loaded.run
+    corpus = run.read("test")
+    encoded, scores = run.score(corpus)
+    found = [
+        *(repr(corpus), repr(encoded), repr(scores), repr(loaded.initial_states(3))),
+        repr(run.given(corpus.name)),
+        repr(sentence_scores.score_words(run, [["le"], ["le", "chat"]], "two")),
+        repr(PairScores(np.array([1.0, np.nan]), np.zeros(2), np.array([True, False]))),
+        repr(feature_signatures.FeatureSets(np.array([0, 2, 3]), np.arange(3), np.ones(3))),
+    ]
+    assert found == [
+        f"Corpus({corpus.name!r}: 3 sentences)",
+        "EncodedText(22 words, 3 sentences)",
+        f"Scores(19 tokens, perplexity {scores.perplexity:.2f})",
+        "States(3 rows)",
+        f"GivenText({corpus.name!r}: 3 sentences)",
+        "SentenceScores(2 sentences, 3 words)",
+        "PairScores(1 of 1 right, 1 skipped)",
+        "FeatureSets(2 sets, 3 entries)",
+    ]
+
+
 def test_steps_give_what_sentences_have(loaded):
     words = ["les", "zèbre", "chats", "."]
     states, total = loaded.initial_states(), 0.0
@@ -75,7 +167,7 @@ def test_steps_give_what_sentences_have(loaded):
         total += log_probs[0, loaded.id(word)]
         log_probs, states = loaded.step(word, states)
     total += log_probs[0, loaded.id("</s>")]
-    np.testing.assert_allclose(total, loaded.score([words])[0], rtol=1e-5)
+    np.testing.assert_allclose(total, loaded.score([words])[0].log_prob, rtol=1e-5)
     np.testing.assert_allclose(loaded.log_probs(words), log_probs[0], rtol=1e-5)
     np.testing.assert_allclose(loaded.log_probs("Les zèbre chats ."), log_probs[0], rtol=1e-5)
     assert loaded.id("Les") == loaded.id("les") != loaded.id("zèbre") == loaded.id("<unk>")
@@ -139,11 +231,11 @@ def test_characters_and_heads_that_spell(tmp_path):
     rows = run.surprisal("ab a\n", "sentences")
     assert [row.word for row in rows][:4] == ["a", "b", " ", "a"]
     nats = sum(row.surprisal_nats for row in rows)
-    np.testing.assert_allclose(run.score(["ab a"]), -nats, rtol=1e-5)
+    np.testing.assert_allclose(run.score(["ab a"])[0].log_prob, -nats, rtol=1e-5)
     assert run.generate("ab", count=1, length=3)[0].startswith("ab")
     spelled = dataclasses.replace(small.MODEL, head=CharLSTM(size=4))
     folder = small.run_in(tmp_path / "s", small.experiment(spelled, epochs=1))
-    assert np.isfinite(zoo.load(folder).score(["word1 word2"])).all()
+    assert np.isfinite(sentence_log_probs(zoo.load(folder), ["word1 word2"])).all()
     with pytest.raises(UserError, match="renormalise=True"):
         zoo.load(folder).log_probs()
     log_probs = zoo.load(folder, renormalise=True).log_probs("word1")
@@ -161,18 +253,23 @@ def test_a_run_that_refuses_words_says_so(tmp_path):
 
 @pytest.mark.slow
 def test_translators_translate(tmp_path):
-    run = zoo.load(small.run_in(tmp_path / "t", of_pairs(TRANSLATOR, epochs=1)))
-    assert isinstance(run, LoadedTranslator)
+    run = zoo.load_translator(small.run_in(tmp_path / "t", of_pairs(TRANSLATOR, epochs=1)))
     source = run.run.experiment.source_of(run.run.read("train")).sentences[0]
     one, empty = run.translate([" ".join(source), ""], beam=2, longest=5)
     assert isinstance(one, str) and empty == ""
-    with pytest.raises(UserError, match="leave add_words"):
-        zoo.load(tmp_path / "t", renormalise=True)
+    assert re.fullmatch(r"LoadedTranslator\('.*/t': Softmax, .* words, .* step \d+\)", repr(run))
+    (figure,) = run.evaluate("validation")
+    assert figure.text == "validation" and np.isfinite(figure.perplexity)
+    with pytest.raises(UserError, match=r"translates: open it with zoo\.load_translator"):
+        zoo.load(tmp_path / "t")
 
 
-def test_what_is_no_run_is_refused(tmp_path):
-    with pytest.raises(UserError, match=re.escape(str(tmp_path))):
-        zoo.load(tmp_path)
+def test_what_is_no_run_is_refused(tmp_path, trained):
+    for load in (zoo.load, zoo.load_translator):
+        with pytest.raises(UserError, match=re.escape(str(tmp_path))):
+            load(tmp_path)
+    with pytest.raises(UserError, match=r"does not translate: open it with zoo\.load\."):
+        zoo.load_translator(trained)
 
 
 def test_the_page_does_what_it_says(trained, monkeypatch):

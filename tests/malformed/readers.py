@@ -33,7 +33,7 @@ from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores, translation_quality
 from zoo.evaluation.judgements import minimal_pairs
-from zoo.evaluation.reports.compare import read_results
+from zoo.evaluation.results import read_results
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import Softmax

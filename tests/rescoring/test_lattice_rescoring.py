@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import zoo
+from tests.examples import sentence_log_probs
 from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.errors import UserError
@@ -162,7 +163,7 @@ def by_hand(run, lattice, weight, language_weight, penalty):
     paths = all_paths(lattice)
     texts = [[link.word for link in path if link.word] for path in paths]
     best = {}
-    for path, words, log_prob in zip(paths, texts, run.score(texts), strict=True):
+    for path, words, log_prob in zip(paths, texts, sentence_log_probs(run, texts), strict=True):
         score = weight * log_prob + len(words) * (lattice.word_penalty + penalty)
         for link in path:
             score += lattice.acoustic_scale * link.acoustic
@@ -184,7 +185,7 @@ def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
         assert [one.words for one in found] == [words for words, _ in best]
         np.testing.assert_allclose([one.score for one in found], [s for _, s in best], rtol=1e-5)
         texts = [list(one.words) for one in found]
-        np.testing.assert_allclose([one.log_prob for one in found], run.score(texts), rtol=1e-5)
+        np.testing.assert_allclose([one.log_prob for one in found], sentence_log_probs(run, texts), rtol=1e-5)
         for one in found:
             np.testing.assert_allclose(one.first + 0.8 * one.log_prob, one.score, rtol=1e-5)
         # As many words as a path can have are all; fewer, or a beam, find a path that is there.
@@ -318,10 +319,10 @@ def test_several_models_count_by_their_weights(trained, random):
     found = LatticeSearch((0.8, 0.3), 0.6, nbest=4).search(both, lattice)
     first = by_hand(one, lattice, 0.8, 0.6, 0)
     texts = [list(path.words) for path in found]
-    log_probs = np.stack([one.score(texts), two.score(texts)], axis=1)
+    log_probs = np.stack([sentence_log_probs(one, texts), sentence_log_probs(two, texts)], axis=1)
     np.testing.assert_allclose([path.log_probs for path in found], log_probs, rtol=1e-5)
     every = [*first]
-    others = dict(zip(every, two.score([*map(list, every)]), strict=True))
+    others = dict(zip(every, sentence_log_probs(two, [*map(list, every)]), strict=True))
     expected = sorted((first[words] + 0.3 * others[words] for words in every), reverse=True)[:4]
     np.testing.assert_allclose([path.score for path in found], expected, rtol=1e-5)
     # The mean of the two, word by word.
@@ -417,7 +418,7 @@ def test_lattices_of_a_recogniser(trained):
         texts = [list(one.words) for one in paths]
         assert all(a.score >= b.score for a, b in itertools.pairwise(paths))
         if "links" in path:
-            assert np.isfinite(run.score(texts)).all()
+            assert np.isfinite(sentence_log_probs(run, texts)).all()
 
 
 SILENT_SLF = """N=2 L=2
@@ -450,7 +451,7 @@ def test_a_lattice_of_silence_gives_an_empty_line(trained, tmp_path, monkeypatch
     assert again.words == []
     run = zoo.load(trained)
     (path,) = LatticeSearch(0.5).search(run.run, next(read_lattices("s.slf")))
-    np.testing.assert_allclose(path.score, -1 + 0.5 * run.score([[], ["le"]])[0], rtol=1e-6)
+    np.testing.assert_allclose(path.score, -1 + 0.5 * run.score([[], ["le"]])[0].log_prob, rtol=1e-6)
 
 
 KALDI_STATES = """utt-1

@@ -71,12 +71,12 @@ def test_the_loss_has_the_heads_name(head, name, curve, tmp_path, monkeypatch):
         assert f"training {name} 3.000" in sys.stderr.getvalue()
 
 
-def test_a_run_tells_the_name_of_its_loss(tmp_path, capsys):
+def test_a_run_tells_the_name_of_its_loss(tmp_path):
     recipe = small.with_settings(
         small.experiment(epochs=1), "model.head=NCE", "model.head.samples=4"
     )
-    small.trainer(recipe, tmp_path).train()
-    assert ": training NCE loss " in capsys.readouterr().out
+    small.trainer(recipe, tmp_path, said=(said := [])).train()
+    assert ": training NCE loss " in "\n".join(said)
     assert [line["loss_name"] for line in small.metrics(tmp_path)] == ["NCE loss"]
     assert b"epoch_training_NCE_loss" in curves(tmp_path)
 
@@ -111,7 +111,7 @@ def test_a_step_has_its_means_of_loss_and_penalty(tmp_path, tokens, expected):
 
 
 @pytest.mark.slow
-def test_the_mean_penalty_of_an_epoch_is_told(tmp_path, capsys):
+def test_the_mean_penalty_of_an_epoch_is_told(tmp_path):
     """However short the epoch: of a run without a penalty nothing is said of one."""
     progress = Progress(loss=12.0, tokens=4.0, penalty=2.0)
     (tmp_path / "by hand").mkdir()
@@ -121,15 +121,14 @@ def test_the_mean_penalty_of_an_epoch_is_told(tmp_path, capsys):
     assert (line["epoch_training_loss"], line["epoch_penalty"]) == (3.0, 0.5)
 
     recipe = small.experiment(**small.MODELS["log-linear"])
-    small.trainer(recipe, tmp_path / "without").train()
+    small.trainer(recipe, tmp_path / "without", said=(said := [])).train()
     assert not any("epoch_penalty" in line for line in small.metrics(tmp_path / "without"))
-    assert "penalty" not in capsys.readouterr().out
+    assert said and "penalty" not in "\n".join(said)
     recipe = small.with_settings(recipe, "model.head.penalty=0.1")
-    small.trainer(recipe, tmp_path / "with").train()
+    small.trainer(recipe, tmp_path / "with", said=said).train()
     first, second = small.metrics(tmp_path / "with")
     assert first["epoch_penalty"] > second["epoch_penalty"] > 0  # a sum over both would be larger
-    said = capsys.readouterr().out
-    assert f"penalty {first['epoch_penalty']:.4f}, validation" in said
+    assert f"penalty {first['epoch_penalty']:.4f}, validation" in "\n".join(said)
 
 
 def lines_after(tmp_path, content, step):
@@ -203,12 +202,12 @@ def test_without_a_terminal_a_line_a_minute_is_logged(capsys):
     )
 
 
-def test_a_run_tells_where_it_is_between_two_epochs(tmp_path, capsys, monkeypatch):
+def test_a_run_tells_where_it_is_between_two_epochs(tmp_path, monkeypatch):
     monkeypatch.setattr("zoo.training.metric_writers.SECONDS", 0.0)  # a line each step
-    trainer = small.trainer(small.experiment(epochs=2), tmp_path)
+    trainer = small.trainer(small.experiment(epochs=2), tmp_path, said=(said := []))
     trainer.train()
     steps = trainer.task.epoch_steps
-    told = re.findall(r"epoch (\d), (\d+)% of it, step (\d+) of", capsys.readouterr().out)
+    told = re.findall(r"epoch (\d), (\d+)% of it, step (\d+) of", "\n".join(said))
     expected = [
         (epoch + 1, round(100 * index / steps), epoch * steps + index)
         for epoch in range(2)

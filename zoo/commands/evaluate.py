@@ -2,7 +2,6 @@
 
 import argparse
 import math
-import pathlib
 from collections.abc import Sequence
 
 from zoo.commands import options
@@ -68,7 +67,14 @@ def run_evaluate(arguments: argparse.Namespace):
     """Prints the figures and keeps each with its passport in DIR/results."""
     import numpy as np
 
-    from zoo.evaluation import item_scores, overlap, passport, passport_text, surprisal
+    from zoo.evaluation import (
+        item_scores,
+        overlap,
+        passport,
+        passport_text,
+        surprisal,
+        text_figures,
+    )
     from zoo.evaluation.judgements import exact_match, minimal_pairs
     from zoo.runs import output_files
 
@@ -84,47 +90,35 @@ def run_evaluate(arguments: argparse.Namespace):
         run = run.constrained(arguments.grammar)
     splits = arguments.split
     if not splits and not arguments.data and not arguments.minimal_pairs:
-        data = run.experiment.data
-        splits = [
-            part
-            for split in data.splits()
-            if split != "train"
-            for part in (split, *data.parts(split))
-        ]
-    texts = [(split, split, None) for split in splits]
+        splits = text_figures.unseen_splits(run)
+    texts = [(text_figures.of_split, split) for split in splits]
     if arguments.data:
-        texts.append((f"data:{pathlib.Path(arguments.data).name}", None, arguments.data))
+        texts.append((text_figures.of_file, arguments.data))
     if arguments.surprisal and len(texts) != 1:
         raise UserError("--surprisal writes one text: give one --split NAME, or --data PATH.")
 
     mixture = None
     if arguments.unseen_weight is not None:
         mixture = _mixture(run, arguments.unseen_weight)
-    for name, split, file in texts:
-        given = run.given(file) if file else None
-        corpus = given.corpus if file else run.read(split)
-        text, scores = run.score(corpus)
+    for judge, name in texts:
+        judged = judge(run, name)
         if arguments.surprisal:  # before anything is printed: the reader may go, as head does
-            given = given or run.given_split(split, corpus)
+            given, text, scores = judged.given(run), judged.text, judged.scores
             surprisal.write(arguments.surprisal, given, text, scores, run.lexicon)
-        options.print_notes(run.notes(corpus.sentences))
-        figures = passport.of_text(run, name, corpus, text, scores, mixture)
-        kept = None if arguments.no_scores else item_scores.of_text(text, scores, run.lexicon)
-        result = passport.write(run, figures, kept)
+        options.print_notes(run.notes(judged.corpus.sentences))
+        figures, result = text_figures.keep(run, judged, mixture, not arguments.no_scores)
         output_files.show(passport_text.describe(figures), f"  {result}")
         if arguments.exact_match:
-            answers = exact_match.judge(run, corpus, arguments.grammar)
-            figures = passport.of_exact_match(run, name, corpus, answers)
+            answers = exact_match.judge(run, judged.corpus, arguments.grammar)
+            figures = passport.of_exact_match(run, judged.name, judged.corpus, answers)
             result = passport.write(run, figures, item_scores.of_answers(np.array(answers.correct)))
-            output_files.show(exact_match.describe(name, answers), f"  {result}")
+            output_files.show(exact_match.describe(judged.name, answers), f"  {result}")
     for path in arguments.minimal_pairs:
         pairs, scores = minimal_pairs.judge(run, path)
         options.print_notes(run.notes([sentence for pair in pairs for sentence in pair[:2]]))
-        figures = passport.of_pairs(run, path, pairs, scores)
-        result = passport.write(run, figures, scores.answers())
-        table = arguments.pairs_table or result.with_suffix(".tsv")
-        columns, rows = minimal_pairs.columns(scores), minimal_pairs.rows(pairs, scores)
-        output_files.write_table(table, columns, rows)
+        figures, result, table = minimal_pairs.keep(
+            run, path, pairs, scores, arguments.pairs_table
+        )
         output_files.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
         options.print_notes(overlap.warnings(figures))
 

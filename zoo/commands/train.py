@@ -114,40 +114,17 @@ def _choices_told():
 
 
 def _train(experiment, folder, devices):
-    """Trains an experiment in a folder."""
+    """Trains an experiment in a folder; prints the recipe before and how to resume it after."""
     from zoo import distributed
     from zoo.runs.workdir import Workdir
-    from zoo.training import tasks
-    from zoo.training.loop import Trainer
+    from zoo.training.train import train
 
-    workdir = Workdir(folder)
-    workdir.name(experiment)
-    first = distributed.first()
-    if first:
+    if distributed.first():
+        workdir = Workdir(folder)
         workdir.check(experiment)
         print(*_summary_of(experiment, workdir), sep="\n", flush=True)
-    task = tasks.prepare(experiment, devices)
-    trainer = Trainer(
-        task,
-        experiment.training,
-        workdir.path,
-        devices,
-        log=print if first else _say_nothing,
-        init_from=experiment.init_from,
-        parallel=experiment.parallel,
-    )
-    distributed.check_alike(
-        training_or_validation_text=task.data,
-        lexicon=" ".join(lexicon.digest() for lexicon in task.lexicons.values()),
-        number_of_devices=str(devices),
-    )
-    if first:
-        print(trainer.summary(), flush=True)
-        _keep(experiment, workdir, task)
-    distributed.wait()
-    distributed.check_alike(content_of_the_folder=workdir.recipe_digest())
     try:
-        trainer.train()
+        train(experiment, folder, devices=devices)
     except Interrupted as interruption:
         sentence = f"{interruption} To resume: {program.again()}"
         raise Interrupted(sentence, interruption.signal) from None
@@ -164,23 +141,6 @@ def _summary_of(experiment, workdir):
     for name in [*parts, *others]:
         yield f"{name:{width}}  {configuration.brief(getattr(experiment, name))}"
     yield f"{'':{width}}  every other field has its default: {workdir.path / 'experiment.json'}"
-
-
-def _keep(experiment, workdir, task):
-    """Writes the files that a run begins with: recipe, lexicons, checksums of texts."""
-    from zoo.runs import environment
-
-    # Only now: an experiment that failed above may be corrected and started again.
-    workdir.claim(experiment)
-    workdir.keep_lexicons(task.lexicons)
-    if workdir.texts() is None:  # not read again when the run resumes
-        made = {"revision": environment.revision(), "versions": environment.versions()}
-        if (seen := task.seen_texts(made)) is not None:
-            workdir.keep_texts(seen)
-
-
-def _say_nothing(line):
-    """Drops a line of the log, in all processes but the first."""
 
 
 def main(words: Sequence[str] | None = None):

@@ -24,7 +24,7 @@ class Strings(NamedTuple):
     counts: np.ndarray
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class EncodedText:
     """Text as word ids.
 
@@ -48,6 +48,10 @@ class EncodedText:
     def __post_init__(self):
         if self.trained is None:
             object.__setattr__(self, "trained", np.ones(len(self.words), bool))
+
+    def __repr__(self):
+        sizes = f"{len(self.words):,} words, {len(self.starts):,} sentences"
+        return f"{type(self).__name__}({sizes})"
 
     def digest(self) -> str:
         """Hashes the words, their order, and which of them are counted and trained."""

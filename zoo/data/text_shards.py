@@ -41,7 +41,7 @@ class Computed:
         return self[:].astype(dtype or self.dtype)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class ShardedText(EncodedText):
     """An `EncodedText` of shards, whose `words`, `known` and `counted` are `Computed`.
 

@@ -24,7 +24,7 @@ def _stepped(step, words, carry):
 
 
 @jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class States:
     """The states of some rows, each the state after a prefix. They are immutable.
 
@@ -38,6 +38,9 @@ class States:
 
     carry: Any
     size: int = dataclasses.field(metadata={"static": True})
+
+    def __repr__(self):
+        return f"States({self.size:,} rows)"
 
     def __len__(self) -> int:
         return self.size

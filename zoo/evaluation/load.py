@@ -1,6 +1,7 @@
-"""`zoo.load(DIR)`: a run in a notebook or a decoder.
+"""`zoo.load(DIR)`, `zoo.load_translator(DIR)`: a run in a notebook or a decoder.
 
-It gives Python the functions that the commands apply to a run.
+They give Python the functions that the commands apply to a run. Judgements return lists of rows,
+named tuples of which pandas.DataFrame makes a table.
 """
 
 import dataclasses
@@ -18,7 +19,8 @@ from zoo.decoding.batched_search import LONGEST_RATIO
 from zoo.decoding.generation import generate, prompt_words
 from zoo.decoding.states import States
 from zoo.errors import UserError, named
-from zoo.evaluation import sentence_scores, surprisal
+from zoo.evaluation import passport, sentence_scores, surprisal, text_figures
+from zoo.evaluation.judgements import agreement, minimal_pairs
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Translator
@@ -29,41 +31,90 @@ from zoo.sources import evaluation_texts
 Sentence = str | Sequence[str]
 
 
+# A word for all rows, or one for each row: strings or ids.
+Words = str | int | Sequence[str] | Sequence[int] | np.ndarray
+
+
 def load(
     path: str | os.PathLike[str], *, add_words: str | None = None, renormalise: bool = False
-) -> "LoadedModel | LoadedTranslator":
-    """Opens the run of a folder.
+) -> "LoadedModel":
+    """Opens the run of a language model.
 
     Args:
-      path: the folder.
+      path: the folder of the run, or an export.
       add_words: a file of words, one a line, that are added to the words of training.
       renormalise: probabilities over the words of the lexicon, of a head that spells.
 
-    Returns:
-      A `LoadedModel`, or a `LoadedTranslator` for an encoder-decoder.
-
     Raises:
-      UserError: the folder does not hold a run, nothing is trained yet, or the run is not of this
-        kind.
+      UserError: the folder does not hold a run of a language model, nothing is trained yet, or the
+        head does not spell.
     """
     run = Run.load(os.fspath(path))
     if isinstance(run.experiment.model, SequenceToSequence):
-        if add_words or renormalise:
-            raise UserError(f"{path} translates: leave add_words and renormalise out.")
-        return LoadedTranslator(run)
+        raise UserError(f"{path} translates: open it with zoo.load_translator.")
     run = run.with_lexicon(add_words, add=True)
     return LoadedModel(run.renormalised() if renormalise else run)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class LoadedModel:
-    """A trained language model.
+def load_translator(path: str | os.PathLike[str]) -> "LoadedTranslator":
+    """Opens the run of an encoder-decoder.
+
+    Args:
+      path: the folder of the run, or an export.
+
+    Raises:
+      UserError: the folder does not hold a run of an encoder-decoder, or nothing is trained yet.
+    """
+    run = Run.load(os.fspath(path))
+    if not isinstance(run.experiment.model, SequenceToSequence):
+        raise UserError(f"{path} does not translate: open it with zoo.load.")
+    return LoadedTranslator(run)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Loaded:
+    """A trained model.
 
     Attributes:
-      run: its recipe, lexicon and parameters.
+      run: its recipe, lexicons and parameters.
     """
 
     run: Run
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.run.summary})"
+
+    def evaluate(
+        self, split: str | None = None, *, data: str | None = None, state: str | None = None
+    ) -> list[text_figures.Row]:
+        """Computes the exact perplexity of texts, and keeps each with its passport as evaluate.py
+        does.
+
+        Args:
+          split: a split of the run's data; None, without `data`, for all but the training text.
+          data: a file to judge instead.
+          state: "sentences", each from an empty state, or "carried"; None for the run's own.
+
+        Returns:
+          A row for each text.
+
+        Raises:
+          UserError: a text cannot be read or has no counted token, or the run's folder cannot be
+            written to.
+        """
+        passport.check(self.run.path)
+        run = self.run.with_state(state)
+        splits = [split] if split is not None else []
+        if split is None and data is None:
+            splits = text_figures.unseen_splits(run)
+        texts = [text_figures.of_split(run, split) for split in splits]
+        texts += [] if data is None else [text_figures.of_file(run, data)]
+        return [text_figures.row(*text_figures.keep(run, text)) for text in texts]
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class LoadedModel(Loaded):
+    """A trained language model."""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -75,14 +126,14 @@ class LoadedModel:
         """The word that begins and ends sentences, `</s>`; None if the run has none."""
         return self.run.lexicon.boundary
 
-    def score(self, sentences: Sequence[Sentence]) -> np.ndarray:
+    def score(self, sentences: Sequence[Sentence]) -> list[sentence_scores.Row]:
         """Computes log p(w_1 ... w_n </s>) of sentences, each from an empty state, exactly.
 
         Args:
           sentences: texts, words between blanks, or lists of words.
 
         Returns:
-          float64 [sentences], nats.
+          A row for each sentence: its words, unknown words, and log-probability, nats.
 
         Raises:
           UserError: the run has no boundary, or refuses a word.
@@ -92,7 +143,8 @@ class LoadedModel:
         if not self.run.lexicon.of_characters:
             sentence_scores.check_run(self.run)
         read = [self._read(sentence) for sentence in sentences]
-        return sentence_scores.score_words(self.run, read, "the sentences").log_prob
+        texts = [one if isinstance(one, str) else " ".join(one) for one in sentences]
+        return sentence_scores.score_words(self.run, read, "the sentences").rows(texts)
 
     def surprisal(self, text: str, state: str | None = None) -> list[surprisal.Row]:
         """Computes -log p of each word of a text, as `evaluate.py --surprisal` writes it.
@@ -118,6 +170,45 @@ class LoadedModel:
         rows = surprisal.rows(given_text, encoded, scores, run.lexicon)
         return [surprisal.Row(*row) for row in rows]
 
+    def agreement(self, split: str = "test", *, data: str | None = None) -> list[agreement.Row]:
+        """Compares sentences of a treebank with copies that have one wrong form, and keeps the
+        figures as `zoo agreement` does.
+
+        Args:
+          split: a split of the run's treebank.
+          data: a CoNLL-U file to judge instead.
+
+        Returns:
+          A row for each pair; those that lack a word of the lexicon have no scores.
+
+        Raises:
+          UserError: the run's data are not a treebank, no pair can be scored, or the run's folder
+            cannot be written to.
+        """
+        passport.check(self.run.path)
+        judge, text = (agreement.judge, split) if data is None else (agreement.judge_file, data)
+        record, scores, pairs = judge(self.run, text)
+        agreement.keep(self.run, record, scores, pairs)
+        return [*agreement.rows(pairs, scores)]
+
+    def minimal_pairs(self, file: str) -> list[minimal_pairs.Row]:
+        """Compares the sentences of minimal pairs, and keeps the figures as evaluate.py does.
+
+        Args:
+          file: pairs of CLAMS or BLiMP; see `zoo.evaluation.judgements.minimal_pairs`.
+
+        Returns:
+          A row for each pair; those that lack a word of the lexicon have no scores.
+
+        Raises:
+          UserError: no pair can be scored, the file cannot be read, or the run's folder cannot be
+            written to.
+        """
+        passport.check(self.run.path)
+        pairs, scores = minimal_pairs.judge(self.run, file)
+        minimal_pairs.keep(self.run, file, pairs, scores)
+        return [*minimal_pairs.rows(pairs, scores)]
+
     def initial_states(self, batch: int = 1) -> States:
         """Returns the states before any word, the boundary among them: step with `boundary` first.
 
@@ -126,7 +217,7 @@ class LoadedModel:
         """
         return States.of_carry(self._model.initial_carry(batch))
 
-    def step(self, words: Any, states: States) -> tuple[np.ndarray, States]:
+    def step(self, words: Words, states: States) -> tuple[np.ndarray, States]:
         """Reads a word in each row and predicts the next.
 
         Args:
@@ -253,15 +344,9 @@ class LoadedModel:
         return np.array(ids, np.int32)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class LoadedTranslator:
-    """A trained encoder-decoder.
-
-    Attributes:
-      run: its recipe, lexicons and parameters.
-    """
-
-    run: Run
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class LoadedTranslator(Loaded):
+    """A trained encoder-decoder."""
 
     def translate(
         self,

@@ -22,7 +22,7 @@ WHOLE, BY_LANES = PartitionSpec(), PartitionSpec(DATA)
 UNKNOWN = "unknown"
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Scores:
     """Log-probabilities of the words of a text.
 
@@ -35,6 +35,9 @@ class Scores:
     log_prob: np.ndarray
     counted: np.ndarray
     log_z: np.ndarray | None = None
+
+    def __repr__(self):
+        return f"Scores({self.tokens:,} tokens, perplexity {self.perplexity:,.2f})"
 
     @property
     def tokens(self) -> int:

@@ -6,6 +6,8 @@ import pathlib
 import re
 from typing import Any
 
+import jax
+
 from zoo.data import Corpus, Pairs, unicode_forms
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
@@ -25,7 +27,7 @@ from zoo.sources import evaluation_texts as texts
 _LIMITS = ("start", "longest", "depth", "stacks")
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """A run: its recipe, its words and its parameters.
 
@@ -51,6 +53,18 @@ class Run:
     variant: str = ""
     of_training: Lexicon | None = None
     others: tuple[Lexicon, ...] = ()
+
+    def __repr__(self):
+        return f"Run({self.summary})"
+
+    @property
+    def summary(self) -> str:
+        """Folder, head, words, parameters and training step, in one line."""
+        parameters = sum(leaf.size for leaf in jax.tree.leaves(self.params))
+        return (
+            f"{str(self.path)!r}: {type(self.experiment.head).__name__}, "
+            f"{len(self.lexicon):,} words, {parameters:,} parameters, step {self.checkpoint:,}"
+        )
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "Run":

@@ -9,6 +9,7 @@ import collections
 import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,7 +30,25 @@ LINE_BREAK = "\n"
 COLUMNS = ("line", "words", "unknown", "log_prob", "log_prob_known")
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+class Row(NamedTuple):
+    """The score of a sentence.
+
+    Attributes:
+      sentence: the sentence, words between blanks.
+      words: the number of words that the model reads.
+      unknown: the number of words that were read as <unk>.
+      log_prob: log p(w_1 ... w_n </s>), nats.
+      log_prob_known: the same without the factors of unknown words.
+    """
+
+    sentence: str
+    words: int
+    unknown: int
+    log_prob: float
+    log_prob_known: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class SentenceScores:
     """Arrays [n] of the scores of n sentences.
 
@@ -48,6 +67,9 @@ class SentenceScores:
     of_unknown: np.ndarray
     of_boundary: np.ndarray
 
+    def __repr__(self):
+        return f"SentenceScores({len(self.words):,} sentences, {self.words.sum():,} words)"
+
     @property
     def of_words(self) -> np.ndarray:
         """Sum of log p over the words, without the boundaries, float64 [n], nats."""
@@ -57,6 +79,16 @@ class SentenceScores:
     def log_prob(self) -> np.ndarray:
         """log p of each sentence, float64 [n], nats."""
         return self.of_words + self.of_boundary
+
+    def rows(self, sentences: Sequence[str]) -> list[Row]:
+        """Returns a row for each sentence.
+
+        Args:
+          sentences: the n sentences.
+        """
+        arrays = self.words, self.unknown, self.log_prob, self.log_prob_known
+        columns = (array.tolist() for array in arrays)
+        return [Row(*values) for values in zip(sentences, *columns, strict=True)]
 
     @property
     def log_prob_known(self) -> np.ndarray:

@@ -24,11 +24,11 @@ class Row(NamedTuple):
     word: str
     read_as: str
     words: int
-    known: str
+    known: bool
     training_count: int
     surprisal_nats: float
     surprisal_bits: float
-    counted: str
+    counted: bool
 
 
 COLUMNS = Row._fields
@@ -56,9 +56,9 @@ def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
     -log p(word | words before), summed over the words of a fused form; empty where nothing was
     predicted.
 
-    known is "yes" if no word was read as <unk>, nor is <unk> itself. training_count is the number
-    of occurrences in training; for an unknown word, of all words that were <unk> there; for a fused
-    form, the least over its words. counted is "yes" where perplexities count all words: over those
+    known is True if no word was read as <unk>, nor is <unk> itself. training_count is the number of
+    occurrences in training; for an unknown word, of all words that were <unk> there; for a fused
+    form, the least over its words. counted is True where perplexities count all words: over these
     rows, the sum of surprisals divided by the sum of `words` is the log-perplexity.
 
     Args:
@@ -79,11 +79,11 @@ def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
         return (
             " ".join(lexicon.words[word] for word in text.words[chosen]),
             end - begin,
-            _yes(not unknown[chosen].any()),
+            not unknown[chosen].any(),
             int(occurrences[chosen].min()),
             total,
             total / math.log(2),
-            _yes(scores.counted[chosen].all()),
+            bool(scores.counted[chosen].all()),
         )
 
     for number, (begin, end, sentence) in enumerate(spans, 1):
@@ -111,7 +111,3 @@ def write(path: str | pathlib.Path, given, text, scores, lexicon):
       lexicon: of the model.
     """
     output_files.write_table(path, columns(given), rows(given, text, scores, lexicon))
-
-
-def _yes(value):
-    return "yes" if value else "no"

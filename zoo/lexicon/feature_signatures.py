@@ -19,7 +19,7 @@ from zoo.arrays.types import accumulator
 from zoo.lexicon.feature_product_forms import Form, is_private
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class FeatureSets(Sequence):
     """The distinct feature sets of words, each (feature ids, values), in the order of first words.
 
@@ -32,6 +32,9 @@ class FeatureSets(Sequence):
     offsets: np.ndarray
     ids: np.ndarray
     values: np.ndarray
+
+    def __repr__(self):
+        return f"FeatureSets({len(self):,} sets, {len(self.ids):,} entries)"
 
     def __len__(self):
         return len(self.offsets) - 1

@@ -181,10 +181,10 @@ def line(values: Iterable) -> str:
     Values are separated by tabs. Text is quoted, with quotation marks in it doubled; its line
     breaks, tabs and zero characters are written \\n, \\r, \\t and \\0, so that a row is a line.
     Numbers have all digits that are needed to read back the same number; infinite numbers are Inf
-    and -Inf. Missing numbers, NaN and None, are empty.
+    and -Inf. True and False are the texts "yes" and "no". Missing values, NaN and None, are empty.
 
     Args:
-      values: text, numbers and None.
+      values: text, numbers, bool and None.
 
     Returns:
       The line with its line end.
@@ -215,6 +215,8 @@ def _cell(value):
         return f'"{value.translate(_ESCAPES)}"'
     if value is None or math.isnan(value):
         return ""
+    if isinstance(value, bool):
+        return '"yes"' if value else '"no"'
     if math.isinf(value):
         return "Inf" if value > 0 else "-Inf"
     return str(int(value)) if isinstance(value, numbers.Integral) else repr(float(value))

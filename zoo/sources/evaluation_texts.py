@@ -65,7 +65,7 @@ class Sentence:
         return [word for token in self.tokens for word in token.words]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class GivenText:
     """A text whose tokens keep their positions in its lines.
 
@@ -83,6 +83,9 @@ class GivenText:
     columns: tuple[str, ...] = ()
     source: Corpus | None = None
     blank_lines: str = "skipped"
+
+    def __repr__(self):
+        return f"GivenText({self.name!r}: {len(self.sentences):,} sentences)"
 
     @property
     def judged(self) -> list[Sentence]:

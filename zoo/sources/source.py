@@ -46,7 +46,7 @@ class Mixture:
         return numbers
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Corpus:
     """A split of a source: its sentences, and the features of their tokens.
 
@@ -79,6 +79,9 @@ class Corpus:
         if not any(self.sentences):
             raise UserError(f"{self.name} has no words: give a text with at least one.")
 
+    def __repr__(self):
+        return f"{type(self).__name__}({self.name!r}: {len(self.sentences):,} sentences)"
+
     def token_counts(self) -> collections.Counter:
         """Counts the occurrences of each word."""
         return collections.Counter(itertools.chain.from_iterable(self.sentences))
@@ -94,7 +97,7 @@ class Corpus:
         return dataclasses.replace(self, sentences=sentences, fused=fused)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Counted(Corpus):
     """A text known only by its word counts; its sentences are placeholders.
 

@@ -145,7 +145,7 @@ class Trainer:
         step, loss_name = self._steps_done(), self.task.loss_name
         with (
             Metrics(self.workdir, step, loss_name, self.log) as metrics,
-            ProgressBar(self.task.total_steps, step, loss_name) as bar,
+            ProgressBar(self.task.total_steps, step, loss_name, log=self.log) as bar,
         ):
             yield metrics, bar
 

@@ -6,6 +6,7 @@ import math
 import os
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from zoo import lazy, strict_json, temporary_files
@@ -197,9 +198,17 @@ def _until(step, text, path, log):
 
 
 class ProgressBar:
-    """Steps, tokens per second, loss and time left: a bar on a terminal, else a line a minute."""
+    """Steps, tokens per second, loss and time left: a bar on a terminal or in a notebook, else a
+    line a minute."""
 
-    def __init__(self, total: int, step: int, loss_name: str = "loss", clock=time.perf_counter):
+    def __init__(
+        self,
+        total: int,
+        step: int,
+        loss_name: str = "loss",
+        clock=time.perf_counter,
+        log: Callable[[str], Any] = print,
+    ):
         """Opens the bar.
 
         Args:
@@ -207,10 +216,19 @@ class ProgressBar:
           step: steps done.
           loss_name: the name of the training loss.
           clock: returns the time in seconds.
+          log: called with each line of the log.
         """
         self._loss_name, self._total, self._clock = loss_name, total, clock
+        self._log = log
+        notebook = type(sys.stdout).__module__ == "ipykernel.iostream"
         self._bar = tqdm.tqdm(
-            total=total, initial=step, unit="step", disable=None, dynamic_ncols=True, leave=False
+            total=total,
+            initial=step,
+            unit="step",
+            disable=False if notebook else None,
+            file=sys.stdout if notebook else sys.stderr,  # a notebook shows them one below the other
+            dynamic_ncols=True,
+            leave=False,
         )
         self._tokens, self._since, self._shown = 0.0, clock(), 0.0
         self._first: tuple[int, float] | None = None  # the step that was reported first, and when
@@ -275,12 +293,10 @@ class ProgressBar:
         return f"training {self._loss_name} {progress.loss / max(progress.tokens, 1):.3f}"
 
     def log(self, line):
-        """Prints a line, above the bar if there is one."""
+        """Logs a line, above the bar if there is one."""
         try:
-            if self._bar.disable:
-                print(line, flush=True)
-            else:
-                self._bar.write(line, file=sys.stdout)
+            with self._bar.external_write_mode(file=sys.stdout):
+                self._log(line)
         except OSError as error:
             _check_unread(error)
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115

@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import threading
 from collections.abc import Callable, Iterator
 
 # Not every system has SIGHUP, which is sent when a terminal is closed.
@@ -13,7 +14,8 @@ def handled(handler: Callable[[int, object], None]) -> Iterator[None]:
     """Handles SIGTERM, SIGHUP and the first Ctrl-C within a context.
 
     A second Ctrl-C raises KeyboardInterrupt at once. A signal that is ignored, as SIGHUP is under
-    nohup, stays ignored.
+    nohup, stays ignored. Outside the main thread, where Python does not allow handlers, no signal
+    is handled.
 
     Args:
       handler: called with the number of the signal and the stack frame.
@@ -23,7 +25,9 @@ def handled(handler: Callable[[int, object], None]) -> Iterator[None]:
         handler(number, frame)
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    numbers = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
+    main_thread = threading.current_thread() is threading.main_thread()
+    names = _NAMES if main_thread else ()
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     previous = {
         number: signal.signal(number, once)
         for number in numbers

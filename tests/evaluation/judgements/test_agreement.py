@@ -10,6 +10,7 @@ import shutil
 import numpy as np
 import pytest
 
+import zoo
 from tests import examples
 from tests.training import small
 from zoo.data import Conllu
@@ -245,6 +246,20 @@ def test_the_pairs_are_kept_beside_the_passport(source, tmp_path):
     assert right == [good > bad for good, bad in scores]
     (result,) = workdir.path.glob("results/*.json")
     assert json.loads(result.read_text())["figures"]["right"] == sum(right)
+
+
+def test_a_loaded_run_has_the_pairs_as_rows(source, tmp_path):
+    workdir = _trained(source, tmp_path / "run")
+    run = zoo.load(workdir.path)
+    record, scores, pairs = agreement.judge(run.run, "train")
+    rows = run.agreement("train")
+    assert rows == [*agreement.rows(pairs, scores)] and len(rows) == 4
+    assert [row.right for row in rows] == (scores.good > scores.bad).tolist()
+    assert (rows[0].good_word, rows[0].bad_word, rows[0].distance) == ("sont", "est", 3)
+    (kept,) = workdir.path.glob("results/*.json")
+    assert json.loads(kept.read_text())["figures"]["right"] == record["figures"]["right"]
+    of_file = run.agreement(data=str(tmp_path / "bank.conllu"))
+    assert [row[1:3] for row in of_file] == [row[1:3] for row in rows]
 
 
 def test_runs_without_agreement_pairs_are_refused(run, source):

@@ -2,9 +2,11 @@
 
 import copy
 import json
+import math
 
 import pytest
 
+import zoo
 from zoo.errors import UserError
 from zoo.evaluation.reports.compare import compare
 
@@ -63,6 +65,26 @@ def test_the_best_run_comes_first(tmp_path):
     assert lines[1].split()[1:] == ["Softmax", "1,234", "4.0000", "54.60"]
     assert lines[4] == "ranked by test, carried"
     assert "100 tokens: words" in lines[5]
+
+
+def test_the_table_is_also_rows(tmp_path):
+    seeds = {"training": {"seed": 0, "recipe_but_seed": "r"}}
+    others = {"training": {"seed": 1, "recipe_but_seed": "r"}, "figures.log_perplexity": 4.0}
+    folders = [
+        keep(tmp_path / "seen", {"figures.log_perplexity": 1.0, **overlap_of(trained_on=990)}),
+        keep(tmp_path / "worse", {"figures.log_perplexity": 6.0, "figures.perplexity": 403.4}),
+        keep(tmp_path / "seed_0", seeds),
+        keep(tmp_path / "seed_1", others),
+    ]
+    rows = zoo.compare(folders)
+    assert [row.run for row in rows] == [folders[2], folders[1], folders[0]]
+    best, worse, not_ranked = rows
+    assert (best.seeds, best.head, best.parameters, best.tokens) == (2, "Softmax", 1234, 100)
+    assert (best.text, best.state, best.over) == ("test", "carried", PASSPORT["normalised_over"])
+    assert best.log_perplexity == 4.5 and best.perplexity == pytest.approx(math.exp(4.5))
+    assert (worse.log_perplexity, worse.perplexity) == (6.0, 403.4)
+    assert math.isnan(best.low) and math.isnan(best.high)  # single words' scores were not kept
+    assert [row.seen for row in rows] == [False, False, True]
 
 
 def test_a_run_counts_once_however_its_path_is_written(tmp_path):

@@ -13,7 +13,8 @@ of log-linear models to the future.
 import collections
 import math
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,8 +33,48 @@ MODIFIERS = {"amod", "acl"}
 PARTS_OF_SPEECH = {"ADJ", "AUX", "VERB"}
 # A form has features by annotation errors if it has them at most this often beside others.
 ERRORS = 0.05
-FACTS = ("sentence", "position", "phenomenon", "distance", "good_word", "bad_word")
 DISTANCES = {"1": (1, 1), "2-4": (2, 4), "5+": (5, math.inf)}
+
+
+class Row(NamedTuple):
+    """A pair and its scores, a row of the table of pairs.
+
+    Attributes:
+      pair: see `minimal_pairs.Row`, also for the next seven.
+      good: the sentence as it stands in the treebank.
+      bad: the same with one other form.
+      log_prob_good: nats.
+      log_prob_bad: nats.
+      difference: nats.
+      right: whether the good sentence is more probable; None where the pair is skipped.
+      missing: out-of-vocabulary words because of which the pair is skipped.
+      sentence: number of the sentence in the split, from 1.
+      position: place of the controlled word in it, from 1.
+      phenomenon: "number" or "gender".
+      distance: from the controller to the controlled word, in words.
+      good_word: the controlled word.
+      bad_word: the form in its place.
+    """
+
+    pair: int
+    good: str
+    bad: str
+    log_prob_good: float
+    log_prob_bad: float
+    difference: float
+    right: bool | None
+    missing: str
+    sentence: int
+    position: int
+    phenomenon: str
+    distance: int
+    good_word: str
+    bad_word: str
+
+
+# The columns of the table of pairs, and those that tell of what is swapped.
+COLUMNS = Row._fields
+FACTS = COLUMNS[len(minimal_pairs.COLUMNS) :]
 
 Features = frozenset[tuple[str, str]]
 Paradigms = dict[tuple[str, str], dict[Features, collections.Counter]]
@@ -212,11 +253,10 @@ def keep(run, record: dict, scores: minimal_pairs.PairScores, pairs: list) -> tu
     return result, table
 
 
-COLUMNS = (*minimal_pairs.COLUMNS, *FACTS)
-
-
-def rows(pairs: list[tuple[list[str], list[str], dict]], scores: minimal_pairs.PairScores):
-    """Yields a tuple of `COLUMNS` for each pair; see `minimal_pairs.rows`.
+def rows(
+    pairs: list[tuple[list[str], list[str], dict]], scores: minimal_pairs.PairScores
+) -> Iterator[Row]:
+    """Yields a row for each pair.
 
     Args:
       pairs: of `pairs_of`.
@@ -226,7 +266,7 @@ def rows(pairs: list[tuple[list[str], list[str], dict]], scores: minimal_pairs.P
         minimal_pairs.Pair(good, bad, (" ".join(good), " ".join(bad))) for good, bad, _ in pairs
     ]
     for row, (*_, facts) in zip(minimal_pairs.rows(plain, scores), pairs, strict=True):
-        yield (*row, *(facts[name] for name in FACTS))
+        yield Row(*row[: len(minimal_pairs.COLUMNS)], **facts)
 
 
 def by_case(scores, facts: list[dict]) -> dict[str, dict]:

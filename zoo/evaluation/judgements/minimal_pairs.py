@@ -14,7 +14,8 @@ JSON with a pair a line:
 
 import collections
 import dataclasses
-from collections.abc import Sequence
+import pathlib
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +23,9 @@ import numpy as np
 from zoo import strict_json
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, named
-from zoo.evaluation import item_scores, sentence_scores, significance
+from zoo.evaluation import item_scores, passport, sentence_scores, significance
 from zoo.lexicon import Lexicon
+from zoo.runs import output_files
 from zoo.sources import files
 from zoo.sources.evaluation_texts import Reading, tokens_of
 
@@ -48,7 +50,39 @@ class Pair(NamedTuple):
     groups: tuple[str, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+class Row(NamedTuple):
+    """A pair and its scores, a row of the table of pairs.
+
+    Attributes:
+      pair: its number, from 1.
+      good: the good sentence as it was given.
+      bad: the bad sentence.
+      log_prob_good: the sum of log p over the words of the good sentence, nats; NaN where the pair
+        is skipped.
+      log_prob_bad: the same of the bad sentence.
+      difference: log_prob_good - log_prob_bad.
+      right: whether the good sentence is strictly more probable; None where the pair is skipped.
+      missing: the out-of-vocabulary words because of which the pair is skipped, blanks between.
+      field: of BLiMP; "" in other files.
+      UID: of BLiMP; "" in other files.
+    """
+
+    pair: int
+    good: str
+    bad: str
+    log_prob_good: float
+    log_prob_bad: float
+    difference: float
+    right: bool | None
+    missing: str
+    field: str = ""
+    UID: str = ""
+
+
+COLUMNS = Row._fields[: -len(GROUPS)]
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class PairScores:
     """Log-probabilities of the two sentences of n pairs.
 
@@ -66,6 +100,9 @@ class PairScores:
     scored: np.ndarray
     missing: tuple[tuple[str, ...], ...] = ()
     groups: tuple[tuple[str, ...], ...] = ()
+
+    def __repr__(self):
+        return f"PairScores({self.right:,} of {self.pairs:,} right, {self.skipped:,} skipped)"
 
     @property
     def pairs(self) -> int:
@@ -332,33 +369,45 @@ def describe(path: str, scores: PairScores) -> str:
     return "\n".join(lines)
 
 
-COLUMNS = ("pair", "good", "bad", "log_prob_good", "log_prob_bad", "difference", "right", "missing")
-
-
-def columns(scores: PairScores) -> tuple[str, ...]:
-    """Returns `COLUMNS`, and `GROUPS` if the pairs have any.
-
-    Args:
-      scores: of the pairs.
-    """
-    return (*COLUMNS, *GROUPS) if any(scores.groups) else COLUMNS
-
-
-def rows(pairs: list[Pair], scores: PairScores):
-    """Yields a tuple of `columns` for each pair, in the order of the file, sentences as they were
-    given.
-
-    right: "yes" if the good sentence is strictly more probable. For a skipped pair the numbers are
-    empty, right is "skipped", and missing has the out-of-vocabulary words.
+def rows(pairs: list[Pair], scores: PairScores) -> Iterator[Row]:
+    """Yields a row for each pair, in the order of the file.
 
     Args:
       pairs: of `read`.
       scores: of the pairs.
     """
     for number, (pair, good, bad, missing) in enumerate(
-        zip(pairs, scores.good, scores.bad, scores.missing, strict=True), 1
+        zip(pairs, scores.good.tolist(), scores.bad.tolist(), scores.missing, strict=True), 1
     ):
-        groups = (pair.groups or ("",) * len(GROUPS)) if any(scores.groups) else ()
-        right = "skipped" if missing else "yes" if good > bad else "no"
-        values = (good, bad, good - bad)
-        yield (number, *pair.texts, *values, right, " ".join(missing), *groups)
+        right = None if missing else good > bad
+        values = (good, bad, good - bad, right, " ".join(missing))
+        yield Row(number, *pair.texts, *values, *pair.groups)
+
+
+def keep(
+    run,
+    path: str,
+    pairs: list[Pair],
+    scores: PairScores,
+    table: str | pathlib.Path | None = None,
+) -> tuple[dict, pathlib.Path, pathlib.Path]:
+    """Writes the passport of an accuracy with its answers, and the table of its pairs.
+
+    Args:
+      run: that was judged.
+      path: the file of the pairs.
+      pairs: of `judge`.
+      scores: of `judge`.
+      table: the file of the table; None for one beside the passport.
+
+    Returns:
+      (the passport, its file, the table's file).
+    """
+    record = passport.of_pairs(run, path, pairs, scores)
+    result = passport.write(run, record, scores.answers())
+    table = pathlib.Path(table) if table else result.with_suffix(".tsv")
+    columns = Row._fields if any(scores.groups) else COLUMNS
+    output_files.write_table(
+        table, columns, (row[: len(columns)] for row in rows(pairs, scores))
+    )
+    return record, result, table

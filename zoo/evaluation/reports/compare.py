@@ -1,21 +1,11 @@
 """Tables of runs side by side, whose figures must be of the same quantity."""
 
-import math
 from collections.abc import Container
 
 from zoo.evaluation import overlap, records, significance
-from zoo.evaluation.comparable import check_comparable
-from zoo.evaluation.perplexity import perplexity_of
-from zoo.evaluation.reports import differences, paired, parts, seeds
+from zoo.evaluation.reports import differences, paired, parts, ranking, seeds
 from zoo.evaluation.reports.tables import aligned
-from zoo.evaluation.results import (
-    columns_of,
-    has_losses,
-    names_of,
-    read_answers,
-    read_results,
-    recipe_of,
-)
+from zoo.evaluation.results import has_losses, names_of, read_answers, recipe_of
 
 NOT_RANKED = "!"
 
@@ -61,57 +51,31 @@ def compare(folders: list[str], in_parts: bool = False, texts: Container[str] | 
 
 def _losses(folders, in_parts, texts):
     """Returns the table of log-perplexities and the notes below it, as lines."""
-    runs = {
-        name: {
-            column: passport
-            for column, passport in results.items()
-            if texts is None or passport["data"]["sha256"] in texts
-        }
-        for name, results in read_results(folders).items()
-    }
-    columns = columns_of(runs)
-    for passports in columns.values():
-        (first_name, first), *others = passports.items()
-        for name, passport in others:
-            check_comparable(first, passport, (first_name, name))
-    order = sorted(columns, key=lambda column: _place(column, columns[column]))
+    table = ranking.rank(folders, texts)
     mixed = {
-        name: steps for name, results in runs.items() if len(steps := _checkpoints(results)) > 1
+        name: steps
+        for name, results in table.runs.items()
+        if len(steps := _checkpoints(results)) > 1
     }
-    names = names_of(order)
-    ranking = columns[order[0]]
-    any_unseen = _any_unseen(ranking)
-    seen = {
-        name
-        for name in runs
-        if not any_unseen or (name in ranking and overlap.reason(ranking[name]) is not None)
-    }
-    groups = seeds.grouped([name for name in runs if name not in seen], runs)
-    alone = [(name,) for name in runs if name in seen]
-    figures = {
-        (column, group): seeds.runs_of(group, columns[column])
-        for column in order
-        for group in groups + alone
-    }
-    for rows in (groups, alone):
-        rows.sort(key=lambda group: _rank(figures[order[0], group]))
-    table = aligned(*_columns(runs, columns, order, names, groups + alone, figures, mixed))
-    head, *made = table
+    groups, alone = table.ranked, table.others
+    head, *made = aligned(*_columns(table, mixed))
     lines = [head, *made[: len(groups)]]
     if alone:
         lines += ["not ranked:", *made[len(groups) :]]
     lines += [f"{seeds.name_of(group)}: {', '.join(group)}" for group in groups if len(group) > 1]
     named = {seeds.name_of(group): group[0] for group in groups + alone}
     recipes = {name: recipe for name, run in named.items() if (recipe := recipe_of(run))}
-    knowledge = {name: _any_of(runs[run]).get("knowledge") for name, run in named.items()}
+    knowledge = {name: _any_of(table.runs[run]).get("knowledge") for name, run in named.items()}
     lines += differences.lines(recipes, knowledge)
-    lines.append(_ranked_by(order[0], names, any_unseen))
-    for column in order:
-        lines += _notes(names[column], columns[column])
-        of_groups = (figures[column, group] for group in groups)
+    lines.append(_ranked_by(table))
+    for column, passports in table.columns.items():
+        lines += _notes(table.names[column], passports)
+        of_groups = (table.figures[column, group] for group in groups)
         lines += paired.loss_lines([one for one in of_groups if one is not None])
         if in_parts:
-            lines += parts.lines(names[column], _passports(groups, columns[column]))
+            there = {seeds.name_of(group): table.passports(column, group) for group in groups}
+            kept = {name: of_group for name, of_group in there.items() if of_group}
+            lines += parts.lines(table.names[column], kept)
     for name, steps in mixed.items():
         checkpoints = "; ".join(f"{columns} of step {step}" for step, columns in steps.items())
         lines.append(
@@ -120,53 +84,39 @@ def _losses(folders, in_parts, texts):
     return lines
 
 
-def _passports(groups, of_column):
-    """Returns {name of a group: the passports of its runs that have a figure in a column}."""
-    there = {
-        seeds.name_of(group): [of_column[name] for name in group if name in of_column]
-        for group in groups
-    }
-    return {name: passports for name, passports in there.items() if passports}
-
-
-def _columns(runs, columns, order, names, groups, figures, mixed):
+def _columns(table, mixed):
     """Returns (the header, the rows) of the table, a row for each group of runs."""
     header, rows = ["run", "head", "parameters"], []
+    groups = table.ranked + table.others
     for group in groups:
-        any_result = _any_of(runs[group[0]])
+        any_result = _any_of(table.runs[group[0]])
         star = " *" if any(name in mixed for name in group) else ""
         label = f"{seeds.name_of(group)}{star}"
         head = any_result["head"].partition("(")[0]
         rows.append([label, head, f"{any_result['parameters']:,}"])
-    for column in order:
-        of_groups = [figures[column, group] for group in groups]
+    for column in table.columns:
+        of_groups = [table.figures[column, group] for group in groups]
         several = any(one and len(one.losses) > 1 for one in of_groups)
         kept = any(one and one.statistics for one in of_groups)
-        header.append(f"{names[column]}: nats/token")
+        header.append(f"{table.names[column]}: nats/token")
         header += ["seeds"] * several + ["95 %"] * kept + ["perplexity"]
         for row, group, one in zip(rows, groups, of_groups, strict=True):
             if one is None:
                 row += ["-"] * (2 + several + kept)
                 continue
-            there = [columns[column][name] for name in group if name in columns[column]]
+            there = table.passports(column, group)
             marked = any(map(overlap.reason, there))
             row.append(f"{one.loss:.4f}")
             spread = _range(min(one.losses), max(one.losses)) if len(one.losses) > 1 else "-"
             row += [spread] * several
             row += [_range(*one.interval) if one.statistics else "-"] * kept
-            row.append(f"{_perplexity(one.loss, there):,.2f}" + f" {NOT_RANKED}" * marked)
+            row.append(f"{ranking.perplexity(one, there):,.2f}" + f" {NOT_RANKED}" * marked)
     return header, rows
 
 
 def _any_of(of_run):
     """Returns a passport of a run, for fields that all of them have alike."""
     return next(iter(of_run.values()))
-
-
-def _perplexity(loss, passports):
-    """Returns the perplexity of a single passport, or exp of the mean loss of several."""
-    figures = [passport["figures"] for passport in passports]
-    return float(figures[0]["perplexity"]) if len(figures) == 1 else perplexity_of(loss)
 
 
 def _range(low, high):
@@ -187,35 +137,16 @@ def _accuracies(split, of_runs):
     return ["", *aligned(header, [row for _, row in rows]), *paired.answer_lines(split, of_runs)]
 
 
-def _place(column, passports):
-    """Returns the sort key of a column: columns of more runs come first.
-
-    Among these come first the texts that some run never saw, in its training or in choosing its
-    checkpoint.
-    """
-    return -len(passports), not _any_unseen(passports)
-
-
-def _any_unseen(passports):
-    """Whether some run never saw the text, as far as is recorded."""
-    return any(overlap.reason(passport) is None for passport in passports.values())
-
-
-def _ranked_by(column, names, any_unseen):
-    if not any_unseen:
-        return f"nothing is ranked: no run's figure on {names[column]} is one of unseen text"
-    order = f"ranked by {names[column]}"
-    if overlap.is_validation(column.split):
+def _ranked_by(table):
+    name = table.names[table.first]
+    if not ranking.any_unseen(table.columns[table.first]):
+        return f"nothing is ranked: no run's figure on {name} is one of unseen text"
+    order = f"ranked by {name}"
+    if overlap.is_validation(table.first.split):
         order += (
             ", a text that the checkpoints were chosen on: figures of validation, not of a test"
         )
     return order
-
-
-def _rank(runs) -> float:
-    """Returns the log-perplexity that ranks runs; infinite if it is missing or not a number."""
-    value = runs.loss if runs else math.inf
-    return math.inf if math.isnan(value) else value
 
 
 def _checkpoints(results):

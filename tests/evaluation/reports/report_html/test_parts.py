@@ -110,7 +110,7 @@ def test_bands_in_words():
 
 def row(word, nats, **changed):
     bits = nats / math.log(2)
-    return Row(1, "1", 1, 0, 3, word, word, 1, "yes", 12, nats, bits, "yes")._replace(**changed)
+    return Row(1, "1", 1, 0, 3, word, word, 1, True, 12, nats, bits, True)._replace(**changed)
 
 
 def test_levels_of_surprisal():
@@ -122,7 +122,7 @@ def test_levels_of_surprisal():
 def test_a_word_is_a_button_with_its_colour():
     shown = surprisal_text.word(0, row("<unk>", 1.5), "s1")
     assert 'class="w s1"' in shown and 'tabindex="0"' in shown and ">&lt;unk&gt;<" in shown
-    boundary = surprisal_text.word(4, row("\n", 1.5, counted="no"), "s1")
+    boundary = surprisal_text.word(4, row("\n", 1.5, counted=False), "s1")
     assert 'class="w s1 uncounted"' in boundary and 'tabindex="-1"' in boundary and "⏎" in boundary
 
 
@@ -133,7 +133,7 @@ def test_what_is_told_of_a_word():
         "read as chat",
         "once in training",
     ]
-    unknown = word_details.about(row("x", 2.0, read_as="<unk>", known="no", training_count=0))
+    unknown = word_details.about(row("x", 2.0, read_as="<unk>", known=False, training_count=0))
     assert unknown[1:] == ["read as an unknown word", "never in training"]
     assert word_details.about(row("x", math.nan)) == ["not predicted: the text begins with it"]
 

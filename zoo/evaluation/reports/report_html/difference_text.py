@@ -78,7 +78,7 @@ def about(one: Shown, other: Shown, gain: list[float]) -> str:
 
 
 def _counts(row):
-    return row.counted == "yes"
+    return row.counted
 
 
 def data(one: Shown, other: Shown, gain: list[float]) -> str:

@@ -54,7 +54,7 @@ def panel(shown: Shown) -> str:
     Args:
       shown: the text.
     """
-    counted = [row for row in shown.rows if row.counted == "yes"]
+    counted = [row for row in shown.rows if row.counted]
     tokens = sum(row.words for row in counted)
     nats = sum(row.surprisal_nats for row in counted) / tokens if tokens else math.nan
     about = (
@@ -137,7 +137,7 @@ def word(place: int, row: surprisal.Row, kind: str) -> str:
       row: of the token.
       kind: the class of its colour.
     """
-    off = " uncounted" * (row.counted != "yes")
+    off = " uncounted" * (not row.counted)
     return (
         f'<span class="w {kind}{off}" data-word="{place}" role="button" '
         f'tabindex="{0 if place == 0 else -1}">{text(word_details.visible(row.word))}</span>'

@@ -57,13 +57,13 @@ def about(row: surprisal.Row) -> list[str]:
         f"{elements.number(row.surprisal_bits, 2)} bits; "
         f"probability {elements.probability(-row.surprisal_nats)}",
     ]
-    if row.known != "yes":
+    if not row.known:
         lines.append("read as an unknown word")
     elif row.read_as != row.word:
         lines.append(f"read as {row.read_as}")
     times = "once" if row.training_count == 1 else f"{row.training_count:,} times"
     lines.append(f"{times} in training" if row.training_count else "never in training")
-    if row.counted != "yes":
+    if not row.counted:
         lines.append("not counted in the perplexity")
     return lines
 

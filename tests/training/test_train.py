@@ -1,0 +1,79 @@
+"""zoo.train: a run as train.py makes it, from Python."""
+
+import dataclasses
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import zoo
+from tests.training import small
+from zoo.data import Text
+from zoo.errors import Interrupted, UserError
+from zoo.training import loop
+
+pytestmark = pytest.mark.usefixtures("signals")
+
+
+def handlers():
+    return [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+
+
+def test_a_run_is_trained_and_loaded(tmp_path, capsys):
+    before, said = handlers(), []
+    zoo.train(small.experiment(epochs=1), tmp_path / "run", log=said.append)
+    assert handlers() == before
+    # Every line goes to the log: the sizes, the time of compilation, the validation.
+    assert len(said) == 3 and said[-1].startswith("epoch 1, step ")
+    assert capsys.readouterr().out == ""
+    run = zoo.load(tmp_path / "run")
+    assert run.run.seen_texts is not None and run.run.seen_texts.made_with["versions"]["jax"]
+    (figure,) = run.evaluate()
+    assert figure.text == "validation"
+    np.testing.assert_allclose(figure.perplexity, np.exp(figure.log_perplexity))
+    zoo.train(small.experiment(epochs=1), tmp_path / "run", log=said.append)
+    assert said[-1].endswith("nothing is left to train.")
+
+
+def test_wrong_recipes_and_folders_are_errors(tmp_path):
+    missing = str(tmp_path / "no.txt")
+    recipe = dataclasses.replace(small.experiment(), data=Text(missing, missing))
+    with pytest.raises(UserError, match=r"no\.txt"):
+        zoo.train(recipe, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    zoo.train(small.experiment(epochs=1), tmp_path / "run", log=lambda line: None)
+    with pytest.raises(UserError, match="holds another experiment"):
+        zoo.train(small.experiment(epochs=2), tmp_path / "run")
+
+
+def test_an_interrupted_run_is_resumed_by_the_same_call(tmp_path, monkeypatch):
+    """As by the stop button of a notebook, which sends SIGINT."""
+    recipe, before, said = small.experiment(epochs=2), handlers(), []
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.Trainer, "_agreed_stop", lambda self: signal.SIGINT)
+        with pytest.raises(Interrupted, match="SIGINT after step 1: the state is saved"):
+            zoo.train(recipe, tmp_path / "run", log=said.append)
+    assert handlers() == before
+    zoo.train(recipe, tmp_path / "run", log=said.append)
+    assert "resuming after step 1 (epoch 1)." in said
+    zoo.train(recipe, tmp_path / "whole", log=said.append)
+    texts = ["word1 word2", "word3"]
+    assert zoo.load(tmp_path / "run").score(texts) == zoo.load(tmp_path / "whole").score(texts)
+
+
+def test_a_thread_may_train(tmp_path):
+    """Python allows signal handlers in the main thread only."""
+    errors = []
+
+    def train():
+        try:
+            zoo.train(small.experiment(epochs=1), tmp_path / "run", log=lambda line: None)
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    thread.join()
+    assert not errors
+    assert zoo.load(tmp_path / "run").run.checkpoint > 0

@@ -1,0 +1,204 @@
+"""Runs side by side: figures of one quantity in columns, runs of one recipe in groups, in order."""
+
+import math
+from collections.abc import Container, Iterable, Mapping
+from typing import NamedTuple
+
+from zoo.evaluation import overlap, records
+from zoo.evaluation.comparable import check_comparable
+from zoo.evaluation.perplexity import perplexity_of
+from zoo.evaluation.reports import seeds
+from zoo.evaluation.reports.paired import Runs
+from zoo.evaluation.results import Column, columns_of, names_of, read_results
+
+Group = tuple[str, ...]
+
+
+class Ranking(NamedTuple):
+    """Perplexities of runs.
+
+    Attributes:
+      runs: {run: {column: passport}}.
+      columns: {column: {run: passport}}; the first column ranks.
+      names: of the columns.
+      ranked: groups of runs that differ in their seed alone, the lowest log-perplexity first.
+      others: runs that had seen the first column's text, each alone; they are not ranked.
+      figures: {(column, group): its figures; None without any}.
+    """
+
+    runs: Mapping[str, dict[Column, dict]]
+    columns: Mapping[Column, dict[str, dict]]
+    names: Mapping[Column, str]
+    ranked: list[Group]
+    others: list[Group]
+    figures: Mapping[tuple[Column, Group], Runs | None]
+
+    @property
+    def first(self) -> Column:
+        """The column that ranks."""
+        return next(iter(self.columns))
+
+    def passports(self, column: Column, group: Group) -> list[dict]:
+        """Returns the passports of a group in a column.
+
+        Args:
+          column: the column.
+          group: names of runs.
+        """
+        of_column = self.columns[column]
+        return [of_column[name] for name in group if name in of_column]
+
+
+class Row(NamedTuple):
+    """The figures of a group of runs on one text.
+
+    Attributes:
+      run: the run, or the first of runs that differ in their seed alone.
+      seeds: the number of these runs.
+      head: the class of the head.
+      parameters: their number.
+      text: the split, or "data:" and the name of a file.
+      state: "carried" from sentence to sentence, or "sentences", each from an empty state.
+      over: the set that probabilities are normalised over.
+      tokens: that are counted.
+      log_perplexity: nats per token, the mean of the runs.
+      low: lower end of its 95 % interval by bootstrap over sentences; NaN where the scores of
+        single words were not kept.
+      high: upper end of the interval.
+      perplexity: exp of the log-perplexity.
+      seen: whether a run was trained or selected on the text, so that the figure is not ranked.
+    """
+
+    run: str
+    seeds: int
+    head: str
+    parameters: int
+    text: str
+    state: str
+    over: str
+    tokens: int
+    log_perplexity: float
+    low: float
+    high: float
+    perplexity: float
+    seen: bool
+
+
+def rank(folders: Iterable[str], texts: Container[str] | None = None) -> Ranking:
+    """Reads, checks and orders the perplexities of runs.
+
+    Args:
+      folders: of runs, or the names of runs of records.
+      texts: the SHA-256 of the texts that are compared; None for all.
+
+    Raises:
+      UserError: see `zoo.evaluation.reports.compare.compare`.
+    """
+    runs = {
+        name: {
+            column: passport
+            for column, passport in results.items()
+            if texts is None or passport["data"]["sha256"] in texts
+        }
+        for name, results in read_results(folders).items()
+    }
+    columns = columns_of(runs)
+    for passports in columns.values():
+        (first_name, first), *others = passports.items()
+        for name, passport in others:
+            check_comparable(first, passport, (first_name, name))
+    order = sorted(columns, key=lambda column: _place(column, columns[column]))
+    ranking = columns[order[0]]
+    nothing_unseen = not any_unseen(ranking)
+    seen = {
+        name
+        for name in runs
+        if nothing_unseen or (name in ranking and overlap.reason(ranking[name]) is not None)
+    }
+    groups = seeds.grouped([name for name in runs if name not in seen], runs)
+    alone: list[Group] = [(name,) for name in runs if name in seen]
+    figures = {
+        (column, group): seeds.runs_of(group, columns[column])
+        for column in order
+        for group in groups + alone
+    }
+    for rows in (groups, alone):
+        rows.sort(key=lambda group: _loss(figures[order[0], group]))
+    ordered = {column: columns[column] for column in order}
+    return Ranking(runs, ordered, names_of(order), groups, alone, figures)
+
+
+def compare(folders: Iterable[str]) -> list[Row]:
+    """Compares the perplexities of evaluated runs; `zoo compare` prints the same with tests.
+
+    Args:
+      folders: of runs, or records of runs (`zoo.evaluation.records`).
+
+    Returns:
+      A row for each text and run, those of the lowest log-perplexity first. Runs that differ in
+      their seed alone are one row.
+
+    Raises:
+      UserError: a run has no perplexities, or their figures are not of the same quantity.
+    """
+    ranking = rank(records.expanded([str(folder) for folder in folders]))
+    return [
+        _row(ranking, column, group, runs)
+        for column in ranking.columns
+        for group in ranking.ranked + ranking.others
+        if (runs := ranking.figures[column, group]) is not None
+    ]
+
+
+def _row(ranking, column, group, runs):
+    passports = ranking.passports(column, group)
+    return Row(
+        group[0],
+        len(passports),
+        passports[0]["head"].partition("(")[0],
+        passports[0]["parameters"],
+        column.split,
+        column.state,
+        column.over,
+        passports[0]["tokens"],
+        runs.loss,
+        *runs.interval,
+        perplexity(runs, passports),
+        any(overlap.reason(passport) is not None for passport in passports),
+    )
+
+
+def perplexity(runs: Runs, passports: list[dict]) -> float:
+    """Returns the perplexity of a single passport, or exp of the mean loss of several.
+
+    Args:
+      runs: the figures of the passports.
+      passports: of the runs.
+    """
+    if len(passports) == 1:
+        return float(passports[0]["figures"]["perplexity"])
+    return perplexity_of(runs.loss)
+
+
+def any_unseen(passports: Mapping[str, dict]) -> bool:
+    """Whether some run never saw the text, as far as is recorded.
+
+    Args:
+      passports: of a column.
+    """
+    return any(overlap.reason(passport) is None for passport in passports.values())
+
+
+def _place(column, passports):
+    """Returns the sort key of a column: columns of more runs come first.
+
+    Among these come first the texts that some run never saw, in its training or in choosing its
+    checkpoint.
+    """
+    return -len(passports), not any_unseen(passports)
+
+
+def _loss(runs: Runs | None) -> float:
+    """Returns the log-perplexity that ranks runs; infinite if it is missing or not a number."""
+    value = runs.loss if runs else math.inf
+    return math.inf if math.isnan(value) else value

@@ -1,0 +1,140 @@
+"""Perplexities of the splits of a run and of other texts, kept with their passports."""
+
+import pathlib
+from typing import NamedTuple
+
+from zoo.data import Corpus
+from zoo.data.encoded_text import EncodedText
+from zoo.evaluation import item_scores, passport
+from zoo.evaluation.perplexity import Scores
+from zoo.evaluation.run import Run
+from zoo.evaluation.unseen_weight import Mixture
+from zoo.sources.evaluation_texts import GivenText
+
+
+class Judged(NamedTuple):
+    """A text scored by a run.
+
+    Attributes:
+      name: its split, or "data:" and its file's name.
+      corpus: the text as it was read.
+      text: the text as word ids.
+      scores: of its words.
+      file: the text as its file gives it; None for a split.
+    """
+
+    name: str
+    corpus: Corpus
+    text: EncodedText
+    scores: Scores
+    file: GivenText | None = None
+
+    def given(self, run: Run) -> GivenText:
+        """Returns the text as its file gives it.
+
+        Args:
+          run: that scored it.
+        """
+        return self.file or run.given_split(self.name, self.corpus)
+
+
+class Row(NamedTuple):
+    """The perplexity of a text.
+
+    Attributes:
+      text: the split, or "data:" and the name of the file.
+      state: "carried" from sentence to sentence, or "sentences", each from an empty state.
+      sentences: their number.
+      tokens: that are counted.
+      unknown: tokens that the model reads as <unk>.
+      log_perplexity: nats per token.
+      bits: the same in bits.
+      perplexity: exp of the log-perplexity.
+      passport: the file with all that comparing the figure requires.
+    """
+
+    text: str
+    state: str
+    sentences: int
+    tokens: int
+    unknown: int
+    log_perplexity: float
+    bits: float
+    perplexity: float
+    passport: str
+
+
+def unseen_splits(run: Run) -> list[str]:
+    """Returns the splits of a run but the training text, each followed by its parts.
+
+    Args:
+      run: the run.
+    """
+    data = run.experiment.data
+    return [
+        part
+        for split in data.splits()
+        if split != "train"
+        for part in (split, *data.parts(split))
+    ]
+
+
+def of_split(run: Run, split: str) -> Judged:
+    """Scores a split of a run.
+
+    Args:
+      run: the run.
+      split: its name.
+    """
+    corpus = run.read(split)
+    return Judged(split, corpus, *run.score(corpus))
+
+
+def of_file(run: Run, path: str) -> Judged:
+    """Scores a text that is not a split of the run.
+
+    Args:
+      run: the run.
+      path: the file; see `Run.given`.
+    """
+    given = run.given(path)
+    corpus = given.corpus
+    return Judged(f"data:{pathlib.Path(path).name}", corpus, *run.score(corpus), given)
+
+
+def keep(
+    run: Run, judged: Judged, mixture: Mixture | None = None, scores: bool = True
+) -> tuple[dict, pathlib.Path]:
+    """Writes the passport of a text's perplexity; returns it and its file.
+
+    Args:
+      run: that scored the text.
+      judged: the text.
+      mixture: see `passport.of_text`.
+      scores: whether the scores of single words are kept beside it.
+    """
+    _, corpus, text, of_words, _ = judged
+    figures = passport.of_text(run, judged.name, corpus, text, of_words, mixture)
+    kept = item_scores.of_text(text, of_words, run.lexicon) if scores else None
+    return figures, passport.write(run, figures, kept)
+
+
+def row(record: dict, file: pathlib.Path) -> Row:
+    """Returns the figures of a passport.
+
+    Args:
+      record: the passport.
+      file: the passport's file.
+    """
+    figures = record["figures"]
+    return Row(
+        record["split"],
+        record["policies"]["state"],
+        record["data"]["sentences"],
+        record["tokens"],
+        record["unknown_tokens"],
+        figures["log_perplexity"],
+        figures["bits"],
+        figures["perplexity"],
+        str(file),
+    )
