@@ -86,10 +86,10 @@ def test_perplexities_are_those_of_the_command_and_are_kept(workdir):
     by_command = json.loads((workdir / "results/test.carried.json").read_text())
     assert kept["figures"] == by_command["figures"] and test.passport.endswith("test.carried.json")
     corpus = run.run.read("test")
-    encoded, scores = run.run.score(corpus)
+    _, scores = run.run.score(corpus)
     nats = -scores.log_prob[scores.counted].astype(np.float64)
     assert (test.state, test.sentences, test.tokens) == ("carried", 3, len(nats))
-    assert test.unknown == 1  # zèbre
+    assert test.unknown == 2  # zèbre and the comma
     np.testing.assert_allclose(test.log_perplexity, nats.mean(), rtol=1e-6)
     np.testing.assert_allclose(test.bits, nats.mean() / np.log(2), rtol=1e-6)
     np.testing.assert_allclose(test.perplexity, np.exp(nats.mean()), rtol=1e-5)
@@ -148,8 +148,8 @@ def test_what_has_arrays_or_texts_is_described_in_a_line(loaded):
     ]
     assert found == [
         f"Corpus({corpus.name!r}: 3 sentences)",
-        "EncodedText(22 words, 3 sentences)",
-        f"Scores(19 tokens, perplexity {scores.perplexity:.2f})",
+        "EncodedText(23 words, 3 sentences)",
+        f"Scores(20 tokens, perplexity {scores.perplexity:.2f})",
         "States(3 rows)",
         f"GivenText({corpus.name!r}: 3 sentences)",
         "SentenceScores(2 sentences, 3 words)",
@@ -272,15 +272,22 @@ def test_what_is_no_run_is_refused(tmp_path, trained):
         zoo.load_translator(trained)
 
 
-def test_the_page_does_what_it_says(trained, monkeypatch):
+def test_the_page_does_what_it_says(workdir, tmp_path, monkeypatch):
     page = (DOCS / "python.md").read_text(encoding="utf-8")
-    first, second = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    first, training, decoding = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     names = {}
-    exec(first.replace("runs/log_linear", str(trained)), names)
+    exec(first.replace("runs/log_linear", str(workdir)), names)
     assert isinstance(names["run"], LoadedModel)
-    assert names["scores"].shape == (2,) and len(names["drawn"]) == 3
+    assert len(names["scores"]) == 2 and len(names["drawn"]) == 3
+    assert names["slowest"] in {"the", "cat", "sat", ".", "dog", "barked", "</s>"}
+    assert [row.text for row in names["figures"]] == ["test"]
     assert names["following"].shape == (len(names["run"].words),)
-    exec(second, names)
+    monkeypatch.chdir(tmp_path)
+    for name in ("train", "validation", "test"):
+        (tmp_path / f"{name}.txt").write_text("the cat sat .\n", encoding="utf-8")
+    exec(training, names)
+    assert names["test"].tokens == 5
+    exec(decoding, names)
     assert names["log_probs"].shape == (4, len(names["run"].words))
     assert len(names["together"]) == 4
 

@@ -185,7 +185,9 @@ def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
         assert [one.words for one in found] == [words for words, _ in best]
         np.testing.assert_allclose([one.score for one in found], [s for _, s in best], rtol=1e-5)
         texts = [list(one.words) for one in found]
-        np.testing.assert_allclose([one.log_prob for one in found], sentence_log_probs(run, texts), rtol=1e-5)
+        np.testing.assert_allclose(
+            [one.log_prob for one in found], sentence_log_probs(run, texts), rtol=1e-5
+        )
         for one in found:
             np.testing.assert_allclose(one.first + 0.8 * one.log_prob, one.score, rtol=1e-5)
         # As many words as a path can have are all; fewer, or a beam, find a path that is there.
@@ -451,7 +453,9 @@ def test_a_lattice_of_silence_gives_an_empty_line(trained, tmp_path, monkeypatch
     assert again.words == []
     run = zoo.load(trained)
     (path,) = LatticeSearch(0.5).search(run.run, next(read_lattices("s.slf")))
-    np.testing.assert_allclose(path.score, -1 + 0.5 * run.score([[], ["le"]])[0].log_prob, rtol=1e-6)
+    np.testing.assert_allclose(
+        path.score, -1 + 0.5 * run.score([[], ["le"]])[0].log_prob, rtol=1e-6
+    )
 
 
 KALDI_STATES = """utt-1

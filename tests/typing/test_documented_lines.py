@@ -39,10 +39,8 @@ def test_pyright_accepts_them(lines):
     (lines.parent / "pyrightconfig.json").write_text(
         f'{{"typeCheckingMode": "strict", "extraPaths": ["{ROOT}"]}}'
     )
-    code, output = checked(
-        "pyright", "--project", lines.parent, "--pythonpath", sys.executable
-    )
-    assert code == 0 and "1 file" in output or "0 errors" in output, output
+    code, output = checked("pyright", "--project", lines.parent, "--pythonpath", sys.executable)
+    assert (code == 0 and "1 file" in output) or "0 errors" in output, output
 
 
 def test_both_find_a_mistake(lines):

@@ -116,9 +116,7 @@ def run_evaluate(arguments: argparse.Namespace):
     for path in arguments.minimal_pairs:
         pairs, scores = minimal_pairs.judge(run, path)
         options.print_notes(run.notes([sentence for pair in pairs for sentence in pair[:2]]))
-        figures, result, table = minimal_pairs.keep(
-            run, path, pairs, scores, arguments.pairs_table
-        )
+        figures, result, table = minimal_pairs.keep(run, path, pairs, scores, arguments.pairs_table)
         output_files.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
         options.print_notes(overlap.warnings(figures))
 

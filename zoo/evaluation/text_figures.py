@@ -72,10 +72,7 @@ def unseen_splits(run: Run) -> list[str]:
     """
     data = run.experiment.data
     return [
-        part
-        for split in data.splits()
-        if split != "train"
-        for part in (split, *data.parts(split))
+        part for split in data.splits() if split != "train" for part in (split, *data.parts(split))
     ]
 
 

@@ -226,7 +226,9 @@ class ProgressBar:
             initial=step,
             unit="step",
             disable=False if notebook else None,
-            file=sys.stdout if notebook else sys.stderr,  # a notebook shows them one below the other
+            file=sys.stdout
+            if notebook
+            else sys.stderr,  # a notebook shows them one below the other
             dynamic_ncols=True,
             leave=False,
         )

@@ -78,7 +78,7 @@ def test_the_table_is_also_rows(tmp_path):
     ]
     rows = zoo.compare(folders)
     assert [row.run for row in rows] == [folders[2], folders[1], folders[0]]
-    best, worse, not_ranked = rows
+    best, worse, _ = rows
     assert (best.seeds, best.head, best.parameters, best.tokens) == (2, "Softmax", 1234, 100)
     assert (best.text, best.state, best.over) == ("test", "carried", PASSPORT["normalised_over"])
     assert best.log_perplexity == 4.5 and best.perplexity == pytest.approx(math.exp(4.5))

@@ -407,7 +407,5 @@ def keep(
     result = passport.write(run, record, scores.answers())
     table = pathlib.Path(table) if table else result.with_suffix(".tsv")
     columns = Row._fields if any(scores.groups) else COLUMNS
-    output_files.write_table(
-        table, columns, (row[: len(columns)] for row in rows(pairs, scores))
-    )
+    output_files.write_table(table, columns, (row[: len(columns)] for row in rows(pairs, scores)))
     return record, result, table
