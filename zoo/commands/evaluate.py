@@ -91,20 +91,17 @@ def run_evaluate(arguments: argparse.Namespace):
     splits = arguments.split
     if not splits and not arguments.data and not arguments.minimal_pairs:
         splits = text_figures.unseen_splits(run)
-    texts = [(text_figures.of_split, split) for split in splits]
-    if arguments.data:
-        texts.append((text_figures.of_file, arguments.data))
-    if arguments.surprisal and len(texts) != 1:
+    if arguments.surprisal and len(splits) + bool(arguments.data) != 1:
         raise UserError("--surprisal writes one text: give one --split NAME, or --data PATH.")
 
     mixture = None
     if arguments.unseen_weight is not None:
         mixture = _mixture(run, arguments.unseen_weight)
-    for judge, name in texts:
-        judged = judge(run, name)
+    for judged in text_figures.judge(run, splits, arguments.data or None):
         if arguments.surprisal:  # before anything is printed: the reader may go, as head does
-            given, text, scores = judged.given(run), judged.text, judged.scores
-            surprisal.write(arguments.surprisal, given, text, scores, run.lexicon)
+            surprisal.write(
+                arguments.surprisal, judged.given(run), judged.text, judged.scores, run.lexicon
+            )
         options.print_notes(run.notes(judged.corpus.sentences))
         figures, result = text_figures.keep(run, judged, mixture, not arguments.no_scores)
         output_files.show(passport_text.describe(figures), f"  {result}")

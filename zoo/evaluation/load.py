@@ -107,8 +107,7 @@ class Loaded:
         splits = [split] if split is not None else []
         if split is None and data is None:
             splits = text_figures.unseen_splits(run)
-        texts = [text_figures.of_split(run, split) for split in splits]
-        texts += [] if data is None else [text_figures.of_file(run, data)]
+        texts = text_figures.judge(run, splits, data)
         return [text_figures.row(*text_figures.keep(run, text)) for text in texts]
 
 
@@ -122,9 +121,12 @@ class LoadedModel(Loaded):
         return self.run.lexicon.words
 
     @property
-    def boundary(self) -> str | None:
-        """The word that begins and ends sentences, `</s>`; None if the run has none."""
-        return self.run.lexicon.boundary
+    def boundary(self) -> str:
+        """The word that begins and ends sentences, `</s>`; UserError if the run has none."""
+        boundary = self.run.lexicon.boundary
+        if boundary is None:
+            raise UserError(f"{self.run.path} has no boundary to start from: give a prefix.")
+        return boundary
 
     def score(self, sentences: Sequence[Sentence]) -> list[sentence_scores.Row]:
         """Computes log p(w_1 ... w_n </s>) of sentences, each from an empty state, exactly.
@@ -248,9 +250,9 @@ class LoadedModel(Loaded):
         Raises:
           UserError: as `step`; or there is neither prefix nor boundary.
         """
-        words = ([self.boundary] if self.boundary is not None else []) + self._read(prefix)
-        if not words:
-            raise UserError("this run has no boundary to start from: give a prefix.")
+        words = self._read(prefix)
+        if not words or self.run.lexicon.boundary is not None:
+            words = [self.boundary, *words]
         states = self.initial_states()
         for word in words:
             log_probs, states = self.step(word, states)

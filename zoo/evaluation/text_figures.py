@@ -1,6 +1,7 @@
 """Perplexities of the splits of a run and of other texts, kept with their passports."""
 
 import pathlib
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from zoo.data import Corpus
@@ -76,27 +77,25 @@ def unseen_splits(run: Run) -> list[str]:
     ]
 
 
-def of_split(run: Run, split: str) -> Judged:
-    """Scores a split of a run.
+def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[Judged]:
+    """Scores splits of a run, and then a file, one after another.
 
     Args:
       run: the run.
-      split: its name.
+      splits: their names.
+      file: another text, see `Run.given`; None for no other.
+
+    Yields:
+      Each text as soon as it is scored.
     """
-    corpus = run.read(split)
-    return Judged(split, corpus, *run.score(corpus))
-
-
-def of_file(run: Run, path: str) -> Judged:
-    """Scores a text that is not a split of the run.
-
-    Args:
-      run: the run.
-      path: the file; see `Run.given`.
-    """
-    given = run.given(path)
-    corpus = given.corpus
-    return Judged(f"data:{pathlib.Path(path).name}", corpus, *run.score(corpus), given)
+    for split in splits:
+        corpus = run.read(split)
+        yield Judged(split, corpus, *run.score(corpus))
+    if file is not None:
+        given = run.given(file)
+        corpus = given.corpus
+        name = f"data:{pathlib.Path(file).name}"
+        yield Judged(name, corpus, *run.score(corpus), given)
 
 
 def keep(

@@ -380,8 +380,9 @@ def rows(pairs: list[Pair], scores: PairScores) -> Iterator[Row]:
         zip(pairs, scores.good.tolist(), scores.bad.tolist(), scores.missing, strict=True), 1
     ):
         right = None if missing else good > bad
-        values = (good, bad, good - bad, right, " ".join(missing))
-        yield Row(number, *pair.texts, *values, *pair.groups)
+        yield Row(
+            number, *pair.texts, good, bad, good - bad, right, " ".join(missing), *pair.groups
+        )
 
 
 def keep(

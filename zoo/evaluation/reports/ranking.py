@@ -152,6 +152,7 @@ def compare(folders: Iterable[str]) -> list[Row]:
 
 def _row(ranking, column, group, runs):
     passports = ranking.passports(column, group)
+    low, high = runs.interval
     return Row(
         group[0],
         len(passports),
@@ -162,7 +163,8 @@ def _row(ranking, column, group, runs):
         column.over,
         passports[0]["tokens"],
         runs.loss,
-        *runs.interval,
+        low,
+        high,
         perplexity(runs, passports),
         any(overlap.reason(passport) is not None for passport in passports),
     )
