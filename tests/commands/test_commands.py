@@ -172,6 +172,12 @@ def test_the_help_of_a_command_says_what_it_does_with_an_example_of_its_options(
     assert parser.parse_args(example.split())
 
 
+def test_the_version_is_printed(capsys):
+    with pytest.raises(SystemExit) as ended:
+        command_table.main(["--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, "zoo 0.1.0\n")
+
+
 def test_what_is_listed_is_listed_without_jax():
     """The options of a command, and what it imports, are there when that command runs."""
     source = (
@@ -180,7 +186,8 @@ def test_what_is_listed_is_listed_without_jax():
         "try:\n"
         "    command_table.main(['--help'])\n"
         "except SystemExit:\n"
-        "    print(*(m for m in sys.modules if m in ('jax', 'numpy', 'zoo.commands.train')))\n"
+        "    others = ('jax', 'numpy', 'argcomplete', 'zoo.commands.train')\n"
+        "    print(*(m for m in sys.modules if m in others))\n"
     )
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr

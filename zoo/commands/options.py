@@ -5,7 +5,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
-from zoo.commands import program
+from zoo.commands import completion, program
 from zoo.errors import UserError, printable, shortened
 
 # Longer n-grams of letters tell nothing more of a word, and take memory.
@@ -134,6 +134,9 @@ def parse(
       UserError: an argument is empty, as "$FILE" is where the variable is not set: it would be
         taken for none, or for the working folder.
     """
+    if completion.line() is not None:
+        Parser._intermixes = True  # argcomplete follows the plain order of arguments
+        completion.complete(parser)
     arguments = program.parse(parser, words)
     # Here, for --help needs none of them.
     from zoo.sources import files
