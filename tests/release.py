@@ -29,18 +29,18 @@ QUICKSTART = (
 
 
 def run(*command, cwd: pathlib.Path) -> str:
-    """Runs a command without the checkout's variables; returns what it prints.
+    """Runs a command without the checkout's variables; returns its output.
 
     Raises:
-      SystemExit: the command fails.
+      SystemExit: the command fails; the output is printed before.
     """
     print("$", *command, flush=True)
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [*map(str, command)], cwd=cwd, env=clean, stdout=subprocess.PIPE, text=True
     )
-    print(done.stdout, flush=True)
     if done.returncode:
+        print(done.stdout)
         sys.exit(f"the last command ended with {done.returncode}")
     return done.stdout
 
