@@ -147,9 +147,7 @@ OTHER = {"lexicon.words": "otherwords", "figures.log_perplexity": 9.0}
 
 def columns_of(header):
     """The names of the columns of log-perplexities."""
-    return [
-        name.strip() for name in header.split("parameters")[1].split(": nats/token  perplexity")
-    ]
+    return [name.strip() for name in header.split("parameters")[1].split(": nats  perplexity")]
 
 
 def test_two_lexicons_of_one_run_are_two_columns(tmp_path):

@@ -94,7 +94,8 @@ def test_runs_are_compared_with_the_lexicons_that_they_have(runs):
     assert header[-5:] == ["all", "spread", "unknown", "1-9", "seen"]
     assert tokens == ["tokens", "9", "9", "2", "7", "7"]
     for row in rows:
-        group = [folder for folder in runs if row[0][:-1] == folder[:-1]]
+        # As in "softmax, 2 seeds".
+        group = [folder for folder in runs if f"runs/{row[0].rstrip(',')}_" == folder[:-1]]
         every, unknown = zip(*(losses_of(folder, False) for folder in group), strict=True)
         seen = [losses_of(folder, True)[0] for folder in group]
         assert unknown == (2, 2)

@@ -16,7 +16,7 @@ from zoo.errors import UserError
 from zoo.evaluation import comparable, item_scores, overlap, passport
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.perplexity import Scores, perplexity_of
-from zoo.evaluation.reports import plots
+from zoo.evaluation.reports import learning_curves, plot_style, plots, validations
 from zoo.evaluation.run import Run, short_names
 from zoo.runs import output_files
 from zoo.sources.micro.micro import Micro
@@ -98,7 +98,7 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
     folder = pathlib.Path(workdirs[0]).parent
     files = [folder / name for name in ("training.png", "bands.png", "agreement.png")]
     for path in files:
-        plots.check_file(path)
+        plot_style.check_file(path)
     pairs = language.minimal_pairs(PAIRS, PAIRS_SEED)
 
     passports, agreements, kept, answers = {}, {}, {}, {}
@@ -133,10 +133,19 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
     _log_bands(log, own_bands, bands)
     _log_accuracies(log, cases)
 
-    metrics = {name: run.path / "metrics.jsonl" for name, run in runs.items()}
-    plots.training_curves(metrics, files[0], _validation_limit(language, runs[first]))
+    curves = [_curve(name, run) for name, run in runs.items()]
+    limit = _validation_limit(language, runs[first])
+    plots.learning_curves(curves, files[0], learning_curves.LABELS["step"], limit)
     by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
-    plots.bands(bands, files[1], by_band)
+    intervals = {name: item_scores.band_intervals(arrays) for name, arrays in kept.items()}
+    plots.bands(
+        {
+            name: [[{**row, "interval": intervals[name][row["band"]]} for row in rows]]
+            for name, rows in bands.items()
+        },
+        files[1],
+        by_band,
+    )
     counts = {
         name: {case: [(found["right"], found["pairs"])] for case, found in of_run.items()}
         for name, of_run in cases.items()
@@ -145,6 +154,16 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
     for path in files:
         log(f"wrote {path}")
     return files
+
+
+def _curve(name, run):
+    """Returns the learning curves of a run, of validation and training."""
+    lines = validations.of_run(str(run.path), validations.FIELDS["step"])
+    of_fields = [
+        [validations.points(lines, field=field)]
+        for field in (validations.LOSS, validations.TRAINING)
+    ]
+    return plots.Curve(name, *of_fields)
 
 
 def _language_of(runs):
