@@ -14,7 +14,7 @@ from tests.training import small
 from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.data import Conllu, Vocabulary
-from zoo.evaluation.reports import transfer
+from zoo.evaluation.reports import tables, transfer
 from zoo.evaluation.run import Run
 from zoo.runs.checkpoints import Checkpoints
 from zoo.runs.workdir import Workdir
@@ -124,6 +124,7 @@ def test_a_plain_text_has_no_agreement_pairs(runs, tmp_path):
 
 
 def test_the_command(runs, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tables, "WIDTH", 10_000)
     line = ["zoo", "transfer", *runs, "--data", "other.conllu", "--state", "sentences"]
     monkeypatch.setattr("sys.argv", line)
     assert program.run(commands.main) == 0
@@ -134,12 +135,12 @@ def test_the_command(runs, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", [*line, *words])
     assert program.run(commands.main) == 0
     output = capsys.readouterr().out
-    assert "over the 11 words of the lexicon" in output
+    assert "over the 11 words of the lexicon" in " ".join(output.split())
     assert "words never seen in training:" in output
     # All types are in the list, so the figure of all words is the one that was called "spread".
     heads = [line.split() for line in output.splitlines() if "in parts" in line]
-    tables = output.split("in parts: nats/token")[1:]
-    plain, wider = (table.splitlines()[2].split() for table in tables)
+    found = output.split("in parts: nats/token")[1:]
+    plain, wider = (table.splitlines()[2].split() for table in found)
     assert heads[0][-4:] == ["spread", "unknown", "1-9", "seen"] and heads[1][-2:] == [
         "mixture",
         "l",

@@ -17,8 +17,8 @@ from zoo.runs import output_files
 with lazy.extra():
     import matplotlib
     from matplotlib.axes import Axes
-    from matplotlib.container import Container
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.container import Container
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 

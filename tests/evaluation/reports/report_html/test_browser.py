@@ -66,7 +66,7 @@ def page(request, browser, file):
 def test_it_fits_and_follows_the_colour_scheme(page):
     width = page.viewport_size["width"]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.locator("section").count() == 7
+    assert page.locator("section").count() == 8
     for chart in page.locator("svg.chart").all():
         assert chart.bounding_box()["width"] > 250
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -15,7 +15,10 @@ from zoo.evaluation.reports.report_html import page, report, subjects
 from zoo.evaluation.run import Run
 
 VOID = {"meta", "br", "input"}
-SECTIONS = ["curves", "passports", "bands", "text", "judgements", "attention", "differences"]
+SECTIONS = [
+    *("curves", "passports", "bands", "text", "judgements"),
+    *("translations", "attention", "differences"),
+]
 
 
 class Parser(html.parser.HTMLParser):
@@ -114,7 +117,7 @@ def test_an_unjudged_translator_shows_its_attention(translator):
     parsed(content)
     assert content.count('<svg class="attention"') == 4
     assert "has no results: python -m zoo evaluate" in content
-    assert "give two runs or more to see them side by side" in content
+    assert "give runs of two recipes or more to see them side by side" in content
     assert content.count('class="source"') >= 3
 
 
