@@ -72,7 +72,7 @@ def test_bands_have_the_intervals_of_kept_scores(tmp_path, monkeypatch):
     sums = item_scores.statistics(arrays, seen)
     interval = significance.bootstrap_interval(sums, item_scores.log_perplexity)
     assert row["interval"] == interval and interval[0] < interval[1]
-    assert said[0] == f"test, carried, {len(BASE):,} tokens"
+    assert said[0] == f"test, carried ({len(BASE):,} tokens)"
     assert said[2].split()[:3] == ["a", "1-9", "3.0000"] and len(LENGTHS) == 60
     with pytest.raises(UserError, match="were not all evaluated on dev"):
         kept_pictures.bands([run], str(tmp_path / "b.png"), "dev")

@@ -58,7 +58,7 @@ def bands(
             raise UserError(f"{name} cannot be drawn on {column.split}: {why}; leave it out.")
     names = seeds.names_of(seeds.grouped_by_recipe(paths), labels)
     rows = {name: [_bands(passports[run]) for run in group] for group, name in names.items()}
-    title = f"{names_of(columns)[column]}, {passports[first]['tokens']:,} tokens"
+    title = f"{names_of(columns)[column]} ({passports[first]['tokens']:,} tokens)"
     plots.bands(rows, file, title=title)
     log(title)
     bars = {name: plots.band_bars(of_seeds) for name, of_seeds in rows.items()}

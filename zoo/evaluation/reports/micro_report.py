@@ -16,7 +16,7 @@ from zoo.errors import UserError
 from zoo.evaluation import comparable, item_scores, overlap, passport
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.perplexity import Scores, perplexity_of
-from zoo.evaluation.reports import learning_curves, plot_style, plots, validations
+from zoo.evaluation.reports import learning_curves, plot_style, plots, seeds, validations
 from zoo.evaluation.run import Run, short_names
 from zoo.runs import output_files
 from zoo.sources.micro.micro import Micro
@@ -133,37 +133,44 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
     _log_bands(log, own_bands, bands)
     _log_accuracies(log, cases)
 
-    curves = [_curve(name, run) for name, run in runs.items()]
-    limit = _validation_limit(language, runs[first])
-    plots.learning_curves(curves, files[0], learning_curves.LABELS["step"], limit)
-    by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
-    intervals = {name: item_scores.band_intervals(arrays) for name, arrays in kept.items()}
-    plots.bands(
-        {
-            name: [[{**row, "interval": intervals[name][row["band"]]} for row in rows]]
-            for name, rows in bands.items()
-        },
-        files[1],
-        by_band,
-    )
-    counts = {
-        name: {case: [(found["right"], found["pairs"])] for case, found in of_run.items()}
-        for name, of_run in cases.items()
-    }
-    plots.accuracy(counts, files[2])
+    names = seeds.names_of(seeds.grouped_by_recipe({n: str(r.path) for n, r in runs.items()}))
+    _draw(files, language, runs, names, bands, kept, own_bands, cases)
     for path in files:
         log(f"wrote {path}")
     return files
 
 
-def _curve(name, run):
-    """Returns the learning curves of a run, of validation and training."""
-    lines = validations.of_run(str(run.path), validations.FIELDS["step"])
-    of_fields = [
-        [validations.points(lines, field=field)]
+def _draw(files, language, runs, names, bands, kept, own_bands, cases):
+    """Draws learning curves, bands and agreement of recipes."""
+    curves = [_curve(name, [runs[run] for run in group]) for group, name in names.items()]
+    limit = _validation_limit(language, next(iter(runs.values())))
+    plots.learning_curves(curves, files[0], learning_curves.LABELS["step"], limit)
+    intervals = {run: item_scores.band_intervals(arrays) for run, arrays in kept.items()}
+    rows = {
+        run: [{**row, "interval": intervals[run][row["band"]]} for row in of_run]
+        for run, of_run in bands.items()
+    }
+    by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
+    of_recipes = {name: [rows[run] for run in group] for group, name in names.items()}
+    plots.bands(of_recipes, files[1], by_band)
+    counts = {
+        name: {
+            case: [(cases[run][case]["right"], cases[run][case]["pairs"]) for run in group]
+            for case in cases[group[0]]
+        }
+        for group, name in names.items()
+    }
+    plots.accuracy(counts, files[2])
+
+
+def _curve(name, runs):
+    """Returns the learning curves of the seeds of a recipe, of validation and training."""
+    lines = [validations.of_run(str(run.path), validations.FIELDS["step"]) for run in runs]
+    validation, training = (
+        [validations.points(of_run, field=field) for of_run in lines]
         for field in (validations.LOSS, validations.TRAINING)
-    ]
-    return plots.Curve(name, *of_fields)
+    )
+    return plots.Curve(name, validation, training)
 
 
 def _language_of(runs):

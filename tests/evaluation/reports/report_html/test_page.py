@@ -125,7 +125,7 @@ def test_seeds_of_a_recipe_are_one(two_runs, second_seed):
     for folder in (two_runs[0], second_seed):
         (path,) = Run.load(folder).path.glob("results/validation.*.json")
         figures.append(json.loads(path.read_text())["figures"]["log_perplexity"])
-    assert "<title>Report: softmax, 2 seeds, log-linear</title>" in content
+    assert "<title>Report: softmax, 2 seeds; log-linear</title>" in content
     passports = section_of(content, "passports")
     (row,) = re.findall(r"<tr><th[^>]*>softmax, 2 seeds</th>(.*?)</tr>", passports)[1:]
     assert f"{np.mean(figures):.4f} [" in row

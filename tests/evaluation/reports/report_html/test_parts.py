@@ -92,14 +92,18 @@ def subject(name, *passports):
     return Subject(name, name, 0, None, "a record.", columns, "")
 
 
+def groups_of(*runs):
+    return subjects.comparable_groups(subjects.recipes_of([*runs]))
+
+
 def test_figures_of_one_quantity_are_a_group():
     other = {**PASSPORT, "data": {"path": "other.txt", "sha256": "def"}}
     carried = {**PASSPORT, "policies": {**PASSPORT["policies"], "state": "sentences"}}
-    found = subjects.comparable_groups([subject("a", PASSPORT), subject("b", PASSPORT)])
+    found = groups_of(subject("a", PASSPORT), subject("b", PASSPORT))
     assert {name: [*runs] for name, runs in found.items()} == {"test": ["a", "b"]}
-    found = subjects.comparable_groups([subject("a", PASSPORT), subject("b", other)])
+    found = groups_of(subject("a", PASSPORT), subject("b", other))
     assert {name: [*runs] for name, runs in found.items()} == {"test (a)": ["a"], "test (b)": ["b"]}
-    found = subjects.comparable_groups([subject("a", PASSPORT, carried)])
+    found = groups_of(subject("a", PASSPORT, carried))
     assert [*found] == ["test, carried (a)", "test, sentences (a)"]
 
 

@@ -11,7 +11,6 @@ from zoo.evaluation.reports.report_html.elements import text
 from zoo.evaluation.reports.report_html.subjects import (
     Recipe,
     comparable_groups,
-    subjects_of,
     unjudged,
 )
 
@@ -26,9 +25,8 @@ def section(recipes: list[Recipe]) -> str:
       recipes: of the runs.
     """
     parts: list[str] = []
-    subjects = subjects_of(recipes)
     without: list[str] = []
-    for group, of_runs in comparable_groups(subjects).items():
+    for group, of_runs in comparable_groups(recipes).items():
         rows_of = {}
         for recipe in recipes:
             passports = [*recipe.of(of_runs).values()]
@@ -40,7 +38,7 @@ def section(recipes: list[Recipe]) -> str:
     parts.append(
         elements.all_missing((f"{name} (intervals)", why) for name in dict.fromkeys(without))
     )
-    parts.append(elements.all_missing(unjudged(subjects)))
+    parts.append(elements.all_missing(unjudged(recipes)))
     return "".join(parts)
 
 

@@ -16,12 +16,13 @@ def section(recipes: list[Recipe]) -> str:
     """
     drawn, left_out, last = [], [], []
     for recipe in recipes:
-        of_seeds = []
+        of_seeds, missing = [], []
         for subject in recipe.subjects:
             try:
                 of_seeds.append(validations.of_run(subject.path, validations.FIELDS["step"]))
             except UserError as error:
-                left_out.append((subject.name, str(error)))
+                missing.append((subject.name, str(error)))
+        left_out += missing if of_seeds else [(recipe.name, missing[0][1])]
         if of_seeds:
             drawn += curves(recipe.number, of_seeds)
             last.append(f"<strong>{elements.text(recipe.name)}</strong>: {_best(of_seeds)}")

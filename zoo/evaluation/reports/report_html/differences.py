@@ -14,7 +14,6 @@ from zoo.evaluation.reports.report_html.elements import number, text
 from zoo.evaluation.reports.report_html.subjects import (
     Recipe,
     comparable_groups,
-    subjects_of,
     unjudged,
 )
 from zoo.lexicon import Lexicon
@@ -51,15 +50,15 @@ def section(recipes: list[Recipe]) -> str:
     """
     if len(recipes) < 2:
         return elements.missing("give runs of two recipes or more to see them side by side.")
-    subjects = subjects_of(recipes)
     parts: list[str] = []
     left_out: list[tuple[str, str]] = []
-    groups = comparable_groups(subjects)
+    groups = comparable_groups(recipes)
     compared: set[str] = set()
     for place, of_runs in enumerate(groups.values()):
         first, *others = [recipe for recipe in recipes if recipe.of(of_runs)]
+        if others:
+            compared |= of_runs.keys()
         for other in others:
-            compared |= {*first.of(of_runs), *other.of(of_runs)}
             name = f"{first.name} and {other.name}"
             try:
                 body = _pair(first, other, of_runs, folded=place > 0)
@@ -67,28 +66,27 @@ def section(recipes: list[Recipe]) -> str:
                 parts.append(f"<h3>{text(name)}, {text(split)}</h3>{body}")
             except UserError as error:
                 left_out.append((name, str(error)))
-    alone = {one.name for one in subjects if one.columns} - compared
-    parts.append(elements.all_missing([*left_out, *_alone(subjects, alone)]))
-    parts.append(elements.all_missing(unjudged(subjects)))
+    parts.append(elements.all_missing([*left_out, *_alone(recipes, compared)]))
+    parts.append(elements.all_missing(unjudged(recipes)))
     return "".join(parts)
 
 
-def _alone(subjects, names):
-    """Yields (run, why it is not compared) of runs without any comparable figure."""
-    judged = [one for one in subjects if one.columns]
-    for one in judged:
-        if one.name not in names:
+def _alone(recipes, compared):
+    """Yields (recipe, why it is not compared) of recipes without any comparable figure."""
+    judged = {recipe: one for recipe in recipes for one in reversed(recipe.subjects) if one.columns}
+    for recipe, one in judged.items():
+        if compared & {subject.name for subject in recipe.subjects}:
             continue
-        others = [other for other in judged if other is not one]
+        others = [other for other in judged.values() if other is not one]
         same = [other for other in others if _texts(one) & _texts(other)]
         other = next(iter([*same, *others]), None)
-        why = "no other run has a figure to compare with."
+        why = "no other recipe has a figure to compare with."
         if other is not None:
             try:
                 _check(one, other)
             except UserError as error:
                 why = str(error)
-        yield one.name, why
+        yield recipe.name, why
 
 
 def _texts(subject):

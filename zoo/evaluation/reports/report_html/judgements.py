@@ -22,13 +22,15 @@ def section(recipes: list[Recipe]) -> str:
         of_runs = {by_path[path].name: value for path, value in of_paths.items()}
         judged |= of_runs.keys()
         parts.append(_questions(split, of_runs, recipes))
-    for one in subjects:
-        if one.name not in judged:
+    for recipe in recipes:
+        missing = [one for one in recipe.subjects if one.name not in judged]
+        none = len(missing) == len(recipe.subjects)
+        for one in missing[:1] if none else missing:
             why = (
                 f"not judged: python -m zoo agreement {one.path} (treebanks) and python -m zoo "
                 f"evaluate {one.path} --minimal-pairs FILE make such results."
             )
-            parts.append(elements.missing(why, one.name))
+            parts.append(elements.missing(why, recipe.name if none else one.name))
     return "".join(parts)
 
 

@@ -30,9 +30,9 @@ def section(recipes: list[Recipe]) -> str:
     Args:
       recipes: of the runs.
     """
-    subjects = subjects_of(recipes)
-    parts = [_models(recipes)] if any(subject.columns for subject in subjects) else []
-    groups = comparable_groups(subjects)
+    judged = any(subject.columns for subject in subjects_of(recipes))
+    parts = [_models(recipes)] if judged else []
+    groups = comparable_groups(recipes)
     for group, of_runs in groups.items():
         parts.append(f"<h3>{text(group)}</h3>")
         parts.append(_figures(of_runs, recipes))
@@ -43,7 +43,7 @@ def section(recipes: list[Recipe]) -> str:
             who = f"<p>{text(', '.join(of_lines))}:</p>" if len(told) > 1 else ""
             parts.append(who + elements.items(map(text, lines)))
         parts.append(elements.paragraph(text(comparability(group, groups))))
-    parts.append(elements.all_missing(unjudged(subjects)))
+    parts.append(elements.all_missing(unjudged(recipes)))
     return "".join(parts)
 
 
@@ -98,7 +98,7 @@ def _figures(of_runs, recipes):
         cells = [
             text(recipe.name),
             elements.perplexity(perplexity) + marked,
-            f"{number(loss, 4)} {elements.interval(ends, 4)}",
+            number(loss, 4) + ("" if math.isnan(ends[0]) else f" {elements.interval(ends, 4)}"),
             spread,
             number(loss / math.log(2), 4),
             f"{passports[0]['tokens']:,}",

@@ -124,17 +124,18 @@ def _subject(name, path, number):
     return Subject(name, path, number, run, no_run, columns, no_columns)
 
 
-def comparable_groups(subjects: list[Subject]) -> dict[str, dict[str, dict]]:
+def comparable_groups(recipes: list[Recipe]) -> dict[str, dict[str, dict]]:
     """Groups perplexities of one quantity: {name of the text: {run: passport}}.
 
-    Where several groups are of one split, the first runs are in the name; where this is not enough,
-    the policy is.
+    Where several groups are of one split, the first recipes are in the name; where this is not
+    enough, the policy is.
 
     Args:
-      subjects: the runs.
+      recipes: of the runs.
     """
     groups: dict = {}
-    for subject in subjects:
+    called = {one.name: recipe.name for recipe in recipes for one in recipe.subjects}
+    for subject in subjects_of(recipes):
         for column, passport in subject.columns.items():
             key = column.split, repr(quantity(passport))
             groups.setdefault(key, {})[subject.name] = column, passport
@@ -144,9 +145,10 @@ def comparable_groups(subjects: list[Subject]) -> dict[str, dict[str, dict]]:
     choices: list[tuple[str, ...]] = []
     for of_runs in groups.values():
         column, _ = next(iter(of_runs.values()))
-        runs = ", ".join([*of_runs][:3]) + ", ..." * (len(of_runs) > 3)
+        of_recipes = [*dict.fromkeys(called[run] for run in of_runs)]
+        runs = "; ".join(of_recipes[:3]) + "; ..." * (len(of_recipes) > 3)
         names = column.split, f"{column.split} ({runs})", f"{shown[column]} ({runs})"
-        choices.append((*names, f"{shown[column]} ({', '.join(of_runs)})"))
+        choices.append((*names, f"{shown[column]} ({'; '.join(of_runs)})"))
     named = {}
     for choice, of_runs in zip(choices, groups.values(), strict=True):
         others = [other for other in choices if other is not choice]
@@ -155,13 +157,18 @@ def comparable_groups(subjects: list[Subject]) -> dict[str, dict[str, dict]]:
     return named
 
 
-def unjudged(subjects: list[Subject]) -> list[tuple[str, str]]:
-    """Returns (run, why) of the runs without any perplexity.
+def unjudged(recipes: list[Recipe]) -> list[tuple[str, str]]:
+    """Returns (run or recipe, why) of those without any perplexity.
 
     Args:
-      subjects: the runs.
+      recipes: of the runs.
     """
-    return [(one.name, one.no_columns) for one in subjects if not one.columns]
+    found = []
+    for recipe in recipes:
+        missing = [(one.name, one.no_columns) for one in recipe.subjects if not one.columns]
+        none = len(missing) == len(recipe.subjects)
+        found += [(recipe.name, missing[0][1])] if none else missing
+    return found
 
 
 def title(recipes: list[Recipe]) -> str:
@@ -171,5 +178,5 @@ def title(recipes: list[Recipe]) -> str:
       recipes: of its runs.
     """
     names = [recipe.name for recipe in recipes]
-    shown = ", ".join(names[:4]) + f" and {len(names) - 4} more" * (len(names) > 4)
+    shown = "; ".join(names[:4]) + f" and {len(names) - 4} more" * (len(names) > 4)
     return f"Report: {shown}"
