@@ -13,7 +13,7 @@ _asked = contextvars.ContextVar("asked", default=False)
 
 @contextlib.contextmanager
 def on_terminal() -> Iterator[None]:
-    """Shows bars of what is computed inside, if standard error is a terminal."""
+    """Shows bars of the computations inside, if standard error is a terminal."""
     token = _asked.set(True)
     try:
         yield

@@ -92,7 +92,7 @@ def _losses(short, in_parts, texts):
         if not any_unseen or (name in ranking and overlap.reason(ranking[name]) is not None)
     }
     groups = seeds.grouped([name for name in runs if name not in seen], runs)
-    alone = [(name,) for name in runs if name in seen]
+    alone: list[tuple[str, ...]] = [(name,) for name in runs if name in seen]
     called = seeds.names_of(groups + alone)
     figures = {
         (column, group): seeds.runs_of(group, columns[column], called[group])

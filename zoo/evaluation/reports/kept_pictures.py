@@ -151,7 +151,7 @@ def _table(
             group,
             f"{bar.height:.{digits}f}",
             "[{:.{d}f}, {:.{d}f}]".format(*bar.interval, d=digits),
-            f"{bar.count:,.0f}",
+            f"{bar.items:,.0f}",
         ]
         for name, of_recipe in bars.items()
         for group, bar in of_recipe.items()

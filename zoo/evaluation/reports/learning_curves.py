@@ -42,9 +42,8 @@ def report(
     plot_style.check_file(file)
     workdirs = records.expanded(workdirs)
     paths = dict(zip(short_names(workdirs), workdirs, strict=True))
-    lines = {
-        name: validations.of_run(path, validations.FIELDS[against]) for name, path in paths.items()
-    }
+    fields = (validations.WITH_TRAINING if training else validations.FIELDS)[against]
+    lines = {name: validations.of_run(path, fields) for name, path in paths.items()}
     unchecked = _check_texts(paths)
     names = seeds.names_of(seeds.grouped_by_recipe(paths), labels)
     curves = [

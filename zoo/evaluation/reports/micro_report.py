@@ -165,7 +165,7 @@ def _draw(files, language, runs, names, bands, kept, own_bands, cases):
 
 def _curve(name, runs):
     """Returns the learning curves of the seeds of a recipe, of validation and training."""
-    lines = [validations.of_run(str(run.path), validations.FIELDS["step"]) for run in runs]
+    lines = [validations.of_run(str(run.path), validations.WITH_TRAINING["step"]) for run in runs]
     validation, training = (
         [validations.points(of_run, field=field) for of_run in lines]
         for field in (validations.LOSS, validations.TRAINING)

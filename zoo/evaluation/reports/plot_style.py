@@ -28,7 +28,7 @@ MARKERS = "os^Dv<>"
 WIDTH, HEIGHT = 10.0, 5.6
 # Format of numbers on logarithmic axes, which matplotlib would write as mathematics.
 PLAIN = "{x:,g}"
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "font.size": 14,
     "axes.titlesize": 15,
     "axes.spines.top": False,

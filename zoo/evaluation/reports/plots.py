@@ -37,13 +37,13 @@ class Bar(NamedTuple):
     Attributes:
       height: a mean over seeds, or a single figure; NaN for a gap, inf for the text "∞" alone.
       interval: (low, high), NaN twice without one.
-      count: items that the figure is of: pairs, tokens.
+      items: number of pairs or tokens that the figure is of.
       seeds: the figure of each seed, points on the bar; () for a single run.
     """
 
     height: float
     interval: tuple[float, float]
-    count: float
+    items: float
     seeds: tuple[float, ...] = ()
 
 
@@ -122,7 +122,7 @@ def _draw_bars(axes: Axes, groups: Sequence[str], bars, numbers: Mapping[str, in
         drawn = axes.bar(xs, heights, width * 0.92, color=colour(numbers[name]), label=name)
         axes.errorbar(xs, heights, np.abs(ends - heights), fmt="none", ecolor="black")
         for x, patch, bar in zip(xs, drawn.patches, there.values(), strict=True):
-            if bar.count < FEW:
+            if bar.items < FEW:
                 patch.set(**_HATCHED)
                 any_few = True
             if len(bar.seeds) > 1:
@@ -140,7 +140,7 @@ def _name_bars(axes, groups, bars, unit, value_format):
     names = []
     for x, group in enumerate(groups):
         here = {name: by_group[group] for name, by_group in bars.items() if group in by_group}
-        counts = {bar.count for bar in here.values()}
+        counts = {bar.items for bar in here.values()}
         shared = f"\n{counts.pop():,.0f} {unit}" if len(counts) == 1 else ""
         names.append(f"{group}{shared}")
         for place, name in enumerate(bars):
@@ -149,7 +149,7 @@ def _name_bars(axes, groups, bars, unit, value_format):
             bar = here[name]
             value = "∞" if math.isinf(bar.height) else value_format(bar.height)
             axes.annotate(
-                value if shared else f"{value}\nof {bar.count:,.0f}",
+                value if shared else f"{value}\nof {bar.items:,.0f}",
                 (x + (place - (len(bars) - 1) / 2) * width, 0),
                 xytext=(0, 5),
                 textcoords="offset points",
@@ -286,9 +286,9 @@ def accuracy(
     for name in _groups(counts):
         phenomenon, _, case = name.partition(", ")
         for recipe, by_case in counts.items():
-            panel = bars.setdefault(phenomenon, {}).setdefault(recipe, {})
+            of_recipe = bars.setdefault(phenomenon, {}).setdefault(recipe, {})
             if any(pairs for _, pairs in by_case.get(name, ())):
-                panel[case or "all"] = accuracy_bar(by_case[name])
+                of_recipe[case or "all"] = accuracy_bar(by_case[name])
     cases = {phenomenon: _groups(panel) for phenomenon, panel in bars.items()}
     shown = {phenomenon: max(1, len(groups)) for phenomenon, groups in cases.items()}
     note = "lines: 95 % interval" + "; points: seeds" * any(
@@ -376,7 +376,7 @@ def by_length(
             xs = [x + (number - (len(curves) - 1) / 2) * 0.06 for x in range(len(spans))]
             scores = np.array([score for score, _ in points])
             ends = np.array([interval for _, interval in points], float).reshape(-1, 2).T
-            style = {"color": colour(number), "marker": marker(number), "label": name}
+            style: Any = {"color": colour(number), "marker": marker(number), "label": name}
             axes.errorbar(xs, scores, np.abs(ends - scores), **style)
         named = zip(spans, counts, strict=True)
         names = [f"{span}\n{count:,} sentences" for span, count in named]
@@ -416,7 +416,7 @@ def sweep(
                 # An interval of one run would not mean the same beside a range of seeds.
                 spans = [point.span if several else point.interval for point in curve]
                 ends = np.array(spans).T
-                style = {"color": colour(numbers[name]), "marker": marker(numbers[name])}
+                style: Any = {"color": colour(numbers[name]), "marker": marker(numbers[name])}
                 xs = [point.value for point in curve]
                 axes.errorbar(xs, means, np.abs(ends - means), label=name, **style)
             for number, (name, height) in enumerate(lines.get(text, {}).items(), len(numbers)):

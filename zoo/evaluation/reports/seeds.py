@@ -92,7 +92,7 @@ def check_labels(labels: Sequence[str], names: Sequence[str]):
 
     Args:
       labels: of --label.
-      names: of what they are for.
+      names: of the recipes.
     """
     if len(labels) != len(names) or len({*labels}) < len(labels):
         raise UserError(

@@ -11,13 +11,16 @@ from zoo.evaluation import records
 from zoo.runs.workdir import METRICS, Workdir
 
 LOSS, TRAINING = "validation_log_perplexity", "epoch_training_loss"
-_STEP = {"step": int, LOSS: float}
+_STEP = {"step": int, LOSS: float, TRAINING: float | None}
 # Fields of each validation that a curve needs, by the horizontal axis.
 FIELDS: dict[str, dict] = {
     "step": _STEP,
     "epoch": {**_STEP, "epoch": int},
     "minutes": {**_STEP, "seconds": float},
 }
+
+# Fields of curves that have the training loss, too.
+WITH_TRAINING = {name: {**fields, TRAINING: float} for name, fields in FIELDS.items()}
 
 
 def of_run(run: str, fields: dict[str, Any]) -> list[dict]:
@@ -31,15 +34,17 @@ def of_run(run: str, fields: dict[str, Any]) -> list[dict]:
       UserError: there are none, or a field is missing or of another type.
     """
     if records.is_record(run):
-        found = records.record_of(run).validations
+        found = [*records.record_of(run).validations]
         if not found:
             raise UserError(
                 f"{run} was recorded without its learning curve: give the run's folder."
             )
         _check(found, fields, run)
         return found
-    metrics = Workdir(run).path / METRICS
+    workdir = Workdir(run)
+    metrics = workdir.path / METRICS
     if not metrics.exists():
+        workdir.experiment()  # an error of its own, if there is no run at all
         raise UserError(f"{METRICS} is not in {run}; exports do not keep it.")
     found = read(metrics, fields)
     if not found:
@@ -85,7 +90,11 @@ def points(
         unit, name = 60.0, "seconds"
     else:
         unit, name = _steps_per_epoch(lines) if against == "epoch" else 1.0, "step"
-    return [(float(line[name]) / unit, float(line[field])) for line in lines if field in line]
+    return [
+        (float(line[name]) / unit, float(line[field]))
+        for line in lines
+        if line.get(field) is not None
+    ]
 
 
 def _steps_per_epoch(lines):

@@ -104,10 +104,11 @@ def _check(one, other):
 
 
 def _pair(one, other, of_runs, folded):
-    runs = []
-    for recipe in (one, other):
-        here = recipe.of(of_runs)
-        runs.append(seeds.runs_of(tuple(here), here, recipe.name))
+    runs = [
+        of_recipe
+        for recipe in (one, other)
+        if (of_recipe := seeds.runs_of(tuple(recipe.of(of_runs)), of_runs, recipe.name))
+    ]
     lines = elements.items(text(line.strip()) for line in paired.loss_lines(runs))
     if not all(of_recipe.statistics for of_recipe in runs):
         why = "without the kept scores of both there is neither an interval nor a test by sentences"
@@ -124,9 +125,11 @@ def _pair(one, other, of_runs, folded):
     except UserError as error:
         return lines + elements.missing(str(error), "Word by word")
     found = differences(kept[0], kept[1], pair[0].run.lexicon)
-    words = _tables(*pair, found)
+    words = _tables(pair[0], pair[1], found)
     return (
-        lines + _shares(*pair, kept) + (elements.more("Word by word", words) if folded else words)
+        lines
+        + _shares(pair[0], pair[1], kept)
+        + (elements.more("Word by word", words) if folded else words)
     )
 
 

@@ -81,6 +81,7 @@ def _figures(of_runs, recipes):
             continue
         passports = [*here.values()]
         runs = seeds.runs_of(tuple(here), here, recipe.name)
+        assert runs is not None
         marked = " !" if any(map(overlap.reason, passports)) else ""
         # Of a record whose scores are not kept.
         ends = passports[0]["figures"].get("interval") or (math.nan, math.nan)
