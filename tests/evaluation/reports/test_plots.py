@@ -95,6 +95,8 @@ def test_bands_have_tokens_and_intervals(drawn, file):
     assert [bar.get_hatch() for bar in one.patches] == ["///", None, None]
     assert [text.get_text() for text in axes.texts] == ["2.5", "∞", "3.0", "2.5"]
     assert "hatched: fewer than 30 tokens" in labels_of(drawn[0])
+    handles = dict(zip(labels_of(drawn[0]), drawn[0].legends[0].legend_handles, strict=True))
+    assert handles["a"].get_hatch() is None  # though its first bar is hatched
 
 
 def test_an_accuracy_has_its_count_and_its_interval(drawn, file):

@@ -18,8 +18,9 @@ with lazy.extra():
     import matplotlib
     from matplotlib.axes import Axes
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.container import Container
+    from matplotlib.container import BarContainer, Container
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
     from matplotlib.text import Text
 
 # Okabe and Ito (2008): distinguishable with any colour vision; markers without colours.
@@ -131,6 +132,8 @@ def _add_legend(figure, every, note, width):
     entries.sort(key=lambda entry: not isinstance(entry[0], Container))
     handles: dict[str, Any] = {}
     for handle, label in entries:
+        if isinstance(handle, BarContainer):  # its first bar may be hatched
+            handle = Patch(facecolor=handle.patches[0].get_facecolor()[:3])
         handles.setdefault(label, handle)
     if not handles:
         return

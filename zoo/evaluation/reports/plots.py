@@ -115,6 +115,8 @@ def _draw_bars(axes: Axes, groups: Sequence[str], bars, numbers: Mapping[str, in
     width, any_few = 0.8 / max(len(bars), 1), False
     for place, (name, by_group) in enumerate(bars.items()):
         there = {x: by_group[group] for x, group in enumerate(groups) if group in by_group}
+        if not there:
+            continue
         offset = (place - (len(bars) - 1) / 2) * width
         xs = [x + offset for x in there]
         heights = [0 if math.isinf(bar.height) else bar.height for bar in there.values()]
