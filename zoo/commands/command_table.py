@@ -85,6 +85,11 @@ COMMANDS = {
         "writes a page to look at: curves, figures, a text word by word, differences",
         "runs/softmax runs/log_linear -o report.html",
     ),
+    "plot": Command(
+        "reports",
+        "plots learning curves of runs, or their kept figures by word frequency or distance",
+        "runs/softmax_0 runs/softmax_1 runs/log_linear --against minutes --file curves.svg",
+    ),
     "sweep": Command(
         "reports",
         "plots the results of runs against one number of their recipes",

@@ -13,7 +13,7 @@ _MOST_LETTERS = 20
 
 # Options whose texts name no file.
 _NO_FILES = (
-    *("average", "method", "metric", "nbest_format", "normaliser", "split", "state"),
+    *("average", "label", "method", "metric", "nbest_format", "normaliser", "split", "state"),
     *("symmetrise", "tokenize", "tokenizer", "trust", "unknowns", "slf"),
 )
 
@@ -151,6 +151,23 @@ def parse(
     if arguments.trust_paths:
         permissions.open_paths()
     return arguments
+
+
+def add_picture_to(parser: argparse.ArgumentParser, default: str):
+    """Adds --file, the picture that a command writes, and --label, the names of recipes in it."""
+    add = parser.add_argument
+    add(
+        "--file",
+        default=default,
+        help="the picture to write: .png, .pdf or .svg; default: %(default)s",
+    )
+    add(
+        "--label",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="the name of a recipe in the picture; repeat it for each, in the order of the runs",
+    )
 
 
 def check_given(arguments: argparse.Namespace) -> list[str]:
