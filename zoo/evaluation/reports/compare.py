@@ -3,8 +3,7 @@
 from collections.abc import Container
 
 from zoo.evaluation import overlap, records, significance
-from zoo.evaluation.reports import differences, paired, parts, ranking, seeds
-from zoo.evaluation.reports.tables import aligned
+from zoo.evaluation.reports import differences, paired, parts, ranking, tables
 from zoo.evaluation.results import has_losses, names_of, read_answers, recipe_of
 
 NOT_RANKED = "!"
@@ -28,6 +27,9 @@ def compare(folders: list[str], in_parts: bool = False, texts: Container[str] | 
     counts, how much of its text the runs had seen, and the runs whose columns come from different
     checkpoints, which the table marks with a star.
 
+    Runs have their short names, and lines have at most `tables.WIDTH` letters: columns that do not
+    fit make a further table of the same rows.
+
     Args:
       folders: of runs, or records of runs (`zoo.evaluation.records`).
       in_parts: adds the figures and tests of each column by the words' training counts
@@ -39,32 +41,37 @@ def compare(folders: list[str], in_parts: bool = False, texts: Container[str] | 
         denominators, policies, texts, lexicons or constraints; the message names the field and both
         values.
     """
+    from zoo.evaluation.run import short_names
+
     folders = records.expanded(folders)
+    names = dict(zip(folders, short_names(folders), strict=True))
     answers = read_answers(folders)
     only_answers = answers and not any(map(has_losses, folders))
-    lines = [] if only_answers else _losses(folders, in_parts, texts)
+    lines = [] if only_answers else _losses(names, in_parts, texts)
     for (split, digest), of_runs in answers.items():
         if texts is None or digest in texts:
-            lines += _accuracies(split, of_runs)
-    return "\n".join(lines)
+            lines += _accuracies(split, {names[run]: found for run, found in of_runs.items()})
+    return "\n".join(tables.wrapped(lines))
 
 
-def _losses(folders, in_parts, texts):
+def _losses(short, in_parts, texts):
     """Returns the table of log-perplexities and the notes below it, as lines."""
-    table = ranking.rank(folders, texts)
+    table = ranking.rank(short, texts)
     mixed = {
         name: steps
         for name, results in table.runs.items()
         if len(steps := _checkpoints(results)) > 1
     }
-    groups, alone = table.ranked, table.others
-    head, *made = aligned(*_columns(table, mixed))
-    lines = [head, *made[: len(groups)]]
-    if alone:
-        lines += ["not ranked:", *made[len(groups) :]]
-    lines += [f"{seeds.name_of(group)}: {', '.join(group)}" for group in groups if len(group) > 1]
-    named = {seeds.name_of(group): group[0] for group in groups + alone}
-    recipes = {name: recipe for name, run in named.items() if (recipe := recipe_of(run))}
+    groups, called = table.ranked, table.called
+    lines = []
+    for head, *made in tables.beside(_blocks(table, mixed)):
+        lines += [head, *made[: len(groups)]]
+        if table.others:
+            lines += ["not ranked:", *made[len(groups) :]]
+    lines += [f"{called[group]}: {', '.join(group)}" for group in groups if len(group) > 1]
+    paths = {name: folder for folder, name in short.items()}
+    named = {called[group]: group[0] for group in groups + table.others}
+    recipes = {name: recipe for name, run in named.items() if (recipe := recipe_of(paths[run]))}
     knowledge = {name: _any_of(table.runs[run]).get("knowledge") for name, run in named.items()}
     lines += differences.lines(recipes, knowledge)
     lines.append(_ranked_by(table))
@@ -73,7 +80,7 @@ def _losses(folders, in_parts, texts):
         of_groups = (table.figures[column, group] for group in groups)
         lines += paired.loss_lines([one for one in of_groups if one is not None])
         if in_parts:
-            there = {seeds.name_of(group): table.passports(column, group) for group in groups}
+            there = {called[group]: table.passports(column, group) for group in groups}
             kept = {name: of_group for name, of_group in there.items() if of_group}
             lines += parts.lines(table.names[column], kept)
     for name, steps in mixed.items():
@@ -84,34 +91,39 @@ def _losses(folders, in_parts, texts):
     return lines
 
 
-def _columns(table, mixed):
-    """Returns (the header, the rows) of the table, a row for each group of runs."""
-    header, rows = ["run", "head", "parameters"], []
+def _blocks(table, mixed):
+    """Returns the blocks of the table, (header, rows): names, and each column of results.
+
+    There is a row for each group of runs.
+    """
+    rows = []
     groups = table.ranked + table.others
     for group in groups:
         any_result = _any_of(table.runs[group[0]])
         star = " *" if any(name in mixed for name in group) else ""
-        label = f"{seeds.name_of(group)}{star}"
         head = any_result["head"].partition("(")[0]
-        rows.append([label, head, f"{any_result['parameters']:,}"])
+        rows.append([f"{table.called[group]}{star}", head, f"{any_result['parameters']:,}"])
+    blocks = [(["run", "head", "parameters"], rows)]
     for column in table.columns:
         of_groups = [table.figures[column, group] for group in groups]
         several = any(one and len(one.losses) > 1 for one in of_groups)
         kept = any(one and one.statistics for one in of_groups)
-        header.append(f"{table.names[column]}: nats/token")
+        header = [f"{table.names[column]}: nats"]
         header += ["seeds"] * several + ["95 %"] * kept + ["perplexity"]
-        for row, group, one in zip(rows, groups, of_groups, strict=True):
+        cells = []
+        for group, one in zip(groups, of_groups, strict=True):
             if one is None:
-                row += ["-"] * (2 + several + kept)
+                cells.append(["-"] * (2 + several + kept))
                 continue
             there = table.passports(column, group)
             marked = any(map(overlap.reason, there))
-            row.append(f"{one.loss:.4f}")
             spread = _range(min(one.losses), max(one.losses)) if len(one.losses) > 1 else "-"
-            row += [spread] * several
-            row += [_range(*one.interval) if one.statistics else "-"] * kept
-            row.append(f"{ranking.perplexity(one, there):,.2f}" + f" {NOT_RANKED}" * marked)
-    return header, rows
+            interval = _range(*one.interval) if one.statistics else "-"
+            perplexity = f"{ranking.perplexity(one, there):,.2f}" + f" {NOT_RANKED}" * marked
+            ranges = [spread] * several + [interval] * kept
+            cells.append([f"{one.loss:.4f}", *ranges, perplexity])
+        blocks.append((header, cells))
+    return blocks
 
 
 def _any_of(of_run):
@@ -134,7 +146,11 @@ def _accuracies(split, of_runs):
         rows.append((-accuracy, [*cells, f"{passport['tokens']:,}"]))
     rows.sort(key=lambda row: row[0])
     header = [split, "accuracy", "95 %", "right", "of"]
-    return ["", *aligned(header, [row for _, row in rows]), *paired.answer_lines(split, of_runs)]
+    return [
+        "",
+        *tables.aligned(header, [row for _, row in rows]),
+        *paired.answer_lines(split, of_runs),
+    ]
 
 
 def _ranked_by(table):

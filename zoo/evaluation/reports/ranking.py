@@ -1,6 +1,7 @@
 """Runs side by side: figures of one quantity in columns, runs of one recipe in groups, in order."""
 
 import math
+import os
 from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports import seeds
 from zoo.evaluation.reports.paired import Runs
 from zoo.evaluation.results import Column, columns_of, names_of, read_results
+from zoo.evaluation.run import short_names
 
 Group = tuple[str, ...]
 
@@ -23,6 +25,7 @@ class Ranking(NamedTuple):
       names: of the columns.
       ranked: groups of runs that differ in their seed alone, the lowest log-perplexity first.
       others: runs that had seen the first column's text, each alone; they are not ranked.
+      called: the names of the groups.
       figures: {(column, group): its figures; None without any}.
     """
 
@@ -31,6 +34,7 @@ class Ranking(NamedTuple):
     names: Mapping[Column, str]
     ranked: list[Group]
     others: list[Group]
+    called: Mapping[Group, str]
     figures: Mapping[tuple[Column, Group], Runs | None]
 
     @property
@@ -53,7 +57,7 @@ class Row(NamedTuple):
     """The figures of a group of runs on one text.
 
     Attributes:
-      run: the run, or the first of runs that differ in their seed alone.
+      run: the name of the run, or of the recipe of runs that differ in their seed alone.
       seeds: the number of these runs.
       head: the class of the head.
       parameters: their number.
@@ -84,23 +88,23 @@ class Row(NamedTuple):
     seen: bool
 
 
-def rank(folders: Iterable[str], texts: Container[str] | None = None) -> Ranking:
+def rank(short: Mapping[str, str], texts: Container[str] | None = None) -> Ranking:
     """Reads, checks and orders the perplexities of runs.
 
     Args:
-      folders: of runs, or the names of runs of records.
+      short: {folder of a run, or name of a run of a record: its name in the ranking}.
       texts: the SHA-256 of the texts that are compared; None for all.
 
     Raises:
       UserError: see `zoo.evaluation.reports.compare.compare`.
     """
     runs = {
-        name: {
+        short[folder]: {
             column: passport
             for column, passport in results.items()
             if texts is None or passport["data"]["sha256"] in texts
         }
-        for name, results in read_results(folders).items()
+        for folder, results in read_results(short).items()
     }
     columns = columns_of(runs)
     for passports in columns.values():
@@ -117,18 +121,19 @@ def rank(folders: Iterable[str], texts: Container[str] | None = None) -> Ranking
     }
     groups = seeds.grouped([name for name in runs if name not in seen], runs)
     alone: list[Group] = [(name,) for name in runs if name in seen]
+    called = seeds.names_of(groups + alone)
     figures = {
-        (column, group): seeds.runs_of(group, columns[column])
+        (column, group): seeds.runs_of(group, columns[column], called[group])
         for column in order
         for group in groups + alone
     }
     for rows in (groups, alone):
         rows.sort(key=lambda group: _loss(figures[order[0], group]))
     ordered = {column: columns[column] for column in order}
-    return Ranking(runs, ordered, names_of(order), groups, alone, figures)
+    return Ranking(runs, ordered, names_of(order), groups, alone, called, figures)
 
 
-def compare(folders: Iterable[str]) -> list[Row]:
+def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
     """Compares the perplexities of evaluated runs; `zoo compare` prints the same with tests.
 
     Args:
@@ -141,7 +146,8 @@ def compare(folders: Iterable[str]) -> list[Row]:
     Raises:
       UserError: a run has no perplexities, or their figures are not of the same quantity.
     """
-    ranking = rank(records.expanded([str(folder) for folder in folders]))
+    every = records.expanded([os.fspath(folder) for folder in folders])
+    ranking = rank(dict(zip(every, short_names(every), strict=True)))
     return [
         _row(ranking, column, group, runs)
         for column in ranking.columns
@@ -154,7 +160,7 @@ def _row(ranking, column, group, runs):
     passports = ranking.passports(column, group)
     low, high = runs.interval
     return Row(
-        group[0],
+        ranking.called[group],
         len(passports),
         passports[0]["head"].partition("(")[0],
         passports[0]["parameters"],
