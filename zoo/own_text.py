@@ -9,6 +9,7 @@ import collections
 import dataclasses
 import itertools
 import math
+import pathlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +18,7 @@ from zoo.configuration import changed
 from zoo.data import Characters, Pairs, RawText, untokenised
 from zoo.errors import UserError
 from zoo.experiment import Experiment
-from zoo.sources import files
+from zoo.sources import files, folders
 from zoo.trust import configs_package
 
 
@@ -88,6 +89,7 @@ _FREQUENT = {
     "ca": "el els que i amb les per una",
 }
 _SAMPLE = 200_000  # words by which a text is looked at
+_LONG_LINE = 5_000  # characters, more than a sentence has
 _SENTENCE_END = re.compile(r"[.!?…:;。！？][\"'”’»)\]]*$")
 
 
@@ -146,13 +148,13 @@ def of_text(
 
 
 def _of_words(path, language=None):
-    _check_without_range(path)
+    _check_path(path)
     as_lines = RawText(train=path, validation=path, language="", lines="sentences")
     lines = as_lines.raw_lines(path)
-    kind = _kind_of(lines)
     words = [*itertools.islice((word for line in lines for word in line.split()), _SAMPLE)]
     _check_blanks(path, words)
     language = _language(words) if language is None else language
+    kind = _kind_of(lines, tokenised=not language)
     source = dataclasses.replace(as_lines, language=language, lines=kind)
     counts = [len(sentence.split()) for sentence in source.written(path)]
     first, second = _cut(counts, "words", path)
@@ -175,7 +177,7 @@ def _of_words(path, language=None):
 
 
 def _of_letters(path):
-    _check_without_range(path)
+    _check_path(path)
     longest = 1000
     source = Characters(train=path, validation=path, longest=longest)
     counts = [*map(len, source.written(path))]
@@ -195,7 +197,7 @@ def _of_letters(path):
 
 def _of_pairs(source, target, languages=()):
     for path in (source, target):
-        _check_without_range(path)
+        _check_path(path)
     corpus = Pairs(train=(source, target), validation=(source, target)).read("train")
     sides = corpus.source_text.sentences, corpus.sentences
     if len(languages) == 1:
@@ -218,24 +220,24 @@ def _of_pairs(source, target, languages=()):
     told = (
         f"{source}, {target}: {count:,} pairs, {sum(map(len, sides[0])):,} and "
         f"{sum(map(len, sides[1])):,} words between blanks.",
-        *(f"{path}: {_how_language(one)}" for path, one in zip((source, target), languages)),
+        *(f"{path}: {_how_language(languages[n])}" for n, path in enumerate((source, target))),
         _held(first, second, count, "pairs"),
     )
     return OwnRecipe("own_pairs", settings, told)
 
 
 _HOW_LINES = {
-    "sentences": "Each line is taken as a sentence (data.lines=paragraphs splits lines at full stops).",
-    "paragraphs": "Each line is taken as a paragraph, and split into sentences (data.lines).",
-    "wrapped": "Lines are joined up to the next blank one, and split into sentences (data.lines).",
+    "sentences": "Each line is a sentence.",
+    "paragraphs": "Each line is a paragraph, which is split into sentences.",
+    "wrapped": "Lines are joined to paragraphs up to blank ones, and split into sentences.",
 }
 
 
 def _how_language(language):
     """Tells by which rules words are found."""
     if not language:
-        return "The text looks tokenised: words are between its blanks."
-    return f"Words by the Moses tokenizer for language {language} (--language sets another one)."
+        return "The text is tokenised: words are between its blanks."
+    return f"Words by the Moses tokenizer for language {language} (--language sets another)."
 
 
 def _held(first, second, count, noun):
@@ -278,7 +280,12 @@ def _cut(counts: Sequence[int], kind: str, where: str) -> tuple[int, int]:
     return max(1, min(first, second - 1)), second
 
 
-def _check_without_range(path):
+def _check_path(path):
+    if folders.kind(pathlib.Path(path)) in (".conllu", ".conll"):
+        raise UserError(
+            f"{path} is a treebank, whose words are known: train on it with --config ud_treebank "
+            "--set data.train=FILE --set data.validation=FILE."
+        )
     if files.Part.parse(path).range != slice(None):
         raise UserError(f"{path} has a range, and parts are chosen here: give the path alone.")
 
@@ -294,18 +301,21 @@ def _check_blanks(path, words):
         )
 
 
-def _kind_of(lines: Sequence[str]) -> str:
+def _kind_of(lines: Sequence[str], tokenised: bool) -> str:
     """Returns what a line of a text is, as `RawText.lines` names it.
 
     Lines are wrapped if there are blank lines, and most lines within a paragraph end in the middle
-    of a sentence.
+    of a sentence. Tokenised text has a sentence a line, unless a line is very long.
     """
     whole = [line.strip() for line in lines]
     pairs = [(line, after) for line, after in itertools.pairwise(whole) if line and after]
     open_ends = sum(not _SENTENCE_END.search(line) for line, _ in pairs)
     gaps = sum(not line for line in whole[:-1])
     wrapped = gaps > len(whole) / 200 and open_ends > len(pairs) / 2
-    return "wrapped" if wrapped and len(pairs) > gaps / 2 else "paragraphs"
+    if wrapped and len(pairs) > gaps / 2:
+        return "wrapped"
+    short = all(len(line) < _LONG_LINE for line in whole)
+    return "sentences" if tokenised and short else "paragraphs"
 
 
 def _language(words: Sequence[str]) -> str:

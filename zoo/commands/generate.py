@@ -46,9 +46,13 @@ def run_generate(arguments: argparse.Namespace):
     from zoo.decoding.generation import generate, prompt_words, with_features
     from zoo.errors import UserError
     from zoo.evaluation.run import Run
+    from zoo.sources import moses
 
     run = Run.load(options.folder_of(arguments))
     model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
+    language = run.experiment.data.form.language
+    if language:
+        arguments.prompt = " ".join(moses.words(arguments.prompt, language))
     options.print_notes(run.notes([prompt_words(arguments.prompt, run.lexicon, vocabulary)]))
     names = ("prompt", "count", "length", "temperature", "seed")
     chosen = {name: getattr(arguments, name) for name in names}
@@ -72,4 +76,4 @@ def run_generate(arguments: argparse.Namespace):
         elif run.lexicon.of_characters:
             print(*([_RULE] if number else []), "".join(words), sep="\n")
         else:
-            print(" ".join(words))
+            print(moses.text(words, language))
