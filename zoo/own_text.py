@@ -107,6 +107,13 @@ class OwnRecipe:
     settings: dict[str, Any]
     told: tuple[str, ...]
 
+    @classmethod
+    def of(cls, config: str, settings: dict[str, Any], told: Sequence[str]) -> "OwnRecipe":
+        """Makes a recipe, and leaves out the settings that the config has already."""
+        base = configs_package.configs().load(config)
+        settings = {key: value for key, value in settings.items() if _differs(base, key, value)}
+        return cls(config, settings, tuple(told))
+
     def experiment(self) -> Experiment:
         """Returns the experiment."""
         return changed(configs_package.configs().load(self.config), self.settings)
@@ -173,7 +180,7 @@ def _of_words(path, language=None):
         _how_language(language),
         _held(first, second, len(counts), "sentences"),
     )
-    return OwnRecipe("own_text", settings, told)
+    return OwnRecipe.of("own_text", settings, told)
 
 
 def _of_letters(path):
@@ -192,7 +199,7 @@ def _of_letters(path):
         f"{path}: {len(counts):,} lines, {sum(counts):,} characters.",
         _held(first, second, len(counts), "lines"),
     )
-    return OwnRecipe("own_letters", settings, told)
+    return OwnRecipe.of("own_letters", settings, told)
 
 
 def _of_pairs(source, target, languages=()):
@@ -223,7 +230,7 @@ def _of_pairs(source, target, languages=()):
         *(f"{path}: {_how_language(languages[n])}" for n, path in enumerate((source, target))),
         _held(first, second, count, "pairs"),
     )
-    return OwnRecipe("own_pairs", settings, told)
+    return OwnRecipe.of("own_pairs", settings, told)
 
 
 _HOW_LINES = {
@@ -330,6 +337,11 @@ def _language(words: Sequence[str]) -> str:
     }
     best = max(shares, key=lambda language: shares[language])
     return best if shares[best] > len(words) / 50 else "en"
+
+
+def _differs(base, field, value):
+    """Whether a setting changes a recipe."""
+    return changed(base, {field: value}) != base
 
 
 def _written(value: Any) -> str:

@@ -67,8 +67,7 @@ def run_text(arguments: argparse.Namespace):
     else:
         table = os.path.join(folder, "surprisal.tsv")
         run("evaluate", folder, "--split", "test", "--surprisal", table)
-        start = ["--prompt", "\n"] * arguments.letters
-        run("generate", folder, "--count", "3", "--temperature", "0.8", *start)
+        run("generate", folder, "--count", "3", "--temperature", "0.8")
     run("report", folder, "--output", os.path.join(folder, "report.html"))
 
 
