@@ -18,6 +18,7 @@ from zoo.configuration import changed
 from zoo.data import Characters, Pairs, RawText, untokenised
 from zoo.errors import UserError
 from zoo.experiment import Experiment
+from zoo.heads import AdaptiveSoftmax
 from zoo.sources import files, folders
 from zoo.trust import configs_package
 
@@ -54,9 +55,9 @@ _LEAST_SENTENCES = 20
 # {kind: ((training tokens below, or pairs; settings), ...)}: the first row that fits is taken.
 _SIZES: dict[str, tuple[tuple[float, dict[str, Any]], ...]] = {
     "words": (
-        (60_000, _lm(size=128, dropout=0.5, batch=8, epochs=20)),
-        (400_000, _lm(size=192, dropout=0.5, batch=16, epochs=15)),
-        (2_000_000, _lm(size=256, dropout=0.4, batch=20, epochs=10)),
+        (60_000, _lm(size=192, dropout=0.5, batch=4, epochs=25)),
+        (400_000, _lm(size=192, dropout=0.5, batch=16, epochs=12)),
+        (2_000_000, _lm(size=256, dropout=0.4, batch=20, epochs=6)),
         (math.inf, _lm(size=256, dropout=0.2, batch=32, epochs=4)),
     ),
     "letters": (
@@ -88,6 +89,9 @@ _FREQUENT = {
     "fi": "ja on ei se että oli hän mutta",
     "ca": "el els que i amb les per una",
 }
+# From so many words on, and with so many different ones, a softmax over all takes most of the time.
+_LONG_TEXT, _MANY_WORDS = 2_000_000, 20_000
+_MANY_UNKNOWN = 0.2
 _SAMPLE = 200_000  # words by which a text is looked at
 _LONG_LINE = 5_000  # characters, more than a sentence has
 _SENTENCE_END = re.compile(r"[.!?…:;。！？][\"'”’»)\]]*$")
@@ -163,9 +167,11 @@ def _of_words(path, language=None):
     language = _language(words) if language is None else language
     kind = _kind_of(lines, tokenised=not language)
     source = dataclasses.replace(as_lines, language=language, lines=kind)
-    counts = [len(sentence.split()) for sentence in source.written(path)]
+    written = source.written(path)
+    counts = [len(sentence.split()) for sentence in written]
     first, second = _cut(counts, "words", path)
     training = sum(counts[:first])
+    known = _known(written[:first])
     settings = {
         "data.train": f"{path}[:{first}]",
         "data.validation": f"{path}[{first}:{second}]",
@@ -174,11 +180,14 @@ def _of_words(path, language=None):
         "data.lines": kind,
         **_sizes("words", training),
     }
+    if training >= _LONG_TEXT and len(known) > _MANY_WORDS:
+        settings["model.head"] = AdaptiveSoftmax()
     told = (
         f"{path}: {len(counts):,} sentences, {sum(counts):,} words between blanks.",
         _HOW_LINES[kind],
         _how_language(language),
         _held(first, second, len(counts), "sentences"),
+        *_unknown(written[second:], known),
     )
     return OwnRecipe.of("own_text", settings, told)
 
@@ -255,6 +264,23 @@ def _held(first, second, count, noun):
     )
 
 
+def _known(sentences):
+    """Returns the words between blanks that occur twice."""
+    counts = collections.Counter(word for sentence in sentences for word in sentence.split())
+    return {word for word, count in counts.items() if count > 1}
+
+
+def _unknown(sentences, known):
+    """Yields a sentence on unknown words, if they are many."""
+    words = [word for sentence in sentences for word in sentence.split()]
+    share = sum(word not in known for word in words) / len(words)
+    if share > _MANY_UNKNOWN:
+        yield (
+            f"Note: some {share:.0%} of the test's words do not occur twice in this training text, "
+            "and count as <unk>, which is easy to predict; --letters has no unknown words."
+        )
+
+
 def _sizes(kind, training):
     """Returns the settings for a number of training tokens or pairs."""
     return next(settings for below, settings in _SIZES[kind] if training < below)
@@ -281,7 +307,7 @@ def _cut(counts: Sequence[int], kind: str, where: str) -> tuple[int, int]:
     least, most = _HELD_OUT[kind]
     held = min(max(total // _SHARE, min(least, total // _LARGEST_SHARE)), most)
     ends = [*itertools.accumulate(counts)]
-    first, second = (bisect.bisect_left(ends, total - part * held) for part in (2, 1))
+    first, second = (bisect.bisect_right(ends, total - part * held) for part in (2, 1))
     # At least a sentence each, however long sentences are.
     second = min(second, len(counts) - 1)
     return max(1, min(first, second - 1)), second

@@ -142,8 +142,9 @@ class LanguageModelling(Task):
 
     def summary(self):
         """Describes the data: words, training tokens and steps."""
+        words = "characters" if self.lexicon.of_characters else "words"
         return (
-            f"{len(self.lexicon):,} words, {len(self.text.words):,} training tokens, "
+            f"{len(self.lexicon):,} {words}, {len(self.text.words):,} training tokens, "
             f"{self.epoch_steps:,} steps an epoch"
         )
 
