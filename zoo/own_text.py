@@ -1,4 +1,4 @@
-"""Recipes for one's own text or pairs: what the text is, held-out parts, sizes for its length.
+"""Recipes for one's own text or pairs: its language and lines, held-out parts, sizes for its length.
 
 `of_text` looks at a text and returns a recipe of configs/own/ with the fields that differ, so that
 `train.py` can repeat the run.
@@ -104,7 +104,7 @@ class OwnRecipe:
     Attributes:
       config: the name of a config of configs/own/.
       settings: {field: value} that differ from it, in the order of --set.
-      told: sentences on the text and on what was chosen, for people.
+      told: sentences that describe the text and the choices made for it.
     """
 
     config: str
