@@ -1,4 +1,4 @@
-"""Recipes for one's own text or pairs: its language and lines, held-out parts, sizes for its length.
+"""Recipes for one's own text or pairs: its language, held-out parts, sizes for its length.
 
 `of_text` looks at a text and returns a recipe of configs/own/ with the fields that differ, so that
 `train.py` can repeat the run.
@@ -194,8 +194,7 @@ def _of_words(path, language=None):
 
 def _of_letters(path):
     _check_path(path)
-    longest = 1000
-    source = Characters(train=path, validation=path, longest=longest)
+    source = Characters(train=path, validation=path)
     counts = [*map(len, source.written(path))]
     first, second = _cut(counts, "letters", path)
     settings = {
@@ -230,7 +229,7 @@ def _of_pairs(source, target, languages=()):
         "data.train": train,
         "data.validation": validation,
         "data.tests": (test,),
-        "data.languages": languages if any(languages) else (),
+        "data.languages": languages,
         **_sizes("pairs", first),
     }
     told = (
@@ -265,15 +264,21 @@ def _held(first, second, count, noun):
 
 
 def _known(sentences):
-    """Returns the words between blanks that occur twice."""
-    counts = collections.Counter(word for sentence in sentences for word in sentence.split())
+    """Returns the words that occur twice, without the marks around them."""
+    counts = collections.Counter(_bare_words(sentences))
     return {word for word, count in counts.items() if count > 1}
+
+
+def _bare_words(sentences):
+    """Yields the words between blanks, without punctuation marks around them."""
+    bare = (word.strip(untokenised.MARKS) for one in sentences for word in one.split())
+    return filter(None, bare)
 
 
 def _unknown(sentences, known):
     """Yields a sentence on unknown words, if they are many."""
-    words = [word for sentence in sentences for word in sentence.split()]
-    share = sum(word not in known for word in words) / len(words)
+    words = [*_bare_words(sentences)]
+    share = sum(word not in known for word in words) / max(1, len(words))
     if share > _MANY_UNKNOWN:
         yield (
             f"Note: some {share:.0%} of the test's words do not occur twice in this training text, "

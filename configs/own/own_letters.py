@@ -27,7 +27,6 @@ def get_config() -> Experiment:
             train="text.txt[:-2000]",
             validation="text.txt[-2000:-1000]",
             tests=("text.txt[-1000:]",),
-            longest=1000,
         ),
         vocabulary=Vocabulary(minimum_count=2, boundary="none"),
         model=LanguageModel(

@@ -1,4 +1,4 @@
-"""Your own pairs of sentences: an encoder-decoder with attention, from any language into any other.
+"""Your own pairs of sentences, of any two languages: an encoder-decoder with attention.
 
     python -m zoo text my.en my.fr runs/mine
     python train.py --config own_pairs runs/mine \
@@ -17,7 +17,7 @@ here are for some ten thousand pairs. See docs/own_text.md for times and figures
 from zoo import Evaluation, Experiment, Training
 from zoo.attention import Bahdanau
 from zoo.cores import LSTM, Bidirectional
-from zoo.data import Buckets, Pairs, Vocabulary
+from zoo.data import Buckets, RawPairs, Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.models import SequenceToSequence
@@ -29,7 +29,7 @@ _LAYER = LSTM(size=256, dropout=0.3, input_dropout=0.3)
 def get_config() -> Experiment:
     """Returns the experiment."""
     return Experiment(
-        data=Pairs(
+        data=RawPairs(
             train=("source.txt[:-1000]", "target.txt[:-1000]"),
             validation=("source.txt[-1000:-500]", "target.txt[-1000:-500]"),
             tests=(("source.txt[-500:]", "target.txt[-500:]"),),

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from zoo.data import Characters, Pairs, RawText
+from zoo.data import Characters, RawPairs, RawText
 from zoo.errors import UserError
 from zoo.sources import raw_text
 
@@ -83,16 +83,14 @@ def test_wrong_fields():
     with pytest.raises(UserError, match=r"^data\.lines is 'verses': give one of sentences"):
         source("a.txt", lines="verses")
     with pytest.raises(UserError, match=r"^data\.languages is .*: give two"):
-        Pairs(train=("a", "b"), validation=("a", "b"), languages=("en",))
-    with pytest.raises(UserError, match=r"^data\.longest is -1"):
-        Characters(train="a", validation="a", longest=-1)
+        RawPairs(train=("a", "b"), validation=("a", "b"), languages=("en",))
 
 
 def test_long_lines_of_characters_are_cut(tmp_path):
     path = tmp_path / "a.txt"
-    path.write_text("abcdefg\n\nxy")
-    lines = Characters(train=str(path), validation="", longest=3).read("train").sentences
-    assert ["".join(line) for line in lines] == ["abc", "def", "g\n", "\n", "xy"]
+    path.write_text("a" * 2000 + "bc\n\nxy")
+    lines = Characters(train=str(path), validation="").read("train").sentences
+    assert ["".join(line) for line in lines] == ["a" * 1000] * 2 + ["bc\n", "\n", "xy"]
 
 
 def test_untokenised_pairs(tmp_path):
@@ -100,7 +98,7 @@ def test_untokenised_pairs(tmp_path):
     for path, text in zip(paths, ("He's here.\n", "L'homme, là.\n"), strict=True):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-    pairs = Pairs(train=paths, validation=paths, languages=("en", "fr"))
+    pairs = RawPairs(train=paths, validation=paths, languages=("en", "fr"))
     corpus = pairs.read("train")
     assert corpus.source_text.sentences == [["He", "'s", "here", "."]]
     assert corpus.sentences == [["L'", "homme", ",", "là", "."]]

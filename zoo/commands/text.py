@@ -69,6 +69,7 @@ def run_text(arguments: argparse.Namespace):
         run("evaluate", folder, "--split", "test", "--surprisal", table)
         run("generate", folder, "--count", "3", "--temperature", "0.8")
     run("report", folder, "--output", os.path.join(folder, "report.html"))
+    print(f"Open {folder}/report.html: learning curves, figures, the test text by surprisal.")
 
 
 def _judge_pairs(run, folder, recipe, source):

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 # A word with a mark that ends it, perhaps before quotation marks or brackets; a mark alone.
 _ATTACHED = re.compile(r"[^\W_]{2,}[,;:!?]+[\"'”’»)\]]*")
 _ALONE = re.compile(r"[,;:!?.]+")
-_MARKS = "\"'“”‘’«»()[],;:!?.…"
+MARKS = "\"'“”‘’«»()[],;:!?.…"
 # The least share of a text's tokens that are attached; in tokenised text it is near 0.
 SHARE = 0.01
 
@@ -57,8 +57,8 @@ def warn(counts: Mapping[str, int]):
     examples = [word for word in counts if _ATTACHED.fullmatch(word)]
     logger.warning(
         "the training text looks untokenised: %s of its %s words, as %s, end with a punctuation "
-        "mark and are other words than those without: read it by data.RawText, for pairs set "
-        "data.languages, or tokenise it",
+        "mark and are other words than those without: read it by data.RawText or "
+        "data.RawPairs, or tokenise it",
         f"{attached:,}",
         f"{tokens:,}",
         named(examples, 3),
@@ -83,4 +83,4 @@ def note(unknown: Iterable[str], lexicon: Lexicon) -> str | None:
 
 def _bare(word):
     """Returns a word without the marks before and after it."""
-    return word.strip(_MARKS)
+    return word.strip(MARKS)

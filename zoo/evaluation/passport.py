@@ -298,7 +298,8 @@ def counts_sentence(run: Run) -> str:
         "skipped": "unknown words read as <unk> and not counted",
         "refused": "no unknown words",
     }[chosen["unknown"]]
-    return f"{words}; {boundary}; {unknown}"
+    sentence = f"{words}; {boundary}; {unknown}"
+    return sentence.replace("word", "character") if run.lexicon.of_characters else sentence
 
 
 def _seen(run: Run, sentences: list[list[str]]) -> dict:

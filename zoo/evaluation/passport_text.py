@@ -84,7 +84,7 @@ def describe(passport: dict) -> str:
             f"{figures['log_perplexity_over_all_spellings']:.4f}"
         )
     for part, name in (
-        ("seen", "words seen in training"),
+        ("seen", f"{word}s seen in training"),
         ("unseen", "words of the lexicon unseen in training"),
         ("strings", "strings outside the lexicon, of its classes"),
     ):

@@ -2,10 +2,11 @@
 
 import dataclasses
 
-from zoo.errors import check_least
 from zoo.sources import files, folders
 from zoo.sources.file_source import FileSource, ranged
 from zoo.sources.source import Corpus
+
+LONGEST = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -13,15 +14,14 @@ class Characters(FileSource):
     """Text files, character by character; a line with its line break is a sentence.
 
     Spaces and blank lines are kept as characters, so that the text can be restored exactly. Use a
-    vocabulary with boundary="none".
+    vocabulary with boundary="none". A line of more than 1,000 characters counts as several, so that
+    a range can divide a text of a single line.
 
     Attributes:
       train: path of a UTF-8 text, or of a folder or pattern of texts, which are read one after
         another (see `folders.text_files`); perhaps with a range of lines ('a.txt[:-1000]').
       validation: as `train`.
       tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
-      longest: the greatest number of characters of a sentence: a longer line counts as several, so
-        that a range can divide it. 0: no limit.
 
     Example:
       >>> source = data.Characters(**paths)
@@ -29,12 +29,7 @@ class Characters(FileSource):
       'the cat sat\\n'
     """
 
-    longest: int = 0
-
     of_characters = True
-
-    def __post_init__(self):
-        check_least(self, "data", longest=0)
 
     def read(self, split):
         """Reads the lines of a split as lists of characters, each ending with its line break."""
@@ -42,7 +37,7 @@ class Characters(FileSource):
         return Corpus(part.path, [[*line] for line in ranged(part, self.written(part.path))])
 
     def written(self, path: str) -> list[str]:
-        """Returns the lines of a file, each with its line break, cut after `longest` characters.
+        """Returns the lines of a file, each with its line break, cut after `LONGEST` characters.
 
         Args:
           path: a path without a range.
@@ -50,10 +45,8 @@ class Characters(FileSource):
         *others, last = map(_lines, folders.text_files(path))
         ended = [[*lines[:-1], lines[-1].removesuffix("\n") + "\n"] for lines in others]
         lines = [line for of_file in (*ended, last) for line in of_file]
-        if not self.longest:
-            return lines
-        step = self.longest
-        return [line[at : at + step] for line in lines for at in range(0, len(line), step)]
+        starts = ((line, at) for line in lines for at in range(0, len(line), LONGEST))
+        return [line[at : at + LONGEST] for line, at in starts]
 
 
 def _lines(file):

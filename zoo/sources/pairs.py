@@ -43,9 +43,6 @@ class Pairs(Source):
       alignments: files in Pharaoh's format, as written by `python -m zoo align`, perhaps with
         ranges: for train, validation, and perhaps the tests. Without them, the translations of a
         test are not marked.
-      languages: for untokenised text, the languages of sources and translations, by whose rules
-        the Moses tokenizer finds words (`zoo.sources.moses`), as ("en", "fr"). The default, none,
-        splits at white space.
 
     Example:
       >>> _ = pathlib.Path("texte.txt").write_text("le chat dort\\nle chat\\n")
@@ -62,7 +59,6 @@ class Pairs(Source):
     unknowns: UnknownWords | None = None
     known: tuple[int, int] = (15000, 15000)
     alignments: tuple[str, ...] = ()
-    languages: tuple[str, ...] = ()
 
     def __post_init__(self):
         named = (("train", self.train), ("validation", self.validation))
@@ -73,13 +69,6 @@ class Pairs(Source):
                     "of their translations, or one table with both."
                 )
 
-        if len(self.languages) not in (0, 2):
-            raise UserError(
-                f"data.languages is {self.languages}: give two, of sources and translations, as in "
-                '("en", "fr"), or none for tokenised text.'
-            )
-        for language in filter(None, self.languages):
-            moses.check(language, "data.languages")
         if min(self.known) < 1:
             raise UserError(f"data.known is {self.known}: give at least 1 word of each side.")
         if len(self.alignments) > 2 + len(self.tests):
@@ -90,9 +79,8 @@ class Pairs(Source):
 
     @property
     def form(self):
-        """The form of pairs, perhaps in two languages."""
-        source, target = self.languages or ("", "")
-        return Form(pairs=True, language=target, source_language=source)
+        """The form of pairs."""
+        return Form(pairs=True)
 
     @classmethod
     def of_file(cls, path: str) -> "Pairs":
