@@ -55,7 +55,8 @@ _LEAST_SENTENCES = 20
 # {kind: ((training tokens below, or pairs; settings), ...)}: the first row that fits is taken.
 _SIZES: dict[str, tuple[tuple[float, dict[str, Any]], ...]] = {
     "words": (
-        (60_000, _lm(size=192, dropout=0.5, batch=4, epochs=25)),
+        (30_000, _lm(size=192, dropout=0.5, batch=4, epochs=25)),
+        (100_000, _lm(size=192, dropout=0.5, batch=4, epochs=12)),
         (400_000, _lm(size=192, dropout=0.5, batch=16, epochs=12)),
         (2_000_000, _lm(size=256, dropout=0.4, batch=20, epochs=6)),
         (math.inf, _lm(size=256, dropout=0.2, batch=32, epochs=4)),

@@ -7,8 +7,9 @@
 Every character is a token, blanks and line breaks too, so no tokenizer is needed, and the figure to
 read is bits per character. Ranges are of lines; of a line of more than 1,000 characters, each 1,000
 count as one. Characters that occur once are <unk>. `zoo text` sets the paths and sizes that fit the
-text's length, and prints the whole command; the sizes here are for a megabyte. See docs/own_text.md
-for times and figures.
+text's length, and prints the whole command; the sizes here are for a megabyte. Expected: 2.55 bits
+per character on the test (validation 2.52), by `zoo text` on the first 10,000 lines of char-rnn's
+Shakespeare, with 128 cells; at most 9 minutes on two cores beside much other work.
 """
 
 from zoo import Evaluation, Experiment, Training

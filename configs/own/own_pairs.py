@@ -11,7 +11,8 @@ tokenised: data.languages names the rules by which words are found. Words that o
 on both sides; `zoo translate --dictionary` replaces each <unk> of a translation by a dictionary's
 translation of the word that it attends to. `zoo text` writes this dictionary, from word alignments
 of the training pairs, sets the paths and sizes that fit, and prints the whole command. The sizes
-here are for some ten thousand pairs. See docs/own_text.md for times and figures.
+here are for some ten thousand pairs. Expected: test perplexity 6.04 and BLEU 28.7 by `zoo text` on
+the first 5,000 pairs of Multi30k, English to French, with blanks before punctuation taken out.
 """
 
 from zoo import Evaluation, Experiment, Training
