@@ -6,8 +6,9 @@
 
 The text need not be tokenised: see data.RawText for sentences, words and languages. Words that
 occur once are <unk>. `zoo text` sets the paths, the language and sizes that fit the text's length,
-and prints the whole command; the sizes here are for some hundred thousand words. See
-docs/own_text.md for times and figures.
+and prints the whole command; the sizes here are for some hundred thousand words. Expected: test
+perplexity 80.1 (validation 74.9), 13 % of the test's words unknown, by `zoo text` on the first
+10,000 lines of char-rnn's Shakespeare; at most 14 minutes on two cores beside much other work.
 """
 
 from zoo import Evaluation, Experiment, Training

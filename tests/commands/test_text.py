@@ -98,7 +98,7 @@ def test_a_run_of_raw_text_reads_other_texts_as_raw(text, tmp_path):
     (tmp_path / "other.txt").write_text("It's the cat, Mr. Smith.\n")
     code, out, err = zoo("score", "run", "other.txt", folder=tmp_path)
     assert code == 0, err
-    header, row = (one.split("\t") for one in out.splitlines())
+    header, row = (one.replace('"', "").split("\t") for one in out.splitlines())
     assert dict(zip(header, row, strict=True))["words"] == "8"
     code, out, err = zoo("generate", "run", "--prompt", "It's the cat,", folder=tmp_path)
     assert code == 0 and all(one.startswith("It's the cat,") for one in out.splitlines()), err
@@ -107,11 +107,8 @@ def test_a_run_of_raw_text_reads_other_texts_as_raw(text, tmp_path):
     )
     assert code == 0, err
     rows = [one.split("\t") for one in (tmp_path / "words.tsv").read_text().splitlines()]
-    assert [row[3:6] for row in rows[1:4]] == [
-        ["0", "2", '"It"'],
-        ["2", "4", '"\'s"'],
-        rows[3][3:6],
-    ]
+    places = [tuple(map(int, row[3:5])) for row in rows[1:9]]
+    assert places == [(0, 2), (2, 4), (5, 8), (9, 12), (12, 13), (14, 17), (18, 23), (23, 24)]
 
 
 @pytest.mark.slow
