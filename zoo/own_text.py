@@ -154,7 +154,7 @@ def of_text(
       >>> experiment = changed(recipe.experiment(), {"model.head": NCE()})  # doctest: +SKIP
     """
     if len(paths) == 2:
-        return _of_pairs(*paths, languages=languages)
+        return _of_pairs(paths[0], paths[1], languages)
     (path,) = paths
     return _of_letters(path) if letters else _of_words(path, *languages[:1])
 

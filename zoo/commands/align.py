@@ -92,8 +92,7 @@ def _pairs_of(arguments):
     experiment = Workdir(arguments.run).experiment()
     corpus = experiment.vocabulary.read(experiment.data.as_written(), "train")
     sides = experiment.source_of(corpus), corpus
-    sides = [side.lower_cased() if arguments.lower_case else side for side in sides]
-    return [side.sentences for side in sides]
+    return [(side.lower_cased() if arguments.lower_case else side).sentences for side in sides]
 
 
 def _align(sources, targets, iterations, method):

@@ -267,6 +267,7 @@ class Trainer:
                     tell(*waiting)
                     waiting = None
                 if validated:
+                    progress.seconds = time.perf_counter() - started
                     self._validate(step, progress, metrics, bar, save)
                 if ended:
                     progress.epoch, progress.index = progress.epoch + 1, 0
