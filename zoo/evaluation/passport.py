@@ -276,8 +276,10 @@ def counts_sentence(run: Run) -> str:
       run: that is judged.
     """
     chosen = policies(run)
+    language = run.experiment.data.form.language
+    tokens = f"words (by the Moses tokenizer for {language})" if language else "words"
     words = {
-        None: "words",
+        None: "characters" if run.lexicon.of_characters else tokens,
         "split": "syntactic words (a fused form counts as the words in it)",
         "surface": "words as they are written (a fused form is one)",
         "kept": "syntactic words, and fused forms beside the words in them",
@@ -296,7 +298,8 @@ def counts_sentence(run: Run) -> str:
         "skipped": "unknown words read as <unk> and not counted",
         "refused": "no unknown words",
     }[chosen["unknown"]]
-    return f"{words}; {boundary}; {unknown}"
+    sentence = f"{words}; {boundary}; {unknown}"
+    return sentence.replace("word", "character") if run.lexicon.of_characters else sentence
 
 
 def _seen(run: Run, sentences: list[list[str]]) -> dict:

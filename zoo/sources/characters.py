@@ -2,9 +2,11 @@
 
 import dataclasses
 
-from zoo.sources import files
+from zoo.sources import files, folders
 from zoo.sources.file_source import FileSource, ranged
 from zoo.sources.source import Corpus
+
+LONGEST = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -12,10 +14,12 @@ class Characters(FileSource):
     """Text files, character by character; a line with its line break is a sentence.
 
     Spaces and blank lines are kept as characters, so that the text can be restored exactly. Use a
-    vocabulary with boundary="none".
+    vocabulary with boundary="none". A line of more than 1,000 characters counts as several, so that
+    a range can divide a text of a single line.
 
     Attributes:
-      train: path of a UTF-8 text, perhaps with a range of its lines ('a.txt[:-1000]').
+      train: path of a UTF-8 text, or of a folder or pattern of texts, which are read one after
+        another (see `folders.text_files`); perhaps with a range of lines ('a.txt[:-1000]').
       validation: as `train`.
       tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
 
@@ -30,8 +34,23 @@ class Characters(FileSource):
     def read(self, split):
         """Reads the lines of a split as lists of characters, each ending with its line break."""
         part = self.part(split)
-        text = files.read_text(files.find(part.path)).replace("\r\n", "\n")
-        lines = text.split("\n")
-        sentences = [[*line, "\n"] for line in lines[:-1]]
-        sentences += [[*lines[-1]]] if lines[-1] else []
-        return Corpus(part.path, ranged(part, sentences))
+        return Corpus(part.path, [[*line] for line in ranged(part, self.written(part.path))])
+
+    def written(self, path: str) -> list[str]:
+        """Returns the lines of a file, each with its line break, cut after `LONGEST` characters.
+
+        Args:
+          path: a path without a range.
+        """
+        *others, last = map(_lines, folders.text_files(path))
+        ended = [[*lines[:-1], lines[-1].removesuffix("\n") + "\n"] for lines in others]
+        lines = [line for of_file in (*ended, last) for line in of_file]
+        starts = ((line, at) for line in lines for at in range(0, len(line), LONGEST))
+        return [line[at : at + LONGEST] for line, at in starts]
+
+
+def _lines(file):
+    """Reads the lines of one file, each with its line break, if it has one."""
+    text = files.read_text(file).replace("\r\n", "\n")
+    *whole, last = text.split("\n")
+    return [f"{line}\n" for line in whole] + [last] * bool(last)

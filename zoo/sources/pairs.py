@@ -11,7 +11,7 @@ from typing import Any
 
 from zoo.alignment import UnknownWords
 from zoo.errors import UserError
-from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows
+from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows, moses
 from zoo.sources.alignments import read_alignments
 from zoo.sources.source import Corpus, Form, Source
 
@@ -160,8 +160,10 @@ class Pairs(Source):
             another = f", of {len(rows):,} in all: give another range" if rows else ": give some"
             raise UserError(f"{paths[0]} has no pairs{another}.")
         # Intern words: one object a word, not one a token.
+        languages = (self.form.source_language, self.form.language)
         sources, targets = (
-            [[*map(sys.intern, row[column].split())] for row in chosen] for column in (1, 2)
+            [[*map(sys.intern, moses.words(row[column], language))] for row in chosen]
+            for column, language in enumerate(languages, 1)
         )
         return Corpus(parts[-1].path, targets, source_text=Corpus(parts[0].path, sources))
 
