@@ -1,7 +1,7 @@
 """The time that a run spends on its training steps.
 
-Neither compilation nor validation nor checkpoints count: they depend on caches, disks and the number
-of validations, not on how fast a model learns.
+Neither compilation nor validation nor checkpoints count: they depend on caches, disks and the
+number of validations, not on how fast a model learns.
 """
 
 import contextlib
