@@ -16,6 +16,7 @@ EXTRAS = {
         "conllu": "conllu>=6,<7",
         "filelock": "filelock>=3.15",
         "sacrebleu": "sacrebleu>=2.5,<3",
+        "sacremoses": "sacremoses>=0.1,<0.3",
         "tqdm": "tqdm>=4.66",
         "tensorboardX": "tensorboardX>=2.6.4",
         "matplotlib": "matplotlib>=3.10",

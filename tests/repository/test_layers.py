@@ -17,7 +17,7 @@ FLOORS = (
     ("heads", "cores", "embeddings", "attention", "data"),
     ("models", "decoding"),
     ("experiment",),
-    ("runs",),
+    ("runs", "own_text"),
     ("evaluation", "adaptation", "interop"),
     ("training", "rescoring", "export"),
     ("papers", "trials"),

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from zoo.arrays import memory
-from zoo.data import text_shards, unicode_forms
+from zoo.data import text_shards, unicode_forms, untokenised
 from zoo.data.encoded_text import EncodedText, Strings
 from zoo.data.lexicon_priors import estimated
 from zoo.data.open_words import OpenWords
@@ -125,6 +125,7 @@ class Vocabulary:
         counts = token_counts(corpora, self.splits)
         others = (corpus.sentences for split, corpus in corpora.items() if split != "train")
         texts = itertools.chain.from_iterable(others)
+        untokenised.warn(counts)
         unicode_forms.warn(dict.fromkeys((*counts, *itertools.chain.from_iterable(texts))))
         kept = [
             word

@@ -10,6 +10,7 @@ from zoo.sources.micro.micro_pairs import MicroPairs as MicroPairs
 from zoo.sources.mixed import Mixed as Mixed
 from zoo.sources.pairs import Pairs as Pairs
 from zoo.sources.prefixed import Prefixed as Prefixed
+from zoo.sources.raw_text import RawText as RawText
 from zoo.sources.source import Corpus as Corpus
 from zoo.sources.source import Source as Source
 from zoo.sources.text import Text as Text

@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from zoo.sources import files
+from zoo.errors import check_least
+from zoo.sources import files, folders
 from zoo.sources.file_source import FileSource, ranged
 from zoo.sources.source import Corpus
 
@@ -15,9 +16,12 @@ class Characters(FileSource):
     vocabulary with boundary="none".
 
     Attributes:
-      train: path of a UTF-8 text, perhaps with a range of its lines ('a.txt[:-1000]').
+      train: path of a UTF-8 text, or of a folder or pattern of texts, which are read one after
+        another (see `folders.text_files`); perhaps with a range of lines ('a.txt[:-1000]').
       validation: as `train`.
       tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
+      longest: the greatest number of characters of a sentence: a longer line counts as several, so
+        that a range can divide it. 0: no limit.
 
     Example:
       >>> source = data.Characters(**paths)
@@ -25,13 +29,33 @@ class Characters(FileSource):
       'the cat sat\\n'
     """
 
+    longest: int = 0
+
     of_characters = True
+
+    def __post_init__(self):
+        check_least(self, "data", longest=0)
 
     def read(self, split):
         """Reads the lines of a split as lists of characters, each ending with its line break."""
         part = self.part(split)
-        text = files.read_text(files.find(part.path)).replace("\r\n", "\n")
-        lines = text.split("\n")
-        sentences = [[*line, "\n"] for line in lines[:-1]]
-        sentences += [[*lines[-1]]] if lines[-1] else []
-        return Corpus(part.path, ranged(part, sentences))
+        return Corpus(part.path, [[*line] for line in ranged(part, self.written(part.path))])
+
+    def written(self, path: str) -> list[str]:
+        """Returns the lines of a file, each with its line break, cut after `longest` characters.
+
+        Args:
+          path: a path without a range.
+        """
+        lines = [line for file in folders.text_files(path) for line in _lines(file)]
+        if not self.longest:
+            return lines
+        step = self.longest
+        return [line[at : at + step] for line in lines for at in range(0, len(line), step)]
+
+
+def _lines(file):
+    """Reads the lines of one file, each with its line break, if it has one."""
+    text = files.read_text(file).replace("\r\n", "\n")
+    *whole, last = text.split("\n")
+    return [f"{line}\n" for line in whole] + [last] * bool(last)

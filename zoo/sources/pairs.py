@@ -11,7 +11,7 @@ from typing import Any
 
 from zoo.alignment import UnknownWords
 from zoo.errors import UserError
-from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows
+from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows, moses
 from zoo.sources.alignments import read_alignments
 from zoo.sources.source import Corpus, Form, Source
 
@@ -43,6 +43,9 @@ class Pairs(Source):
       alignments: files in Pharaoh's format, as written by `python -m zoo align`, perhaps with
         ranges: for train, validation, and perhaps the tests. Without them, the translations of a
         test are not marked.
+      languages: for untokenised text, the languages of sources and translations, by whose rules
+        the Moses tokenizer finds words (`zoo.sources.moses`), as ("en", "fr"). The default, none,
+        splits at white space.
 
     Example:
       >>> _ = pathlib.Path("texte.txt").write_text("le chat dort\\nle chat\\n")
@@ -59,6 +62,7 @@ class Pairs(Source):
     unknowns: UnknownWords | None = None
     known: tuple[int, int] = (15000, 15000)
     alignments: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
 
     def __post_init__(self):
         named = (("train", self.train), ("validation", self.validation))
@@ -69,6 +73,13 @@ class Pairs(Source):
                     "of their translations, or one table with both."
                 )
 
+        if len(self.languages) not in (0, 2):
+            raise UserError(
+                f"data.languages is {self.languages}: give two, of sources and translations, as in "
+                '("en", "fr"), or none for tokenised text.'
+            )
+        for language in filter(None, self.languages):
+            moses.check(language, "data.languages")
         if min(self.known) < 1:
             raise UserError(f"data.known is {self.known}: give at least 1 word of each side.")
         if len(self.alignments) > 2 + len(self.tests):
@@ -79,8 +90,9 @@ class Pairs(Source):
 
     @property
     def form(self):
-        """The form of pairs."""
-        return Form(pairs=True)
+        """The form of pairs, perhaps in two languages."""
+        source, target = self.languages or ("", "")
+        return Form(pairs=True, language=target, source_language=source)
 
     @classmethod
     def of_file(cls, path: str) -> "Pairs":
@@ -160,8 +172,10 @@ class Pairs(Source):
             another = f", of {len(rows):,} in all: give another range" if rows else ": give some"
             raise UserError(f"{paths[0]} has no pairs{another}.")
         # Intern words: one object a word, not one a token.
+        languages = (self.form.source_language, self.form.language)
         sources, targets = (
-            [[*map(sys.intern, row[column].split())] for row in chosen] for column in (1, 2)
+            [[*map(sys.intern, moses.words(row[column], language))] for row in chosen]
+            for column, language in enumerate(languages, 1)
         )
         return Corpus(parts[-1].path, targets, source_text=Corpus(parts[0].path, sources))
 

@@ -119,6 +119,9 @@ class Form(NamedTuple):
       fused: how fused forms are read, see `Conllu.fused`; None if the format has none.
       plain: whether the text is sentences of words, which `zoo.sources.evaluation_texts` can read.
       pairs: whether the sentences are translations of others.
+      language: the language by whose rules the text is tokenised, see `zoo.sources.moses`; "" if
+        its words stand between blanks.
+      source_language: for pairs, the same of the sources.
     """
 
     separator: str = ""
@@ -127,6 +130,8 @@ class Form(NamedTuple):
     fused: str | None = None
     plain: bool = False
     pairs: bool = False
+    language: str = ""
+    source_language: str = ""
 
 
 class Source:

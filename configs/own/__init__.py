@@ -1,0 +1,1 @@
+"""One's own text or pairs: recipes that need nothing but paths."""

@@ -1,0 +1,44 @@
+"""Your own text, letter by letter: an LSTM with a softmax.
+
+    python -m zoo text my.txt runs/mine --letters
+    python train.py --config own_letters runs/mine --set 'data.train=my.txt[:-2000]' \
+        --set 'data.validation=my.txt[-2000:-1000]' --set 'data.tests=("my.txt[-1000:]",)'
+
+Every character is a token, blanks and line breaks too, so no tokenizer is needed, and the figure to
+read is bits per character. Ranges are of lines; of a line of more than 1,000 characters, each 1,000
+count as one. Characters that occur once are <unk>. `zoo text` sets the paths and sizes that fit the
+text's length, and prints the whole command; the sizes here are for a megabyte. See docs/own_text.md
+for times and figures.
+"""
+
+from zoo import Evaluation, Experiment, Training
+from zoo.cores import LSTM
+from zoo.data import Characters, Vocabulary
+from zoo.embeddings import Lookup
+from zoo.heads import Softmax
+from zoo.models import LanguageModel
+from zoo.optimizers import Adam, Cosine
+
+
+def get_config() -> Experiment:
+    """Returns the experiment."""
+    return Experiment(
+        data=Characters(
+            train="text.txt[:-2000]",
+            validation="text.txt[-2000:-1000]",
+            tests=("text.txt[-1000:]",),
+            longest=1000,
+        ),
+        vocabulary=Vocabulary(minimum_count=2, boundary="none"),
+        model=LanguageModel(
+            embedding=Lookup(size=64), core=LSTM(size=256, dropout=0.2), head=Softmax()
+        ),
+        training=Training(
+            batch=16,
+            length=64,
+            optimizer=Adam(learning_rate=0.003, schedule=Cosine(warmup=100)),
+            clip=1.0,
+            epochs=12,
+        ),
+        evaluation=Evaluation(state="carried", batch=8, length=128),
+    )

@@ -1,0 +1,88 @@
+"""Text that looks untokenised: words with a punctuation mark that belongs to the sentence.
+
+In tokenised text, a comma or question mark is a word of its own. In untokenised text, "importants."
+and "importants" are different words, of which one may be unknown. Full stops are counted only where
+the lexicon has the word without it, as "Mr." is a word of tokenised text, too.
+"""
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+
+from zoo.errors import named
+from zoo.lexicon import Lexicon
+
+logger = logging.getLogger(__name__)
+
+# A word with a mark that ends it, perhaps before quotation marks or brackets; a mark alone.
+_ATTACHED = re.compile(r"[^\W_]{2,}[,;:!?]+[\"'”’»)\]]*")
+_ALONE = re.compile(r"[,;:!?.]+")
+_ENDING = re.compile(r"[\"'“”‘’«»()\[\],;:!?.…]+")
+# The least share of a text's tokens that are attached; in tokenised text it is near 0.
+SHARE = 0.01
+
+
+def counts_of(counts: Mapping[str, int]) -> tuple[int, int, int]:
+    """Counts (tokens, marks attached to a word, marks alone) of a text.
+
+    Args:
+      counts: {word: its number of occurrences}.
+    """
+    attached = sum(n for word, n in counts.items() if _ATTACHED.fullmatch(word))
+    alone = sum(n for word, n in counts.items() if _ALONE.fullmatch(word))
+    return sum(counts.values()), attached, alone
+
+
+def looks_untokenised(counts: Mapping[str, int]) -> bool:
+    """Whether more than `SHARE` of a text's tokens are words with a mark."""
+    tokens, attached, _ = counts_of(counts)
+    return attached > SHARE * tokens
+
+
+def looks_tokenised(counts: Mapping[str, int]) -> bool:
+    """Whether a text has marks that stand alone, and hardly any attached to a word."""
+    tokens, attached, alone = counts_of(counts)
+    return alone > SHARE * tokens and alone > 10 * attached
+
+
+def warn(counts: Mapping[str, int]):
+    """Logs a warning if a training text looks untokenised.
+
+    Args:
+      counts: {word: its number of occurrences}.
+    """
+    if not looks_untokenised(counts):
+        return
+    tokens, attached, _ = counts_of(counts)
+    examples = [word for word in counts if _ATTACHED.fullmatch(word)]
+    logger.warning(
+        "the training text looks untokenised: %s of its %s words, as %s, end with a punctuation "
+        "mark and are other words than those without: read it by data.RawText, for pairs set "
+        "data.languages, or tokenise it",
+        f"{attached:,}",
+        f"{tokens:,}",
+        named(examples, 3),
+    )
+
+
+def note(unknown: Iterable[str], lexicon: Lexicon) -> str | None:
+    """Returns a note on out-of-vocabulary words that are known without their marks, or None.
+
+    Args:
+      unknown: out-of-vocabulary words.
+      lexicon: the lexicon.
+    """
+    found = [word for word in unknown if _bare(word) in lexicon.ids and _bare(word) != word]
+    if not found:
+        return None
+    return (
+        f"{named(found, 3)}: known without the punctuation marks: tokenise this text as the "
+        "training text was"
+    )
+
+
+def _bare(word):
+    """Returns a word without marks around it, in lower case if that alone is left of its form."""
+    start = _ENDING.match(word)
+    inner = word[start.end() :] if start else word
+    return re.sub(rf"{_ENDING.pattern}$", "", inner)

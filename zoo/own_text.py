@@ -1,0 +1,337 @@
+"""Recipes for one's own text or pairs: what the text is, held-out parts, sizes for its length.
+
+`of_text` looks at a text and returns a recipe of configs/own/ with the fields that differ, so that
+`train.py` can repeat the run.
+"""
+
+import bisect
+import collections
+import dataclasses
+import itertools
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from zoo.configuration import changed
+from zoo.data import Characters, Pairs, RawText, untokenised
+from zoo.errors import UserError
+from zoo.experiment import Experiment
+from zoo.sources import files
+from zoo.trust import configs_package
+
+
+def _lm(size, dropout, batch, epochs):
+    """Returns the settings of a language model of words."""
+    return {
+        "model.embedding.size": size,
+        "model.core.size": size,
+        "model.core.dropout": dropout,
+        "model.core.input_dropout": dropout,
+        "training.batch": batch,
+        "training.epochs": epochs,
+    }
+
+
+def _pairs(size, batch, epochs):
+    """Returns the settings of an encoder-decoder."""
+    sized = ("embedding", "core", "encoder.core")
+    return {
+        **{f"model.{part}.size": size for part in sized},
+        "training.batch": batch,
+        "training.epochs": epochs,
+    }
+
+
+# Held out for validation, and again for the test: a twentieth of the text, of a short text up to a
+# tenth, and at most so many tokens.
+_SHARE, _LARGEST_SHARE = 20, 10
+_HELD_OUT = {"words": (5_000, 100_000), "letters": (25_000, 500_000), "pairs": (500, 2_000)}
+# The least tokens, or pairs, of a text that a model can learn anything from, and be judged on.
+_LEAST = {"words": 2_000, "letters": 5_000, "pairs": 200}
+_LEAST_SENTENCES = 20
+# {kind: ((training tokens below, or pairs; settings), ...)}: the first row that fits is taken.
+_SIZES: dict[str, tuple[tuple[float, dict[str, Any]], ...]] = {
+    "words": (
+        (60_000, _lm(size=128, dropout=0.5, batch=8, epochs=20)),
+        (400_000, _lm(size=192, dropout=0.5, batch=16, epochs=15)),
+        (2_000_000, _lm(size=256, dropout=0.4, batch=20, epochs=10)),
+        (math.inf, _lm(size=256, dropout=0.2, batch=32, epochs=4)),
+    ),
+    "letters": (
+        (300_000, {"model.core.size": 128, "training.batch": 8, "training.epochs": 20}),
+        (3_000_000, {"model.core.size": 256, "training.batch": 16, "training.epochs": 12}),
+        (math.inf, {"model.core.size": 512, "training.batch": 32, "training.epochs": 2}),
+    ),
+    "pairs": (
+        (3_000, _pairs(size=128, batch=16, epochs=20)),
+        (50_000, _pairs(size=192, batch=32, epochs=8)),
+        (math.inf, _pairs(size=256, batch=32, epochs=4)),
+    ),
+}
+# Frequent words by which a language is recognised among those whose rules Moses has.
+_FREQUENT = {
+    "en": "the of and to in is that was",
+    "fr": "le la les et des est dans une",
+    "de": "der die und das nicht ist den mit",
+    "es": "el los que y en las por una",
+    "it": "il che di è non per una gli",
+    "pt": "o que não uma os do da em",
+    "nl": "het een van en dat niet zijn op",
+    "sv": "och att det som är på inte en",
+    "cs": "a se že na je v to ale",
+    "pl": "się nie i w na że do jest",
+    "ru": "и в не на что он с как",
+    "ro": "și să nu la cu din este o",
+    "hu": "a az és hogy nem is egy volt",
+    "fi": "ja on ei se että oli hän mutta",
+    "ca": "el els que i amb les per una",
+}
+_SAMPLE = 200_000  # words by which a text is looked at
+_SENTENCE_END = re.compile(r"[.!?…:;。！？][\"'”’»)\]]*$")
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnRecipe:
+    """A recipe for a text.
+
+    Attributes:
+      config: the name of a config of configs/own/.
+      settings: {field: value} that differ from it, in the order of --set.
+      told: sentences on the text and on what was chosen, for people.
+    """
+
+    config: str
+    settings: dict[str, Any]
+    told: tuple[str, ...]
+
+    def experiment(self) -> Experiment:
+        """Returns the experiment."""
+        return changed(configs_package.configs().load(self.config), self.settings)
+
+    def arguments(self) -> list[str]:
+        """Returns the arguments of `train.py` for the same experiment, without the folder."""
+        settings = [f"{field}={_written(value)}" for field, value in self.settings.items()]
+        return ["--config", self.config, *(word for one in settings for word in ("--set", one))]
+
+
+def of_text(
+    paths: Sequence[str], letters: bool = False, languages: Sequence[str] = ()
+) -> OwnRecipe:
+    """Makes a recipe for one's own text, or for pairs of sentences in two files.
+
+    The last sentences are held out: first the test, before it the validation text, each a twentieth
+    of the words (of a short text up to a tenth, at most 100,000 words). So the recipe depends on
+    the content of the text alone.
+
+    Args:
+      paths: the path of a text, a folder or a pattern of texts; or of two files, the second a
+        translation of the first line by line.
+      letters: every character is a token, instead of every word.
+      languages: the language of each file, as "fr", whose rules find words; "" for tokenised text.
+        None: recognised by frequent words.
+
+    Raises:
+      UserError: a file cannot be read or is too short; two files have different numbers of lines;
+        or the text has no blanks by which words could be found.
+
+    Example:
+      >>> recipe = own_text.of_text(["novel.txt"])  # doctest: +SKIP
+      >>> experiment = changed(recipe.experiment(), {"model.head": NCE()})  # doctest: +SKIP
+    """
+    if len(paths) == 2:
+        return _of_pairs(*paths, languages=languages)
+    (path,) = paths
+    return _of_letters(path) if letters else _of_words(path, *languages[:1])
+
+
+def _of_words(path, language=None):
+    _check_without_range(path)
+    as_lines = RawText(train=path, validation=path, language="", lines="sentences")
+    lines = as_lines.raw_lines(path)
+    kind = _kind_of(lines)
+    words = [*itertools.islice((word for line in lines for word in line.split()), _SAMPLE)]
+    _check_blanks(path, words)
+    language = _language(words) if language is None else language
+    source = dataclasses.replace(as_lines, language=language, lines=kind)
+    counts = [len(sentence.split()) for sentence in source.written(path)]
+    first, second = _cut(counts, "words", path)
+    training = sum(counts[:first])
+    settings = {
+        "data.train": f"{path}[:{first}]",
+        "data.validation": f"{path}[{first}:{second}]",
+        "data.tests": (f"{path}[{second}:]",),
+        "data.language": language,
+        "data.lines": kind,
+        **_sizes("words", training),
+    }
+    told = (
+        f"{path}: {len(counts):,} sentences, {sum(counts):,} words between blanks.",
+        _HOW_LINES[kind],
+        _how_language(language),
+        _held(first, second, len(counts), "sentences"),
+    )
+    return OwnRecipe("own_text", settings, told)
+
+
+def _of_letters(path):
+    _check_without_range(path)
+    longest = 1000
+    source = Characters(train=path, validation=path, longest=longest)
+    counts = [*map(len, source.written(path))]
+    first, second = _cut(counts, "letters", path)
+    settings = {
+        "data.train": f"{path}[:{first}]",
+        "data.validation": f"{path}[{first}:{second}]",
+        "data.tests": (f"{path}[{second}:]",),
+        **_sizes("letters", sum(counts[:first])),
+    }
+    told = (
+        f"{path}: {len(counts):,} lines, {sum(counts):,} characters.",
+        _held(first, second, len(counts), "lines"),
+    )
+    return OwnRecipe("own_letters", settings, told)
+
+
+def _of_pairs(source, target, languages=()):
+    for path in (source, target):
+        _check_without_range(path)
+    corpus = Pairs(train=(source, target), validation=(source, target)).read("train")
+    sides = corpus.source_text.sentences, corpus.sentences
+    if len(languages) == 1:
+        raise UserError("two files have two languages: give --language twice, sources first.")
+    languages = tuple(languages) or tuple(
+        _language([*itertools.islice(itertools.chain.from_iterable(side), _SAMPLE)])
+        for side in sides
+    )
+    count = len(corpus.sentences)
+    first, second = _cut([1] * count, "pairs", f"{source}, {target}")
+    ranges = f"[:{first}]", f"[{first}:{second}]", f"[{second}:]"
+    train, validation, test = ((f"{source}{part}", f"{target}{part}") for part in ranges)
+    settings = {
+        "data.train": train,
+        "data.validation": validation,
+        "data.tests": (test,),
+        "data.languages": languages if any(languages) else (),
+        **_sizes("pairs", first),
+    }
+    told = (
+        f"{source}, {target}: {count:,} pairs, {sum(map(len, sides[0])):,} and "
+        f"{sum(map(len, sides[1])):,} words between blanks.",
+        *(f"{path}: {_how_language(one)}" for path, one in zip((source, target), languages)),
+        _held(first, second, count, "pairs"),
+    )
+    return OwnRecipe("own_pairs", settings, told)
+
+
+_HOW_LINES = {
+    "sentences": "Each line is taken as a sentence (data.lines=paragraphs splits lines at full stops).",
+    "paragraphs": "Each line is taken as a paragraph, and split into sentences (data.lines).",
+    "wrapped": "Lines are joined up to the next blank one, and split into sentences (data.lines).",
+}
+
+
+def _how_language(language):
+    """Tells by which rules words are found."""
+    if not language:
+        return "The text looks tokenised: words are between its blanks."
+    return f"Words by the Moses tokenizer for language {language} (--language sets another one)."
+
+
+def _held(first, second, count, noun):
+    """Tells which parts are held out."""
+    return (
+        f"Training on the first {first:,} {noun}, validation on the next {second - first:,}, test "
+        f"on the last {count - second:,}."
+    )
+
+
+def _sizes(kind, training):
+    """Returns the settings for a number of training tokens or pairs."""
+    return next(settings for below, settings in _SIZES[kind] if training < below)
+
+
+def _cut(counts: Sequence[int], kind: str, where: str) -> tuple[int, int]:
+    """Returns the numbers of the first sentence of validation and of the first of the test.
+
+    Args:
+      counts: tokens of each sentence; 1 for a pair.
+      kind: "words", "letters" or "pairs".
+      where: the text, for messages.
+
+    Raises:
+      UserError: the text is too short.
+    """
+    total, noun = sum(counts), {"letters": "characters"}.get(kind, kind)
+    if total < _LEAST[kind] or len(counts) < _LEAST_SENTENCES:
+        parts = "" if kind == "pairs" else f" in {len(counts):,} sentences"
+        raise UserError(
+            f"{where} has {total:,} {noun}{parts}, too few to train on and to judge by: give at "
+            f"least {_LEAST[kind]:,} {noun}, better a hundred times as many."
+        )
+    least, most = _HELD_OUT[kind]
+    held = min(max(total // _SHARE, min(least, total // _LARGEST_SHARE)), most)
+    ends = [*itertools.accumulate(counts)]
+    first, second = (bisect.bisect_left(ends, total - part * held) for part in (2, 1))
+    # At least a sentence each, however long sentences are.
+    second = min(second, len(counts) - 1)
+    return max(1, min(first, second - 1)), second
+
+
+def _check_without_range(path):
+    if files.Part.parse(path).range != slice(None):
+        raise UserError(f"{path} has a range, and parts are chosen here: give the path alone.")
+
+
+def _check_blanks(path, words):
+    """Raises UserError for a script that does not put blanks between words."""
+    if not words:
+        raise UserError(f"{path} has no words: give a text with some.")
+    if sum(map(len, words)) > 15 * len(words):
+        raise UserError(
+            f"{path} has hardly any blanks, by which words could be found: give --letters, or put "
+            "blanks between words."
+        )
+
+
+def _kind_of(lines: Sequence[str]) -> str:
+    """Returns what a line of a text is, as `RawText.lines` names it.
+
+    Lines are wrapped if there are blank lines, and most lines within a paragraph end in the middle
+    of a sentence.
+    """
+    whole = [line.strip() for line in lines]
+    pairs = [(line, after) for line, after in itertools.pairwise(whole) if line and after]
+    open_ends = sum(not _SENTENCE_END.search(line) for line, _ in pairs)
+    gaps = sum(not line for line in whole[:-1])
+    wrapped = gaps > len(whole) / 200 and open_ends > len(pairs) / 2
+    return "wrapped" if wrapped and len(pairs) > gaps / 2 else "paragraphs"
+
+
+def _language(words: Sequence[str]) -> str:
+    """Returns the language of a text by its frequent words, "" for tokenised text."""
+    counts = collections.Counter(words)
+    if untokenised.looks_tokenised(counts):
+        return ""
+    lower = collections.Counter(word.lower() for word in words)
+    shares = {
+        language: sum(lower[word] for word in frequent.split())
+        for language, frequent in _FREQUENT.items()
+    }
+    best = max(shares, key=lambda language: shares[language])
+    return best if shares[best] > len(words) / 50 else "en"
+
+
+def _written(value: Any) -> str:
+    """Returns a value as --set reads it."""
+    if isinstance(value, tuple):
+        return f"({','.join(map(_quoted, value))}{',' * (len(value) == 1)})"
+    return type(value).__name__ if dataclasses.is_dataclass(value) else str(value)
+
+
+def _quoted(item: Any) -> str:
+    """Returns an item of a tuple as --set reads it."""
+    if isinstance(item, tuple):
+        return _written(item)
+    mark = "'" if '"' in item else '"'
+    return f"{mark}{item}{mark}"

@@ -1,0 +1,171 @@
+"""Words of untokenised text by the rules of the Moses tokenizer, and text from words.
+
+The rules are those of the Moses translation toolkit (Koehn et al. 2007), as the package sacremoses
+ports them to Python: punctuation is separated from words, except in numbers, abbreviations and
+acronyms; the apostrophe belongs to one side or the other, depending on the language. Letters are
+never changed: a token is a piece of its line. A typographic apostrophe is treated like a straight
+one, and combining marks stay with their letters.
+"""
+
+import functools
+import re
+import unicodedata
+
+from zoo import lazy
+from zoo.errors import UserError
+
+# Languages with abbreviations of their own in Moses.
+LANGUAGES = (
+    *("as", "bn", "ca", "cs", "de", "el", "en", "es", "et", "fi", "fr", "ga", "gu", "hi", "hu"),
+    *("is", "it", "kn", "lt", "lv", "ml", "mni", "mr", "nl", "or", "pa", "pl", "pt", "ro", "ru"),
+    *("sk", "sl", "sv", "ta", "te", "tdt", "yue", "zh"),
+)
+_APOSTROPHE = str.maketrans("’", "'")
+_NUMERIC = " #NUMERIC_ONLY#"
+# Moses's split-sentences.perl: an end of a sentence, marks that close it, a blank, marks that open
+# the next sentence. The letter after these is looked at in `_begins`.
+_END = re.compile(r"([.!?…؟।]+[\"'”’»)\]]*)(?:\s+)(?=([\"'“‘«(\[¿¡„—–-]*\s?)(\w))")
+# Ends of sentences that no blank follows.
+_WIDE_END = re.compile(r"(?<=[。！？])(?![。！？”’」』）])")
+_OPENING = "\"'“‘«([¿¡„—–-"
+
+
+def check(language: str, field: str):
+    """Raises UserError for a language without rules in Moses.
+
+    Args:
+      language: its code, as "fr".
+      field: the field with the code, for messages.
+    """
+    if language not in LANGUAGES:
+        raise UserError(
+            f"{field} is {language!r}, for which Moses has no rules: give one of "
+            f"{', '.join(LANGUAGES)}, or the most similar of these languages."
+        )
+
+
+def spans(line: str, language: str) -> list[tuple[int, int]]:
+    """Returns the positions (start, end) of the tokens in a line, in code points.
+
+    Args:
+      line: a line of text.
+      language: whose rules are used; "" splits at white space.
+
+    Example:
+      >>> spans("It's late.", "en")
+      [(0, 2), (2, 4), (5, 9), (9, 10)]
+    """
+    if not language:
+        return [match.span() for match in re.finditer(r"\S+", line)]
+    plain = line.translate(_APOSTROPHE)
+    found: list[tuple[int, int]] = []
+    end = 0
+    for token in _tokenizer(language).tokenize(plain, escape=False):
+        places = []
+        for letter in token:  # Moses leaves control characters out
+            end = plain.find(letter, end) + 1
+            places.append(end)
+        if 0 in places:  # the line has one of the words that Moses puts in place of dots
+            return spans(line, "")
+        start = places[0] - 1
+        if found and found[-1][1] == start and _joined(plain, start):
+            start = found.pop()[0]
+        found.append((start, end))
+    return found
+
+
+def words(line: str, language: str) -> list[str]:
+    """Splits a line into words; see `spans`.
+
+    Example:
+      >>> words("L’homme importants.", "fr")
+      ['L’', 'homme', 'importants', '.']
+    """
+    if not language:
+        return line.split()
+    return [line[start:end] for start, end in spans(line, language)]
+
+
+def text(tokens: list[str], language: str) -> str:
+    """Joins words to text as it is written, by the rules of Moses's detokenizer.
+
+    Args:
+      tokens: the words.
+      language: whose rules are used; "" puts a blank between two words.
+
+    Example:
+      >>> text(["It", "'s", "late", "(", "really", ")", "."], "en")
+      "It's late (really)."
+    """
+    if not language or not tokens:
+        return " ".join(tokens)
+    plain = [token.translate(_APOSTROPHE) for token in tokens]
+    joined = _detokenizer(language).detokenize(plain, unescape=False)
+    letters = iter("".join(tokens))
+    return "".join(" " if letter == " " else next(letters) for letter in joined)
+
+
+def sentences(paragraph: str, language: str) -> list[str]:
+    """Splits a paragraph into sentences, as Moses's split-sentences.perl does.
+
+    A sentence ends at . ! ? or … if a letter that is not in lower case, or a digit, begins the next
+    word. It does not end after abbreviations such as "Mr.", initials and acronyms.
+
+    Args:
+      paragraph: text without line breaks.
+      language: whose abbreviations are known.
+
+    Example:
+      >>> sentences("Mr. Smith came. He left!", "en")
+      ['Mr. Smith came.', 'He left!']
+    """
+    parts, start = [], 0
+    for match in _END.finditer(paragraph):
+        if not match[3].islower() and not _continues(paragraph, match, language):
+            parts.append(paragraph[start : match.end(1)])
+            start = match.end()
+    parts.append(paragraph[start:])
+    return [one for part in parts for piece in _WIDE_END.split(part) if (one := piece.strip())]
+
+
+def _continues(paragraph, match, language):
+    """Whether the point of a match belongs to an abbreviation."""
+    if match[1] != ".":
+        return False
+    end = match.start(1)
+    before = paragraph[max(0, end - 100) : end].rpartition(" ")[2].lstrip(_OPENING)
+    always, numeric = _prefixes(language)
+    if before in numeric:
+        return match[3].isdigit()
+    acronym = re.search(r"\.[^\W\d_a-z-]+$", before) is not None
+    return before in always or acronym
+
+
+def _joined(line, start):
+    """Whether the letters before and at a position are one character with combining marks."""
+    before, here = (unicodedata.category(line[place])[0] for place in (start - 1, start))
+    return here == "M" or (before == "M" and here == "L")
+
+
+@functools.cache
+def _prefixes(language) -> tuple[frozenset[str], frozenset[str]]:
+    """Returns the abbreviations of a language: (those before any word, those before a number)."""
+    listed = [*_sacremoses().corpus.NonbreakingPrefixes().words(language)]
+    numeric = {line.removesuffix(_NUMERIC) for line in listed if line.endswith(_NUMERIC)}
+    return frozenset(line for line in listed if not line.endswith(_NUMERIC)), frozenset(numeric)
+
+
+def _sacremoses():
+    with lazy.extra():
+        import sacremoses
+    return sacremoses
+
+
+@functools.cache
+def _tokenizer(language):
+    return _sacremoses().MosesTokenizer(language)
+
+
+@functools.cache
+def _detokenizer(language):
+    return _sacremoses().MosesDetokenizer(language)
