@@ -41,7 +41,7 @@ COMMANDS = {
     "try": Command(
         "try_heads",
         "trains several heads on a text for the same time, and tells which to take",
-        "micro_log_linear --minutes 1 --heads softmax,tied,log_linear",
+        "novel.txt --minutes 10",
     ),
     "evaluate": Command(
         "evaluate",

@@ -5,7 +5,6 @@ import pathlib
 
 from zoo.commands import options, program
 from zoo.errors import Interrupted, UserError
-from zoo.trust import configs_package
 
 _MINUTES = 10.0
 _RATES = (0.3, 1.0, 3.0)
@@ -17,8 +16,17 @@ def add_try_to(parser: argparse.ArgumentParser):
     add = parser.add_argument
     add(
         "text",
+        nargs="+",
         metavar="TEXT",
-        help="the config of a text, a treebank or pairs, or the path of a config file",
+        help="a text; two for pairs; a treebank, as a .conllu file or a folder; or a config",
+    )
+    add("--letters", action="store_true", help="predicts every character of a text, not words")
+    add(
+        "--language",
+        action="append",
+        default=[],
+        metavar="CODE",
+        help="the language of a text, as fr; for pairs, one for each; default: recognised",
     )
     add(
         "--minutes",
@@ -81,12 +89,13 @@ def run_try(arguments: argparse.Namespace):
         raise UserError("--minutes and --steps exclude each other: give one of them.")
     from zoo import configuration
     from zoo.runs import output_files
-    from zoo.trials import summary, trials
+    from zoo.trials import given, summary, trials
     from zoo.trials.plan import Budget
 
-    experiment = configs_package.configs().load(arguments.text)
+    experiment, told = given.recipe_of(arguments.text, arguments.letters, arguments.language)
     experiment = configuration.apply_settings(experiment, arguments.set)
-    stem = pathlib.Path(arguments.text).stem
+    output_files.show(*told)
+    stem = pathlib.Path(arguments.text[-1]).stem
     folder = pathlib.Path(arguments.output or pathlib.Path("runs", "try", stem))
     minutes = arguments.minutes or (_MINUTES if arguments.steps is None else None)
     budget = Budget(minutes, arguments.steps, arguments.rates)
