@@ -1,5 +1,6 @@
 """The picture of trials: perplexity against minutes of training, and against parameters."""
 
+import math
 import pathlib
 from typing import Any
 
@@ -45,10 +46,11 @@ def draw(summary: Summary, file: pathlib.Path):
     )
     points.xaxis.set_major_formatter(EngFormatter())
     for axes in (curves, points):
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:,.4g}")
-        axes.yaxis.set_minor_formatter("{x:,.4g}")
-        axes.tick_params(axis="y", which="minor", labelsize=7)
+        if axes.has_data():
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter("{x:,.4g}")
+            axes.yaxis.set_minor_formatter("{x:,.4g}")
+            axes.tick_params(axis="y", which="minor", labelsize=7)
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", which="both", color="0.92")
         axes.set_axisbelow(True)
@@ -61,17 +63,22 @@ def draw(summary: Summary, file: pathlib.Path):
 
 def _draw_curve(axes, row: Row, style: dict[str, Any]):
     """Draws the validations of a head: the mean of its seeds, and their span."""
+    if not row.curve:
+        return
     minutes = [point.minutes for point in row.curve]
-    ends = [(min(point.losses), max(point.losses)) for point in row.curve]
     means = [perplexity_of(float(np.mean(point.losses))) for point in row.curve]
     axes.plot(minutes, means, markersize=4, **style)
     if len(row.losses) > 1:
-        low, high = ([perplexity_of(loss) for loss in of] for of in zip(*ends, strict=True))
+        low = [perplexity_of(min(point.losses)) for point in row.curve]
+        high = [perplexity_of(max(point.losses)) for point in row.curve]
         axes.fill_between(minutes, low, high, color=style["color"], alpha=0.2, linewidth=0)
 
 
 def _draw_point(axes, row: Row, style: dict[str, Any]):
-    """Draws the final perplexity of a head."""
+    """Draws the final perplexity of a head; an infinite one has its name in the legend alone."""
+    if not math.isfinite(row.perplexity):
+        axes.plot([], [], label=_label(row), **style)
+        return
     low, high = map(perplexity_of, row.interval)
     lines = np.abs(np.array([[low], [high]]) - row.perplexity)
     axes.errorbar(

@@ -201,11 +201,15 @@ def _huffman(experiment, words):
 
 
 def _mixture(experiment, words):
-    return {"model.head": heads.MixtureOfSoftmaxes(3, _mixed_size(experiment, words))}
+    return {
+        "model.head": heads.MixtureOfSoftmaxes(components=3, size=_mixed_size(experiment, words))
+    }
 
 
 def _contexts(experiment, words):
-    return {"model.head": heads.MixtureOfContexts(3, _mixed_size(experiment, words))}
+    return {
+        "model.head": heads.MixtureOfContexts(components=3, size=_mixed_size(experiment, words))
+    }
 
 
 def _mixed_size(experiment, words):
