@@ -2,6 +2,7 @@
 
 import argparse
 import pathlib
+import signal
 
 from zoo.commands import options, program
 from zoo.errors import Interrupted, UserError
@@ -102,11 +103,12 @@ def run_try(arguments: argparse.Namespace):
     wanted = trials.Trials(experiment, arguments.heads, folder, budget, arguments.seeds)
     try:
         found = trials.run(wanted)
-    except Interrupted as interruption:
+    except (Interrupted, KeyboardInterrupt) as interruption:
         place = folder / f"{summary.NAME}.txt"
         so_far = f" {place} compares the runs so far." if place.exists() else ""
         raise Interrupted(
-            f"{interruption}{so_far} To resume: {program.again()}", interruption.signal
+            f"{interruption or 'interrupted.'}{so_far} To resume: {program.again()}",
+            getattr(interruption, "signal", signal.SIGINT),
         ) from None
     names = [str(folder / f"{summary.NAME}{suffix}") for suffix in (".png", ".svg", ".json")]
     output_files.show("", found.text(), "", ", ".join(names))

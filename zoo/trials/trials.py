@@ -118,14 +118,14 @@ def _plan_head(name, experiment, plan, trials, log):
     if of_head.rate is None:
         if len(budget.rates) > 1:
             for factor in budget.rates:
-                _try_rate(name, experiment, factor, plan, trials.folder)
+                _try_rate(name, experiment, factor, plan, trials.folder, log)
         of_head.rate = best_rate(of_head.tried, budget.rates)
         plan.write()
     rate = experiment.training.optimizer.learning_rate * of_head.rate
-    log(f"{name}: {of_head.steps:,} steps, learning rate {rate:g}")
+    log(f"{name}: {of_head.steps:,} steps a run, learning rate {rate:g}")
 
 
-def _try_rate(name, experiment, factor, plan, folder):
+def _try_rate(name, experiment, factor, plan, folder, log):
     """Trains a head for a part of its steps with a learning rate, and keeps the validation loss."""
     of_head, key = plan.heads[name], f"{factor:g}"
     if key in of_head.tried:
@@ -133,6 +133,8 @@ def _try_rate(name, experiment, factor, plan, folder):
     steps = max(1, of_head.steps // RATE_FRACTION)
     recipe = recipes.with_rate(recipes.with_warmup_within(experiment, steps), factor)
     recipe = changed(recipe, {"training.steps": steps, "training.validate_every": 0})
+    rate = recipe.training.optimizer.learning_rate
+    log(f"{name}: learning rate {rate:g} for {steps:,} step{'s' * (steps != 1)}")
     try:
         loss = one_run.train(recipe, folder / "rates" / f"{name}_{key}", _say_nothing).best
     except Diverged:
