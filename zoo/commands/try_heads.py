@@ -107,7 +107,7 @@ def run_try(arguments: argparse.Namespace):
         place = folder / f"{summary.NAME}.txt"
         so_far = f" {place} compares the runs so far." if place.exists() else ""
         raise Interrupted(
-            f"{interruption or 'interrupted.'}{so_far} To resume: {program.again()}",
+            f"{str(interruption) or 'interrupted.'}{so_far} To resume: {program.again()}",
             getattr(interruption, "signal", signal.SIGINT),
         ) from None
     names = [str(folder / f"{summary.NAME}{suffix}") for suffix in (".png", ".svg", ".json")]
