@@ -3,13 +3,13 @@
 import pathlib
 
 from zoo.evaluation import item_scores, passport
+from zoo.evaluation.reports import validations
 from zoo.evaluation.run import Run
 from zoo.experiment import Experiment
 from zoo.runs import environment
-from zoo.runs.workdir import Workdir
+from zoo.runs.workdir import METRICS, Workdir
 from zoo.training import tasks
 from zoo.training.loop import Trainer
-from zoo.training.saved_progress import Progress
 
 
 def trainer(experiment: Experiment, folder: pathlib.Path, log=print) -> Trainer:
@@ -33,7 +33,7 @@ def trainer(experiment: Experiment, folder: pathlib.Path, log=print) -> Trainer:
     )
 
 
-def train(experiment: Experiment, folder: pathlib.Path, log=print) -> Progress:
+def train(experiment: Experiment, folder: pathlib.Path, log=print):
     """Trains a run to its end, from its last checkpoint if it has one.
 
     Args:
@@ -53,7 +53,17 @@ def train(experiment: Experiment, folder: pathlib.Path, log=print) -> Progress:
         made = {"revision": environment.revision(), "versions": environment.versions()}
         if (seen := of_run.task.seen_texts(made)) is not None:
             workdir.keep_texts(seen)
-    return of_run.train()
+    of_run.train()
+
+
+def best_validation(folder: pathlib.Path) -> float:
+    """Reads the lowest validation log-perplexity of a run, nats per token.
+
+    Args:
+      folder: of the run, which has been validated.
+    """
+    lines = validations.read(folder / METRICS, {"step": int, "validation_log_perplexity": float})
+    return min(float(line["validation_log_perplexity"]) for line in lines)
 
 
 def judge(folder: pathlib.Path, split: str) -> pathlib.Path:

@@ -133,10 +133,12 @@ def _try_rate(name, experiment, factor, plan, folder, log):
     steps = max(1, of_head.steps // RATE_FRACTION)
     recipe = recipes.with_rate(recipes.with_warmup_within(experiment, steps), factor)
     recipe = changed(recipe, {"training.steps": steps, "training.validate_every": 0})
+    of_rate = folder / "rates" / f"{name}_{key}"
     rate = recipe.training.optimizer.learning_rate
     log(f"{name}: learning rate {rate:g} for {steps:,} step{'s' * (steps != 1)}")
     try:
-        loss = one_run.train(recipe, folder / "rates" / f"{name}_{key}", _say_nothing).best
+        one_run.train(recipe, of_rate, _say_nothing)
+        loss = one_run.best_validation(of_rate)
     except Diverged:
         loss = math.inf
     of_head.tried[key] = loss
