@@ -45,12 +45,13 @@ def draw(summary: Summary, file: pathlib.Path):
         ylabel=f"perplexity on {summary.split}; lines: 95 %, points: seeds",
     )
     points.xaxis.set_major_formatter(EngFormatter())
+    points.set_xlim(left=0)
     for axes in (curves, points):
         if axes.has_data():
             axes.set_yscale("log")
             axes.yaxis.set_major_formatter("{x:,.4g}")
             axes.yaxis.set_minor_formatter("{x:,.4g}")
-            axes.tick_params(axis="y", which="minor", labelsize=7)
+            axes.tick_params(axis="y", which="minor", labelsize=10)
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", which="both", color="0.92")
         axes.set_axisbelow(True)

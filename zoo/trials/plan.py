@@ -103,7 +103,7 @@ class Plan:
         for name, value in self._head.items():
             if difference := configuration.first_difference(kept[name], value, name):
                 raise UserError(
-                    f"{self._path} has another plan ({difference}): give what it was made with to "
+                    f"{self._path} has another plan ({difference}): give its settings to "
                     "resume it, or another --output."
                 )
         for name, of_head in kept["heads"].items():
