@@ -9,6 +9,7 @@ import collections
 import dataclasses
 import itertools
 import math
+import pathlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +18,8 @@ from zoo.configuration import changed
 from zoo.data import Characters, Pairs, RawText, untokenised
 from zoo.errors import UserError
 from zoo.experiment import Experiment
-from zoo.sources import files
+from zoo.heads import AdaptiveSoftmax
+from zoo.sources import files, folders
 from zoo.trust import configs_package
 
 
@@ -53,9 +55,9 @@ _LEAST_SENTENCES = 20
 # {kind: ((training tokens below, or pairs; settings), ...)}: the first row that fits is taken.
 _SIZES: dict[str, tuple[tuple[float, dict[str, Any]], ...]] = {
     "words": (
-        (60_000, _lm(size=128, dropout=0.5, batch=8, epochs=20)),
-        (400_000, _lm(size=192, dropout=0.5, batch=16, epochs=15)),
-        (2_000_000, _lm(size=256, dropout=0.4, batch=20, epochs=10)),
+        (60_000, _lm(size=192, dropout=0.5, batch=4, epochs=25)),
+        (400_000, _lm(size=192, dropout=0.5, batch=16, epochs=12)),
+        (2_000_000, _lm(size=256, dropout=0.4, batch=20, epochs=6)),
         (math.inf, _lm(size=256, dropout=0.2, batch=32, epochs=4)),
     ),
     "letters": (
@@ -87,7 +89,11 @@ _FREQUENT = {
     "fi": "ja on ei se että oli hän mutta",
     "ca": "el els que i amb les per una",
 }
+# From so many words on, and with so many different ones, a softmax over all takes most of the time.
+_LONG_TEXT, _MANY_WORDS = 2_000_000, 20_000
+_MANY_UNKNOWN = 0.2
 _SAMPLE = 200_000  # words by which a text is looked at
+_LONG_LINE = 5_000  # characters, more than a sentence has
 _SENTENCE_END = re.compile(r"[.!?…:;。！？][\"'”’»)\]]*$")
 
 
@@ -104,6 +110,13 @@ class OwnRecipe:
     config: str
     settings: dict[str, Any]
     told: tuple[str, ...]
+
+    @classmethod
+    def of(cls, config: str, settings: dict[str, Any], told: Sequence[str]) -> "OwnRecipe":
+        """Makes a recipe, and leaves out the settings that the config has already."""
+        base = configs_package.configs().load(config)
+        settings = {key: value for key, value in settings.items() if _differs(base, key, value)}
+        return cls(config, settings, tuple(told))
 
     def experiment(self) -> Experiment:
         """Returns the experiment."""
@@ -146,17 +159,19 @@ def of_text(
 
 
 def _of_words(path, language=None):
-    _check_without_range(path)
+    _check_path(path)
     as_lines = RawText(train=path, validation=path, language="", lines="sentences")
     lines = as_lines.raw_lines(path)
-    kind = _kind_of(lines)
     words = [*itertools.islice((word for line in lines for word in line.split()), _SAMPLE)]
     _check_blanks(path, words)
     language = _language(words) if language is None else language
+    kind = _kind_of(lines, tokenised=not language)
     source = dataclasses.replace(as_lines, language=language, lines=kind)
-    counts = [len(sentence.split()) for sentence in source.written(path)]
+    written = source.written(path)
+    counts = [len(sentence.split()) for sentence in written]
     first, second = _cut(counts, "words", path)
     training = sum(counts[:first])
+    known = _known(written[:first])
     settings = {
         "data.train": f"{path}[:{first}]",
         "data.validation": f"{path}[{first}:{second}]",
@@ -165,17 +180,20 @@ def _of_words(path, language=None):
         "data.lines": kind,
         **_sizes("words", training),
     }
+    if training >= _LONG_TEXT and len(known) > _MANY_WORDS:
+        settings["model.head"] = AdaptiveSoftmax()
     told = (
         f"{path}: {len(counts):,} sentences, {sum(counts):,} words between blanks.",
         _HOW_LINES[kind],
         _how_language(language),
         _held(first, second, len(counts), "sentences"),
+        *_unknown(written[second:], known),
     )
-    return OwnRecipe("own_text", settings, told)
+    return OwnRecipe.of("own_text", settings, told)
 
 
 def _of_letters(path):
-    _check_without_range(path)
+    _check_path(path)
     longest = 1000
     source = Characters(train=path, validation=path, longest=longest)
     counts = [*map(len, source.written(path))]
@@ -190,12 +208,12 @@ def _of_letters(path):
         f"{path}: {len(counts):,} lines, {sum(counts):,} characters.",
         _held(first, second, len(counts), "lines"),
     )
-    return OwnRecipe("own_letters", settings, told)
+    return OwnRecipe.of("own_letters", settings, told)
 
 
 def _of_pairs(source, target, languages=()):
     for path in (source, target):
-        _check_without_range(path)
+        _check_path(path)
     corpus = Pairs(train=(source, target), validation=(source, target)).read("train")
     sides = corpus.source_text.sentences, corpus.sentences
     if len(languages) == 1:
@@ -218,24 +236,24 @@ def _of_pairs(source, target, languages=()):
     told = (
         f"{source}, {target}: {count:,} pairs, {sum(map(len, sides[0])):,} and "
         f"{sum(map(len, sides[1])):,} words between blanks.",
-        *(f"{path}: {_how_language(one)}" for path, one in zip((source, target), languages)),
+        *(f"{path}: {_how_language(languages[n])}" for n, path in enumerate((source, target))),
         _held(first, second, count, "pairs"),
     )
-    return OwnRecipe("own_pairs", settings, told)
+    return OwnRecipe.of("own_pairs", settings, told)
 
 
 _HOW_LINES = {
-    "sentences": "Each line is taken as a sentence (data.lines=paragraphs splits lines at full stops).",
-    "paragraphs": "Each line is taken as a paragraph, and split into sentences (data.lines).",
-    "wrapped": "Lines are joined up to the next blank one, and split into sentences (data.lines).",
+    "sentences": "Each line is a sentence.",
+    "paragraphs": "Each line is a paragraph, which is split into sentences.",
+    "wrapped": "Lines are joined to paragraphs up to blank ones, and split into sentences.",
 }
 
 
 def _how_language(language):
     """Tells by which rules words are found."""
     if not language:
-        return "The text looks tokenised: words are between its blanks."
-    return f"Words by the Moses tokenizer for language {language} (--language sets another one)."
+        return "The text is tokenised: words are between its blanks."
+    return f"Words by the Moses tokenizer for language {language} (--language sets another)."
 
 
 def _held(first, second, count, noun):
@@ -244,6 +262,23 @@ def _held(first, second, count, noun):
         f"Training on the first {first:,} {noun}, validation on the next {second - first:,}, test "
         f"on the last {count - second:,}."
     )
+
+
+def _known(sentences):
+    """Returns the words between blanks that occur twice."""
+    counts = collections.Counter(word for sentence in sentences for word in sentence.split())
+    return {word for word, count in counts.items() if count > 1}
+
+
+def _unknown(sentences, known):
+    """Yields a sentence on unknown words, if they are many."""
+    words = [word for sentence in sentences for word in sentence.split()]
+    share = sum(word not in known for word in words) / len(words)
+    if share > _MANY_UNKNOWN:
+        yield (
+            f"Note: some {share:.0%} of the test's words do not occur twice in this training text, "
+            "and count as <unk>, which is easy to predict; --letters has no unknown words."
+        )
 
 
 def _sizes(kind, training):
@@ -272,13 +307,18 @@ def _cut(counts: Sequence[int], kind: str, where: str) -> tuple[int, int]:
     least, most = _HELD_OUT[kind]
     held = min(max(total // _SHARE, min(least, total // _LARGEST_SHARE)), most)
     ends = [*itertools.accumulate(counts)]
-    first, second = (bisect.bisect_left(ends, total - part * held) for part in (2, 1))
+    first, second = (bisect.bisect_right(ends, total - part * held) for part in (2, 1))
     # At least a sentence each, however long sentences are.
     second = min(second, len(counts) - 1)
     return max(1, min(first, second - 1)), second
 
 
-def _check_without_range(path):
+def _check_path(path):
+    if folders.kind(pathlib.Path(path)) in (".conllu", ".conll"):
+        raise UserError(
+            f"{path} is a treebank, whose words are known: train on it with --config ud_treebank "
+            "--set data.train=FILE --set data.validation=FILE."
+        )
     if files.Part.parse(path).range != slice(None):
         raise UserError(f"{path} has a range, and parts are chosen here: give the path alone.")
 
@@ -294,18 +334,21 @@ def _check_blanks(path, words):
         )
 
 
-def _kind_of(lines: Sequence[str]) -> str:
+def _kind_of(lines: Sequence[str], tokenised: bool) -> str:
     """Returns what a line of a text is, as `RawText.lines` names it.
 
     Lines are wrapped if there are blank lines, and most lines within a paragraph end in the middle
-    of a sentence.
+    of a sentence. Tokenised text has a sentence a line, unless a line is very long.
     """
     whole = [line.strip() for line in lines]
     pairs = [(line, after) for line, after in itertools.pairwise(whole) if line and after]
     open_ends = sum(not _SENTENCE_END.search(line) for line, _ in pairs)
     gaps = sum(not line for line in whole[:-1])
     wrapped = gaps > len(whole) / 200 and open_ends > len(pairs) / 2
-    return "wrapped" if wrapped and len(pairs) > gaps / 2 else "paragraphs"
+    if wrapped and len(pairs) > gaps / 2:
+        return "wrapped"
+    short = all(len(line) < _LONG_LINE for line in whole)
+    return "sentences" if tokenised and short else "paragraphs"
 
 
 def _language(words: Sequence[str]) -> str:
@@ -320,6 +363,11 @@ def _language(words: Sequence[str]) -> str:
     }
     best = max(shares, key=lambda language: shares[language])
     return best if shares[best] > len(words) / 50 else "en"
+
+
+def _differs(base, field, value):
+    """Whether a setting changes a recipe."""
+    return changed(base, {field: value}) != base
 
 
 def _written(value: Any) -> str:

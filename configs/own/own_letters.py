@@ -36,7 +36,7 @@ def get_config() -> Experiment:
         training=Training(
             batch=16,
             length=64,
-            optimizer=Adam(learning_rate=0.003, schedule=Cosine(warmup=100)),
+            optimizer=Adam(learning_rate=0.003, schedule=Cosine()),
             clip=1.0,
             epochs=12,
         ),

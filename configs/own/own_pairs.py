@@ -47,7 +47,7 @@ def get_config() -> Experiment:
             batch=32,
             buckets=Buckets(padding=0.2, longest=60),
             shuffle=True,
-            optimizer=Adam(learning_rate=0.002, schedule=Cosine(warmup=200)),
+            optimizer=Adam(learning_rate=0.002, schedule=Cosine()),
             clip=1.0,
             epochs=10,
         ),

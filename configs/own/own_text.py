@@ -4,10 +4,10 @@
     python train.py --config own_text runs/mine --set 'data.train=my.txt[:-2000]' \
         --set 'data.validation=my.txt[-2000:-1000]' --set 'data.tests=("my.txt[-1000:]",)'
 
-The text need not be tokenised: see data.RawText for sentences, words and languages. Words that occur
-once are <unk>. `zoo text` sets the paths, the language and sizes that fit the text's length, and
-prints the whole command; the sizes here are for some hundred thousand words. See docs/own_text.md
-for times and figures.
+The text need not be tokenised: see data.RawText for sentences, words and languages. Words that
+occur once are <unk>. `zoo text` sets the paths, the language and sizes that fit the text's length,
+and prints the whole command; the sizes here are for some hundred thousand words. See
+docs/own_text.md for times and figures.
 """
 
 from zoo import Evaluation, Experiment, Training
@@ -36,7 +36,7 @@ def get_config() -> Experiment:
         training=Training(
             batch=20,
             length=35,
-            optimizer=Adam(learning_rate=0.003, schedule=Cosine(warmup=100)),
+            optimizer=Adam(learning_rate=0.003, schedule=Cosine()),
             clip=1.0,
             epochs=12,
         ),

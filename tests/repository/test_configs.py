@@ -14,7 +14,7 @@ import configs
 from tests.training import small
 from zoo.adaptation import Trained, WithWordsOf
 from zoo.cores import Bidirectional
-from zoo.data import AsPairs, Characters, Conllu, MicroPairs, Mixed, Pairs, Prefixed, Text
+from zoo.data import AsPairs, Characters, Conllu, MicroPairs, Mixed, Pairs, Prefixed, RawText, Text
 from zoo.embeddings import CharCNN, Concat
 from zoo.errors import UserError
 from zoo.experiment import Experiment
@@ -69,6 +69,7 @@ def shrunk_data(source, folder):
         Prefixed: "which state ?\t_answer ( A , _state ( A ) )\n" * 5,
         Characters: "one two\nthree <unk>\n" * 4,
         Text: "one two Three 7\nfour <unk> two\n" * 4,
+        RawText: "One two, Three 7. Four two?\n" * 4,
         Conllu: "".join(SENTENCE.format(number % 3) for number in range(9)),
     }[type(source)]
     path = str(folder / type(source).__name__)

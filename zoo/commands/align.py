@@ -11,8 +11,14 @@ from zoo.errors import UserError
 def add_align_to(parser: argparse.ArgumentParser):
     """Adds the command's options."""
     add = parser.add_argument
-    add("source", metavar="SOURCE", help="sentences, one a line, words separated by blanks")
-    add("target", metavar="TARGET", help="the translation of each line of SOURCE, on the same line")
+    add("source", nargs="?", metavar="SOURCE", help="sentences, one a line, words between blanks")
+    add(
+        "target",
+        nargs="?",
+        metavar="TARGET",
+        help="the translation of each line of SOURCE, on the same line",
+    )
+    add("--run", metavar="DIR", help="instead of files: the training pairs of a run")
     add("--output", metavar="FILE", help="the alignments to write; default: prints them")
     add(
         "--dictionary",
@@ -58,18 +64,36 @@ def _pairs(arguments):
     """Reads both files; returns (source sentences, target sentences), each a list of words."""
     from zoo.sources import pairs
 
+    if arguments.run:
+        return _pairs_of(arguments)
+    source, target = arguments.source, arguments.target
+    if target is None:
+        raise UserError("give two files, sources first, or --run DIR for the pairs of a run.")
     sides = []
-    for path in (arguments.source, arguments.target):
+    for path in (source, target):
         _, lines = pairs.read_lines(path)
         lines = [line.lower() for line in lines] if arguments.lower_case else lines
         sides.append([[*map(sys.intern, line.split())] for line in lines])
     sources, targets = sides
     if len(sources) != len(targets):
         raise UserError(
-            f"{arguments.source} has {len(sources):,} lines and {arguments.target} "
-            f"{len(targets):,}: give files whose lines are translations of each other."
+            f"{source} has {len(sources):,} lines and {target} {len(targets):,}: give files whose "
+            "lines are translations of each other."
         )
     return sources, targets
+
+
+def _pairs_of(arguments):
+    """Reads the training pairs of a run, unknown words as they are written."""
+    from zoo.runs.workdir import Workdir
+
+    if arguments.source:
+        raise UserError(f"--run {arguments.run} has pairs of its own: leave the files out.")
+    experiment = Workdir(arguments.run).experiment()
+    corpus = experiment.vocabulary.read(experiment.data.as_written(), "train")
+    sides = experiment.source_of(corpus), corpus
+    sides = [side.lower_cased() if arguments.lower_case else side for side in sides]
+    return [side.sentences for side in sides]
 
 
 def _align(sources, targets, iterations, method):

@@ -33,6 +33,11 @@ COMMANDS = {
         "fetches free corpora, and verifies those already fetched",
         "wikitext-2 ud_czech_pdt",
     ),
+    "text": Command(
+        "text",
+        "trains a model of your own text or pairs: tokenises, holds out parts, evaluates, reports",
+        "my.txt runs/mine",
+    ),
     "train": Command(
         "train",
         "trains a model, or resumes a run",

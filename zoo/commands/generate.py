@@ -7,6 +7,8 @@ from zoo.commands import options
 # Default lengths of a text, in tokens.
 _LENGTH, _LENGTH_OF_CHARACTERS = 30, 200
 _RULE = "-" * 40
+# Where a text of characters begins.
+_BREAK = "\n"
 
 
 def add_generate_to(parser: argparse.ArgumentParser):
@@ -21,7 +23,13 @@ def add_generate_to(parser: argparse.ArgumentParser):
     )
     options.add_truncation_to(parser)
     add("--seed", type=options.whole(0), default=0, help="default: %(default)s")
-    add("--prompt", default="", metavar="TEXT", help="words that each text begins with")
+    add(
+        "--prompt",
+        default="",
+        metavar="TEXT",
+        help="words that each text begins with; default: none, or a line break for a model of "
+        "characters",
+    )
     add("--count", type=options.whole(1), default=5, help="number of texts; default: %(default)s")
     add(
         "--length",
@@ -46,9 +54,15 @@ def run_generate(arguments: argparse.Namespace):
     from zoo.decoding.generation import generate, prompt_words, with_features
     from zoo.errors import UserError
     from zoo.evaluation.run import Run
+    from zoo.sources import moses
 
     run = Run.load(options.folder_of(arguments))
     model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
+    language = run.experiment.data.form.language
+    if not arguments.prompt and run.lexicon.of_characters and run.lexicon.boundary is None:
+        arguments.prompt = _BREAK if _BREAK in run.lexicon.ids else " "
+    if language:
+        arguments.prompt = " ".join(moses.words(arguments.prompt, language))
     options.print_notes(run.notes([prompt_words(arguments.prompt, run.lexicon, vocabulary)]))
     names = ("prompt", "count", "length", "temperature", "seed")
     chosen = {name: getattr(arguments, name) for name in names}
@@ -70,6 +84,6 @@ def run_generate(arguments: argparse.Namespace):
             opened = vocabulary.open_words(run.lexicon)
             print(with_features(words, run.lexicon, opened), end="\n\n")
         elif run.lexicon.of_characters:
-            print(*([_RULE] if number else []), "".join(words), sep="\n")
+            print(*([_RULE] if number else []), "".join(words).removeprefix(_BREAK), sep="\n")
         else:
-            print(" ".join(words))
+            print(moses.text(words, language))

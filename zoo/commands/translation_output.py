@@ -36,7 +36,7 @@ def write(translations, translator, arguments):
                 links.append("\n")
             if of_sentence:
                 _draw(translator, of_sentence[0], arguments)
-            yield _lines(number, of_sentence, arguments)
+            yield _lines(number, of_sentence, translator, arguments)
 
     if arguments.output:
         output_files.write_lines(arguments.output, list(lines()), "the translations")
@@ -63,12 +63,12 @@ def _draw(translator, one, arguments):
             plots.attention(one.source, one.words, matrix, file, label)
 
 
-def _lines(number, translations, arguments) -> str:
+def _lines(number, translations, translator, arguments) -> str:
     """Returns the output of a sentence: a translation, or an n-best list."""
     from zoo.sources import nbest
 
     if not arguments.nbest:
-        return " ".join(translations[0].words if translations else []) + "\n"
+        return translator.written(translations[0].words if translations else []) + "\n"
     if arguments.nbest_format == "plain":
         return "".join(" ".join(one.words) + "\n" for one in translations) + "\n"
     lines: list[Any] = []

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 # A word with a mark that ends it, perhaps before quotation marks or brackets; a mark alone.
 _ATTACHED = re.compile(r"[^\W_]{2,}[,;:!?]+[\"'”’»)\]]*")
 _ALONE = re.compile(r"[,;:!?.]+")
-_ENDING = re.compile(r"[\"'“”‘’«»()\[\],;:!?.…]+")
+_MARKS = "\"'“”‘’«»()[],;:!?.…"
 # The least share of a text's tokens that are attached; in tokenised text it is near 0.
 SHARE = 0.01
 
@@ -82,7 +82,5 @@ def note(unknown: Iterable[str], lexicon: Lexicon) -> str | None:
 
 
 def _bare(word):
-    """Returns a word without marks around it, in lower case if that alone is left of its form."""
-    start = _ENDING.match(word)
-    inner = word[start.end() :] if start else word
-    return re.sub(rf"{_ENDING.pattern}$", "", inner)
+    """Returns a word without the marks before and after it."""
+    return word.strip(_MARKS)

@@ -23,7 +23,7 @@ from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Translator
 from zoo.models import SequenceToSequence
-from zoo.sources import evaluation_texts
+from zoo.sources import evaluation_texts, moses
 
 # A sentence: its text, or its words.
 Sentence = str | Sequence[str]
@@ -179,6 +179,8 @@ class LoadedModel:
         """
         run = self.run
         vocabulary = run.experiment.vocabulary
+        language = run.experiment.data.form.language
+        prompt = " ".join(moses.words(prompt, language)) if language else prompt
         options = {"prompt": prompt, **options}
         if spell:
             texts = open_vocabulary.generate(
@@ -188,7 +190,9 @@ class LoadedModel:
             texts = generate(
                 self._model, run.params, run.tables, run.lexicon, vocabulary, **options
             )
-        return [("" if run.lexicon.of_characters else " ").join(words) for words in texts]
+        if run.lexicon.of_characters:
+            return ["".join(words) for words in texts]
+        return [moses.text(words, language) for words in texts]
 
     def id(self, word: str) -> int:
         """Returns the id of a word as the model reads it: of `<unk>`, or of its class, for unknown

@@ -276,8 +276,10 @@ def counts_sentence(run: Run) -> str:
       run: that is judged.
     """
     chosen = policies(run)
+    language = run.experiment.data.form.language
+    tokens = f"words (by the Moses tokenizer for {language})" if language else "words"
     words = {
-        None: "words",
+        None: "characters" if run.lexicon.of_characters else tokens,
         "split": "syntactic words (a fused form counts as the words in it)",
         "surface": "words as they are written (a fused form is one)",
         "kept": "syntactic words, and fused forms beside the words in them",

@@ -48,12 +48,16 @@ def describe(passport: dict) -> str:
       passport: of a perplexity.
     """
     figures, data = passport["figures"], passport["data"]
+    of_characters = passport["counts"].startswith("characters")
+    token, word, sentence = (
+        ("character", "character", "line") if of_characters else ("token", "word", "sentence")
+    )
     lines = [
-        f"{passport['split']}: log-perplexity {figures['log_perplexity']:.4f} nats per token, "
-        f"{figures['bits']:.4f} bits, perplexity {figures['perplexity']:,.2f}, "
-        f"{passport['tokens']:,} tokens",
+        f"{passport['split']}: log-perplexity {figures['log_perplexity']:.4f} nats per {token}, "
+        f"{figures['bits']:.4f} bits{' per character' * of_characters}, perplexity "
+        f"{figures['perplexity']:,.2f}, {passport['tokens']:,} {token}s",
         f"  tokens: {passport['counts']}",
-        f"  text: {data['path']}, {data['sentences']:,} sentences, {data['words']:,} words, "
+        f"  text: {data['path']}, {data['sentences']:,} {sentence}s, {data['words']:,} {word}s, "
         f"{_outside(passport)}; state: {passport['policies']['state']}; normalised over "
         f"{passport['normalised_over']}",
         *_of_source(passport),

@@ -6,7 +6,7 @@ import pathlib
 import re
 from typing import Any
 
-from zoo.data import Corpus, Pairs, unicode_forms
+from zoo.data import Corpus, Pairs, unicode_forms, untokenised
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
@@ -251,7 +251,7 @@ class Run:
     def _reading(self, source):
         fused = source.form.fused
         lower_case, lexicon = self.experiment.vocabulary.lower_case, self.lexicon
-        return texts.Reading(lower_case, fused, lexicon.fused, lexicon.ids)
+        return texts.Reading(lower_case, fused, lexicon.fused, lexicon.ids, source.form.language)
 
     def _read(self, path, source):
         """Reads a file as it was given, in the way of the source, a treebank or text."""
@@ -290,7 +290,8 @@ class Run:
           corpus: the split as it was read.
         """
         source: Any = self.experiment.data.within()
-        if source.form.plain and texts.is_one(corpus.name):
+        raw = bool(source.form.language)  # a line may have several sentences
+        if source.form.plain and not raw and texts.is_one(corpus.name):
             text = self._read(source.path_of(split), source)
             if text.corpus.sentences == corpus.sentences:
                 return text
@@ -310,14 +311,23 @@ class Run:
     def notes(self, sentences: list[list[str]]) -> list[str]:
         """Returns notes on unknown words of a text that the run knows in another form.
 
-        See `Lexicon.fused_note` and `unicode_forms.note`.
+        See `Lexicon.fused_note`, `unicode_forms.note` and `untokenised.note`.
 
         Args:
           sentences: of the text.
         """
         unknown = [*self.experiment.vocabulary.missing(sentences, self.lexicon)]
-        notes = self.lexicon.fused_note(unknown), unicode_forms.note(unknown, self.lexicon)
+        notes = (
+            self.lexicon.fused_note(unknown),
+            unicode_forms.note(unknown, self.lexicon),
+            self._untokenised(unknown),
+        )
         return [note for note in notes if note]
+
+    def _untokenised(self, unknown):
+        """Returns a note on unknown words that end with punctuation marks; None without any."""
+        tokenised = self.lexicon.of_characters or self.experiment.data.form.language
+        return None if tokenised else untokenised.note(unknown, self.lexicon)
 
     def score(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
         """Returns (the corpus as word ids, their exact log-probabilities under the state policy).

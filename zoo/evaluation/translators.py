@@ -14,6 +14,7 @@ from zoo.errors import UserError
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
 from zoo.models import SequenceToSequence
+from zoo.sources import moses
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -82,10 +83,20 @@ class Translator:
         """Splits a source into words, in the case in which the runs read it.
 
         Args:
-          line: words between blanks.
+          line: words between blanks, or untokenised if the run was trained on untokenised pairs.
         """
-        reading = self.runs[0].experiment.reading_of_sources
-        return (line.lower() if reading.lower_case else line).split()
+        experiment = self.runs[0].experiment
+        words = moses.words(line, experiment.data.form.source_language)
+        lower_case = experiment.reading_of_sources.lower_case
+        return [word.lower() for word in words] if lower_case else words
+
+    def written(self, words: list[str]) -> str:
+        """Joins the words of a translation, untokenised if the run was trained on such pairs.
+
+        Args:
+          words: of the translation.
+        """
+        return moses.text(words, self.runs[0].experiment.data.form.language)
 
     def pairs(self, split: str) -> Corpus:
         """Reads the pairs of a split of the first run's data, unknown words as they are written.

@@ -47,7 +47,9 @@ class Characters(FileSource):
         Args:
           path: a path without a range.
         """
-        lines = [line for file in folders.text_files(path) for line in _lines(file)]
+        *others, last = map(_lines, folders.text_files(path))
+        ended = [[*lines[:-1], lines[-1].removesuffix("\n") + "\n"] for lines in others]
+        lines = [line for of_file in (*ended, last) for line in of_file]
         if not self.longest:
             return lines
         step = self.longest

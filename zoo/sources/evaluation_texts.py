@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
 from zoo.errors import UserError
-from zoo.sources import conllu, files, folders
+from zoo.sources import conllu, files, folders, moses
 from zoo.sources.file_source import ranged
 from zoo.sources.source import Corpus, Source
 from zoo.sources.text import READERS, Text
@@ -107,12 +107,14 @@ class Reading:
       fused: see `Conllu.fused`; None for a run trained on plain text, which never splits tokens.
       parts: {fused form: its words} of the training text, in the vocabulary's case.
       known: words of the lexicon; other words are looked up in `parts` in lower case, too.
+      language: by whose rules lines are tokenised (`zoo.sources.moses`); "" splits at white space.
     """
 
     lower_case: bool = False
     fused: str | None = None
     parts: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     known: Container[str] = ()
+    language: str = ""
 
     def words(self, token: str) -> tuple[str, ...]:
         """Returns the words that the model reads for a token of plain text."""
@@ -255,15 +257,15 @@ def of_corpus(corpus: Corpus, joint: str = " ", reading: Reading | None = None) 
 
 
 def tokens_of(line: str, reading: Reading) -> list[Token]:
-    """Splits a line at white space into tokens.
+    """Splits a line into tokens, at white space or by the rules of the reading's language.
 
     Args:
       line: the line.
       reading: how the model reads a token.
     """
     return [
-        Token(match[0], *match.span(), reading.words(match[0]))
-        for match in re.finditer(r"\S+", line)
+        Token(line[start:end], start, end, reading.words(line[start:end]))
+        for start, end in moses.spans(line, reading.language)
     ]
 
 

@@ -38,7 +38,8 @@ class RawText(Text):
 
     Example:
       >>> _ = pathlib.Path("raw.txt").write_text("Mr. Smith came. It's\\nlate!\\n\\nReally?\\n")
-      >>> data.RawText(train="raw.txt", validation="raw.txt", lines="wrapped").read("train").sentences
+      >>> source = data.RawText(train="raw.txt", validation="raw.txt", lines="wrapped")
+      >>> source.read("train").sentences
       [['Mr.', 'Smith', 'came', '.'], ['It', "'s", 'late', '!'], ['Really', '?']]
     """
 

@@ -1,5 +1,6 @@
 """Language modelling: the next word of a text, validated by its exact log-perplexity."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -141,8 +142,9 @@ class LanguageModelling(Task):
 
     def summary(self):
         """Describes the data: words, training tokens and steps."""
+        words = "characters" if self.lexicon.of_characters else "words"
         return (
-            f"{len(self.lexicon):,} words, {len(self.text.words):,} training tokens, "
+            f"{len(self.lexicon):,} {words}, {len(self.text.words):,} training tokens, "
             f"{self.epoch_steps:,} steps an epoch"
         )
 
@@ -190,6 +192,8 @@ def validation_of(scores: perplexity.Scores, text: EncodedText, lexicon: Lexicon
       lexicon: its words.
     """
     impossible = perplexity.impossible_words(scores, text, lexicon)
+    bits = scores.log_perplexity / math.log(2)
+    of_characters = f", {bits:.4f} bits per character" if lexicon.of_characters else ""
     return Validation(
         scores.log_perplexity,
         {
@@ -197,7 +201,7 @@ def validation_of(scores: perplexity.Scores, text: EncodedText, lexicon: Lexicon
             "validation_perplexity": scores.perplexity,
         },
         f"validation log-perplexity {scores.log_perplexity:.4f}, perplexity "
-        f"{scores.perplexity:.2f}",
+        f"{scores.perplexity:.2f}{of_characters}",
         [f"  {impossible.sentence}"] if impossible else [],
     )
 
