@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from zoo import decoding
-from zoo.decoding import feed, force, sample
+from zoo.decoding import feed, force, sample, sampling
 from zoo.errors import UserError
 
 # p(next | word): a Markov chain over three words.
@@ -184,3 +184,27 @@ def test_draws_of_single_distributions_are_those_that_are_kept():
     assert decoding.draw(log_probs[0], key, temperature=0).shape == ()
     with pytest.raises(UserError, match="top-k is 0"):
         decoding.draw(log_probs, key, top_k=0)
+
+
+@pytest.mark.parametrize("size", [1, 2, 13, 16, 1000])
+def test_draws_have_the_frequencies_of_p_in_any_number_of_words(size, random):
+    probs = random.dirichlet(np.full(size, 0.5))
+    probs[random.random(size) < 0.2] = 0  # impossible words
+    probs[0] += 1e-3
+    probs /= probs.sum()
+    draws = 100_000
+    rows = jnp.broadcast_to(jnp.log(jnp.array(probs, jnp.float32)), (draws, size))
+    counts = np.bincount(decoding.draw(rows, jax.random.key(1)), minlength=size)
+    assert not counts[probs == 0].any()
+    expected = draws * probs
+    often = expected >= 5
+    statistic = ((counts - expected)[often] ** 2 / expected[often]).sum()
+    # Chi-square of n cells has mean n and variance 2 n.
+    assert statistic < often.sum() + 5 * np.sqrt(2 * often.sum())
+
+
+def test_a_share_that_rounds_to_the_whole_falls_on_a_possible_word():
+    weights = jnp.array([[0.0, 0.3, 0.4, 0.0], [0.0, 0.0, 1.0, 0.0]])
+    largest = jnp.float32(1 - 2**-24)
+    columns = [sampling._inverse(jnp.full(2, u, jnp.float32), weights) for u in (0, 0.43, largest)]
+    assert [column.tolist() for column in columns] == [[1, 2], [2, 2], [2, 2]]

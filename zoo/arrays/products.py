@@ -84,8 +84,26 @@ def gradient(inputs, slopes, weights):
       slopes: the gradient of the product, [..., M].
       weights: [K, M].
     """
-    total = einsum("...k,...m->km", rounded_as(inputs, weights), slopes)
-    return total.astype(weights.dtype)
+
+    def of_weights(inputs, slopes):
+        return einsum("...k,...m->km", rounded_as(inputs, weights), slopes).astype(weights.dtype)
+
+    return _sharded_like(weights, of_weights, inputs, slopes)
+
+
+def _sharded_like(array, function, *operands):
+    """Computes function(*operands), which has the array's shape, with the array's sharding.
+
+    Where a product sums over an axis that is sharded explicitly, JAX leaves the choice of the
+    result's sharding to the caller.
+    """
+    mesh = sharded_functions.explicit_mesh(operands)
+    if mesh is None:
+        return function(*operands)
+    spec = jax.sharding.PartitionSpec(*sharded_functions.spec_of(array))
+    return sharded_functions.automatic(
+        lambda given: function(*given), operands, mesh, lambda result: spec
+    )
 
 
 def both_gradients(slopes, inputs, weights):
@@ -142,12 +160,15 @@ def _backward(axes, narrow, types, rounded, cotangent):
     (of_left, of_right), result = _parts(axes)
     left, right = rounded
     cotangent = cotangent.astype(narrow)
-    left_gradient = _contracted(f"{result},{of_right}->{of_left}", cotangent, right)
+    of_left_axes = functools.partial(_contracted, f"{result},{of_right}->{of_left}")
+    left_gradient = _sharded_like(left, of_left_axes, cotangent, right)
     # The operand with the gradient's rows comes first: its columns need no transposition after it.
     if of_right[-1] in of_left:
-        right_gradient = _contracted(f"{result},{of_left}->{of_right}", cotangent, left)
+        of_right_axes = functools.partial(_contracted, f"{result},{of_left}->{of_right}")
+        right_gradient = _sharded_like(right, of_right_axes, cotangent, left)
     else:
-        right_gradient = _contracted(f"{of_left},{result}->{of_right}", left, cotangent)
+        of_right_axes = functools.partial(_contracted, f"{of_left},{result}->{of_right}")
+        right_gradient = _sharded_like(right, of_right_axes, left, cotangent)
     return left_gradient.astype(types[0]), right_gradient.astype(types[1])
 
 
