@@ -144,7 +144,7 @@ def test_the_best_of_the_rates_is_taken(experiment, tmp_path):
     losses = {factor: float(loss) for factor, loss in tried["tried"].items()}
     assert losses[f"{tried['rate']:g}"] == min(losses.values())
     of_rate = Workdir(tmp_path / "rates" / "softmax_1").experiment().training
-    assert of_rate.steps == 3 and of_rate.optimizer.schedule.warmup == 0
+    assert of_rate.steps == 20 and of_rate.optimizer.schedule.warmup == 4
     final = Workdir(tmp_path / "runs" / "softmax_0").experiment().training
     assert final.optimizer.learning_rate == pytest.approx(0.01 * tried["rate"])
 

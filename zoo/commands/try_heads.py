@@ -56,7 +56,7 @@ def add_try_to(parser: argparse.ArgumentParser):
         type=_factors,
         default=_RATES,
         metavar="F,...",
-        help="factors of the learning rate, each tried for a tenth of a run; 1 tries none; "
+        help="factors of the learning rate, each tried for a tenth of a run; 1 tries no other; "
         "default: 0.3,1,3",
     )
     add(

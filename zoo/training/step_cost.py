@@ -9,7 +9,7 @@ import jax
 from zoo.training.loop import Trainer, shapes_of
 
 # The fewest steps that are timed.
-LEAST = 3
+LEAST = 5
 # Batches of an epoch that are looked through for their shapes.
 _LOOKED_AT = 64
 
@@ -18,7 +18,9 @@ class StepCost(NamedTuple):
     """The cost of a training step.
 
     Attributes:
-      seconds: mean time of a step, without compilation; None if none was timed.
+      seconds: time of a step, without compilation: the mean over shapes of batches of the fastest
+        step with that shape, which other work on the machine disturbs least; None if none was
+        timed.
       bytes: greatest memory of a device within a step, by XLA's own account: arguments, results and
         temporary arrays; None where XLA does not give one.
     """
@@ -38,24 +40,30 @@ def measure(trainer: Trainer, seconds: float) -> StepCost:
     tables, key = devices.place_tables(trainer.task.tables), trainer.step_key()
     state, batches = trainer.drawn_state({}), trainer.task.epoch(0)
     programs: dict[Any, Any] = {}
-    for index in range(min(len(batches), _LOOKED_AT)):
-        batch = devices.split(batches[index])
-        if (shapes := shapes_of(batch)) not in programs:
-            programs[shapes] = step_function.lower(state, tables, batch, key).compile()  # type: ignore[attr-defined]
+    looked_at = [batches[index] for index in range(min(len(batches), _LOOKED_AT))]
+    for batch in looked_at:
+        parts = devices.split(batch)
+        if (shapes := shapes_of(parts)) not in programs:
+            programs[shapes] = step_function.lower(state, tables, parts, key).compile()  # type: ignore[attr-defined]
     needed = [_bytes(program) for program in programs.values()]
     most = max((count for count in needed if count is not None), default=None)
     if not seconds:
         return StepCost(None, most)
+    order = [shapes_of(batch) for batch in map(devices.split, looked_at)]
+    fastest: dict[Any, float] = {}
     spent, steps = 0.0, 0
-    for index in itertools.cycle(range(min(len(batches), _LOOKED_AT))):
+    for batch in itertools.cycle(looked_at):
         begun = time.perf_counter()
-        batch = devices.split(batches[index])
-        state, results = programs[shapes_of(batch)](state, tables, batch, key)
+        parts = devices.split(batch)
+        state, results = programs[shapes_of(parts)](state, tables, parts, key)
         jax.block_until_ready(results)
-        spent, steps = spent + time.perf_counter() - begun, steps + 1
+        took = time.perf_counter() - begun
+        fastest[shapes_of(parts)] = min(took, fastest.get(shapes_of(parts), took))
+        spent, steps = spent + took, steps + 1
         if spent >= seconds and steps >= LEAST:
-            return StepCost(spent / steps, most)
-    raise AssertionError("an epoch has at least one batch")
+            break
+    times = [fastest[shapes] for shapes in order if shapes in fastest]
+    return StepCost(sum(times) / len(times), most)
 
 
 def _bytes(program) -> int | None:

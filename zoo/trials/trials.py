@@ -15,12 +15,12 @@ from zoo.training import step_cost
 from zoo.trials import one_run, recipes, summary
 from zoo.trials.plan import Budget, HeadPlan, Plan, best_rate, steps_of
 
-# Learning rates are tried for this fraction of a run's steps.
-RATE_FRACTION = 10
+# Learning rates are tried for this fraction of a run's steps, and for so many steps at least.
+RATE_FRACTION, RATE_STEPS = 10, 20
 # Validations within a run, beside the ends of epochs.
 VALIDATIONS = 10
-# Steps are timed for this fraction of a budget of minutes, and for so many seconds at most.
-TIMED_FRACTION, TIMED_SECONDS = 20, 10.0
+# Steps are timed for this fraction of a budget of minutes, within these seconds.
+TIMED_FRACTION, TIMED_SECONDS = 20, (3.0, 10.0)
 
 
 class Trials(NamedTuple):
@@ -107,7 +107,8 @@ def _plan_head(name, experiment, plan, trials, log):
     if name not in plan.heads:
         seconds = 0.0
         if budget.minutes is not None:
-            seconds = min(60 * budget.minutes / TIMED_FRACTION, TIMED_SECONDS)
+            least, most = TIMED_SECONDS
+            seconds = min(max(60 * budget.minutes / TIMED_FRACTION, least), most)
         steady = changed(experiment, {"training.optimizer.schedule": Constant()})
         trainer = one_run.trainer(steady, trials.folder / "runs" / name, _say_nothing)
         cost = step_cost.measure(trainer, seconds)
@@ -130,7 +131,7 @@ def _try_rate(name, experiment, factor, plan, folder, log):
     of_head, key = plan.heads[name], f"{factor:g}"
     if key in of_head.tried:
         return
-    steps = max(1, of_head.steps // RATE_FRACTION)
+    steps = min(of_head.steps, max(RATE_STEPS, of_head.steps // RATE_FRACTION))
     recipe = recipes.with_rate(recipes.with_warmup_within(experiment, steps), factor)
     recipe = changed(recipe, {"training.steps": steps, "training.validate_every": 0})
     of_rate = folder / "rates" / f"{name}_{key}"
