@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 QUICKSTART := runs/quickstart
 
-.PHONY: quickstart data tables models test test-all test-slow test-realdata soak lint format benchmarks docs clean
+.PHONY: quickstart data tables models test test-all test-slow test-realdata soak release-check lint format \
+  benchmarks docs clean
 
 # The stamp is newer than requirements.txt as soon as everything in it is installed.
 $(VENV)/installed: requirements.txt
@@ -68,6 +69,10 @@ test-realdata: $(VENV)/installed
 soak: $(VENV)/installed
 	$(BIN)/python -m tests.soak --kills $(or $(KILLS),100) $(if $(SEED),--seed $(SEED))
 
+# Builds sdist and wheel, checks them, and runs the quickstart from the wheel outside the checkout.
+release-check: $(VENV)/installed
+	$(BIN)/python -m tests.release
+
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -102,6 +107,7 @@ benchmarks: $(VENV)/installed
 	$(BIN)/python -m benchmarks.pytorch_beam
 	$(BIN)/python -m benchmarks.generation
 	$(BIN)/python -m benchmarks.lost_process
+	$(BIN)/python -m benchmarks.serving
 
 clean:
 	rm -rf $(QUICKSTART)

@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK
 """Trains a model: python train.py --config NAME DIR [--set FIELD=VALUE ...]
 
 The same as `python -m zoo train`; it is written in zoo/commands/train.py.

@@ -1,7 +1,8 @@
-"""Keeps the recipe, the passports and the scores of runs: python -m records.keep FILE.jsonl DIR ...
+"""Keeps the recipe, passports and scores of runs: python -m records.keep FILE.jsonl DIR ...
 
-A record has a line for each run, and scores of single words and questions in FILE.npz beside it, in
-the format of `zoo.evaluation.records`. A run that is in the record already is replaced.
+A record has a line for each run, with its learning curve, and scores of single words and questions
+in FILE.npz beside it, in the format of `zoo.evaluation.records`. A run that is in the record
+already is replaced.
 """
 
 import argparse
@@ -11,6 +12,8 @@ from zoo import strict_json
 from zoo.commands import program
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, records, significance
+from zoo.evaluation.reports import validations
+from zoo.runs.workdir import METRICS
 
 
 def keep(file: pathlib.Path, runs: list[pathlib.Path]) -> list[str]:
@@ -56,7 +59,9 @@ def _of_folder(run):
                 )
         results[path.stem] = passport
     experiment = strict_json.read(run / "experiment.json")
-    return records.Record(run.name, experiment, results), scores
+    metrics = run / METRICS
+    found = validations.read(metrics, {"step": int}) if metrics.exists() else ()
+    return records.Record(run.name, experiment, results, found), scores
 
 
 def check(passport: dict, name: str | pathlib.Path):

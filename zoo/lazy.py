@@ -20,6 +20,7 @@ EXTRAS = {
         "tqdm": "tqdm>=4.66",
         "tensorboardX": "tensorboardX>=2.6.4",
         "matplotlib": "matplotlib>=3.10",
+        "argcomplete": "argcomplete>=3.6",
     },
     "export": {"flatbuffers": "flatbuffers>=25", "safetensors": "safetensors>=0.5"},
     "hub": {"huggingface_hub": "huggingface-hub>=1"},

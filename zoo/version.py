@@ -1,3 +1,3 @@
-"""The version of Zoo; pyproject.toml has the same."""
+"""The version of Zoo. pyproject.toml reads it here; CITATION.cff repeats it."""
 
 VERSION = "0.1.0"

@@ -6,24 +6,27 @@
 prints the log-probability of each, in nats. From Python:
 
     model = Model(FOLDER)
+    model.warm_up(16, 64)  # compiles `log_prob` for up to 16 sentences of up to 64 words
     model.log_prob([["a", "sentence"]])  # float64 [sentences], each with the boundary after it
     log_probs, carry = model.step(ids, model.initial_carry(rows))  # [rows, V], of the next word
 
 An encoder-decoder's arguments are a source, its translation and so on:
 
     model = Translator(FOLDER)
+    model.warm_up(16, 64)  # also of sources
     model.log_prob([["une", "phrase"]], [["a", "sentence"]])  # float64 [pairs]
     carry, constant = model.encode(*model.read_sources([["une", "phrase"]]))
     log_probs, carry = model.step(ids, carry, constant)  # [rows, V], of the next word
 
 The programs run on the platforms that export.json names. README.md tells how a text was made and
 how its words were read in training; this file takes words as they are. A program is compiled for
-each new shape of its arguments: `log_prob` pads them to powers of two, so that few are. A damaged
-folder raises ValueError.
+each new shape of its arguments: `log_prob` pads rows and lengths to powers of two, so that few are,
+and none within the limits of `warm_up`. A damaged folder raises ValueError.
 """
 
 import hashlib
 import io
+import itertools
 import json
 import pathlib
 import sys
@@ -53,6 +56,7 @@ class Words:
                 json.loads(lexicon[name].tobytes().decode()) for name in ("words", "marks")
             )
         self._ids = {word: number for number, word in enumerate(self.words)}
+        self._of_characters = any(not word.strip() for word in self.words)
 
     def ids(self, words: Sequence[str]) -> list[int]:
         """Returns the ids of words.
@@ -68,6 +72,14 @@ class Words:
                 if word not in self._ids:
                     raise ValueError(f"{word!r} is not among the words of the model.")
         return [self._ids[word if word in self._ids else self.unknown] for word in words]
+
+    def split(self, text: str) -> list[str]:
+        """Splits a text at blanks; into characters if one of the words is a blank.
+
+        Args:
+          text: words as they were in training, such as punctuation apart.
+        """
+        return list(text) if self._of_characters else text.split()
 
 
 class Exported(Words):
@@ -159,12 +171,27 @@ class Model(Exported):
         Returns:
           float64 [sentences].
         """
-        marks = [] if self.boundary is None else [self._ids[self.boundary]]
-        ends = marks * self.record["boundary_marks"]
-        words, targets, there = _positions([marks + self.ids(words) + ends for words in sentences])
+        words, targets, there = _positions([self._row(words) for words in sentences])
         reset, carry = np.zeros(words.shape, bool), self.initial_carry(len(words))
         log_prob, _, _ = self.score(words, targets, reset, carry)
         return np.where(there, np.asarray(log_prob, np.float64), 0).sum(axis=1)[: len(sentences)]
+
+    def warm_up(self, rows: int, length: int):
+        """Compiles `log_prob` for all calls within limits.
+
+        Args:
+          rows: the greatest number of sentences.
+          length: the greatest number of words in a sentence.
+        """
+        positions = len(self._row(self.words[:1] * length)) - 1
+        for shape in itertools.product(_powers_of_two(rows), _powers_of_two(positions)):
+            words = np.zeros(shape, np.int32)
+            self.score(words, words, np.zeros(shape, bool), self.initial_carry(shape[0]))
+
+    def _row(self, words: Sequence[str]) -> list[int]:
+        """Returns the ids of a sentence between its boundaries."""
+        marks = [] if self.boundary is None else [self._ids[self.boundary]]
+        return marks + self.ids(words) + marks * self.record["boundary_marks"]
 
 
 class Translator(Exported):
@@ -234,15 +261,31 @@ class Translator(Exported):
             raise ValueError(
                 f"{len(sources)} sources and {len(translations)} translations: give one of each."
             )
-        mark = [self._ids[self.boundary]]
-        order = -1 if self.record["order"] == "target_reversed" else 1
-        ends = mark * self.record["boundary_marks"]
-        rows = [mark + self.ids(words)[::order] + ends for words in translations]
-        words, targets, there = _positions(rows)
-        padding: list[list[str]] = [[]] * (len(words) - len(rows))
+        words, targets, there = _positions([self._row(words) for words in translations])
+        padding: list[list[str]] = [[]] * (len(words) - len(sources))
         given = (*self.read_sources([*sources, *padding]), words, targets)
         log_prob, _ = self._programs["score"](self._arrays, *given)
-        return np.where(there, np.asarray(log_prob, np.float64), 0).sum(axis=1)[: len(rows)]
+        return np.where(there, np.asarray(log_prob, np.float64), 0).sum(axis=1)[: len(sources)]
+
+    def warm_up(self, rows: int, length: int):
+        """Compiles `log_prob` for all calls within limits.
+
+        Args:
+          rows: the greatest number of pairs.
+          length: the greatest number of words in a source, and in a translation.
+        """
+        positions = len(self._row(self.words[:1] * length)) - 1
+        sizes = _powers_of_two(rows), _powers_of_two(length), _powers_of_two(positions)
+        for count, before, after in itertools.product(*sizes):
+            source, lengths = np.zeros((count, before), np.int32), np.ones(count, np.int32)
+            words = np.zeros((count, after), np.int32)
+            self._programs["score"](self._arrays, source, lengths, words, words)
+
+    def _row(self, words: Sequence[str]) -> list[int]:
+        """Returns the ids of a translation between its boundaries, in the decoder's order."""
+        mark = [self._ids[self.boundary]]
+        order = -1 if self.record["order"] == "target_reversed" else 1
+        return mark + self.ids(words)[::order] + mark * self.record["boundary_marks"]
 
 
 def _positions(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -268,6 +311,11 @@ def _power_of_two(least: int) -> int:
     return 1 << max(0, least - 1).bit_length()
 
 
+def _powers_of_two(most: int) -> list[int]:
+    """Returns the powers of two from 1 to the smallest that is at least `most`."""
+    return [1 << power for power in range(_power_of_two(most).bit_length())]
+
+
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
@@ -279,9 +327,7 @@ def _log_probs(folder: pathlib.Path, texts: list[str]) -> np.ndarray:
     if (folder / "source.npz").exists():
         return Translator(folder).log_prob(*([t.split() for t in texts[n::2]] for n in (0, 1)))
     model = Model(folder)
-    # Where words are characters, blanks are among them.
-    split = list if any(not word.strip() for word in model.words) else str.split
-    return model.log_prob([split(text) for text in texts])
+    return model.log_prob([model.split(text) for text in texts])
 
 
 if __name__ == "__main__":

@@ -13,7 +13,14 @@ from zoo.commands import command_table, options, program, train
 from zoo.errors import UserError
 from zoo.evaluation import run
 from zoo.evaluation.judgements import agreement
-from zoo.evaluation.reports import compare, micro_report, rank, sweep
+from zoo.evaluation.reports import (
+    compare,
+    kept_pictures,
+    learning_curves,
+    micro_report,
+    rank,
+    sweep,
+)
 from zoo.evaluation.reports.report_html import report
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -23,27 +30,44 @@ CASES = {
     "sweep training.batch a b --file s.svg": (
         sweep,
         "report",
-        ("training.batch", ["a", "b"], "s.svg"),
+        ("training.batch", ["a", "b"], "s.svg", []),
     ),
-    "sweep training.batch a": (sweep, "report", ("training.batch", ["a"], "sweep.png")),
+    "sweep training.batch a": (sweep, "report", ("training.batch", ["a"], "sweep.png", [])),
     "rank a --contexts 7 --split test": (rank, "report", (["a"], 7, "test", "rank.png")),
     "rank a b": (rank, "report", (["a", "b"], 1024, "validation", "rank.png")),
-    "agreement a": (agreement, "report", (["a"], [], "agreement.png")),
+    "agreement a": (agreement, "report", (["a"], [], "agreement.png", None, [])),
     "agreement a --split x --split y --file p.pdf": (
         agreement,
         "report",
-        (["a"], ["x", "y"], "p.pdf"),
+        (["a"], ["x", "y"], "p.pdf", None, []),
     ),
     "sweep training.batch a --file s.svg b": (
         sweep,
         "report",
-        ("training.batch", ["a", "b"], "s.svg"),
+        ("training.batch", ["a", "b"], "s.svg", []),
     ),
     "agreement --split x a --file p.pdf b": (
         agreement,
         "report",
-        (["a", "b"], ["x"], "p.pdf"),
+        (["a", "b"], ["x"], "p.pdf", None, []),
     ),
+    "agreement a b --pairs p.tsv --label one --label two": (
+        agreement,
+        "report",
+        (["a", "b"], [], "agreement.png", "p.tsv", ["one", "two"]),
+    ),
+    "plot a b": (learning_curves, "report", (["a", "b"], "plot.png", "step", False, [])),
+    "plot a --against epoch --training b --file c.pdf": (
+        learning_curves,
+        "report",
+        (["a", "b"], "c.pdf", "epoch", True, []),
+    ),
+    "plot --of bands a --split dev --label one": (
+        kept_pictures,
+        "bands",
+        (["a"], "plot.png", "dev", ["one"]),
+    ),
+    "plot --of agreement a": (kept_pictures, "agreement", (["a"], "plot.png", [])),
     "report a b": (report, "report", (["a", "b"], "report.html", None, None, 20)),
     "report a -o p.html --text t.txt --sentences 3": (
         report,
@@ -67,6 +91,19 @@ def test_a_command_hands_on_what_its_line_says(monkeypatch, line):
     monkeypatch.setattr(sys, "argv", ["zoo", *line.split()])
     commands.main()
     assert given == [expected]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("plot a --of bands --against epoch", "--against and --training are for learning curves"),
+        ("plot a --of agreement --training", "--against and --training are for learning curves"),
+        ("plot a --split test", "--split is for --of bands"),
+    ],
+)
+def test_options_of_other_pictures_are_refused(line, why):
+    with pytest.raises(UserError, match=why):
+        commands.main(line.split())
 
 
 class Stop(Exception):
@@ -172,6 +209,12 @@ def test_the_help_of_a_command_says_what_it_does_with_an_example_of_its_options(
     assert parser.parse_args(example.split())
 
 
+def test_the_version_is_printed(capsys):
+    with pytest.raises(SystemExit) as ended:
+        command_table.main(["--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, "zoo 0.1.0\n")
+
+
 def test_what_is_listed_is_listed_without_jax():
     """The options of a command, and what it imports, are there when that command runs."""
     source = (
@@ -180,7 +223,8 @@ def test_what_is_listed_is_listed_without_jax():
         "try:\n"
         "    command_table.main(['--help'])\n"
         "except SystemExit:\n"
-        "    print(*(m for m in sys.modules if m in ('jax', 'numpy', 'zoo.commands.train')))\n"
+        "    others = ('jax', 'numpy', 'argcomplete', 'zoo.commands.train')\n"
+        "    print(*(m for m in sys.modules if m in others))\n"
     )
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr

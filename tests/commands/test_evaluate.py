@@ -173,7 +173,7 @@ def test_no_run_is_named(call, tmp_path):
 def test_compare_and_generate(call, workdir):
     call(evaluate, "--workdir", workdir)
     code, output, _ = call(commands, "compare", workdir)
-    assert code == 0 and "test, carried: nats/token" in output
+    assert code == 0 and "test, carried: nats" in output
     options = ("--prompt", "Le chat", "--count", 3, "--length", 4, "--seed", 1)
     code, output, _ = call(commands, "generate", "--workdir", workdir, *options)
     assert code == 0

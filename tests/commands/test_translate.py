@@ -481,7 +481,9 @@ def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders,
     _, hypotheses = translation_quality.read(run, "test")
     rows = [line.split() for line in table.splitlines() if re.match(r"\s*\d+-\d+ ", line)]
     assert sum(int(row[1]) for row in rows) == len(corpus.sentences)
-    for span, count, score in rows:
+    for span, count, score, low, high in rows:
+        if int(count) > 1:
+            assert float(low[1:-1]) <= float(score) <= float(high[:-1])
         first, last = map(int, span.split("-"))
         assert last == first + 3 and first % 4 == 1
         chosen = [number for number, n in enumerate(lengths) if first <= n <= last]

@@ -27,26 +27,14 @@ def test_words_have_their_scores(run, result):
     np.testing.assert_allclose(kept.log_prob, expected, rtol=0, atol=0.5 / item_scores.PARTS)
 
 
-def test_bands_are_those_of_the_passport(run, result):
-    record, arrays, _ = result
-    rows = kept_words.bands(run, kept_words.read(run, record, arrays))
-    for row, expected in zip(rows, record["figures"]["bands"], strict=True):
-        assert (row["band"], row["tokens"]) == (expected["band"], expected["tokens"])
-        for name in ("log_perplexity", "perplexity"):  # scores are kept rounded
-            assert row[name] == pytest.approx(expected[name], rel=0.5 / item_scores.PARTS)
-
-
-def test_an_interval_by_hand(run, result):
-    record, arrays, _ = result
+def test_an_interval_of_a_band_by_hand(result):
+    _, arrays, _ = result
     # Two sentences have an unknown word each, of 1 and of 3 nats; all other words have 2 nats. Two
     # draws of the two have a mean of 1, 2 or 3, the ends with a probability of a quarter each.
     log_prob = np.full(len(arrays["log_prob"]), -2, np.float32)
     log_prob[[1, 7]] = -1, -3
-    same = {**arrays, "log_prob": log_prob}
-    rows = {row["band"]: row for row in kept_words.bands(run, kept_words.read(run, record, same))}
-    assert (rows["unknown"]["tokens"], rows["unknown"]["log_perplexity"]) == (2, 2)
-    assert rows["unknown"]["interval"] == (1, 3)
-    assert rows["1-9"]["interval"] == (2, 2)
+    intervals = item_scores.band_intervals({**arrays, "log_prob": log_prob})
+    assert intervals == {"unknown": (1, 3), "1-9": (2, 2)}
 
 
 def test_what_does_not_belong_is_refused(run, result):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import zoo
+from tests.export.test_serving import compilations
 from tests.training import small
 from tests.training.test_translation import MODEL as OF_PAIRS
 from tests.training.test_translation import experiment as of_pairs
@@ -282,6 +283,12 @@ def test_an_encoder_decoder_without_the_zoo_has_the_same_numbers(name, tmp_path)
         check=True,
     )
     assert float(again.stdout) == pytest.approx(expected[0], rel=1e-5)
+    alone = standalone.Translator(out)
+    alone.warm_up(2, 3)
+    with compilations() as found:
+        for rows, before, after in ((1, 3, 0), (2, 0, 3), (2, 2, 1)):
+            alone.log_prob([["unheard-of"] * before] * rows, [["unheard-of"] * after] * rows)
+    assert not found
 
 
 def test_the_command_tells_of_its_files(exports, tmp_path, capsys):

@@ -47,6 +47,21 @@ def test_make_installs_the_dependencies_and_those_for_development():
     }
 
 
+def test_the_version_is_in_one_file():
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert PROJECT["dynamic"] == ["version"] and "version" not in PROJECT
+    assert options["dynamic"] == {"version": {"attr": "zoo.version.VERSION"}}
+
+
+def test_a_citation_has_the_metadata_of_the_package():
+    citation = (ROOT / "CITATION.cff").read_text().splitlines()
+    assert f"version: {zoo.__version__}" in citation
+    assert f"license: {PROJECT['license']}" in citation
+    (author,) = PROJECT["authors"]
+    assert f"  - name: {author['name']}" in citation
+    assert citation[-len(PROJECT["keywords"]) :] == [f"  - {word}" for word in PROJECT["keywords"]]
+
+
 def test_the_types_are_packaged():
     assert (ROOT / "zoo/py.typed").read_bytes() == b""
 

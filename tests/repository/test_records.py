@@ -59,10 +59,10 @@ def test_records_have_each_run_once():
 def test_records_are_compared_as_runs_are():
     file = str(tables.FOLDER / "micro.jsonl")
     lines = compare([file]).splitlines()
-    assert lines[1].startswith(f"{file}:micro_log_linear_0 (3 seeds) ")
-    assert lines[2].startswith(f"{file}:micro_softmax_0 (3 seeds) ")
+    assert lines[1].startswith("micro_log_linear, 3 seeds ")
+    assert lines[2].startswith("micro_softmax, 3 seeds ")
     one, other = (f"{file}:micro_{head}_0" for head in ("softmax", "log_linear"))
-    assert compare([one, other]).splitlines()[1].split()[0] == other
+    assert compare([one, other]).splitlines()[1].split()[0] == "micro_log_linear_0"
     with pytest.raises(UserError, match=r"micro\.jsonl has no run micro_gru: name one of micro_l"):
         compare([f"{file}:micro_gru"])
     with pytest.raises(UserError, match="are one folder: give each run once"):
@@ -74,8 +74,8 @@ def test_seeds_of_records_without_scores_are_compared_by_their_seeds():
     variances 8.3e-6 and 3.0e-5, so t = 0.2986 / sqrt(3.8e-5 / 3) = 83 of 3 degrees of freedom."""
     lines = compare([str(tables.FOLDER / "micro.jsonl")])
     assert re.search(
-        r"  \S+micro_log_linear_0 \(3 seeds\) is below \S+micro_softmax_0 \(3 seeds\) by 0\.2986 "
-        r"nats \(p < 0\.001 by 3 and 3 seeds\)",
+        r"  micro_log_linear, 3 seeds is below micro_softmax, 3 seeds by 0\.2986 nats "
+        r"\(p < 0\.001 by 3 and 3 seeds\)",
         lines,
     )
 
@@ -164,7 +164,7 @@ def test_runs_of_a_record_are_compared_by_their_scores_and_replaced(tmp_path):
         keep.keep(file, [a_run(tmp_path / name, worse=more, figures=figures, training=training)[0]])
     folders = compare([str(tmp_path / "one"), str(tmp_path / "other")])
     of_record = compare([str(file)])
-    assert of_record.replace(f"{file}:", f"{tmp_path}/").split() == folders.split()
+    assert of_record == folders
     assert "by 2 sentences" in of_record and "1.0000 [1.0000, 1.0000] nats apart" in of_record
     before = file.read_bytes()
     keep.keep(file, [tmp_path / "one"])
@@ -207,14 +207,14 @@ def test_a_record_has_all_that_parts_and_mcnemars_test_need(tmp_path):
     keep.keep(file, folders)
     of_folders = compare([*map(str, folders)], in_parts=True)
     of_record = compare([str(file)], in_parts=True)
-    assert of_record.replace(f"{file}:", f"{tmp_path}/").split() == of_folders.split()
+    assert of_record == of_folders
     for title in ("words seen in training", "words never seen in training", "all words, with"):
-        assert "by 2 and 2 seeds" in of_record.partition(f"  {title}")[2].splitlines()[1]
+        assert "by 2 and 2 seeds" in " ".join(of_record.partition(f"  {title}")[2].split()[:40])
     assert "right alone, p = 0.00781" in of_record  # 2 / 2^8
     single = [f"{file}:{name}" for name in ("one_0", "other_0")]
     of_two = compare(single, in_parts=True)
     two_folders = compare([str(folders[0]), str(folders[2])], in_parts=True)
-    assert of_two.replace(f"{file}:", f"{tmp_path}/").split() == two_folders.split()
+    assert of_two == two_folders
     assert "8 and 0 of 10 right alone" in of_two
 
 

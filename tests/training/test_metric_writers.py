@@ -20,6 +20,8 @@ from zoo.heads import (
     SelfNormalisedSoftmax,
     Softmax,
 )
+from zoo.optimizers import SGD
+from zoo.training import loop
 from zoo.training.metric_writers import Metrics, ProgressBar
 from zoo.training.saved_progress import Progress
 from zoo.training.step import StepMetrics
@@ -215,3 +217,22 @@ def test_a_run_tells_where_it_is_between_two_epochs(tmp_path, capsys, monkeypatc
         for index in range(1, steps + 1)
     ]
     assert [(*map(int, line),) for line in told] == expected[1:]  # all but the first
+
+
+def test_a_validation_has_the_seconds_of_the_steps_before_it(tmp_path, monkeypatch):
+    """Also one that is not the best, before which no checkpoint is written."""
+    recipe = small.experiment(optimizer=SGD(learning_rate=1e-30), validate_every=1, epochs=1)
+    trainer = small.trainer(recipe, tmp_path / "run")
+    clock, plain = [0.0], trainer._batch
+
+    def batch(*arguments):
+        clock[0] += 1
+        return plain(*arguments)
+
+    monkeypatch.setattr(trainer, "_batch", batch)
+    monkeypatch.setattr(loop.time, "perf_counter", lambda: clock[0])
+    trainer.train()
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    found = [line for line in map(json.loads, lines) if "validation_log_perplexity" in line]
+    assert len(found) > 2
+    assert [line["seconds"] for line in found] == [line["step"] for line in found]

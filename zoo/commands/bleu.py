@@ -44,9 +44,9 @@ def run_bleu(arguments: argparse.Namespace):
             "--plot draws BLEU by length: give --by-length N, too, or leave --plot out."
         )
     if arguments.plot:
-        from zoo.evaluation.reports import plots
+        from zoo.evaluation.reports import plot_style
 
-        plots.check_file(arguments.plot)
+        plot_style.check_file(arguments.plot)
     results = [translation_quality.read(path, arguments.split) for path in arguments.results]
     folder = pathlib.Path(arguments.results[0]).absolute()
     experiment = Workdir(folder if os.path.isdir(folder) else folder.parent.parent).experiment()
@@ -69,15 +69,18 @@ def _by_length(arguments, results, experiment, corpus):
     names = _names(arguments.results)
     translation_quality.check_results(names, results, corpus.sentences)
     lengths = [len(words) for words in experiment.source_of(corpus).sentences]
-    rows = translation_quality.by_length(results, corpus.sentences, lengths, arguments.by_length)
+    rows = translation_quality.by_length(
+        results, corpus.sentences, lengths, arguments.by_length, arguments.samples
+    )
     signature = results[0][0]["figures"]["BLEU"]["signature"]
     output_files.show(translation_quality.length_table(names, rows), signature)
     if arguments.plot:
-        spans = [f"{least}-{greatest}" for least, greatest, _, _ in rows]
+        spans = [f"{row.least}-{row.greatest}" for row in rows]
         curves = {
-            name: [scores[number] for *_, scores in rows] for number, name in enumerate(names)
+            name: [(row.scores[number], row.intervals[number]) for row in rows]
+            for number, name in enumerate(names)
         }
-        plots.by_length(spans, curves, arguments.plot)
+        plots.by_length(spans, [row.sentences for row in rows], curves, arguments.plot)
 
 
 def _names(results):

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from zoo.commands import options, program
+from zoo.commands import completion, options, program
+from zoo.version import VERSION
 
 
 class Command(NamedTuple):
@@ -94,6 +95,11 @@ COMMANDS = {
         "writes a page to look at: curves, figures, a text word by word, differences",
         "runs/softmax runs/log_linear -o report.html",
     ),
+    "plot": Command(
+        "reports",
+        "plots learning curves of runs, or their kept figures by word frequency or distance",
+        "runs/softmax_0 runs/softmax_1 runs/log_linear --against minutes --file curves.svg",
+    ),
     "sweep": Command(
         "reports",
         "plots the results of runs against one number of their recipes",
@@ -157,7 +163,9 @@ def functions_of(command: str) -> tuple[Callable, Callable]:
 def main(line: Sequence[str] | None = None):
     """Reads a command line, by default the process's own, and runs its command."""
     line = sys.argv[1:] if line is None else line
+    line = completion.line() or line
     parser = argparse.ArgumentParser(prog=program.called())
+    parser.add_argument("--version", action="version", version=f"zoo {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=options.Parser)
     for name, (_, about, example) in COMMANDS.items():
         command = commands.add_parser(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from zoo.commands import options
 from zoo.data.batches import POLICIES
 from zoo.errors import UserError
+from zoo.evaluation import progress
 
 _WEIGHT = options.number(0, 0.999999)
 
@@ -64,6 +65,7 @@ def _unseen_weight(text: str) -> float:
     return math.nan if text == "tune" else _WEIGHT(text)
 
 
+@progress.on_terminal()
 def run_evaluate(arguments: argparse.Namespace):
     """Prints the figures and keeps each with its passport in DIR/results."""
     import numpy as np

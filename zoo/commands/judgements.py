@@ -6,20 +6,29 @@ from types import ModuleType
 
 from zoo.commands import options
 from zoo.data.batches import POLICIES
+from zoo.evaluation import progress
 
 
 def add_agreement_to(parser: argparse.ArgumentParser):
     """Adds the options of `zoo agreement`."""
     _add_runs_to(parser)
     add = parser.add_argument
-    add("--file", default="agreement.png", help="the picture to write: .png, .pdf or .svg")
+    options.add_picture_to(parser, "agreement.png")
+    add(
+        "--pairs",
+        metavar="FILE.tsv",
+        help="also writes the pairs of all runs to one table: sentences, words, distance, "
+        "log-probabilities, and whether the model is right",
+    )
 
 
+@progress.on_terminal()
 def run_agreement(arguments: argparse.Namespace):
     """Prints the accuracies and plots them by distance."""
     from zoo.evaluation.judgements.agreement import report
 
-    report(arguments.workdirs, arguments.split, arguments.file)
+    options.check_outputs(arguments, file="the picture", pairs="the table")
+    report(arguments.workdirs, arguments.split, arguments.file, arguments.pairs, arguments.label)
 
 
 def add_transfer_to(parser: argparse.ArgumentParser):
@@ -37,6 +46,7 @@ def add_transfer_to(parser: argparse.ArgumentParser):
     options.add_words_to(parser)
 
 
+@progress.on_terminal()
 def run_transfer(arguments: argparse.Namespace):
     """Prints and keeps the figures of the runs on the file, and their differences."""
     from zoo.evaluation.reports.transfer import report

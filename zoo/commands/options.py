@@ -5,7 +5,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
-from zoo.commands import program
+from zoo.commands import completion, program
 from zoo.errors import UserError, printable, shortened
 
 # Longer n-grams of letters tell nothing more of a word, and take memory.
@@ -13,7 +13,7 @@ _MOST_LETTERS = 20
 
 # Options whose texts name no file.
 _NO_FILES = (
-    *("average", "method", "metric", "nbest_format", "normaliser", "split", "state"),
+    *("average", "label", "method", "metric", "nbest_format", "normaliser", "split", "state"),
     *("symmetrise", "tokenize", "tokenizer", "trust", "unknowns", "slf"),
 )
 
@@ -134,6 +134,9 @@ def parse(
       UserError: an argument is empty, as "$FILE" is where the variable is not set: it would be
         taken for none, or for the working folder.
     """
+    if completion.line() is not None:
+        Parser._intermixes = True  # argcomplete follows the plain order of arguments
+        completion.complete(parser)
     arguments = program.parse(parser, words)
     # Here, for --help needs none of them.
     from zoo.sources import files
@@ -148,6 +151,23 @@ def parse(
     if arguments.trust_paths:
         permissions.open_paths()
     return arguments
+
+
+def add_picture_to(parser: argparse.ArgumentParser, default: str):
+    """Adds --file, the picture that a command writes, and --label, the names of recipes in it."""
+    add = parser.add_argument
+    add(
+        "--file",
+        default=default,
+        help="the picture to write: .png, .pdf or .svg; default: %(default)s",
+    )
+    add(
+        "--label",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="the name of a recipe in the picture; repeat it for each, in the order of the runs",
+    )
 
 
 def check_given(arguments: argparse.Namespace) -> list[str]:

@@ -1,4 +1,4 @@
-"""zoo compare, report, sweep, rank, words and micro-report: tables and pictures of runs."""
+"""zoo compare, report, plot, sweep, rank, words and micro-report: tables and pictures of runs."""
 
 import argparse
 
@@ -72,6 +72,51 @@ def run_report(arguments: argparse.Namespace):
     )
 
 
+def add_plot_to(parser: argparse.ArgumentParser):
+    """Adds the options of `zoo plot`."""
+    add = parser.add_argument
+    add(
+        "workdirs",
+        nargs="+",
+        metavar="DIR",
+        help="folders of runs, or records of runs: FILE.jsonl, FILE.jsonl:RUN",
+    )
+    add(
+        "--of",
+        choices=("curves", "bands", "agreement"),
+        default="curves",
+        help="learning curves, log-perplexity by the words' training counts, or accuracy on the "
+        "pairs of zoo agreement; default: %(default)s",
+    )
+    add(
+        "--against",
+        choices=("step", "epoch", "minutes"),
+        help="with curves: the horizontal axis; default: step",
+    )
+    add("--training", action="store_true", help="with curves: the training loss, too")
+    add("--split", help="with bands: the text; default: the first test of all runs")
+    options.add_picture_to(parser, "plot.png")
+
+
+def run_plot(arguments: argparse.Namespace):
+    """Draws what the runs' folders or records keep."""
+    from zoo.evaluation.reports import kept_pictures, learning_curves
+
+    of, runs, file = arguments.of, arguments.workdirs, arguments.file
+    curves = arguments.against or arguments.training
+    if of != "curves" and curves:
+        raise UserError(f"--against and --training are for learning curves: leave out --of {of}.")
+    if of != "bands" and arguments.split:
+        raise UserError("--split is for --of bands: give that, or leave --split out.")
+    if of == "curves":
+        against = arguments.against or "step"
+        learning_curves.report(runs, file, against, arguments.training, arguments.label)
+    elif of == "bands":
+        kept_pictures.bands(runs, file, arguments.split, arguments.label)
+    else:
+        kept_pictures.agreement(runs, file, arguments.label)
+
+
 def add_sweep_to(parser: argparse.ArgumentParser):
     """Adds the options of `zoo sweep`."""
     add = parser.add_argument
@@ -82,14 +127,14 @@ def add_sweep_to(parser: argparse.ArgumentParser):
         metavar="DIR",
         help="folders of evaluated runs, or records of runs: FILE.jsonl, FILE.jsonl:RUN",
     )
-    add("--file", default="sweep.png", help="the picture to write: .png, .pdf or .svg")
+    options.add_picture_to(parser, "sweep.png")
 
 
 def run_sweep(arguments: argparse.Namespace):
     """Plots the results of runs against one field of their recipes."""
     from zoo.evaluation.reports.sweep import report
 
-    report(arguments.field, arguments.workdirs, arguments.file)
+    report(arguments.field, arguments.workdirs, arguments.file, arguments.label)
 
 
 def add_rank_to(parser: argparse.ArgumentParser):

@@ -244,9 +244,9 @@ def _check_files(folder, arguments):
         plot_gradients="the picture",
     )
     for file in filter(None, (arguments.plot_attention, arguments.plot_gradients)):
-        from zoo.evaluation.reports import plots
+        from zoo.evaluation.reports import plot_style
 
-        plots.check_file(file)
+        plot_style.check_file(file)
 
 
 def _folders_and_file(paths: list[str]) -> tuple[list[str], str | None]:

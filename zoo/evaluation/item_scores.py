@@ -23,7 +23,9 @@ import numpy as np
 from zoo.arrays import array_files
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation.perplexity import BANDS, Scores
+from zoo.evaluation import significance
+from zoo.evaluation.perplexity import BAND_NAMES, BANDS, Scores
+from zoo.evaluation.perplexity import UNKNOWN as UNKNOWN_BAND
 from zoo.lexicon import Lexicon
 from zoo.runs import atomic_files, checksums
 
@@ -180,6 +182,21 @@ def statistics(
         sentence, losses = sentence[chosen], losses[chosen]
     tokens = np.bincount(sentence, minlength=len(lengths))
     return np.stack([np.bincount(sentence, losses, len(lengths)), tokens], 1)[tokens > 0]
+
+
+def band_intervals(arrays: Arrays) -> dict[str, tuple[float, float]]:
+    """Computes the 95 % interval of the log-perplexity of each band, by bootstrap over sentences.
+
+    Args:
+      arrays: the scores of a text.
+    """
+    band = np.asarray(arrays["band"])
+    names = {UNKNOWN: UNKNOWN_BAND, **dict(enumerate(BAND_NAMES))}
+    return {
+        name: significance.bootstrap_interval(statistics(arrays, band == number), log_perplexity)
+        for number, name in names.items()
+        if (band == number).any()
+    }
 
 
 def log_perplexity(sums: np.ndarray) -> np.ndarray:

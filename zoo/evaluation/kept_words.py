@@ -11,9 +11,7 @@ import numpy as np
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, passport
-from zoo.evaluation.perplexity import band_masks, perplexity_of
 from zoo.evaluation.run import Run
-from zoo.evaluation.significance import bootstrap_interval
 
 
 class KeptWords(NamedTuple):
@@ -68,36 +66,3 @@ def read(run: Run, record: dict, arrays: item_scores.Arrays | None) -> KeptWords
             f"{len(positions):,} counted words: evaluate the run again."
         )
     return KeptWords(text, positions, arrays["log_prob"])
-
-
-def bands(run: Run, kept: KeptWords) -> list[dict]:
-    """Computes figures by how often the word occurred in training, with intervals.
-
-    Args:
-      run: that was judged.
-      kept: of `read`.
-
-    Returns:
-      As `Scores.bands`, each with "interval": the 95 % interval of the log-perplexity by bootstrap
-      over the sentences that have words of the band, NaN twice with fewer than two.
-    """
-    text, rows = kept.text, []
-    sentence = np.searchsorted(text.starts, kept.positions, side="right") - 1
-    masks = band_masks(text.occurrences(run.lexicon), text.unknown(run.lexicon))
-    for name, chosen in masks.items():
-        here = chosen[kept.positions]
-        if not here.any():
-            continue
-        lengths = np.bincount(sentence[here], minlength=len(text.starts))
-        statistics = item_scores.statistics({"log_prob": kept.log_prob[here], "lengths": lengths})
-        mean = float(item_scores.log_perplexity(statistics.sum(0)))
-        rows.append(
-            {
-                "band": name,
-                "tokens": int(here.sum()),
-                "log_perplexity": mean,
-                "perplexity": perplexity_of(mean),
-                "interval": bootstrap_interval(statistics, item_scores.log_perplexity),
-            }
-        )
-    return rows

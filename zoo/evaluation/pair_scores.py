@@ -12,6 +12,7 @@ from zoo.data import Corpus
 from zoo.data.buckets import BucketedPairs
 from zoo.data.pair_batches import PairedText
 from zoo.errors import UserError
+from zoo.evaluation import progress
 from zoo.evaluation.perplexity import PRECISION, WHOLE, Scores, over_rows, placed, sharing
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
@@ -99,13 +100,15 @@ def score(
     with jax.default_matmul_precision(PRECISION):
         mesh = sharing(mesh, batch)
         prepared, step = model.prepared(params, tables), _compiled(model, mesh)
-        for one in BucketedPairs(pairs, batch, _PADDING).epoch():
-            arrays = placed((one.source, one.lengths, one.words, one.targets), mesh)
-            scores, normalisers = step(params, tables, prepared, *arrays)
-            there = one.positions >= 0
-            log_prob[one.positions[there]] = np.asarray(scores)[there]
-            log_z[one.positions[there]] = np.asarray(normalisers)[there]
-            predicted[one.positions[there]] = True
+        with progress.bar(len(text.words), "tokens") as advance:
+            for one in BucketedPairs(pairs, batch, _PADDING).epoch():
+                arrays = placed((one.source, one.lengths, one.words, one.targets), mesh)
+                scores, normalisers = step(params, tables, prepared, *arrays)
+                there = one.positions >= 0
+                log_prob[one.positions[there]] = np.asarray(scores)[there]
+                log_z[one.positions[there]] = np.asarray(normalisers)[there]
+                predicted[one.positions[there]] = True
+                advance(int(there.sum()))
     if text.strings is not None:  # a class has been judged; its string is a part of it
         log_prob += text.strings.log_within.astype(np.float32)
     return Scores(log_prob, text.counted & predicted, log_z)

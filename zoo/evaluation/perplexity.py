@@ -10,6 +10,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
+from zoo.evaluation import progress
 from zoo.lexicon import Lexicon
 
 # Words of a text by how often they were seen in training: 0, 1-9, 10-99 ...
@@ -300,14 +301,16 @@ def _score(model, params, tables, text, batch_rows, mesh):
         carry = placed(jax.tree.map(np.asarray, carry), mesh)
     else:
         carry = jax.device_put(carry, bound[0] if bound else None)
-    for index in range(len(batch_rows)):
-        batch = batch_rows[index]
-        arrays = placed((batch.words, batch.targets, batch.reset), mesh)
-        (scores, normalisers), carry = step(params, tables, prepared, *arrays, carry)
-        there = batch.positions >= 0
-        log_prob[batch.positions[there]] = np.asarray(scores)[there]
-        log_z[batch.positions[there]] = np.asarray(normalisers)[there]
-        predicted[batch.positions[there]] = True
+    with progress.bar(len(text.words), "tokens") as advance:
+        for index in range(len(batch_rows)):
+            batch = batch_rows[index]
+            arrays = placed((batch.words, batch.targets, batch.reset), mesh)
+            (scores, normalisers), carry = step(params, tables, prepared, *arrays, carry)
+            there = batch.positions >= 0
+            log_prob[batch.positions[there]] = np.asarray(scores)[there]
+            log_z[batch.positions[there]] = np.asarray(normalisers)[there]
+            predicted[batch.positions[there]] = True
+            advance(int(there.sum()))
     if text.strings is not None:  # a class has been judged; its string is a part of it
         log_prob += text.strings.log_within.astype(np.float32)
     # Not `~isnan(log_prob)`: a model that has become NaN must show, not lose its tokens.

@@ -21,6 +21,7 @@ import numpy as np
 
 from zoo.arrays.types import Params, Tables
 from zoo.data.encoded_text import EncodedText
+from zoo.evaluation import progress
 from zoo.evaluation.perplexity import PRECISION
 from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
 
@@ -45,7 +46,8 @@ def score(model, params: Params, tables: Tables, text: EncodedText, boundary: in
       float32 [n], nats.
     """
     log_prob = np.full(len(text.words), np.nan, np.float32)
-    with jax.default_matmul_precision(PRECISION):
+    sentences = progress.bar(len(text.starts), "sentences")
+    with jax.default_matmul_precision(PRECISION), sentences as scored:
         prepared = model.prepared(params, tables)
         for group in _groups(text):
             lengths = text.lengths[group]
@@ -54,7 +56,7 @@ def score(model, params: Params, tables: Tables, text: EncodedText, boundary: in
             words[inside] = text.words[text.positions(group)]
             tree = prefix_tree(words, lengths, boundary, BLOCK)
             word_log_probs = _of_words(
-                tree, lengths, _tree_scores(model, params, tables, prepared, tree)
+                tree, lengths, _tree_scores(model, params, tables, prepared, tree, scored)
             )
             log_prob[text.positions(group)] = word_log_probs[inside]
     if text.strings is not None:  # a class has been judged; its string is a part of it
@@ -96,7 +98,7 @@ def _of_words(tree: PrefixTree, lengths, scores) -> np.ndarray:
     return log_probs
 
 
-def _tree_scores(model, params, tables, prepared, tree: PrefixTree) -> np.ndarray:
+def _tree_scores(model, params, tables, prepared, tree: PrefixTree, scored) -> np.ndarray:
     """Computes the scores of a tree's slots, float32, nats.
 
     They are log p of the last word of each prefix, given the words before it, and then log p of the
@@ -126,6 +128,8 @@ def _tree_scores(model, params, tables, prepared, tree: PrefixTree) -> np.ndarra
         level, before = before, level
     for slots, log_probs in asked:
         scores[slots] = np.asarray(log_probs)[: len(slots)]
+        # The last words of sentences have the last slots.
+        scored(int((slots >= BLOCK * (1 + len(tree.parent))).sum()))
     return scores
 
 

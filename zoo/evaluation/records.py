@@ -23,6 +23,7 @@ from zoo.runs import atomic_files
 
 _NAME = re.compile(r"(.+\.jsonl)(?::(.+))?")
 _LINE = {"run": str, "experiment": dict, "results": dict}
+_FIELDS = (*_LINE, "validations")
 
 
 class Record(NamedTuple):
@@ -32,11 +33,13 @@ class Record(NamedTuple):
       run: its name.
       experiment: its recipe, as JSON.
       results: {name: passport}.
+      validations: lines of its metrics.jsonl, its learning curve; () if they were not kept.
     """
 
     run: str
     experiment: dict
     results: dict[str, dict]
+    validations: Sequence[dict] = ()
 
 
 def is_record(path: str | pathlib.Path) -> bool:
@@ -115,14 +118,21 @@ def read(file: pathlib.Path) -> list[Record]:
         try:
             value = strict_json.loads(line)
             strict_json.check(value, _LINE)
+            strict_json.check(value.get("validations", []), [dict], "validations")
         except ValueError as error:
             raise UserError(
                 f"{file}, line {number} is not a run of a record ({error}): put back a copy of it."
             ) from error
         if value["run"] in records:
             raise UserError(f"{file}, line {number}: {value['run']} stands there twice: remove it.")
-        records[value["run"]] = Record(**{name: value[name] for name in _LINE})
+        records[value["run"]] = Record(**{name: value[name] for name in _FIELDS if name in value})
     return [*records.values()]
+
+
+def _line(record):
+    """Returns a record as JSON, without a learning curve that was not kept."""
+    fields = record._asdict()
+    return fields if record.validations else {name: fields[name] for name in _LINE}
 
 
 def scores_file(file: pathlib.Path) -> pathlib.Path:
@@ -150,7 +160,7 @@ def write(
     others = [record for record in read(file) if record.run not in new] if file.exists() else []
     every = sorted([*others, *records], key=lambda record: record.run)
     text = "".join(
-        strict_json.dumps(record._asdict(), ensure_ascii=False, separators=(",", ":")) + "\n"
+        strict_json.dumps(_line(record), ensure_ascii=False, separators=(",", ":")) + "\n"
         for record in every
     )
     arrays = {}

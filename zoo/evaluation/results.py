@@ -293,6 +293,18 @@ def has_losses(folder: str | pathlib.Path) -> bool:
     return any(True for _ in _of_kinds(folder, ("perplexity",)))
 
 
+def read_translations(run: str | pathlib.Path) -> list[tuple[Place, dict]]:
+    """Reads (place, passport) of the translations of a run, in the order of file names.
+
+    Args:
+      run: its folder, or the name of a run of a record.
+
+    Raises:
+      UserError: a file cannot be read.
+    """
+    return [*_of_kinds(run, ("translation",))]
+
+
 def read_answers(
     folders: Iterable[str | pathlib.Path],
 ) -> dict[tuple[str, str], dict[Any, tuple[dict, item_scores.Arrays | None]]]:

@@ -6,7 +6,7 @@ import json
 import os
 import pathlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from zoo.decoding.batched_search import LONGEST_RATIO
 from zoo.errors import UserError
 from zoo.evaluation import passport, significance
 from zoo.evaluation.comparable import OF_TRANSLATIONS, check_comparable
+from zoo.evaluation.reports.tables import aligned
 from zoo.evaluation.results import read_passport
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Translator
@@ -236,12 +237,31 @@ def check_results(
         )
 
 
+class OfLength(NamedTuple):
+    """BLEU of the sentences of about one length.
+
+    Attributes:
+      least: words of the shortest sources.
+      greatest: words of the longest.
+      sentences: their number.
+      scores: BLEU in percent of each run.
+      intervals: the 95 % interval of each score by bootstrap over sentences.
+    """
+
+    least: int
+    greatest: int
+    sentences: int
+    scores: list[float]
+    intervals: list[tuple[float, float]]
+
+
 def by_length(
     results: Sequence[tuple[dict, list[str]]],
     references: list[list[str]],
     lengths: Sequence[int],
     step: int,
-) -> list[tuple[int, int, int, list[float]]]:
+    samples: int = significance.SAMPLES,
+) -> list[OfLength]:
     """Computes BLEU of the sentences of about one length, as in figure 3 of Sutskever et al.
     (2014).
 
@@ -250,40 +270,50 @@ def by_length(
       references: words.
       lengths: words of each source.
       step: lengths 1 to `step` are put together, then `step` + 1 to 2 * `step`, and so on.
+      samples: of the bootstrap.
 
     Returns:
-      (least length, greatest length, number of sentences, BLEU in percent of each run) of the
-      lengths that there are.
+      A row for each of the lengths that there are.
     """
     metric = metrics(results[0][0]["tokenizer"])["BLEU"]
+    figure = figure_of(metric)
     groups: dict[int, list[int]] = {}
     for number, length in enumerate(lengths):
         groups.setdefault((length - 1) // step, []).append(number)
     rows = []
     for group, numbers in sorted(groups.items()):
         truth = [" ".join(references[number]) for number in numbers]
-        scores = [
-            metric.corpus_score([found[number] for number in numbers], [truth]).score
-            for _, found in results
+        counts = [
+            statistics(metric, [found[number] for number in numbers], truth) for _, found in results
         ]
-        rows.append((group * step + 1, (group + 1) * step, len(numbers), scores))
+        scores = [float(figure(of_run.sum(0))) for of_run in counts]
+        intervals = [
+            significance.bootstrap_interval(of_run, figure, samples=samples) for of_run in counts
+        ]
+        least, greatest = group * step + 1, (group + 1) * step
+        rows.append(OfLength(least, greatest, len(numbers), scores, intervals))
     return rows
 
 
-def length_table(names: Sequence[str], rows: list[tuple[int, int, int, list[float]]]) -> str:
-    """Formats the rows of `by_length` as text.
+def length_table(names: Sequence[str], rows: list[OfLength]) -> str:
+    """Formats the rows of `by_length` as text, with the interval of each score.
 
     Args:
       names: of the runs.
       rows: of `by_length`.
     """
-    widths = [max(7, len(name)) for name in names]
-    cells = [f"{name:>{width}}" for name, width in zip(names, widths, strict=True)]
-    lines = ["  ".join([f"{'source words':>12}", "sentences", *cells])]
-    for least, greatest, count, scores in rows:
-        cells = [f"{score:{width}.2f}" for score, width in zip(scores, widths, strict=True)]
-        lines.append("  ".join([f"{f'{least}-{greatest}':>12}", f"{count:9}", *cells]))
-    return "\n".join(lines)
+    cells = [
+        [
+            f"{row.least}-{row.greatest}",
+            f"{row.sentences:,}",
+            *(
+                f"{score:.2f} [{low:.2f}, {high:.2f}]"
+                for score, (low, high) in zip(row.scores, row.intervals, strict=True)
+            ),
+        ]
+        for row in rows
+    ]
+    return "\n".join(aligned(["source words", "sentences", *names], cells, left=0))
 
 
 def statistics(metric, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:

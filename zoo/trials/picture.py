@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from zoo import lazy
-from zoo.evaluation.reports.plots import COLOURS, MARKERS
+from zoo.evaluation.reports.plot_style import COLOURS, MARKERS
 from zoo.runs import output_files
 from zoo.trials.summary import Row, Summary, perplexity_of
 

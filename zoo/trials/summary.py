@@ -152,7 +152,7 @@ def of_runs(
     groups = [
         (name, of_head, group)
         for name, of_head in folders.items()
-        if (group := seeds.runs_of(tuple(of_head), passports)) is not None  # type: ignore[arg-type]
+        if (group := seeds.runs_of(tuple(of_head), passports, name)) is not None  # type: ignore[arg-type]
     ]
     groups.sort(key=lambda group: group[2].loss)
     lowest = groups[0][2]

@@ -177,16 +177,16 @@ def test_seeds_of_a_recipe_are_drawn_as_one(source, tmp_path, monkeypatch):
     workdirs = [str(_trained(source, tmp_path / f"run_{seed}", seed).path) for seed in (0, 3)]
     workdirs.append(str(shutil.copytree(workdirs[0], tmp_path / "copy")))  # no seed of its own
     drawn = {}
-    monkeypatch.setattr(plots, "accuracy", lambda values, file: drawn.update(values))
-    agreement.report(workdirs, ["train"], str(tmp_path / "picture.png"), lambda line: None)
-    assert [*drawn] == ["run_0 (2 seeds)", "copy"]
+    monkeypatch.setattr(plots, "accuracy", lambda values, *others: drawn.update(values))
+    agreement.report(workdirs, ["train"], str(tmp_path / "picture.png"), log=lambda line: None)
+    assert [*drawn] == ["run, 2 seeds", "copy"]
     cases = []
     for workdir in workdirs:
         (result,) = pathlib.Path(workdir).glob("results/*.json")
         cases.append(json.loads(result.read_text())["figures"]["cases"])
     for name in ("number, 1", "number, 2-4", "number, all"):
         first, second, copied = ((run[name]["right"], run[name]["pairs"]) for run in cases)
-        assert drawn["run_0 (2 seeds)"][name] == [first, second]
+        assert drawn["run, 2 seeds"][name] == [first, second]
         assert drawn["copy"][name] == [copied]
     assert {*drawn["copy"]} == {"number, 1", "number, 2-4", "number, all"}
 
@@ -195,7 +195,7 @@ def test_a_run_is_judged_on_its_treebank(source, tmp_path):
     workdir = _trained(source, tmp_path / "run")
     said, picture = [], tmp_path / "agreement.png"
     copy = shutil.copytree(workdir.path, tmp_path / "copy")
-    agreement.report([str(workdir.path), str(copy)], ["train"], str(picture), said.append)
+    agreement.report([str(workdir.path), str(copy)], ["train"], str(picture), log=said.append)
     assert picture.exists() and said[-1] == str(picture)
     assert said[-3:-1] == [
         "train, questions that both of two runs were asked:",
@@ -216,18 +216,19 @@ def test_a_run_is_judged_on_its_treebank(source, tmp_path):
 def test_the_pairs_are_kept_beside_the_passport(source, tmp_path):
     workdir = _trained(source, tmp_path / "run")
     picture, said = tmp_path / "agreement.png", []
-    agreement.report([str(workdir.path)], ["train"], str(picture), said.append)
+    agreement.report([str(workdir.path)], ["train"], str(picture), log=said.append)
     (path,) = workdir.path.glob("results/*.tsv")
     assert str(path) in said[1]
     with open(path, encoding="utf-8", newline="") as file:
         pairs = [*csv.DictReader(file, delimiter="\t")]
-    facts = ("sentence", "position", "phenomenon", "distance", "good_word", "bad_word")
+    words = ("controller", "good_word", "bad_word")
+    facts = ("sentence", "position", "phenomenon", "distance", *words)
     # As test_pairs_with_their_distance has them.
     assert [tuple(pair[fact] for fact in facts) for pair in pairs] == [
-        ("1", "5", "number", "3", "sont", "est"),
-        ("1", "6", "number", "1", "petites", "petite"),
-        ("2", "3", "number", "1", "est", "sont"),
-        ("2", "4", "number", "2", "petite", "petites"),
+        ("1", "5", "number", "3", "maisons", "sont", "est"),
+        ("1", "6", "number", "1", "sont", "petites", "petite"),
+        ("2", "3", "number", "1", "maison", "est", "sont"),
+        ("2", "4", "number", "2", "maison", "petite", "petites"),
     ]
     for pair in pairs:
         good, bad, place = pair["good"].split(), pair["bad"].split(), int(pair["position"]) - 1
@@ -245,6 +246,27 @@ def test_the_pairs_are_kept_beside_the_passport(source, tmp_path):
     assert right == [good > bad for good, bad in scores]
     (result,) = workdir.path.glob("results/*.json")
     assert json.loads(result.read_text())["figures"]["right"] == sum(right)
+
+
+def test_the_pairs_of_all_runs_are_one_table(source, tmp_path):
+    runs = [str(_trained(source, tmp_path / f"run_{seed}", seed).path) for seed in (0, 3)]
+    table, said = tmp_path / "pairs.tsv", []
+    picture = str(tmp_path / "a.png")
+    agreement.report(runs, ["train"], picture, str(table), ["drawn"], said.append)
+    assert said[-1] == str(table)
+    with open(table, encoding="utf-8", newline="") as file:
+        pairs = [*csv.reader(file, delimiter="\t")]
+    assert pairs[0] == ["run", "split", *agreement.COLUMNS]
+    assert [row[:3] for row in pairs[1:]] == [
+        [run, "train", str(pair)] for run in ("run_0", "run_3") for pair in range(1, 5)
+    ]
+    for run, rows in zip(runs, (pairs[1:5], pairs[5:]), strict=True):
+        (kept,) = pathlib.Path(run).glob("results/*.tsv")
+        with open(kept, encoding="utf-8", newline="") as file:
+            of_run = [*csv.reader(file, delimiter="\t")]
+        assert [row[2:] for row in rows] == of_run[1:]
+    with pytest.raises(UserError, match=r"no/pairs\.tsv cannot be written"):
+        agreement.report(runs, ["train"], picture, str(tmp_path / "no" / "pairs.tsv"))
 
 
 def test_runs_without_agreement_pairs_are_refused(run, source):

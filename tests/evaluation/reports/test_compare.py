@@ -6,6 +6,7 @@ import json
 import pytest
 
 from zoo.errors import UserError
+from zoo.evaluation.reports import tables
 from zoo.evaluation.reports.compare import compare
 
 PASSPORT = {
@@ -48,6 +49,12 @@ def keep(folder, changes=(), name=None):
     return str(folder)
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    """Room for all columns beside each other, and for whole lines."""
+    monkeypatch.setattr(tables, "WIDTH", 10_000)
+
+
 def test_the_best_run_comes_first(tmp_path):
     folders = [
         keep(tmp_path / "infinite", {"figures.log_perplexity": "inf", "figures.perplexity": "inf"}),
@@ -55,7 +62,7 @@ def test_the_best_run_comes_first(tmp_path):
         keep(tmp_path / "better", {"figures.log_perplexity": 4.0, "figures.perplexity": 54.6}),
     ]
     lines = compare(folders).splitlines()
-    assert [line.split()[0].rpartition("/")[2] for line in lines[1:4]] == [
+    assert [line.split()[0] for line in lines[1:4]] == [
         "better",
         "worse",
         "infinite",
@@ -134,8 +141,8 @@ def test_texts_of_one_name_have_columns_of_their_own(tmp_path):
     header, best, worse = compare([both, one]).splitlines()[:3]
     columns = [header.index(f"data:x.txt [{digest}], carried") for digest in (second, first)]
     assert columns == sorted(columns)  # the text that both have judged comes first and ranks
-    assert best.split() == [one, "Softmax", "1,234", "1.5000", "148.41", "-", "-"]
-    assert worse.split()[0] == both
+    assert best.split() == ["one", "Softmax", "1,234", "1.5000", "148.41", "-", "-"]
+    assert worse.split()[0] == "both"
     assert (worse.split()[3], worse.split()[5]) == ("2.0000", "1.0000")
     # Two runs with no text in common are no two columns: they are refused.
     with pytest.raises(UserError, match=r"data\.sha256 differs"):
@@ -147,9 +154,7 @@ OTHER = {"lexicon.words": "otherwords", "figures.log_perplexity": 9.0}
 
 def columns_of(header):
     """The names of the columns of log-perplexities."""
-    return [
-        name.strip() for name in header.split("parameters")[1].split(": nats/token  perplexity")
-    ]
+    return [name.strip() for name in header.split("parameters")[1].split(": nats  perplexity")]
 
 
 def test_two_lexicons_of_one_run_are_two_columns(tmp_path):
@@ -233,23 +238,25 @@ def test_a_run_that_saw_the_text_is_never_ranked(tmp_path):
     clean = keep(tmp_path / "clean", {**overlap_of(trained_on=7), "figures.log_perplexity": 6.0})
     unknown = keep(tmp_path / "unknown")
     lines = compare([trained, clean, chosen, unknown]).splitlines()
-    assert [line.split()[0] for line in lines[1:6]] == [unknown, clean, "not", trained, chosen]
+    assert [line.split()[0] for line in lines[1:6]] == [
+        *("unknown", "clean", "not", "trained", "chosen")
+    ]
     assert [line.endswith(" !") for line in lines[1:6]] == [False, False, False, True, True]
     assert lines[3] == "not ranked:"
     assert lines[6] == "ranked by test, carried"
     said = (
-        f"  ! {trained}: it was trained on this text (4.10% of its tokens in sentences found "
+        "  ! trained: it was trained on this text (4.10% of its tokens in sentences found "
         "there, 5.12% for long sentences)"
     )
     assert said in lines
-    assert any(line.startswith(f"  ! {chosen}: its checkpoint was chosen on") for line in lines)
-    assert f"  trained on, selected on: not recorded ({unknown})" in lines
+    assert any(line.startswith("  ! chosen: its checkpoint was chosen on") for line in lines)
+    assert "  trained on, selected on: not recorded (unknown)" in lines
     alone = compare([trained, chosen]).splitlines()
     assert alone[1] == "not ranked:"
     assert alone[4].startswith("nothing is ranked: no run's figure on test, carried is one of")
     # Short sentences recur by nature.
     short = keep(tmp_path / "short", {**overlap_of(trained_on=240, long=9), **better})
-    assert compare([short, clean]).splitlines()[1].split()[0] == short
+    assert compare([short, clean]).splitlines()[1].split()[0] == "short"
 
 
 def test_a_text_that_some_run_never_saw_ranks_before_one_that_all_saw(tmp_path):
@@ -268,7 +275,7 @@ def test_a_validation_text_chose_every_checkpoint_and_says_so(tmp_path):
         keep(tmp_path / "better", {**changes, "figures.log_perplexity": 4.0}),
     ]
     lines = compare(folders).splitlines()
-    assert [line.split()[0] for line in lines[1:3]] == folders[::-1]
+    assert [line.split()[0] for line in lines[1:3]] == ["better", "worse"]
     assert lines[3] == (
         "ranked by validation, carried, a text that the checkpoints were chosen on: figures of "
         "validation, not of a test"
@@ -289,9 +296,9 @@ def test_it_says_where_the_judged_distribution_is_not_the_trained_one(tmp_path):
     lines = compare(folders).splitlines()
     assert (
         "  over other words than in training; the unknown word's probability spread over "
-        f"new words ({folders[0]})"
+        "new words (a)"
     ) in lines
-    assert f"  renormalised over the lexicon ({folders[2]})" in lines
+    assert "  renormalised over the lexicon (c)" in lines
 
 
 def test_columns_of_different_checkpoints_are_marked(tmp_path):
@@ -299,10 +306,10 @@ def test_columns_of_different_checkpoints_are_marked(tmp_path):
     keep(tmp_path / "mixed", {"split": "validation", "checkpoint": 30}, name="validation.carried")
     plain = keep(tmp_path / "plain", {"figures.log_perplexity": 6.0})
     lines = compare([mixed, plain]).splitlines()
-    assert lines[1].startswith(f"{mixed} * ")
-    assert lines[2].split()[:2] == [plain, "Softmax"]
+    assert lines[1].startswith("mixed * ")
+    assert lines[2].split()[:2] == ["plain", "Softmax"]
     assert lines[-1] == (
-        f"* {mixed} was judged at different checkpoints, test, carried of step 40; validation, "
+        "* mixed was judged at different checkpoints, test, carried of step 40; validation, "
         "carried of step 30: evaluate it again."
     )
 
@@ -315,9 +322,27 @@ def test_the_priors_that_saw_a_text_are_shown(tmp_path):
         keep(tmp_path / "c"),
     ]
     assert compare(folders).splitlines()[-2:] == [
-        f"  priors that saw this text: vocabulary, background: Unigram ({', '.join(folders[:2])})",
-        f"  priors that saw this text: none ({folders[2]})",
+        "  priors that saw this text: vocabulary, background: Unigram (a, b)",
+        "  priors that saw this text: none (c)",
     ]
+
+
+def test_runs_have_their_whole_paths_where_names_are_the_same(tmp_path):
+    folders = [keep(tmp_path / "one" / "run"), keep(tmp_path / "other" / "run")]
+    assert [line.split()[0] for line in compare(folders).splitlines()[1:3]] == folders
+
+
+def test_lines_fit_a_terminal(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "WIDTH", 120)
+    for name in ("a", "b"):
+        for split in ("test", "validation", "unseen"):
+            counts = "words, " * 40
+            keep(tmp_path / name, {"split": split, "data.sha256": split, "counts": counts})
+    lines = compare([str(tmp_path / "a"), str(tmp_path / "b")]).splitlines()
+    assert max(map(len, lines)) <= 120
+    assert [line.split()[0] for line in lines[:6]] == ["run", "a", "b"] * 2
+    assert "parameters" in lines[0] and "parameters" not in lines[3]
+    assert "ranked by test, carried" in lines
 
 
 def test_a_passport_that_lacks_a_field_names_it(tmp_path):

@@ -36,9 +36,9 @@ def test_only_fields_that_differ_are_shown():
         "fields in which the runs differ:",
         "  vocabulary.features: (TopWords(count=25), Morphology(splits=train, "
         "guesser=SuffixGuesser(rare=10))) (a)",
-        "  vocabulary.features: TopWords(count=100) (b, c)",
+        "  vocabulary.features: TopWords(count=100) (b; c)",
         "  vocabulary.background: Unigram(smoothing=0.5) (a)",
-        "  vocabulary.background: none (b, c)",
+        "  vocabulary.background: none (b; c)",
     ]
     assert differences.lines({name: recipes[name] for name in "bc"}, {}) == []
     assert differences.lines({"a": recipes["a"]}, {}) == []
@@ -71,5 +71,5 @@ def test_compare_names_the_head_alone_and_prints_the_differences(tmp_path):
         pathlib.Path(folders[-1], "experiment.json").write_text(written, encoding="utf-8")
     lines = compare(folders).splitlines()
     assert [line.split()[1] for line in lines[1:3]] == ["LogLinear", "LogLinear"]
-    assert f"  vocabulary.features: TopWords(count=9) ({folders[0]})" in lines
+    assert "  vocabulary.features: TopWords(count=9) (words)" in lines
     assert not any("smoothing" in line or "epochs" in line for line in lines)

@@ -1,8 +1,9 @@
-"""Pictures are written, whatever is missing or infinite."""
+"""Pictures: their data, texts and files, whatever is missing or infinite."""
 
 import errno
-import json
+import math
 import os
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from zoo.errors import UserError
 from zoo.evaluation import significance
 from zoo.evaluation.judgements import agreement
-from zoo.evaluation.reports import plots, rank, sweep
+from zoo.evaluation.reports import kept_pictures, learning_curves, plot_style, plots, rank, sweep
 
 SIGNATURE = b"\x89PNG"
 
@@ -21,81 +22,177 @@ def file(tmp_path):
     return tmp_path / "pictures" / "picture.png"
 
 
-def test_training_curves(tmp_path, file):
-    lines = [
-        {"step": 100, "training_loss": 3.0},
-        {"step": 150, "validation_log_perplexity": 4.0, "epoch_training_loss": 5.0},
-        {"step": 300, "validation_log_perplexity": 3.0, "epoch_training_loss": 3.5},
-    ]
-    path = tmp_path / "metrics.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"step": 4')
-    plots.training_curves({"a": path, "b": path}, file, limit=2.0)
-    assert file.read_bytes().startswith(SIGNATURE)
+@pytest.fixture
+def drawn(monkeypatch):
+    """The figures that are drawn, which are not written."""
+    figures = []
+    monkeypatch.setattr(plot_style, "save", lambda figure, file: figures.append(figure))
+    return figures
 
 
-def test_bands(file):
+def labels_of(figure):
+    """The entries of a figure's legend."""
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def ticks_of(axes):
+    return [text.get_text() for text in axes.get_xticklabels()]
+
+
+def bars_of(axes):
+    return [bars for bars in axes.containers if hasattr(bars, "patches")]
+
+
+def spans_of(axes):
+    """The ends of all intervals, in the order in which they are drawn."""
+    found = []
+    for container in axes.containers:
+        if not hasattr(container, "patches"):
+            (lines,) = container.lines[2]
+            segments = lines.get_segments()  # empty without an interval
+            found += [segment[:, 1] if len(segment) else (math.nan,) * 2 for segment in segments]
+    return found
+
+
+def test_seeds_are_a_mean_with_their_range(drawn, file):
+    two = [[(150, 4.0), (300, 3.0), (450, 2.5)], [(150, 5.0), (300, 3.5)]]
+    curves = [plots.Curve("softmax, 2 seeds", two), plots.Curve("other", [[(100, 6.0)]])]
+    plots.learning_curves(curves, file, "training step", limit=2.0)
+    (axes,) = drawn[0].axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("training step", "validation, nats per token")
+    mean = next(line for line in axes.lines if line.get_label() == "softmax, 2 seeds")
+    assert mean.get_xydata().tolist() == [[150, 4.5], [300, 3.25]]  # the second seed stopped there
+    (shade,) = axes.collections
+    ends = shade.get_paths()[0].vertices
+    assert {tuple(end) for end in ends} == {(150, 4), (150, 5), (300, 3), (300, 3.5)}
+    assert any(line.get_xydata().tolist() == [list(p) for p in two[0]] for line in axes.lines)
+    assert labels_of(drawn[0]) == ["softmax, 2 seeds", "other", "the language's own limit"]
+    (legend,) = drawn[0].legends
+    assert legend.get_title().get_text() == "shade: least and greatest of the seeds"
+
+
+def test_bands_have_tokens_and_intervals(drawn, file):
     rows = {
         "a": [
-            {"band": "unknown", "log_perplexity": 2.5},
-            {"band": "unseen", "log_perplexity": "inf"},
-            {"band": "1-9", "log_perplexity": 3.0},
+            [
+                {"band": "unknown", "tokens": 7, "log_perplexity": 2.5, "interval": (2, 4)},
+                {"band": "unseen", "tokens": 40, "log_perplexity": "inf"},
+                {"band": "1-9", "tokens": 1500, "log_perplexity": 3.0},
+            ]
         ],
-        "b": [{"band": "1-9", "log_perplexity": 2.0}, {"band": "10000+", "log_perplexity": 1.0}],
+        "b, 2 seeds": [
+            [{"band": "1-9", "tokens": 1500, "log_perplexity": 2.0}],
+            [{"band": "1-9", "tokens": 1500, "log_perplexity": 3.0}],
+        ],
     }
     plots.bands(rows, file, limit={"1-9": 1.5})
-    assert file.read_bytes().startswith(SIGNATURE)
+    (axes,) = drawn[0].axes
+    assert ticks_of(axes) == ["unknown\n7 tokens", "unseen\n40 tokens", "1-9\n1,500 tokens"]
+    one, other = bars_of(axes)
+    assert [bar.get_height() for bar in one.patches] == [2.5, 0, 3]
+    assert [bar.get_height() for bar in other.patches] == [2.5]
+    np.testing.assert_allclose(spans_of(axes), [[2, 4], [np.nan] * 2, [np.nan] * 2, [2, 3]])
+    assert [bar.get_hatch() for bar in one.patches] == ["///", None, None]
+    assert [text.get_text() for text in axes.texts] == ["2.5", "∞", "3.0", "2.5"]
+    assert "hatched: fewer than 30 tokens" in labels_of(drawn[0])
+    handles = dict(zip(labels_of(drawn[0]), drawn[0].legends[0].legend_handles, strict=True))
+    assert handles["a"].get_hatch() is None  # though its first bar is hatched
 
 
-def test_an_accuracy_has_its_count_and_its_interval(file, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(plots, "_write", lambda figure, axes, file: drawn.append(axes))
-    counts = {"a": {"number": [(3, 10)], "gender": [(2, 2)]}, "b": {"number": [(81, 263)]}}
-    plots.accuracy(counts, file)
-    (axes,) = drawn
-    one, other = (bars for bars in axes.containers if hasattr(bars, "patches"))
-    np.testing.assert_allclose([bar.get_height() for bar in one.patches], [30, 100])
-    (lines,) = one.errorbar.lines[2]
-    spans = [segment[:, 1] for segment in lines.get_segments()]
+def test_an_accuracy_has_its_count_and_its_interval(drawn, file):
+    counts = {
+        "a": {"number, 1": [(3, 10)], "gender, 1": [(2, 2)]},
+        "b": {"number, 1": [(81, 263)]},
+    }
+    plots.accuracy(counts, file, "distance in words")
+    number, gender = drawn[0].axes
+    assert (number.get_title(), gender.get_title()) == ("number", "gender")
+    assert {axes.get_xlabel() for axes in drawn[0].axes} == {"distance in words"}
+    heights = [bar.get_height() for bars in bars_of(number) for bar in bars.patches]
+    np.testing.assert_allclose(heights, [30, 100 * 81 / 263])
     # Wilson by hand: (3 + 1.92073) / 13.84146 -+ 1.95996 (2.1 + 0.96036)^(1/2) / 13.84146, and
     # 2 / (2 + 3.84146) to 1.
-    np.testing.assert_allclose(spans, [[10.779, 60.322], [34.238, 100]], atol=0.002)
-    (lines,) = other.errorbar.lines[2]
-    np.testing.assert_allclose(lines.get_segments()[0][:, 1], [25.53, 36.62], atol=0.01)
-    texts = [text.get_text().strip() for text in axes.texts]
-    assert texts == ["30", "100", "31", "", "of 10", "of 2", "of 263"]
+    np.testing.assert_allclose(spans_of(number)[0], [10.779, 60.322], atol=0.002)
+    np.testing.assert_allclose(spans_of(number)[1], [25.53, 36.62], atol=0.01)
+    np.testing.assert_allclose(spans_of(gender), [[34.238, 100]], atol=0.002)
+    # Two runs of different pairs have their counts in the bars, and others below them.
+    assert ticks_of(number) == ["1"] and ticks_of(gender) == ["1\n2 pairs"]
+    assert [text.get_text() for text in number.texts] == ["30\nof 10", "31\nof 263"]
+    assert [text.get_text() for text in gender.texts] == ["100"]
+    assert gender.containers[0].patches[0].get_hatch() == "///"
+    assert labels_of(drawn[0]) == ["a", "b", "chance", "hatched: fewer than 30 pairs"]
 
 
-def test_seeds_are_points_on_the_bar_of_their_mean(file, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(plots, "_write", lambda figure, axes, file: drawn.append(axes))
+def test_no_text_is_on_the_line_of_chance(drawn, file):
+    shares = {"a": {"number, 1": [(50, 100)], "number, 2-4": [(0, 100)]}}
+    plots.accuracy({**shares, "b": {"number, 1": [(45, 100)]}}, file)
+    (axes,) = drawn[0].axes
+    drawn[0].canvas.draw()
+    (chance,) = (line for line in axes.lines if line.get_linestyle() == ":")
+    height = axes.transData.transform((0, chance.get_ydata()[0]))[1]
+    assert chance.get_ydata()[0] == 50
+    for text in axes.texts:
+        box = text.get_window_extent()
+        assert not box.y0 <= height <= box.y1
+
+
+def test_seeds_are_points_on_the_bar_of_their_mean(drawn, file):
     counts = {"a": {"number": [(50, 100), (75, 100), (70, 100)], "gender": [(0, 0)]}}
     plots.accuracy(counts, file)
-    (axes,) = drawn
-    (bars,) = (bars for bars in axes.containers if hasattr(bars, "patches"))
-    np.testing.assert_allclose([bar.get_height() for bar in bars.patches], [65, np.nan])
+    axes = drawn[0].axes[0]
+    (bars,) = bars_of(axes)
+    assert [bar.get_height() for bar in bars.patches] == [65]
     points = [line.get_ydata() for line in axes.lines if line.get_marker() == "o"]
     np.testing.assert_allclose(points, [[50, 75, 70]])
-    (lines,) = bars.errorbar.lines[2]
     ends = [100 * end for end in significance.binomial_interval(65, 100)]
-    np.testing.assert_allclose(lines.get_segments()[0][:, 1], ends)
+    np.testing.assert_allclose(spans_of(axes), [ends])
+    assert ticks_of(axes) == ["all\n100 pairs"]
+
+
+def test_lengths_have_sentences_and_intervals(drawn, file):
+    curves = {"a": [(20.0, (15.0, 24.0)), (30.0, (math.nan, math.nan))]}
+    plots.by_length(["1-5", "6-10"], [1200, 1], curves, file)
+    (axes,) = drawn[0].axes
+    assert ticks_of(axes) == ["1-5\n1,200 sentences", "6-10\n1 sentences"]
+    np.testing.assert_allclose(spans_of(axes), [[15, 24], [np.nan, np.nan]])
+
+
+def test_a_sweep_has_a_panel_a_text_and_one_colour_a_recipe(drawn, file):
+    points = [sweep.Point(864, (6.0, 6.4), ("a", "b")), sweep.Point(13826, (5.0,), ("c",), (4, 6))]
+    other = [sweep.Point(864, (7.0,), ("d",))]
+    panels = {
+        "test (7 tokens)": {"softmax": points, "tags": other},
+        "validation": {"tags": other},
+    }
+    plots.sweep("data.train", panels, {"validation": {"rnn": 3.0}}, file)
+    test, validation = drawn[0].axes
+    assert (test.get_title(), validation.get_title()) == ("test (7 tokens)", "validation")
+    assert test.get_xlabel() == "sentences of training text"
+    assert ticks_of(test) == ["864", "13,826"] and test.get_xscale() == "log"
+    np.testing.assert_allclose(spans_of(test), [[6.0, 6.4], [5, 5], [7, 7]])
+    single = {"test": {"a": points[1:]}}
+    plots.sweep("data.train", single, {}, file)
+    assert spans_of(drawn[1].axes[0])[0].tolist() == [4, 6]
+    of_tags = [test.containers[1].lines[0], validation.containers[0].lines[0]]
+    assert len({line.get_color() for line in of_tags}) == 1
+    assert labels_of(drawn[0]) == ["softmax", "tags", "rnn"]
 
 
 def draw_everything(name, tmp_path):
-    """A picture of each kind, of a run of that name, and of words like it."""
+    """A picture of each kind, of a recipe of that name, and of words like it."""
     word = name.replace("\udce9", "é")  # which no text file has
-    metrics = tmp_path / "metrics.jsonl"
-    metrics.write_text(
-        '{"step": 150, "validation_log_perplexity": 4.0, "epoch_training_loss": 5.0}\n'
-    )
     points = [sweep.Point(value, (2.0,), (name,)) for value in (1.0, 100.0)]
+    band = {"band": "1-9", "tokens": 9, "log_perplexity": 3.0}
     pictures = {
-        "curves": lambda file: plots.training_curves({name: metrics}, file),
-        "bands": lambda file: plots.bands({name: [{"band": "1-9", "log_perplexity": 3.0}]}, file),
+        "curves": lambda file: plots.learning_curves(
+            [plots.Curve(name, [[(1, 2.0)]], [[(1, 3.0)]])], file, "step"
+        ),
+        "bands": lambda file: plots.bands({name: [[band]]}, file),
         "accuracy": lambda file: plots.accuracy({name: {word: [(1, 2)]}}, file),
-        "spectra": lambda file: plots.spectra({name: np.array([1.0, 0.1])}, file),
+        "spectra": lambda file: plots.spectra({name: np.array([1.0, 0.1])}, file, 2),
         "attention": lambda file: plots.attention([word, "b"], [word], np.ones((1, 2)), file),
-        "lengths": lambda file: plots.by_length(["1-5"], {name: [20.0]}, file),
-        "sweep": lambda file: plots.sweep("model.size", {name: points}, {name: 3.0}, file),
+        "lengths": lambda file: plots.by_length(["1-5"], [3], {name: [(20.0, (1, 30))]}, file),
+        "sweep": lambda file: plots.sweep("size", {word: {name: points}}, {}, file),
     }
     for picture, draw in pictures.items():
         draw(tmp_path / f"{picture}.png")
@@ -106,11 +203,11 @@ def draw_everything(name, tmp_path):
 def test_a_name_is_drawn_as_it_is_written(name, tmp_path, monkeypatch):
     texts = []
     monkeypatch.setattr(
-        plots.Figure,
+        plot_style.Figure,
         "savefig",
-        lambda figure, path, format: (
+        lambda figure, path, **_: (
             figure.canvas.draw(),
-            texts.append([text.get_text() for text in figure.findobj(plots.Text)]),
+            texts.append([text.get_text() for text in figure.findobj(plot_style.Text)]),
             path.write_bytes(b"drawn"),
         ),
     )
@@ -136,8 +233,11 @@ def test_attention(file, source, target):
         lambda workdir, file: rank.report([workdir], 7, "validation", file),
         lambda workdir, file: sweep.report("training.batch", [workdir], file),
         lambda workdir, file: agreement.report([workdir], [], file),
+        lambda workdir, file: learning_curves.report([workdir], file),
+        lambda workdir, file: kept_pictures.bands([workdir], file),
+        lambda workdir, file: kept_pictures.agreement([workdir], file),
     ],
-    ids=["rank", "sweep", "agreement"],
+    ids=["rank", "sweep", "agreement", "curves", "kept bands", "kept agreement"],
 )
 def test_what_cannot_be_written_is_refused_before_runs_are_read(tmp_path, report):
     (tmp_path / "notes").write_text("mine")
@@ -156,9 +256,18 @@ def test_what_cannot_be_written_is_refused_before_runs_are_read(tmp_path, report
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_picture_has_the_kind_of_its_suffix(tmp_path):
-    plots.accuracy({"a": {"number": [(1, 2)]}}, tmp_path / "picture.PDF")
-    assert (tmp_path / "picture.PDF").read_bytes().startswith(b"%PDF")
+def test_a_picture_has_the_kind_of_its_suffix_and_the_same_bytes_again(tmp_path):
+    for name, start in (("a.PDF", b"%PDF"), ("a.svg", b"<?xml"), ("a.png", SIGNATURE)):
+        file, again = tmp_path / name, tmp_path / f"again.{name}"
+        for one in (file, again):
+            plots.accuracy({"softmax, 3 seeds": {"number": [(1, 2)]}}, one)
+        assert file.read_bytes().startswith(start)
+        assert file.read_bytes() == again.read_bytes()
+    # Text of an SVG stays text, in a size that is readable on a slide.
+    text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert re.search(r"<text [^>]*>softmax, 3 seeds</text>", text)
+    sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", text)]
+    assert min(sizes) >= 10 and max(sizes) >= 14
 
 
 @pytest.mark.parametrize(
@@ -170,7 +279,7 @@ def test_a_picture_is_replaced_only_by_a_whole_one(file, monkeypatch, code, kind
         raise OSError(code, os.strerror(code))
 
     file.write_bytes(b"old")
-    monkeypatch.setattr(plots.Figure, "savefig", fail)
+    monkeypatch.setattr(plot_style.Figure, "savefig", fail)
     with pytest.raises(kind, match=os.strerror(code)):
         plots.accuracy({"a": {"number": [(1, 2)]}}, file)
     assert file.read_bytes() == b"old"

@@ -56,9 +56,9 @@ def test_runs_of_one_name_are_told_apart(tmp_path, trained, monkeypatch):
     folders = [str(shutil.copytree(trained, tmp_path / name / "seed1")) for name in "ab"]
     monkeypatch.setattr(rank, "log_prob_matrix", lambda *arguments: np.eye(3))
     drawn = {}
-    monkeypatch.setattr(plots, "spectra", lambda curves, file: drawn.update(curves))
+    monkeypatch.setattr(plots, "spectra", lambda curves, *others: drawn.update(curves))
     rank.report(folders, 3, "validation", str(tmp_path / "rank.png"), print)
-    assert [*drawn] == folders
+    assert [*drawn] == [f"{folder}: rank 3" for folder in folders]
     with pytest.raises(UserError, match=r"^runs/a and runs//a are one folder: give each run once"):
         short_names(["runs/a", "runs/b", "runs//a"])
 

@@ -31,7 +31,7 @@ def test_runs_stand_in_the_order_of_the_field_and_those_without_it_last(tmp_path
     ]
     lines = []
     picture = tmp_path / "sweep.png"
-    sweep.report("vocabulary.features.0.count", folders, str(picture), lines.append)
+    sweep.report("vocabulary.features.0.count", folders, str(picture), log=lines.append)
     table = [line.split() for line in lines[1:4]]
     assert [(value, loss) for value, loss, _ in table] == [
         ("10", "5.7500"),
@@ -89,17 +89,30 @@ def test_seeds_stand_at_one_place_and_other_settings_are_other_curves(tmp_path):
     assert narrow[0].mean == pytest.approx((5.5 + 5.0 + 5.9) / 3)
     lines = []
     picture = tmp_path / "sweep.svg"
-    sweep.report(field, folders, str(picture), lines.append)
+    sweep.report(field, folders, str(picture), log=lines.append)
     assert lines[1:7] == [
-        "  as a:",
-        f"            10  5.4667 (5.0000 to 5.9000 of 3)  {', '.join(folders[:3])}",
-        f"           500  5.2500  {folders[3]}",
-        "  as e:",
-        f"            10  4.0000  {folders[4]}",
+        "  a, 1 to 3 seeds:",
+        "            10  5.4667 (5.0000 to 5.9000 of 3)  a, b, c",
+        "           500  5.2500  d",
+        "  e:",
+        "            10  4.0000  e",
         str(picture),
     ]
     drawn = picture.read_text()
-    assert "as a" in drawn and "as e" in drawn
+    assert ">a, 1 to 3 seeds</text>" in drawn and ">e</text>" in drawn
+    assert ">test, carried (100 tokens)</text>" in drawn
+    sweep.report(field, folders, str(picture), ["narrow", "wide"], lines.append)
+    assert lines[8] == "  narrow, 1 to 3 seeds:"
+    with pytest.raises(UserError, match="for 2 recipes"):
+        sweep.report(field, folders, str(picture), ["narrow"])
+
+
+def test_the_point_of_one_run_has_its_interval(tmp_path):
+    folder = run_of(tmp_path / "a", 10, 5.0, {"figures.interval": [4.5, 5.5]})
+    lines = []
+    picture = str(tmp_path / "sweep.png")
+    sweep.report("vocabulary.features.0.count", [folder], picture, log=lines.append)
+    assert lines[1] == "            10  5.0000 [4.5000, 5.5000]  a"
 
 
 def test_a_run_that_saw_the_text_is_named_and_not_drawn(tmp_path):
@@ -111,11 +124,11 @@ def test_a_run_that_saw_the_text_is_named_and_not_drawn(tmp_path):
     ]
     lines = []
     field, picture = "vocabulary.features.0.count", str(tmp_path / "sweep.png")
-    sweep.report(field, folders, picture, lines.append)
-    assert lines[1].startswith(f"  not drawn: {folders[1]}: it was trained on this text (90.00% of")
+    sweep.report(field, folders, picture, log=lines.append)
+    assert lines[1].startswith("  not drawn: b: it was trained on this text (90.00% of")
     assert [line.split()[:2] for line in lines[2:4]] == [["10", "5.0000"], ["30", "4.0000"]]
     with pytest.raises(UserError, match="nothing to draw"):
-        sweep.report(field, folders[1:2], picture, lines.append)
+        sweep.report(field, folders[1:2], picture, log=lines.append)
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path):

@@ -14,7 +14,7 @@ from tests.training import small
 from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.data import Conllu, Vocabulary
-from zoo.evaluation.reports import transfer
+from zoo.evaluation.reports import tables, transfer
 from zoo.evaluation.run import Run
 from zoo.runs.checkpoints import Checkpoints
 from zoo.runs.workdir import Workdir
@@ -94,7 +94,8 @@ def test_runs_are_compared_with_the_lexicons_that_they_have(runs):
     assert header[-5:] == ["all", "spread", "unknown", "1-9", "seen"]
     assert tokens == ["tokens", "9", "9", "2", "7", "7"]
     for row in rows:
-        group = [folder for folder in runs if row[0][:-1] == folder[:-1]]
+        # As in "softmax, 2 seeds".
+        group = [folder for folder in runs if f"runs/{row[0].rstrip(',')}_" == folder[:-1]]
         every, unknown = zip(*(losses_of(folder, False) for folder in group), strict=True)
         seen = [losses_of(folder, True)[0] for folder in group]
         assert unknown == (2, 2)
@@ -123,6 +124,7 @@ def test_a_plain_text_has_no_agreement_pairs(runs, tmp_path):
 
 
 def test_the_command(runs, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tables, "WIDTH", 10_000)
     line = ["zoo", "transfer", *runs, "--data", "other.conllu", "--state", "sentences"]
     monkeypatch.setattr("sys.argv", line)
     assert program.run(commands.main) == 0
@@ -133,12 +135,12 @@ def test_the_command(runs, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", [*line, *words])
     assert program.run(commands.main) == 0
     output = capsys.readouterr().out
-    assert "over the 11 words of the lexicon" in output
+    assert "over the 11 words of the lexicon" in " ".join(output.split())
     assert "words never seen in training:" in output
     # All types are in the list, so the figure of all words is the one that was called "spread".
     heads = [line.split() for line in output.splitlines() if "in parts" in line]
-    tables = output.split("in parts: nats/token")[1:]
-    plain, wider = (table.splitlines()[2].split() for table in tables)
+    found = output.split("in parts: nats/token")[1:]
+    plain, wider = (table.splitlines()[2].split() for table in found)
     assert heads[0][-4:] == ["spread", "unknown", "1-9", "seen"] and heads[1][-2:] == [
         "mixture",
         "l",

@@ -8,8 +8,8 @@ import numpy as np
 from tests.malformed import readers
 from zoo import component_registry, configuration
 from zoo.evaluation import item_scores, translation_quality
+from zoo.evaluation.reports import plots, validations
 from zoo.evaluation.reports.compare import compare
-from zoo.evaluation.reports.plots import training_curves
 from zoo.rescoring.run_interpolation import Interpolation
 from zoo.rescoring.weights import Weights
 from zoo.runs import exported, recipe_sizes
@@ -139,6 +139,17 @@ def _sizes(changes, folder):
     recipe_sizes.check(recipe, _SHAPES, "the run")
 
 
+def _curves(path):
+    """Draws the learning curves of a metrics.jsonl."""
+    lines = validations.read(path, validations.WITH_TRAINING["step"])
+    curve = plots.Curve(
+        "a",
+        [validations.points(lines)],
+        [validations.points(lines, field=validations.TRAINING)],
+    )
+    plots.learning_curves([curve], path.with_suffix(".png"), "step")
+
+
 CALLS = {
     "passports": _passport("passports", _compared),
     "answers": _passport("answers", _compared),
@@ -153,9 +164,6 @@ CALLS = {
     "start.json": _file("start.json", lambda path: Workdir(path.parent).start()),
     "texts.npz": _file("texts.npz", SeenTexts.load),
     "fetched.json": _file(fetch.RECORD, lambda path: fetch.read_record(path.parent)),
-    "metrics.jsonl": _file(
-        "metrics.jsonl",
-        lambda path: training_curves({"a": path}, path.with_suffix(".png")),
-    ),
+    "metrics.jsonl": _file("metrics.jsonl", _curves),
     "sizes of recipes": _sizes,
 }

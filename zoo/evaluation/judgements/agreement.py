@@ -13,7 +13,7 @@ of log-linear models to the future.
 import collections
 import math
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -32,7 +32,12 @@ MODIFIERS = {"amod", "acl"}
 PARTS_OF_SPEECH = {"ADJ", "AUX", "VERB"}
 # A form has features by annotation errors if it has them at most this often beside others.
 ERRORS = 0.05
-FACTS = ("sentence", "position", "phenomenon", "distance", "good_word", "bad_word")
+FACTS = (
+    *("sentence", "position", "phenomenon", "distance"),
+    *("controller", "good_word", "bad_word"),
+)
+# The distances of cases, and their name in pictures.
+X_LABEL = "distance in words"
 DISTANCES = {"1": (1, 1), "2-4": (2, 4), "5+": (5, math.inf)}
 
 Features = frozenset[tuple[str, str]]
@@ -140,7 +145,8 @@ def pairs_of(
                     continue
                 wrong = [*words[:controlled], form, *words[controlled + 1 :]]
                 distance, place = controlled - controller, controlled + 1
-                facts = (number, place, name.lower(), distance, words[controlled], form)
+                forms_of_pair = words[controller], words[controlled], form
+                facts = (number, place, name.lower(), distance, *forms_of_pair)
                 pairs.append((words, wrong, dict(zip(FACTS, facts, strict=True))))
     return pairs
 
@@ -268,7 +274,14 @@ def describe(record: dict) -> str:
     return "\n".join([*lines, *overlap.warnings(record)])
 
 
-def report(workdirs: list[str], splits: list[str], file: str, log=output_files.show):
+def report(
+    workdirs: list[str],
+    splits: list[str],
+    file: str,
+    pairs_file: str | None = None,
+    labels: Sequence[str] = (),
+    log=output_files.show,
+):
     """Prints the accuracies of runs on agreement pairs, draws them and keeps their passports.
 
     There is a table for each run and split (all tests if none is given), and tests of the
@@ -279,22 +292,28 @@ def report(workdirs: list[str], splits: list[str], file: str, log=output_files.s
       workdirs: the runs' folders.
       splits: their names; may be empty.
       file: the picture to write.
+      pairs_file: a table of the pairs of all runs and splits to write; None for none.
+      labels: names of the recipes in the picture; () for names made from the runs'.
       log: prints a line.
 
     Raises:
-      UserError: as `judge`; a run has no tests, or the picture cannot be written.
+      UserError: as `judge`; a run has no tests, or the picture or table cannot be written.
     """
-    from zoo.evaluation.reports import paired, plots, seeds
+    from zoo.evaluation.reports import paired, plot_style, seeds
     from zoo.evaluation.run import Run, short_names, splits_of
 
-    plots.check_file(file)
+    plot_style.check_file(file)
+    if pairs_file:
+        output_files.check(pairs_file)
     for workdir in workdirs:
         passport.check(workdir)
     chosen = {workdir: splits_of(workdir, splits) for workdir in workdirs}
+    named = dict(zip(short_names(workdirs), workdirs, strict=True))
+    names = seeds.names_of(seeds.grouped_by_recipe(named), labels)
     counts: dict = {}
     answers_of: dict = {}
-    passports: dict = {}
-    for name, workdir in zip(short_names(workdirs), workdirs, strict=True):
+    every: list[tuple] = []
+    for name, workdir in named.items():
         run = Run.load(workdir)
         of_splits = []
         for split in chosen[workdir]:
@@ -304,23 +323,44 @@ def report(workdirs: list[str], splits: list[str], file: str, log=output_files.s
             log(f"  {result}\n  {table}")
             answers_of.setdefault(split, {})[name] = record, scores.answers()
             of_splits.append(record["figures"]["cases"])
-            passports.setdefault(name, {})[split] = record
+            every += [(name, split, *row) for row in rows(pairs, scores)]
         counts[name] = pooled(of_splits)
     for split, of_runs in answers_of.items():
         for line in paired.answer_lines(split, of_runs):
             log(line)
-    groups = seeds.grouped(counts, passports)
-    plots.accuracy(
-        {
-            seeds.name_of(group): {
-                case: [counts[name][case] for name in group if case in counts[name]]
-                for case in counts[group[0]]
-            }
-            for group in groups
-        },
-        file,
-    )
+    draw(counts, names, file)
     log(file)
+    if pairs_file:
+        output_files.write_table(pairs_file, ("run", "split", *COLUMNS), every)
+        log(pairs_file)
+
+
+def draw(
+    counts: Mapping[str, Mapping[str, tuple[int, int]]],
+    names: Mapping[tuple[str, ...], str],
+    file: str,
+):
+    """Draws the accuracies of recipes by phenomenon and case.
+
+    Args:
+      counts: {run: {case: (right, pairs)}}.
+      names: {runs of a recipe: its name}.
+      file: the picture to write.
+    """
+    from zoo.evaluation.reports import plots
+
+    every = list(dict.fromkeys(case for of_run in counts.values() for case in of_run))
+    of_recipes = {
+        name: {
+            case: [counts[run][case] for run in group if case in counts[run]]
+            for case in every
+            if any(case in counts[run] for run in group)
+        }
+        for group, name in names.items()
+    }
+    distances = {*DISTANCES, "all"}
+    by_distance = all(case.rpartition(", ")[2] in distances for case in every)
+    plots.accuracy(of_recipes, file, X_LABEL if by_distance else "")
 
 
 def pooled(of_splits: list[dict[str, dict]]) -> dict[str, tuple[int, int]]:

@@ -6,8 +6,7 @@ from collections.abc import Container
 from zoo.evaluation import overlap, records, significance
 from zoo.evaluation.comparable import check_comparable
 from zoo.evaluation.perplexity import perplexity_of
-from zoo.evaluation.reports import differences, paired, parts, seeds
-from zoo.evaluation.reports.tables import aligned
+from zoo.evaluation.reports import differences, paired, parts, seeds, tables
 from zoo.evaluation.results import (
     columns_of,
     has_losses,
@@ -38,6 +37,9 @@ def compare(folders: list[str], in_parts: bool = False, texts: Container[str] | 
     counts, how much of its text the runs had seen, and the runs whose columns come from different
     checkpoints, which the table marks with a star.
 
+    Runs have their short names, and lines have at most `tables.WIDTH` letters: columns that do not
+    fit make a further table of the same rows.
+
     Args:
       folders: of runs, or records of runs (`zoo.evaluation.records`).
       in_parts: adds the figures and tests of each column by the words' training counts
@@ -49,25 +51,28 @@ def compare(folders: list[str], in_parts: bool = False, texts: Container[str] | 
         denominators, policies, texts, lexicons or constraints; the message names the field and both
         values.
     """
+    from zoo.evaluation.run import short_names
+
     folders = records.expanded(folders)
+    names = dict(zip(folders, short_names(folders), strict=True))
     answers = read_answers(folders)
     only_answers = answers and not any(map(has_losses, folders))
-    lines = [] if only_answers else _losses(folders, in_parts, texts)
+    lines = [] if only_answers else _losses(names, in_parts, texts)
     for (split, digest), of_runs in answers.items():
         if texts is None or digest in texts:
-            lines += _accuracies(split, of_runs)
-    return "\n".join(lines)
+            lines += _accuracies(split, {names[run]: found for run, found in of_runs.items()})
+    return "\n".join(tables.wrapped(lines))
 
 
-def _losses(folders, in_parts, texts):
+def _losses(short, in_parts, texts):
     """Returns the table of log-perplexities and the notes below it, as lines."""
     runs = {
-        name: {
+        short[folder]: {
             column: passport
             for column, passport in results.items()
             if texts is None or passport["data"]["sha256"] in texts
         }
-        for name, results in read_results(folders).items()
+        for folder, results in read_results(short).items()
     }
     columns = columns_of(runs)
     for passports in columns.values():
@@ -87,22 +92,25 @@ def _losses(folders, in_parts, texts):
         if not any_unseen or (name in ranking and overlap.reason(ranking[name]) is not None)
     }
     groups = seeds.grouped([name for name in runs if name not in seen], runs)
-    alone = [(name,) for name in runs if name in seen]
+    alone: list[tuple[str, ...]] = [(name,) for name in runs if name in seen]
+    called = seeds.names_of(groups + alone)
     figures = {
-        (column, group): seeds.runs_of(group, columns[column])
+        (column, group): seeds.runs_of(group, columns[column], called[group])
         for column in order
         for group in groups + alone
     }
     for rows in (groups, alone):
         rows.sort(key=lambda group: _rank(figures[order[0], group]))
-    table = aligned(*_columns(runs, columns, order, names, groups + alone, figures, mixed))
-    head, *made = table
-    lines = [head, *made[: len(groups)]]
-    if alone:
-        lines += ["not ranked:", *made[len(groups) :]]
-    lines += [f"{seeds.name_of(group)}: {', '.join(group)}" for group in groups if len(group) > 1]
-    named = {seeds.name_of(group): group[0] for group in groups + alone}
-    recipes = {name: recipe for name, run in named.items() if (recipe := recipe_of(run))}
+    lines = []
+    blocks = _blocks(runs, columns, order, names, called, groups + alone, figures, mixed)
+    for head, *made in tables.beside(blocks):
+        lines += [head, *made[: len(groups)]]
+        if alone:
+            lines += ["not ranked:", *made[len(groups) :]]
+    lines += [f"{called[group]}: {', '.join(group)}" for group in groups if len(group) > 1]
+    paths = {name: folder for folder, name in short.items()}
+    named = {called[group]: group[0] for group in groups + alone}
+    recipes = {name: recipe for name, run in named.items() if (recipe := recipe_of(paths[run]))}
     knowledge = {name: _any_of(runs[run]).get("knowledge") for name, run in named.items()}
     lines += differences.lines(recipes, knowledge)
     lines.append(_ranked_by(order[0], names, any_unseen))
@@ -111,7 +119,7 @@ def _losses(folders, in_parts, texts):
         of_groups = (figures[column, group] for group in groups)
         lines += paired.loss_lines([one for one in of_groups if one is not None])
         if in_parts:
-            lines += parts.lines(names[column], _passports(groups, columns[column]))
+            lines += parts.lines(names[column], _passports(groups, called, columns[column]))
     for name, steps in mixed.items():
         checkpoints = "; ".join(f"{columns} of step {step}" for step, columns in steps.items())
         lines.append(
@@ -120,42 +128,46 @@ def _losses(folders, in_parts, texts):
     return lines
 
 
-def _passports(groups, of_column):
+def _passports(groups, called, of_column):
     """Returns {name of a group: the passports of its runs that have a figure in a column}."""
     there = {
-        seeds.name_of(group): [of_column[name] for name in group if name in of_column]
-        for group in groups
+        called[group]: [of_column[name] for name in group if name in of_column] for group in groups
     }
     return {name: passports for name, passports in there.items() if passports}
 
 
-def _columns(runs, columns, order, names, groups, figures, mixed):
-    """Returns (the header, the rows) of the table, a row for each group of runs."""
-    header, rows = ["run", "head", "parameters"], []
+def _blocks(runs, columns, order, names, called, groups, figures, mixed):
+    """Returns the blocks of the table, (header, rows): names, and each column of results.
+
+    There is a row for each group of runs.
+    """
+    rows = []
     for group in groups:
         any_result = _any_of(runs[group[0]])
         star = " *" if any(name in mixed for name in group) else ""
-        label = f"{seeds.name_of(group)}{star}"
         head = any_result["head"].partition("(")[0]
-        rows.append([label, head, f"{any_result['parameters']:,}"])
+        rows.append([f"{called[group]}{star}", head, f"{any_result['parameters']:,}"])
+    blocks = [(["run", "head", "parameters"], rows)]
     for column in order:
         of_groups = [figures[column, group] for group in groups]
         several = any(one and len(one.losses) > 1 for one in of_groups)
         kept = any(one and one.statistics for one in of_groups)
-        header.append(f"{names[column]}: nats/token")
+        header = [f"{names[column]}: nats"]
         header += ["seeds"] * several + ["95 %"] * kept + ["perplexity"]
-        for row, group, one in zip(rows, groups, of_groups, strict=True):
+        cells = []
+        for group, one in zip(groups, of_groups, strict=True):
             if one is None:
-                row += ["-"] * (2 + several + kept)
+                cells.append(["-"] * (2 + several + kept))
                 continue
             there = [columns[column][name] for name in group if name in columns[column]]
             marked = any(map(overlap.reason, there))
-            row.append(f"{one.loss:.4f}")
             spread = _range(min(one.losses), max(one.losses)) if len(one.losses) > 1 else "-"
-            row += [spread] * several
-            row += [_range(*one.interval) if one.statistics else "-"] * kept
-            row.append(f"{_perplexity(one.loss, there):,.2f}" + f" {NOT_RANKED}" * marked)
-    return header, rows
+            interval = _range(*one.interval) if one.statistics else "-"
+            perplexity = f"{_perplexity(one.loss, there):,.2f}" + f" {NOT_RANKED}" * marked
+            ranges = [spread] * several + [interval] * kept
+            cells.append([f"{one.loss:.4f}", *ranges, perplexity])
+        blocks.append((header, cells))
+    return blocks
 
 
 def _any_of(of_run):
@@ -184,7 +196,11 @@ def _accuracies(split, of_runs):
         rows.append((-accuracy, [*cells, f"{passport['tokens']:,}"]))
     rows.sort(key=lambda row: row[0])
     header = [split, "accuracy", "95 %", "right", "of"]
-    return ["", *aligned(header, [row for _, row in rows]), *paired.answer_lines(split, of_runs)]
+    return [
+        "",
+        *tables.aligned(header, [row for _, row in rows]),
+        *paired.answer_lines(split, of_runs),
+    ]
 
 
 def _place(column, passports):

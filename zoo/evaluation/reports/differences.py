@@ -93,7 +93,7 @@ def _values(title: str, value_of: Mapping[str, str]) -> Iterable[str]:
     runs: dict = {}
     for name, value in value_of.items():
         runs.setdefault(value, []).append(name)
-    yield from (f"  {title}: {value} ({', '.join(names)})" for value, names in runs.items())
+    yield from (f"  {title}: {value} ({'; '.join(names)})" for value, names in runs.items())
 
 
 def _sources(texts):

@@ -16,7 +16,7 @@ from zoo.errors import UserError
 from zoo.evaluation import comparable, item_scores, overlap, passport
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.perplexity import Scores, perplexity_of
-from zoo.evaluation.reports import plots
+from zoo.evaluation.reports import learning_curves, plot_style, plots, seeds, validations
 from zoo.evaluation.run import Run, short_names
 from zoo.runs import output_files
 from zoo.sources.micro.micro import Micro
@@ -98,7 +98,7 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
     folder = pathlib.Path(workdirs[0]).parent
     files = [folder / name for name in ("training.png", "bands.png", "agreement.png")]
     for path in files:
-        plots.check_file(path)
+        plot_style.check_file(path)
     pairs = language.minimal_pairs(PAIRS, PAIRS_SEED)
 
     passports, agreements, kept, answers = {}, {}, {}, {}
@@ -133,18 +133,44 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
     _log_bands(log, own_bands, bands)
     _log_accuracies(log, cases)
 
-    metrics = {name: run.path / "metrics.jsonl" for name, run in runs.items()}
-    plots.training_curves(metrics, files[0], _validation_limit(language, runs[first]))
-    by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
-    plots.bands(bands, files[1], by_band)
-    counts = {
-        name: {case: [(found["right"], found["pairs"])] for case, found in of_run.items()}
-        for name, of_run in cases.items()
-    }
-    plots.accuracy(counts, files[2])
+    names = seeds.names_of(seeds.grouped_by_recipe({n: str(r.path) for n, r in runs.items()}))
+    _draw(files, language, runs, names, bands, kept, own_bands, cases)
     for path in files:
         log(f"wrote {path}")
     return files
+
+
+def _draw(files, language, runs, names, bands, kept, own_bands, cases):
+    """Draws learning curves, bands and agreement of recipes."""
+    curves = [_curve(name, [runs[run] for run in group]) for group, name in names.items()]
+    limit = _validation_limit(language, next(iter(runs.values())))
+    plots.learning_curves(curves, files[0], learning_curves.LABELS["step"], limit)
+    intervals = {run: item_scores.band_intervals(arrays) for run, arrays in kept.items()}
+    rows = {
+        run: [{**row, "interval": intervals[run][row["band"]]} for row in of_run]
+        for run, of_run in bands.items()
+    }
+    by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
+    of_recipes = {name: [rows[run] for run in group] for group, name in names.items()}
+    plots.bands(of_recipes, files[1], by_band)
+    counts = {
+        name: {
+            case: [(cases[run][case]["right"], cases[run][case]["pairs"]) for run in group]
+            for case in cases[group[0]]
+        }
+        for group, name in names.items()
+    }
+    plots.accuracy(counts, files[2])
+
+
+def _curve(name, runs):
+    """Returns the learning curves of the seeds of a recipe, of validation and training."""
+    lines = [validations.of_run(str(run.path), validations.WITH_TRAINING["step"]) for run in runs]
+    validation, training = (
+        [validations.points(of_run, field=field) for of_run in lines]
+        for field in (validations.LOSS, validations.TRAINING)
+    )
+    return plots.Curve(name, validation, training)
 
 
 def _language_of(runs):

@@ -18,7 +18,7 @@ from zoo.evaluation import item_scores, unseen_weight
 from zoo.evaluation.perplexity import BAND_NAMES, UNKNOWN
 from zoo.evaluation.reports import paired
 from zoo.evaluation.reports.paired import Runs
-from zoo.evaluation.reports.tables import aligned
+from zoo.evaluation.reports.tables import beside
 
 ALL, SPREAD, SEEN, UNSEEN, MIXTURE = "all", "spread", "seen", "unseen", "mixture"
 ORDER = (ALL, SPREAD, UNKNOWN, *BAND_NAMES, SEEN, MIXTURE)
@@ -94,7 +94,6 @@ def lines(title: str, groups: Mapping[str, Sequence[dict]]) -> Iterator[str]:
     parts_of = [of for of_runs in found.values() for of in of_runs]
     order = [name for name in ORDER if any(name in of for of in parts_of)]
     weights = MIXTURE in order
-    header = [f"{title}, in parts: nats/token", *order, *["l"] * weights]
     counted = {name: _tokens(of_runs, order) for name, of_runs in found.items()}
     alike = len({*map(tuple, counted.values())}) == 1
     rows = [["tokens", *next(iter(counted.values())), *[""] * weights]] if alike else []
@@ -103,7 +102,11 @@ def lines(title: str, groups: Mapping[str, Sequence[dict]]) -> Iterator[str]:
         rows.append([name, *losses, *[_weights(passports)] * weights])
         if not alike:  # trained on different texts
             rows.append(["  its tokens", *counted[name], *[""] * weights])
-    yield from aligned(header, rows, left=1)
+    header = [f"{title}, in parts: nats/token", *order, *["l"] * weights]
+    columns = [([name], cells) for name, *cells in zip(header, *rows, strict=True)]
+    blocks = [(name, [[cell] for cell in cells]) for name, cells in columns]
+    for table in beside(blocks, left=1):
+        yield from table
     for part in (SEEN, UNSEEN, MIXTURE):
         several = [_runs(name, groups[name], found[name], part) for name in groups]
         differences = paired.loss_lines([runs for runs in several if runs is not None])

@@ -104,11 +104,11 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, log=output
     Raises:
       UserError: there would be no context, or no picture, or a word has no probability.
     """
-    from zoo.evaluation.reports import plots
+    from zoo.evaluation.reports import plot_style, plots
 
     if contexts < 1:
         raise UserError(f"the rank of {contexts} contexts: give --contexts of at least 1.")
-    plots.check_file(file)
+    plot_style.check_file(file)
     curves = {}
     for name, workdir in zip(short_names(workdirs), workdirs, strict=True):
         run = Run.load(workdir)
@@ -121,7 +121,9 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, log=output
                 "not finite the matrix has no rank: leave this run out."
             )
         singular = spectrum(matrix)
-        curves[name] = singular.singular_values / singular.singular_values[0]
+        curves[f"{name}: rank {singular.rank}"] = (
+            singular.singular_values / singular.singular_values[0]
+        )
         model = run.experiment.language_model
         log(
             f"{name}: rank {singular.rank} of at most {singular.bound} ({contexts} contexts of "
@@ -131,5 +133,5 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, log=output
             shared = overlap.of_text(corpus.sentences, seen)
             for line in overlap.warnings({"split": split, "overlap": shared}):
                 log(line)
-    plots.spectra(curves, file)
+    plots.spectra(curves, file, len(matrix))
     log(file)

@@ -6,19 +6,24 @@ runs that differ in other fields, too, are curves of their own.
 
 import dataclasses
 import json
+import math
 import pathlib
 import statistics
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from zoo import configuration
 from zoo.errors import UserError
-from zoo.evaluation import overlap, records
+from zoo.evaluation import item_scores, overlap, records, significance
 from zoo.evaluation.comparable import check_comparable
+from zoo.evaluation.reports import seeds
 from zoo.evaluation.results import columns_of, names_of, read_results
 from zoo.runs import output_files
 from zoo.runs.workdir import Workdir
 from zoo.sources import files
 
 SEED = "training.seed"
+_NONE = (math.nan, math.nan)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,24 +34,39 @@ class Point:
       value: of the field, None without it.
       losses: nats per token.
       workdirs: of the runs.
+      interval: the 95 % interval of the loss of a single run, NaN twice if it is not known.
     """
 
     value: float | None
     losses: tuple[float, ...]
     workdirs: tuple[str, ...]
+    interval: tuple[float, float] = (math.nan, math.nan)
 
     @property
     def mean(self) -> float:
         """The mean log-perplexity of the runs."""
         return statistics.fmean(self.losses)
 
-    def line(self) -> str:
-        """Formats the point as text."""
+    @property
+    def span(self) -> tuple[float, float]:
+        """The least and the greatest log-perplexity of the runs."""
+        return min(self.losses), max(self.losses)
+
+    def line(self, short: Mapping[str, str]) -> str:
+        """Formats the point as text.
+
+        Args:
+          short: the names of the runs, by their folders.
+        """
         value = "-" if self.value is None else f"{self.value:,}"
         spread = ""
+        if len(self.losses) == 1 and not math.isnan(self.interval[0]):
+            spread = f" [{self.interval[0]:.4f}, {self.interval[1]:.4f}]"
         if len(self.losses) > 1:
             spread = f" ({min(self.losses):.4f} to {max(self.losses):.4f} of {len(self.losses)})"
-        return f"  {value:>12}  {self.mean:.4f}{spread}  {', '.join(self.workdirs)}"
+        return (
+            f"  {value:>12}  {self.mean:.4f}{spread}  {', '.join(short[w] for w in self.workdirs)}"
+        )
 
 
 def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
@@ -132,12 +152,17 @@ def settings_of(workdir: str | pathlib.Path, field: str) -> str:
     return json.dumps(experiment, sort_keys=True)
 
 
-def points_of(losses: dict[str, float], field: str) -> list[list[Point]]:
+def points_of(
+    losses: Mapping[str, float],
+    field: str,
+    intervals: Mapping[str, tuple[float, float]] = MappingProxyType({}),
+) -> list[list[Point]]:
     """Returns curves, in the order of their first runs: the points of each, by the field's value.
 
     Args:
       losses: nats per token, by the run's folder.
       field: its dotted name.
+      intervals: of the losses, by the run's folder, as far as they are known.
     """
     curves: dict = {}
     for workdir, loss in losses.items():
@@ -145,14 +170,26 @@ def points_of(losses: dict[str, float], field: str) -> list[list[Point]]:
         curve.setdefault(value_of(workdir, field), []).append((loss, workdir))
     return [
         [
-            Point(value, *map(tuple, zip(*curve[value], strict=True)))
+            _point(value, curve[value], intervals)
             for value in sorted(curve, key=lambda value: (value is None, value or 0))
         ]
         for curve in curves.values()
     ]
 
 
-def report(field: str, workdirs: list[str], file: str, log=output_files.show):
+def _point(value, runs, intervals):
+    losses, workdirs = map(tuple, zip(*runs, strict=True))
+    interval = intervals.get(workdirs[0], _NONE) if len(runs) == 1 else _NONE
+    return Point(value, losses, workdirs, interval)
+
+
+def report(
+    field: str,
+    workdirs: list[str],
+    file: str,
+    labels: Sequence[str] = (),
+    log=output_files.show,
+):
     """Prints log-perplexities, nats per token, in the order of the field, and draws them.
 
     Runs whose experiments do not have the field come last, and are horizontal lines. Runs that were
@@ -162,59 +199,95 @@ def report(field: str, workdirs: list[str], file: str, log=output_files.show):
       field: its dotted name.
       workdirs: the runs' folders, or records.
       file: the picture to write.
+      labels: names of the curves; () for names made from the runs'.
       log: prints a line.
 
     Raises:
       UserError: no run has the field, a run has no results, they are not of the same quantity, or
         the picture cannot be written.
     """
-    from zoo.evaluation.reports import plots
+    from zoo.evaluation.reports import plot_style, plots
     from zoo.evaluation.run import short_names
 
-    plots.check_file(file)
+    plot_style.check_file(file)
     workdirs = records.expanded(workdirs)
     if all(value is None for value in [value_of(workdir, field) for workdir in workdirs]):
         raise UserError(f"none of the runs has the field {field}: see their experiment.json.")
     columns = columns_of(read_results(workdirs))
     names = names_of(columns)
-    labels = dict(zip(workdirs, short_names(workdirs), strict=True))
-    drawn, heights, lines = {}, {}, []
+    short = dict(zip(workdirs, short_names(workdirs), strict=True))
+    called = _names(workdirs, field, short, labels)
+    panels: dict = {}
+    lines_of: dict = {}
+    lines = []
     for column, passports in columns.items():
         (first, passport), *others = passports.items()
         for name, other in others:
             check_comparable(passport, other, (first, name))
         reasons = {name: overlap.reason(record) for name, record in passports.items()}
-        losses = {
-            workdir: float(passports[workdir]["figures"]["log_perplexity"])
-            for workdir in workdirs
-            if workdir in passports and not reasons[workdir]
-        }
+        fair = {w: passports[w] for w in workdirs if w in passports and not reasons[w]}
         chosen = ", which chose the checkpoints" if overlap.is_validation(column.split) else ""
-        lines.append(f"{names[column]}{chosen}, nats per token ({passport['tokens']:,} tokens)")
-        lines += [f"  not drawn: {name}: {why}" for name, why in reasons.items() if why]
-        curves = points_of(losses, field)
+        tokens = f"{passport['tokens']:,} tokens"
+        lines.append(f"{names[column]}{chosen}, nats per token ({tokens})")
+        lines += [f"  not drawn: {short[name]}: {why}" for name, why in reasons.items() if why]
+        losses = {w: float(record["figures"]["log_perplexity"]) for w, record in fair.items()}
+        intervals = {w: interval_of(record) for w, record in fair.items()}
+        curves = points_of(losses, field, intervals)
+        panel = f"{names[column]} ({tokens})"
         several = sum(curve[0].value is not None for curve in curves) > 1
-        without = [point for curve in curves for point in curve if point.value is None]
         for curve in curves:
             points = [point for point in curve if point.value is not None]
             if not points:
                 continue
-            name = names[column]
+            name = called[settings_of(points[0].workdirs[0], field)]
             if several:
-                label = labels[points[0].workdirs[0]]
-                name = f"{name}, as {label}"
-                lines.append(f"  as {label}:")
-            drawn[name] = points
-            for point in points:
-                lines.append(point.line())
-        for point in without:
-            heights[f"{labels[point.workdirs[0]]}, {names[column]}"] = point.mean
-            lines.append(point.line())
-    if not drawn:
+                lines.append(f"  {name}:")
+            panels.setdefault(panel, {})[name] = points
+            lines += [point.line(short) for point in points]
+        for point in (point for curve in curves for point in curve if point.value is None):
+            name = called[settings_of(point.workdirs[0], field)]
+            lines_of.setdefault(panel, {})[name] = point.mean
+            lines.append(point.line(short))
+    if not panels:
         raise UserError(
             "there is nothing to draw: every run with the field was trained on its text, or its "
             "checkpoint chosen on it (see zoo compare): judge the runs on another text."
         )
-    plots.sweep(field, drawn, heights, file)
+    plots.sweep(field, panels, lines_of, file)
     for line in (*lines, file):  # after the picture, in case the lines' reader stops early
         log(line)
+
+
+def interval_of(passport: dict) -> tuple[float, float]:
+    """Returns the 95 % interval of a log-perplexity by sentences; NaN twice if it is not known.
+
+    Args:
+      passport: of the figure, with its `results.Place`.
+    """
+    arrays = passport["place"].read_scores(passport)
+    if arrays is not None:
+        statistics_of = item_scores.statistics(arrays)
+        return significance.bootstrap_interval(statistics_of, item_scores.log_perplexity)
+    low, high = passport["figures"].get("interval") or _NONE  # of a record
+    return float(low), float(high)
+
+
+def _names(workdirs, field, short, labels):
+    """Returns {settings of a curve: its name}, with the number of seeds if they are several."""
+    curves: dict = {}
+    for workdir in workdirs:
+        of_curve = curves.setdefault(settings_of(workdir, field), {})
+        of_curve.setdefault(value_of(workdir, field), []).append(short[workdir])
+    groups = [tuple(name for runs in curve.values() for name in runs) for curve in curves.values()]
+    names = seeds.stems_of(groups)
+    if labels:
+        seeds.check_labels(labels, names)
+        names = [*labels]
+    found = {}
+    for (settings, curve), name in zip(curves.items(), names, strict=True):
+        counts = sorted({len(runs) for runs in curve.values()})
+        several = "" if counts[-1] == 1 else f", {counts[-1]} seeds"
+        if several and len(counts) > 1:
+            several = f", {counts[0]} to {counts[-1]} seeds"
+        found[settings] = f"{name}{several}"
+    return found

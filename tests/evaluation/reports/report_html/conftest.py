@@ -1,12 +1,15 @@
 """Two tiny runs of one text that have been judged, and a translator with attention."""
 
 import dataclasses
+import json
+import shutil
 
 import pytest
 
 from tests.training import small
 from tests.training.test_translation import experiment as translation
 from zoo.attention import Luong
+from zoo.commands import command_table
 from zoo.evaluation import item_scores, passport
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.run import Run
@@ -43,8 +46,34 @@ def two_runs(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def second_seed(tmp_path_factory):
+    """The folder of another seed of the softmax of `two_runs`, which is named softmax_1."""
+    folder = tmp_path_factory.mktemp("seeds") / "softmax_1"
+    path = small.run_in(folder, small.experiment(**small.MODELS["softmax"], seed=1))
+    judge(path)
+    return str(path)
+
+
+@pytest.fixture(scope="session")
 def translator(tmp_path_factory):
     """The folder of an encoder-decoder with attention, which has not been judged."""
     recipe = translation()
     recipe = dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, attention=Luong()))
     return str(small.run_in(tmp_path_factory.mktemp("pairs") / "translator", recipe))
+
+
+@pytest.fixture(scope="session")
+def translated(translator, tmp_path_factory):
+    """A copy of the translator that has translated, and results of a second seed beside it."""
+    folder = tmp_path_factory.mktemp("translated")
+    one, other = (shutil.copytree(translator, folder / f"translator_{seed}") for seed in (0, 1))
+    recipe = json.loads((other / "experiment.json").read_text())
+    recipe["training"]["seed"] = 1
+    (other / "experiment.json").write_text(json.dumps(recipe))
+    for path in (one, other):
+        command_table.main(["translate", str(path), "--split", "test", "--bleu", "--beam", "2"])
+    (result,) = (other / "results").glob("translation-*.json")
+    passport = json.loads(result.read_text())
+    passport["figures"]["BLEU"]["score"] += 2
+    result.write_text(json.dumps(passport))
+    return [str(one), str(other)]

@@ -33,10 +33,10 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def file(two_runs, translator, tmp_path_factory):
-    """The page of two runs and a translator."""
+def file(two_runs, second_seed, translated, tmp_path_factory):
+    """The page of a softmax and a translator of two seeds each, and of a log-linear model."""
     path = tmp_path_factory.mktemp("report") / "report.html"
-    content = report.document(subjects.read([*two_runs, translator]), sentences=6)
+    content = report.document(subjects.read([*two_runs, second_seed, *translated]), sentences=6)
     path.write_text(content, encoding="utf-8")
     return path
 
@@ -66,7 +66,7 @@ def page(request, browser, file):
 def test_it_fits_and_follows_the_colour_scheme(page):
     width = page.viewport_size["width"]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.locator("section").count() == 7
+    assert page.locator("section").count() == 8
     for chart in page.locator("svg.chart").all():
         assert chart.bounding_box()["width"] > 250
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -118,7 +118,7 @@ def test_the_keyboard_alone_reaches_a_word(page):
 
 def test_switches_show_one_panel(page):
     buttons = page.locator('input[name="panel"]')
-    assert buttons.count() == 4  # three runs, and the first two against each other
+    assert buttons.count() == 4  # three recipes, and the first two against each other
     buttons.nth(1).check()
     visible = page.locator(".panel:visible")
     assert visible.count() == 1 and visible.get_attribute("data-panel") == "1"

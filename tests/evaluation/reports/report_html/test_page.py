@@ -10,12 +10,16 @@ import numpy as np
 import pytest
 
 from zoo.errors import UserError
-from zoo.evaluation import records
+from zoo.evaluation import item_scores, records, translation_quality
+from zoo.evaluation.reports import validations
 from zoo.evaluation.reports.report_html import page, report, subjects
 from zoo.evaluation.run import Run
 
 VOID = {"meta", "br", "input"}
-SECTIONS = ["curves", "passports", "bands", "text", "judgements", "attention", "differences"]
+SECTIONS = [
+    *("curves", "passports", "bands", "text", "judgements"),
+    *("translations", "attention", "differences"),
+]
 
 
 class Parser(html.parser.HTMLParser):
@@ -108,13 +112,80 @@ def test_judgements_have_counts_and_intervals(content):
     assert "number, 1 (7)" in inside and re.search(r"\d % \[[\d.]+, [\d.]+\], \d of 7", inside)
 
 
+def section_of(content, name):
+    """The HTML of a section."""
+    return content.partition(f'<section id="{name}"')[2].partition("</section>")[0]
+
+
+def test_seeds_of_a_recipe_are_one(two_runs, second_seed):
+    runs = [*two_runs, second_seed]
+    content = report.document(subjects.read(runs), sentences=2)
+    parsed(content)
+    figures = []
+    for folder in (two_runs[0], second_seed):
+        (path,) = Run.load(folder).path.glob("results/validation.*.json")
+        figures.append(json.loads(path.read_text())["figures"]["log_perplexity"])
+    assert "<title>Report: softmax, 2 seeds; log-linear</title>" in content
+    passports = section_of(content, "passports")
+    (row,) = re.findall(r"<tr><th[^>]*>softmax, 2 seeds</th>(.*?)</tr>", passports)[1:]
+    assert f"{np.mean(figures):.4f} [" in row
+    assert f"[{min(figures):.4f}, {max(figures):.4f}]" in row
+    curves = section_of(content, "curves")
+    assert 'class="shade"' in curves and "softmax, 2 seeds</strong>: best validation" in curves
+    assert re.findall(r'data-shows="(\d)"', curves) == ["0", "1"]
+    judged = section_of(content, "judgements")
+    assert re.search(r"of 7; seeds [\d.]+ to [\d.]+</td>", judged)
+    assert "softmax, 2 seeds and log-linear, validation" in section_of(content, "differences")
+    shown = section_of(content, "text")
+    assert "Of several seeds of a recipe the first is shown." in shown and "softmax_1" not in shown
+
+
+def test_a_record_shows_its_curve_and_its_intervals(two_runs, tmp_path):
+    run = Run.load(two_runs[0]).path
+    passports = dict(_results(two_runs[0]))
+    name = next(place for place, one in passports.items() if one["kind"] == "perplexity")
+    arrays = item_scores.read(run / "results" / f"{name}.json", passports[name])
+    lines = validations.read(run / "metrics.jsonl", {})
+    recipe = json.loads((run / "experiment.json").read_text())
+    file = tmp_path / "kept.jsonl"
+    records.write(
+        file, [records.Record("first", recipe, passports, lines)], {"first": {name: arrays}}
+    )
+    content = report.document(subjects.read([str(file)]), sentences=2)
+    of_run = report.document(subjects.read([two_runs[0]]), sentences=2)
+    for section in ("curves", "bands"):
+        drawn = section_of(content, section)
+        assert '<svg class="chart"' in drawn and "left out" not in drawn
+        assert drawn.replace("first", "softmax") == section_of(of_run, section)
+
+
+@pytest.mark.slow
+def test_bleu_of_seeds_is_a_mean_with_its_range(translated):
+    content = section_of(report.document(subjects.read(translated), sentences=2), "translations")
+    (path,) = Run.load(translated[0]).path.glob("results/translation-*.json")
+    figures = json.loads(path.read_text())["figures"]
+    bleu, exact = (figures[name]["score"] for name in ("BLEU", "exact match"))
+    assert "translator, 2 seeds</th>" in content and ">beam 2</td>" in content
+    assert f"{bleu + 1:.2f} [{bleu:.2f}, {bleu + 2:.2f}]</td>" in content
+    assert f"{exact:.2f} [{exact:.2f}, {exact:.2f}]</td>" in content
+    alone = section_of(report.document(subjects.read(translated[:1]), sentences=2), "translations")
+    (row,) = translation_quality.compare(
+        ["one"],
+        [translation_quality.read(translated[0], "test")],
+        Run.load(translated[0]).read("test").sentences,
+        1000,
+    )
+    low, high = row["BLEU"]["interval"]
+    assert f"{bleu:.2f} [{low:.2f}, {high:.2f}]</td>" in alone
+
+
 @pytest.mark.slow
 def test_an_unjudged_translator_shows_its_attention(translator):
     content = report.document(subjects.read([translator]), sentences=3)
     parsed(content)
     assert content.count('<svg class="attention"') == 4
     assert "has no results: python -m zoo evaluate" in content
-    assert "give two runs or more to see them side by side" in content
+    assert "give runs of two recipes or more to see them side by side" in content
     assert content.count('class="source"') >= 3
 
 

@@ -41,12 +41,18 @@ def test_curves_are_the_validations_of_the_metrics(tmp_path):
     content = "".join(json.dumps(line) + "\n" for line in lines) + '{"step": 4'
     metrics = tmp_path / "m.jsonl"
     metrics.write_text(content)
-    validation, training = curves.curves(3, validations.read(metrics, curves.VALIDATION))
-    assert validation == (3, [(150, 4.0), (300, math.inf)], False)
-    assert training == (3, [(150, 5.0)], True)
+    fields = validations.FIELDS["step"]
+    found = validations.read(metrics, fields)
+    validation, training = curves.curves(3, [found])
+    assert validation == (3, [(150, 4.0), (300, math.inf)], False, [])
+    assert training == (3, [(150, 5.0)], True, [])
+    # Of two seeds the mean, and the least and the greatest.
+    other = [{"step": 150, "validation_log_perplexity": 3.0}]
+    validation, _ = curves.curves(3, [found, other])
+    assert validation == (3, [(150, 3.5)], False, [(150, 3.0, 4.0)])
     metrics.write_text('{"step": "x", "validation_log_perplexity": 1}')
     with pytest.raises(UserError, match=r"m\.jsonl, line 1, is not of a validation"):
-        validations.read(metrics, curves.VALIDATION)
+        validations.read(metrics, fields)
 
 
 def test_a_passport_in_plain_words():
@@ -86,14 +92,18 @@ def subject(name, *passports):
     return Subject(name, name, 0, None, "a record.", columns, "")
 
 
+def groups_of(*runs):
+    return subjects.comparable_groups(subjects.recipes_of([*runs]))
+
+
 def test_figures_of_one_quantity_are_a_group():
     other = {**PASSPORT, "data": {"path": "other.txt", "sha256": "def"}}
     carried = {**PASSPORT, "policies": {**PASSPORT["policies"], "state": "sentences"}}
-    found = subjects.comparable_groups([subject("a", PASSPORT), subject("b", PASSPORT)])
+    found = groups_of(subject("a", PASSPORT), subject("b", PASSPORT))
     assert {name: [*runs] for name, runs in found.items()} == {"test": ["a", "b"]}
-    found = subjects.comparable_groups([subject("a", PASSPORT), subject("b", other)])
+    found = groups_of(subject("a", PASSPORT), subject("b", other))
     assert {name: [*runs] for name, runs in found.items()} == {"test (a)": ["a"], "test (b)": ["b"]}
-    found = subjects.comparable_groups([subject("a", PASSPORT, carried)])
+    found = groups_of(subject("a", PASSPORT, carried))
     assert [*found] == ["test, carried (a)", "test, sentences (a)"]
 
 

@@ -2,78 +2,88 @@
 
 import math
 
-from zoo.errors import UserError
-from zoo.evaluation import kept_words
+import numpy as np
+
+from zoo.evaluation import item_scores
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports.report_html import charts, elements
 from zoo.evaluation.reports.report_html.elements import text
 from zoo.evaluation.reports.report_html.subjects import (
-    Subject,
+    Recipe,
     comparable_groups,
     unjudged,
 )
 
 _UNKNOWN = {"unknown": "<unk>: unknown words", "unseen": "never in training"}
+_NONE = (math.nan, math.nan)
 
 
-def section(subjects: list[Subject]) -> str:
+def section(recipes: list[Recipe]) -> str:
     """Draws log-perplexity by bands, a chart and a table for each group of comparable results.
 
     Args:
-      subjects: the runs.
+      recipes: of the runs.
     """
     parts: list[str] = []
-    left_out: list[tuple[str, str]] = []
-    by_name = {one.name: one for one in subjects}
-    for group, of_runs in comparable_groups(subjects).items():
+    without: list[str] = []
+    for group, of_runs in comparable_groups(recipes).items():
         rows_of = {}
-        for name, passport in of_runs.items():
-            rows_of[name], why = rows(by_name[name], passport)
-            if why:
-                left_out.append((f"{name} (intervals)", why))
-        parts.append(_column(group, rows_of, by_name))
-    parts.append(elements.all_missing(left_out))
-    parts.append(elements.all_missing(unjudged(subjects)))
+        for recipe in recipes:
+            passports = [*recipe.of(of_runs).values()]
+            if passports:
+                rows_of[recipe] = rows(passports)
+                without += [recipe.name] * any(row["interval"] == _NONE for row in rows_of[recipe])
+        parts.append(_column(group, rows_of, recipes))
+    why = "without the kept scores of words: python -m zoo evaluate keeps them."
+    parts.append(
+        elements.all_missing((f"{name} (intervals)", why) for name in dict.fromkeys(without))
+    )
+    parts.append(elements.all_missing(unjudged(recipes)))
     return "".join(parts)
 
 
-def rows(subject: Subject, passport: dict) -> tuple[list[dict], str]:
-    """Returns the figures of bands, with intervals where the scores are kept, and why not.
+def rows(passports: list[dict]) -> list[dict]:
+    """Returns the figures of bands: means over seeds, with their intervals.
+
+    The interval is the 95 % interval by bootstrap over sentences of a single run, NaN twice if the
+    scores of its words are not kept; of several seeds it reaches from the least to the greatest.
 
     Args:
-      subject: the run.
-      passport: of its perplexity.
-
-    Returns:
-      (rows as `kept_words.bands` gives them, "" or the reason why the intervals are NaN).
+      passports: of the seeds of a recipe, of one quantity.
     """
-    try:
-        if subject.run is None:
-            raise UserError(subject.no_run)
-        arrays = passport["place"].read_scores(passport)
-        return kept_words.bands(subject.run, kept_words.read(subject.run, passport, arrays)), ""
-    except UserError as error:
-        none = (math.nan, math.nan)
-        return [{**row, "interval": none} for row in passport["figures"].get("bands", [])], str(
-            error
-        )
+    of_seeds = [
+        {row["band"]: row for row in passport["figures"].get("bands", [])} for passport in passports
+    ]
+    arrays = passports[0]["place"].read_scores(passports[0])
+    intervals = item_scores.band_intervals(arrays) if arrays is not None else {}
+    found = []
+    for band in dict.fromkeys(band for of_seed in of_seeds for band in of_seed):
+        here = [of_seed[band] for of_seed in of_seeds if band in of_seed]
+        losses = [float(row["log_perplexity"]) for row in here]
+        ends = (min(losses), max(losses)) if len(passports) > 1 else intervals.get(band, _NONE)
+        mean = float(np.mean(losses))
+        figures = {"log_perplexity": mean, "perplexity": perplexity_of(mean), "interval": ends}
+        found.append({**here[0], **figures})
+    return found
 
 
-def _column(name, rows_of, by_name):
+def _column(name, rows_of, recipes):
     bands = dict.fromkeys(row["band"] for rows in rows_of.values() for row in rows)
-    numbers = {run: by_name[run].number for run in rows_of}
     chart, table = [], []
     for band in sorted(bands, key=_least_count):
-        found = {run: row for run, rows in rows_of.items() for row in rows if row["band"] == band}
+        found = {
+            recipe: row for recipe, rows in rows_of.items() for row in rows if row["band"] == band
+        }
         estimates = [
-            charts.Estimate(numbers[run], float(row["log_perplexity"]), row["interval"])
-            for run, row in found.items()
+            charts.Estimate(recipe.number, row["log_perplexity"], row["interval"])
+            for recipe, row in found.items()
         ]
-        chart.append((label(band), estimates))
         tokens = [row["tokens"] for row in found.values()]
-        cells = [text(label(band)), f"{tokens[0]:,}" if len({*tokens}) == 1 else "–"]
-        for run in rows_of:
-            row = found.get(run)
+        shared = f"{tokens[0]:,}" if len({*tokens}) == 1 else "–"
+        chart.append((f"{label(band)} ({shared})" if shared != "–" else label(band), estimates))
+        cells = [text(label(band)), shared]
+        for recipe in rows_of:
+            row = found.get(recipe)
             cells.append("–" if row is None else _cell(row))
         table.append(cells)
     drawn = charts.intervals(
@@ -82,14 +92,21 @@ def _column(name, rows_of, by_name):
         f"Log-perplexity of {name} by how often the word occurred in training; the table has the "
         "numbers.",
     )
-    header = ("occurrences in training", "tokens", *(f"{run}: perplexity" for run in rows_of))
-    caption = "Line: 95 % interval by bootstrap over sentences. Further left is better."
-    only = {*numbers.values()}
-    legend = charts.legend([one.name for one in by_name.values()], only)
+    header = (
+        "occurrences in training",
+        "tokens",
+        *(f"{recipe.name}: perplexity" for recipe in rows_of),
+    )
+    caption = (
+        "In brackets: tokens. Line: 95 % interval by bootstrap over sentences; of several seeds, "
+        "the least and the greatest. Further left is better."
+    )
+    only = {recipe.number for recipe in rows_of}
+    legend = charts.legend([recipe.name for recipe in recipes], only)
     return (
         f"<h3>{text(name)}</h3>"
         + charts.figure(legend + drawn, caption)
-        + elements.table(header, table, f"{name}: perplexity and its 95 % interval")
+        + elements.table(header, table, f"{name}: perplexity and its interval")
     )
 
 

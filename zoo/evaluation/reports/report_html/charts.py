@@ -24,11 +24,13 @@ class Curve(NamedTuple):
       run: the number of the run, which gives colour and marks.
       points: (x, y).
       dashed: whether the line is dashed and without marks.
+      shade: (x, low, high) of the area of its seeds; may be empty.
     """
 
     run: int
     points: Sequence[tuple[float, float]]
     dashed: bool = False
+    shade: Sequence[tuple[float, float, float]] = ()
 
 
 class Estimate(NamedTuple):
@@ -97,10 +99,10 @@ def curves(
       least: where the horizontal axis begins; None for the first point.
     """
     finite = [
-        curve._replace(points=[point for point in curve.points if all(map(math.isfinite, point))])
-        for curve in drawn
+        curve._replace(points=_finite(curve.points), shade=_finite(curve.shade)) for curve in drawn
     ]
     points = [point for curve in finite for point in curve.points]
+    points += [(x, y) for curve in finite for x, *ends in curve.shade for y in ends]
     if not points:
         return ""
     xs, ys = zip(*points, strict=True)
@@ -120,13 +122,28 @@ def curves(
         places = [(across(x), up(y)) for x, y in curve.points]
         line = "L".join(f"{_at(x)} {_at(y)}" for x, y in places)
         kind = "line dashed" if curve.dashed else "line"
-        inside = f'<path class="{kind}" d="M{line}"/>' if places else ""
+        inside = _shade(curve.shade, across, up)
+        inside += f'<path class="{kind}" d="M{line}"/>' if places else ""
         if not curve.dashed or len(places) == 1:
             inside += "".join(mark(MARKS[curve.run % len(MARKS)], x, y) for x, y in places)
         parts.append(
             f'<g class="run c{curve.run % len(MARKS)}" data-run="{curve.run}">{inside}</g>'
         )
     return _svg(HEIGHT, about, parts)
+
+
+def _finite(points):
+    return [point for point in points if all(map(math.isfinite, point))]
+
+
+def _shade(ends, across, up):
+    """Returns the area between the least and the greatest of seeds."""
+    if not ends:
+        return ""
+    lower = [(x, low) for x, low, _ in ends]
+    upper = [(x, high) for x, _, high in reversed(ends)]
+    outline = "L".join(f"{_at(across(x))} {_at(up(y))}" for x, y in lower + upper)
+    return f'<path class="shade" d="M{outline}Z"/>'
 
 
 def intervals(

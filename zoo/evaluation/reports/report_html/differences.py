@@ -1,18 +1,18 @@
-"""Two runs side by side: the words of a text where their log-probabilities differ most."""
+"""Two recipes side by side: the words of a text where their log-probabilities differ most."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, kept_words
+from zoo.evaluation import kept_words
 from zoo.evaluation.comparable import check_comparable
 from zoo.evaluation.kept_words import KeptWords
-from zoo.evaluation.reports import paired
+from zoo.evaluation.reports import paired, seeds
 from zoo.evaluation.reports.report_html import elements
 from zoo.evaluation.reports.report_html.elements import number, text
 from zoo.evaluation.reports.report_html.subjects import (
-    Subject,
+    Recipe,
     comparable_groups,
     unjudged,
 )
@@ -40,50 +40,53 @@ class Difference(NamedTuple):
     other: float
 
 
-def section(subjects: list[Subject]) -> str:
-    """Compares the first run with each other run on each text that both were judged on.
+def section(recipes: list[Recipe]) -> str:
+    """Compares the first recipe with each other one on each text that both were judged on.
+
+    Totals are over all seeds, and words are of the first seed of each.
 
     Args:
-      subjects: the runs.
+      recipes: of the runs.
     """
-    if len(subjects) < 2:
-        return elements.missing("give two runs or more to see them side by side.")
-    by_name = {one.name: one for one in subjects}
+    if len(recipes) < 2:
+        return elements.missing("give runs of two recipes or more to see them side by side.")
     parts: list[str] = []
     left_out: list[tuple[str, str]] = []
-    groups = comparable_groups(subjects)
+    groups = comparable_groups(recipes)
+    compared: set[str] = set()
     for place, of_runs in enumerate(groups.values()):
-        first, *others = of_runs
+        first, *others = [recipe for recipe in recipes if recipe.of(of_runs)]
+        if others:
+            compared |= of_runs.keys()
         for other in others:
-            name, pair = f"{first} and {other}", (by_name[first], by_name[other])
+            name = f"{first.name} and {other.name}"
             try:
-                body = _pair(*pair, of_runs, folded=place > 0)
-                parts.append(f"<h3>{text(name)}, {text(of_runs[first]['split'])}</h3>{body}")
+                body = _pair(first, other, of_runs, folded=place > 0)
+                split = next(iter(of_runs.values()))["split"]
+                parts.append(f"<h3>{text(name)}, {text(split)}</h3>{body}")
             except UserError as error:
                 left_out.append((name, str(error)))
-    compared = {name for of_runs in groups.values() if len(of_runs) > 1 for name in of_runs}
-    alone = {one.name for one in subjects if one.columns} - compared
-    parts.append(elements.all_missing([*left_out, *_alone(subjects, alone)]))
-    parts.append(elements.all_missing(unjudged(subjects)))
+    parts.append(elements.all_missing([*left_out, *_alone(recipes, compared)]))
+    parts.append(elements.all_missing(unjudged(recipes)))
     return "".join(parts)
 
 
-def _alone(subjects, names):
-    """Yields (run, why it is not compared) of runs without any comparable figure."""
-    judged = [one for one in subjects if one.columns]
-    for one in judged:
-        if one.name not in names:
+def _alone(recipes, compared):
+    """Yields (recipe, why it is not compared) of recipes without any comparable figure."""
+    judged = {recipe: one for recipe in recipes for one in reversed(recipe.subjects) if one.columns}
+    for recipe, one in judged.items():
+        if compared & {subject.name for subject in recipe.subjects}:
             continue
-        others = [other for other in judged if other is not one]
+        others = [other for other in judged.values() if other is not one]
         same = [other for other in others if _texts(one) & _texts(other)]
         other = next(iter([*same, *others]), None)
-        why = "no other run has a figure to compare with."
+        why = "no other recipe has a figure to compare with."
         if other is not None:
             try:
                 _check(one, other)
             except UserError as error:
                 why = str(error)
-        yield one.name, why
+        yield recipe.name, why
 
 
 def _texts(subject):
@@ -101,32 +104,38 @@ def _check(one, other):
 
 
 def _pair(one, other, of_runs, folded):
-    arrays = [of_runs[run.name]["place"].read_scores(of_runs[run.name]) for run in (one, other)]
-    losses = [float(of_runs[run.name]["figures"]["log_perplexity"]) for run in (one, other)]
-    if any(scores is None for scores in arrays):
-        raise UserError(
-            "without the kept scores of both there is neither an interval nor a test: python -m "
-            "zoo evaluate keeps them."
-        )
     runs = [
-        paired.Runs(run.name, (loss,), (item_scores.statistics(scores),))
-        for run, loss, scores in zip((one, other), losses, arrays, strict=True)
+        of_recipe
+        for recipe in (one, other)
+        if (of_recipe := seeds.runs_of(tuple(recipe.of(of_runs)), of_runs, recipe.name))
     ]
     lines = elements.items(text(line.strip()) for line in paired.loss_lines(runs))
+    if not all(of_recipe.statistics for of_recipe in runs):
+        why = "without the kept scores of both there is neither an interval nor a test by sentences"
+        again = "python -m zoo evaluate keeps them."
+        if len(runs[0].losses) > 1 and len(runs[1].losses) > 1:
+            return lines + elements.missing(f"{why}: {again}", "Word by word")
+        raise UserError(f"{why}: {again}")
+    pair = [_first(recipe, of_runs) for recipe in (one, other)]
+    arrays = [of_runs[run.name]["place"].read_scores(of_runs[run.name]) for run in pair]
     try:
         kept = [
-            _kept(run, of_runs[run.name], scores)
-            for run, scores in zip((one, other), arrays, strict=True)
+            _kept(run, of_runs[run.name], scores) for run, scores in zip(pair, arrays, strict=True)
         ]
     except UserError as error:
         return lines + elements.missing(str(error), "Word by word")
-    found = differences(kept[0], kept[1], one.run.lexicon)
-    words = _tables(one, other, found)
+    found = differences(kept[0], kept[1], pair[0].run.lexicon)
+    words = _tables(pair[0], pair[1], found)
     return (
         lines
-        + _shares(one, other, kept)
+        + _shares(pair[0], pair[1], kept)
         + (elements.more("Word by word", words) if folded else words)
     )
+
+
+def _first(recipe, of_runs):
+    """Returns the first run of a recipe that has a figure."""
+    return next(one for one in recipe.subjects if one.name in of_runs)
 
 
 def _kept(subject, passport, arrays):

@@ -3,15 +3,16 @@
 import math
 
 from zoo.errors import UserError
-from zoo.evaluation import overlap, significance
+from zoo.evaluation import overlap
 from zoo.evaluation.comparable import check_comparable
-from zoo.evaluation.item_scores import log_perplexity, statistics
-from zoo.evaluation.perplexity import Impossible
+from zoo.evaluation.perplexity import Impossible, perplexity_of
+from zoo.evaluation.reports import seeds
 from zoo.evaluation.reports.report_html import elements
 from zoo.evaluation.reports.report_html.elements import number, text
 from zoo.evaluation.reports.report_html.subjects import (
-    Subject,
+    Recipe,
     comparable_groups,
+    subjects_of,
     unjudged,
 )
 
@@ -23,75 +24,91 @@ _STATES = {
 }
 
 
-def section(subjects: list[Subject]) -> str:
-    """Describes the perplexities of runs, a column a part, and how they compare.
+def section(recipes: list[Recipe]) -> str:
+    """Describes the perplexities of recipes, a column a part, and how they compare.
 
     Args:
-      subjects: the runs.
+      recipes: of the runs.
     """
-    parts = [_models(subjects)] if any(subject.columns for subject in subjects) else []
-    groups = comparable_groups(subjects)
+    judged = any(subject.columns for subject in subjects_of(recipes))
+    parts = [_models(recipes)] if judged else []
+    groups = comparable_groups(recipes)
     for group, of_runs in groups.items():
         parts.append(f"<h3>{text(group)}</h3>")
-        parts.append(_figures(of_runs))
+        parts.append(_figures(of_runs, recipes))
         told: dict = {}
         for name, passport in of_runs.items():
             told.setdefault(tuple(sentences(passport)), []).append(name)
         for lines, of_lines in told.items():
-            who = f"<p>{text(', '.join(of_lines))}:</p>" if len(of_runs) > 1 else ""
+            who = f"<p>{text(', '.join(of_lines))}:</p>" if len(told) > 1 else ""
             parts.append(who + elements.items(map(text, lines)))
         parts.append(elements.paragraph(text(comparability(group, groups))))
-    parts.append(elements.all_missing(unjudged(subjects)))
+    parts.append(elements.all_missing(unjudged(recipes)))
     return "".join(parts)
 
 
-def _models(subjects):
-    rows = []
-    for subject in subjects:
-        if not subject.columns:
+def _models(recipes):
+    rows, heads = [], []
+    for recipe in recipes:
+        judged = [next(iter(one.columns.values())) for one in recipe.subjects if one.columns]
+        if not judged:
             continue
-        passport = next(iter(subject.columns.values()))
-        training = passport.get("training") or {}
+        passport = judged[0]
+        of_seeds = [(one.get("training") or {}).get("seed", "–") for one in judged]
+        steps = dict.fromkeys(f"{one['checkpoint'] or 0:,}" for one in judged)
         rows.append(
             (
-                text(subject.name),
+                text(recipe.name),
                 text(passport["head"].partition("(")[0]),
                 f"{passport['parameters']:,}",
-                f"{passport['checkpoint'] or 0:,}",
-                text(training.get("seed", "–")),
+                text(" ".join(steps)),
+                text(" ".join(map(str, of_seeds))),
             )
         )
-    header = ("run", "head", "parameters", "training step", "seed")
-    heads = [
-        f"{text(one.name)}: {text(next(iter(one.columns.values()))['head'])}"
-        for one in subjects
-        if one.columns
-    ]
+        heads.append(f"{text(recipe.name)}: {text(passport['head'])}")
+    header = ("recipe", "head", "parameters", "training step", "seed")
     whole = elements.more("Heads with their settings", elements.items(heads))
     return elements.table(header, rows, "The models that were judged", words=2) + whole
 
 
-def _figures(of_runs):
+def _figures(of_runs, recipes):
+    """Returns the table of the figures on a text, a row for each recipe: means over its seeds."""
     rows = []
-    for name, passport in of_runs.items():
-        figures = passport["figures"]
-        loss = float(figures["log_perplexity"])
-        arrays = passport["place"].read_scores(passport)
-        ends = figures.get("interval") or (math.nan, math.nan)  # of a record
-        if arrays is not None:
-            ends = significance.bootstrap_interval(statistics(arrays), log_perplexity)
-        marked = " !" if overlap.reason(passport) else ""
-        rows.append(
-            (
-                text(name),
-                elements.perplexity(float(figures["perplexity"])) + marked,
-                f"{number(loss, 4)} {elements.interval(ends, 4)}",
-                number(loss / math.log(2), 4),
-                f"{passport['tokens']:,}",
-            )
-        )
-    header = ("run", "perplexity", "nats per token, 95 % interval", "bits", "tokens")
-    return elements.table(header, rows, "Figures")
+    several = False
+    for recipe in recipes:
+        here = recipe.of(of_runs)
+        if not here:
+            continue
+        passports = [*here.values()]
+        runs = seeds.runs_of(tuple(here), here, recipe.name)
+        assert runs is not None
+        marked = " !" if any(map(overlap.reason, passports)) else ""
+        # Of a record whose scores are not kept.
+        ends = passports[0]["figures"].get("interval") or (math.nan, math.nan)
+        if runs.statistics:
+            ends = runs.interval
+        elif len(passports) > 1:
+            ends = math.nan, math.nan
+        loss = runs.loss
+        perplexity = float(passports[0]["figures"]["perplexity"])
+        spread = "–"
+        if len(passports) > 1:
+            several = True
+            perplexity = perplexity_of(loss)
+            spread = elements.interval((min(runs.losses), max(runs.losses)), 4)
+        cells = [
+            text(recipe.name),
+            elements.perplexity(perplexity) + marked,
+            number(loss, 4) + ("" if math.isnan(ends[0]) else f" {elements.interval(ends, 4)}"),
+            spread,
+            number(loss / math.log(2), 4),
+            f"{passports[0]['tokens']:,}",
+        ]
+        rows.append(cells)
+    header = ["recipe", "perplexity", "nats per token, 95 % interval", "seeds", "bits", "tokens"]
+    if not several:
+        header, *rows = ([*row[:3], *row[4:]] for row in (header, *rows))
+    return elements.table(header, rows, "Figures" + "; of several seeds, means" * several)
 
 
 def sentences(passport: dict) -> list[str]:

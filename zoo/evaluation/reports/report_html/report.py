@@ -15,6 +15,7 @@ from zoo.evaluation.reports.report_html import (
     subjects,
     surprisal_text,
     text_predictions,
+    translations,
 )
 from zoo.evaluation.reports.report_html.page import Section
 from zoo.runs import output_files
@@ -25,6 +26,7 @@ _TEXT = (
     "For a log-linear head they also have the features that spoke for the word (above 0) and "
     "against it (below 0): log p(x | h) = log b(x) + the features' nats - log Z."
 )
+_FIRST = " Of several seeds of a recipe the first is shown."
 
 
 def report(
@@ -63,49 +65,64 @@ def document(
     sentences: int = 20,
 ) -> str:
     """Returns the page of runs; see `report`."""
-    shown, left_out = _predictions(runs, split, text, sentences)
+    recipes = subjects.recipes_of(runs)
+    firsts = [recipe.subjects[0] for recipe in recipes]
+    shown, left_out = _predictions(firsts, split, text, sentences)
     sections = [
         Section(
-            "curves", "Learning curves", "Loss against the training step.", curves.section(runs)
+            "curves", "Learning curves", "Loss against the training step.", curves.section(recipes)
         ),
         Section(
             "passports",
             "What was judged",
             "Each figure with its conditions. A figure means something only with these.",
-            passports.section(runs),
+            passports.section(recipes),
         ),
         Section(
             "bands",
             "Frequent and rare words",
             "The same words of text, by how often they occurred in training.",
-            bands.section(runs),
+            bands.section(recipes),
         ),
-        Section("text", "A text", _TEXT, surprisal_text.section(shown, left_out)),
+        Section(
+            "text",
+            "A text",
+            _TEXT + _FIRST * (len(firsts) < len(runs)),
+            surprisal_text.section(shown, left_out),
+        ),
         Section(
             "judgements",
             "Agreement and minimal pairs",
             "How often a correct sentence is more probable than the same with an error.",
-            judgements.section(runs),
+            judgements.section(recipes),
+        ),
+        Section(
+            "translations",
+            "Translations",
+            "BLEU and chrF, in percent, as far as python -m zoo translate --bleu has kept them.",
+            translations.section(recipes),
         ),
         Section(
             "attention",
             "Attention",
             "Rows are the words of a translation by the model, columns the source's words; the "
             "area of a square is the weight.",
-            _attention(runs, split),
+            _attention(firsts, split),
         ),
         Section(
             "differences",
             "Side by side",
-            "The first run against each other run, in nats: the totals, and the words that differ "
-            "most. One nat is a probability 2.7 times as high.",
-            differences.section(runs),
+            "The first recipe against each other one, in nats: the totals, and the words that "
+            "differ most. One nat is a probability 2.7 times as high."
+            + " Words are of the first seed of each."
+            * (len(firsts) < len(runs)),
+            differences.section(recipes),
         ),
     ]
     paths = elements.items(
         f"<strong>{elements.text(one.name)}</strong>: {elements.text(one.path)}" for one in runs
     )
-    return page.document(subjects.title(runs), paths, sections)
+    return page.document(subjects.title(recipes), paths, sections)
 
 
 def _predictions(runs, split, text, sentences):

@@ -1,14 +1,15 @@
-"""The runs of a report: whatever can be read of folders, exports and records."""
+"""The runs of a report, and their recipes: whatever folders, exports and records have."""
 
 import dataclasses
-from typing import Any
+from typing import NamedTuple
 
 from zoo.errors import UserError
 from zoo.evaluation import records, results
 from zoo.evaluation.comparable import quantity
+from zoo.evaluation.reports import seeds
 from zoo.evaluation.results import Column
 from zoo.evaluation.run import Run, short_names
-from zoo.runs.workdir import METRICS, Workdir
+from zoo.runs.workdir import Workdir
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -33,11 +34,6 @@ class Subject:
     columns: dict[Column, dict]
     no_columns: str
 
-    @property
-    def metrics(self) -> Any:
-        """The file of the metrics of training, which may be missing; None for a record's run."""
-        return None if records.is_record(self.path) else Workdir(self.path).path / METRICS
-
     def text_name(self, split: str | None) -> str:
         """Returns the split whose first sentences are shown.
 
@@ -48,6 +44,52 @@ class Subject:
         splits = self.run.experiment.data.splits()
         tests = [name for name in splits if name not in ("train", "validation")]
         return split or (tests or ["validation"])[0]
+
+
+class Recipe(NamedTuple):
+    """Runs of a report that differ in their seed alone.
+
+    Attributes:
+      name: a single run's own, or as in "softmax, 3 seeds".
+      number: its place among the recipes.
+      subjects: its runs.
+    """
+
+    name: str
+    number: int
+    subjects: tuple[Subject, ...]
+
+    def of(self, of_runs: dict[str, dict]) -> dict[str, dict]:
+        """Returns the part of {run: passport} that belongs to its runs.
+
+        Args:
+          of_runs: of any runs of the report.
+        """
+        return {one.name: of_runs[one.name] for one in self.subjects if one.name in of_runs}
+
+
+def recipes_of(subjects: list[Subject]) -> list[Recipe]:
+    """Groups the runs of a report by their recipes, in the order of their first runs.
+
+    Args:
+      subjects: the runs.
+    """
+    by_name = {one.name: one for one in subjects}
+    groups = seeds.grouped_by_recipe({one.name: one.path for one in subjects})
+    names = seeds.names_of(groups)
+    return [
+        Recipe(names[group], number, tuple(by_name[name] for name in group))
+        for number, group in enumerate(groups)
+    ]
+
+
+def subjects_of(recipes: list[Recipe]) -> list[Subject]:
+    """Returns the runs of recipes.
+
+    Args:
+      recipes: of the runs.
+    """
+    return [subject for recipe in recipes for subject in recipe.subjects]
 
 
 def read(paths: list[str]) -> list[Subject]:
@@ -82,17 +124,18 @@ def _subject(name, path, number):
     return Subject(name, path, number, run, no_run, columns, no_columns)
 
 
-def comparable_groups(subjects: list[Subject]) -> dict[str, dict[str, dict]]:
+def comparable_groups(recipes: list[Recipe]) -> dict[str, dict[str, dict]]:
     """Groups perplexities of one quantity: {name of the text: {run: passport}}.
 
-    Where several groups are of one split, the first runs are in the name; where this is not enough,
-    the policy is.
+    Where several groups are of one split, the first recipes are in the name; where this is not
+    enough, the policy is.
 
     Args:
-      subjects: the runs.
+      recipes: of the runs.
     """
     groups: dict = {}
-    for subject in subjects:
+    called = {one.name: recipe.name for recipe in recipes for one in recipe.subjects}
+    for subject in subjects_of(recipes):
         for column, passport in subject.columns.items():
             key = column.split, repr(quantity(passport))
             groups.setdefault(key, {})[subject.name] = column, passport
@@ -102,9 +145,10 @@ def comparable_groups(subjects: list[Subject]) -> dict[str, dict[str, dict]]:
     choices: list[tuple[str, ...]] = []
     for of_runs in groups.values():
         column, _ = next(iter(of_runs.values()))
-        runs = ", ".join([*of_runs][:3]) + ", ..." * (len(of_runs) > 3)
+        of_recipes = [*dict.fromkeys(called[run] for run in of_runs)]
+        runs = "; ".join(of_recipes[:3]) + "; ..." * (len(of_recipes) > 3)
         names = column.split, f"{column.split} ({runs})", f"{shown[column]} ({runs})"
-        choices.append((*names, f"{shown[column]} ({', '.join(of_runs)})"))
+        choices.append((*names, f"{shown[column]} ({'; '.join(of_runs)})"))
     named = {}
     for choice, of_runs in zip(choices, groups.values(), strict=True):
         others = [other for other in choices if other is not choice]
@@ -113,21 +157,26 @@ def comparable_groups(subjects: list[Subject]) -> dict[str, dict[str, dict]]:
     return named
 
 
-def unjudged(subjects: list[Subject]) -> list[tuple[str, str]]:
-    """Returns (run, why) of the runs without any perplexity.
+def unjudged(recipes: list[Recipe]) -> list[tuple[str, str]]:
+    """Returns (run or recipe, why) of those without any perplexity.
 
     Args:
-      subjects: the runs.
+      recipes: of the runs.
     """
-    return [(one.name, one.no_columns) for one in subjects if not one.columns]
+    found = []
+    for recipe in recipes:
+        missing = [(one.name, one.no_columns) for one in recipe.subjects if not one.columns]
+        none = len(missing) == len(recipe.subjects)
+        found += [(recipe.name, missing[0][1])] if none else missing
+    return found
 
 
-def title(subjects: list[Subject]) -> str:
+def title(recipes: list[Recipe]) -> str:
     """Returns the title of a report.
 
     Args:
-      subjects: its runs.
+      recipes: of its runs.
     """
-    names = [subject.name for subject in subjects]
-    shown = ", ".join(names[:4]) + f" and {len(names) - 4} more" * (len(names) > 4)
+    names = [recipe.name for recipe in recipes]
+    shown = "; ".join(names[:4]) + f" and {len(names) - 4} more" * (len(names) > 4)
     return f"Report: {shown}"

@@ -1,0 +1,74 @@
+"""Serves log-probabilities of sentences from an exported language model, over HTTP.
+
+    python examples/serve.py models/micro
+    curl localhost:8000 --data '{"sentences": ["le souleur dalmaibait la taidrine ."]}'
+
+The answer is {"log_probs": [...]}, in nats; to a bad request it is status 400 with a sentence. The
+server needs the packages of the export's load.py, and not Zoo. Programs of all shapes within the
+limits are compiled before the first request; docs/export.md has the latency.
+"""
+
+import argparse
+import functools
+import json
+import runpy
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+LARGEST = 1 << 20  # bytes of a request
+
+
+def log_probs(model, rows, words, body):
+    """Scores the sentences of a request; raises ValueError with a sentence for the client."""
+    try:
+        texts = json.loads(body)["sentences"]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        texts = None
+    if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
+        raise ValueError('Send JSON such as {"sentences": ["one sentence", "another one"]}.')
+    sentences = [model.split(text) for text in texts]
+    if not 1 <= len(sentences) <= rows or max(map(len, sentences)) > words:
+        raise ValueError(f"Send 1 to {rows} sentences of at most {words} words.")
+    return model.log_prob(sentences).tolist()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers POST requests, any number on a connection."""
+
+    protocol_version, wbufsize = "HTTP/1.1", -1  # an answer is sent whole
+    error_content_type, error_message_format = "text/plain; charset=utf-8", "%(explain)s\n"
+
+    def do_POST(self):
+        """Reads a request and writes its answer."""
+        size = self.headers.get("Content-Length", "")
+        try:
+            if not size.isdecimal() or int(size) > LARGEST:
+                raise ValueError(f"Send a Content-Length of at most {LARGEST} bytes.")
+            answer = {"log_probs": self.server.log_probs(self.rfile.read(int(size)))}
+        except ValueError as error:
+            return self.send_error(400, explain=str(error))
+        content = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def main():
+    """Loads an export, compiles its programs, and serves it until it is interrupted."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", help="an exported language model, whose load.py is executed")
+    parser.add_argument("--port", type=int, default=8000, help="0: a free one; default: 8000")
+    parser.add_argument("--rows", type=int, default=16, help="sentences in a request; default: 16")
+    parser.add_argument("--words", type=int, default=64, help="words in a sentence; default: 64")
+    arguments = parser.parse_args()
+    model = runpy.run_path(f"{arguments.folder}/load.py")["Model"](arguments.folder)
+    model.warm_up(arguments.rows, arguments.words)
+    server = ThreadingHTTPServer(("127.0.0.1", arguments.port), Handler)
+    server.log_probs = functools.partial(log_probs, model, arguments.rows, arguments.words)
+    print(f"serving {arguments.folder} at http://127.0.0.1:{server.server_port}", flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

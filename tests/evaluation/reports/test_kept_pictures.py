@@ -1,0 +1,88 @@
+"""Pictures of what runs and records keep."""
+
+import json
+
+import numpy as np
+import pytest
+
+from records import tables
+from tests.evaluation.reports.test_compare import keep
+from tests.evaluation.reports.test_compare_noise import BASE, LENGTHS, keep_scores
+from zoo.errors import UserError
+from zoo.evaluation import item_scores, significance
+from zoo.evaluation.reports import kept_pictures, plots
+
+FRENCH = tables.FOLDER / "french_all_words.jsonl"
+
+
+def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch):
+    """Counts of docs/results.md: 85.1 % of 302 pairs of number at distance 1 for the softmax."""
+    drawn = {}
+    monkeypatch.setattr(plots, "accuracy", lambda counts, *others: drawn.update(counts))
+    runs = [f"{FRENCH}:{head}1_all_words_{seed}" for head in ("sm", "ll") for seed in range(3)]
+    said = []
+    picture = str(tmp_path / "a.png")
+    kept_pictures.agreement(runs, picture, ["softmax", "log-linear"], said.append)
+    assert [*drawn] == ["softmax, 3 seeds", "log-linear, 3 seeds"]
+    (line,) = (
+        line for line in said if line.split()[:5] == ["softmax,", "3", "seeds", "number,", "1"]
+    )
+    assert line.split()[5:] == ["85.1", "[80.6,", "88.7]", "302"]
+    seeds_of = drawn["softmax, 3 seeds"]["number, 1"]
+    assert [pairs for _, pairs in seeds_of] == [302] * 3
+    assert np.mean([right / pairs for right, pairs in seeds_of]) == pytest.approx(0.851, abs=5e-4)
+    with pytest.raises(
+        UserError, match="ll16_all_words_0 has no accuracy on pairs: python -m zoo a"
+    ):
+        kept_pictures.agreement([runs[0], f"{FRENCH}:ll16_all_words_0"], picture)
+
+
+def agreement_of(folder, digest="abc"):
+    case = {"right": 3, "pairs": 4}
+    figures = {"accuracy": 0.75, "right": 3, "cases": {"number, 1": case}}
+    changes = {"kind": "minimal pairs", "split": "agreement-test", "figures": figures, "tokens": 4}
+    return keep(folder, {**changes, "data.sha256": digest, "scores": None}, name="pairs")
+
+
+def test_other_pairs_are_not_drawn_beside_each_other(tmp_path):
+    one, other = agreement_of(tmp_path / "a"), agreement_of(tmp_path / "b", "def")
+    picture = tmp_path / "a.svg"
+    kept_pictures.agreement([one], str(picture), log=print)
+    assert ">1</text>" in picture.read_text() and "4 pairs" in picture.read_text()
+    with pytest.raises(UserError, match=f"{one} and {other} were judged on different pairs"):
+        kept_pictures.agreement([one, other], str(picture))
+
+
+def test_bands_have_the_intervals_of_kept_scores(tmp_path, monkeypatch):
+    run = keep_scores(tmp_path / "a", BASE)
+    arrays = item_scores.read_archive(
+        item_scores.path_of(tmp_path / "a" / "results" / "test.carried.json"),
+        json.loads((tmp_path / "a" / "results" / "test.carried.json").read_text()),
+    )
+    seen = arrays["band"] == 1
+    rows = [{"band": "1-9", "tokens": int(seen.sum()), "log_perplexity": 3.0}]
+    path = tmp_path / "a" / "results" / "test.carried.json"
+    passport = json.loads(path.read_text())
+    passport["figures"]["bands"] = rows
+    path.write_text(json.dumps(passport))
+    drawn, said = {}, []
+    monkeypatch.setattr(plots, "bands", lambda rows, file, title: drawn.update(rows))
+    kept_pictures.bands([run], str(tmp_path / "b.png"), log=said.append)
+    ((row,),) = drawn["a"]
+    sums = item_scores.statistics(arrays, seen)
+    interval = significance.bootstrap_interval(sums, item_scores.log_perplexity)
+    assert row["interval"] == interval and interval[0] < interval[1]
+    assert said[0] == f"test, carried ({len(BASE):,} tokens)"
+    assert said[2].split()[:3] == ["a", "1-9", "3.0000"] and len(LENGTHS) == 60
+    with pytest.raises(UserError, match="were not all evaluated on dev"):
+        kept_pictures.bands([run], str(tmp_path / "b.png"), "dev")
+
+
+def test_bands_of_a_text_that_a_run_saw_are_refused(tmp_path):
+    counts = {"sentences": 1, "of_sentences": 1, "tokens": 900, "of_tokens": 1000}
+    found = {"all": counts, "long": counts}
+    run = keep(
+        tmp_path / "a", {"overlap": {"trained_on": found, "selected_on": found}, "not_known": []}
+    )
+    with pytest.raises(UserError, match="a cannot be drawn on test: it was trained on this text"):
+        kept_pictures.bands([run], str(tmp_path / "b.png"))

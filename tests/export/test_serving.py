@@ -1,0 +1,161 @@
+"""A served export: nothing is compiled after the warm-up, and bad requests get a sentence."""
+
+import contextlib
+import http.client
+import json
+import pathlib
+import threading
+
+import jax
+import numpy as np
+import pytest
+
+from benchmarks import serving
+from examples import serve
+from zoo.export import standalone
+
+MODELS = pathlib.Path(__file__).parents[2] / "models"
+ROWS, LENGTH = 5, 11
+
+
+@contextlib.contextmanager
+def compilations():
+    """A list of the programs that are compiled within its context, or fetched from a cache."""
+    found = []
+
+    def listen(event, seconds, **_):
+        if event == "/jax/core/compile/backend_compile_duration":
+            found.append(seconds)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        yield found
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+
+
+def random_sentences(model, random):
+    return [
+        [model.words[n] for n in random.integers(len(model.words), size=size)]
+        for size in random.integers(LENGTH + 1, size=random.integers(ROWS + 1))
+    ]
+
+
+@pytest.mark.parametrize("name", ["micro", "shakespeare"])  # with a boundary and without
+def test_nothing_is_compiled_after_the_warm_up(name):
+    model, random = standalone.Model(MODELS / name), np.random.default_rng(0)
+    with compilations() as found:
+        model.warm_up(ROWS, LENGTH)
+    assert found  # 1, 2, 4, 8 rows of 1, 2, 4, 8, 16 positions
+    assert model._programs["score"]._cache_size() == 20
+    requests = [random_sentences(model, random) for _ in range(100)]
+    requests += [[], [[]], [model.words[:LENGTH]] * ROWS]
+    with compilations() as found:
+        scores = [model.log_prob(sentences) for sentences in requests]
+    assert not found
+    for sentences, padded in zip(requests[::20], scores[::20], strict=True):
+        unpadded = [_unpadded(model, words) for words in sentences]
+        np.testing.assert_allclose(padded, unpadded, rtol=1e-6)
+
+
+def _unpadded(model, words):
+    """log p of a sentence by itself, at as many positions as it has."""
+    ids = np.array([model._row(words)], np.int32)
+    if ids.shape[1] < 2:
+        return 0.0
+    reset = np.zeros((1, ids.shape[1] - 1), bool)
+    log_prob, _, _ = model.score(ids[:, :-1], ids[:, 1:], reset, model.initial_carry(1))
+    return np.asarray(log_prob, np.float64).sum()
+
+
+class Lengths:
+    """A model whose log p of a sentence is minus its length; it lacks the word "zebra"."""
+
+    def split(self, text):
+        return text.split()
+
+    def log_prob(self, sentences):
+        if ["zebra"] in sentences:
+            raise ValueError("'zebra' is not among the words of the model.")
+        return np.array([-float(len(words)) for words in sentences])
+
+
+@pytest.fixture
+def connection():
+    """A connection to a server of `Lengths` that takes 2 sentences of 3 words."""
+    server = serve.ThreadingHTTPServer(("127.0.0.1", 0), serve.Handler)
+    server.log_probs = lambda body: serve.log_probs(Lengths(), 2, 3, body)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    client = http.client.HTTPConnection("127.0.0.1", server.server_port)
+    yield client
+    client.close()
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_sentences_are_answered_on_one_connection(connection, capsys):
+    for sentences, expected in ((["a b", ""], [-2, 0]), (["a b c"], [-3])):
+        body = json.dumps({"sentences": sentences}).encode()
+        status, content = serving.ask(connection, body)
+        assert (status, json.loads(content)) == (200, {"log_probs": expected})
+    assert capsys.readouterr().err.count("200") == 2  # a line of the log each
+
+
+WRITE = 'Send JSON such as {"sentences": ["one sentence", "another one"]}.'
+LIMITS = "Send 1 to 2 sentences of at most 3 words."
+BAD = {
+    b"": WRITE,
+    b"{": WRITE,
+    b"\xff": WRITE,
+    b"3": WRITE,
+    b"[]": WRITE,
+    b"{}": WRITE,
+    b'{"sentences": "a b"}': WRITE,
+    b'{"sentences": [["a"]]}': WRITE,
+    b"[" * 100_000: WRITE,
+    b'{"sentences": []}': LIMITS,
+    b'{"sentences": ["a", "b", "c"]}': LIMITS,
+    b'{"sentences": ["a b c d"]}': LIMITS,
+    b'{"sentences": ["zebra"]}': "'zebra' is not among the words of the model.",
+}
+
+
+@pytest.mark.parametrize("body", BAD, ids=range(len(BAD)))
+def test_a_bad_request_is_answered_by_a_sentence(body, connection, capsys):
+    status, content = serving.ask(connection, body)
+    assert (status, content.decode()) == (400, BAD[body] + "\n")
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        ("Transfer-Encoding", "chunked"),
+        ("Content-Length", "-1"),
+        ("Content-Length", "1048577"),
+        ("Content-Length", "2 bytes"),
+    ],
+)
+def test_a_request_is_not_read_without_a_length(header, connection):
+    connection.putrequest("POST", "/")
+    connection.putheader(*header)
+    connection.endheaders()
+    answer = connection.getresponse()
+    assert answer.status == 400
+    assert answer.read() == b"Send a Content-Length of at most 1048576 bytes.\n"
+
+
+@pytest.mark.slow
+def test_the_server_scores_as_the_model():
+    model = standalone.Model(MODELS / "micro")
+    texts = [" ".join(model.words[n] for n in (7, 20, 31)), " ".join(model.words[3:10])]
+    with (
+        serving.served(str(MODELS / "micro"), 2, 7) as port,
+        contextlib.closing(http.client.HTTPConnection("127.0.0.1", port)) as connection,
+    ):
+        status, content = serving.ask(connection, json.dumps({"sentences": texts}).encode())
+    expected = model.log_prob([model.split(text) for text in texts])
+    assert status == 200
+    np.testing.assert_allclose(json.loads(content)["log_probs"], expected, rtol=1e-6)

@@ -1,0 +1,185 @@
+"""The style of all pictures: colours, marks, sizes, and one file in the format of its suffix.
+
+Pictures are made for slides: text of 14 points on 10 inches, and runs differ by their marks or
+order as well as by colour. The same figures give the same bytes.
+"""
+
+import contextlib
+import math
+import pathlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from zoo import lazy
+from zoo.errors import UserError, printable
+from zoo.runs import output_files
+
+with lazy.extra():
+    import matplotlib
+    from matplotlib.axes import Axes
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.container import BarContainer, Container
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+    from matplotlib.text import Text
+
+# Okabe and Ito (2008): distinguishable with any colour vision; markers without colours.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+MARKERS = "os^Dv<>"
+WIDTH, HEIGHT = 10.0, 5.6
+# Format of numbers on logarithmic axes, which matplotlib would write as mathematics.
+PLAIN = "{x:,g}"
+STYLE: Any = {
+    "font.size": 14,
+    "axes.titlesize": 15,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "grid.color": "0.9",
+    "lines.linewidth": 2,
+    "lines.markersize": 7,
+    "errorbar.capsize": 3,
+    "legend.frameon": False,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "zoo",
+    "pdf.fonttype": 42,  # TrueType, which other programs can edit
+}
+# Dates and versions that each format would have otherwise.
+_UNDATED = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+SUFFIXES = tuple(f".{kind}" for kind in ("png", "pdf", "svg"))
+# Letters of a legend on an inch.
+_LETTERS = 10
+
+
+def check_file(file: str | pathlib.Path):
+    """Raises UserError if a picture cannot be written to a file, or its suffix is unknown.
+
+    Args:
+      file: the picture that is yet to be computed; its suffix is one of `SUFFIXES`.
+    """
+    path = pathlib.Path(file)
+    if path.suffix.lower() not in SUFFIXES:
+        raise UserError(
+            f"the picture {path} has a suffix that is not known: give one of {', '.join(SUFFIXES)}."
+        )
+    output_files.check(path, "the picture")
+
+
+def colour(number: int) -> str:
+    """Returns the colour of a run or recipe.
+
+    Args:
+      number: its place among those that are drawn.
+    """
+    return COLOURS[number % len(COLOURS)]
+
+
+def marker(number: int) -> str:
+    """Returns the mark of a run or recipe.
+
+    Args:
+      number: its place among those that are drawn.
+    """
+    return MARKERS[number % len(MARKERS)]
+
+
+@contextlib.contextmanager
+def picture(
+    file: str | pathlib.Path,
+    titles: Mapping[str, int] | Sequence[str],
+    x_label: str,
+    y_label: str,
+    note: str = "",
+    width: float = WIDTH,
+) -> Iterator[list[Axes]]:
+    """Yields the axes of a picture, side by side, then adds the legend and writes the file.
+
+    Args:
+      file: the picture to write.
+      titles: of the axes, which share the vertical axis; or {title: relative width}.
+      x_label: name of each horizontal axis.
+      y_label: name of the vertical axis.
+      note: how to read marks and lines, in small print above the legend.
+      width: of the picture, inches.
+    """
+    with matplotlib.rc_context(STYLE):
+        figure = _figure(width, HEIGHT)
+        ratios = [*titles.values()] if isinstance(titles, Mapping) else None
+        every = figure.subplots(
+            1, len(titles), sharey=True, squeeze=False, gridspec_kw={"width_ratios": ratios}
+        )[0]
+        for axes, title in zip(every, titles, strict=True):
+            axes.set(title=title, xlabel=x_label)
+        every[0].set_ylabel(y_label)
+        yield [*every]
+        _add_legend(figure, every, note, width)
+        save(figure, file)
+
+
+def _figure(width, height):
+    figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _add_legend(figure, every, note, width):
+    """Adds a legend below the axes, which names each label once: recipes before lines of chance."""
+    entries = [
+        entry for axes in every for entry in zip(*axes.get_legend_handles_labels(), strict=True)
+    ]
+    entries.sort(key=lambda entry: not isinstance(entry[0], Container))
+    handles: dict[str, Any] = {}
+    for handle, label in entries:
+        if isinstance(handle, BarContainer):  # its first bar may be hatched
+            handle = Patch(facecolor=handle.patches[0].get_facecolor()[:3])
+        handles.setdefault(label, handle)
+    if not handles:
+        return
+    longest = max(map(len, handles))
+    room = max(1, int(_LETTERS * width / (longest + 8)))
+    columns = math.ceil(len(handles) / math.ceil(len(handles) / room))
+    figure.legend(
+        [*handles.values()],
+        [*handles],
+        loc="outside lower center",
+        ncols=columns,
+        title=note or None,
+        title_fontsize=11,
+    )
+
+
+def save(figure: Figure, file: str | pathlib.Path):
+    """Writes a picture whole, in the format of its suffix.
+
+    Args:
+      figure: the picture.
+      file: its file.
+    """
+    check_file(file)
+    for text in figure.findobj(Text):  # names of runs and words, where "$" is not mathematics
+        assert isinstance(text, Text)
+        text.set_parse_math(False)
+        text.set_text(printable(text.get_text()))
+    kind = pathlib.Path(file).suffix.removeprefix(".").lower()
+    output_files.write(
+        file,
+        lambda path: figure.savefig(path, format=kind, metadata=_UNDATED[kind]),
+        "the picture",
+    )
+
+
+@contextlib.contextmanager
+def matrix(file: str | pathlib.Path, width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
+    """Yields (the figure, axes without a grid) of a picture of its own size, then writes it.
+
+    Args:
+      file: the picture to write.
+      width: inches.
+      height: inches.
+    """
+    with matplotlib.rc_context({**STYLE, "font.size": 11, "axes.grid": False}):
+        figure = _figure(width, height)
+        yield figure, figure.add_subplot()
+        save(figure, file)
