@@ -70,7 +70,7 @@ def test_words_of_a_text_have_the_features_of_their_spelling():
 def test_every_head_has_parameters_for_few_words(name):
     recipe = small.experiment()
     words = recipes.words_of(recipe)
-    assert words.count == 13 and not words.characters
+    assert words.size == 13 and not words.characters
     tried = recipes.recipe(name, recipe, words)
     lexicon, _ = tried.build()
     assert len(lexicon) == 13
@@ -85,12 +85,12 @@ class MyHead(heads.Softmax):
 
 
 def test_the_settings_follow_the_number_of_words():
-    assert of_ptb("adaptive", PTB._replace(count=33_278)).model.head.cutoffs == (2000, 5000, 15000)
-    assert of_ptb("adaptive", PTB._replace(count=200_000)).model.head.cutoffs[2:] == (15000, 50000)
-    assert of_ptb("adaptive", PTB._replace(count=100)).model.head.cutoffs == (20, 50)
-    assert of_ptb("importance", PTB._replace(count=100)).model.head.samples == 25
+    assert of_ptb("adaptive", PTB._replace(size=33_278)).model.head.cutoffs == (2000, 5000, 15000)
+    assert of_ptb("adaptive", PTB._replace(size=200_000)).model.head.cutoffs[2:] == (15000, 50000)
+    assert of_ptb("adaptive", PTB._replace(size=100)).model.head.cutoffs == (20, 50)
+    assert of_ptb("importance", PTB._replace(size=100)).model.head.samples == 25
     # 100 s + 3 * 256 s = 100 * 256
-    assert of_ptb("mixture", PTB._replace(count=100)).model.head.size == 29
+    assert of_ptb("mixture", PTB._replace(size=100)).model.head.size == 29
 
 
 def test_default_heads():
@@ -152,4 +152,4 @@ def test_the_words_of_a_text_are_counted():
     words = recipes.words_of(recipe)
     validation = corpora["validation"].sentences
     assert words.judged == sum(len(sentence) + 1 for sentence in validation)  # with </s>
-    assert words.count == len(lexicon) and recipes.split_of(recipe) == "validation"
+    assert words.size == len(lexicon) and recipes.split_of(recipe) == "validation"

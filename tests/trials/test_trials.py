@@ -87,7 +87,7 @@ def test_trials_are_ordinary_runs(made):
     assert {name: row.steps for name, row in rows.items()} == {"softmax": 20, "tied": 20}
     table = compare([*map(str, runs)])
     for name, row in rows.items():
-        (line,) = re.findall(rf"^\S+/{name}_0 \(2 seeds\) .*", table, re.MULTILINE)
+        (line,) = re.findall(rf"^\S*{name}, 2 seeds .*", table, re.MULTILINE)
         assert f" {row.loss:.4f} " in line and f" {row.parameters:,} " in line
     assert found.split == "test" and (folder / "comparison.svg").exists()
     last = rows["softmax"].curve[-1]

@@ -42,12 +42,12 @@ class Words(NamedTuple):
     """The words of a text, as far as the choice and the settings of heads depend on them.
 
     Attributes:
-      count: V.
+      size: V.
       characters: whether the words are single characters.
       judged: tokens of the text that heads are judged on.
     """
 
-    count: int
+    size: int
     characters: bool
     judged: int
 
@@ -130,12 +130,12 @@ def defaults(experiment: Experiment, words: Words) -> list[str]:
     names = [SOFTMAX, "tied"]
     if not words.characters:
         names.append("log_linear")
-    if words.count >= MANY_WORDS // 2:
+    if words.size >= MANY_WORDS // 2:
         names.append("adaptive")
-    if words.count >= MANY_WORDS:
+    if words.size >= MANY_WORDS:
         return [*names, "importance", "nce"]
     names.append("mixture")
-    spelled = words.count * words.judged <= MOST_SPELLED
+    spelled = words.size * words.judged <= MOST_SPELLED
     if spelled and not words.characters and not _translates(experiment):
         names.append("char_lstm")
     return names
@@ -185,10 +185,10 @@ def _self_normalised(experiment, words):
 
 
 def _adaptive(experiment, words):
-    if words.count < 10:
-        raise UserError(f"--heads adaptive: {words.count} words are too few for clusters.")
-    first, second = min(CUTOFFS[0], words.count // 5), min(CUTOFFS[1], words.count // 2)
-    further = [cut for cut in CUTOFFS[2:] if 2 * cut <= words.count]
+    if words.size < 10:
+        raise UserError(f"--heads adaptive: {words.size} words are too few for clusters.")
+    first, second = min(CUTOFFS[0], words.size // 5), min(CUTOFFS[1], words.size // 2)
+    further = [cut for cut in CUTOFFS[2:] if 2 * cut <= words.size]
     return {"model.head": heads.AdaptiveSoftmax((first, second, *further), division=2.0)}
 
 
@@ -218,7 +218,7 @@ def _mixed_size(experiment, words):
     V s + 3 D s = V D, as in ptb_mixture.
     """
     size = _size(experiment)
-    return max(1, words.count * size // (words.count + 3 * size))
+    return max(1, words.size * size // (words.size + 3 * size))
 
 
 def _by_rows(experiment):
@@ -239,19 +239,19 @@ def _importance(experiment, words):
 
 
 def _sampled_softmax(words):
-    samples = max(1, min(1024, words.count // 4))
+    samples = max(1, min(1024, words.size // 4))
     noise = heads.UnigramNoise(power=0.75)
     return heads.ImportanceSampling(noise=noise, samples=samples, distinct=True)
 
 
 def _nce(experiment, words):
-    samples = max(1, min(100, words.count // 4))
+    samples = max(1, min(100, words.size // 4))
     head = heads.NCE(noise=heads.UnigramNoise(), samples=samples, noise_per="row")
     return {"model.head": head, **_by_rows(experiment)}
 
 
 def _blackout(experiment, words):
-    samples = max(1, min(1024, words.count // 4))
+    samples = max(1, min(1024, words.size // 4))
     return {"model.head": heads.BlackOut(samples=samples), **_by_rows(experiment)}
 
 
@@ -278,15 +278,16 @@ def _features(experiment, words):
     changes = {"model.embedding": embedding}
     if not isinstance(embedding, Features):
         changes["model.embedding"] = Features(embedding.size)
-    if _translates(experiment) and experiment.model.source_embedding is None:
-        changes["model.source_embedding"] = plain(experiment).model.embedding
+    model: Any = experiment.model
+    if _translates(experiment) and model.source_embedding is None:
+        changes["model.source_embedding"] = plain(experiment).model.embedding  # type: ignore[attr-defined]
     if vocabulary.features:
         return changes | {
             "vocabulary.features": vocabulary.features,
             "vocabulary.background": vocabulary.background,
         }
     own: tuple = (
-        priors.TopWords(count=min(3000, max(1, words.count // 4)), splits=("train",)),
+        priors.TopWords(count=min(3000, max(1, words.size // 4)), splits=("train",)),
         priors.Affixes(suffixes=(1, 2, 3), minimum_words=10),
     )
     if isinstance(experiment.data, Conllu):

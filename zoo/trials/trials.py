@@ -63,7 +63,7 @@ def run(trials: Trials, log: Callable[[str], None] = print) -> summary.Summary:
     of_heads = {
         recipes.short_name(name): recipes.recipe(name, trials.experiment, words) for name in names
     }
-    log(f"{words.count:,} words; heads: {', '.join(of_heads)}; {trials.budget.told()} each")
+    log(f"{words.size:,} words; heads: {', '.join(of_heads)}; {trials.budget.told()} each")
     failed: dict[str, str] = {}
     for name, experiment in of_heads.items():
         with _diverging(name, failed, log):
