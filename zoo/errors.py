@@ -22,6 +22,10 @@ class UserError(Exception):
         super().__init__(line)
 
 
+class Diverged(UserError):
+    """The loss or the parameters of a training are not finite."""
+
+
 def field_name(recipe, field: str, name: str = "") -> str:
     """Returns the name of a recipe's field in messages: "name.field" or "field of Class".
 

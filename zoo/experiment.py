@@ -49,6 +49,8 @@ class Training:
       average: decay of a moving average of the parameters, such as 0.999; the average is validated,
         saved as the best checkpoint and evaluated. 0 for none. Not with row_sparse=True.
       epochs: the greatest number of epochs.
+      steps: the greatest number of steps, over all epochs; 0 for no limit. Schedules of the
+        learning rate end with the last step.
       patience: training stops when validation has not improved for this number of validations; 0
         never stops early.
       validate_every: steps between validations; 0 validates at the end of each epoch only.
@@ -71,6 +73,7 @@ class Training:
     rates: tuple[tuple[str, float], ...] = ()
     average: float = 0.0
     epochs: int = 10
+    steps: int = 0
     patience: int = 0
     validate_every: int = 0
     checkpoint_every: int = 1000
@@ -78,7 +81,7 @@ class Training:
 
     def __post_init__(self):
         check_least(self, "training", batch=1, length=1, epochs=1, checkpoint_every=1, accumulate=1)
-        check_least(self, "training", clip=0, patience=0, validate_every=0)
+        check_least(self, "training", clip=0, patience=0, validate_every=0, steps=0)
         check_rates(self, "training", "average")
         check_seed(self.seed, "training.seed")
         check_choices(self, "training", state=POLICIES, mean_over=("tokens", "pairs"))

@@ -15,7 +15,7 @@ from zoo.data.batches import Batches
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.models import LanguageModel
-from zoo.optimizers import SGD, Schedule
+from zoo.optimizers import SGD, Cosine, Schedule
 from zoo.priors import Background, TopWords
 from zoo.priors.prior import token_counts
 from zoo.training.devices import Devices
@@ -69,6 +69,31 @@ def test_early_stopping_waits_for_its_patience(tmp_path):
     again = small.trainer(recipe, tmp_path, said=(said := []))
     assert again.train() == progress
     assert "finished" in said[0]
+
+
+def test_steps_end_a_run_within_an_epoch(tmp_path):
+    recipe = small.experiment(epochs=9, steps=7, validate_every=3)
+    trainer = small.trainer(recipe, tmp_path)
+    assert trainer.task.epoch_steps < 7 < 9 * trainer.task.epoch_steps
+    assert trainer.task.total_steps == 7
+    assert trainer.train().finished
+    step, _, progress = small.last_state(trainer)
+    assert (step, progress["finished"]) == (7, True)
+    validated = {line["step"] for line in small.metrics(tmp_path)}
+    assert validated == {3, trainer.task.epoch_steps, 6, 7}
+    assert small.trainer(recipe, tmp_path).train().finished
+
+
+def test_schedules_end_with_the_last_step(tmp_path):
+    recipe = small.experiment(epochs=9, steps=4, optimizer=SGD(schedule=Cosine()))
+    trainer = small.trainer(recipe, tmp_path)
+    assert trainer.task.total_steps == 4
+    # A step that Cosine would take after its end has a rate of 0.
+    rate = recipe.training.optimizer.rate(trainer.task.epoch_steps, trainer.task.total_steps)
+    assert float(rate(3)) > 0 == float(rate(4))
+    many = small.experiment(epochs=2, steps=1000)
+    task = small.trainer(many, tmp_path).task
+    assert task.total_steps == 2 * task.epoch_steps
 
 
 def test_a_run_stopped_early_within_an_epoch_is_finished_for_good(tmp_path):

@@ -44,6 +44,11 @@ COMMANDS = {
         "trains a model, or resumes a run",
         "--config micro_log_linear runs/log_linear --set training.seed=1",
     ),
+    "try": Command(
+        "try_heads",
+        "trains several heads on a text for the same time, and tells which to take",
+        "novel.txt --minutes 10",
+    ),
     "evaluate": Command(
         "evaluate",
         "evaluates a trained model, and keeps each figure with its passport",

@@ -5,14 +5,14 @@ import dataclasses
 import math
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from zoo import distributed
-from zoo.errors import Interrupted, UserError
+from zoo.errors import Diverged, Interrupted, UserError
 from zoo.experiment import Parallel, Training
 from zoo.runs.checkpoints import Checkpoints, any_kept
 from zoo.runs.training_lock import Ownership
@@ -24,6 +24,7 @@ from zoo.training.metric_writers import Metrics, ProgressBar, Unwritten
 from zoo.training.saved_progress import Progress
 from zoo.training.signals import handled
 from zoo.training.step import STATE_AXES, TrainState, train_step
+from zoo.training.stopwatch import Stopwatch
 from zoo.training.task import Batch, Task, check_steps
 
 
@@ -116,7 +117,8 @@ class Trainer:
           The progress at the end.
 
         Raises:
-          UserError: the loss is not finite, the disk is full, or the work directory is in use by
+          Diverged: the loss or the parameters are not finite.
+          UserError: the disk is full, or the work directory is in use by
             another process, is not writable, or was deleted during training.
           Interrupted: a SIGTERM, SIGHUP or Ctrl-C came; the state is saved.
         """
@@ -158,8 +160,7 @@ class Trainer:
         restored = checkpoints.restore("last", shapes, self.log)
         if not restored:
             taken = self._started() if self.init_from else {}
-            key = jax.random.key(self.recipe.seed)
-            self._state = self.devices.drawn(self._state_of, key, taken)
+            self._state = self.drawn_state(taken)
             return Progress(data=self.task.data)
         step, state, kept = restored
         where = checkpoints.progress_file("last", step)
@@ -192,32 +193,47 @@ class Trainer:
         """Returns the number of steps that the state has been trained for."""
         return int(self.devices.first(self._state.step))
 
-    def _run(self, progress, checkpoints, ownership, metrics, bar):
-        """Runs all remaining steps; each step donates the state to the next."""
-        devices, recipe = self.devices, self.recipe
-        step_function = devices.compile(
+    def step_function(self) -> Callable:
+        """Returns the step for the devices, (state, tables, batch, key) -> (state, metrics)."""
+        return self.devices.compile(
             train_step,
             STATE_AXES,
             loss=self.task.loss,
             optimizer=self.optimizer,
-            frozen=recipe.frozen,
+            frozen=self.recipe.frozen,
             usual_weight=self.task.usual_weight,
-            mean_over=recipe.mean_over,
-            accumulate=recipe.accumulate,
-            compute=recipe.compute,
+            mean_over=self.recipe.mean_over,
+            accumulate=self.recipe.accumulate,
+            compute=self.recipe.compute,
         )
+
+    def step_key(self) -> jax.Array:
+        """Returns the data of the key of all steps, on the devices."""
+        return self.devices.place(jax.random.key_data(jax.random.key(self.recipe.seed + 1)))
+
+    def drawn_state(self, taken: dict) -> TrainState:
+        """Draws the state before the first step on the devices.
+
+        Args:
+          taken: {part: parameters} that replace drawn parts.
+        """
+        return self.devices.drawn(self._state_of, jax.random.key(self.recipe.seed), taken)
+
+    def _run(self, progress, checkpoints, ownership, metrics, bar):
+        """Runs all remaining steps; each step donates the state to the next."""
+        devices, recipe = self.devices, self.recipe
+        step_function = self.step_function()
         tables = devices.place_tables(self.task.tables)
         self.task.tables = devices.everywhere(tables)  # validation shares their memory
-        key = devices.place(jax.random.key_data(jax.random.key(recipe.seed + 1)))
+        key = self.step_key()
         empty_carry = devices.empty(self.task.carry)
         step = self._steps_done()
-        started = time.perf_counter() - progress.seconds
-        compiled = False
+        watch = Stopwatch(progress.seconds)
+        compiled: set = set()  # shapes of batches
         waiting = None  # `tell`'s arguments of a step that may still be running
 
         def save(kind="last", params=None):
             """Saves a checkpoint: the state as "last", or parameters to evaluate as "best"."""
-            progress.seconds = time.perf_counter() - started
             if kind == "last":
                 arrays: Any = devices.whole(self._state)
                 params = arrays.params
@@ -240,41 +256,56 @@ class Trainer:
             bar.step(step, share, progress, results)
             metrics.step(step, progress, results)
 
+        def compile_with(batch):
+            """Does the first step with batches of a shape, which the watch does not count."""
+            with watch.stopped():
+                begun = time.perf_counter()
+                self._state, results = step_function(self._state, tables, batch, key)
+                jax.block_until_ready(results)
+                if not compiled:
+                    took = time.perf_counter() - begun
+                    bar.log(f"first step, with compilation: {took:.1f} s.")
+            return results
+
         while progress.epoch < recipe.epochs and not progress.finished:
             batches = self.task.epoch(progress.epoch)
             if progress.index == 0:
                 self._state = self._state._replace(carry=empty_carry())
             while progress.index < len(batches):
                 batch = devices.split(self._batch(batches, progress.index))
-                begun = time.perf_counter()
-                self._state, results = step_function(self._state, tables, batch, key)
+                shapes = shapes_of(batch)
+                if shapes in compiled:
+                    self._state, results = step_function(self._state, tables, batch, key)
+                else:
+                    if waiting:
+                        tell(*waiting)
+                        waiting = None
+                    results = compile_with(batch)
+                    compiled.add(shapes)
                 step += 1
                 progress.index += 1
-                if not compiled:
-                    compiled = True
-                    jax.block_until_ready(results)
-                    bar.log(f"first step, with compilation: {time.perf_counter() - begun:.1f} s.")
                 # The last step is reported while this step runs, so that no device waits.
                 if waiting:
                     tell(*waiting)
                 waiting = (step, progress.index / len(batches), results)
                 stop = self._agreed_stop()
                 ended = progress.index == len(batches)
+                last = step == recipe.steps
                 every = recipe.validate_every
-                validated = ended or bool(every and step % every == 0)
-                saved = validated or step % recipe.checkpoint_every == 0 or stop
-                if saved:
+                validated = ended or last or bool(every and step % every == 0)
+                if validated or step % recipe.checkpoint_every == 0 or stop:
                     tell(*waiting)
                     waiting = None
-                if validated:
-                    progress.seconds = time.perf_counter() - started
-                    self._validate(step, progress, metrics, bar, save)
-                if ended:
-                    progress.epoch, progress.index = progress.epoch + 1, 0
-                    progress.loss = progress.tokens = progress.penalty = 0.0
-                    progress.finished |= progress.epoch == recipe.epochs
-                if saved:
-                    save()
+                    progress.seconds = watch.seconds
+                    with watch.stopped():
+                        if validated:
+                            self._validate(step, progress, metrics, bar, save)
+                        if ended:
+                            progress.epoch, progress.index = progress.epoch + 1, 0
+                            progress.loss = progress.tokens = progress.penalty = 0.0
+                            progress.finished |= progress.epoch == recipe.epochs
+                        progress.finished |= last
+                        save()
                 if stop:
                     raise Interrupted(f"{stop.name} after step {step}: the state is saved.", stop)
                 if ended or progress.finished:
@@ -326,10 +357,19 @@ class Trainer:
     def _give_up(self, what, step, checkpoints):
         steps = checkpoints.steps("last")
         last = f"the last good checkpoint is of step {steps[0]}" if steps else "none was saved"
-        raise UserError(
+        raise Diverged(
             f"{what} step {step}; {last}, in {checkpoints.folder}: "
             "lower training.optimizer.learning_rate or set training.clip, and start a new workdir."
         )
+
+
+def shapes_of(batch: Batch) -> Hashable:
+    """Returns the shapes of a batch's arrays; a step is compiled once for each.
+
+    Args:
+      batch: as `Devices.split` gives it.
+    """
+    return tuple(leaf.shape for leaf in jax.tree.leaves(batch))
 
 
 def _all_finite(tree) -> bool:

@@ -20,7 +20,7 @@ class Progress:
       best: the lowest validation log-perplexity so far, nats.
       best_step: the step of `best`.
       stale: validations since `best_step`.
-      seconds: seconds of training, over all interruptions.
+      seconds: seconds of training steps, over all interruptions; see `zoo.training.stopwatch`.
       finished: whether training is complete.
       data: a hash of the training and validation text.
       penalty: the sum of the penalties since the epoch's start.

@@ -84,6 +84,16 @@ def check_steps(epoch_steps: int, epochs: int):
         )
 
 
+def total_steps(of_epochs: int, most: int) -> int:
+    """Returns the steps of a whole training.
+
+    Args:
+      of_epochs: steps of all epochs.
+      most: `training.steps`, 0 for no limit.
+    """
+    return min(of_epochs, most) if most else of_epochs
+
+
 class Task(abc.ABC):
     """A model and its data, ready to be trained.
 
@@ -93,7 +103,7 @@ class Task(abc.ABC):
       lexicons: {name: Lexicon} that the run keeps.
       tables: a pytree of arrays, an argument of the loss, the same for all steps.
       epoch_steps: steps of the first epoch.
-      total_steps: steps of all epochs.
+      total_steps: steps of all epochs, at most `training.steps`.
       usual_weight: the sum of a usual batch's weights. The loss of a batch whose weights sum to
         less is divided by `usual_weight`, so that two tokens do not move the parameters as far as
         a full batch does.

@@ -78,21 +78,66 @@ def loss_lines(groups: Sequence[Runs]) -> list[str]:
     return lines + ["  one seed does not show the noise of training"] * single
 
 
-def _loss_line(one, other):
+class Difference(NamedTuple):
+    """The difference between two groups of runs, and the tests of it.
+
+    Attributes:
+      nats: the second loss less the first.
+      interval: 95 % of the difference by bootstrap over sentences.
+      sentences: their number.
+      p: of as large a difference by exchanged sentences.
+      p_of_seeds: by Welch's test of the seeds; NaN where a group has one run.
+    """
+
+    nats: float
+    interval: tuple[float, float]
+    sentences: int
+    p: float
+    p_of_seeds: float
+
+    @property
+    def tie(self) -> bool:
+        """Whether a test does not tell the groups apart."""
+        # NaN, of a single seed, is neither.
+        return self.p >= significance.LEVEL or self.p_of_seeds >= significance.LEVEL
+
+
+def difference(one: Runs, other: Runs) -> Difference | None:
+    """Tests the difference between two groups of runs with kept scores of the same tokens.
+
+    Args:
+      one: a group.
+      other: another group.
+
+    Returns:
+      None where the figures are not finite.
+    """
     statistics = one.mean_statistics, other.mean_statistics
-    if not np.array_equal(statistics[0][:, 1], statistics[1][:, 1]):
-        return f"  {one.name} and {other.name} count other tokens"
     p = significance.paired_test(*statistics, item_scores.log_perplexity)
     if math.isnan(p):
+        return None
+    return Difference(
+        other.loss - one.loss,
+        significance.bootstrap_interval(np.concatenate(statistics, 1), _difference),
+        len(statistics[0]),
+        p,
+        significance.seeds_test([*one.losses], [*other.losses]),
+    )
+
+
+def _loss_line(one, other):
+    if not np.array_equal(one.mean_statistics[:, 1], other.mean_statistics[:, 1]):
+        return f"  {one.name} and {other.name} count other tokens"
+    found = difference(one, other)
+    if found is None:
         return f"  {one.name} and {other.name} have no finite figures to be tested"
-    of_seeds = significance.seeds_test([*one.losses], [*other.losses])
-    low, high = significance.bootstrap_interval(np.concatenate(statistics, 1), _difference)
-    tie = p >= significance.LEVEL or of_seeds >= significance.LEVEL  # NaN is neither
-    how = f"p = {p:.3f} by {len(statistics[0]):,} sentences"
-    if not math.isnan(of_seeds):
-        how += f", {of_seeds:.3f} by {len(one.losses)} and {len(other.losses)} seeds"
-    between = f"{other.loss - one.loss:.4f} [{low:.4f}, {high:.4f}] nats"
-    if tie:
+    low, high = found.interval
+    how = f"p = {found.p:.3f} by {found.sentences:,} sentences"
+    if not math.isnan(found.p_of_seeds):
+        seeds = f"{len(one.losses)} and {len(other.losses)} seeds"
+        how += f", {found.p_of_seeds:.3f} by {seeds}"
+    between = f"{found.nats:.4f} [{low:.4f}, {high:.4f}] nats"
+    if found.tie:
         return f"  {one.name} and {other.name}: a tie, {between} apart ({how})"
     return f"  {one.name} is below {other.name} by {between} ({how})"
 

@@ -12,7 +12,7 @@ from zoo.evaluation import perplexity
 from zoo.lexicon import Lexicon
 from zoo.runs import inherited_texts
 from zoo.training import parameter_groups, warm_start
-from zoo.training.task import Batch, Task, Validation, check_steps
+from zoo.training.task import Batch, Task, Validation, check_steps, total_steps
 
 # The most epochs whose steps are counted one by one, where epochs differ in steps.
 COUNTED_EPOCHS = 1000
@@ -75,7 +75,7 @@ class LanguageModelling(Task):
         first = self.batches(0)
         self.epoch_steps = len(first)
         self.usual_weight = max(1.0, first.trained_tokens / len(first))
-        self.total_steps = self._count_steps()
+        self.total_steps = total_steps(self._count_steps(), self.recipe.steps)
 
     def _count_steps(self) -> int:
         """Counts the steps of all epochs; UserError if they are more than a run can number."""

@@ -10,7 +10,7 @@ from zoo.errors import UserError
 from zoo.evaluation import pair_scores
 from zoo.runs import inherited_texts
 from zoo.training import parameter_groups, warm_start
-from zoo.training.task import Batch, Task
+from zoo.training.task import Batch, Task, total_steps
 from zoo.training.tasks.language_modelling import validation_of
 
 
@@ -66,7 +66,8 @@ class Translation(Task):
         texts = train.target, self.validation.target, train.source, self.validation.source
         self.data = "-".join(text.digest() for text in texts)
         self.epoch_steps = self.pairs.steps
-        self.total_steps = self.epoch_steps * self.recipe.epochs
+        of_epochs = self.epoch_steps * self.recipe.epochs
+        self.total_steps = total_steps(of_epochs, self.recipe.steps)
         counted = len(self.pairs.pairs) if self.recipe.mean_over == "pairs" else self.pairs.tokens
         self.usual_weight = max(1.0, counted / self.epoch_steps)
 

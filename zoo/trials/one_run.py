@@ -1,0 +1,97 @@
+"""One run of the trials: an ordinary run folder, trained, and judged like any other."""
+
+import pathlib
+
+from zoo.evaluation import item_scores, passport
+from zoo.evaluation.reports import validations
+from zoo.evaluation.run import Run
+from zoo.experiment import Experiment
+from zoo.runs import environment
+from zoo.runs.workdir import METRICS, Workdir
+from zoo.training import tasks
+from zoo.training.loop import Trainer
+
+
+def trainer(experiment: Experiment, folder: pathlib.Path, log=print) -> Trainer:
+    """Prepares the data and the trainer of a run, and writes nothing.
+
+    Args:
+      experiment: the recipe.
+      folder: of the run.
+      log: called with each line of the log.
+    """
+    workdir = Workdir(folder)
+    workdir.name(experiment)
+    task = tasks.prepare(experiment)
+    return Trainer(
+        task,
+        experiment.training,
+        workdir.path,
+        log=log,
+        init_from=experiment.init_from,
+        parallel=experiment.parallel,
+    )
+
+
+def train(experiment: Experiment, folder: pathlib.Path, log=print):
+    """Trains a run to its end, from its last checkpoint if it has one.
+
+    Args:
+      experiment: the recipe.
+      folder: of the run.
+      log: called with each line of the log.
+
+    Raises:
+      UserError, Interrupted: as `Trainer.train`.
+    """
+    workdir = Workdir(folder)
+    workdir.check(experiment)
+    of_run = trainer(experiment, folder, log)
+    workdir.claim(experiment)
+    workdir.keep_lexicons(of_run.task.lexicons)
+    if workdir.texts() is None:
+        made = {"revision": environment.revision(), "versions": environment.versions()}
+        if (seen := of_run.task.seen_texts(made)) is not None:
+            workdir.keep_texts(seen)
+    of_run.train()
+
+
+def best_validation(folder: pathlib.Path) -> float:
+    """Reads the lowest validation log-perplexity of a run, nats per token.
+
+    Args:
+      folder: of the run, which has been validated.
+    """
+    lines = validations.read(folder / METRICS, {"step": int, "validation_log_perplexity": float})
+    return min(float(line["validation_log_perplexity"]) for line in lines)
+
+
+def judge(folder: pathlib.Path, split: str) -> pathlib.Path:
+    """Computes the exact perplexity of a run on a split; keeps it with its passport.
+
+    A head that spells is normalised over the words of the lexicon, as all others are.
+
+    Args:
+      folder: of the run.
+      split: the text.
+
+    Returns:
+      The file of the passport.
+    """
+    run = Run.load(folder)
+    if run.experiment.head.spells:
+        run = run.renormalised()
+    corpus = run.read(split)
+    text, scores = run.score(corpus)
+    figures = passport.of_text(run, split, corpus, text, scores)
+    return passport.write(run, figures, item_scores.of_text(text, scores, run.lexicon))
+
+
+def is_judged(folder: pathlib.Path, split: str) -> bool:
+    """Whether a run has its figure on a split.
+
+    Args:
+      folder: of the run.
+      split: the text.
+    """
+    return any((folder / "results").glob(f"{split}.*.json"))

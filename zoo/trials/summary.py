@@ -1,0 +1,329 @@
+"""The comparison of trials: a table, a sentence, JSON and a picture.
+
+Differences are tested as `zoo compare` tests them (`zoo.evaluation.reports.paired`): a head is a
+tie with the head of the lowest perplexity unless exchanged sentences, and the seeds where there are
+several, tell the two apart.
+"""
+
+import math
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from zoo import strict_json
+from zoo.errors import UserError
+from zoo.evaluation import overlap
+from zoo.evaluation.comparable import check_comparable
+from zoo.evaluation.reports import paired, seeds, validations
+from zoo.evaluation.reports.tables import aligned
+from zoo.evaluation.results import read_results, recipe_of
+from zoo.runs import atomic_files
+from zoo.runs.workdir import METRICS
+from zoo.trials.plan import Plan
+
+NAME = "comparison"
+_VALIDATION = {"step": int, "validation_log_perplexity": float, "seconds": float}
+
+
+class Point(NamedTuple):
+    """The validations of a head's runs at one step.
+
+    Attributes:
+      step: steps done.
+      minutes: of training steps, the mean of the runs.
+      losses: validation log-perplexity of each run, nats per token.
+    """
+
+    step: int
+    minutes: float
+    losses: tuple[float, ...]
+
+
+class Row(NamedTuple):
+    """A head.
+
+    Attributes:
+      name: of the head.
+      losses: log-perplexity of each seed on the judged text, nats per token.
+      interval: 95 % of their mean by bootstrap over sentences, nats; NaN twice if not known.
+      parameters: their number.
+      minutes: of training steps, the mean of the runs.
+      steps: of the first run.
+      bytes: memory of a step; None if not known.
+      rate: the learning rate.
+      curve: the validations; () for a head whose validations are over spellings.
+      difference: from the lowest, None for the lowest itself or without finite figures.
+    """
+
+    name: str
+    losses: tuple[float, ...]
+    interval: tuple[float, float]
+    parameters: int
+    minutes: float
+    steps: int
+    bytes: int | None
+    rate: float
+    curve: tuple[Point, ...] = ()
+    difference: paired.Difference | None = None
+
+    @property
+    def loss(self) -> float:
+        """The mean log-perplexity of the runs."""
+        return float(np.mean(self.losses))
+
+    @property
+    def perplexity(self) -> float:
+        """exp of the mean log-perplexity."""
+        return perplexity_of(self.loss)
+
+    @property
+    def step_seconds(self) -> float:
+        """The mean time of a step."""
+        return 60 * self.minutes / self.steps
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether tests do not tell the head from the lowest."""
+        return self.difference is not None and self.difference.tie
+
+
+class Summary(NamedTuple):
+    """The comparison.
+
+    Attributes:
+      rows: of the heads, the lowest perplexity first.
+      split: the text that they are judged on.
+      tokens: of that text, which the figures count.
+      notes: on the figures as a whole.
+      failed: {head: why it could not be trained}.
+    """
+
+    rows: tuple[Row, ...]
+    split: str
+    tokens: int
+    notes: tuple[str, ...]
+    failed: Mapping[str, str]
+
+    def text(self) -> str:
+        """Returns the table, the notes and the sentence."""
+        lines = [*_table(self), *self.notes]
+        lines += [f"{name} is left out: {why}" for name, why in self.failed.items()]
+        return "\n".join([*lines, "", sentence(self)])
+
+
+def perplexity_of(loss: float) -> float:
+    """Returns exp(loss); infinite where it overflows.
+
+    Args:
+      loss: nats per token.
+    """
+    return math.exp(loss) if loss < 700 else math.inf
+
+
+def of_runs(
+    folders: Mapping[str, Sequence[pathlib.Path]],
+    split: str,
+    plan: Plan,
+    failed: Mapping[str, str],
+) -> Summary:
+    """Compares judged runs.
+
+    Args:
+      folders: {head: the folders of its runs}.
+      split: the text that they are judged on.
+      plan: of the trials.
+      failed: {head: why it could not be trained}.
+
+    Raises:
+      UserError: no run is judged, or figures are not of the same quantity.
+    """
+    results = read_results(folder for of_head in folders.values() for folder in of_head)
+    passports = {
+        folder: next(one for column, one in of_run.items() if column.split == split)
+        for folder, of_run in results.items()
+    }
+    if not passports:
+        raise UserError("no head could be trained: see the lines above.")
+    (first, passport), *others = passports.items()
+    for folder, other in others:
+        check_comparable(passport, other, (first, folder))
+    groups = [
+        (name, of_head, group)
+        for name, of_head in folders.items()
+        if (group := seeds.runs_of(tuple(of_head), passports, name)) is not None  # type: ignore[arg-type]
+    ]
+    groups.sort(key=lambda group: group[2].loss)
+    lowest = groups[0][2]
+    rows = [
+        _row(name, of_head, group, passports[of_head[0]], plan)._replace(
+            difference=None if group is lowest else paired.difference(lowest, group)
+        )
+        for name, of_head, group in groups
+    ]
+    return Summary(tuple(rows), split, passport["tokens"], tuple(_notes(rows, passports)), failed)
+
+
+def _row(name, of_head, group, passport, plan) -> Row:
+    """Makes the row of a head, without its difference from the lowest."""
+    curves = [
+        {line["step"]: line for line in validations.read(folder / METRICS, _VALIDATION)}
+        for folder in of_head
+    ]
+    last = [max(curve) for curve in curves]
+    seconds = [curve[step]["seconds"] for curve, step in zip(curves, last, strict=True)]
+    points = [
+        Point(
+            step,
+            float(np.mean([curve[step]["seconds"] for curve in curves])) / 60,
+            tuple(float(curve[step]["validation_log_perplexity"]) for curve in curves),
+        )
+        for step in sorted(set(curves[0]).intersection(*curves[1:]))
+    ]
+    return Row(
+        name,
+        group.losses,
+        group.interval,
+        passport["parameters"],
+        float(np.mean(seconds)) / 60,
+        last[0],
+        plan.heads[name].bytes,
+        recipe_of(of_head[0])["training"]["optimizer"]["learning_rate"],
+        () if passport["renormalised"] else tuple(points),
+    )
+
+
+def _notes(rows, passports):
+    """Yields notes on all figures."""
+    fewest = min(len(row.losses) for row in rows)
+    if fewest == 1:
+        yield "one seed does not show the noise of training"
+    for folder, passport in passports.items():
+        if why := overlap.reason(passport):
+            yield f"{folder.name} is not judged on unseen text: {why}"
+    if overlap.is_validation(next(iter(passports.values()))["split"]):
+        yield "there is no test text: these are figures of the text that chose the checkpoints"
+
+
+def _table(summary):
+    """Yields the lines of the table."""
+    header = ["head", "perplexity", "95 %", "seeds", "parameters", "minutes", "ms/step", "MB"]
+    header.append("beside the lowest")
+    rows = []
+    for row in summary.rows:
+        ends = min(row.losses), max(row.losses)
+        rows.append(
+            [
+                row.name,
+                f"{row.perplexity:,.2f}",
+                _range(row.interval),
+                _range(ends) if len(row.losses) > 1 else "1",
+                f"{row.parameters:,}",
+                f"{row.minutes:.2f}",
+                f"{1000 * row.step_seconds:.1f}",
+                "-" if row.bytes is None else f"{row.bytes / 1e6:,.0f}",
+                _verdict(row, summary.rows[0]),
+            ]
+        )
+    yield f"{summary.split}: {summary.tokens:,} tokens, perplexity"
+    yield from aligned(header, rows, left=1)
+
+
+def _range(losses):
+    low, high = map(perplexity_of, losses)
+    return f"[{low:,.2f}, {high:,.2f}]"
+
+
+def _verdict(row, lowest):
+    if row is lowest:
+        return "the lowest"
+    nats = f"+{row.loss - lowest.loss:.4f} nats"
+    return f"{nats}, a tie" if row.is_tie else nats
+
+
+def sentence(summary: Summary) -> str:
+    """Tells in one sentence which head to take, which heads are ties with it, and which are worse.
+
+    Args:
+      summary: the comparison.
+    """
+    lowest, *others = summary.rows
+    told = f"Take {lowest.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}"
+    ties = [row for row in others if row.is_tie]
+    worse = [row for row in others if not row.is_tie]
+    if others:
+        told += ", the lowest"
+    if ties:
+        are = "is a tie with it" if len(ties) == 1 else "are ties with it"
+        told += f"; {_listed([_tie(row, lowest) for row in ties])} {are}"
+    if worse:
+        are = "is worse" if len(worse) == 1 else "are worse"
+        told += f"; {_listed([f'{row.name} ({row.perplexity:,.2f})' for row in worse])} {are}"
+    return f"{told}."
+
+
+def _tie(row, lowest):
+    """Names a tie, with its share of the parameters where that differs by a tenth or more."""
+    share = row.parameters / lowest.parameters
+    beside = f", {share:.2f} times the parameters" if abs(share - 1) >= 0.1 else ""
+    return f"{row.name} ({row.perplexity:,.2f}{beside})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Joins names: "a, b and c"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def to_json(summary: Summary) -> dict:
+    """Returns the comparison as JSON.
+
+    Args:
+      summary: the comparison.
+    """
+    return {
+        "sentence": sentence(summary),
+        "split": summary.split,
+        "tokens": summary.tokens,
+        "notes": [*summary.notes],
+        "failed": {**summary.failed},
+        "heads": [
+            {
+                "head": row.name,
+                "log_perplexity": row.loss,
+                "perplexity": row.perplexity,
+                "interval": [*row.interval],
+                "log_perplexity_of_seeds": [*row.losses],
+                "parameters": row.parameters,
+                "steps": row.steps,
+                "learning_rate": row.rate,
+                "minutes": row.minutes,
+                "step_seconds": row.step_seconds,
+                "step_bytes": row.bytes,
+                "tie": row.is_tie,
+                "difference": row.difference and row.difference._asdict(),
+                "validations": [point._asdict() for point in row.curve],
+            }
+            for row in summary.rows
+        ],
+    }
+
+
+def write(folder: pathlib.Path, summary: Summary):
+    """Writes comparison.txt, .json, .png and .svg into the folder of the trials.
+
+    Args:
+      folder: of the trials.
+      summary: the comparison.
+    """
+    from zoo.trials import picture
+
+    of_json = strict_json.dumps(to_json(summary), indent=2, ensure_ascii=False)
+    for suffix, text in ((".txt", summary.text()), (".json", of_json)):
+        atomic_files.write_whole(
+            folder / f"{NAME}{suffix}",
+            lambda path, text=text: path.write_text(f"{text}\n", encoding="utf-8"),
+        )
+    for suffix in (".png", ".svg"):
+        picture.draw(summary, folder / f"{NAME}{suffix}")

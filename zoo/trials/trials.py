@@ -1,0 +1,170 @@
+"""Trials from beginning to end: budgets, learning rates, runs of all seeds, and the comparison."""
+
+import contextlib
+import math
+import pathlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from zoo.configuration import changed
+from zoo.errors import Diverged
+from zoo.experiment import Experiment
+from zoo.optimizers import Constant
+from zoo.runs.workdir import Workdir
+from zoo.training import step_cost
+from zoo.trials import one_run, recipes, summary
+from zoo.trials.plan import Budget, HeadPlan, Plan, best_rate, steps_of
+
+# Learning rates are tried for this fraction of a run's steps, and for so many steps at least.
+RATE_FRACTION, RATE_STEPS = 10, 20
+# Validations within a run, beside the ends of epochs.
+VALIDATIONS = 10
+# Steps are timed for this fraction of a budget of minutes, within these seconds.
+TIMED_FRACTION, TIMED_SECONDS = 20, (3.0, 10.0)
+
+
+class Trials(NamedTuple):
+    """Trials to be made.
+
+    Attributes:
+      experiment: the recipe that all heads share.
+      names: of the heads, see `recipes.recipe`; empty for `recipes.defaults`.
+      folder: where all of them lie.
+      budget: of each run.
+      seeds: the number of runs of each head.
+    """
+
+    experiment: Experiment
+    names: Sequence[str]
+    folder: pathlib.Path
+    budget: Budget
+    seeds: int
+
+
+def run(trials: Trials, log: Callable[[str], None] = print) -> summary.Summary:
+    """Makes trials, or resumes them, and writes the comparison after each run.
+
+    Args:
+      trials: the trials.
+      log: called with each line of the log.
+
+    Returns:
+      The comparison of all runs.
+
+    Raises:
+      UserError: the recipe, a head or the folder does not fit, or no head could be trained.
+      Interrupted: as `Trainer.train`; the same call resumes.
+    """
+    Workdir(trials.folder).name(trials.experiment)
+    plan = Plan(trials.folder, trials.experiment, trials.budget)
+    words = recipes.words_of(trials.experiment)
+    names = [*trials.names] or recipes.defaults(trials.experiment, words)
+    recipes.check_names(names)
+    of_heads = {
+        recipes.short_name(name): recipes.recipe(name, trials.experiment, words) for name in names
+    }
+    log(f"{words.size:,} words; heads: {', '.join(of_heads)}; {trials.budget.told()} each")
+    failed: dict[str, str] = {}
+    for name, experiment in of_heads.items():
+        with _diverging(name, failed, log):
+            _plan_head(name, experiment, plan, trials, log)
+    split = recipes.split_of(trials.experiment)
+    rounds = [(seed, name) for seed in range(trials.seeds) for name in of_heads]
+    folders: dict[str, list[pathlib.Path]] = {name: [] for name in of_heads}
+    for number, (seed, name) in enumerate(rounds, 1):
+        if name in failed:
+            continue
+        folder = trials.folder / "runs" / f"{name}_{seed}"
+        new = not one_run.is_judged(folder, split)
+        if new:
+            log(f"{name}, seed {seed} (run {number} of {len(rounds)})")
+            recipe = final_recipe(of_heads[name], plan.heads[name], seed)
+            with _diverging(name, failed, log):
+                one_run.train(recipe, folder, log)
+                one_run.judge(folder, split)
+        if name not in failed:
+            folders[name].append(folder)
+        if new:
+            summary.write(trials.folder, summary.of_runs(folders, split, plan, failed))
+    found = summary.of_runs(folders, split, plan, failed)
+    summary.write(trials.folder, found)
+    return found
+
+
+@contextlib.contextmanager
+def _diverging(name: str, failed: dict[str, str], log) -> Iterator[None]:
+    """Notes and logs a head whose training diverges, so that the others are trained."""
+    try:
+        yield
+    except Diverged as error:
+        failed[name] = str(error)
+        log(f"{name} is left out: {error}")
+
+
+def _plan_head(name, experiment, plan, trials, log):
+    """Fixes the steps of a head's runs and its learning rate, unless the plan has them."""
+    budget = trials.budget
+    if name not in plan.heads:
+        seconds = 0.0
+        if budget.minutes is not None:
+            least, most = TIMED_SECONDS
+            seconds = min(max(60 * budget.minutes / TIMED_FRACTION, least), most)
+        steady = changed(experiment, {"training.optimizer.schedule": Constant()})
+        trainer = one_run.trainer(steady, trials.folder / "runs" / name, _say_nothing)
+        cost = step_cost.measure(trainer, seconds)
+        steps = steps_of(budget, cost.seconds, trainer.task.total_steps)
+        plan.heads[name] = HeadPlan(steps, cost.bytes)
+        plan.write()
+    of_head = plan.heads[name]
+    if of_head.rate is None:
+        if len(budget.rates) > 1:
+            for factor in budget.rates:
+                _try_rate(name, experiment, factor, plan, trials.folder, log)
+        of_head.rate = best_rate(of_head.tried, budget.rates)
+        plan.write()
+    rate = experiment.training.optimizer.learning_rate * of_head.rate
+    log(f"{name}: {of_head.steps:,} steps a run, learning rate {rate:g}")
+
+
+def _try_rate(name, experiment, factor, plan, folder, log):
+    """Trains a head for a part of its steps with a learning rate, and keeps the validation loss."""
+    of_head, key = plan.heads[name], f"{factor:g}"
+    if key in of_head.tried:
+        return
+    steps = min(of_head.steps, max(RATE_STEPS, of_head.steps // RATE_FRACTION))
+    recipe = recipes.with_rate(recipes.with_warmup_within(experiment, steps), factor)
+    recipe = changed(recipe, {"training.steps": steps, "training.validate_every": 0})
+    of_rate = folder / "rates" / f"{name}_{key}"
+    rate = recipe.training.optimizer.learning_rate
+    log(f"{name}: learning rate {rate:g} for {steps:,} step{'s' * (steps != 1)}")
+    try:
+        one_run.train(recipe, of_rate, _say_nothing)
+        loss = one_run.best_validation(of_rate)
+    except Diverged:
+        loss = math.inf
+    of_head.tried[key] = loss
+    plan.write()
+
+
+def final_recipe(experiment: Experiment, of_head: HeadPlan, seed: int) -> Experiment:
+    """Returns the recipe of a run.
+
+    Args:
+      experiment: the recipe of the head.
+      of_head: its plan.
+      seed: the number of the run, added to the recipe's seed.
+    """
+    assert of_head.rate is not None
+    recipe = recipes.with_warmup_within(experiment, of_head.steps)
+    return changed(
+        recipes.with_rate(recipe, of_head.rate),
+        {
+            "training.steps": of_head.steps,
+            "training.validate_every": max(1, of_head.steps // VALIDATIONS),
+            "training.seed": experiment.training.seed + seed,
+        },
+    )
+
+
+def _say_nothing(line):
+    """Drops a line of the log."""
