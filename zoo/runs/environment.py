@@ -28,7 +28,9 @@ def versions() -> dict[str, str]:
 
 @functools.cache
 def revision() -> str | None:
-    """Returns the git revision of Zoo, with "-dirty" if files were changed.
+    """Returns the git revision of Zoo, with "-dirty" if its files were changed or modules added.
+
+    Other files that git does not know, such as a picture, are no part of the code.
 
     Returns:
       None if Zoo is not in a git checkout of its own.
@@ -43,7 +45,9 @@ def revision() -> str | None:
         # An installed Zoo may lie within the checkout of another project.
         if pathlib.Path(git("rev-parse", "--show-toplevel")).resolve() != folder:
             return None
-        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain") else "")
+        changed = git("status", "--porcelain", "--untracked-files=no")
+        added = git("ls-files", "--others", "--exclude-standard", "--", "*.py")
+        return git("rev-parse", "HEAD") + ("-dirty" if changed or added else "")
     except (OSError, subprocess.CalledProcessError):
         return None
 
