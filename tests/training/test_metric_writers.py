@@ -1,6 +1,7 @@
 """What a run tells of its loss: it has the same name wherever it is shown."""
 
 import errno
+import functools
 import io
 import json
 import os
@@ -25,6 +26,7 @@ from zoo.training import loop
 from zoo.training.metric_writers import Metrics, ProgressBar
 from zoo.training.saved_progress import Progress
 from zoo.training.step import StepMetrics
+from zoo.training.stopwatch import Stopwatch
 
 FIGURES = {"validation_log_perplexity": 2.0, "validation_perplexity": 7.4}
 # The head, its loss on a terminal and in metrics.jsonl, and the curve in TensorBoard.
@@ -229,7 +231,7 @@ def test_a_validation_has_the_seconds_of_the_steps_before_it(tmp_path, monkeypat
         return plain(*arguments)
 
     monkeypatch.setattr(trainer, "_batch", batch)
-    monkeypatch.setattr(loop.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(loop, "Stopwatch", functools.partial(Stopwatch, clock=lambda: clock[0]))
     trainer.train()
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     found = [line for line in map(json.loads, lines) if "validation_log_perplexity" in line]

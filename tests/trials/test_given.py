@@ -47,7 +47,7 @@ def test_texts_and_pairs(tmp_path):
     assert type(letters.data).__name__ == "Characters"
     assert recipes.words_of(letters).characters and not recipes.words_of(text).characters
     pairs, _ = given.recipe_of([str(tmp_path / "a.txt"), str(tmp_path / "b.txt")])
-    assert type(pairs.data).__name__ == "Pairs"
+    assert type(pairs.data).__name__ == "RawPairs"
     with pytest.raises(UserError, match="3 texts are given: give one, or two for pairs"):
         given.recipe_of(["a.txt", "b.txt", "c.txt"])
     with pytest.raises(UserError, match=r"nowhere\.txt"):

@@ -135,7 +135,7 @@ def test_rows_are_updated_only_where_the_optimiser_can():
 
 
 def test_heads_that_do_not_fit_are_refused():
-    with pytest.raises(UserError, match=r"--heads gpt: there is no head of this name; give some"):
+    with pytest.raises(UserError, match=r"--heads gpt: unknown head: give some"):
         of_ptb("gpt")
     letters = Words(60, characters=True, judged=1000)
     with pytest.raises(UserError, match=r"--heads cnn: the words of this text are single letters"):

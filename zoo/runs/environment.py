@@ -30,7 +30,7 @@ def versions() -> dict[str, str]:
 def revision() -> str | None:
     """Returns the git revision of Zoo, with "-dirty" if its files were changed or modules added.
 
-    Other files that git does not know, such as a picture, are no part of the code.
+    Other files that git does not know, such as a picture, do not count.
 
     Returns:
       None if Zoo is not in a git checkout of its own.

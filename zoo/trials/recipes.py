@@ -112,8 +112,7 @@ def recipe(name: str, experiment: Experiment, words: Words) -> Experiment:
         return configuration.apply_settings(bare, [f"model.head={name}"])
     if name not in HEADS:
         raise UserError(
-            f"--heads {name}: there is no head of this name; give some of {', '.join(HEADS)}, or "
-            "my_module:MyHead."
+            f"--heads {name}: unknown head: give some of {', '.join(HEADS)}, or my_module:MyHead."
         )
     if name in _OF_LETTERS and words.characters:
         raise UserError(f"--heads {name}: the words of this text are single letters: leave it out.")

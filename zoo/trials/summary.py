@@ -203,7 +203,7 @@ def _notes(rows, passports):
         if why := overlap.reason(passport):
             yield f"{folder.name} is not judged on unseen text: {why}"
     if overlap.is_validation(next(iter(passports.values()))["split"]):
-        yield "there is no test text: these are figures of the text that chose the checkpoints"
+        yield "without a test text, these are figures of the text that chose the checkpoints"
 
 
 def _table(summary):
