@@ -80,6 +80,29 @@ FRENCH_LARGER = {
     "6,912, softmax with the background, 4 epochs": ("sm2_bg_d05_e4",),
     "13,826, softmax with the background, 4 epochs": ("sm1_bg_d05_e4",),
 }
+# A quarter of the text over words that occur twice in it: {setting: (softmax, log-linear)}.
+FRENCH_TUNING = {
+    setting: (f"q_bg_{run}", f"q_ll_{run}")
+    for setting, run in {
+        "rate 0.003, 8 epochs, 128 cells, dropout 0.5": "base",
+        "4 epochs": "e4",
+        "12 epochs": "e12",
+        "rate 0.001": "r001",
+        "rate 0.006": "r006",
+        "rate 0.01": "r01",
+        "rate 0.006, 12 epochs": "r006e12",
+        "dropout of inputs 0.3": "i03",
+        "weight decay 0.1": "wd",
+        "256 cells": "w256",
+        "tied": "tied",
+        "tied, dropout of inputs 0.3": "tiedi03",
+        "12 epochs, dropout 0.65, of inputs 0.3": "i03d065e12",
+        "256 cells, dropout 0.65, of inputs 0.3": "w256i03d065",
+        "256 cells, rate 0.006, 12 epochs, dropout of inputs 0.3": "r006w256i03e12",
+        "the same, dropout 0.65": "r006w256d065i03e12",
+        "tied, rate 0.006, 12 epochs, dropout of inputs 0.3": "r006tiedi03e12",
+    }.items()
+}
 # Over the words of all of the text, trained on parts of it.
 FRENCH_ALL_WORDS = {
     f"{sentences}, {name}": tuple(f"{short}{part}_all_words_{seed}" for seed in seeds)

@@ -256,6 +256,17 @@ def _loss(run, split):
     return passports(run)[split]["figures"]["log_perplexity"]
 
 
+def french_tuning() -> str:
+    """Makes the table of settings of both French models: nats per token, one seed each."""
+    rows = [
+        [setting, *(f"{_loss(run, split):.4f}" for split in ("validation", "test") for run in runs)]
+        for setting, runs in rows_of.FRENCH_TUNING.items()
+    ]
+    header = ["setting", "softmax, validation", "log-linear, validation", "softmax, test"]
+    runs = [run for of_setting in rows_of.FRENCH_TUNING.values() for run in of_setting]
+    return markdown([*header, "log-linear, test"], rows, runs)
+
+
 def french_agreement() -> str:
     """Makes the table of agreement pairs of the French test, three seeds of each model."""
     of_models = [
@@ -318,6 +329,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "ptb_heads": ptb_heads,
     "ptb_sampled": functools.partial(of_ways, rows_of.PTB_SAMPLED, "loss"),
     "french_16": functools.partial(of_ways, rows_of.FRENCH_16, "of 864 sentences"),
+    "french_tuning": french_tuning,
     "french_without": functools.partial(of_ways, rows_of.FRENCH_WITHOUT, "knowledge of words"),
     "french_curve": functools.partial(of_ways, rows_of.FRENCH_CURVE, "sentences"),
     "french_larger": functools.partial(of_ways, rows_of.FRENCH_LARGER, "sentences"),
