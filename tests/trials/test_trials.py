@@ -111,12 +111,12 @@ def test_an_interruption_changes_no_digit(made, experiment, tmp_path, monkeypatc
         if len(trained) == 3:
             of_run = one_run.trainer(recipe, run, log)
             tell = of_run.task.validate
-            of_run.task.validate = lambda *given: signal.raise_signal(signal.SIGINT) or tell(*given)
+            of_run.task.validate = lambda *given: signal.raise_signal(signal.SIGTERM) or tell(*given)
             monkeypatch.setattr(one_run, "trainer", lambda *arguments: of_run)
         return train(recipe, run, log)
 
     monkeypatch.setattr(one_run, "train", interrupted)
-    with pytest.raises(Interrupted, match="SIGINT after step"):
+    with pytest.raises(Interrupted, match="SIGTERM after step"):
         trials.run(of(experiment, other), log=lambda line: None)
     assert (other / "comparison.txt").exists()  # of the first two runs
     monkeypatch.undo()
