@@ -110,8 +110,8 @@ def test_an_interruption_changes_no_digit(made, experiment, tmp_path, monkeypatc
         trained.append(run.name)
         if len(trained) == 3:
             of_run = one_run.trainer(recipe, run, log)
-            tell = of_run.task.validate
-            of_run.task.validate = lambda *given: signal.raise_signal(signal.SIGTERM) or tell(*given)
+            validate, term = of_run.task.validate, signal.SIGTERM
+            of_run.task.validate = lambda *given: signal.raise_signal(term) or validate(*given)
             monkeypatch.setattr(one_run, "trainer", lambda *arguments: of_run)
         return train(recipe, run, log)
 
