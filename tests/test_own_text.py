@@ -1,4 +1,4 @@
-"""Recipes for one's own text: what is held out, what is recognised, what is refused."""
+"""Recipes for one's own text: held-out parts, recognised kinds of text, and errors."""
 
 import itertools
 import pathlib

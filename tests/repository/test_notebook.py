@@ -1,4 +1,4 @@
-"""The notebook runs from its first cell to its last, and shows what it is kept with."""
+"""The notebook runs from its first cell to its last, and its outputs are the committed ones."""
 
 import ast
 import copy

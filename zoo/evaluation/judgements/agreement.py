@@ -76,7 +76,7 @@ class Row(NamedTuple):
     bad_word: str
 
 
-# The columns of the table of pairs, and those that tell of what is swapped.
+# The columns of the table of pairs, and the columns on the swapped word.
 COLUMNS = Row._fields
 FACTS = COLUMNS[len(minimal_pairs.COLUMNS) :]
 

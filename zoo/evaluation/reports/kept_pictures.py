@@ -34,7 +34,7 @@ def bands(
       log: prints a line.
 
     Raises:
-      UserError: there is no such text, figures are not of the same quantity, a run was trained on
+      UserError: no run has such a text, figures are not of the same quantity, a run was trained on
         the text, or the picture cannot be written.
     """
     paths = _named(workdirs, file)
