@@ -24,6 +24,7 @@ def test_they_are_those_of_all_log_probabilities(head, blocks, monkeypatch, rand
         monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 64)
         monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 2)
         monkeypatch.setattr(softmax, "MOST_ROWS_AT_A_TIME", 6)
+        monkeypatch.setattr(softmax, "NARROW", 1)
     words = examples.plain_lexicon(WORDS)
     lexicon = dataclasses.replace(words, counts=random.permutation(WORDS))
     params, tables = examples.random_params(head, random, SIZE, lexicon), head.tables(lexicon)

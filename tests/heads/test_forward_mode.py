@@ -40,7 +40,7 @@ def small_blocks(monkeypatch):
     """Sizes that make blocks of what the tests hold."""
     for module, sizes in (
         (softmax, {"LOGITS_AT_A_TIME": 32, "LEAST_ROWS_AT_A_TIME": 2, "MOST_ROWS_AT_A_TIME": 4}),
-        (softmax, {"LEAST_TOKENS_AT_A_TIME": 4}),
+        (softmax, {"LEAST_TOKENS_AT_A_TIME": 4, "NARROW": 1}),
         (hierarchical, {"GATHERED_AT_A_TIME": 64}),
         (feature_scores, {"MOST_TOKENS": 4, "LEAST_TOKENS": 2}),
         (by_length, {"BLOCK": 4}),

@@ -62,7 +62,7 @@ def small_blocks(monkeypatch):
     """Sizes that make blocks of what the tests hold."""
     for module, sizes in (
         (softmax, {"LOGITS_AT_A_TIME": 2048, "LEAST_ROWS_AT_A_TIME": 16}),
-        (softmax, {"MOST_ROWS_AT_A_TIME": 16}),
+        (softmax, {"MOST_ROWS_AT_A_TIME": 16, "NARROW": 1}),
         (softmax, {"LEAST_TOKENS_AT_A_TIME": 4}),
         (hierarchical, {"GATHERED_AT_A_TIME": 512}),
         (feature_scores, {"MOST_TOKENS": 16, "LEAST_TOKENS": 4}),

@@ -119,6 +119,7 @@ def test_values_and_gradients_are_those_of_one_device(name, monkeypatch):
         (softmax, "LOGITS_AT_A_TIME", 32),
         (softmax, "LEAST_ROWS_AT_A_TIME", 4),
         (softmax, "MOST_ROWS_AT_A_TIME", 8),
+        (softmax, "NARROW", 1),
         (softmax, "LEAST_TOKENS_AT_A_TIME", 4),
     ):
         monkeypatch.setattr(module, field, size)

@@ -108,7 +108,7 @@ def test_weighted_loss_of_small_logits_over_an_odd_vocabulary(random):
 @pytest.mark.usefixtures("float64")
 def test_losses_of_any_leading_axes_choose_their_blocks(random, monkeypatch):
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 6 * 150)
-    assert softmax.vocabulary_block(6, 2049) == 150
+    assert softmax.vocabulary_block(6, 2049, 256) == 150
     hidden, weights, bias, targets = problem(random, words=2049, tokens=6)
     expected_loss, expected_log_z = references.softmax_loss(hidden, weights, bias, targets)
     hidden, targets = hidden.reshape(2, 3, 5), targets.reshape(2, 3)
@@ -133,17 +133,20 @@ def test_blocks_of_tokens_are_even(monkeypatch):
 
 
 def test_blocks_of_words_do_not_outgrow_the_vocabulary():
-    assert softmax.vocabulary_block(1, 13) == 13
-    assert softmax.vocabulary_block(40_000, 100) == 100  # many tokens of a small vocabulary
-    assert softmax.vocabulary_block(1, 10**6) == 10**6
-    assert softmax.vocabulary_block(10**9, 10**6) == 128
-    assert softmax.vocabulary_block(256, 10**6) == softmax.MOST_ROWS_AT_A_TIME
-    assert softmax.vocabulary_block(4096, 10**6) == softmax.LOGITS_AT_A_TIME // 4096
+    assert softmax.vocabulary_block(1, 13, 256) == 13
+    assert softmax.vocabulary_block(40_000, 100, 256) == 100  # many tokens of a small vocabulary
+    assert softmax.vocabulary_block(1, 10**6, 256) == 10**6
+    assert softmax.vocabulary_block(10**9, 10**6, 256) == 128
+    assert softmax.vocabulary_block(256, 10**6, 256) == softmax.MOST_ROWS_AT_A_TIME
+    assert softmax.vocabulary_block(4096, 10**6, 256) == softmax.LOGITS_AT_A_TIME // 4096
     # One token may take all words at once that fit; so may none.
     for tokens in (0, 1):
         most = softmax.LOGITS_AT_A_TIME
-        assert softmax.vocabulary_block(tokens, most) == most
-        assert softmax.vocabulary_block(tokens, most + 1) == softmax.MOST_ROWS_AT_A_TIME
+        assert softmax.vocabulary_block(tokens, most, 256) == most
+        assert softmax.vocabulary_block(tokens, most + 1, 256) == softmax.MOST_ROWS_AT_A_TIME
+    # Of narrow tables more rows are as large.
+    rows = [softmax.vocabulary_block(32, 10**6, columns) for columns in (1024, 64, 4)]
+    assert rows == [2048, 8192, 16384]
 
 
 @pytest.mark.parametrize(("width", "tokens"), [(0, 2), (10, 1)])

@@ -201,7 +201,7 @@ def adaptive_top_k(hidden, weights, bias, tails, k):
     flat = hidden.reshape(-1, hidden.shape[-1])
 
     def walk(states, weights, bias, most):
-        block = softmax.vocabulary_block(states.shape[0], weights.shape[0])
+        block = softmax.vocabulary_block(states.shape[0], *weights.shape)
         return softmax_decoding.blocked_pass(
             states, weights, bias, block, k=min(most, len(weights))
         )

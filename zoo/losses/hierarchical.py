@@ -244,7 +244,8 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
     arrays = flat, class_weights, class_bias, weights, bias
     flat, class_weights, class_bias, weights, bias = sharded_functions.alike(arrays)
     tokens, dtype = flat.shape[0], accumulator(flat)
-    cut = row_blocks.Cut.of(count, max(1, softmax.vocabulary_block(tokens, count * size) // size))
+    block = softmax.vocabulary_block(tokens, count * size, flat.shape[1])
+    cut = row_blocks.Cut.of(count, max(1, block // size))
     _, log_z = softmax.softmax_loss(
         flat, class_weights, class_bias, sharded_functions.zeros(tokens, jnp.int32, flat)
     )

@@ -33,8 +33,10 @@ from zoo.losses.token_blocks import present_states, weighted_rows, weighted_sum
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
 LOGITS_AT_A_TIME = 3 * 1024 * 1024
 # Rows of W at a time: with 256 columns they fill 2 MiB, a core's cache, which is faster than the
-# larger products of larger blocks.
+# larger products of larger blocks. Of fewer columns, as in tails of an adaptive softmax, up to NARROW
+# times as many rows: the products of small blocks are too small to be shared by two cores.
 MOST_ROWS_AT_A_TIME = 2048
+NARROW = 8
 LEAST_ROWS_AT_A_TIME = 128
 
 # Every block of tokens reads W and adds to a [V, D] gradient. With fewer tokens than this (V above
@@ -45,19 +47,21 @@ LEAST_TOKENS_AT_A_TIME = 128
 TOKENS_OF_ANY = 1024
 
 
-def vocabulary_block(tokens: int, vocabulary: int) -> int:
+def vocabulary_block(tokens: int, vocabulary: int, columns: int) -> int:
     """Returns the number of rows of W in a block; all of them where the logits are few.
 
     Args:
       tokens: N.
       vocabulary: V.
+      columns: D.
     """
     if not row_blocks.is_known(tokens):
         tokens = TOKENS_OF_ANY
     most = LOGITS_AT_A_TIME // max(tokens, 1)
     if vocabulary <= most:
         return vocabulary
-    return min(vocabulary, MOST_ROWS_AT_A_TIME, max(LEAST_ROWS_AT_A_TIME, most))
+    rows = MOST_ROWS_AT_A_TIME * min(max(256 // max(columns, 1), 1), NARROW)
+    return min(vocabulary, rows, max(LEAST_ROWS_AT_A_TIME, most))
 
 
 def plain_softmax_loss(hidden, weights, bias, targets):
@@ -306,7 +310,7 @@ def exact_loss(hidden, weights, bias, targets, block=None):
     shape = targets.shape
     hidden, targets = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
     if block is None:
-        block = vocabulary_block(hidden.shape[0], weights.shape[0])
+        block = vocabulary_block(hidden.shape[0], *weights.shape)
     if block >= weights.shape[0]:
         hidden, weights, bias = map(_backward_only, (hidden, weights, bias))
         loss, log_z = plain_softmax_loss(hidden, weights, bias, targets)

@@ -131,7 +131,7 @@ def softmax_top_k(hidden, weights, bias, k):
     softmax.check_softmax(hidden, weights, bias)
     check_k(k, weights.shape[0])
     flat = hidden.reshape(-1, hidden.shape[-1])
-    block = softmax.vocabulary_block(flat.shape[0], weights.shape[0])
+    block = softmax.vocabulary_block(flat.shape[0], *weights.shape)
     walk = blocked_pass(flat, weights, bias, block, k=k)
     shape = (*hidden.shape[:-1], k)
     return (walk.values - walk.log_z[:, None]).reshape(shape), walk.words.reshape(shape)
@@ -162,7 +162,7 @@ def softmax_sample(hidden, weights, bias, key):
     """
     softmax.check_softmax(hidden, weights, bias)
     flat = hidden.reshape(-1, hidden.shape[-1])
-    block = softmax.vocabulary_block(flat.shape[0], weights.shape[0])
+    block = softmax.vocabulary_block(flat.shape[0], *weights.shape)
     drawn = blocked_pass(flat, weights, bias, block, key=key).sample
     assert drawn is not None  # a key was given
     return drawn.reshape(hidden.shape[:-1])
