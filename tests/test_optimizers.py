@@ -34,6 +34,13 @@ def test_first_updates_by_hand():
     np.testing.assert_allclose(first_update(Adam(0.01), [3.0, -4.0]), [-0.01, 0.01], 1e-4)
 
 
+def test_the_decay_of_weights_is_added_to_gradients_after_clipping():
+    transformation = optimizers.build(optimizers.SGD(0.5, weight_decay=0.1), 1.0, 10, 10)
+    params, gradients = jnp.array([2.0, -1.0]), jnp.array([3.0, 4.0])
+    updates, _ = transformation.update(gradients, transformation.init(params), params)
+    np.testing.assert_allclose(updates, [-0.5 * (0.6 + 0.2), -0.5 * (0.8 - 0.1)], rtol=1e-6)
+
+
 def test_schedules_by_hand():
     assert [float(Constant().build(0.5, 5, 20)(step)) for step in (0, 19)] == [0.5, 0.5]
     cosine = Cosine(warmup=4, final=0.1).build(1.0, 5, 20)

@@ -7,6 +7,7 @@ from zoo.configuration import field_types
 from zoo.data import Buckets, Corpus, Source
 from zoo.data.batches import POLICIES
 from zoo.data.vocabulary import Vocabulary
+from zoo.data.windows import RandomWindows
 from zoo.errors import UserError, check_choices, check_least, check_rates, check_seed
 from zoo.heads import Head
 from zoo.lexicon import Lexicon
@@ -23,6 +24,8 @@ class Training:
     Attributes:
       batch: the number of batch rows, or of pairs, of a batch, over all devices.
       length: positions of a batch row in a step; not used for pairs.
+      windows: windows of random length, of about `length` positions, whose steps have a rate in
+        proportion to their length; None: all have `length` positions. Not for pairs.
       buckets: the length buckets by which pairs are batched.
       state: "carried" along contiguous batch rows, or "sentences", each from an empty state.
       shuffle: whether the sentences are shuffled in every epoch.
@@ -48,6 +51,10 @@ class Training:
         factor), such as (("head", 0.1), ("head/bias", 1.0)); the longest prefix counts.
       average: decay of a moving average of the parameters, such as 0.999; the average is validated,
         saved as the best checkpoint and evaluated. 0 for none. Not with row_sparse=True.
+      average_after: n, a number of validations: as soon as a validation is worse than the best of
+        all before it but the last n, training keeps the mean of the parameters after all further
+        steps, which is validated, saved as the best checkpoint and evaluated (NT-ASGD). 0: from the
+        first step. None: never. Not with row_sparse=True, nor with `average`.
       epochs: the greatest number of epochs.
       steps: the greatest number of steps, over all epochs; 0 for no limit. Schedules of the
         learning rate end with the last step.
@@ -60,6 +67,7 @@ class Training:
 
     batch: int = 32
     length: int = 35
+    windows: RandomWindows | None = None
     buckets: Buckets = Buckets()
     state: str = "carried"
     shuffle: bool = False
@@ -72,6 +80,7 @@ class Training:
     frozen: tuple[str, ...] = ()
     rates: tuple[tuple[str, float], ...] = ()
     average: float = 0.0
+    average_after: int | None = None
     epochs: int = 10
     steps: int = 0
     patience: int = 0
@@ -86,6 +95,13 @@ class Training:
         check_seed(self.seed, "training.seed")
         check_choices(self, "training", state=POLICIES, mean_over=("tokens", "pairs"))
         check_choices(self, "training", compute=("float32", "bfloat16"))
+        if self.average_after is not None:
+            check_least(self, "training", average_after=0)
+            if self.average:
+                raise UserError(
+                    f"training.average={self.average} and training.average_after="
+                    f"{self.average_after} are two averages of the parameters: leave one out."
+                )
         _check_rates(self.rates)
 
 

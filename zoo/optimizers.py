@@ -160,6 +160,7 @@ class SGD(Optimizer):
     Attributes:
       learning_rate: the peak of the schedule.
       momentum: the decay of the running sum of gradients; 0 for none.
+      weight_decay: lambda; lambda times each parameter is added to its gradient, after clipping.
       schedule: the course of the rate over the steps.
 
     Example:
@@ -172,15 +173,20 @@ class SGD(Optimizer):
 
     learning_rate: float = 1.0
     momentum: float = 0.0
+    weight_decay: float = 0.0
     schedule: Schedule = Constant()
 
     def __post_init__(self):
         super().__post_init__()
         check_rates(self, "training.optimizer", "momentum")
+        check_least(self, "training.optimizer", weight_decay=0)
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
-        """Builds optax.sgd."""
-        return optax.sgd(self.rate(epoch_steps, total_steps), self.momentum or None)
+        """Builds optax.sgd, after the decay of the weights."""
+        sgd = optax.sgd(self.rate(epoch_steps, total_steps), self.momentum or None)
+        if not self.weight_decay:
+            return sgd
+        return optax.chain(optax.add_decayed_weights(self.weight_decay), sgd)
 
 
 @dataclasses.dataclass(frozen=True)

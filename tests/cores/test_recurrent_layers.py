@@ -63,6 +63,37 @@ def test_values_are_those_of_a_loop(random, name, layers, skip):
     assert_trees_close(found, expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("skip", [False, True], ids=["", "skip"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_last_layer_of_another_size(random, name, skip):
+    make, layer = LAYERS[name]
+    core = make(SIZE, layers=3, last_size=3, skip=skip)
+    assert core.output_size == (2 * SIZE + 3 if skip else 3)
+    params = examples.random_params(core, random, INPUT_SIZE, scale=0.7)
+    carry = examples.randomised(core.initial_carry(BATCH), random)
+    inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
+    found = jax.jit(core.apply)(params, inputs, carry, reset=RESET)
+    expected = references.stacked(layer, inputs, params, carry, RESET, skip)
+    assert_trees_close(found, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_the_last_layer_has_a_rate_of_its_own(random):
+    inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
+
+    def zeros(**rates):
+        core = Elman(50, layers=2, **rates)
+        params = core.init(jax.random.key(0), INPUT_SIZE)
+        hidden, _ = core.apply(params, inputs, core.initial_carry(BATCH), key=jax.random.key(1))
+        return (np.asarray(hidden) == 0).mean()
+
+    assert 0.4 < zeros(dropout=0.5) < 0.6
+    assert zeros(dropout=0.5, last_dropout=0.0) == 0
+    assert 0.8 < zeros(dropout=0.0, last_dropout=0.9) < 1
+    with pytest.raises(UserError, match=r"last_dropout of Elman is 1\.5"):
+        Elman(last_dropout=1.5)
+
+
 def test_the_carry_of_another_number_of_layers_is_refused():
     core = GRU(SIZE, layers=2)
     params = core.init(jax.random.key(0), INPUT_SIZE)

@@ -1,16 +1,20 @@
 """Language models against numpy: words -> embedding -> core -> head."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tests import examples, references
+from zoo.arrays import random_keys
 from zoo.cores import LSTM
 from zoo.embeddings import Features, Lookup
 from zoo.errors import UserError
 from zoo.heads import LogLinear, Softmax
-from zoo.models import LanguageModel
+from zoo.models import LanguageModel, language_model
+from zoo.networks import dropout
 
 SIZE = 4
 WORDS = np.array([[1, 12, 0, 3], [5, 5, 2, 9]])
@@ -150,3 +154,97 @@ def test_a_tied_head_needs_the_features_of_its_table(lexicon):
             UserError, match=f"whose features are length, and the head's are {named}:"
         ):
             model.init(key, lexicon)
+
+
+REGULARISED = LanguageModel(
+    Lookup(3),
+    LSTM(SIZE),
+    Softmax(),
+    word_dropout=0.4,
+    output_dropout=0.3,
+    activation_penalty=2.0,
+    temporal_penalty=0.5,
+)
+
+
+def regularised_loss(model, params, lexicon, carry, token_weights, key):
+    arguments = jnp.asarray(WORDS), jnp.asarray(TARGETS), jnp.asarray(token_weights)
+    return model.weighted_loss(
+        params, model.tables(lexicon), *arguments, carry, reset=RESET, key=key
+    )
+
+
+@pytest.mark.usefixtures("float64")
+def test_regularised_losses_by_a_loop_over_the_same_masks(lexicon, random):
+    model = REGULARISED
+    params = examples.random_params(model, random, lexicon)
+    carry = examples.randomised(model.core.initial_carry(2), random)
+    token_weights = random.uniform(size=(2, 4))
+    keys = random_keys.for_batch(jax.random.key(8), 2)
+    loss, penalty, end = regularised_loss(model, params, lexicon, carry, token_weights, keys)
+
+    # The masks: what dropout does to ones.
+    of_words = jax.random.fold_in(keys.batch, language_model._WORDS)
+    ones = jnp.ones((2, 4, 1))
+    words = np.asarray(dropout.drop_words(ones, jnp.asarray(WORDS), 0.4, of_words))
+    rows = dropout.fold_in(keys.rows, language_model._OUTPUTS)
+    outputs = np.asarray(dropout.masks(rows, (SIZE,), 0.3, jnp.float64))
+    assert 0 < (words == 0).sum() < 8 and 0 < (outputs == 0).sum() < 8
+
+    inputs = params["embedding"]["table"][WORDS] * words
+    hidden, expected_end = references.lstm(inputs, params["core"], carry, RESET)
+    total = of_states = 0.0
+    for row in range(2):
+        seen = hidden[row] * outputs[row]
+        log_p = log_probs(model.head, params, seen)
+        for position in range(4):
+            weight, h = token_weights[row, position], hidden[row, position]
+            total -= weight * log_p[position, TARGETS[row, position]]
+            of_states += weight * 2.0 * (seen[position] ** 2).mean()
+            if position and not RESET[row, position]:
+                of_states += weight * 0.5 * ((h - hidden[row, position - 1]) ** 2).mean()
+    np.testing.assert_allclose(penalty, of_states, rtol=1e-6)
+    np.testing.assert_allclose(loss, total + of_states, rtol=1e-6)
+    for one, other in zip(jax.tree.leaves(end), jax.tree.leaves(expected_end), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("float64")
+def test_gradients_of_a_regularised_loss_are_finite_differences(lexicon, random):
+    model = REGULARISED
+    params = examples.random_params(model, random, lexicon)
+    carry, key = model.core.initial_carry(2), jax.random.key(6)
+
+    @jax.jit
+    def loss(params):
+        return regularised_loss(model, params, lexicon, carry, np.ones((2, 4)), key)[0]
+
+    def of_recurrent(changed):
+        core = {**params["core"][0], "recurrent": jnp.asarray(changed["U"])}
+        return loss({**params, "core": (core,)})
+
+    found = jax.grad(loss)(params)["core"][0]["recurrent"]
+    expected = references.finite_differences(of_recurrent, {"U": params["core"][0]["recurrent"]})
+    np.testing.assert_allclose(found, expected["U"], atol=1e-7)
+
+
+def test_penalties_stand_without_dropout_and_scores_have_neither(lexicon, random):
+    model = REGULARISED
+    params = examples.random_params(model, random, lexicon)
+    plain = dataclasses.replace(model, activation_penalty=0.0, temporal_penalty=0.0)
+    carry, weights = model.core.initial_carry(2), np.ones((2, 4))
+    loss, penalty, _ = regularised_loss(model, params, lexicon, carry, weights, None)
+    without, none, _ = regularised_loss(plain, params, lexicon, carry, weights, None)
+    assert penalty > 0 and none == 0
+    np.testing.assert_allclose(loss - penalty, without, rtol=1e-5)
+    arguments = model.tables(lexicon), jnp.asarray(WORDS), jnp.asarray(TARGETS), carry
+    scores, _ = model.log_prob(params, *arguments, reset=RESET)
+    np.testing.assert_allclose(-scores.sum(), without, rtol=1e-5)
+
+
+def test_rates_and_penalties_that_cannot_be_are_refused():
+    for name, value in (("word_dropout", 1.0), ("output_dropout", -0.5)):
+        with pytest.raises(UserError, match=f"{name} of LanguageModel is {value}"):
+            LanguageModel(**{name: value})
+    with pytest.raises(UserError, match="temporal_penalty"):
+        LanguageModel(temporal_penalty=-1.0)

@@ -43,3 +43,19 @@ def test_uses_have_keys_of_their_own():
     keys = jax.random.split(jax.random.key(0), 3)
     first, second = (jax.random.key_data(dropout.fold_in(keys, use)) for use in (0, 1))
     assert len(np.unique(np.concatenate([first, second]), axis=0)) == 6
+
+
+def test_a_dropped_word_is_dropped_wherever_it_occurs(random):
+    words = random.integers(5_000, size=(3, 700))
+    vectors = jnp.asarray(random.normal(size=(3, 700, 4)))
+    dropped = dropout.drop_words(vectors, jnp.asarray(words), 0.2, jax.random.key(0))
+    kept = np.asarray(dropped / vectors)
+    assert (np.ptp(kept, axis=-1) < 1e-6).all()  # all numbers of a vector, or none
+    of_word = {}
+    for word, scale in zip(words.ravel(), kept[..., 0].ravel(), strict=True):
+        np.testing.assert_allclose(of_word.setdefault(word, scale), scale, rtol=1e-5)
+    scales = np.array([*of_word.values()])
+    np.testing.assert_allclose(np.unique(scales.round(4)), [0, 1.25], rtol=1e-3)
+    assert abs(scales.mean() - 1) < 5 * np.sqrt(0.25 / len(scales))
+    other = dropout.drop_words(vectors, jnp.asarray(words), 0.2, jax.random.key(1))
+    assert np.abs(other - dropped).max() > 0

@@ -1,5 +1,6 @@
 """An interrupted run, resumed, ends bit for bit as one that was not."""
 
+import dataclasses
 import signal
 
 import jax
@@ -7,8 +8,9 @@ import numpy as np
 import pytest
 
 from tests.training import small
+from zoo.data.windows import RandomWindows
 from zoo.errors import Interrupted
-from zoo.optimizers import Adam, Cosine
+from zoo.optimizers import SGD, Adam, Cosine
 from zoo.training import loop
 
 RECIPES = {
@@ -23,6 +25,19 @@ RECIPES = {
         optimizer=Adam(learning_rate=0.05, schedule=Cosine(warmup=4)),
     )
     for name, settings in {**small.MODELS, "average": {"average": 0.9}}.items()
+}
+# Windows of random length, masks of words and states, a mean that begins within the run.
+RECIPES |= {
+    "regularised": small.experiment(
+        dataclasses.replace(
+            small.MODEL, word_dropout=0.2, output_dropout=0.3, temporal_penalty=1.0
+        ),
+        length=12,
+        windows=RandomWindows(half=0.5),
+        average_after=1,
+        epochs=5,
+        optimizer=SGD(4.0),
+    ),
 }
 
 
@@ -61,7 +76,9 @@ def stop_at(monkeypatch, trainer, stop):
     monkeypatch.setattr(trainer.devices, "compile", compiled)
 
 
-@pytest.mark.parametrize("model", ["softmax", pytest.param("log-linear", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "model", ["softmax", pytest.param("log-linear", marks=pytest.mark.slow), "regularised"]
+)
 def test_resumed_equals_uninterrupted(tmp_path, monkeypatch, every_step_told, model):
     recipe = RECIPES[model]
     whole = small.trainer(recipe, tmp_path / "whole")
@@ -71,6 +88,7 @@ def test_resumed_equals_uninterrupted(tmp_path, monkeypatch, every_step_told, mo
     stops = {
         "softmax": (1, end, 2 * end + 2, 3 * end - 1),
         "log-linear": (5, end),
+        "regularised": (1, end),
     }
     said = []
     for stop in stops[model]:

@@ -17,7 +17,7 @@ from zoo.models import LanguageModel
 from zoo.training.step import TrainState, train_step
 from zoo.training.task import Batch
 from zoo.training.tasks.language_modelling import Words, words_loss
-from zoo.training.updates import DenseUpdates
+from zoo.training.updates import DenseUpdates, scale_by_rate_factor
 
 MODEL = LanguageModel(Lookup(size=2, initial_scale=0.5), LSTM(size=3), Softmax(initial_scale=0.5))
 LEXICON = examples.plain_lexicon(5)
@@ -87,6 +87,19 @@ def test_few_tokens_move_the_parameters_less_than_a_full_batch(float64):
         np.testing.assert_array_equal(same, new)
     assert float(results.loss) == pytest.approx(float(full_results.loss), rel=1e-12)
     assert float(results.gradient_norm) == pytest.approx(float(full_results.gradient_norm) / 4)
+
+
+def test_the_rate_follows_the_length_of_the_window(float64):
+    """A batch of 3 positions where 6 are usual has half the rate, after clipping."""
+    optimizer = DenseUpdates(
+        optax.chain(optax.clip_by_global_norm(0.1), optax.sgd(0.7), scale_by_rate_factor())
+    )
+    length = BATCH.weights.shape[1]
+    state, whole, _ = one_step(optimizer, usual_length=length)
+    _, half, _ = one_step(optimizer, usual_length=2 * length)
+    leaves = map(jax.tree.leaves, (state.params, whole.params, half.params))
+    for start, one, other in zip(*leaves, strict=True):
+        np.testing.assert_allclose(other - start, (one - start) / 2, rtol=1e-9, atol=1e-15)
 
 
 def test_a_step_carries_the_last_state(float64):

@@ -27,12 +27,14 @@ class Elman(Stacked):
     Attributes:
       size: D, the size of each layer.
       layers: the number of layers.
+      last_size: D of the last layer, such as the size of the words' vectors for a tied head; 0
+        for `size`.
       activation: f, "tanh" or "sigmoid" (the logistic function, as in Sutskever et al.).
-      dropout: the dropout rate of every layer's output, including the last layer's.
+      dropout: the dropout rate of every layer's output.
+      last_dropout: the dropout rate of the last layer's output; None for `dropout`.
       input_dropout: the dropout rate of the inputs.
       recurrent_dropout: the dropout rate of the entries of U; all positions and batch rows of a
-        call
-        share the mask.
+        call share the mask.
       variational: whether all positions of a call share one mask, instead of one for each position.
       skip: whether the inputs go to every layer, and every layer's hidden states to the output,
         side by side: layers * D numbers (Graves 2013, section 2).
@@ -48,8 +50,10 @@ class Elman(Stacked):
 
     size: int = 256
     layers: int = 1
+    last_size: int = 0
     activation: str = "tanh"
     dropout: float = 0.0
+    last_dropout: float | None = None
     input_dropout: float = 0.0
     recurrent_dropout: float = 0.0
     variational: bool = False

@@ -38,11 +38,13 @@ class GRU(Stacked):
     Attributes:
       size: D, the size of each layer.
       layers: the number of layers.
-      dropout: the dropout rate of every layer's output, including the last layer's.
+      last_size: D of the last layer, such as the size of the words' vectors for a tied head; 0
+        for `size`.
+      dropout: the dropout rate of every layer's output.
+      last_dropout: the dropout rate of the last layer's output; None for `dropout`.
       input_dropout: the dropout rate of the inputs.
       recurrent_dropout: the dropout rate of the entries of U; all positions and batch rows of a
-        call
-        share the mask.
+        call share the mask.
       variational: whether all positions of a call share one mask, instead of one for each position.
       skip: whether the inputs go to every layer, and every layer's hidden states to the output,
         side by side: layers * D numbers (Graves 2013, section 2).
@@ -59,7 +61,9 @@ class GRU(Stacked):
 
     size: int = 256
     layers: int = 1
+    last_size: int = 0
     dropout: float = 0.0
+    last_dropout: float | None = None
     input_dropout: float = 0.0
     recurrent_dropout: float = 0.0
     variational: bool = False
@@ -68,8 +72,8 @@ class GRU(Stacked):
 
     blocks: ClassVar[int] = 3
 
-    def _biases(self) -> dict[str, jax.Array]:
-        return super()._biases() | {"recurrent_bias": jnp.zeros(self.size)}
+    def _biases(self, layer: int) -> dict[str, jax.Array]:
+        return super()._biases(layer) | {"recurrent_bias": jnp.zeros(self.cells(layer))}
 
     def _recurrence(self, weights, recurrent, projections, state, keep):
         return gru(projections, recurrent, weights["recurrent_bias"], state, keep)

@@ -41,12 +41,14 @@ class LSTM(Stacked):
     Attributes:
       size: D, the number of cells of each layer.
       layers: the number of layers.
+      last_size: D of the last layer, such as the size of the words' vectors for a tied head; 0
+        for `size`.
       projection: R, the size of the hidden states; 0 for D, without a projection.
-      dropout: the dropout rate of every layer's output, including the last layer's.
+      dropout: the dropout rate of every layer's output.
+      last_dropout: the dropout rate of the last layer's output; None for `dropout`.
       input_dropout: the dropout rate of the inputs.
       recurrent_dropout: the dropout rate of the entries of U; all positions and batch rows of a
-        call
-        share the mask.
+        call share the mask.
       variational: whether all positions of a call share one mask, instead of one for each position.
       forget_bias: the initial bias of the forget gate.
       skip: whether the inputs go to every layer, and every layer's hidden states to the output,
@@ -64,8 +66,10 @@ class LSTM(Stacked):
 
     size: int = 256
     layers: int = 1
+    last_size: int = 0
     projection: int = 0
     dropout: float = 0.0
+    last_dropout: float | None = None
     input_dropout: float = 0.0
     recurrent_dropout: float = 0.0
     variational: bool = False
@@ -79,24 +83,29 @@ class LSTM(Stacked):
         super().__post_init__()
         check_least(self, projection=0)
 
-    @property
-    def state_size(self) -> int:
-        """R, the size of a layer's hidden state."""
-        return self.projection or self.size
+    def state_size(self, layer: int) -> int:
+        """Returns R, the size of a layer's hidden state.
 
-    def _weight_shapes(self, inputs: int) -> dict[str, tuple[int, ...]]:
-        shapes = super()._weight_shapes(inputs)
-        return shapes | ({"projection": (self.size, self.projection)} if self.projection else {})
+        Args:
+          layer: the layer, from 0.
+        """
+        return self.projection or self.cells(layer)
 
-    def _biases(self) -> dict[str, jax.Array]:
-        return {"bias": jnp.zeros((4, self.size)).at[1].set(self.forget_bias).reshape(-1)}
+    def _weight_shapes(self, layer: int, inputs: int) -> dict[str, tuple[int, ...]]:
+        shapes = super()._weight_shapes(layer, inputs)
+        own = {"projection": (self.cells(layer), self.projection)} if self.projection else {}
+        return shapes | own
+
+    def _biases(self, layer: int) -> dict[str, jax.Array]:
+        forget = jnp.zeros((4, self.cells(layer))).at[1].set(self.forget_bias)
+        return {"bias": forget.reshape(-1)}
 
     def initial_carry(self, batch: int) -> Carry:
         """Returns zeros: for each layer (hidden [B, R], cell [B, D])."""
         # No array occurs twice: the carry of a training step is donated.
         return tuple(
-            (jnp.zeros((batch, self.state_size)), jnp.zeros((batch, self.size)))
-            for _ in range(self.layers)
+            (jnp.zeros((batch, self.state_size(layer))), jnp.zeros((batch, self.cells(layer))))
+            for layer in range(self.layers)
         )
 
     def _recurrence(self, weights, recurrent, projections, state, keep):

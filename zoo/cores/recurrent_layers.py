@@ -34,35 +34,50 @@ class Stacked(Core, abc.ABC):
 
     if TYPE_CHECKING:  # fields of all
         layers: int
+        last_size: int
         skip: bool
         dropout: float
+        last_dropout: float | None
         input_dropout: float
         recurrent_dropout: float
         variational: bool
     rematerialise: int
 
     def __post_init__(self):
-        check_least(self, size=1, layers=1, rematerialise=0)
-        dropout.check_rates(self, "dropout", "input_dropout", "recurrent_dropout")
+        check_least(self, size=1, layers=1, last_size=0, rematerialise=0)
+        rates = ["dropout", "input_dropout", "recurrent_dropout"]
+        dropout.check_rates(self, *rates, *["last_dropout"] * (self.last_dropout is not None))
 
-    @property
-    def state_size(self) -> int:
-        """R, the size of a layer's hidden state."""
-        return self.size
+    def cells(self, layer: int) -> int:
+        """Returns D of a layer: `size`, or `last_size` for the last layer if it is given.
+
+        Args:
+          layer: the layer, from 0.
+        """
+        return self.last_size or self.size if layer == self.layers - 1 else self.size
+
+    def state_size(self, layer: int) -> int:
+        """Returns R, the size of a layer's hidden state.
+
+        Args:
+          layer: the layer, from 0.
+        """
+        return self.cells(layer)
 
     @property
     def output_size(self) -> int:
-        """R, or layers * R with `skip`."""
-        return self.state_size * (self.layers if self.skip else 1)
+        """R of the last layer, or the sum of all layers' R with `skip`."""
+        shown = range(self.layers) if self.skip else [self.layers - 1]
+        return sum(map(self.state_size, shown))
 
-    def _weight_shapes(self, inputs: int) -> dict[str, tuple[int, ...]]:
+    def _weight_shapes(self, layer: int, inputs: int) -> dict[str, tuple[int, ...]]:
         """Returns {name: shape} of a layer's matrices, which start uniform in +-1/sqrt(D)."""
-        columns = self.blocks * self.size
-        return {"input": (inputs, columns), "recurrent": (self.state_size, columns)}
+        columns = self.blocks * self.cells(layer)
+        return {"input": (inputs, columns), "recurrent": (self.state_size(layer), columns)}
 
-    def _biases(self) -> dict[str, jax.Array]:
+    def _biases(self, layer: int) -> dict[str, jax.Array]:
         """Returns {name: value} of a layer's biases at the start of training."""
-        return {"bias": jnp.zeros(self.blocks * self.size)}
+        return {"bias": jnp.zeros(self.blocks * self.cells(layer))}
 
     @abc.abstractmethod
     def _recurrence(self, weights, recurrent, projections, state, keep):
@@ -84,25 +99,24 @@ class Stacked(Core, abc.ABC):
 
         See the class of the core.
         """
-        scale = self.size**-0.5
         params = []
         for layer in range(self.layers):
-            inputs = input_size
+            scale, inputs = self.cells(layer) ** -0.5, input_size
             if layer:
-                inputs = self.state_size + (input_size if self.skip else 0)
-            shapes = self._weight_shapes(inputs)
+                inputs = self.state_size(layer - 1) + (input_size if self.skip else 0)
+            shapes = self._weight_shapes(layer, inputs)
             of_weights = jax.random.split(jax.random.fold_in(key, layer), len(shapes))
             weights = {
                 name: jax.random.uniform(k, shape, minval=-scale, maxval=scale)
                 for k, (name, shape) in zip(of_weights, shapes.items(), strict=True)
             }
-            params.append({**weights, **self._biases()})
+            params.append({**weights, **self._biases(layer)})
         return tuple(params)
 
     def initial_carry(self, batch: int) -> Carry:
         """Returns zeros: a hidden state [B, D] for each layer."""
         # No array occurs twice: the carry of a training step is donated.
-        return tuple(jnp.zeros((batch, self.size)) for _ in range(self.layers))
+        return tuple(jnp.zeros((batch, self.cells(layer))) for layer in range(self.layers))
 
     def _apply(self, params, inputs, carry, reset, key):
         batch, time, _ = inputs.shape
@@ -119,7 +133,9 @@ class Stacked(Core, abc.ABC):
                 x = jnp.concatenate([inputs, x], axis=-1)
             given = {**weights, "recurrent": self._drop_weights(weights["recurrent"], key, layer)}
             hidden, last = in_chunks(self._layer, self.rematerialise, given, (x, keep), state)
-            outputs.append(self._drop(hidden, self.dropout, key, 1 + layer))
+            last_layer = layer == self.layers - 1 and self.last_dropout is not None
+            rate = self.last_dropout if last_layer else self.dropout
+            outputs.append(self._drop(hidden, rate, key, 1 + layer))
             new_carry.append(last)
         hidden = jnp.concatenate(outputs, axis=-1) if self.skip else outputs[-1]
         return jnp.swapaxes(hidden, 0, 1), tuple(new_carry)

@@ -14,10 +14,12 @@ over
 
 import dataclasses
 import heapq
+from collections.abc import Callable
 
 import numpy as np
 
 from zoo.data.encoded_text import EncodedText
+from zoo.data.windows import equal_windows
 from zoo.errors import UserError
 
 POLICIES = ("carried", "sentences")
@@ -46,7 +48,13 @@ class Batches:
     """A text in batch rows; `batches[i]` is the i-th batch, in any order of access."""
 
     def __init__(
-        self, text: EncodedText, batch: int, length: int, state: str, boundary: int | None
+        self,
+        text: EncodedText,
+        batch: int,
+        length: int,
+        state: str,
+        boundary: int | None,
+        windows: Callable[[int], np.ndarray] | None = None,
     ):
         """Lays a text out in batch rows.
 
@@ -56,6 +64,8 @@ class Batches:
           length: T, positions of a batch row in a batch.
           state: "carried" or "sentences".
           boundary: the id of the boundary word; None if there is none.
+          windows: positions of a batch row -> starts of the batches, and the end of the last; None:
+            all have T positions.
 
         Raises:
           UserError: the policy is not known, or is "sentences" without a boundary word.
@@ -69,7 +79,7 @@ class Batches:
                 "the state policy 'sentences' starts each sentence from the boundary word, and "
                 "this vocabulary has none: set vocabulary.boundary to counted or uncounted."
             )
-        self.text, self.length, self.batch = text, length, batch
+        self.text, self.batch = text, batch
         # Without a boundary, the first word of the text is context only.
         self._start = int(text.words[0]) if boundary is None else boundary
         self._layout: _Carried | _Sentences
@@ -77,7 +87,9 @@ class Batches:
             self._layout = _Carried(len(text.words), batch, 0 if boundary is not None else 1)
         else:
             self._layout = _Sentences(text.starts, text.lengths, batch)
-        self.count = int(-(-self._layout.width // length))
+        width = self._layout.width
+        self._bounds = windows(width) if windows else equal_windows(width, length)
+        self.count = len(self._bounds) - 1
 
     @property
     def trained_tokens(self) -> int:
@@ -99,7 +111,7 @@ class Batches:
         """
         if not 0 <= index < self.count:
             raise IndexError(index)
-        columns = np.arange(index * self.length, (index + 1) * self.length)
+        columns = np.arange(*self._bounds[index : index + 2])
         positions, begins = self._layout.positions(columns, rows)
         real = positions >= 0
         at, begins = np.where(real, positions, 0), real & begins
@@ -157,7 +169,12 @@ class _Sentences:
 
 
 def batch_count(
-    lengths: np.ndarray, batch: int, length: int, state: str, boundary: int | None
+    lengths: np.ndarray,
+    batch: int,
+    length: int,
+    state: str,
+    boundary: int | None,
+    windows: Callable[[int], np.ndarray] | None = None,
 ) -> int:
     """Computes the number of batches that `Batches` makes of sentences, without laying them out.
 
@@ -167,12 +184,13 @@ def batch_count(
       length: see `Batches`.
       state: see `Batches`.
       boundary: see `Batches`.
+      windows: see `Batches`.
     """
     if state == "carried":
         width = _even_width(lengths.sum() - (boundary is None), batch)
     else:
-        width = _fill_with_sentences(lengths, batch)[1].max()
-    return int(-(-width // length))
+        width = int(_fill_with_sentences(lengths, batch)[1].max())
+    return len(windows(width) if windows else equal_windows(width, length)) - 1
 
 
 def _even_width(positions: int, batch: int) -> int:

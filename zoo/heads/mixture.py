@@ -20,7 +20,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products
+from zoo.arrays import products, random_keys
 from zoo.arrays.parameter_sharding import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params
 from zoo.errors import check_least
@@ -28,6 +28,10 @@ from zoo.heads.argument_checks import Shapes
 from zoo.heads.softmax import Softmax, WordVectors
 from zoo.lexicon import Lexicon
 from zoo.losses import mixture, softmax_decoding
+from zoo.networks import dropout
+
+# The use of a row's key for masks of the g_m, besides the core's.
+_LATENT = 0x6C6174
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +94,8 @@ class MixtureOfSoftmaxes(_Mixture):
     Attributes:
       components: M.
       size: the dimension of the g_m and the words' vectors; 0 for D, the hidden state's.
+      latent_dropout: the dropout rate of the g_m in training; all positions of a batch row share a
+        mask (Yang et al. 2018, appendix B).
 
     Example:
       >>> head = heads.MixtureOfSoftmaxes(components=2, size=3)
@@ -98,6 +104,27 @@ class MixtureOfSoftmaxes(_Mixture):
       (2, 3)
     """
 
+    latent_dropout: float = 0.0
+
+    def __post_init__(self):
+        super().__post_init__()
+        dropout.check_rates(self, "latent_dropout")
+
+    def _dropped(self, contexts, key):
+        """Drops numbers of the g_m [..., M, size] if a key is given and the rate is not 0."""
+        if key is None or not self.latent_dropout:
+            return contexts
+        *rows, components, size = contexts.shape
+        batch = rows[0] if rows else 1
+        keys = dropout.fold_in(random_keys.for_batch(key, batch).rows, _LATENT)
+        masks = dropout.masks(keys, (components, size), self.latent_dropout, contexts.dtype)
+        return contexts * masks.reshape(*rows[:1], *[1] * len(rows[1:]), components, size)
+
+    def _loss(self, params, tables, hidden, targets, key, context):
+        log_prior, contexts = self.contexts(params, hidden)
+        contexts = self._dropped(contexts, key)
+        return mixture.mixture_loss(contexts, log_prior, *self._weights(params), targets)
+
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         log_prior, contexts = self.contexts(params, hidden)
         loss = mixture.mixture_loss(contexts, log_prior, *self._weights(params), targets)
@@ -105,6 +132,7 @@ class MixtureOfSoftmaxes(_Mixture):
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         log_prior, contexts = self.contexts(params, hidden)
+        contexts = self._dropped(contexts, key)
         return mixture.weighted_mixture_loss(
             contexts, log_prior, *self._weights(params), targets, token_weights
         )

@@ -33,8 +33,8 @@ from zoo.losses.token_blocks import present_states, weighted_rows, weighted_sum
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
 LOGITS_AT_A_TIME = 3 * 1024 * 1024
 # Rows of W at a time: with 256 columns they fill 2 MiB, a core's cache, which is faster than the
-# larger products of larger blocks. Of fewer columns, as in tails of an adaptive softmax, up to NARROW
-# times as many rows: the products of small blocks are too small to be shared by two cores.
+# larger products of larger blocks. Of fewer columns, as in tails of an adaptive softmax, up to
+# NARROW times as many rows: the products of small blocks are too small to be shared by two cores.
 MOST_ROWS_AT_A_TIME = 2048
 NARROW = 8
 LEAST_ROWS_AT_A_TIME = 128

@@ -9,12 +9,17 @@ from zoo.arrays import random_keys
 from zoo.arrays.types import Carry, Context, Key, Params, Prepared, Tables
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
-from zoo.errors import UserError
+from zoo.errors import UserError, check_least
 from zoo.heads import Head, Softmax
 from zoo.lexicon import Lexicon
+from zoo.losses.token_blocks import weighted_sum
 from zoo.models import tied_weights
 from zoo.models.model import Model
+from zoo.networks import activation_penalties, dropout
 from zoo.priors.backgrounds.contextual import Contextual
+
+# Uses of a batch's keys, besides the core's masks and noise words.
+_WORDS, _OUTPUTS = 0x776F7264, 0x6F757470
 
 
 @functools.cache
@@ -33,13 +38,27 @@ class LanguageModel(Model):
       embedding: maps words to vectors.
       core: maps vectors to hidden states. It must be causal: otherwise UserError.
       head: maps hidden states to distributions. A tied head shares the embedding's table.
+      word_dropout: the rate at which training drops whole words of the lexicon: the vector of such
+        a word is 0 wherever it occurs in the batch (Gal and Ghahramani 2016).
+      output_dropout: the dropout rate of the hidden states that the head reads; all positions of a
+        batch row share a mask. Beside the core's own `dropout` of its last layer.
+      activation_penalty: alpha; training adds alpha times the mean square of the numbers of h_t,
+        after `output_dropout` (Merity et al. 2018, section 4.6).
+      temporal_penalty: beta; training adds beta times the mean square of h_t - h_(t-1), before
+        `output_dropout`.
     """
 
     embedding: Embedding = Lookup()
     core: Core = LSTM()
     head: Head = Softmax()
+    word_dropout: float = 0.0
+    output_dropout: float = 0.0
+    activation_penalty: float = 0.0
+    temporal_penalty: float = 0.0
 
     def __post_init__(self):
+        dropout.check_rates(self, "word_dropout", "output_dropout")
+        check_least(self, "model", activation_penalty=0, temporal_penalty=0)
         if isinstance(self.core, Core) and not self.core.causal:
             raise UserError(
                 f"model.core is {type(self.core).__name__}, whose hidden states depend on later "
@@ -150,9 +169,13 @@ class LanguageModel(Model):
           words: int32 [B, T].
           carry: the core's alone, without a background's.
           reset: bool [B, T], True where a text begins; or None.
-          key: turns dropout on.
+          key: turns dropout of words and in the core on.
         """
         inputs = self.embedding.apply(params["embedding"], tables["embedding"], words)
+        if key is not None and self.word_dropout:
+            key = random_keys.for_batch(key, words.shape[0])
+            of_words = jax.random.fold_in(key.batch, _WORDS)
+            inputs = dropout.drop_words(inputs, words, self.word_dropout, of_words)
         return self.core.apply(params["core"], inputs, carry, reset=reset, key=key)
 
     def states(
@@ -216,6 +239,12 @@ class LanguageModel(Model):
         if key is not None:
             key = random_keys.for_batch(key, words.shape[0])
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset, key=key)
+        penalties = self.temporal_penalty * activation_penalties.temporal_penalty(hidden, reset)
+        if key is not None and self.output_dropout:
+            rows = dropout.fold_in(key.rows, _OUTPUTS)
+            hidden = dropout.drop(hidden.swapaxes(0, 1), self.output_dropout, rows, locked=True)
+            hidden = hidden.swapaxes(0, 1)
+        penalties += self.activation_penalty * activation_penalties.activation_penalty(hidden)
         loss, penalty = self.head.weighted_loss_and_penalty(
             self.head_params(params),
             tables["head"],
@@ -225,6 +254,9 @@ class LanguageModel(Model):
             key=key,
             context=context,
         )
+        if self.activation_penalty or self.temporal_penalty:
+            of_states = weighted_sum(penalties, token_weights)
+            loss, penalty = loss + of_states, penalty + of_states
         return loss, penalty, carry
 
     def log_prob(

@@ -86,3 +86,21 @@ def drop_weights(weights: jax.Array, rate: float, key: jax.Array) -> jax.Array:
       [D, E].
     """
     return weights * masks(key[None], weights.shape, rate, weights.dtype)[0]
+
+
+def drop_words(vectors: jax.Array, words: jax.Array, rate: float, key: jax.Array) -> jax.Array:
+    """Multiplies the vectors of words by masks: one number a word, the same wherever it occurs.
+
+    Source: Gal and Ghahramani (2016), section 4.2.
+
+    Args:
+      vectors: [..., E].
+      words: int32 [...].
+      rate: the dropout rate.
+      key: a key of `jax.random`.
+
+    Returns:
+      [..., E].
+    """
+    keys = jax.vmap(lambda word: jax.random.fold_in(key, word))(words.reshape(-1))
+    return vectors * masks(keys, (1,), rate, vectors.dtype).reshape(*words.shape, 1)

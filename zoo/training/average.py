@@ -1,8 +1,15 @@
-"""A moving average of the parameters, evaluated in their place.
+"""Averages of the parameters, evaluated in their place.
 
-average <- d average + (1 - d) params after every step, d = min(decay, (1 + t) / (10 + t)) after t
-steps, so that the random start values are soon forgotten. Polyak and Juditsky, "Acceleration of
-stochastic approximation by averaging" (1992), take the mean of all steps; this average decays.
+A moving average:
+
+    average <- d average + (1 - d) params   after every step, d = min(decay, (1 + t) / (10 + t))
+
+after t steps, so that the random start values are soon forgotten.
+
+A mean, after Polyak and Juditsky, "Acceleration of stochastic approximation by averaging" (1992):
+of the parameters after all steps from a trigger on. Merity, Keskar and Socher, "Regularizing and
+optimizing LSTM language models" (2018), algorithm 1 (NT-ASGD), set the trigger off when validation
+stops improving: when it is worse than the best of all validations but the last n.
 """
 
 from typing import Any, NamedTuple
@@ -52,12 +59,76 @@ def keep_average(decay: float) -> optax.GradientTransformation:
     return optax.GradientTransformation(init, update)
 
 
+class MeanState(NamedTuple):
+    """The state of `keep_mean`.
+
+    Attributes:
+      averaging: bool, whether the mean has begun.
+      averaged_steps: int32, the number of steps in the mean.
+      averaged_params: the mean, as the parameters; before it begins, the parameters themselves.
+    """
+
+    averaging: jax.Array
+    averaged_steps: jax.Array
+    averaged_params: Any
+
+
+def keep_mean(begun: bool) -> optax.GradientTransformation:
+    """Keeps the mean of the updated parameters since `begin`; the updates do not change.
+
+    Args:
+      begun: whether the mean begins with the first step.
+
+    Returns:
+      A transformation, to be the last of an `optax.chain`.
+    """
+
+    def init(params):
+        return MeanState(
+            jnp.array(begun), jnp.zeros((), jnp.int32), jax.tree.map(jnp.array, params)
+        )
+
+    def update(updates, state, params):
+        steps = jnp.where(state.averaging, state.averaged_steps + 1, 0)
+        share = 1 / jnp.maximum(steps, 1)  # 1 until the mean begins
+        new = optax.apply_updates(params, updates)
+        mean = jax.tree.map(
+            lambda old, new: old + (share * (new - old)).astype(old.dtype),
+            state.averaged_params,
+            new,
+        )
+        return updates, MeanState(state.averaging, steps, mean)
+
+    return optax.GradientTransformation(init, update)
+
+
+def begin(optimizer_state: Any) -> Any:
+    """Returns an optimiser's state whose mean begins with the next step.
+
+    Args:
+      optimizer_state: the state of an optimiser with `keep_mean` in it.
+    """
+    averaging = optax.tree_utils.tree_get(optimizer_state, "averaging")
+    return optax.tree_utils.tree_set(optimizer_state, averaging=averaging | True)
+
+
+def stopped_improving(before: list[float], value: float, window: int) -> bool:
+    """Whether a validation is worse than the best of all validations before but the last n.
+
+    Args:
+      before: the validations before, in order; lower is better.
+      value: the validation.
+      window: n.
+    """
+    return len(before) > window and value > min(before[: len(before) - window])
+
+
 def params_to_evaluate(params: dict, optimizer_state) -> dict:
     """Returns the parameters to evaluate: trained parts are replaced by their average, if any.
 
     Args:
       params: {part: parameters}, all parts of the model.
-      optimizer_state: the state of the optimiser, perhaps with an `AverageState` in it.
+      optimizer_state: the state of the optimiser, perhaps with an `AverageState` or `MeanState`.
     """
     average = optax.tree_utils.tree_get(optimizer_state, "averaged_params")
     return params if average is None else {**params, **average}

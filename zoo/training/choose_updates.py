@@ -8,7 +8,7 @@ from zoo import optimizers
 from zoo.errors import UserError
 from zoo.experiment import Training
 from zoo.training import average, parameter_groups, row_sparse
-from zoo.training.updates import DenseUpdates, Updates
+from zoo.training.updates import DenseUpdates, Updates, scale_by_rate_factor
 
 # A table with fewer rows for each token of a batch is updated as fast as a whole (on CPU, 1,120
 # tokens and 256 columns: the two are equal at 4,000 rows, and rows are faster at 10,000).
@@ -44,14 +44,20 @@ def choose_updates(
     transformation = optimizers.build(recipe.optimizer, recipe.clip, *steps)
     if recipe.rates:
         transformation = optax.chain(transformation, parameter_groups.scale_updates(recipe.rates))
+    if recipe.windows:
+        transformation = optax.chain(transformation, scale_by_rate_factor())
     if recipe.average:
         transformation = optax.chain(transformation, average.keep_average(recipe.average))
+    if recipe.average_after is not None:
+        mean = average.keep_mean(begun=not recipe.average_after)
+        transformation = optax.chain(transformation, mean)
     return DenseUpdates(transformation)
 
 
 def _where_exact(recipe, params, paths):
     """Returns the paths of tables that updates by rows change as dense updates do, but faster."""
-    if not row_sparse.is_exact(recipe.optimizer) or recipe.accumulate > 1 or recipe.average:
+    averaged = recipe.average or recipe.average_after is not None
+    if not row_sparse.is_exact(recipe.optimizer) or recipe.accumulate > 1 or averaged:
         return []
     least = ROWS_A_TOKEN * recipe.batch * recipe.length
     tables = row_sparse.split(params, paths)[1]
@@ -65,11 +71,13 @@ def _check_rows(recipe, paths, trained):
             f"training.accumulate={recipe.accumulate} adds up the gradients of whole tables, which "
             "training.row_sparse=True is there to avoid: leave one of them out."
         )
-    if recipe.average:
-        raise UserError(
-            f"training.average={recipe.average} touches all rows of every table at each step, "
-            "which training.row_sparse=True is there to avoid: leave one of them out."
-        )
+    averages = {"average": recipe.average or None, "average_after": recipe.average_after}
+    for name, value in averages.items():
+        if value is not None:
+            raise UserError(
+                f"training.{name}={value} touches all rows of every table at each step, which "
+                "training.row_sparse=True is there to avoid: leave one of them out."
+            )
     if paths and not trained:
         raise UserError(
             "training.row_sparse=True, but the tables that are read by rows are frozen: leave it "

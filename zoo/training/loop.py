@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import optax
 
 from zoo import distributed
 from zoo.errors import Diverged, Interrupted, UserError
@@ -202,6 +203,7 @@ class Trainer:
             optimizer=self.optimizer,
             frozen=self.recipe.frozen,
             usual_weight=self.task.usual_weight,
+            usual_length=self.task.usual_length,
             mean_over=self.recipe.mean_over,
             accumulate=self.recipe.accumulate,
             compute=self.recipe.compute,
@@ -325,6 +327,8 @@ class Trainer:
         else:
             progress.stale += 1
         progress.finished = bool(self.recipe.patience) and progress.stale >= self.recipe.patience
+        self._begin_average(progress.validations, validation.value, bar)
+        progress.validations.append(validation.value)
         metrics.validation(step, progress, validation.figures)
         tokens = max(progress.tokens, 1)
         penalty = f"penalty {progress.penalty / tokens:.4f}, " if progress.penalty else ""
@@ -335,6 +339,15 @@ class Trainer:
         )
         for line in validation.lines:
             bar.log(line)
+
+    def _begin_average(self, before, value, bar):
+        """Begins the mean of the parameters if validation stops improving and a recipe asks so."""
+        after = self.recipe.average_after
+        if after and average.stopped_improving(before, value, after):
+            state = self._state.optimizer_state
+            if not self.devices.first(optax.tree_utils.tree_get(state, "averaging")):
+                self._state = self._state._replace(optimizer_state=average.begin(state))
+                bar.log("validation has stopped improving: averaging the parameters from here on.")
 
     def _batch(self, batches, index: int) -> Batch:
         """Returns this process's batch rows of a batch."""

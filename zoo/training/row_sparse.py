@@ -157,7 +157,7 @@ def is_exact(recipe: optimizers.Optimizer) -> bool:
       recipe: the optimiser.
     """
     match recipe:
-        case optimizers.SGD(momentum=0.0) | optimizers.Adagrad():
+        case optimizers.SGD(momentum=0.0, weight_decay=0.0) | optimizers.Adagrad():
             return True
     return False
 
@@ -165,7 +165,7 @@ def is_exact(recipe: optimizers.Optimizer) -> bool:
 def _row_rule(recipe: optimizers.Optimizer, epoch_steps: int):
     """Returns the rule that updates rows as an optimiser does; UserError if it has none."""
     match recipe:
-        case optimizers.SGD(momentum=0.0):
+        case optimizers.SGD(momentum=0.0, weight_decay=0.0):
             return RowSGD()
         case optimizers.Adagrad():
             every = recipe.reset_every * epoch_steps
@@ -174,7 +174,7 @@ def _row_rule(recipe: optimizers.Optimizer, epoch_steps: int):
             return RowAdam(recipe.beta1, recipe.beta2, recipe.epsilon)
     raise UserError(
         f"training.row_sparse cannot update rows by {recipe}: take SGD without momentum, "
-        "Adagrad, or Adam without weight decay."
+        "Adagrad, or Adam, without weight decay."
     )
 
 
@@ -252,7 +252,7 @@ class RowSparseUpdates(Updates):
         }
         return SparseGradients(dense, rows)
 
-    def update(self, params, state, step, gradients):
+    def update(self, params, state, step, gradients, rate_factor=1.0):
         """Returns (params, state, norm of the gradients before clipping) after a step."""
         dense_gradients, row_gradients = gradients
         dense, tables = split(params, self.paths)
@@ -260,6 +260,7 @@ class RowSparseUpdates(Updates):
         scale = jnp.minimum(1.0, self.clip / norm) if self.clip else 1.0
         dense_gradients = jax.tree.map(lambda g: g * scale, dense_gradients)
         updates, dense_state = self.dense.update(dense_gradients, state["dense"], dense)
+        updates = jax.tree.map(lambda update: update * rate_factor, updates)
         dense = optax.apply_updates(dense, updates)
         row_states = {}
         for path, gradient in row_gradients.items():
@@ -268,7 +269,7 @@ class RowSparseUpdates(Updates):
                 tables[path],
                 state["rows"][name],
                 gradient,
-                self.rate(step) * self.factors[path],
+                self.rate(step) * self.factors[path] * rate_factor,
                 step + 1,
             )
         return join(dense, tables), {"dense": dense_state, "rows": row_states}, norm

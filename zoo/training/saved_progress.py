@@ -24,6 +24,7 @@ class Progress:
       finished: whether training is complete.
       data: a hash of the training and validation text.
       penalty: the sum of the penalties since the epoch's start.
+      validations: all validation log-perplexities, nats, in order.
     """
 
     epoch: int = 0
@@ -37,6 +38,7 @@ class Progress:
     finished: bool = False
     data: str = ""
     penalty: float = 0.0
+    validations: list[float] = dataclasses.field(default_factory=list)
 
     @classmethod
     def of(cls, kept: dict, where: pathlib.Path) -> "Progress":
@@ -59,8 +61,11 @@ class Progress:
                 wrong = f"no key {name!r}"
             else:
                 value, kind = kept[name], kinds_of[name]
-                kinds = (int, float) if kind is float else (kind,)
-                right = type(value) in kinds and (kind is not int or value >= 0)
+                if kind == list[float]:
+                    right = type(value) is list and {*map(type, value)} <= {int, float}
+                else:
+                    kinds = (int, float) if kind is float else (kind,)
+                    right = type(value) in kinds and (kind is not int or value >= 0)
                 wrong = None if right else f"{value!r} as {name!r}, which is not {_KINDS[kind]}"
             if wrong:
                 raise UserError(
@@ -70,4 +75,10 @@ class Progress:
         return cls(**kept)
 
 
-_KINDS = {int: "a whole number from 0", float: "a number", bool: "true or false", str: "text"}
+_KINDS = {
+    int: "a whole number from 0",
+    float: "a number",
+    bool: "true or false",
+    str: "text",
+    list[float]: "a list of numbers",
+}

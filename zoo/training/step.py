@@ -116,6 +116,7 @@ def train_step(
     optimizer: Updates,
     frozen: tuple[str, ...] = (),
     usual_weight: float = 1.0,
+    usual_length: int = 0,
     mean_over: str = "tokens",
     accumulate: int = 1,
     compute: str = "float32",
@@ -128,12 +129,12 @@ def train_step(
       tables: the task's tables.
       batch: the batch, or under pmap this device's share of it.
       key: the run's key data; dropout's keys are derived from it, the step and the batch row, so
-        that
-        they depend neither on devices nor on interruptions.
+        that they depend neither on devices nor on interruptions.
       loss: see Task.loss; static, like all arguments after it.
       optimizer: the updates that are made of the gradients.
       frozen: parts that are not trained.
       usual_weight: the least number that the summed loss is divided by.
+      usual_length: see Task.
       mean_over: see Training.
       accumulate: see Training.
       compute: see Training.
@@ -142,6 +143,8 @@ def train_step(
     Returns:
       (state, metrics) after the step.
     """
+    rate_factor = batch.weights.shape[1] / usual_length if usual_length else 1.0
+    usual_weight *= rate_factor
     options = {"usual_weight": usual_weight, "mean_over": mean_over, "axis": axis}
     options |= {"compute": compute}
     trained, fixed = parameter_groups.split(state.params, frozen)
@@ -153,7 +156,7 @@ def train_step(
     total, penalty = sum_over_devices((total, penalty), axis)
     gradients = optimizer.sum_over_devices(gradients, trained, axis)
     trained, optimizer_state, norm = optimizer.update(
-        trained, state.optimizer_state, state.step, gradients
+        trained, state.optimizer_state, state.step, gradients, rate_factor
     )
     new_state = TrainState({**trained, **fixed}, optimizer_state, carry, state.step + 1)
     return new_state, StepMetrics((total - penalty) * divisor, weight, norm, penalty * divisor)

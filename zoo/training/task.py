@@ -107,6 +107,9 @@ class Task(abc.ABC):
       usual_weight: the sum of a usual batch's weights. The loss of a batch whose weights sum to
         less is divided by `usual_weight`, so that two tokens do not move the parameters as far as
         a full batch does.
+      usual_length: the number of positions of a usual batch. The learning rate of a step, and the
+        `usual_weight` of its batch, are multiplied by its own number of positions, the second axis
+        of its weights, over this number; 0: by 1.
     """
 
     data: str
@@ -116,6 +119,7 @@ class Task(abc.ABC):
     epoch_steps: int
     total_steps: int
     usual_weight: float = 1.0
+    usual_length: int = 0
 
     @abc.abstractmethod
     def init(self, key: jax.Array) -> dict[str, Any]:
@@ -156,7 +160,7 @@ class Task(abc.ABC):
           inputs: `Batch.inputs`.
           weights: `Batch.weights`.
           carry: the carry before the batch; see `carry`.
-          key: an `arrays.keys.Keys`, one key for the batch and one for each row.
+          key: a `zoo.arrays.random_keys.Keys`, one key for the batch and one for each row.
 
         Returns:
           (total, penalty, carry): the scalar sum of weights * loss, penalties included, whose

@@ -44,7 +44,9 @@ class Updates(abc.ABC):
         """
 
     @abc.abstractmethod
-    def update(self, params, state, step, gradients) -> tuple[Any, Any, jax.Array]:
+    def update(
+        self, params, state, step, gradients, rate_factor: float = 1.0
+    ) -> tuple[Any, Any, jax.Array]:
         """Updates parameters by gradients.
 
         Args:
@@ -52,6 +54,7 @@ class Updates(abc.ABC):
           state: the optimiser's state.
           step: steps done before this one, int32.
           gradients: as `sum_over_devices` returns them.
+          rate_factor: multiplies the learning rate of this step.
 
         Returns:
           (params, state, norm of the gradients before clipping) after the step.
@@ -67,7 +70,7 @@ class DenseUpdates(Updates):
         Args:
           transformation: maps gradients to updates, clipping included.
         """
-        self.transformation = transformation
+        self.transformation = optax.with_extra_args_support(transformation)
 
     def init(self, params):
         return self.transformation.init(params)
@@ -79,7 +82,18 @@ class DenseUpdates(Updates):
     def sum_over_devices(self, gradients, params, axis):
         return sum_over_devices(gradients, axis)
 
-    def update(self, params, state, step, gradients):
+    def update(self, params, state, step, gradients, rate_factor=1.0):
         """Returns (params, state, norm of the gradients) after a step; see Updates.update."""
-        updates, state = self.transformation.update(gradients, state, params)
+        updates, state = self.transformation.update(
+            gradients, state, params, rate_factor=rate_factor
+        )
         return optax.apply_updates(params, updates), state, optax.tree.norm(gradients)
+
+
+def scale_by_rate_factor() -> optax.GradientTransformationExtraArgs:
+    """Multiplies updates by the `rate_factor` of `Updates.update`."""
+
+    def update(updates, state, params=None, *, rate_factor=1.0, **others):
+        return jax.tree.map(lambda update: update * rate_factor, updates), state
+
+    return optax.GradientTransformationExtraArgs(lambda params: optax.EmptyState(), update)

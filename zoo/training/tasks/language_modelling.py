@@ -1,5 +1,6 @@
 """Language modelling: the next word of a text, validated by its exact log-perplexity."""
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -72,6 +73,7 @@ class LanguageModelling(Task):
         if not self.validation.counted.any():
             raise UserError(f"no token of {corpora['validation'].name} is counted: give another.")
         self.data = f"{self.text.digest()}-{self.validation.digest()}"
+        self.usual_length = self.recipe.length if self.recipe.windows else 0
         first = self.batches(0)
         self.epoch_steps = len(first)
         self.usual_weight = max(1.0, first.trained_tokens / len(first))
@@ -81,14 +83,18 @@ class LanguageModelling(Task):
         """Counts the steps of all epochs; UserError if they are more than a run can number."""
         recipe, epochs = self.recipe, self.recipe.epochs
         check_steps(self.epoch_steps, epochs)
-        if not (self.mixture or (recipe.shuffle and recipe.state == "sentences")):
+        shuffled = recipe.shuffle and recipe.state == "sentences"
+        if not (self.mixture or shuffled or recipe.windows):
             return self.epoch_steps * epochs
-        # Steps depend on the sentences that are drawn, or on how well they fill the batch rows in
-        # their order. Epochs after COUNTED_EPOCHS are taken to have the mean number of steps.
-        layout = recipe.batch, recipe.length, recipe.state, self.boundary
+        # Steps depend on the sentences that are drawn, on how well they fill the batch rows in
+        # their order, and on the windows. Epochs after COUNTED_EPOCHS are taken to have the mean
+        # number of steps.
         counted = min(epochs, COUNTED_EPOCHS)
-        orders = map(self._order, range(counted))
-        steps = sum(batch_count(self.text.lengths[order], *layout) for order in orders)
+        steps = 0
+        for epoch in range(counted):
+            order = self._order(epoch)
+            lengths = self.text.lengths if order is None else self.text.lengths[order]
+            steps += batch_count(lengths, *self._layout(epoch))
         return steps * epochs // counted
 
     def init(self, key):
@@ -113,9 +119,20 @@ class LanguageModelling(Task):
 
     def batches(self, epoch: int) -> Batches:
         """Lays out an epoch's sentences, in their order, in batch rows."""
-        recipe, order = self.recipe, self._order(epoch)
+        order = self._order(epoch)
         text = self.text if order is None else self.text.reordered(order)
-        return Batches(text, recipe.batch, recipe.length, recipe.state, self.boundary)
+        return Batches(text, *self._layout(epoch))
+
+    def _layout(self, epoch: int) -> tuple:
+        """Returns the arguments of `Batches` after the text."""
+        recipe = self.recipe
+        windows = None
+        if recipe.windows:
+            generator = np.random.default_rng((recipe.seed, epoch, 1))  # 1: not the order's stream
+            windows = functools.partial(
+                recipe.windows.starts, length=recipe.length, generator=generator
+            )
+        return recipe.batch, recipe.length, recipe.state, self.boundary, windows
 
     def _order(self, epoch: int) -> np.ndarray | None:
         """Returns the numbers of an epoch's sentences in their order; None for the text's order."""

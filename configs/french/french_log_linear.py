@@ -1,0 +1,35 @@
+"""The log-linear LSTM over the words of French UD's training text, at the best of its settings.
+
+Beside french_softmax: the same text, words, background and number of trials on validation. 2,500
+words have features of their own; the others are known by tags from Sequoia, another treebank, and
+by tags guessed from their endings (see llrnn_french_sequoia).
+
+    python -m zoo data sequoia_tags
+    python train.py --config french_log_linear runs/french_log_linear
+    python evaluate.py runs/french_log_linear
+
+Data: ud_french/ (UD French r1.4, CoNLL-U) and ud_french_sequoia/ in $ZOO_DATA. Results:
+docs/results.md.
+"""
+
+from configs import french_softmax, llrnn_french_sequoia
+from zoo import Experiment, changed
+from zoo.cores import LSTM
+from zoo.embeddings import Features
+from zoo.heads import LogLinear
+from zoo.optimizers import Adam, Cosine
+
+
+def get_config() -> Experiment:
+    """Returns the experiment."""
+    return changed(
+        french_softmax.get_config(),
+        {
+            "vocabulary.features": llrnn_french_sequoia.get_config().vocabulary.features,
+            "model.embedding": Features(size=256),
+            "model.core": LSTM(size=256, dropout=0.5),
+            "model.head": LogLinear(),
+            "training.optimizer": Adam(learning_rate=0.003, schedule=Cosine(warmup=20)),
+            "training.epochs": 8,
+        },
+    )

@@ -1,0 +1,63 @@
+"""Dropout of the contexts of a mixture of softmaxes, by a loop over the same masks."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples, references
+from zoo.arrays import random_keys
+from zoo.errors import UserError
+from zoo.heads import MixtureOfSoftmaxes, mixture
+from zoo.networks import dropout
+
+HEAD = MixtureOfSoftmaxes(components=2, size=5, latent_dropout=0.4)
+
+
+def losses(params, hidden, targets, masks):
+    """-log p of tokens [N] with the masks [N, M, size] of their contexts."""
+    log_priors, contexts = references.mixture_contexts(params, hidden)
+    found = []
+    for log_prior, g, mask, target in zip(log_priors, contexts, masks, targets, strict=True):
+        log_p = references.softmax_log_probs(g * mask, params["weights"], params["bias"])
+        found.append(-references.log_sum_exp(log_prior + log_p[:, target]))
+    return np.array(found)
+
+
+@pytest.mark.usefixtures("float64")
+def test_all_positions_of_a_row_share_a_mask(random):
+    lexicon = examples.plain_lexicon(13)
+    params = examples.random_params(HEAD, random, 7, lexicon)
+    hidden, targets = random.normal(size=(3, 4, 7)), random.integers(13, size=(3, 4))
+    keys, weights = random_keys.for_batch(jax.random.key(0), 3), random.uniform(size=(3, 4))
+    of_rows = dropout.fold_in(keys.rows, mixture._LATENT)
+    masks = np.asarray(dropout.masks(of_rows, (2, 5), 0.4, jnp.float64))
+    assert 0 < (masks == 0).sum() < masks.size
+    expected = losses(
+        params, hidden.reshape(12, 7), targets.ravel(), masks.repeat(4, axis=0)
+    ).reshape(3, 4)
+    arguments = params, HEAD.tables(lexicon), jnp.asarray(hidden), jnp.asarray(targets)
+    np.testing.assert_allclose(HEAD.loss(*arguments, key=keys), expected, rtol=1e-6)
+
+    def total(params):
+        return HEAD.weighted_loss(params, *arguments[1:], jnp.asarray(weights), key=keys)
+
+    np.testing.assert_allclose(total(params), (weights * expected).sum(), rtol=1e-6)
+    found = jax.grad(total)(params)["projection"]
+    numeric = references.finite_differences(
+        lambda changed: total({**params, "projection": jnp.asarray(changed["P"])}),
+        {"P": params["projection"]},
+    )
+    np.testing.assert_allclose(found, numeric["P"], atol=1e-6)
+
+
+def test_without_a_key_and_for_scores_there_is_none(random):
+    lexicon = examples.plain_lexicon(13)
+    params = examples.random_params(HEAD, random, 7, lexicon)
+    hidden, targets = random.normal(size=(6, 7)), random.integers(13, size=6)
+    arguments = params, HEAD.tables(lexicon), jnp.asarray(hidden), jnp.asarray(targets)
+    expected = losses(params, hidden, targets, np.ones((6, 2, 5)))
+    np.testing.assert_allclose(HEAD.loss(*arguments), expected, rtol=1e-5)
+    np.testing.assert_allclose(-HEAD.log_prob(*arguments), expected, rtol=1e-5)
+    with pytest.raises(UserError, match="latent_dropout of MixtureOfSoftmaxes is 1"):
+        MixtureOfSoftmaxes(latent_dropout=1.0)

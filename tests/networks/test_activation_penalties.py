@@ -1,0 +1,39 @@
+"""Penalties on hidden states, by loops of numbers."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import references
+from zoo.networks import activation_penalties
+
+RESET = np.array([[0, 0, 1, 0, 0], [1, 0, 0, 0, 1], [0, 1, 0, 0, 0]], bool)
+
+
+@pytest.mark.usefixtures("float64")
+def test_they_are_means_over_the_numbers_of_a_state(random):
+    hidden = random.normal(size=(3, 5, 7))
+    of_states = activation_penalties.activation_penalty(jnp.asarray(hidden))
+    of_steps = activation_penalties.temporal_penalty(jnp.asarray(hidden), jnp.asarray(RESET))
+    for row in range(3):
+        for position in range(5):
+            state = hidden[row, position]
+            np.testing.assert_allclose(of_states[row, position], sum(state**2) / 7, rtol=1e-12)
+            expected = 0.0
+            if position and not RESET[row, position]:
+                expected = sum((state - hidden[row, position - 1]) ** 2) / 7
+            np.testing.assert_allclose(of_steps[row, position], expected, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+def test_their_gradients_are_finite_differences(random):
+    weights = random.uniform(size=(3, 5))
+
+    def total(hidden):
+        both = activation_penalties.temporal_penalty(hidden, RESET)
+        return jnp.sum(weights * (2 * both + activation_penalties.activation_penalty(hidden)))
+
+    hidden = random.normal(size=(3, 5, 7))
+    expected = references.finite_differences(lambda x: total(jnp.asarray(x["h"])), {"h": hidden})
+    np.testing.assert_allclose(jax.grad(total)(jnp.asarray(hidden)), expected["h"], atol=1e-7)

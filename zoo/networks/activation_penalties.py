@@ -1,0 +1,39 @@
+"""Penalties on hidden states: activation regularisation, and its temporal form.
+
+Merity, McCann and Socher, "Revisiting activation regularization for language RNNs" (2017). With h_t
+of D numbers, the penalties of a position are
+
+    activation:  mean over D of h_t^2
+    temporal:    mean over D of (h_t - h_(t-1))^2
+"""
+
+import jax
+import jax.numpy as jnp
+
+
+def activation_penalty(hidden: jax.Array) -> jax.Array:
+    """Computes the mean square of each hidden state.
+
+    Args:
+      hidden: h, [..., D].
+
+    Returns:
+      [...].
+    """
+    return jnp.square(hidden).mean(axis=-1)
+
+
+def temporal_penalty(hidden: jax.Array, reset: jax.Array | None = None) -> jax.Array:
+    """Computes the mean square of each hidden state's difference from the one before it.
+
+    Args:
+      hidden: h, [B, T, D].
+      reset: bool [B, T], positions before which the state is emptied; None for none.
+
+    Returns:
+      [B, T]; 0 at the first position and at resets, which have no state before them.
+    """
+    steps = activation_penalty(hidden[:, 1:] - hidden[:, :-1])
+    if reset is not None:
+        steps = jnp.where(reset[:, 1:], 0, steps)
+    return jnp.pad(steps, ((0, 0), (1, 0)))
