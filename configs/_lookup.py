@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zoo import Experiment
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-_TREEBANK = re.compile(r"(?P<treebank>ud(_[a-z0-9]+){2,}?)(?P<kind>_softmax)?")
+_TREEBANK = re.compile(r"(?P<treebank>ud(_[a-z0-9]+){2,}?)(?P<kind>_softmax|_no_tags)?")
 
 
 def paths() -> dict[str, pathlib.Path]:

@@ -9,9 +9,11 @@ limits are compiled before the first request; docs/export.md has the latency.
 """
 
 import argparse
+import contextlib
 import functools
 import json
 import runpy
+import signal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 LARGEST = 1 << 20  # bytes of a request
@@ -37,6 +39,13 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version, wbufsize = "HTTP/1.1", -1  # an answer is sent whole
     error_content_type, error_message_format = "text/plain; charset=utf-8", "%(explain)s\n"
 
+    def do_GET(self):
+        """Tells a health check that the server runs."""
+        self.answer({"serving": self.server.folder})
+
+    def log_message(self, *arguments):
+        """Writes no line for each request."""
+
     def do_POST(self):
         """Reads a request and writes its answer."""
         size = self.headers.get("Content-Length", "")
@@ -46,6 +55,10 @@ class Handler(BaseHTTPRequestHandler):
             answer = {"log_probs": self.server.log_probs(self.rfile.read(int(size)))}
         except ValueError as error:
             return self.send_error(400, explain=str(error))
+        self.answer(answer)
+
+    def answer(self, answer):
+        """Writes an answer as JSON."""
         content = json.dumps(answer).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -58,16 +71,20 @@ def main():
     """Loads an export, compiles its programs, and serves it until it is interrupted."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", help="an exported language model, whose load.py is executed")
+    parser.add_argument("--host", default="127.0.0.1", help="0.0.0.0: all; default: this machine")
     parser.add_argument("--port", type=int, default=8000, help="0: a free one; default: 8000")
     parser.add_argument("--rows", type=int, default=16, help="sentences in a request; default: 16")
     parser.add_argument("--words", type=int, default=64, help="words in a sentence; default: 64")
     arguments = parser.parse_args()
     model = runpy.run_path(f"{arguments.folder}/load.py")["Model"](arguments.folder)
     model.warm_up(arguments.rows, arguments.words)
-    server = ThreadingHTTPServer(("127.0.0.1", arguments.port), Handler)
+    server = ThreadingHTTPServer((arguments.host, arguments.port), Handler)
+    server.folder = arguments.folder
     server.log_probs = functools.partial(log_probs, model, arguments.rows, arguments.words)
-    print(f"serving {arguments.folder} at http://127.0.0.1:{server.server_port}", flush=True)
-    server.serve_forever()
+    print(f"serving {arguments.folder} at http://{arguments.host}:{server.server_port}", flush=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with server, contextlib.suppress(KeyboardInterrupt):
+        server.serve_forever()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ again and compares.
 
 import argparse
 import functools
+import itertools
+import math
 import pathlib
 import re
 import statistics
@@ -230,6 +232,7 @@ def ptb_heads() -> str:
             rate: [run for run in rows_of.seeds(f"{name}_{rate}") if run in every_run()]
             for rate in rates
         }
+        rates = [rate for rate in rates if runs[rate]]
         losses = {
             (rate, split): [_loss(run, split) for run in of_rate]
             for rate, of_rate in runs.items()
@@ -256,25 +259,79 @@ def _loss(run, split):
     return passports(run)[split]["figures"]["log_perplexity"]
 
 
+def french() -> str:
+    """Makes the table of the tuned French models over the words of the training text."""
+    rows = []
+    for model, runs in rows_of.FRENCH.items():
+        found = [passports(run) for run in runs]
+        tests = [of_run["test"]["figures"] for of_run in found]
+        unknown = [
+            next(band["log_perplexity"] for band in figures["bands"] if band["band"] == "unknown")
+            for figures in tests
+        ]
+        losses = (
+            [_loss(run, "validation") for run in runs],
+            [figures["log_perplexity"] for figures in tests],
+            [figures["seen"]["log_perplexity"] for figures in tests],
+            unknown,
+            [_spread(run) for run in runs],
+        )
+        low, high = tests[0]["interval"]
+        parameters = f"{found[0]['test']['parameters']:,}"
+        columns = (mean(loss, ".4f") for loss in losses)
+        rows.append([model, *columns, f"{low:.3f}–{high:.3f}", parameters])
+    header = ["model", "validation", "test", "words of the lexicon", "`<unk>`"]
+    header += ["test, `<unk>` spread over new words", "95 % of seed 0, by sentences"]
+    runs = [run for of_model in rows_of.FRENCH.values() for run in of_model]
+    return markdown([*header, "parameters"], rows, runs)
+
+
+def _spread(run):
+    """Computes the nats per token of a run's test if <unk> is spread over the test's new words.
+
+    <unk> and the K new words share its probability evenly: each unknown token costs log(K + 1) more
+    (see docs/passports.md).
+    """
+    test = passports(run)["test"]
+    new, types = test["out_of_vocabulary"], test["out_of_vocabulary_types"]
+    return test["figures"]["log_perplexity"] + new / test["tokens"] * math.log(types + 1)
+
+
 def french_tuning() -> str:
-    """Makes the table of settings of both French models: nats per token, one seed each."""
-    rows = [
-        [setting, *(f"{_loss(run, split):.4f}" for split in ("validation", "test") for run in runs)]
-        for setting, runs in rows_of.FRENCH_TUNING.items()
-    ]
-    header = ["setting", "softmax, validation", "log-linear, validation", "softmax, test"]
-    runs = [run for of_setting in rows_of.FRENCH_TUNING.values() for run in of_setting]
-    return markdown([*header, "log-linear, test"], rows, runs)
+    """Makes the table of settings: validation of both models with a quarter of the text and all."""
+    rows, runs = [], []
+    for setting, of_setting in rows_of.FRENCH_TUNING.items():
+        known = [run for run in of_setting if run in every_run()]
+        cells = (f"{_loss(run, 'validation'):.4f}" if run in known else "" for run in of_setting)
+        rows.append([setting, *cells])
+        runs += known
+    header = ["setting", "softmax, a quarter", "log-linear, a quarter", "softmax, all"]
+    return markdown([*header, "log-linear, all"], rows, runs)
+
+
+def french_inputs() -> str:
+    """Makes the table of inputs by heads: nats per token of the test, and agreement."""
+    rows, runs = [], []
+    for text, sentences in rows_of.FRENCH_TEXTS.items():
+        for inputs, head in itertools.product(("words", "features"), ("softmax", "log_linear")):
+            found = rows_of.seeds(f"fr{text}_{inputs}_{head}")
+            cases = [passports(run)["pairs:agreement-test"]["figures"]["cases"] for run in found]
+            shares = (
+                mean([100 * of_run[case]["accuracy"] for of_run in cases], ".1f") + " %"
+                for case in ("number, all", "gender, all")
+            )
+            loss = mean([_loss(run, "test") for run in found], ".4f")
+            rows.append([sentences, inputs, head.replace("_", "-"), loss, *shares])
+            runs += found
+    header = ["training sentences", "inputs", "head", "test", "number agreement"]
+    return markdown([*header, "gender agreement"], rows, runs)
 
 
 def french_agreement() -> str:
     """Makes the table of agreement pairs of the French test, three seeds of each model."""
     of_models = [
-        [
-            passports(run)["pairs:agreement-test"]["figures"]["cases"]
-            for run in rows_of.FRENCH_ALL_WORDS[way]
-        ]
-        for way in rows_of.FRENCH_BEST
+        [passports(run)["pairs:agreement-test"]["figures"]["cases"] for run in runs]
+        for runs in rows_of.FRENCH.values()
     ]
     rows = []
     for case, first in of_models[0][0].items():
@@ -285,8 +342,22 @@ def french_agreement() -> str:
             row += [mean(shares, ".1f") + " %", f"{100 * low:.0f}–{100 * high:.0f} %"]
         rows.append([*row, f"{first['pairs']:,}"])
     header = ["agreement, distance", "softmax", "95 % of seed 0", "log-linear", "95 % of seed 0"]
-    runs = [run for way in rows_of.FRENCH_BEST for run in rows_of.FRENCH_ALL_WORDS[way]]
+    runs = [run for of_model in rows_of.FRENCH.values() for run in of_model]
     return markdown([*header, "pairs"], rows, runs)
+
+
+def precision() -> str:
+    """Makes the table of recipes trained with products in float32 and in bfloat16."""
+    rows, runs = [], []
+    for text, (name, tests) in rows_of.PRECISION.items():
+        for split in ("validation", *tests):
+            row = [f"{text}, {split}"]
+            for compute in ("float32", "bfloat16"):
+                found = rows_of.seeds(f"{name}_{compute}")
+                row.append(mean([_loss(run, split) for run in found], ".4f"))
+                runs += found
+            rows.append(row)
+    return markdown(["text", "float32", "bfloat16"], rows, [*dict.fromkeys(runs)], "validation")
 
 
 def domains() -> str:
@@ -319,23 +390,19 @@ def languages() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "micro": micro,
     "micro_training": micro_training,
-    "captions": functools.partial(captions_of, rows_of.CAPTIONS),
     "captions_five": functools.partial(captions_of, rows_of.FIVE, "the five together"),
-    "captions_czech": functools.partial(captions_of, rows_of.CZECH_CAPTIONS),
     "czech": functools.partial(of_ways, rows_of.CZECH, "trigrams"),
     "lm1b": functools.partial(of_ways, rows_of.LM1B, "model"),
     "czech_domains": domains,
     "two_languages": languages,
     "ptb_heads": ptb_heads,
-    "ptb_sampled": functools.partial(of_ways, rows_of.PTB_SAMPLED, "loss"),
-    "french_16": functools.partial(of_ways, rows_of.FRENCH_16, "of 864 sentences"),
+    "precision": precision,
+    "french": french,
     "french_tuning": french_tuning,
+    "french_inputs": french_inputs,
     "french_without": functools.partial(of_ways, rows_of.FRENCH_WITHOUT, "knowledge of words"),
-    "french_curve": functools.partial(of_ways, rows_of.FRENCH_CURVE, "sentences"),
-    "french_larger": functools.partial(of_ways, rows_of.FRENCH_LARGER, "sentences"),
     "french_all_words": functools.partial(of_ways, rows_of.FRENCH_ALL_WORDS, "sentences"),
     "french_agreement": french_agreement,
-    "french_window": functools.partial(of_ways, rows_of.FRENCH_WINDOW, "of 3,456 sentences"),
 }
 
 

@@ -323,7 +323,8 @@ def _check_path(path):
     if folders.kind(pathlib.Path(path)) in (".conllu", ".conll"):
         raise UserError(
             f"{path} is a treebank, whose words are known: train on it with --config ud_treebank "
-            "--set data.train=FILE --set data.validation=FILE."
+            "and your files or ranges of sentences, --set 'data.train=FILE[:-400]' --set "
+            "'data.validation=FILE[-400:-200]' --set 'data.tests=(\"FILE[-200:]\",)'."
         )
     if files.Part.parse(path).range != slice(None):
         raise UserError(f"{path} has a range, and parts are chosen here: give the path alone.")

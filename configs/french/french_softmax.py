@@ -1,4 +1,4 @@
-"""A softmax LSTM over the words of French UD's training text, at the best of seventeen settings.
+"""A tuned softmax LSTM over the words of French UD's training text.
 
 The opponent of french_log_linear: the same text, words, unigram background (a fixed bias of the
 logits, half a token added to each count) and number of trials on validation. The lexicon has the
@@ -8,7 +8,8 @@ tied: one table in and out.
     python train.py --config french_softmax runs/french_softmax
     python evaluate.py runs/french_softmax
 
-Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Results: docs/results.md.
+Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected: 4.750 nats a word on the test, in
+at most 13 minutes on one of two CPU cores. Results: docs/results.md.
 """
 
 from zoo import Evaluation, Experiment, Training, priors

@@ -84,6 +84,7 @@ class Lengths:
 def connection():
     """A connection to a server of `Lengths` that takes 2 sentences of 3 words."""
     server = serve.ThreadingHTTPServer(("127.0.0.1", 0), serve.Handler)
+    server.folder = "an export"
     server.log_probs = lambda body: serve.log_probs(Lengths(), 2, 3, body)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
@@ -100,7 +101,13 @@ def test_sentences_are_answered_on_one_connection(connection, capsys):
         body = json.dumps({"sentences": sentences}).encode()
         status, content = serving.ask(connection, body)
         assert (status, json.loads(content)) == (200, {"log_probs": expected})
-    assert capsys.readouterr().err.count("200") == 2  # a line of the log each
+    assert not capsys.readouterr().err  # no line of a log
+
+
+def test_a_health_check_is_answered(connection):
+    connection.request("GET", "/")
+    answer = connection.getresponse()
+    assert (answer.status, json.loads(answer.read())) == (200, {"serving": "an export"})
 
 
 WRITE = 'Send JSON such as {"sentences": ["one sentence", "another one"]}.'

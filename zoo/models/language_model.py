@@ -147,9 +147,11 @@ class LanguageModel(Model):
     def initial_carry(self, batch: int) -> Carry:
         """Returns the carry before any word, every leaf [batch, ...]."""
         carry = self.core.initial_carry(batch)
-        if self.head.background is None:
+        background = self.head.background
+        if background is None:
             return carry
-        return carry, self.head.background.initial_carry(batch)
+        size = {"hidden_size": self.core.output_size} if background.reads_states else {}
+        return carry, background.initial_carry(batch, **size)
 
     def hidden(
         self,
@@ -204,8 +206,9 @@ class LanguageModel(Model):
             return hidden, None, carry
         core_carry, background_carry = carry
         hidden, core_carry = self.hidden(params, tables, words, core_carry, reset=reset, key=key)
+        states = {"hidden": hidden} if background.reads_states else {}
         context, background_carry = background.apply(
-            tables["head"]["background"], words, background_carry, reset=reset
+            tables["head"]["background"], words, background_carry, reset=reset, **states
         )
         return hidden, context, (core_carry, background_carry)
 

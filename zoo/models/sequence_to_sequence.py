@@ -97,6 +97,11 @@ class SequenceToSequence(Model):
                 "first, and the grammar of model.head.background reads from the first: give "
                 "another order."
             )
+        if self.head.background is not None and self.head.background.reads_states:
+            raise UserError(
+                f"model.head is {type(self.head).__name__}, whose memory is for one long text: give "
+                "a decoder another head."
+            )
         self.decoder  # noqa: B018  refuses a core that is not causal
 
     @property

@@ -8,6 +8,7 @@ from zoo.arrays.types import Params
 from zoo.embeddings import Embedding
 from zoo.errors import UserError
 from zoo.heads import Head
+from zoo.heads.head import HeadAround
 from zoo.lexicon import Lexicon
 
 
@@ -36,6 +37,8 @@ def check(
     Raises:
       UserError: features' kinds or the table's shape differ from the head's.
     """
+    while isinstance(head, HeadAround):
+        head = head.head  # the parameters are the inner head's
     kinds, of_embedding = (part.kinds or () for part in (head, embedding))
     if set(kinds) != set(of_embedding):
         raise UserError(

@@ -37,6 +37,9 @@ class Contextual:
     splits: tuple[str, ...] = ()
     # The folder of the run, where the prior is a trained model.
     workdir: str | None = None
+    # Whether `apply` also takes hidden=, the states of the positions, and `initial_carry` their
+    # size, hidden_size=; see heads.WithCache.
+    reads_states: ClassVar[bool] = False
 
     def prepare(self, lexicon: Lexicon, texts: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Computes the arrays that the prior makes once from the training text; {} by default.

@@ -1,0 +1,138 @@
+"""The continuous cache, by a loop over the pairs of a text."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples, references
+from zoo.cores import LSTM
+from zoo.embeddings import Lookup
+from zoo.errors import UserError
+from zoo.heads import LogLinear, MixtureOfSoftmaxes, Softmax, WithCache, WithExpert
+from zoo.models import LanguageModel, SequenceToSequence
+from zoo.priors import KnowledgeBase
+
+SIZE, MEMORY, FLATNESS, WEIGHT = 7, 4, 0.8, 0.3
+WORDS = np.array([[1, 12, 3, 3, 12, 7, 3, 0, 12, 5], [5, 5, 2, 9, 5, 5, 1, 2, 2, 5]])
+TARGETS = np.concatenate([WORDS[:, 1:], [[3], [2]]], axis=1)
+RESET = np.zeros((2, 10), bool)
+RESET[0, 0] = RESET[1, [0, 6]] = True
+HEAD = WithCache(Softmax(), size=MEMORY, flatness=FLATNESS, weight=WEIGHT)
+MODEL = LanguageModel(Lookup(5), LSTM(SIZE), HEAD)
+
+
+def expected_log_probs(params, hidden, words, reset):
+    """log p' of every word, [B, T, V]: a list of pairs for each row, the last MEMORY of them."""
+    weights, bias = (np.asarray(params["head"][name]) for name in ("weights", "bias"))
+    found = []
+    for row in range(len(words)):
+        pairs, of_row = [], []
+        for position, word in enumerate(words[row]):
+            if reset[row, position]:
+                pairs = []
+            elif position:
+                pairs.append((hidden[row, position - 1], word))
+            log_p = references.softmax_log_probs(hidden[row, position][None], weights, bias)[0]
+            p = np.exp(log_p)
+            if pairs:
+                cache = np.zeros_like(p)
+                for state, after in pairs[-MEMORY:]:
+                    cache[after] += np.exp(FLATNESS * hidden[row, position] @ state)
+                p = (1 - WEIGHT) * p + WEIGHT * cache / cache.sum()
+            of_row.append(np.log(p))
+        found.append(of_row)
+    return np.array(found)
+
+
+def problem(random):
+    lexicon = examples.plain_lexicon(13)
+    params = examples.random_params(MODEL, random, lexicon)
+    core = MODEL.core.initial_carry(2)
+    hidden, _ = references.lstm(
+        np.asarray(params["embedding"]["table"])[WORDS], params["core"], core, RESET
+    )
+    return lexicon, params, expected_log_probs(params, hidden, WORDS, RESET)
+
+
+def in_windows(lengths, params, tables):
+    """log p of the targets and of all words, window by window."""
+    carry, start, of_targets, of_all = MODEL.initial_carry(2), 0, [], []
+    for length in lengths:
+        window = slice(start, start + length)
+        words, targets = jnp.asarray(WORDS[:, window]), jnp.asarray(TARGETS[:, window])
+        hidden, context, after = MODEL.states(
+            params, tables, words, carry, reset=jnp.asarray(RESET[:, window])
+        )
+        head = MODEL.head_params(params), tables["head"]
+        of_all.append(HEAD.log_probs(*head, hidden, context=context))
+        of_targets.append(HEAD.log_prob(*head, hidden, targets, context=context))
+        carry, start = after, start + length
+    return np.concatenate(of_targets, axis=1), np.concatenate(of_all, axis=1)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize(
+    "lengths", [[10], [3, 7], [1] * 10, [6, 1, 3]], ids=["whole", "two", "steps", "three"]
+)
+def test_probabilities_are_those_of_a_loop_however_the_text_is_cut(random, lengths):
+    """Steps of one word are what generation, beams and trees of prefixes take."""
+    lexicon, params, expected = problem(random)
+    of_targets, of_all = in_windows(lengths, params, MODEL.tables(lexicon))
+    np.testing.assert_allclose(of_all, expected, rtol=1e-9)
+    picked = np.take_along_axis(expected, TARGETS[..., None], axis=-1)[..., 0]
+    np.testing.assert_allclose(of_targets, picked, rtol=1e-9)
+    np.testing.assert_allclose(np.exp(of_all).sum(axis=-1), 1, rtol=1e-9)
+
+
+def test_a_tied_head_and_a_mixture_have_a_cache_as_well(random):
+    for inner, embedding in (
+        (Softmax(tied=True), Lookup(SIZE)),
+        (MixtureOfSoftmaxes(components=2), Lookup(5)),
+    ):
+        model = LanguageModel(embedding, LSTM(SIZE), WithCache(inner, size=3, weight=0.4))
+        plain = LanguageModel(embedding, LSTM(SIZE), inner)
+        lexicon = examples.plain_lexicon(13)
+        params = examples.random_params(model, random, lexicon)
+        assert jax.tree.structure(params) == jax.tree.structure(
+            examples.random_params(plain, random, lexicon)
+        )
+        words, targets = jnp.asarray(WORDS), jnp.asarray(TARGETS)
+        cached, _ = model.log_prob(
+            params, model.tables(lexicon), words, targets, model.initial_carry(2)
+        )
+        without, _ = plain.log_prob(
+            params, plain.tables(lexicon), words, targets, plain.initial_carry(2)
+        )
+        np.testing.assert_allclose(cached[:, 0], without[:, 0], rtol=1e-5)  # nothing to remember
+        assert (cached >= np.log(0.6) + without - 1e-5).all()
+        assert np.abs(cached - without)[:, 1:].min() > 1e-3
+
+
+def test_training_is_that_of_the_inner_head(random):
+    plain = LanguageModel(MODEL.embedding, MODEL.core, HEAD.head)
+    lexicon = examples.plain_lexicon(13)
+    params = examples.random_params(MODEL, random, lexicon)
+    arguments = jnp.asarray(WORDS), jnp.asarray(TARGETS), jnp.ones((2, 10))
+
+    def loss(model):
+        return lambda params: model.weighted_loss(
+            params, model.tables(lexicon), *arguments, model.initial_carry(2)
+        )[0]
+
+    found, expected = (jax.value_and_grad(loss(model))(params) for model in (MODEL, plain))
+    for one, other in zip(*map(jax.tree.leaves, (found, expected)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_what_cannot_be_is_refused():
+    for settings, message in (
+        ({"size": 0}, "size"),
+        ({"flatness": 0.0}, "flatness"),
+        ({"weight": 1.0}, "weight"),
+        ({"head": WithExpert(KnowledgeBase("facts.tsv"), LogLinear())}, "of its own: give a head"),
+    ):
+        with pytest.raises(UserError, match=message):
+            WithCache(**settings)
+    with pytest.raises(UserError, match="memory is for one long text"):
+        SequenceToSequence(head=HEAD)

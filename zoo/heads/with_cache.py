@@ -1,0 +1,277 @@
+"""A head with a continuous cache: a memory of the states and words that were read last.
+
+Grave, Joulin and Usunier, "Improving neural language models with a continuous cache" (2017). The
+memory holds the last N pairs (h_i, x_i) of a hidden state and the word that followed it. With the
+flatness theta and the weight l,
+
+    p_cache(x | h)  is proportional to  sum_i [x_i = x] exp(theta h . h_i)
+    p'(x | h) = (1 - l) p(x | h) + l p_cache(x | h),
+
+and p'(x | h) = p(x | h) as long as the memory is empty. Nothing is trained: the parameters are the
+inner head's, so any trained model can be judged with a cache. A model with a cache learns from the
+text that it is judged on: its figures are not those of a model that only knows its training text.
+"""
+
+import dataclasses
+import math
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from zoo.arrays.parameter_sharding import Axes
+from zoo.arrays.types import Carry, Context, Params, Prepared, Tables
+from zoo.errors import UserError, check_above, check_least, check_rates
+from zoo.heads.argument_checks import Shapes
+from zoo.heads.head import Head, HeadAround
+from zoo.heads.softmax import Softmax
+from zoo.lexicon import Lexicon
+from zoo.priors.backgrounds.contextual import Contextual
+
+
+class Remembered(NamedTuple):
+    """The context of a position: what the memory holds there.
+
+    Attributes:
+      scores: theta h . h_i of each pair, [..., N']; -inf where there is none.
+      words: int32 [..., N'], the words x_i.
+    """
+
+    scores: jax.Array
+    words: jax.Array
+
+
+class MemoryCarry(NamedTuple):
+    """The state of a memory along a text.
+
+    Attributes:
+      states: h_i, [B, N, D], the last pair at the end.
+      words: int32 [B, N], x_i; -1 where there is no pair yet.
+      last: [B, D], the state of the position before, which waits for its word.
+      begun: bool [B], whether there is such a state.
+    """
+
+    states: jax.Array
+    words: jax.Array
+    last: jax.Array
+    begun: jax.Array
+
+
+@dataclasses.dataclass(frozen=True)
+class Memory(Contextual):
+    """The last pairs of a state and the word after it, scored by their likeness to a state.
+
+    A language model runs it along a text as it runs backgrounds, and gives it the hidden states.
+
+    Attributes:
+      size: N, the number of pairs.
+      flatness: theta.
+    """
+
+    size: int = 500
+    flatness: float = 0.3
+
+    reads_states: ClassVar[bool] = True
+
+    def initial_carry(self, batch: int, hidden_size: int = 0) -> MemoryCarry:
+        """Returns an empty memory.
+
+        Args:
+          batch: B.
+          hidden_size: D.
+        """
+        return MemoryCarry(
+            jnp.zeros((batch, self.size, hidden_size)),
+            jnp.full((batch, self.size), -1, jnp.int32),
+            jnp.zeros((batch, hidden_size)),
+            jnp.zeros(batch, bool),
+        )
+
+    def apply(
+        self,
+        tables: Tables,
+        words: jax.Array,
+        carry: Carry,
+        *,
+        reset: jax.Array | None = None,
+        hidden: jax.Array | None = None,
+    ) -> tuple[Context, Carry]:
+        """Computes (Remembered of each position, leaves [B, T, N + T]; the carry).
+
+        Args:
+          tables: {}.
+          words: int32 [B, T], the word before each position.
+          carry: the carry before the first position.
+          reset: bool [B, T], positions before which the memory is emptied.
+          hidden: h, [B, T, D].
+        """
+        if hidden is None:
+            raise TypeError("Memory.apply: give hidden=, the hidden states of the positions")
+        time = words.shape[1]
+        # The pair that position t completes: the state before it, and the word that followed.
+        before = jnp.concatenate([carry.last[:, None], hidden[:, :-1].astype(carry.last.dtype)], 1)
+        known = jnp.ones(words.shape, bool).at[:, 0].set(carry.begun)
+        texts = jnp.zeros(words.shape, jnp.int32)
+        if reset is not None:
+            known &= ~reset
+            texts = jnp.cumsum(reset, axis=1, dtype=jnp.int32)
+        states = jnp.concatenate([carry.states, before], axis=1)
+        after = jnp.concatenate([carry.words, jnp.where(known, words, -1)], axis=1)
+        # Of which text of the row a pair is; the carry's is that of no reset.
+        of_text = jnp.pad(texts, ((0, 0), (self.size, 0)))
+        age = self.size + jnp.arange(time)[:, None] - jnp.arange(self.size + time)[None]
+        held = ((age >= 0) & (age < self.size))[None]
+        held = held & (after >= 0)[:, None] & (of_text[:, None] == texts[:, :, None])
+        scores = self.flatness * jnp.einsum("btd,bnd->btn", hidden, states)
+        context = Remembered(
+            jnp.where(held, scores, -jnp.inf), jnp.broadcast_to(after[:, None], held.shape)
+        )
+        last_text = texts[:, -1:]
+        kept = jnp.where(of_text == last_text, after, -1)
+        new = MemoryCarry(
+            states[:, time:],
+            kept[:, time:],
+            hidden[:, -1].astype(carry.last.dtype),
+            jnp.ones_like(carry.begun),
+        )
+        return context, new
+
+
+@dataclasses.dataclass(frozen=True)
+class WithCache(HeadAround):
+    """p'(x | h) = (1 - l) p(x | h) + l p_cache(x | h); p where the memory is empty.
+
+    The parameters are the inner head's. Training trains the inner head, by its own loss.
+
+    Attributes:
+      head: the inner head, p, without a background or expert of its own.
+      size: N, the number of words in the memory.
+      flatness: theta; the greater, the fewer words share the cache's probability.
+      weight: l.
+
+    Example:
+      >>> head = heads.WithCache(heads.Softmax(initial_scale=0.0), size=2, weight=0.5)
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
+      >>> from zoo.heads.with_cache import Remembered
+      >>> memory = Remembered(jnp.zeros((2, 1)), jnp.array([[0], [1]]))  # one word each
+      >>> np.exp(head.log_prob(params, tables, hidden, targets, context=memory)).round(2)
+      array([0.67, 0.17], dtype=float32)
+
+    Source: Grave, Joulin and Usunier (2017), section 3.
+    """
+
+    head: Head = Softmax()
+    size: int = 500
+    flatness: float = 0.3
+    weight: float = 0.1
+
+    def __post_init__(self):
+        check_least(self, "model.head", size=1)
+        check_above(self, "model.head", flatness=0)
+        check_rates(self, "model.head", "weight")
+        if self.head.background is not None:
+            raise UserError(
+                f"head of WithCache is a {type(self.head).__name__} with a background or expert of "
+                "its own: give a head without one."
+            )
+
+    @property
+    def tied(self) -> bool:  # type: ignore[override]
+        return self.head.tied
+
+    @property
+    def kinds(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        return self.head.kinds
+
+    @property
+    def background(self) -> Memory:
+        """The memory, which the model runs along the text as it runs backgrounds."""
+        return Memory(self.size, self.flatness)
+
+    @property
+    def parameter_axes(self) -> Axes:
+        return self.head.parameter_axes
+
+    @property
+    def array_shapes(self) -> Shapes | None:
+        shapes = self.head.array_shapes
+        return None if shapes is None else Shapes(shapes.params, {"head": None, "background": None})
+
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+        return self.head.init(key, hidden_size, lexicon)
+
+    def _tables(self, lexicon: Lexicon) -> Tables:
+        """Returns {"head": the inner head's tables, "background": {}}."""
+        return {"head": self.head.tables(lexicon), "background": {}}
+
+    def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
+        return {"head": self.head.evaluation_tables(lexicon), "background": {}}
+
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+        return self.head.for_lexicon(params, lexicon, other)
+
+    def _prepared(self, params: Params, tables: Tables) -> Prepared:
+        return self.head.prepared(params, tables["head"])
+
+    def prepared_shapes(self, tables: Tables, hidden_size: int) -> Any:
+        return self.head.prepared_shapes(tables["head"], hidden_size)
+
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
+        return self.head.warnings(lexicon)
+
+    def normalised_over(self, lexicon: Lexicon) -> str:
+        return self.head.normalised_over(lexicon)
+
+    def _loss(self, params, tables, hidden, targets, key, context):
+        return self.head._loss(params, tables["head"], hidden, targets, key, None)
+
+    def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
+        inner = params, tables["head"], hidden, targets, token_weights
+        return self.head._weighted_loss(*inner, key, None)
+
+    def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
+        return self.head._penalties(params, hidden)
+
+    def _mixed(self, log_prob, of_cache, log_total):
+        """Mixes log p with the log of a sum of exp(scores), over which log_total normalises."""
+        empty = jnp.isneginf(log_total)
+        of_cache = jnp.where(empty, -jnp.inf, of_cache - jnp.where(empty, 0, log_total))
+        log_weight = math.log(self.weight) if self.weight else -math.inf
+        mixed = jnp.logaddexp(math.log1p(-self.weight) + log_prob, log_weight + of_cache)
+        return jnp.where(empty, log_prob, mixed)
+
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
+        log_prob, log_z = self.head.log_prob_and_log_z(
+            params, tables["head"], hidden, targets, prepared=prepared
+        )
+        same = jnp.where(context.words == targets[..., None], context.scores, -jnp.inf)
+        of_cache, total = (_log_sum(scores) for scores in (same, context.scores))
+        return self._mixed(log_prob, of_cache, total), log_z
+
+    def _log_probs(self, params, tables, hidden, context, prepared):
+        log_probs = self.head.log_probs(params, tables["head"], hidden, prepared=prepared)
+        total = _log_sum(context.scores)
+        greatest = jnp.maximum(context.scores.max(axis=-1, keepdims=True), _LEAST)
+        shares = jnp.exp(context.scores - greatest)
+        shape, vocabulary = log_probs.shape[:-1], log_probs.shape[-1]
+        # Words of no pair are -1: they have no share, and no place in the sums.
+        words = jnp.where(context.words < 0, vocabulary, context.words)
+        rows = jnp.arange(log_probs.size // vocabulary)[:, None]
+        sums = jnp.zeros((rows.shape[0], vocabulary), shares.dtype)
+        flat = (array.reshape(rows.shape[0], -1) for array in (words, shares))
+        words, shares = flat
+        sums = sums.at[rows, words].add(shares, mode="drop").reshape(*shape, vocabulary)
+        return self._mixed(log_probs, jnp.log(sums) + greatest, total[..., None])
+
+
+# Below every score, and finite.
+_LEAST = -1e30
+
+
+def _log_sum(scores):
+    """Computes the log of the sum of exp(scores) [..., N], -inf without any, with a gradient."""
+    greatest = jnp.maximum(scores.max(axis=-1, keepdims=True), _LEAST)
+    total = jnp.exp(scores - greatest).sum(axis=-1)
+    return jnp.where(
+        total > 0, jnp.log(jnp.where(total > 0, total, 1)) + greatest[..., 0], -jnp.inf
+    )
