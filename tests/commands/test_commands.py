@@ -22,6 +22,7 @@ from zoo.evaluation.reports import (
     sweep,
 )
 from zoo.evaluation.reports.report_html import report
+from zoo.version import VERSION
 
 ROOT = pathlib.Path(__file__).parents[2]
 CASES = {
@@ -212,7 +213,7 @@ def test_the_help_of_a_command_says_what_it_does_with_an_example_of_its_options(
 def test_the_version_is_printed(capsys):
     with pytest.raises(SystemExit) as ended:
         command_table.main(["--version"])
-    assert (ended.value.code, capsys.readouterr().out) == (0, "zoo 0.1.0\n")
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"zoo {VERSION}\n")
 
 
 def test_what_is_listed_is_listed_without_jax():

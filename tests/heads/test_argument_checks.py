@@ -21,6 +21,7 @@ from zoo.heads import (
     LogLinear,
     Softmax,
     SpreadUnknown,
+    WithCache,
     WithExpert,
 )
 from zoo.lexicon.spelling import Spelling
@@ -68,6 +69,8 @@ def options(head, targets):
 def test_every_head_is_called_by_the_methods_that_check_arguments():
     classes = [kind for kind in vars(heads).values() if inspect.isclass(kind)]
     tried = {type(head) for head in HEADS.values()}
+    # A cache takes another context: see tests/heads/test_with_cache.py.
+    tried |= {WithCache}
     assert tried | {Head} == {kind for kind in classes if issubclass(kind, Head)}
     for kind in tried:
         for name in CHECKED:

@@ -360,7 +360,7 @@ def test_new_heads_know_nothing_yet_in_float32(name, lexicon):
 
 
 # Heads that need more than a lexicon, or say more than its words: they have tests of their own.
-APART = {"CharLSTM", "WithExpert", "SpreadUnknown"}
+APART = {"CharLSTM", "WithCache", "WithExpert", "SpreadUnknown"}
 
 
 def test_every_head_is_on_trial():

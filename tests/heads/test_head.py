@@ -17,6 +17,7 @@ from zoo.heads import (
     MixtureOfSoftmaxes,
     Softmax,
     SpreadUnknown,
+    WithCache,
     WithExpert,
 )
 from zoo.lexicon.spelling import Spelling
@@ -117,6 +118,7 @@ def test_no_array_is_of_all_tokens_and_words(random, monkeypatch, name, method):
 
 # Heads that stand before another one, which is their field `head`.
 WRAPPED = {
+    WithCache: WithCache,
     WithExpert: lambda head: WithExpert(Told(), head),
     SpreadUnknown: lambda head: SpreadUnknown(head, examples.plain_lexicon()),
 }

@@ -184,6 +184,10 @@ class WithCache(HeadAround):
         return self.head.kinds
 
     @property
+    def loss_name(self) -> str:
+        return self.head.loss_name
+
+    @property
     def background(self) -> Memory:
         """The memory, which the model runs along the text as it runs backgrounds."""
         return Memory(self.size, self.flatness)

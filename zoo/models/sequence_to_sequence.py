@@ -99,8 +99,8 @@ class SequenceToSequence(Model):
             )
         if self.head.background is not None and self.head.background.reads_states:
             raise UserError(
-                f"model.head is {type(self.head).__name__}, whose memory is for one long text: give "
-                "a decoder another head."
+                f"model.head is {type(self.head).__name__}, whose memory is for one long text: "
+                "give a decoder another head."
             )
         self.decoder  # noqa: B018  refuses a core that is not causal
 
