@@ -427,9 +427,11 @@ def main():
     parser.add_argument("--check", action="store_true", help="writes nothing; fails if they differ")
     page = PAGE.read_text(encoding="utf-8")
     made = with_tables(page)
+    arguments = parser.parse_args()
     if made == page:
+        print(f"{len(TABLES)} tables of {PAGE.name} agree with the records.")
         return
-    if parser.parse_args().check:
+    if arguments.check:
         raise UserError(f"{PAGE.name} has other tables than records make: run make tables.")
     PAGE.write_text(made, encoding="utf-8")
 

@@ -11,6 +11,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
 from zoo.evaluation import progress
+from zoo.heads import own_head_check
 from zoo.lexicon import Lexicon
 
 # Words of a text by how often they were seen in training: 0, 1-9, 10-99 ...
@@ -285,8 +286,13 @@ def score(
       text: as word ids.
       batch_rows: the text in batch rows; their state policy is the figure's.
       mesh: devices, perhaps of several processes, along whose data axis batch rows are shared out.
+
+    Raises:
+      UserError: a head of another module is not a distribution; see heads.own_head_check.
     """
     with jax.default_matmul_precision(PRECISION):
+        head = model.head_params(params), tables["head"]
+        own_head_check.check(model.head, *head, model.core.output_size)
         return _score(model, params, tables, text, batch_rows, sharing(mesh, batch_rows.batch))
 
 

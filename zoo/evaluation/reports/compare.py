@@ -121,7 +121,9 @@ def _blocks(table, mixed):
             interval = _range(*one.interval) if one.statistics else "-"
             perplexity = f"{ranking.perplexity(one, there):,.2f}" + f" {NOT_RANKED}" * marked
             ranges = [spread] * several + [interval] * kept
-            cells.append([f"{one.loss:.4f}", *ranges, perplexity])
+            judged = len(one.losses)
+            some = f" ({judged} of {len(group)} seeds)" if judged < len(group) else ""
+            cells.append([f"{one.loss:.4f}{some}", *ranges, perplexity])
         blocks.append((header, cells))
     return blocks
 

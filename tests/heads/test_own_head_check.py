@@ -1,0 +1,57 @@
+"""Heads of another module are checked where they are judged: these are in the tests'."""
+
+import dataclasses
+
+import jax
+import pytest
+
+from tests import examples
+from zoo.errors import UserError
+from zoo.heads import Head, Softmax, own_head_check
+
+
+@dataclasses.dataclass(frozen=True)
+class Own(Softmax):
+    """A softmax whose methods may be off by some nats."""
+
+    log_prob_off: float = 0.0
+    log_probs_off: float = 0.0
+
+    def _log_probs(self, params, tables, hidden, context, prepared):
+        found = super()._log_probs(params, tables, hidden, context, prepared)
+        return found + self.log_probs_off
+
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
+        log_prob, log_z = super()._log_prob_and_log_z(
+            params, tables, hidden, targets, context, prepared
+        )
+        return log_prob + self.log_prob_off, log_z
+
+
+def check(head):
+    lexicon = examples.plain_lexicon(13)
+    params = jax.tree.map(lambda x: x + 0.1, head.init(jax.random.key(1), 7, lexicon))
+    own_head_check.check(head, params, head.tables(lexicon), 7)
+
+
+def test_a_head_whose_methods_agree_passes():
+    check(Own())
+
+
+def test_probabilities_that_do_not_sum_to_one_are_refused():
+    with pytest.raises(UserError, match=r":Own is not a distribution: .* sum to 1\.649, not to 1"):
+        check(Own(log_prob_off=0.5, log_probs_off=0.5))
+
+
+def test_methods_that_disagree_are_refused():
+    with pytest.raises(UserError, match=":Own contradicts itself: _log_prob_and_log_z gives "):
+        check(Own(log_prob_off=1.0))
+
+
+def test_heads_of_zoo_and_heads_without_all_words_are_not_checked():
+    @dataclasses.dataclass(frozen=True)
+    class Scores(Own):
+        _log_probs = Head._log_probs
+
+    check(Scores(log_prob_off=1.0))
+    own_head_check.check(Softmax(), {}, {}, 7)

@@ -1,0 +1,57 @@
+"""A check of heads that are not Zoo's own: whether their probabilities are ones.
+
+A head of a user's module whose log-probabilities do not sum to one, or whose two methods disagree,
+would give perplexities that look like any other.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from zoo.arrays.types import Params, Tables
+from zoo.errors import UserError
+from zoo.heads.head import Head
+
+_TOLERANCE = 1e-3  # nats: float32 sums over large vocabularies are exact to some 1e-5
+
+
+def check(head: Head, params: Params, tables: Tables, hidden_size: int):
+    """Compares the methods of a head of another module at three random hidden states.
+
+    Heads of Zoo, heads with a background, and heads without `_log_probs` are not checked, nor is
+    any in a run of several processes.
+
+    Args:
+      head: the head.
+      params: its parameters.
+      tables: its tables.
+      hidden_size: D.
+
+    Raises:
+      UserError: the log-probabilities of all words do not sum to one, unless the head spells words,
+        or `_log_prob_and_log_z` gives other ones.
+    """
+    kind = type(head)
+    if kind.__module__.partition(".")[0] == "zoo" or kind._log_probs is Head._log_probs:
+        return
+    if head.background is not None or jax.process_count() > 1:
+        return
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    hidden = jax.random.normal(jax.random.key(0), (3, hidden_size))
+    log_probs = head.log_probs(params, tables, hidden)
+    total = jax.nn.logsumexp(log_probs, axis=-1)
+    if not head.spells and not (jnp.abs(total) < _TOLERANCE).all():
+        raise UserError(
+            f"{name} is not a distribution: the probabilities that its _log_probs gives to all "
+            f"words sum to {float(jnp.exp(total[0])):.4g}, not to 1, so that its perplexities mean "
+            "nothing: normalise them."
+        )
+    words = jnp.array([0, log_probs.shape[-1] // 2, log_probs.shape[-1] - 1])
+    expected = jnp.take_along_axis(log_probs, words[:, None], axis=-1)[:, 0]
+    found = head.log_prob(params, tables, hidden, words)
+    wrong = ~(jnp.abs(found - expected) < _TOLERANCE * (1 + jnp.abs(expected)))
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise UserError(
+            f"{name} contradicts itself: _log_prob_and_log_z gives {float(found[at]):.4f} nats to "
+            f"a word to which _log_probs gives {float(expected[at]):.4f}: make them agree."
+        )
