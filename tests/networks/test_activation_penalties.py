@@ -26,6 +26,13 @@ def test_they_are_means_over_the_numbers_of_a_state(random):
             np.testing.assert_allclose(of_steps[row, position], expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("time", [0, 1])
+def test_without_a_state_before_there_is_no_step(random, time):
+    hidden = jnp.asarray(random.normal(size=(2, time, 7)))
+    found = activation_penalties.temporal_penalty(hidden, jnp.zeros((2, time), bool))
+    np.testing.assert_array_equal(found, np.zeros((2, time)))
+
+
 @pytest.mark.usefixtures("float64")
 def test_their_gradients_are_finite_differences(random):
     weights = random.uniform(size=(3, 5))

@@ -12,6 +12,7 @@ from tests.training.test_resume import assert_same_end, stop_at
 from zoo.attention import Bahdanau, Luong
 from zoo.cores import GRU, LSTM, Bidirectional
 from zoo.data import Buckets, Corpus, MicroPairs, Pairs, Source, Vocabulary
+from zoo.data.windows import RandomWindows
 from zoo.embeddings import Features, Lookup
 from zoo.errors import Interrupted, UserError
 from zoo.evaluation import passport, passport_text
@@ -280,3 +281,5 @@ def test_what_cannot_be_translated_is_said():
         tasks.prepare(dataclasses.replace(experiment(), data=small.RandomWords()))
     with pytest.raises(UserError, match=r"a decoder starts from the boundary word"):
         tasks.prepare(experiment(vocabulary=Vocabulary(boundary="none")))
+    with pytest.raises(UserError, match=r"windows cuts running text, and pairs are batched whole"):
+        tasks.prepare(experiment(windows=RandomWindows()))

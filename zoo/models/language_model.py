@@ -242,23 +242,24 @@ class LanguageModel(Model):
         if key is not None:
             key = random_keys.for_batch(key, words.shape[0])
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset, key=key)
-        penalties = self.temporal_penalty * activation_penalties.temporal_penalty(hidden, reset)
+        read = hidden
         if key is not None and self.output_dropout:
             rows = dropout.fold_in(key.rows, _OUTPUTS)
-            hidden = dropout.drop(hidden.swapaxes(0, 1), self.output_dropout, rows, locked=True)
-            hidden = hidden.swapaxes(0, 1)
-        penalties += self.activation_penalty * activation_penalties.activation_penalty(hidden)
+            read = dropout.drop(hidden.swapaxes(0, 1), self.output_dropout, rows, locked=True)
+            read = read.swapaxes(0, 1)
         loss, penalty = self.head.weighted_loss_and_penalty(
             self.head_params(params),
             tables["head"],
-            hidden,
+            read,
             targets,
             token_weights,
             key=key,
             context=context,
         )
         if self.activation_penalty or self.temporal_penalty:
-            of_states = weighted_sum(penalties, token_weights)
+            penalties = self.activation_penalty * activation_penalties.activation_penalty(read)
+            steps = activation_penalties.temporal_penalty(hidden, reset)
+            of_states = weighted_sum(penalties + self.temporal_penalty * steps, token_weights)
             loss, penalty = loss + of_states, penalty + of_states
         return loss, penalty, carry
 

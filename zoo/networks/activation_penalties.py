@@ -33,7 +33,6 @@ def temporal_penalty(hidden: jax.Array, reset: jax.Array | None = None) -> jax.A
     Returns:
       [B, T]; 0 at the first position and at resets, which have no state before them.
     """
-    steps = activation_penalty(hidden[:, 1:] - hidden[:, :-1])
-    if reset is not None:
-        steps = jnp.where(reset[:, 1:], 0, steps)
-    return jnp.pad(steps, ((0, 0), (1, 0)))
+    before = jnp.concatenate([hidden[:, :1], hidden[:, :-1]], axis=1)
+    steps = activation_penalty(hidden - before)
+    return steps if reset is None else jnp.where(reset, 0, steps)

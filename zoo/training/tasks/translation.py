@@ -47,8 +47,14 @@ class Translation(Task):
           corpora: {split: Corpus} with at least "train" and "validation".
 
         Raises:
-          UserError: no token of the validation text is counted, or all pairs are too long.
+          UserError: no token of the validation text is counted, all pairs are too long, or the
+            recipe has windows of a text.
         """
+        if experiment.training.windows is not None:
+            raise UserError(
+                "training.windows cuts running text, and pairs are batched whole: set "
+                "training.windows=None."
+            )
         self.experiment, self.corpora = experiment, corpora
         self.model, self.recipe = experiment.model, experiment.training
         self.lexicon, self.source_lexicon = lexicon, source_lexicon
