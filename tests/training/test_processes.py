@@ -373,8 +373,9 @@ def ports_of(number):
     """The ports of this machine at which a process listens."""
     inodes = set()
     for path in pathlib.Path(f"/proc/{number}/fd").iterdir():
-        match = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(path))
-        inodes |= {match[1]} if match else set()
+        with contextlib.suppress(FileNotFoundError):  # closed since the folder was read
+            match = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(path))
+            inodes |= {match[1]} if match else set()
     found = set()
     for table in ("tcp", "tcp6"):
         for line in pathlib.Path(f"/proc/{number}/net/{table}").read_text().splitlines()[1:]:
