@@ -1,6 +1,7 @@
 """From text to words, by hand."""
 
 import dataclasses
+import logging
 
 import numpy as np
 import pytest
@@ -264,3 +265,19 @@ def test_what_own_priors_give_is_checked():
     ):
         with pytest.raises(UserError, match=message):
             Vocabulary(features=(OwnPrior(),), background=background).build(Given())
+
+
+@pytest.mark.parametrize(
+    ("options", "validation", "told"),
+    [
+        ({"splits": ("train",)}, "a e b e", True),
+        ({"splits": ("train",)}, "a b", False),  # nothing is unknown
+        ({"splits": ("train",), "minimum_count": 2}, "a e", False),  # c, d and B are <unk>
+        ({"splits": ("train",), "unknown": "skipped"}, "a e", False),  # not counted
+    ],
+)
+def test_an_unknown_word_that_is_never_trained_is_warned_of(options, validation, told, caplog):
+    with caplog.at_level(logging.WARNING, "zoo"):
+        Vocabulary(**options).build(Given(validation=validation))
+    expected = "<unk> is never trained, and words of validation such as 'e' are read as <unk>"
+    assert [expected in record.getMessage() for record in caplog.records] == [True] * told

@@ -103,7 +103,7 @@ def test_every_line_has_a_row(call, trained, run, text):
     np.testing.assert_allclose([float(row[3]) for row in rows], scores.log_prob, rtol=1e-15)
     np.testing.assert_allclose([float(row[4]) for row in rows], scores.log_prob_known, rtol=1e-15)
     assert f"{text}: 5 sentences, 45 words, 1 of them read as <unk> (2.22%)" in errors
-    assert "1 unknown words were scored as <unk>, which the training text never had" in errors
+    assert "1 unknown word was scored as <unk>, which the training text never had" in errors
 
 
 def test_nbest_lists_keep_their_order_and_rank_their_hypotheses(call, trained, nbest, tmp_path):

@@ -74,6 +74,7 @@ def run_evaluate(arguments: argparse.Namespace):
         overlap,
         passport,
         passport_text,
+        sentence_scores,
         surprisal,
         text_figures,
     )
@@ -107,6 +108,8 @@ def run_evaluate(arguments: argparse.Namespace):
         options.print_notes(run.notes(judged.corpus.sentences))
         figures, result = text_figures.keep(run, judged, mixture, not arguments.no_scores)
         output_files.show(passport_text.describe(figures), f"  {result}")
+        untrained = sentence_scores.warning(run.lexicon, figures["unknown_tokens"])
+        options.print_notes([untrained] if untrained else [])
         if arguments.exact_match:
             answers = exact_match.judge(run, judged.corpus, arguments.grammar)
             figures = passport.of_exact_match(run, judged.name, judged.corpus, answers)

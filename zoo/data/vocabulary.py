@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import functools
 import itertools
+import logging
 from collections.abc import Iterable
 
 import numpy as np
@@ -21,6 +22,7 @@ from zoo.priors.prior import token_counts
 from zoo.sources.shards import ShardedCorpus
 from zoo.sources.source import Corpus, Source
 
+logger = logging.getLogger(__name__)
 UNKNOWN = "<unk>"
 BOUNDARY = "</s>"
 
@@ -151,7 +153,25 @@ class Vocabulary:
         if self.features:
             seen = {split: self._as_seen(corpus, known) for split, corpus in corpora.items()}
             lexicon = self._with_priors(lexicon, seen, entries)
-        return self._opened(lexicon), corpora
+        lexicon = self._opened(lexicon)
+        self._warn_of_untrained(lexicon, corpora)
+        return lexicon, corpora
+
+    def _warn_of_untrained(self, lexicon, corpora):
+        """Logs a warning if <unk> is counted in a held-out text and never occurs in training."""
+        if self.unknown != "counted" or lexicon.counts[lexicon.ids[UNKNOWN]]:
+            return
+        for split, corpus in corpora.items():
+            unknown = [*self.missing(corpus.sentences, lexicon)]
+            if unknown and split != "train":
+                logger.warning(
+                    "every word of the training text is in the lexicon, so <unk> is never trained, "
+                    "and words of %s such as %s are read as <unk>: its probability means "
+                    "nothing; set vocabulary.minimum_count=2, or vocabulary.unknown=skipped",
+                    split,
+                    named(unknown, 3),
+                )
+                return
 
     def _opened(self, lexicon):
         """Adds a word for each class of strings to a lexicon, with its count in the training text.

@@ -323,9 +323,10 @@ def warning(lexicon: Lexicon, unknown: int) -> str | None:
     if not unknown or lexicon.unknown is None or lexicon.counts[lexicon.ids[lexicon.unknown]]:
         return None
     return (
-        f"{unknown:,} unknown words were scored as {lexicon.unknown}, which the training text "
-        "never had, so that its probability means nothing: use log_prob_known, give --add-words "
-        "FILE, or train with vocabulary.minimum_count=2."
+        f"{unknown:,} unknown word{'s were' if unknown > 1 else ' was'} scored as "
+        f"{lexicon.unknown}, which the training text never had, so that its probability means "
+        "nothing: use the words that are known alone (log_prob_known, or known in a table of "
+        "surprisal), give --add-words FILE, or train with vocabulary.minimum_count=2"
     )
 
 
