@@ -16,7 +16,8 @@ from zoo.trials.summary import Row, Summary
 
 TIE = Difference(0.01, (-0.02, 0.04), 60, 0.4, math.nan)
 APART = Difference(0.2, (0.1, 0.3), 60, 0.001, 0.01)
-SEEDS_TIE = APART._replace(p_of_seeds=0.2)
+SEEDS_TIE = APART._replace(p_of_seeds=0.2, seeds=3)
+UNDECIDED = APART._replace(p_of_seeds=0.2, seeds=2)
 
 
 def row(name, perplexity, difference=None, parameters=1000, seeds=1):
@@ -43,6 +44,11 @@ def of(*rows):
             "tied (47.50, 0.40 times the parameters) is a tie with it.",
         ),
         (
+            [row("a", 46.9), row("b", 47, TIE), row("c", 47.5, UNDECIDED), row("d", 60, APART)],
+            "Take a: perplexity 46.90 on test, the lowest; b (47.00) is a tie with it; "
+            "c (47.50) is undecided until --seeds 3; d (60.00) is worse.",
+        ),
+        (
             [
                 *(row("a", 46.9), row("b", 47, TIE, 1050), row("c", 48, TIE)),
                 *(row("d", 60, APART), row("e", math.inf, None), row("f", 1234.5, APART)),
@@ -58,6 +64,7 @@ def test_the_sentence(rows, expected):
 
 def test_the_table():
     rows = row("log_linear", 46.9, seeds=3), row("tied", 47.5, TIE), row("nce", 60, APART)
+    assert of(*rows[:1], row("b", 47, UNDECIDED)).text().split("\n")[3].endswith(", undecided")
     lines = of(*rows)._replace(notes=("a note",), failed={"cnn": "it diverged."}).text().split("\n")
     assert lines[0] == "test: 1,234 tokens, perplexity"
     assert lines[1].split()[:4] == ["head", "perplexity", "95", "%"]

@@ -2,7 +2,7 @@
 
 Differences are tested as `zoo compare` tests them (`zoo.evaluation.reports.paired`): a head is a
 tie with the head of the lowest perplexity unless exchanged sentences, and the seeds where there are
-several, tell the two apart.
+several, tell the two apart. It is undecided where only two seeds do not.
 """
 
 import math
@@ -86,7 +86,12 @@ class Row(NamedTuple):
     @property
     def is_tie(self) -> bool:
         """Whether tests do not tell the head from the lowest."""
-        return self.difference is not None and self.difference.tie
+        return self.difference is not None and self.difference.tie and not self.is_undecided
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether two seeds are too few to tell the head from the lowest."""
+        return self.difference is not None and self.difference.undecided
 
 
 class Summary(NamedTuple):
@@ -239,6 +244,8 @@ def _verdict(row, lowest):
     if row is lowest:
         return "the lowest"
     nats = f"+{row.loss - lowest.loss:.4f} nats"
+    if row.is_undecided:
+        return f"{nats}, undecided"
     return f"{nats}, a tie" if row.is_tie else nats
 
 
@@ -251,20 +258,25 @@ def sentence(summary: Summary) -> str:
     lowest, *others = summary.rows
     told = f"Take {lowest.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}"
     ties = [row for row in others if row.is_tie]
-    worse = [row for row in others if not row.is_tie]
+    undecided = [row for row in others if row.is_undecided]
+    worse = [row for row in others if not row.is_tie and not row.is_undecided]
     if others:
         told += ", the lowest"
     if ties:
         are = "is a tie with it" if len(ties) == 1 else "are ties with it"
-        told += f"; {_listed([_tie(row, lowest) for row in ties])} {are}"
+        told += f"; {_listed([_beside(row, lowest) for row in ties])} {are}"
+    if undecided:
+        are = "is" if len(undecided) == 1 else "are"
+        listed = _listed([_beside(row, lowest) for row in undecided])
+        told += f"; {listed} {are} undecided until --seeds 3"
     if worse:
         are = "is worse" if len(worse) == 1 else "are worse"
         told += f"; {_listed([f'{row.name} ({row.perplexity:,.2f})' for row in worse])} {are}"
     return f"{told}."
 
 
-def _tie(row, lowest):
-    """Names a tie, with its share of the parameters where that differs by a tenth or more."""
+def _beside(row, lowest):
+    """Names a head beside the lowest, with its share of the parameters where that differs by a tenth or more."""
     share = row.parameters / lowest.parameters
     beside = f", {share:.2f} times the parameters" if abs(share - 1) >= 0.1 else ""
     return f"{row.name} ({row.perplexity:,.2f}{beside})"

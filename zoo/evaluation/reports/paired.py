@@ -3,7 +3,8 @@
 A difference is reported where a test has p < `significance.LEVEL`; else the runs are a tie. Tests
 exchange sentences, or count the questions that one run alone has right: they show how the figures
 would vary from text to text. Only runs of several seeds show how figures vary from training to
-training.
+training. Two seeds show little of it: a difference that sentences tell and two seeds do not is
+undecided.
 """
 
 import itertools
@@ -87,6 +88,7 @@ class Difference(NamedTuple):
       sentences: their number.
       p: of as large a difference by exchanged sentences.
       p_of_seeds: by Welch's test of the seeds; NaN where a group has one run.
+      seeds: the number of runs of the smaller group.
     """
 
     nats: float
@@ -94,12 +96,18 @@ class Difference(NamedTuple):
     sentences: int
     p: float
     p_of_seeds: float
+    seeds: int = 1
 
     @property
     def tie(self) -> bool:
         """Whether a test does not tell the groups apart."""
         # NaN, of a single seed, is neither.
         return self.p >= significance.LEVEL or self.p_of_seeds >= significance.LEVEL
+
+    @property
+    def undecided(self) -> bool:
+        """Whether sentences tell the groups apart, and fewer than three seeds do not."""
+        return self.tie and self.p < significance.LEVEL and self.seeds < 3
 
 
 def difference(one: Runs, other: Runs) -> Difference | None:
@@ -122,6 +130,7 @@ def difference(one: Runs, other: Runs) -> Difference | None:
         len(statistics[0]),
         p,
         significance.seeds_test([*one.losses], [*other.losses]),
+        min(len(one.losses), len(other.losses)),
     )
 
 
@@ -137,6 +146,8 @@ def _loss_line(one, other):
         seeds = f"{len(one.losses)} and {len(other.losses)} seeds"
         how += f", {found.p_of_seeds:.3f} by {seeds}"
     between = f"{found.nats:.4f} [{low:.4f}, {high:.4f}] nats"
+    if found.undecided:
+        return f"  {one.name} and {other.name}: undecided, {between} apart ({how}): add a seed"
     if found.tie:
         return f"  {one.name} and {other.name}: a tie, {between} apart ({how})"
     return f"  {one.name} is below {other.name} by {between} ({how})"
