@@ -276,7 +276,8 @@ def sentence(summary: Summary) -> str:
 
 
 def _beside(row, lowest):
-    """Names a head beside the lowest, with its share of the parameters where that differs by a tenth or more."""
+    """Names a head, with its share of the lowest's parameters unless they differ by less than a
+    tenth."""
     share = row.parameters / lowest.parameters
     beside = f", {share:.2f} times the parameters" if abs(share - 1) >= 0.1 else ""
     return f"{row.name} ({row.perplexity:,.2f}{beside})"

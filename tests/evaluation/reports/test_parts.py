@@ -89,6 +89,12 @@ def test_compare_prints_the_parts_and_their_paired_tests(tmp_path):
     assert tokens[-2:] == [str(seen), str(len(BASE))]
     assert (best[0], far[0]) == ("best", "far")
     assert best[-3] == f"{-BASE[BAND > 0].mean():.4f}" and best[-1] == "0.2500"
+    rows = [line.split() for line in lines[start + 4 : start + 7]]
+    assert [row[0] for row in rows] == ["difference", "95", "to"]
+    for place, chosen in enumerate([BAND > -2, BAND == -1, BAND == 0, BAND == 1]):
+        expected = difference(chosen, scores["best"], scores["far"])
+        cells = [row[name + place] for row, name in zip(rows, (1, 3, 1), strict=True)]
+        assert expected == f"{cells[0]} [{cells[1]}, {cells[2]}] nats"
     mixed = {}
     for name, values in scores.items():
         p = 0.75 * np.exp(np.float64(values)) + 0.25 / 50 * (BAND == 0)

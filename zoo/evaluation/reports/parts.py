@@ -2,10 +2,11 @@
 
 A difference between two models on all words may lie in words that training never saw. The table has
 the log-perplexity of each band of `perplexity.BANDS`, of all words seen in training, and under the
-mixture of `zoo.evaluation.unseen_weight`; the lines below it are paired tests as in
-`zoo.evaluation.reports.paired`. Where out-of-vocabulary words are counted as <unk>, "spread" is the
-figure of all words if <unk> and the K out-of-vocabulary types of the text share its probability
-evenly, so that each of their tokens costs log(K + 1) nats more.
+mixture of `zoo.evaluation.unseen_weight`, and for two models the difference of each with its 95 %
+interval; the lines below it are paired tests as in `zoo.evaluation.reports.paired`. Where out-of-
+vocabulary words are counted as <unk>, "spread" is the figure of all words if <unk> and the K out-
+of-vocabulary types of the text share its probability evenly, so that each of their tokens costs
+log(K + 1) nats more.
 """
 
 import math
@@ -22,6 +23,8 @@ from zoo.evaluation.reports.tables import beside
 
 ALL, SPREAD, SEEN, UNSEEN, MIXTURE = "all", "spread", "seen", "unseen", "mixture"
 ORDER = (ALL, SPREAD, UNKNOWN, *BAND_NAMES, SEEN, MIXTURE)
+# {name of a band: its number in kept scores}
+_NUMBERS = {UNKNOWN: item_scores.UNKNOWN, **{name: i for i, name in enumerate(BAND_NAMES)}}
 _TITLES = {
     SEEN: "words seen in training",
     UNSEEN: "words never seen in training",
@@ -72,15 +75,17 @@ def statistics(passport: dict, arrays: item_scores.Arrays, part: str) -> np.ndar
     Args:
       passport: of the figure.
       arrays: its scores.
-      part: `SEEN`, `UNSEEN` or `MIXTURE`.
+      part: one of `ORDER` but `SPREAD`.
     """
     band = np.asarray(arrays["band"])
+    if part == ALL:
+        return item_scores.statistics(arrays)
     if part == MIXTURE:
         mixture = passport["figures"]["mixture"]
         weight, words = float(mixture["weight"]), int(mixture["words"])
         log_prob = unseen_weight.mixed(arrays["log_prob"], band == 0, weight, words)
         return item_scores.statistics(arrays, log_prob=log_prob)
-    return item_scores.statistics(arrays, band > 0 if part == SEEN else band == 0)
+    return item_scores.statistics(arrays, band > 0 if part == SEEN else band == _NUMBERS[part])
 
 
 def lines(title: str, groups: Mapping[str, Sequence[dict]]) -> Iterator[str]:
@@ -102,6 +107,8 @@ def lines(title: str, groups: Mapping[str, Sequence[dict]]) -> Iterator[str]:
         rows.append([name, *losses, *[_weights(passports)] * weights])
         if not alike:  # trained on different texts
             rows.append(["  its tokens", *counted[name], *[""] * weights])
+    if alike and len(groups) == 2:
+        rows += [[*cells, *[""] * weights] for cells in _differences(groups, found, order)]
     header = [f"{title}, in parts: nats/token", *order, *["l"] * weights]
     columns = [([name], cells) for name, *cells in zip(header, *rows, strict=True)]
     blocks = [(name, [[cell] for cell in cells]) for name, cells in columns]
@@ -113,6 +120,21 @@ def lines(title: str, groups: Mapping[str, Sequence[dict]]) -> Iterator[str]:
         if differences:
             yield f"  {_TITLES[part]}:"
             yield from (f"  {line}" for line in differences)
+
+
+def _differences(groups, found, order) -> list[list[str]]:
+    """Returns rows of the second group's figures less the first's, and of their 95 % interval."""
+    rows: list[list[str]] = [["difference"], ["  95 %, from"], ["  to"]]
+    for part in order:
+        runs = [_runs(name, groups[name], found[name], part) for name in groups if part != SPREAD]
+        told: tuple[str, ...] = ("", "", "")
+        if runs and all(of is not None and of.statistics for of in runs):
+            difference = paired.difference(*runs)
+            if difference is not None:
+                told = tuple(f"{nats:.4f}" for nats in (difference.nats, *difference.interval))
+        for row, cell in zip(rows, told, strict=True):
+            row.append(cell)
+    return rows if any(cell for cell in rows[0][1:]) else []
 
 
 def _runs(name, passports, parts, part) -> Runs | None:
