@@ -5,6 +5,7 @@ import dataclasses
 import json
 import math
 import pathlib
+import re
 import shutil
 
 import numpy as np
@@ -158,9 +159,11 @@ def test_cases_of_several_splits_are_pooled_by_their_pairs():
     assert agreement.pooled(splits) == {"number, 1": (1, 4)}
 
 
-def _trained(source, path, seed=0):
+def _trained(source, path, seed=0, splits=("train",)):
     """The folder of a run over the treebank whose parameters are drawn."""
     experiment = dataclasses.replace(small.experiment(), data=source)
+    vocabulary = dataclasses.replace(experiment.vocabulary, splits=splits)
+    experiment = dataclasses.replace(experiment, vocabulary=vocabulary)
     training = dataclasses.replace(experiment.training, seed=seed)
     experiment = dataclasses.replace(experiment, training=training)
     lexicon, _ = experiment.build()
@@ -231,7 +234,10 @@ def test_the_pairs_are_kept_beside_the_passport(source, tmp_path):
         ("2", "3", "number", "1", "maison", "est", "sont"),
         ("2", "4", "number", "2", "maison", "petite", "petites"),
     ]
+    forms = " ".join(map(" ".join, source.read("train").sentences)).lower().split()
     for pair in pairs:
+        for which in ("good", "bad"):
+            assert int(pair[f"{which}_count"]) == forms.count(pair[f"{which}_word"]) > 0
         good, bad, place = pair["good"].split(), pair["bad"].split(), int(pair["position"]) - 1
         assert (good[place], bad[place]) == (pair["good_word"], pair["bad_word"])
         assert good[:place] + good[place + 1 :] == bad[:place] + bad[place + 1 :]
@@ -257,6 +263,7 @@ def test_a_loaded_run_has_the_pairs_as_rows(source, tmp_path):
     assert rows == [*agreement.rows(pairs, scores)] and len(rows) == 4
     assert [row.right for row in rows] == (scores.good > scores.bad).tolist()
     assert (rows[0].good_word, rows[0].bad_word, rows[0].distance) == ("sont", "est", 3)
+    assert (rows[0].good_count, rows[0].bad_count) == (2, 2)
     (kept,) = workdir.path.glob("results/*.json")
     assert json.loads(kept.read_text())["figures"]["right"] == record["figures"]["right"]
     of_file = run.agreement(data=str(tmp_path / "bank.conllu"))
@@ -290,3 +297,20 @@ def test_runs_without_agreement_pairs_are_refused(run, source):
     judged = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, data=source))
     with pytest.raises(UserError, match="no agreement pair"):
         agreement.judge(judged, "validation")
+
+
+def test_pairs_with_a_form_that_training_never_saw_are_apart(source, tmp_path):
+    """Of the treebank's forms, the first sentence has "sont" and "petites", not "est", "petite"."""
+    few = dataclasses.replace(source, train=f"{source.train}[:1]", validation=source.train)
+    workdir = _trained(few, tmp_path / "run", splits=())
+    run = Run.load(workdir.path)
+    assert {"est", "petite"} <= {*run.lexicon.words}  # of validation
+    record, scores, pairs = agreement.judge(run, "validation")
+    assert record["figures"]["pairs"] == 4 and record["figures"]["both_seen"]["pairs"] == 0
+    counts = [(row.good_count, row.bad_count) for row in agreement.rows(pairs, scores)]
+    assert counts == [(1, 0), (1, 0), (0, 1), (0, 1)]
+    assert re.search(r"\n  training saw both +- +- +0$", agreement.describe(record))
+    whole = _trained(source, tmp_path / "whole")
+    record, _, _ = agreement.judge(Run.load(whole.path), "train")
+    assert record["figures"]["both_seen"]["pairs"] == 4
+    assert "saw both" not in agreement.describe(record)

@@ -57,6 +57,8 @@ class Row(NamedTuple):
       controller: the word that it agrees with.
       good_word: the controlled word.
       bad_word: the form in its place.
+      good_count: occurrences of good_word in the training text.
+      bad_count: of bad_word.
     """
 
     pair: int
@@ -74,11 +76,14 @@ class Row(NamedTuple):
     controller: str
     good_word: str
     bad_word: str
+    good_count: int
+    bad_count: int
 
 
-# The columns of the table of pairs, and the columns on the swapped word.
+# The columns of the table of pairs, and those on the swapped word: of the treebank, of the model.
 COLUMNS = Row._fields
-FACTS = COLUMNS[len(minimal_pairs.COLUMNS) :]
+COUNTS = ("good_count", "bad_count")
+FACTS = COLUMNS[len(minimal_pairs.COLUMNS) : -len(COUNTS)]
 
 Features = frozenset[tuple[str, str]]
 Paradigms = dict[tuple[str, str], dict[Features, collections.Counter]]
@@ -194,8 +199,9 @@ def pairs_of(
 def judge(run, split: str) -> tuple[dict, minimal_pairs.PairScores, list]:
     """Returns (the passport of a run's accuracy on the pairs of a split, their scores, the pairs).
 
-    `pairs_of` makes the pairs. The passport's figures have "cases", by kind and distance. Forms of
-    lemmas are looked up in all splits, whose lexicon does not matter here.
+    `pairs_of` makes the pairs, whose facts here also have `COUNTS`. The passport's figures have
+    "cases", by kind and distance, and "both_seen", of the pairs whose two forms training saw. Forms
+    of lemmas are looked up in all splits, whose lexicon does not matter here.
 
     Args:
       run: of a treebank.
@@ -239,8 +245,14 @@ def _judged(run, name, sentences, forms):
     if not scores.pairs:
         raise UserError(f"{name} has no agreement pair whose words are in the lexicon.")
     record = passport.of_pairs(run, f"agreement-{name}", plain, scores)
-    cases = by_case(scores, [about for _, _, about in pairs])
-    return {**record, "figures": {**record["figures"], "cases": cases}}, scores, pairs
+    facts = [about for _, _, about in pairs]
+    for name in COUNTS:
+        words = tuple(about[name.replace("count", "word")] for about in facts)
+        for about, count in zip(facts, lexicon.occurrences(words).tolist(), strict=True):
+            about[name] = count
+    seen = np.array([all(about[name] for name in COUNTS) for about in facts], bool)
+    figures = {"cases": by_case(scores, facts), "both_seen": scores.chosen(seen).figures()}
+    return {**record, "figures": {**record["figures"], **figures}}, scores, pairs
 
 
 def keep(run, record: dict, scores: minimal_pairs.PairScores, pairs: list) -> tuple:
@@ -264,7 +276,7 @@ def rows(
     """Yields a row for each pair.
 
     Args:
-      pairs: of `pairs_of`.
+      pairs: of `judge`.
       scores: of the pairs.
     """
     plain = [
@@ -272,7 +284,7 @@ def rows(
     ]
     for row, (*_, facts) in zip(minimal_pairs.rows(plain, scores), pairs, strict=True):
         values = row[: len(minimal_pairs.COLUMNS)]
-        yield Row._make((*values, *(facts[name] for name in FACTS)))
+        yield Row._make((*values, *(facts[name] for name in (*FACTS, *COUNTS))))
 
 
 def by_case(scores, facts: list[dict]) -> dict[str, dict]:
@@ -307,11 +319,17 @@ def describe(record: dict) -> str:
         f"({figures['skipped']:,} skipped for want of a word)",
         f"  {'agreement, distance':22}{'accuracy':>10}{'95 %':>15}{'pairs':>9}",
     ]
-    for name, case in figures["cases"].items():
-        accuracy = f"{case['accuracy']:.1%}" if case["pairs"] else "-"
-        interval = significance.percent(case["interval"]) if case["pairs"] else "-"
-        lines.append(f"  {name:22}{accuracy:>10}{interval:>15}{case['pairs']:>9,}")
+    lines += [_case_line(name, case) for name, case in figures["cases"].items()]
+    seen = figures["both_seen"]
+    if seen["pairs"] < figures["pairs"]:
+        lines.append(_case_line("training saw both", seen))
     return "\n".join([*lines, *overlap.warnings(record)])
+
+
+def _case_line(name, case):
+    accuracy = f"{case['accuracy']:.1%}" if case["pairs"] else "-"
+    interval = significance.percent(case["interval"]) if case["pairs"] else "-"
+    return f"  {name:22}{accuracy:>10}{interval:>15}{case['pairs']:>9,}"
 
 
 def report(
