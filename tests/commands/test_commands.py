@@ -69,16 +69,16 @@ CASES = {
         (["a"], "plot.png", "dev", ["one"]),
     ),
     "plot --of agreement a": (kept_pictures, "agreement", (["a"], "plot.png", [])),
-    "report a b": (report, "report", (["a", "b"], "report.html", None, None, 20)),
-    "report a -o p.html --text t.txt --sentences 3": (
+    "report a b": (report, "report", (["a", "b"], "report.html", None, None, 20, [])),
+    "report a -o p.html --text t.txt --sentences 3 --label one": (
         report,
         "report",
-        (["a"], "p.html", None, "t.txt", 3),
+        (["a"], "p.html", None, "t.txt", 3, ["one"]),
     ),
     "report a --split x --output p.html b": (
         report,
         "report",
-        (["a", "b"], "p.html", "x", None, 20),
+        (["a", "b"], "p.html", "x", None, 20, []),
     ),
     "micro-report a b": (micro_report, "report", (["a", "b"],)),
 }
@@ -88,7 +88,7 @@ CASES = {
 def test_a_command_hands_on_what_its_line_says(monkeypatch, line):
     module, name, expected = CASES[line]
     given = []
-    monkeypatch.setattr(module, name, lambda *arguments: given.append(arguments))
+    monkeypatch.setattr(module, name, lambda *arguments, load=None: given.append(arguments))
     monkeypatch.setattr(sys, "argv", ["zoo", *line.split()])
     commands.main()
     assert given == [expected]

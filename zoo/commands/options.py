@@ -161,12 +161,17 @@ def add_picture_to(parser: argparse.ArgumentParser, default: str):
         default=default,
         help="the picture to write: .png, .pdf or .svg; default: %(default)s",
     )
-    add(
+    add_label_to(parser)
+
+
+def add_label_to(parser: argparse.ArgumentParser):
+    """Adds --label, the names of recipes in what a command draws."""
+    parser.add_argument(
         "--label",
         action="append",
         default=[],
         metavar="NAME",
-        help="the name of a recipe in the picture; repeat it for each, in the order of the runs",
+        help="the name of a recipe; repeat it for each, in the order of the runs",
     )
 
 

@@ -54,6 +54,8 @@ def add_report_to(parser: argparse.ArgumentParser):
         metavar="N",
         help="sentences that are shown; default: %(default)s",
     )
+    options.add_label_to(parser)
+    options.add_words_to(parser)
 
 
 def run_report(arguments: argparse.Namespace):
@@ -69,6 +71,8 @@ def run_report(arguments: argparse.Namespace):
         arguments.split,
         arguments.text,
         arguments.sentences,
+        arguments.label,
+        load=lambda folder: options.run_with_words(folder, arguments),
     )
 
 

@@ -9,6 +9,7 @@ import shutil
 import numpy as np
 import pytest
 
+from zoo.commands import command_table
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, records, translation_quality
 from zoo.evaluation.reports import validations
@@ -16,10 +17,7 @@ from zoo.evaluation.reports.report_html import page, report, subjects
 from zoo.evaluation.run import Run
 
 VOID = {"meta", "br", "input"}
-SECTIONS = [
-    *("curves", "passports", "bands", "text", "judgements"),
-    *("translations", "attention", "differences"),
-]
+SECTIONS = ["passports", "curves", "bands", "text", "judgements", "differences"]
 
 
 class Parser(html.parser.HTMLParser):
@@ -72,6 +70,40 @@ def test_the_document_is_valid_and_loads_nothing(content):
     assert {*labels} <= {*ids}
 
 
+def names_of(content):
+    """The sections of a page, in order."""
+    return re.findall(r'<section id="([^"]*)"', content)
+
+
+def test_sections_are_those_that_the_runs_can_have(two_runs, translator):
+    one = report.document(subjects.read(two_runs[:1]), sentences=2)
+    assert names_of(one) == SECTIONS[:-1]  # nothing stands beside it
+    translations = report.document(subjects.read([translator]), sentences=2)
+    assert names_of(translations) == [*SECTIONS[:-1], "translations", "attention"]
+
+
+def test_recipes_have_the_labels_that_are_given(two_runs):
+    runs = subjects.read(two_runs)
+    content = report.document(runs, sentences=2, labels=["plain", "of features"])
+    assert "<title>Report: plain; of features</title>" in content
+    with pytest.raises(UserError, match="label"):
+        report.document(runs, sentences=2, labels=["plain"])
+
+
+def test_a_text_of_new_words_is_shown_under_a_lexicon_with_them(two_runs, tmp_path):
+    text, words = tmp_path / "text.txt", tmp_path / "words.txt"
+    text.write_text("word1 newcomer word2\n")
+    words.write_text("newcomer\n")
+    arguments = ["report", two_runs[1], "--text", str(text), "-o", str(tmp_path / "r.html")]
+    details = []
+    for options in ([], ["--add-words", str(words)]):
+        command_table.main([*arguments, *options])
+        content = (tmp_path / "r.html").read_text(encoding="utf-8")
+        (plain,) = re.findall(r'id="words-0">(.*?)</script>', content)
+        details.append(json.loads(plain)[1]["about"])
+    assert ["read as an unknown word" in lines for lines in details] == [True, False]
+
+
 def test_the_script_is_the_one_that_the_policy_allows(content):
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', content)
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
@@ -108,7 +140,7 @@ def test_two_runs_are_side_by_side(content):
 
 
 def test_judgements_have_counts_and_intervals(content):
-    inside = content[content.index('<section id="judgements"') : content.index('id="attention"')]
+    inside = content[content.index('<section id="judgements"') : content.index('id="differences"')]
     assert "number, 1 (7)" in inside and re.search(r"\d % \[[\d.]+, [\d.]+\], \d of 7", inside)
 
 

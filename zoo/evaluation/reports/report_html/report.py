@@ -1,6 +1,7 @@
 """`zoo report`: reads the runs, makes the sections and writes the page."""
 
 import pathlib
+from collections.abc import Callable, Sequence
 
 from zoo.errors import UserError
 from zoo.evaluation.reports.report_html import (
@@ -18,6 +19,7 @@ from zoo.evaluation.reports.report_html import (
     translations,
 )
 from zoo.evaluation.reports.report_html.page import Section
+from zoo.evaluation.run import Run
 from zoo.runs import output_files
 
 _TEXT = (
@@ -35,6 +37,8 @@ def report(
     split: str | None = None,
     text: str | None = None,
     sentences: int = 20,
+    labels: Sequence[str] = (),
+    load: Callable[[str], Run] = Run.load,
     log=output_files.show,
 ):
     """Writes the page of runs.
@@ -45,15 +49,17 @@ def report(
       split: whose first sentences are shown; None for the first test.
       text: a text to show instead.
       sentences: how many sentences are shown.
+      labels: names of the recipes; () for names made from the runs'.
+      load: reads the run of a folder, perhaps with more words.
       log: prints a line.
 
     Raises:
       UserError: a path does not hold a run, a split or a text that was asked for cannot be read, or
-        the page cannot be written.
+        the page cannot be written; or there are labels, and not one for each recipe.
     """
     output_files.check(file, "the report")
-    runs = subjects.read(paths)
-    content = document(runs, split, text, sentences)
+    runs = subjects.read(paths, load)
+    content = document(runs, split, text, sentences, labels)
     output_files.write_lines(file, [content], "the report")
     log(f"wrote {file}")
 
@@ -63,20 +69,21 @@ def document(
     split: str | None = None,
     text: str | None = None,
     sentences: int = 20,
+    labels: Sequence[str] = (),
 ) -> str:
     """Returns the page of runs; see `report`."""
-    recipes = subjects.recipes_of(runs)
+    recipes = subjects.recipes_of(runs, labels)
     firsts = [recipe.subjects[0] for recipe in recipes]
     shown, left_out = _predictions(firsts, split, text, sentences)
     sections = [
-        Section(
-            "curves", "Learning curves", "Loss against the training step.", curves.section(recipes)
-        ),
         Section(
             "passports",
             "What was judged",
             "Each figure with its conditions. A figure means something only with these.",
             passports.section(recipes),
+        ),
+        Section(
+            "curves", "Learning curves", "Loss against the training step.", curves.section(recipes)
         ),
         Section(
             "bands",
@@ -96,33 +103,36 @@ def document(
             "How often a correct sentence is more probable than the same with an error.",
             judgements.section(recipes),
         ),
-        Section(
-            "translations",
-            "Translations",
-            "BLEU and chrF, in percent, as far as python -m zoo translate --bleu has kept them.",
-            translations.section(recipes),
-        ),
-        Section(
-            "attention",
-            "Attention",
-            "Rows are the words of a translation by the model, columns the source's words; the "
-            "area of a square is the weight.",
-            _attention(firsts, split),
-        ),
-        Section(
-            "differences",
-            "Side by side",
+        *(_of_translations(recipes, firsts, split) if subjects.translate(runs) else ()),
+    ]
+    if len(recipes) > 1:
+        about = (
             "The first recipe against each other one, in nats: the totals, and the words that "
             "differ most. One nat is a probability 2.7 times as high."
-            + " Words are of the first seed of each."
-            * (len(firsts) < len(runs)),
-            differences.section(recipes),
-        ),
-    ]
+        )
+        about += " Words are of the first seed of each." * (len(firsts) < len(runs))
+        side = differences.section(recipes)
+        sections.append(Section("differences", "Side by side", about, side))
     paths = elements.items(
         f"<strong>{elements.text(one.name)}</strong>: {elements.text(one.path)}" for one in runs
     )
     return page.document(subjects.title(recipes), paths, sections)
+
+
+def _of_translations(recipes, firsts, split):
+    yield Section(
+        "translations",
+        "Translations",
+        "BLEU and chrF, in percent, as far as python -m zoo translate --bleu has kept them.",
+        translations.section(recipes),
+    )
+    yield Section(
+        "attention",
+        "Attention",
+        "Rows are the words of a translation by the model, columns the source's words; the "
+        "area of a square is the weight.",
+        _attention(firsts, split),
+    )
 
 
 def _predictions(runs, split, text, sentences):

@@ -1,13 +1,14 @@
 """The runs of a report, and their recipes: whatever folders, exports and records have."""
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from zoo.errors import UserError
 from zoo.evaluation import records, results
 from zoo.evaluation.comparable import quantity
 from zoo.evaluation.reports import seeds
-from zoo.evaluation.results import Column
+from zoo.evaluation.results import Column, recipe_of
 from zoo.evaluation.run import Run, short_names
 from zoo.runs.workdir import Workdir
 
@@ -68,15 +69,19 @@ class Recipe(NamedTuple):
         return {one.name: of_runs[one.name] for one in self.subjects if one.name in of_runs}
 
 
-def recipes_of(subjects: list[Subject]) -> list[Recipe]:
+def recipes_of(subjects: list[Subject], labels: Sequence[str] = ()) -> list[Recipe]:
     """Groups the runs of a report by their recipes, in the order of their first runs.
 
     Args:
       subjects: the runs.
+      labels: names of the recipes; () for names made from the runs'.
+
+    Raises:
+      UserError: there are labels, and not one for each recipe.
     """
     by_name = {one.name: one for one in subjects}
     groups = seeds.grouped_by_recipe({one.name: one.path for one in subjects})
-    names = seeds.names_of(groups)
+    names = seeds.names_of(groups, labels)
     return [
         Recipe(names[group], number, tuple(by_name[name] for name in group))
         for number, group in enumerate(groups)
@@ -92,28 +97,38 @@ def subjects_of(recipes: list[Recipe]) -> list[Subject]:
     return [subject for recipe in recipes for subject in recipe.subjects]
 
 
-def read(paths: list[str]) -> list[Subject]:
+def translate(subjects: list[Subject]) -> bool:
+    """Returns whether any of the runs is an encoder-decoder.
+
+    Args:
+      subjects: the runs.
+    """
+    return any("source_embedding" in recipe_of(one.path).get("model", ()) for one in subjects)
+
+
+def read(paths: list[str], load: Callable[[str], Run] = Run.load) -> list[Subject]:
     """Reads the runs of a report.
 
     Args:
       paths: folders of runs, exports, records and runs of records.
+      load: reads the run of a folder, perhaps with more words.
 
     Raises:
       UserError: a path is none of these, or stands there twice.
     """
     paths = records.expanded(paths)
     named = zip(short_names(paths), paths, strict=True)
-    return [_subject(name, path, number) for number, (name, path) in enumerate(named)]
+    return [_subject(name, path, number, load) for number, (name, path) in enumerate(named)]
 
 
-def _subject(name, path, number):
+def _subject(name, path, number, load):
     run, no_run = None, "a record keeps results alone: give the run's folder to see this."
     if records.is_record(path):
         records.record_of(path)
     else:
         Workdir(path).experiment()
         try:
-            run = Run.load(path)
+            run = load(path)
         except UserError as error:
             no_run = str(error)
     columns, no_columns = {}, ""
