@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 
+import zoo
 from tests.evaluation.reports.test_compare import keep
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
@@ -99,6 +100,27 @@ def test_a_difference_and_a_tie(tmp_path):
     low, high = map(float, re.search(r"\[(\S+), (\S+)\]", told[1]).groups())
     assert 0.46 < low < high < 0.58 and high - low < 0.12
     assert "  one seed does not show the noise of training" in lines
+
+
+def test_rows_have_what_the_lines_say_of_differences(tmp_path):
+    folders = [
+        keep_scores(tmp_path / f"far{seed}", worse(0.5, 0.3, seed), recipe="b", seed=seed)
+        for seed in (1, 2)
+    ]
+    folders += [
+        keep_scores(tmp_path / f"best{seed}", worse(0, 0.2, seed), recipe="a", seed=seed)
+        for seed in (3, 4)
+    ]
+    other = keep_scores(tmp_path / "uncounted", BASE - 1, recipe="c")
+    next(pathlib.Path(other).glob("results/*.npz")).unlink()
+    best, far, third = zoo.compare([*folders, other])
+    assert (best.seeds, far.seeds, third.run) == (2, 2, "uncounted")
+    assert far.above == pytest.approx(far.log_perplexity - best.log_perplexity, abs=1e-9)
+    (told,) = [line for line in compare(folders).splitlines() if " is below " in line]
+    assert f"by {far.above:.4f} [{far.above_low:.4f}, {far.above_high:.4f}] nats" in told
+    assert f"p = {far.p:.3f} by 60" in told and far.p_of_seeds < 0.05
+    for row in (best, third):  # the lowest itself, and a run without scores
+        assert all(math.isnan(value) for value in row[-5:])
 
 
 def test_seeds_of_a_recipe_are_one_row(tmp_path):

@@ -62,7 +62,9 @@ def bands(
     plots.bands(rows, file, title=title)
     log(title)
     bars = {name: plots.band_bars(of_seeds) for name, of_seeds in rows.items()}
-    for line in _table(bars, "occurrences", "tokens", 4):
+    several = [len(group) > 1 for group in names]
+    interval = " or ".join(["95 %"] * (not all(several)) + ["of the seeds"] * any(several))
+    for line in _table(bars, "occurrences", "tokens", interval, 4):
         log(line)
     log(file)
 
@@ -119,7 +121,7 @@ def agreement(
         }
         for group, name in names.items()
     }
-    for line in _table(bars, "accuracy in %", "pairs", 1):
+    for line in _table(bars, "accuracy in %", "pairs", "95 %", 1):
         log(line)
     log(file)
 
@@ -142,7 +144,7 @@ def _named(workdirs, file) -> dict[str, str]:
 
 
 def _table(
-    bars: Mapping[str, Mapping[str, plots.Bar]], title: str, unit: str, digits: int
+    bars: Mapping[str, Mapping[str, plots.Bar]], title: str, unit: str, interval: str, digits: int
 ) -> Iterator[str]:
     """Yields the numbers of bars, a line each."""
     rows: list[list[Any]] = [
@@ -156,4 +158,4 @@ def _table(
         for name, of_recipe in bars.items()
         for group, bar in of_recipe.items()
     ]
-    yield from aligned(["recipe", title, "", "interval", unit], rows)
+    yield from aligned(["recipe", title, "", interval, unit], rows)

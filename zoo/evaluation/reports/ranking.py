@@ -5,10 +5,12 @@ import os
 from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from zoo.evaluation import overlap, records
 from zoo.evaluation.comparable import check_comparable
 from zoo.evaluation.perplexity import perplexity_of
-from zoo.evaluation.reports import seeds
+from zoo.evaluation.reports import paired, seeds
 from zoo.evaluation.reports.paired import Runs
 from zoo.evaluation.results import Column, columns_of, names_of, read_results
 from zoo.evaluation.run import short_names
@@ -71,6 +73,12 @@ class Row(NamedTuple):
       high: upper end of the interval.
       perplexity: exp of the log-perplexity.
       seen: whether a run was trained or selected on the text, so that the figure is not ranked.
+      above: nats per token above the first row of the text; NaN for that row itself, and where
+        the scores of single words were not kept or are of other tokens.
+      above_low: lower end of its 95 % interval by bootstrap over sentences.
+      above_high: upper end of the interval.
+      p: of as large a difference by exchanged sentences.
+      p_of_seeds: by Welch's test between seeds; NaN where one of the two has one run.
     """
 
     run: str
@@ -86,6 +94,11 @@ class Row(NamedTuple):
     high: float
     perplexity: float
     seen: bool
+    above: float = math.nan
+    above_low: float = math.nan
+    above_high: float = math.nan
+    p: float = math.nan
+    p_of_seeds: float = math.nan
 
 
 def rank(short: Mapping[str, str], texts: Container[str] | None = None) -> Ranking:
@@ -148,12 +161,37 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
     """
     every = records.expanded([os.fspath(folder) for folder in folders])
     ranking = rank(dict(zip(every, short_names(every), strict=True)))
-    return [
-        _row(ranking, column, group, runs)
-        for column in ranking.columns
-        for group in ranking.ranked + ranking.others
-        if (runs := ranking.figures[column, group]) is not None
-    ]
+    rows = []
+    for column in ranking.columns:
+        groups = [*ranking.ranked, *ranking.others]
+        found = {
+            group: runs for group in groups if (runs := ranking.figures[column, group]) is not None
+        }
+        order = sorted(found, key=lambda group: (group in ranking.others, found[group].loss))
+        for group in order:
+            row = _row(ranking, column, group, found[group])
+            rows.append(row._replace(**_above(found[order[0]], found[group])))
+    return rows
+
+
+def _above(lowest: Runs, runs: Runs) -> dict[str, float]:
+    """Returns the fields of a row on its difference from the first; {} where it has no test."""
+    one, other = lowest.statistics, runs.statistics
+    if runs is lowest or not (one and other):
+        return {}
+    if not np.array_equal(lowest.mean_statistics[:, 1], runs.mean_statistics[:, 1]):
+        return {}
+    found = paired.difference(lowest, runs)
+    if found is None:
+        return {}
+    low, high = found.interval
+    return {
+        "above": found.nats,
+        "above_low": low,
+        "above_high": high,
+        "p": found.p,
+        "p_of_seeds": found.p_of_seeds,
+    }
 
 
 def _row(ranking, column, group, runs):
