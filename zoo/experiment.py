@@ -28,6 +28,9 @@ class Training:
         proportion to their length; None: all have `length` positions. Not for pairs.
       buckets: the length buckets by which pairs are batched.
       state: "carried" along contiguous batch rows, or "sentences", each from an empty state.
+      restart: with "carried" state, the probability that a batch row's state is emptied before a
+        step. Without it a model begins only once in an epoch, and may fail where generation,
+        scoring or a batch row of evaluation begins. Not for pairs.
       shuffle: whether the sentences are shuffled in every epoch.
       optimizer: the recipe of the optimiser.
       clip: greatest norm of the gradient; 0 does not clip.
@@ -70,6 +73,7 @@ class Training:
     windows: RandomWindows | None = None
     buckets: Buckets = Buckets()
     state: str = "carried"
+    restart: float = 0.0
     shuffle: bool = False
     optimizer: Optimizer = Adam()
     clip: float = 0.0
@@ -91,10 +95,15 @@ class Training:
     def __post_init__(self):
         check_least(self, "training", batch=1, length=1, epochs=1, checkpoint_every=1, accumulate=1)
         check_least(self, "training", clip=0, patience=0, validate_every=0, steps=0)
-        check_rates(self, "training", "average")
+        check_rates(self, "training", "average", "restart")
         check_seed(self.seed, "training.seed")
         check_choices(self, "training", state=POLICIES, mean_over=("tokens", "pairs"))
         check_choices(self, "training", compute=("float32", "bfloat16"))
+        if self.restart and self.state != "carried":
+            raise UserError(
+                f"training.restart={self.restart} empties a carried state, and training.state is "
+                f"{self.state!r}: leave one of them out."
+            )
         if self.average_after is not None:
             check_least(self, "training", average_after=0)
             if self.average:

@@ -37,6 +37,7 @@ def get_config() -> Experiment:
             batch=16,
             length=64,
             optimizer=Adam(learning_rate=0.003, schedule=Cosine()),
+            restart=0.05,
             clip=1.0,
             epochs=12,
         ),

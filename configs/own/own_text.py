@@ -38,6 +38,7 @@ def get_config() -> Experiment:
             batch=20,
             length=35,
             optimizer=Adam(learning_rate=0.003, schedule=Cosine()),
+            restart=0.05,
             clip=1.0,
             epochs=12,
         ),

@@ -45,6 +45,21 @@ def test_carried_rows_by_hand():
     assert first.trained.dtype == np.float32
 
 
+def test_a_row_restarts_with_the_word_before_it():
+    plain = Batches(TEXT, batch=2, length=3, state="carried", boundary=0)
+    shapes = []
+
+    def restarts(shape):
+        shapes.append(shape)
+        return np.array([[False, True], [True, False]])
+
+    batches = Batches(TEXT, 2, 3, "carried", 0, restarts=restarts)
+    assert shapes == [(2, 2)]  # batches, batch rows
+    check(batches, {"reset": [[0, 0, 0, 1, 0, 0], [1, 0, 0, 0, 0, 0]]})
+    check(batches, {name: all_of(plain, name) for name in ("words", "targets", "positions")})
+    np.testing.assert_array_equal(batches.part(1, slice(0, 1)).reset, [[1, 0, 0]])
+
+
 def test_a_row_starts_from_the_word_before_it():
     batches = Batches(TEXT, batch=3, length=3, state="carried", boundary=0)
     check(batches, {"words": [[0, 1, 2], [0, 3, 0], [4, 5, 6]]})

@@ -9,7 +9,15 @@ import pytest
 
 from tests import examples
 from zoo.errors import UserError
-from zoo.heads import AdaptiveSoftmax, CharLSTM, CNNSoftmax, LogLinear, Softmax, SpreadUnknown
+from zoo.heads import (
+    AdaptiveSoftmax,
+    CharLSTM,
+    CNNSoftmax,
+    LogLinear,
+    Softmax,
+    SpreadUnknown,
+    WithCache,
+)
 from zoo.lexicon import Lexicon
 
 TRAINED, OTHER = examples.trained_and_other()
@@ -94,6 +102,8 @@ def test_where_words_cannot_share_it_is_said():
     for head in (CharLSTM(), CNNSoftmax(), LogLinear()):
         with pytest.raises(UserError, match=rf"a {type(head).__name__} can score new words by "):
             SpreadUnknown(head, TRAINED)
+    with pytest.raises(UserError, match=r"put the cache around, WithCache\(SpreadUnknown\(head"):
+        SpreadUnknown(WithCache(Softmax()), TRAINED)
     fewer = Lexicon(("a", "<s>", "x", "?", "c"), np.zeros(5, np.int64), boundary="<s>", unknown="?")
     with pytest.raises(UserError, match="1 are missing, such as 'b'"):
         SpreadUnknown(Softmax(), TRAINED).tables(fewer)

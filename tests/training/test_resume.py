@@ -26,7 +26,8 @@ RECIPES = {
     )
     for name, settings in {**small.MODELS, "average": {"average": 0.9}}.items()
 }
-# Windows of random length, masks of words and states, a mean that begins within the run.
+# Windows of random length, states emptied at random, masks of words and states, a mean that begins
+# within the run.
 RECIPES |= {
     "regularised": small.experiment(
         dataclasses.replace(
@@ -34,6 +35,7 @@ RECIPES |= {
         ),
         length=12,
         windows=RandomWindows(half=0.5),
+        restart=0.3,
         average_after=1,
         epochs=5,
         optimizer=SGD(4.0),

@@ -115,3 +115,22 @@ def test_a_task_starts_with_values_of_its_own_unless_it_says_otherwise(tmp_path)
     task = Reversal(RECIPE)
     with pytest.raises(UserError, match=r"elsewhere: a Reversal cannot start from another"):
         Trainer(task, RECIPE, tmp_path, 1, init_from="elsewhere")
+
+
+def test_states_are_emptied_at_the_rate_of_the_recipe():
+    recipe = small.experiment(restart=0.25, length=2)
+    task = tasks.prepare(recipe)
+    resets = []
+    for epoch in range(40):
+        batches = task.batches(epoch)
+        again = task.batches(epoch)
+        for number in range(len(batches)):
+            reset = batches[number].reset
+            np.testing.assert_array_equal(reset, again[number].reset)
+            assert not reset[:, 1:].any()
+            resets.append(reset[:, 0])
+    drawn = np.concatenate(resets)
+    assert abs(drawn.mean() - 0.25) < 4 * (0.25 * 0.75 / len(drawn)) ** 0.5
+    assert not np.array_equal(task.batches(0)[0].reset, task.batches(1)[0].reset)
+    with pytest.raises(UserError, match=r"empties a carried state, and training.state is .sent"):
+        small.experiment(restart=0.1, state="sentences")

@@ -283,3 +283,5 @@ def test_what_cannot_be_translated_is_said():
         tasks.prepare(experiment(vocabulary=Vocabulary(boundary="none")))
     with pytest.raises(UserError, match=r"windows cuts running text, and pairs are batched whole"):
         tasks.prepare(experiment(windows=RandomWindows()))
+    with pytest.raises(UserError, match=r"restart empties the state along running text"):
+        tasks.prepare(experiment(restart=0.1))

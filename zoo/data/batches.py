@@ -55,6 +55,7 @@ class Batches:
         state: str,
         boundary: int | None,
         windows: Callable[[int], np.ndarray] | None = None,
+        restarts: Callable[[tuple[int, int]], np.ndarray] | None = None,
     ):
         """Lays a text out in batch rows.
 
@@ -66,6 +67,8 @@ class Batches:
           boundary: the id of the boundary word; None if there is none.
           windows: positions of a batch row -> starts of the batches, and the end of the last; None:
             all have T positions.
+          restarts: (number of batches, B) -> bool of this shape, where a batch row's state is
+            emptied before a batch; None: nowhere.
 
         Raises:
           UserError: the policy is not known, or is "sentences" without a boundary word.
@@ -90,6 +93,7 @@ class Batches:
         width = self._layout.width
         self._bounds = windows(width) if windows else equal_windows(width, length)
         self.count = len(self._bounds) - 1
+        self._restarts = restarts((self.count, batch)) if restarts else None
 
     @property
     def trained_tokens(self) -> int:
@@ -117,6 +121,8 @@ class Batches:
         at, begins = np.where(real, positions, 0), real & begins
         previous = self.text.words[np.maximum(at - 1, 0)]
         previous = np.where(begins | (at == 0), self._start, previous)
+        if self._restarts is not None:  # the word before is still read
+            begins[:, 0] |= self._restarts[index, rows]
         return Batch(
             words=np.where(real, previous, 0).astype(np.int32),
             targets=np.where(real, self.text.words[at], 0).astype(np.int32),

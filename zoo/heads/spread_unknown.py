@@ -27,6 +27,7 @@ from zoo.heads.head import Head, HeadAround
 from zoo.lexicon import Lexicon
 from zoo.lexicon.word_mapping import NoUnknownWord, shares
 from zoo.priors.backgrounds import strings
+from zoo.priors.backgrounds.contextual import Contextual
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +60,11 @@ class SpreadUnknown(HeadAround):
             raise ValueError(
                 "SpreadUnknown takes no tied head, whose weights are the embedding of the words of "
                 "training: give the head with tied=False and its weights"
+            )
+        if isinstance(self.head.background, Contextual) and self.head.background.reads_states:
+            raise UserError(
+                f"the words that a {type(self.head).__name__} remembers are of the new lexicon: put "
+                "the cache around, WithCache(SpreadUnknown(head, lexicon))."
             )
         if type(self.head).for_lexicon is not Head.for_lexicon:
             raise UserError(

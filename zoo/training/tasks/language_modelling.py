@@ -94,7 +94,7 @@ class LanguageModelling(Task):
         for epoch in range(counted):
             order = self._order(epoch)
             lengths = self.text.lengths if order is None else self.text.lengths[order]
-            steps += batch_count(lengths, *self._layout(epoch))
+            steps += batch_count(lengths, *self._layout(), self._windows(epoch))
         return steps * epochs // counted
 
     def init(self, key):
@@ -121,18 +121,25 @@ class LanguageModelling(Task):
         """Lays out an epoch's sentences, in their order, in batch rows."""
         order = self._order(epoch)
         text = self.text if order is None else self.text.reordered(order)
-        return Batches(text, *self._layout(epoch))
+        return Batches(text, *self._layout(), self._windows(epoch), self._restarts(epoch))
 
-    def _layout(self, epoch: int) -> tuple:
-        """Returns the arguments of `Batches` after the text."""
+    def _layout(self) -> tuple:
+        """Returns the arguments of `Batches` that are the same in all epochs."""
         recipe = self.recipe
-        windows = None
-        if recipe.windows:
-            generator = np.random.default_rng((recipe.seed, epoch, 1))  # 1: not the order's stream
-            windows = functools.partial(
-                recipe.windows.starts, length=recipe.length, generator=generator
-            )
-        return recipe.batch, recipe.length, recipe.state, self.boundary, windows
+        return recipe.batch, recipe.length, recipe.state, self.boundary
+
+    def _windows(self, epoch: int):
+        recipe = self.recipe
+        if not recipe.windows:
+            return None
+        generator = np.random.default_rng((recipe.seed, epoch, 1))  # 1: not the order's stream
+        return functools.partial(recipe.windows.starts, length=recipe.length, generator=generator)
+
+    def _restarts(self, epoch: int):
+        if not self.recipe.restart:
+            return None
+        generator = np.random.default_rng((self.recipe.seed, epoch, 2))
+        return lambda shape: generator.random(shape) < self.recipe.restart
 
     def _order(self, epoch: int) -> np.ndarray | None:
         """Returns the numbers of an epoch's sentences in their order; None for the text's order."""

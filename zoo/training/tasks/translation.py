@@ -50,6 +50,11 @@ class Translation(Task):
           UserError: no token of the validation text is counted, all pairs are too long, or the
             recipe has windows of a text.
         """
+        if experiment.training.restart:
+            raise UserError(
+                "training.restart empties the state along running text, and pairs have none: set "
+                "training.restart=0."
+            )
         if experiment.training.windows is not None:
             raise UserError(
                 "training.windows cuts running text, and pairs are batched whole: set "
