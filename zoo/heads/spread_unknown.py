@@ -63,7 +63,7 @@ class SpreadUnknown(HeadAround):
             )
         if isinstance(self.head.background, Contextual) and self.head.background.reads_states:
             raise UserError(
-                f"the words that a {type(self.head).__name__} remembers are of the new lexicon: put "
+                f"a {type(self.head).__name__} remembers words of the new lexicon: put "
                 "the cache around, WithCache(SpreadUnknown(head, lexicon))."
             )
         if type(self.head).for_lexicon is not Head.for_lexicon:
