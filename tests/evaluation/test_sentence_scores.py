@@ -294,3 +294,13 @@ def test_what_was_scored_is_remembered(run, monkeypatch):
     assert asked == [["a b", "a"], ["c"], ["a b"]]  # of three, the last two stay
     assert found[0][0] == found[0][2] and found[0][1] == found[1][0]
     np.testing.assert_allclose(found[2], [found[0][0], found[1][1]], rtol=1e-6)
+
+
+def test_marks_on_unknown_words_are_noted_unless_marks_stand_alone(run, call, trained, tmp_path):
+    noted = "'chat.': known without the punctuation marks"
+    assert run.notes([["le", "chat.", "dort"]])[0].startswith(noted)
+    assert run.notes([["le", "chat.", "dort", ","]]) == []
+    for text, told in (("le chat. dort\n", True), ("le chat. dort\nle chat , dort !\n", False)):
+        path = tmp_path / "text.txt"
+        path.write_text(text)
+        assert (noted in call(trained, path)[2]) == told

@@ -194,15 +194,17 @@ def test_a_run_goes_on_when_its_terminal_is_closed(monkeypatch):
 
 
 def test_without_a_terminal_a_line_a_minute_is_logged(capsys):
-    """A step of 20 s after one of 100 s, which is compiled: three steps a minute."""
-    seconds = iter([0, *range(100, 200, 20)])
+    """A step of 20 s after one of 100 s, which is compiled: three steps a minute. The first line
+    comes after ten seconds."""
+    seconds = iter([0, *range(100, 220, 20)])
     with ProgressBar(400, 10, "NCE loss", clock=lambda: next(seconds)) as bar:
-        for step in range(11, 16):
+        for step in range(11, 17):
             progress = Progress(epoch=1, loss=3.0 * step, tokens=2.0 * step)
             bar.step(step, step / 20, progress, StepMetrics(3.0, 4000.0, 0.0, 0.0))
-    # 3 * 4,000 tokens in 60 s; 386 steps of 20 s are 2 h, 8 min and 40 s.
+    # 4,000 tokens in 20 s, 3 * 4,000 in 60 s; 388 and 385 steps of 20 s are left.
     assert capsys.readouterr().out == (
-        "epoch 2, 70% of it, step 14 of 400: training NCE loss 1.500, 200 tokens/s, 2:08:40 left\n"
+        "epoch 2, 60% of it, step 12 of 400: training NCE loss 1.500, 200 tokens/s, 2:09:20 left\n"
+        "epoch 2, 75% of it, step 15 of 400: training NCE loss 1.500, 200 tokens/s, 2:08:20 left\n"
     )
 
 

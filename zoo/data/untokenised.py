@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 # A word with a mark that ends it, perhaps before quotation marks or brackets; a mark alone.
 _ATTACHED = re.compile(r"[^\W_]{2,}[,;:!?]+[\"'”’»)\]]*")
 _ALONE = re.compile(r"[,;:!?.]+")
+ALONE = frozenset(",;:!?.")
 MARKS = "\"'“”‘’«»()[],;:!?.…"
 # The least share of a text's tokens that are attached; in tokenised text it is near 0.
 SHARE = 0.01

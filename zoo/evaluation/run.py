@@ -1,5 +1,6 @@
 """A trained model loaded from its work directory, ready to be judged."""
 
+import collections
 import dataclasses
 import functools
 import pathlib
@@ -334,14 +335,18 @@ class Run:
         notes = (
             self.lexicon.fused_note(unknown),
             unicode_forms.note(unknown, self.lexicon),
-            self._untokenised(unknown),
+            self._untokenised(sentences, unknown),
         )
         return [note for note in notes if note]
 
-    def _untokenised(self, unknown):
-        """Returns a note on unknown words that end with punctuation marks; None without any."""
-        tokenised = self.lexicon.of_characters or self.experiment.data.form.language
-        return None if tokenised else untokenised.note(unknown, self.lexicon)
+    def _untokenised(self, sentences, unknown):
+        """Returns a note on unknown words that end with punctuation marks; None without any, or in
+        a text most of whose marks stand alone."""
+        if self.lexicon.of_characters or self.experiment.data.form.language:
+            return None
+        counts = collections.Counter(word for sentence in sentences for word in sentence)
+        _, attached, alone = untokenised.counts_of(counts)
+        return untokenised.note(unknown, self.lexicon) if attached >= alone else None
 
     def score(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
         """Returns (the corpus as word ids, their exact log-probabilities under the state policy).

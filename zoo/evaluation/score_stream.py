@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from zoo import lazy
+from zoo.data import untokenised
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
 from zoo.evaluation.sentence_scores import Sentences
@@ -137,6 +138,7 @@ class _Totals:
         self.lists, self.log_prob = 0, 0.0
         self.nbest = False
         self.unknown: dict[str, None] = {}
+        self.marks: set[str] = set()  # punctuation that stands alone
 
     def lines(self, parts: Iterable[Sentences]) -> Iterator[str]:
         """Yields the lines of the table."""
@@ -166,6 +168,8 @@ class _Totals:
             self.run.experiment.vocabulary.missing(sentences.words, self.run.lexicon)
         )
 
+        self.marks |= untokenised.ALONE & {word for words in sentences.words for word in words}
+
     def notes(self) -> list[str]:
         """Returns lines on how much was scored and on its unknown words."""
         sentences, words, unknown = (int(count) for count in self.counts)
@@ -177,5 +181,5 @@ class _Totals:
             f"({unknown / max(1, words):.2%}), log-probability {self.log_prob:,.1f} nats"
         )
         warning = sentence_scores.warning(self.run.lexicon, unknown)
-        notes = (summary, warning, *self.run.notes([[*self.unknown]]))
+        notes = (summary, warning, *self.run.notes([[*self.unknown], [*self.marks]]))
         return [note for note in notes if note]

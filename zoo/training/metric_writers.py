@@ -24,6 +24,7 @@ with lazy.extra(), lazy.without("torch", "boto3", "google.cloud.storage"):
 EVERY = 100
 # Seconds from one line of the log to the next, without a terminal.
 SECONDS = 60.0
+FIRST = 10.0  # until the first of these lines, which tells how long the run will take
 
 
 class _Object:
@@ -234,6 +235,7 @@ class ProgressBar:
         )
         self._tokens, self._since, self._shown = 0.0, clock(), 0.0
         self._first: tuple[int, float] | None = None  # the step that was reported first, and when
+        self._told = False  # a line of the log
 
     def __enter__(self):
         return self
@@ -279,7 +281,8 @@ class ProgressBar:
         if self._first is None:
             self._first = step, now
             self._tokens, self._since = 0.0, now
-        elif now - self._since >= SECONDS:
+        elif now - self._since >= (SECONDS if self._told else min(FIRST, SECONDS)):
+            self._told = True
             first, begun = self._first
             rate = self._tokens / (now - self._since)
             steps = max(0, self._total - step)  # of a mixture it is not known exactly
