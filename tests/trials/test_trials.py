@@ -19,7 +19,9 @@ from zoo.heads import Softmax
 from zoo.models import LanguageModel
 from zoo.optimizers import Adam, Cosine
 from zoo.runs.workdir import Workdir
-from zoo.trials import one_run, trials
+from zoo.training import tasks
+from zoo.training import train as training
+from zoo.trials import trials
 from zoo.trials.plan import Budget, HeadPlan
 
 pytestmark = pytest.mark.slow
@@ -104,18 +106,21 @@ def test_steps_give_the_same_digits(made, experiment, tmp_path):
 def test_an_interruption_changes_no_digit(made, experiment, tmp_path, monkeypatch):
     """The third run gets a signal within its steps; the repeated command trains the rest."""
     folder, other = made[0], tmp_path / "interrupted"
-    trained, train = [], one_run.train
+    trained, train, prepare = [], training.train, tasks.prepare
 
-    def interrupted(recipe, run, log):
+    def interrupted(recipe, run, *, log):
         trained.append(run.name)
         if len(trained) == 3:
-            of_run = one_run.trainer(recipe, run, log)
-            validate, term = of_run.task.validate, signal.SIGTERM
-            of_run.task.validate = lambda *given: signal.raise_signal(term) or validate(*given)
-            monkeypatch.setattr(one_run, "trainer", lambda *arguments: of_run)
-        return train(recipe, run, log)
+            monkeypatch.setattr(tasks, "prepare", with_signal)
+        return train(recipe, run, log=log)
 
-    monkeypatch.setattr(one_run, "train", interrupted)
+    def with_signal(*given):
+        task = prepare(*given)
+        validate, term = task.validate, signal.SIGTERM
+        task.validate = lambda *given: signal.raise_signal(term) or validate(*given)
+        return task
+
+    monkeypatch.setattr(training, "train", interrupted)
     with pytest.raises(Interrupted, match="SIGTERM after step"):
         trials.run(of(experiment, other), log=lambda line: None)
     assert (other / "comparison.txt").exists()  # of the first two runs
@@ -124,7 +129,7 @@ def test_an_interruption_changes_no_digit(made, experiment, tmp_path, monkeypatc
     assert trained == ["softmax_0", "tied_0", "softmax_1"]
     assert without_time(other) == without_time(folder)
     # Nothing is trained a second time.
-    monkeypatch.setattr(one_run, "train", None)
+    monkeypatch.setattr(training, "train", None)
     assert trials.run(of(experiment, other), log=lambda line: None).rows
 
 
@@ -150,14 +155,14 @@ def test_the_best_of_the_rates_is_taken(experiment, tmp_path):
 
 
 def test_a_head_that_diverges_is_left_out(experiment, tmp_path, monkeypatch):
-    train, said = one_run.train, []
+    train, said = training.train, []
 
-    def diverging(recipe, run, log):
+    def diverging(recipe, run, *, log):
         if run.name == "tied_0":
             raise Diverged("the training loss is not finite at step 3")
-        return train(recipe, run, log)
+        return train(recipe, run, log=log)
 
-    monkeypatch.setattr(one_run, "train", diverging)
+    monkeypatch.setattr(training, "train", diverging)
     found = trials.run(of(experiment, tmp_path, seeds=1), log=said.append)
     assert [row.name for row in found.rows] == ["softmax"]
     assert found.failed == {"tied": "the training loss is not finite at step 3"}

@@ -1,4 +1,4 @@
-"""One run of the trials: an ordinary run folder, trained, and judged like any other."""
+"""One run of the trials: an ordinary run folder, judged like any other."""
 
 import pathlib
 
@@ -6,7 +6,6 @@ from zoo.evaluation import item_scores, passport
 from zoo.evaluation.reports import validations
 from zoo.evaluation.run import Run
 from zoo.experiment import Experiment
-from zoo.runs import environment
 from zoo.runs.workdir import METRICS, Workdir
 from zoo.training import tasks
 from zoo.training.loop import Trainer
@@ -31,29 +30,6 @@ def trainer(experiment: Experiment, folder: pathlib.Path, log=print) -> Trainer:
         init_from=experiment.init_from,
         parallel=experiment.parallel,
     )
-
-
-def train(experiment: Experiment, folder: pathlib.Path, log=print):
-    """Trains a run to its end, from its last checkpoint if it has one.
-
-    Args:
-      experiment: the recipe.
-      folder: of the run.
-      log: called with each line of the log.
-
-    Raises:
-      UserError, Interrupted: as `Trainer.train`.
-    """
-    workdir = Workdir(folder)
-    workdir.check(experiment)
-    of_run = trainer(experiment, folder, log)
-    workdir.claim(experiment)
-    workdir.keep_lexicons(of_run.task.lexicons)
-    if workdir.texts() is None:
-        made = {"revision": environment.revision(), "versions": environment.versions()}
-        if (seen := of_run.task.seen_texts(made)) is not None:
-            workdir.keep_texts(seen)
-    of_run.train()
 
 
 def best_validation(folder: pathlib.Path) -> float:

@@ -12,6 +12,7 @@ from zoo.experiment import Experiment
 from zoo.optimizers import Constant
 from zoo.runs.workdir import Workdir
 from zoo.training import step_cost
+from zoo.training import train as training
 from zoo.trials import one_run, recipes, summary
 from zoo.trials.plan import Budget, HeadPlan, Plan, best_rate, steps_of
 
@@ -80,7 +81,7 @@ def run(trials: Trials, log: Callable[[str], None] = print) -> summary.Summary:
             log(f"{name}, seed {seed} (run {number} of {len(rounds)})")
             recipe = final_recipe(of_heads[name], plan.heads[name], seed)
             with _diverging(name, failed, log):
-                one_run.train(recipe, folder, log)
+                training.train(recipe, folder, log=log)
                 one_run.judge(folder, split)
         if name not in failed:
             folders[name].append(folder)
@@ -138,7 +139,7 @@ def _try_rate(name, experiment, factor, plan, folder, log):
     rate = recipe.training.optimizer.learning_rate
     log(f"{name}: learning rate {rate:g} for {steps:,} step{'s' * (steps != 1)}")
     try:
-        one_run.train(recipe, of_rate, _say_nothing)
+        training.train(recipe, of_rate, log=_say_nothing)
         loss = one_run.best_validation(of_rate)
     except Diverged:
         loss = math.inf
