@@ -152,3 +152,24 @@ def test_dropout_does_not_depend_on_interruptions_but_on_the_seed(tmp_path):
         ends.append(small.last_state(trainer)[1].params["head"]["weights"])
     np.testing.assert_array_equal(ends[0], ends[1])
     assert np.abs(ends[0] - ends[2]).max() > 0
+
+
+def test_a_signal_within_the_last_validation_is_not_lost(tmp_path):
+    """The run is finished, and what the caller would do next does not begin."""
+    whole = small.trainer(RECIPES["softmax"], tmp_path / "whole")
+    whole.train()
+    trainer = small.trainer(RECIPES["softmax"], tmp_path / "run", said=(said := []))
+    validate, end = trainer.task.validate, whole.task.epoch_steps * 3
+
+    def validate_and_signal(*given):
+        if trainer.devices.first(trainer._state.step) == end:
+            trainer._stop = signal.SIGINT
+        return validate(*given)
+
+    trainer.task.validate = validate_and_signal
+    with pytest.raises(Interrupted, match=f"SIGINT at the end, after step {end}: all is saved"):
+        trainer.train()
+    assert_same_end(whole, trainer)
+    again = small.trainer(RECIPES["softmax"], tmp_path / "run", said=said)
+    assert again.train().finished
+    assert said[-1] == f"this run is finished, at step {end}; nothing is left to train."

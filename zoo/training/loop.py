@@ -121,7 +121,8 @@ class Trainer:
           Diverged: the loss or the parameters are not finite.
           UserError: the disk is full, or the work directory is in use by
             another process, is not writable, or was deleted during training.
-          Interrupted: a SIGTERM, SIGHUP or Ctrl-C came; the state is saved.
+          Interrupted: a SIGTERM, SIGHUP or Ctrl-C came; the state is saved. Also where it came
+            within the last validation, so that callers do not go on with what comes next.
         """
         with contextlib.ExitStack() as stack:
             ownership = None
@@ -312,6 +313,10 @@ class Trainer:
                     raise Interrupted(f"{stop.name} after step {step}: the state is saved.", stop)
                 if ended or progress.finished:
                     break  # the next epoch has batches of its own and an empty carry
+        # A signal during the last validation: what would come after the training must not begin.
+        self._agreed_stop()
+        if stop := self._agreed_stop():
+            raise Interrupted(f"{stop.name} at the end, after step {step}: all is saved.", stop)
 
     def _validate(self, step, progress, metrics, bar, save):
         """Validates, saves the best checkpoint, and decides about early stopping."""
