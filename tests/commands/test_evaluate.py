@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import sys
 
 import pytest
@@ -198,3 +199,57 @@ def test_a_run_without_tests_is_told_to_name_a_split(call, trained, tmp_path, co
     assert (code, output) == (2, "")
     assert errors == f"error: {tmp_path / 'run'} has no test splits: give --split validation.\n"
     assert not picture.exists() and not (trained / "results").exists()
+
+
+def test_figures_of_models_that_learn_from_the_text_stand_apart(call, workdir):
+    """A cache whose settings are tuned, and dynamic evaluation, beside the plain figure."""
+    code, plain, _ = call(evaluate, workdir, "--split", "test")
+    assert code == 0 and "learns" not in plain
+    code, cached, errors = call(evaluate, workdir, "--split", "test", "--cache", "4")
+    found = re.search(r"cache: flatness (\S+), weight (\S+), set on validation", errors)
+    assert code == 0 and found
+    flatness, weight = found.groups()
+    told = f"a cache (4 words, flatness {flatness}, weight {weight})"
+    assert f"learns from this text by {told}" in cached
+    code, given, errors = call(
+        evaluate, workdir, "--split", "test", "--cache", f"4,{flatness},{weight}"
+    )
+    assert given == cached and "set on validation" not in errors
+    options = ("--split", "test", "--dynamic", "rms", "--cache", "4,0.5,0.2")
+    code, dynamic, errors = call(evaluate, workdir, *options)
+    way = "dynamic evaluation (rms, rate 0.002, decay 0.02, segments of 5)"
+    assert code == 0, errors
+    assert f"learns from this text by {way} and a cache (4 words, flatness 0.5" in dynamic
+    names = {path.name for path in (workdir / "results").glob("*.json")}
+    assert names == {
+        f"test.carried.cache-4-{flatness}-{weight}.json",
+        "test.carried.cache-4-0.5-0.2-dynamic-rms-0.002-0.02.json",
+        "test.carried.json",
+    }
+    _, compared, _ = call(commands, "compare", workdir)
+    assert "test, carried, learning from the text by a cache: nats" in compared
+    assert "learning from the text by dynamic evaluation and a cache: nats" in compared
+    assert f"learns from the text that it is judged on, by {told}" in compared
+    code, scores, _ = call(commands, "score", workdir, "--cache", "4,0.5,0.2", __file__)
+    assert code == 0 and scores
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--cache", "0"), "'0' is not a whole number from 1 to 100,000"),
+        (("--cache", "5,1"), "'5,1' is not N or N,FLATNESS,WEIGHT"),
+        (("--cache", "5,1,1"), "'1' is not a number from 0 to 0.999"),
+        (("--dynamic", "adam"), "'adam' is not RULE or RULE,RATE,DECAY"),
+        (("--dynamic", "sgd,0,0"), "'0' is not a number above 0"),
+    ],
+)
+def test_settings_of_learning_from_the_text_are_checked(workdir, capsys, options, why):
+    with pytest.raises(program._Used):
+        evaluate.main([str(workdir), *options])
+    assert why in capsys.readouterr().err
+
+
+def test_questions_do_not_train_a_model(call, workdir):
+    code, _, errors = call(evaluate, workdir, "--dynamic", "sgd", "--exact-match")
+    assert code == 2 and "--dynamic is for texts" in errors

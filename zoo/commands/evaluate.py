@@ -54,9 +54,30 @@ def add_evaluate_to(parser: argparse.ArgumentParser):
         action="store_true",
         help="answers the questions of the splits by greedy decoding, and counts correct answers",
     )
+    add(
+        "--dynamic",
+        type=_dynamic,
+        metavar="RULE[,RATE,DECAY]",
+        help="trains the model on each segment of the text once it is scored (Krause et al. 2018); "
+        "RULE is rms or sgd",
+    )
     add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
     add("--constrain", action="store_true", help="restricts answers to --grammar")
     options.add_to(parser)
+    options.add_cache_to(parser)
+
+
+def _dynamic(text: str) -> tuple:
+    """Reads the argument of --dynamic."""
+    rule, *others = text.split(",")
+    if rule not in ("rms", "sgd") or len(others) not in (0, 2):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not RULE or RULE,RATE,DECAY, such as rms or sgd,0.1,0.001"
+        )
+    rate, decay = others or (None, None)
+    if rate is None:
+        return (rule,)
+    return rule, options.number(0, 1e6, above=True)(rate), options.number(0, 0.999)(decay)
 
 
 def _unseen_weight(text: str) -> float:
@@ -78,6 +99,7 @@ def run_evaluate(arguments: argparse.Namespace):
         surprisal,
         text_figures,
     )
+    from zoo.evaluation.dynamic_evaluation import DynamicEvaluation
     from zoo.evaluation.judgements import exact_match, minimal_pairs
     from zoo.runs import output_files
 
@@ -87,6 +109,8 @@ def run_evaluate(arguments: argparse.Namespace):
     if arguments.pairs_table and len(arguments.minimal_pairs) != 1:
         raise UserError("--pairs-table is for the pairs of one file: give one --minimal-pairs.")
     run = options.run_of(folder, arguments).with_state(arguments.state)
+    if arguments.dynamic and (arguments.minimal_pairs or arguments.exact_match):
+        raise UserError("--dynamic is for texts: leave --minimal-pairs and --exact-match out.")
     if arguments.constrain:
         if arguments.grammar is None:
             raise UserError("--constrain needs a grammar: give --grammar FILE.")
@@ -97,6 +121,9 @@ def run_evaluate(arguments: argparse.Namespace):
     if arguments.surprisal and len(splits) + bool(arguments.data) != 1:
         raise UserError("--surprisal writes one text: give one --split NAME, or --data PATH.")
 
+    run = options.with_cache(run, arguments.cache)
+    if arguments.dynamic:
+        run = run.with_dynamic(DynamicEvaluation(*arguments.dynamic))
     mixture = None
     if arguments.unseen_weight is not None:
         mixture = _mixture(run, arguments.unseen_weight)
@@ -147,6 +174,7 @@ def add_score_to(parser: argparse.ArgumentParser):
         help="the sentence is the N-th field of a line, separated by tabs or |||",
     )
     options.add_to(parser)
+    options.add_cache_to(parser)
 
 
 def run_score(arguments: argparse.Namespace):
@@ -154,7 +182,7 @@ def run_score(arguments: argparse.Namespace):
     from zoo.evaluation import score_stream
 
     options.check_outputs(arguments, output="the table")
-    run = options.run_of(arguments.workdir, arguments)
+    run = options.with_cache(options.run_of(arguments.workdir, arguments), arguments.cache)
     score_stream.report(run, arguments.text, arguments.output, arguments.nbest, arguments.column)
 
 

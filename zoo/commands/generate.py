@@ -22,6 +22,7 @@ def add_generate_to(parser: argparse.ArgumentParser):
         help="0: always the most probable word; default: %(default)s",
     )
     options.add_truncation_to(parser)
+    options.add_cache_to(parser)
     add("--seed", type=options.whole(0), default=0, help="default: %(default)s")
     add(
         "--prompt",
@@ -56,7 +57,7 @@ def run_generate(arguments: argparse.Namespace):
     from zoo.evaluation.run import Run
     from zoo.sources import moses
 
-    run = Run.load(options.folder_of(arguments))
+    run = options.with_cache(Run.load(options.folder_of(arguments)), arguments.cache)
     model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
     language = run.experiment.data.form.language
     if not arguments.prompt and run.lexicon.of_characters and run.lexicon.boundary is None:

@@ -241,6 +241,43 @@ def add_to(parser: argparse.ArgumentParser):
     )
 
 
+def add_cache_to(parser: argparse.ArgumentParser):
+    """Adds --cache."""
+    parser.add_argument(
+        "--cache",
+        type=_cache,
+        metavar="N[,FLATNESS,WEIGHT]",
+        help="with a memory of the last N words (Grave et al. 2017), so that the model learns from "
+        "the text; flatness and weight are set on validation unless given",
+    )
+
+
+def _cache(text: str) -> tuple[int, float | None, float | None]:
+    """Reads the argument of --cache."""
+    size, *others = text.split(",")
+    if len(others) not in (0, 2):
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text, 40)!r} is not N or N,FLATNESS,WEIGHT, such as 500 or 500,0.3,0.1"
+        )
+    if not others:
+        return whole(1, 100_000)(size), None, None
+    flatness, weight = others
+    return whole(1, 100_000)(size), number(0, 1e6, above=True)(flatness), number(0, 0.999)(weight)
+
+
+def with_cache(run, cache: tuple[int, float | None, float | None] | None):
+    """Returns a run with the cache of `add_cache_to`'s argument, or the run itself without one."""
+    if cache is None:
+        return run
+    from zoo.evaluation import cache_settings
+
+    size, flatness, weight = cache
+    if flatness is None or weight is None:
+        flatness, weight = cache_settings.tuned(run, size)
+        print_notes([f"cache: flatness {flatness:g}, weight {weight:g}, set on validation"])
+    return run.with_cache(size, flatness, weight)
+
+
 def run_of(workdir: str, arguments: argparse.Namespace):
     """Loads the run of a folder, changed as the options of `add_to` ask.
 

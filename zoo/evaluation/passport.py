@@ -341,6 +341,7 @@ def _of_run(run: Run, sentences: list[list[str]]) -> dict:
         "renormalised": head.renormalised,
         "spread_unknown": isinstance(head, SpreadUnknown),
         **_spread_letters(head),
+        **({"learns_from_text": run.learns_from_text} if run.learns_from_text else {}),
         "notes": model.warnings(lexicon),
         "lexicon": {"hash": lexicon.digest(), **_words(lexicon), "of_training": _words(trained)},
         **{

@@ -66,6 +66,8 @@ def describe(passport: dict) -> str:
         f"  priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
     ]
     lines += overlap.warnings(passport)
+    if ways := passport.get("learns_from_text"):
+        lines.append(f"  learns from this text by {' and '.join(ways)}")
     if constraint := passport.get("constraint"):
         lines.append(f"  only as the grammar {constraint['grammar']} allows")
     if "impossible" in figures:

@@ -30,6 +30,7 @@ _PERPLEXITY = {
     "renormalised": bool,
     "spread_unknown": bool,
     "spread_letters": int | None,
+    "learns_from_text": list | None,
     "priors_saw_this_text": list,
     "trained_on": list | None,
     "not_known": list | None,
@@ -42,7 +43,7 @@ _PERPLEXITY = {
 _ANSWERS = {**_ANY, "figures": {"accuracy": float, "right": int}, "scores": str | None}
 _TRANSLATION = {**_ANY, "figures": dict, "counts": str, "tokenizer": str, "policies": dict}
 # Fields that not every passport has.
-_OPTIONAL = ("source", "scores", "spread_letters", "knowledge")
+_OPTIONAL = ("source", "scores", "spread_letters", "knowledge", "learns_from_text")
 _BANDS = [{"band": str, "tokens": int, "log_perplexity": float}]
 _MIXTURE = {"weight": float, "words": int, "log_perplexity": float}
 _COUNTS = dict.fromkeys(("sentences", "tokens", "of_sentences", "of_tokens"), int)
@@ -54,6 +55,7 @@ _WITHIN = {
     "priors_saw_this_text": [str],
     "trained_on": [{"by": str, "text": str, "sentences": int}],
     "not_known": [str],
+    "learns_from_text": [str],
     "knowledge": [{"text": str, "digest": str, "gave": [str]}],
     "overlap": {"trained_on": _FOUND, "selected_on": _FOUND},
     "training": {"recipe_but_seed": str | None, "seed": int | None},
@@ -76,6 +78,7 @@ class Column(NamedTuple):
       lexicon: the start of the digest of the words.
       over: the set that probabilities are normalised over.
       constraint: the grammar that forbade words and the start of its digest; "" without one.
+      learns: how the model learned from the text that it was judged on; "" if it did not.
     """
 
     split: str
@@ -84,6 +87,7 @@ class Column(NamedTuple):
     lexicon: str
     over: str
     constraint: str
+    learns: str = ""
 
     @classmethod
     def of(cls, passport: dict) -> "Column":
@@ -105,12 +109,14 @@ class Column(NamedTuple):
             passport["lexicon"]["words"][:8],
             passport["normalised_over"],
             grammar,
+            " and ".join(way.partition(" (")[0] for way in passport.get("learns_from_text") or ()),
         )
 
     def __str__(self):
         digest = f" [{self.digest}]" if self.digest else ""
         grammar = f"constrained by {self.constraint}" if self.constraint else ""
-        return ", ".join(filter(None, (f"{self.split}{digest}", self.state, grammar)))
+        learns = f"learning from the text by {self.learns}" if self.learns else ""
+        return ", ".join(filter(None, (f"{self.split}{digest}", self.state, grammar, learns)))
 
 
 def names_of(columns: Iterable[Column]) -> dict[Column, str]:

@@ -13,9 +13,10 @@ from zoo.data import Corpus, Pairs, unicode_forms, untokenised
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import pair_scores, perplexity, word_lists
+from zoo.evaluation import dynamic_evaluation, pair_scores, perplexity, word_lists
+from zoo.evaluation.dynamic_evaluation import DynamicEvaluation
 from zoo.experiment import Experiment
-from zoo.heads import LogLinear, SpreadUnknown
+from zoo.heads import LogLinear, SpreadUnknown, WithCache
 from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
 from zoo.priors import Grammar
@@ -43,6 +44,7 @@ class Run:
         "lexicon-HASH-spread", "renormalised", "constrained-HASH".
       of_training: the words of training, where others are in their place; else None.
       others: further lexicons that the parameters depend on: for pairs, the lexicon of the sources.
+      dynamic: how the model is trained on the text that it is judged on; None if it is not.
     """
 
     path: pathlib.Path
@@ -54,6 +56,7 @@ class Run:
     variant: str = ""
     of_training: Lexicon | None = None
     others: tuple[Lexicon, ...] = ()
+    dynamic: DynamicEvaluation | None = None
 
     def __repr__(self):
         return f"Run({self.summary})"
@@ -175,6 +178,66 @@ class Run:
         experiment = dataclasses.replace(self.experiment, model=model)
         variant = "-".join(filter(None, (self.variant, "renormalised")))
         return dataclasses.replace(self, experiment=experiment, variant=variant)
+
+    def with_cache(self, size: int, flatness: float, weight: float) -> "Run":
+        """Returns the run with a cache around its head; see heads.WithCache.
+
+        Args:
+          size: N, the number of words in the memory.
+          flatness: theta.
+          weight: l.
+
+        Raises:
+          UserError: the run translates, or its head cannot have a cache.
+        """
+        model = self._language_model("--cache")
+        model = dataclasses.replace(model, head=WithCache(model.head, size, flatness, weight))
+        cache = f"cache-{size}-{flatness:g}-{weight:g}"
+        return dataclasses.replace(
+            self,
+            experiment=dataclasses.replace(self.experiment, model=model),
+            tables=model.evaluation_tables(self.lexicon),
+            variant="-".join(filter(None, (self.variant, cache))),
+        )
+
+    def with_dynamic(self, settings: DynamicEvaluation) -> "Run":
+        """Returns the run that is trained on each segment of a text that it has scored.
+
+        The text is read in one batch row.
+
+        Args:
+          settings: of dynamic evaluation.
+
+        Raises:
+          UserError: the run translates, or a grammar forbids words.
+        """
+        self._language_model("--dynamic")
+        if self.constraint:
+            raise UserError(
+                "--dynamic has no gradient where a grammar forbids words: leave --constrain out."
+            )
+        evaluation = dataclasses.replace(self.experiment.evaluation, batch=1)
+        how = f"dynamic-{settings.rule}-{settings.rate:g}-{settings.decay:g}"
+        return dataclasses.replace(
+            self,
+            experiment=dataclasses.replace(self.experiment, evaluation=evaluation),
+            variant="-".join(filter(None, (self.variant, how))),
+            dynamic=settings,
+        )
+
+    def _language_model(self, option):
+        """Returns the model; UserError if it translates."""
+        if isinstance(self.experiment.model, SequenceToSequence):
+            raise UserError(f"{option} is for language models, and {self.path} translates.")
+        return self.experiment.language_model
+
+    @property
+    def learns_from_text(self) -> list[str]:
+        """The ways in which the run learns from the very text that it is judged on; [] if it does
+        not."""
+        dynamic = [] if self.dynamic is None else [self.dynamic.told]
+        head = self.experiment.head
+        return dynamic + ([head.told] if isinstance(head, WithCache) else [])
 
     def constrained(self, grammar: str) -> "Run":
         """Returns the run with the probabilities of words that a grammar forbids set to 0.
@@ -377,8 +440,22 @@ class Run:
         model = self.experiment.language_model
         text = self.experiment.vocabulary.encode(corpus, self.lexicon)
         boundary = self.lexicon.boundary_id
+        if self.dynamic is not None:
+            arguments = model, self.params, self.tables, text, self.dynamic, recipe.state, boundary
+            return text, dynamic_evaluation.score(*arguments, self._mean_squares)
         batch_rows = Batches(text, recipe.batch, recipe.length, recipe.state, boundary)
         return text, perplexity.score(model, params, tables, text, batch_rows, mesh)
+
+    @functools.cached_property
+    def _mean_squares(self):
+        """The scale of dynamic evaluation by "rms", from the training text; None for "sgd"."""
+        if self.dynamic.rule != "rms":
+            return None
+        text = self.experiment.vocabulary.encode(self.read("train"), self.lexicon)
+        model, boundary = self.experiment.language_model, self.lexicon.boundary_id
+        return dynamic_evaluation.mean_squares(
+            model, self.params, self.tables, text, self.dynamic, boundary
+        )
 
 
 def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:

@@ -217,4 +217,6 @@ def _changed(passport):
         f"the unknown word's probability spread over new words{how}": passport["spread_unknown"],
         "renormalised over the lexicon": passport["renormalised"],
     }
+    learned = passport.get("learns_from_text") or ()
+    ways |= {f"learns from the text that it is judged on, by {way}": True for way in learned}
     return "; ".join(way for way, is_so in ways.items() if is_so)

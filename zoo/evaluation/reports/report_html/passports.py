@@ -130,6 +130,11 @@ def sentences(passport: dict) -> list[str]:
     ]
     if source := passport.get("source"):
         lines.insert(1, f"Its sources: {source['path']}{_size(source)}.")
+    if ways := passport.get("learns_from_text"):
+        lines.append(
+            f"! The model learns from the text that it is judged on, by {' and '.join(ways)}: do "
+            "not compare the figure with those of models that do not."
+        )
     if why := overlap.reason(passport):
         lines.append(f"! Not a figure of unseen text: {why}.")
     if constraint := passport.get("constraint"):

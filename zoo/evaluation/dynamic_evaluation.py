@@ -1,0 +1,215 @@
+"""Dynamic evaluation: a model that is trained on the very text it is judged on, as it reads it.
+
+Krause, Kahembwe, Murray and Renals, "Dynamic evaluation of neural sequence models" (2018). A text
+is read in segments of n words, in one batch row. Each segment is scored first. Then its words train
+the parameters, by the gradient g of their mean -log p:
+
+    sgd:  theta' = theta - rate g + decay (theta_0 - theta)
+    rms:  theta' = theta - rate g / (sqrt(M) + epsilon) + decay R (theta_0 - theta)
+
+theta_0 are the trained parameters, to which decay leads back. M is the mean of g^2 over segments of
+the training text, and R = sqrt(M) / mean(sqrt(M)), at most 1 / decay, is greater for parameters
+that are often changed. No word is scored by parameters that have seen it; but the figure is that of
+a model which learns from the text, and is not to be compared with figures of models that do not.
+"""
+
+import contextlib
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.data.batches import Batches
+from zoo.data.encoded_text import EncodedText
+from zoo.errors import UserError, check_above, check_choices, check_least, check_rates
+from zoo.evaluation import perplexity, progress
+
+RULES = ("rms", "sgd")
+# Batch rows of the training text, and the greatest number of their segments, that estimate M.
+ROWS, SEGMENTS = 20, 2000
+
+
+@dataclasses.dataclass(frozen=True)
+class DynamicEvaluation:
+    """The settings of dynamic evaluation, to be chosen on validation text.
+
+    Attributes:
+      rule: "rms" or "sgd".
+      rate: the learning rate.
+      decay: the share of the way back to theta_0 after each segment.
+      length: n, words of a segment.
+      epsilon: added to sqrt(M).
+
+    Source: Krause et al. (2018), sections 3 and 4; the defaults are those of their code.
+    """
+
+    rule: str = "rms"
+    rate: float = 0.002
+    decay: float = 0.02
+    length: int = 5
+    epsilon: float = 0.002
+
+    def __post_init__(self):
+        check_choices(self, "dynamic", rule=RULES)
+        check_above(self, "dynamic", rate=0, epsilon=0)
+        check_rates(self, "dynamic", "decay")
+        check_least(self, "dynamic", length=1)
+
+    @property
+    def told(self) -> str:
+        """The settings in words, for passports."""
+        return (
+            f"dynamic evaluation ({self.rule}, rate {self.rate:g}, decay {self.decay:g}, segments "
+            f"of {self.length})"
+        )
+
+
+@contextlib.contextmanager
+def _precisely(count: int, unit: str):
+    """Multiplies in full float32 within a context, which has a bar."""
+    precise = jax.default_matmul_precision(perplexity.PRECISION)
+    with precise, progress.bar(count, unit) as advance:
+        yield advance
+
+
+def segment_loss(params, model, tables, batch, carry):
+    """Computes the mean -log p of the counted words of a segment.
+
+    Args:
+      params: of the model.
+      model: a `LanguageModel`.
+      tables: of the model, for evaluation.
+      batch: (words, targets, reset, weights), [B, T] each, as of `Batches`.
+      carry: before the segment.
+
+    Returns:
+      (loss, ((log p, log Z), [B, T] each, and the carry after the segment)).
+    """
+    words, targets, reset, weights = batch
+    prepared = model.prepared(params, tables)
+    scores, after = model.log_prob_and_log_z(
+        params, tables, words, targets, carry, reset=reset, prepared=prepared
+    )
+    # Not weights * log p: a word of probability 0 that is not counted would make it NaN.
+    lost = jnp.where(weights > 0, -weights * scores[0], 0).sum()
+    return lost / jnp.maximum(weights.sum(), 1), (scores, after)
+
+
+def score(
+    model,
+    params,
+    tables,
+    text: EncodedText,
+    settings: DynamicEvaluation,
+    state: str,
+    boundary: int | None,
+    squares=None,
+) -> perplexity.Scores:
+    """Scores a text, and trains the model on each of its segments once it is scored.
+
+    Args:
+      model: a `LanguageModel`.
+      params: theta_0, on a device.
+      tables: of the model, for evaluation.
+      text: as word ids.
+      settings: the rule.
+      state: the state policy, "carried" or "sentences".
+      boundary: the id of the boundary word; None if there is none.
+      squares: M, as `mean_squares` computes it; only for "rms".
+    """
+    batches = Batches(text, 1, settings.length, state, boundary)
+    log_prob = np.full(len(text.words), np.nan, np.float32)
+    log_z, predicted = log_prob.copy(), np.zeros(len(text.words), bool)
+    step = functools.partial(_step, model=model, settings=settings)
+    step = jax.jit(step, donate_argnums=(0, 4))
+    scales = _scales(squares, settings) if settings.rule == "rms" else None
+    trained = jax.tree.map(jnp.copy, params)  # the first is donated
+    carry = model.initial_carry(1)
+    with _precisely(len(text.words), "tokens") as advance:
+        for index in range(len(batches)):
+            batch = batches[index]
+            there = batch.positions >= 0
+            arrays = batch.words, batch.targets, batch.reset, batch.trained
+            scores, trained, carry = step(trained, params, scales, tables, carry, arrays)
+            at = batch.positions[there]
+            log_prob[at], log_z[at] = (np.asarray(one)[there] for one in scores)
+            predicted[at] = True
+            advance(int(there.sum()))
+    if text.strings is not None:  # a class has been judged; its string is a part of it
+        log_prob += text.strings.log_within.astype(np.float32)
+    return perplexity.Scores(log_prob, text.counted & predicted, log_z)
+
+
+def _step(params, origin, scales, tables, carry, batch, *, model, settings):
+    """Returns ((log p, log Z) under params, the parameters after the segment, the carry)."""
+    gradient = jax.grad(segment_loss, has_aux=True)
+    changes, (scores, carry) = gradient(params, model, tables, batch, carry)
+    if scales is None:
+        scales = jax.tree.map(lambda _: (1.0, 1.0), params)
+
+    def updated(value, first, change, scale):
+        by_rate, by_decay = scale
+        back = settings.decay * by_decay * (first - value)
+        return value - settings.rate * by_rate * change + back
+
+    trained = jax.tree.map(updated, params, origin, changes, scales)
+    return scores, trained, carry
+
+
+def _scales(squares, settings):
+    """Returns (1 / (sqrt(M) + epsilon), R) of each array."""
+    roots = jax.tree.map(jnp.sqrt, squares)
+    leaves = jax.tree.leaves(roots)
+    mean = sum(float(leaf.sum()) for leaf in leaves) / sum(leaf.size for leaf in leaves)
+    most = 1 / settings.decay if settings.decay else 0.0
+
+    def scale(root):
+        return 1 / (root + settings.epsilon), jnp.minimum(root / mean, most)
+
+    return jax.tree.map(scale, roots)
+
+
+def _add_squares(sums, carry, params, tables, batch, *, model):
+    gradient = jax.grad(segment_loss, has_aux=True)
+    changes, (_, carry) = gradient(params, model, tables, batch, carry)
+    return jax.tree.map(lambda total, change: total + change**2, sums, changes), carry
+
+
+def mean_squares(
+    model, params, tables, text: EncodedText, settings: DynamicEvaluation, boundary: int | None
+):
+    """Computes M, the mean of g^2 over segments of the training text, a tree like the parameters.
+
+    At most `SEGMENTS` segments are read, evenly spread over the text; the carry passes from each to
+    the one read after it.
+
+    Args:
+      model: a `LanguageModel`.
+      params: theta_0, on a device.
+      tables: of the model, for evaluation.
+      text: the training text as word ids.
+      settings: the rule.
+      boundary: the id of the boundary word; None if there is none.
+
+    Raises:
+      UserError: the gradients are 0 everywhere, or not finite.
+    """
+    batches = Batches(text, ROWS, settings.length, "carried", boundary)
+    chosen = np.unique(np.linspace(0, len(batches) - 1, SEGMENTS).astype(int))
+    add = jax.jit(functools.partial(_add_squares, model=model), donate_argnums=(0, 1))
+    sums, carry = jax.tree.map(jnp.zeros_like, params), model.initial_carry(ROWS)
+    with _precisely(len(chosen), "segments of the training text") as advance:
+        for index in chosen.tolist():
+            batch = batches[index]
+            arrays = batch.words, batch.targets, batch.reset, batch.trained
+            sums, carry = add(sums, carry, params, tables, arrays)
+            advance(1)
+    total = sum(float(leaf.sum()) for leaf in jax.tree.leaves(sums))
+    if not (np.isfinite(total) and total > 0):
+        raise UserError(
+            f"the squares of the gradients sum to {total} over the training text, which gives "
+            "--dynamic rms no scale: give --dynamic sgd,RATE,DECAY."
+        )
+    return jax.tree.map(lambda one: one / len(chosen), sums)
