@@ -136,3 +136,9 @@ def test_what_cannot_be_is_refused():
             WithCache(**settings)
     with pytest.raises(UserError, match="memory is for one long text"):
         SequenceToSequence(head=HEAD)
+
+
+def test_a_cache_longer_than_the_memory_is_refused():
+    model = LanguageModel(Lookup(5), LSTM(SIZE), WithCache(Softmax(), size=10**13))
+    with pytest.raises(UserError, match=r"a cache of 10,000,000,000,000 states, of 7 numbers in 2"):
+        model.initial_carry(2)

@@ -18,7 +18,9 @@ from zoo.data.buckets import Buckets as Buckets
 from zoo.data.lexicon_priors import with_background as with_background
 from zoo.data.lexicon_priors import with_priors as with_priors
 from zoo.data.vocabulary import Vocabulary as Vocabulary
+from zoo.data.windows import RandomWindows as RandomWindows
 from zoo.sources import *  # noqa: F403
 
 if not TYPE_CHECKING:  # type checkers read the imports
-    __all__ = sorted({*sources.__all__, "Buckets", "Vocabulary", "with_background", "with_priors"})
+    own = {"Buckets", "RandomWindows", "Vocabulary", "with_background", "with_priors"}
+    __all__ = sorted({*sources.__all__, *own})

@@ -24,6 +24,11 @@ class RandomWindows:
     Attributes:
       deviation: the standard deviation of a window's length, positions.
       half: q, the share of windows of about L / 2 positions.
+
+    Example:
+      >>> windows = data.RandomWindows(deviation=5.0, half=0.05)
+      >>> windows.starts(200, 70, np.random.default_rng(0)).tolist()
+      [0, 70, 140, 210]
     """
 
     deviation: float = 5.0

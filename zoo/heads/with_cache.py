@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import memory
 from zoo.arrays.parameter_sharding import Axes
 from zoo.arrays.types import Carry, Context, Params, Prepared, Tables
 from zoo.errors import UserError, check_above, check_least, check_rates
@@ -79,7 +80,14 @@ class Memory(Contextual):
         Args:
           batch: B.
           hidden_size: D.
+
+        Raises:
+          UserError: the states would not fit in this machine's memory.
         """
+        what = (
+            f"a cache of {self.size:,} states, of {hidden_size:,} numbers in {batch:,} batch rows"
+        )
+        memory.check(what, 4 * batch * self.size * hidden_size, memory.of_host())
         return MemoryCarry(
             jnp.zeros((batch, self.size, hidden_size)),
             jnp.full((batch, self.size), -1, jnp.int32),

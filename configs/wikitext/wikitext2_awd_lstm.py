@@ -1,0 +1,32 @@
+"""The AWD-LSTM of Merity, Keskar and Socher (2018) on WikiText-2.
+
+    python -m zoo data wikitext-2
+    python train.py --config wikitext2_awd_lstm runs/wikitext2_awd_lstm
+    python evaluate.py runs/wikitext2_awd_lstm
+
+As ptb_awd_lstm, with 80 batch rows and more dropout of inputs (section 5 of the paper). 33,545,278
+parameters; the authors' code has 10,800 more, for a second bias of each gate. Blank lines count, as
+in wikitext2_softmax. Not run yet on the whole, so without an expected figure; the paper has a test
+perplexity of 65.8. Time and memory of a step: benchmarks/BENCHMARKS.md.
+"""
+
+from configs import ptb_awd_lstm
+from zoo import Experiment, changed
+from zoo.data import Text
+
+
+def get_config() -> Experiment:
+    """Returns the experiment."""
+    return changed(
+        ptb_awd_lstm.get_config(),
+        {
+            "data": Text(
+                train="wikitext-2/wiki.train.tokens",
+                validation="wikitext-2/wiki.valid.tokens",
+                tests=("wikitext-2/wiki.test.tokens",),
+                blank_lines="kept",
+            ),
+            "model.core.input_dropout": 0.65,
+            "training.batch": 80,
+        },
+    )
