@@ -74,9 +74,9 @@ def _dynamic(text: str) -> tuple:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not RULE or RULE,RATE,DECAY, such as rms or sgd,0.1,0.001"
         )
-    rate, decay = others or (None, None)
-    if rate is None:
+    if not others:
         return (rule,)
+    rate, decay = others
     return rule, options.number(0, 1e6, above=True)(rate), options.number(0, 0.999)(decay)
 
 

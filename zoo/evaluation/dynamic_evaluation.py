@@ -122,8 +122,7 @@ def score(
     batches = Batches(text, 1, settings.length, state, boundary)
     log_prob = np.full(len(text.words), np.nan, np.float32)
     log_z, predicted = log_prob.copy(), np.zeros(len(text.words), bool)
-    step = functools.partial(_step, model=model, settings=settings)
-    step = jax.jit(step, donate_argnums=(0, 4))
+    step = jax.jit(functools.partial(_step, model=model, settings=settings), donate_argnums=(0, 4))
     scales = _scales(squares, settings) if settings.rule == "rms" else None
     trained = jax.tree.map(jnp.copy, params)  # the first is donated
     carry = model.initial_carry(1)

@@ -449,7 +449,7 @@ class Run:
     @functools.cached_property
     def _mean_squares(self):
         """The scale of dynamic evaluation by "rms", from the training text; None for "sgd"."""
-        if self.dynamic.rule != "rms":
+        if self.dynamic is None or self.dynamic.rule != "rms":
             return None
         text = self.experiment.vocabulary.encode(self.read("train"), self.lexicon)
         model, boundary = self.experiment.language_model, self.lexicon.boundary_id

@@ -126,10 +126,11 @@ def _differences(groups, found, order) -> list[list[str]]:
     """Returns rows of the second group's figures less the first's, and of their 95 % interval."""
     rows: list[list[str]] = [["difference"], ["  95 %, from"], ["  to"]]
     for part in order:
-        runs = [_runs(name, groups[name], found[name], part) for name in groups if part != SPREAD]
         told: tuple[str, ...] = ("", "", "")
-        if runs and all(of is not None and of.statistics for of in runs):
-            difference = paired.difference(*runs)
+        if part != SPREAD:
+            several = [_runs(name, groups[name], found[name], part) for name in groups]
+            kept = [runs for runs in several if runs is not None and runs.statistics]
+            difference = paired.difference(*kept) if len(kept) == 2 else None
             if difference is not None:
                 told = tuple(f"{nats:.4f}" for nats in (difference.nats, *difference.interval))
         for row, cell in zip(rows, told, strict=True):

@@ -123,7 +123,7 @@ class LanguageModelling(Task):
         text = self.text if order is None else self.text.reordered(order)
         return Batches(text, *self._layout(), self._windows(epoch), self._restarts(epoch))
 
-    def _layout(self) -> tuple:
+    def _layout(self) -> tuple[int, int, str, int | None]:
         """Returns the arguments of `Batches` that are the same in all epochs."""
         recipe = self.recipe
         return recipe.batch, recipe.length, recipe.state, self.boundary
