@@ -28,7 +28,7 @@ class RandomWindows:
     Example:
       >>> windows = data.RandomWindows(deviation=5.0, half=0.05)
       >>> windows.starts(200, 70, np.random.default_rng(0)).tolist()
-      [0, 70, 140, 210]
+      [0, 70, 105, 175, 250]
     """
 
     deviation: float = 5.0
