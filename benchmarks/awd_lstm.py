@@ -1,0 +1,164 @@
+"""A training step of the AWD-LSTM, with all its masks and penalties, against PyTorch.
+
+Forward, backward, clipping of the gradient's norm and SGD with weight decay for `ptb_awd_lstm`:
+three layers of 1,150, 1,150 and 400 cells, vectors of 400 numbers shared with the head, V = 10,000,
+B = 40, T = 70, the carry passed from step to step. PyTorch's side is written as the authors' code:
+the masked recurrent weights are given to PyTorch's LSTM kernel (oneDNN's on a CPU, cuDNN's on a
+GPU), masks are drawn by its own generator. Without masks both sides have the same losses, which is
+checked first; with masks they differ by chance.
+
+    pip install torch==2.13.0
+    python -m benchmarks.awd_lstm
+    python -m benchmarks.awd_lstm --size 450 --layers 2 --last-size 300 --batch 20 --length 35
+"""
+
+import argparse
+
+import jax
+import numpy as np
+import torch
+
+from benchmarks import pytorch, steps, timing
+from zoo.cores import LSTM
+from zoo.embeddings import Lookup
+from zoo.heads import Softmax
+from zoo.models import LanguageModel
+from zoo.optimizers import SGD
+
+VOCABULARY, LEARNING_RATE, CLIP, DECAY = 10_000, 1.0, 0.25, 1.2e-6
+# Rates of words, inputs, states between layers, the last states, and recurrent weights.
+RATES = {"word": 0.1, "input": 0.4, "between": 0.3, "output": 0.4, "recurrent": 0.5}
+NONE = dict.fromkeys(RATES, 0.0)
+ALPHA, BETA = 2.0, 1.0
+
+
+def model_of(size: int, layers: int, last_size: int, rates: dict) -> LanguageModel:
+    """Returns the model of `ptb_awd_lstm` with sizes and rates."""
+    core = LSTM(
+        size=size,
+        layers=layers,
+        last_size=last_size,
+        input_dropout=rates["input"],
+        dropout=rates["between"],
+        last_dropout=0.0,
+        recurrent_dropout=rates["recurrent"],
+        variational=True,
+    )
+    return LanguageModel(
+        Lookup(last_size),
+        core,
+        Softmax(tied=True),
+        word_dropout=rates["word"],
+        output_dropout=rates["output"],
+        activation_penalty=ALPHA,
+        temporal_penalty=BETA,
+    )
+
+
+class Regularised(torch.nn.Module):
+    """The same model in PyTorch."""
+
+    def __init__(self, params, rates):
+        """Copies zoo's parameters."""
+        super().__init__()
+        self.rates, parameter = rates, torch.nn.Parameter
+        self.table = parameter(pytorch.tensor(params["embedding"]["table"]))
+        self.bias = parameter(pytorch.tensor(params["head"]["bias"]))
+        self.layers = torch.nn.ParameterList()
+        self.second = [torch.zeros(len(layer["bias"])) for layer in params["core"]]
+        for layer in params["core"]:
+            for name in ("input", "recurrent", "bias"):
+                self.layers.append(parameter(pytorch.tensor(np.asarray(layer[name]).T.copy())))
+
+    def _locked(self, x, rate):
+        if not rate:
+            return x
+        mask = x.new_empty(x.shape[0], 1, x.shape[2]).bernoulli_(1 - rate) / (1 - rate)
+        return x * mask
+
+    def forward(self, words, targets, carry):
+        """Computes (cross-entropy, penalties, carry)."""
+        rates, table = self.rates, self.table
+        if rates["word"]:
+            keep = table.new_empty(len(table), 1).bernoulli_(1 - rates["word"])
+            table = table * (keep / (1 - rates["word"]))
+        x = self._locked(torch.nn.functional.embedding(words, table), rates["input"])
+        after = []
+        for number, second in enumerate(self.second):
+            of_inputs, recurrent, bias = self.layers[3 * number : 3 * number + 3]
+            recurrent = torch.nn.functional.dropout(recurrent, rates["recurrent"])
+            weights = [of_inputs, recurrent, bias, second]
+            state = carry[number]
+            x, *state = torch._VF.lstm(x, state, weights, True, 1, 0.0, True, False, True)
+            after.append(tuple(part.detach() for part in state))
+            if number < len(self.second) - 1:
+                x = self._locked(x, rates["between"])
+        dropped = self._locked(x, rates["output"])
+        logits = torch.nn.functional.linear(dropped.flatten(0, 1), self.table, self.bias)
+        loss = torch.nn.functional.cross_entropy(logits, targets.flatten())
+        temporal = (x[:, 1:] - x[:, :-1]).square().sum() / x.numel()
+        penalty = ALPHA * dropped.square().mean() + BETA * temporal
+        return loss, penalty, after
+
+
+def torch_side(params, rates, data):
+    """Returns a function that does one step and returns the cross-entropy."""
+    model = Regularised(params, rates)
+    optimizer = torch.optim.SGD(
+        model.parameters(), lr=LEARNING_RATE, weight_decay=DECAY, fused=True
+    )
+    words, targets = (pytorch.tensor(one) for one in (data.inputs.words, data.inputs.targets))
+    sizes = [len(second) // 4 for second in model.second]
+    carry = [tuple(torch.zeros(1, len(words), size) for _ in range(2)) for size in sizes]
+
+    def step():
+        nonlocal carry
+        optimizer.zero_grad(set_to_none=True)
+        loss, penalty, carry = model(words, targets, carry)
+        (loss + penalty).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+def main():
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    for name, value in {"size": 1150, "layers": 3, "batch": 40, "length": 70}.items():
+        parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--last-size", type=int, default=400)
+    given = parser.parse_args()
+    threads = pytorch.use_all_cores()
+    lexicon = steps.zipf_lexicon(VOCABULARY)
+    data = steps.zipf_batch(VOCABULARY, given.batch, given.length)
+    sizes = given.size, given.layers, given.last_size
+    params = model_of(*sizes, NONE).init(jax.random.key(0), lexicon)
+    kept = jax.tree.map(np.asarray, params)
+
+    def sides(rates):
+        ours = jax.tree.map(jax.numpy.asarray, kept)  # a step donates them
+        recipe = SGD(LEARNING_RATE, weight_decay=DECAY)
+        return {
+            pytorch.EAGER: torch_side(kept, rates, data),
+            pytorch.ZOO: steps.step_of(model_of(*sizes, rates), ours, lexicon, data, recipe, CLIP),
+        }
+
+    losses = {name: [side() for _ in range(pytorch.CHECKED)] for name, side in sides(NONE).items()}
+    pytorch.equal_losses(*losses.values())
+    count = sum(leaf.size for leaf in jax.tree.leaves(params))
+    timing.print_table(
+        f"{given.layers} x LSTM-{given.size}, the last {given.last_size}, {count:,} parameters, "
+        f"B = {given.batch}, T = {given.length}, V = {VOCABULARY:,}, {threads}; medians of "
+        f"{given.rounds}",
+        timing.medians(sides(RATES), given.rounds),
+        pytorch.EAGER,
+    )
+    for name, values in losses.items():
+        print(f"  losses without masks, {name}: {' '.join(f'{loss:.5f}' for loss in values)}")
+
+
+if __name__ == "__main__":
+    timing.in_each_memory("benchmarks.awd_lstm", main)
