@@ -63,7 +63,7 @@ def run_bleu(arguments: argparse.Namespace):
 def _by_length(arguments, results, experiment, corpus):
     """Prints BLEU by the length of the source sentence, and draws it with --plot."""
     from zoo.evaluation import translation_quality
-    from zoo.evaluation.reports import plots
+    from zoo.evaluation.reports import curve_plots
     from zoo.runs import output_files
 
     names = _names(arguments.results)
@@ -80,7 +80,7 @@ def _by_length(arguments, results, experiment, corpus):
             name: [(row.scores[number], row.intervals[number]) for row in rows]
             for number, name in enumerate(names)
         }
-        plots.by_length(spans, [row.sentences for row in rows], curves, arguments.plot)
+        curve_plots.by_length(spans, [row.sentences for row in rows], curves, arguments.plot)
 
 
 def _names(results):

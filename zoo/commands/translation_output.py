@@ -57,10 +57,10 @@ def _draw(translator, one, arguments):
         (arguments.plot_gradients, attention_maps.gradients, "norm of the gradient"),
     ):
         if file:
-            from zoo.evaluation.reports import plots
+            from zoo.evaluation.reports import attention_plot
 
             matrix = values(translator, one.hypothesis, one.source)
-            plots.attention(one.source, one.words, matrix, file, label)
+            attention_plot.attention(one.source, one.words, matrix, file, label)
 
 
 def _lines(number, translations, translator, arguments) -> str:

@@ -19,7 +19,7 @@ from zoo.errors import UserError
 from zoo.evaluation import item_scores, sentence_scores
 from zoo.evaluation.judgements import agreement
 from zoo.evaluation.judgements.minimal_pairs import PairScores
-from zoo.evaluation.reports import plots
+from zoo.evaluation.reports import bar_plots
 from zoo.evaluation.run import Run
 from zoo.runs.checkpoints import Checkpoints
 from zoo.runs.workdir import Workdir
@@ -181,7 +181,7 @@ def test_seeds_of_a_recipe_are_drawn_as_one(source, tmp_path, monkeypatch):
     workdirs = [str(_trained(source, tmp_path / f"run_{seed}", seed).path) for seed in (0, 3)]
     workdirs.append(str(shutil.copytree(workdirs[0], tmp_path / "copy")))  # no seed of its own
     drawn = {}
-    monkeypatch.setattr(plots, "accuracy", lambda values, *others: drawn.update(values))
+    monkeypatch.setattr(bar_plots, "accuracy", lambda values, *others: drawn.update(values))
     agreement.report(workdirs, ["train"], str(tmp_path / "picture.png"), log=lambda line: None)
     assert [*drawn] == ["run, 2 seeds", "copy"]
     cases = []

@@ -10,7 +10,7 @@ from tests.evaluation.reports.test_compare import keep
 from tests.evaluation.reports.test_compare_noise import BASE, LENGTHS, keep_scores
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, significance
-from zoo.evaluation.reports import kept_pictures, plots
+from zoo.evaluation.reports import bar_plots, kept_pictures
 
 FRENCH = tables.FOLDER / "french_all_words.jsonl"
 
@@ -18,7 +18,7 @@ FRENCH = tables.FOLDER / "french_all_words.jsonl"
 def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch):
     """Counts of docs/results.md: 85.1 % of 302 pairs of number at distance 1 for the softmax."""
     drawn = {}
-    monkeypatch.setattr(plots, "accuracy", lambda counts, *others: drawn.update(counts))
+    monkeypatch.setattr(bar_plots, "accuracy", lambda counts, *others: drawn.update(counts))
     runs = [f"{FRENCH}:{head}1_all_words_{seed}" for head in ("sm", "ll") for seed in range(3)]
     said = []
     picture = str(tmp_path / "a.png")
@@ -66,7 +66,7 @@ def test_bands_have_the_intervals_of_kept_scores(tmp_path, monkeypatch):
     passport["figures"]["bands"] = rows
     path.write_text(json.dumps(passport))
     drawn, said = {}, []
-    monkeypatch.setattr(plots, "bands", lambda rows, file, title: drawn.update(rows))
+    monkeypatch.setattr(bar_plots, "bands", lambda rows, file, title: drawn.update(rows))
     kept_pictures.bands([run], str(tmp_path / "b.png"), log=said.append)
     ((row,),) = drawn["a"]
     sums = item_scores.statistics(arrays, seen)

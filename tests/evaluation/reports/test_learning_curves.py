@@ -9,7 +9,7 @@ from tests.training import small
 from zoo import configuration
 from zoo.errors import UserError
 from zoo.evaluation import records
-from zoo.evaluation.reports import learning_curves, plots, validations
+from zoo.evaluation.reports import curve_plots, learning_curves, validations
 from zoo.runs.workdir import METRICS
 
 
@@ -40,7 +40,7 @@ def run_of(folder, losses, changes=(), evaluated=True, **training):
 def drawn(monkeypatch):
     """The arguments with which curves are drawn."""
     found = []
-    monkeypatch.setattr(plots, "learning_curves", lambda *arguments: found.append(arguments))
+    monkeypatch.setattr(curve_plots, "learning_curves", lambda *arguments: found.append(arguments))
     return found
 
 

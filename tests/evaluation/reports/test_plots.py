@@ -11,7 +11,16 @@ import pytest
 from zoo.errors import UserError
 from zoo.evaluation import significance
 from zoo.evaluation.judgements import agreement
-from zoo.evaluation.reports import kept_pictures, learning_curves, plot_style, plots, rank, sweep
+from zoo.evaluation.reports import (
+    attention_plot,
+    bar_plots,
+    curve_plots,
+    kept_pictures,
+    learning_curves,
+    plot_style,
+    rank,
+    sweep,
+)
 
 SIGNATURE = b"\x89PNG"
 
@@ -56,8 +65,11 @@ def spans_of(axes):
 
 def test_seeds_are_a_mean_with_their_range(drawn, file):
     two = [[(150, 4.0), (300, 3.0), (450, 2.5)], [(150, 5.0), (300, 3.5)]]
-    curves = [plots.Curve("softmax, 2 seeds", two), plots.Curve("other", [[(100, 6.0)]])]
-    plots.learning_curves(curves, file, "training step", limit=2.0)
+    curves = [
+        curve_plots.Curve("softmax, 2 seeds", two),
+        curve_plots.Curve("other", [[(100, 6.0)]]),
+    ]
+    curve_plots.learning_curves(curves, file, "training step", limit=2.0)
     (axes,) = drawn[0].axes
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("training step", "validation, nats per token")
     mean = next(line for line in axes.lines if line.get_label() == "softmax, 2 seeds")
@@ -85,7 +97,7 @@ def test_bands_have_tokens_and_intervals(drawn, file):
             [{"band": "1-9", "tokens": 1500, "log_perplexity": 3.0}],
         ],
     }
-    plots.bands(rows, file, limit={"1-9": 1.5})
+    bar_plots.bands(rows, file, limit={"1-9": 1.5})
     (axes,) = drawn[0].axes
     assert ticks_of(axes) == ["unknown\n7 tokens", "unseen\n40 tokens", "1-9\n1,500 tokens"]
     one, other = bars_of(axes)
@@ -104,7 +116,7 @@ def test_an_accuracy_has_its_count_and_its_interval(drawn, file):
         "a": {"number, 1": [(3, 10)], "gender, 1": [(2, 2)]},
         "b": {"number, 1": [(81, 263)]},
     }
-    plots.accuracy(counts, file, "distance in words")
+    bar_plots.accuracy(counts, file, "distance in words")
     number, gender = drawn[0].axes
     assert (number.get_title(), gender.get_title()) == ("number", "gender")
     assert {axes.get_xlabel() for axes in drawn[0].axes} == {"distance in words"}
@@ -125,7 +137,7 @@ def test_an_accuracy_has_its_count_and_its_interval(drawn, file):
 
 def test_no_text_is_on_the_line_of_chance(drawn, file):
     shares = {"a": {"number, 1": [(50, 100)], "number, 2-4": [(0, 100)]}}
-    plots.accuracy({**shares, "b": {"number, 1": [(45, 100)]}}, file)
+    bar_plots.accuracy({**shares, "b": {"number, 1": [(45, 100)]}}, file)
     (axes,) = drawn[0].axes
     drawn[0].canvas.draw()
     (chance,) = (line for line in axes.lines if line.get_linestyle() == ":")
@@ -138,7 +150,7 @@ def test_no_text_is_on_the_line_of_chance(drawn, file):
 
 def test_seeds_are_points_on_the_bar_of_their_mean(drawn, file):
     counts = {"a": {"number": [(50, 100), (75, 100), (70, 100)], "gender": [(0, 0)]}}
-    plots.accuracy(counts, file)
+    bar_plots.accuracy(counts, file)
     axes = drawn[0].axes[0]
     (bars,) = bars_of(axes)
     assert [bar.get_height() for bar in bars.patches] == [65]
@@ -151,7 +163,7 @@ def test_seeds_are_points_on_the_bar_of_their_mean(drawn, file):
 
 def test_lengths_have_sentences_and_intervals(drawn, file):
     curves = {"a": [(20.0, (15.0, 24.0)), (30.0, (math.nan, math.nan))]}
-    plots.by_length(["1-5", "6-10"], [1200, 1], curves, file)
+    curve_plots.by_length(["1-5", "6-10"], [1200, 1], curves, file)
     (axes,) = drawn[0].axes
     assert ticks_of(axes) == ["1-5\n1,200 sentences", "6-10\n1 sentences"]
     np.testing.assert_allclose(spans_of(axes), [[15, 24], [np.nan, np.nan]])
@@ -164,14 +176,14 @@ def test_a_sweep_has_a_panel_a_text_and_one_colour_a_recipe(drawn, file):
         "test (7 tokens)": {"softmax": points, "tags": other},
         "validation": {"tags": other},
     }
-    plots.sweep("data.train", panels, {"validation": {"rnn": 3.0}}, file)
+    curve_plots.sweep("data.train", panels, {"validation": {"rnn": 3.0}}, file)
     test, validation = drawn[0].axes
     assert (test.get_title(), validation.get_title()) == ("test (7 tokens)", "validation")
     assert test.get_xlabel() == "sentences of training text"
     assert ticks_of(test) == ["864", "13,826"] and test.get_xscale() == "log"
     np.testing.assert_allclose(spans_of(test), [[6.0, 6.4], [5, 5], [7, 7]])
     single = {"test": {"a": points[1:]}}
-    plots.sweep("data.train", single, {}, file)
+    curve_plots.sweep("data.train", single, {}, file)
     assert spans_of(drawn[1].axes[0])[0].tolist() == [4, 6]
     of_tags = [test.containers[1].lines[0], validation.containers[0].lines[0]]
     assert len({line.get_color() for line in of_tags}) == 1
@@ -184,15 +196,19 @@ def draw_everything(name, tmp_path):
     points = [sweep.Point(value, (2.0,), (name,)) for value in (1.0, 100.0)]
     band = {"band": "1-9", "tokens": 9, "log_perplexity": 3.0}
     pictures = {
-        "curves": lambda file: plots.learning_curves(
-            [plots.Curve(name, [[(1, 2.0)]], [[(1, 3.0)]])], file, "step"
+        "curves": lambda file: curve_plots.learning_curves(
+            [curve_plots.Curve(name, [[(1, 2.0)]], [[(1, 3.0)]])], file, "step"
         ),
-        "bands": lambda file: plots.bands({name: [[band]]}, file),
-        "accuracy": lambda file: plots.accuracy({name: {word: [(1, 2)]}}, file),
-        "spectra": lambda file: plots.spectra({name: np.array([1.0, 0.1])}, file, 2),
-        "attention": lambda file: plots.attention([word, "b"], [word], np.ones((1, 2)), file),
-        "lengths": lambda file: plots.by_length(["1-5"], [3], {name: [(20.0, (1, 30))]}, file),
-        "sweep": lambda file: plots.sweep("size", {word: {name: points}}, {}, file),
+        "bands": lambda file: bar_plots.bands({name: [[band]]}, file),
+        "accuracy": lambda file: bar_plots.accuracy({name: {word: [(1, 2)]}}, file),
+        "spectra": lambda file: curve_plots.spectra({name: np.array([1.0, 0.1])}, file, 2),
+        "attention": lambda file: attention_plot.attention(
+            [word, "b"], [word], np.ones((1, 2)), file
+        ),
+        "lengths": lambda file: curve_plots.by_length(
+            ["1-5"], [3], {name: [(20.0, (1, 30))]}, file
+        ),
+        "sweep": lambda file: curve_plots.sweep("size", {word: {name: points}}, {}, file),
     }
     for picture, draw in pictures.items():
         draw(tmp_path / f"{picture}.png")
@@ -223,7 +239,7 @@ def test_a_name_is_drawn_as_it_is_written(name, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("source", "target"), [(["a", "$", "b_c"], ["X", "$y$"]), (["a"], [])])
 def test_attention(file, source, target):
-    plots.attention(source, target, np.full((len(target), len(source)), 0.3), file)
+    attention_plot.attention(source, target, np.full((len(target), len(source)), 0.3), file)
     assert file.read_bytes().startswith(SIGNATURE)
 
 
@@ -260,7 +276,7 @@ def test_a_picture_has_the_kind_of_its_suffix_and_the_same_bytes_again(tmp_path)
     for name, start in (("a.PDF", b"%PDF"), ("a.svg", b"<?xml"), ("a.png", SIGNATURE)):
         file, again = tmp_path / name, tmp_path / f"again.{name}"
         for one in (file, again):
-            plots.accuracy({"softmax, 3 seeds": {"number": [(1, 2)]}}, one)
+            bar_plots.accuracy({"softmax, 3 seeds": {"number": [(1, 2)]}}, one)
         assert file.read_bytes().startswith(start)
         assert file.read_bytes() == again.read_bytes()
     # Text of an SVG stays text, in a size that is readable on a slide.
@@ -281,6 +297,6 @@ def test_a_picture_is_replaced_only_by_a_whole_one(file, monkeypatch, code, kind
     file.write_bytes(b"old")
     monkeypatch.setattr(plot_style.Figure, "savefig", fail)
     with pytest.raises(kind, match=os.strerror(code)):
-        plots.accuracy({"a": {"number": [(1, 2)]}}, file)
+        bar_plots.accuracy({"a": {"number": [(1, 2)]}}, file)
     assert file.read_bytes() == b"old"
     assert list(file.parent.iterdir()) == [file]

@@ -8,7 +8,7 @@ import numpy as np
 from tests.malformed import readers
 from zoo import component_registry, configuration
 from zoo.evaluation import item_scores, translation_quality
-from zoo.evaluation.reports import plots, validations
+from zoo.evaluation.reports import curve_plots, validations
 from zoo.evaluation.reports.compare import compare
 from zoo.rescoring.run_interpolation import Interpolation
 from zoo.rescoring.weights import Weights
@@ -142,12 +142,12 @@ def _sizes(changes, folder):
 def _curves(path):
     """Draws the learning curves of a metrics.jsonl."""
     lines = validations.read(path, validations.WITH_TRAINING["step"])
-    curve = plots.Curve(
+    curve = curve_plots.Curve(
         "a",
         [validations.points(lines)],
         [validations.points(lines, field=validations.TRAINING)],
     )
-    plots.learning_curves([curve], path.with_suffix(".png"), "step")
+    curve_plots.learning_curves([curve], path.with_suffix(".png"), "step")
 
 
 CALLS = {

@@ -405,7 +405,7 @@ def draw(
       names: {runs of a recipe: its name}.
       file: the picture to write.
     """
-    from zoo.evaluation.reports import plots
+    from zoo.evaluation.reports import bar_plots
 
     every = list(dict.fromkeys(case for of_run in counts.values() for case in of_run))
     of_recipes = {
@@ -418,7 +418,7 @@ def draw(
     }
     distances = {*DISTANCES, "all"}
     by_distance = all(case.rpartition(", ")[2] in distances for case in every)
-    plots.accuracy(of_recipes, file, X_LABEL if by_distance else "")
+    bar_plots.accuracy(of_recipes, file, X_LABEL if by_distance else "")
 
 
 def pooled(of_splits: list[dict[str, dict]]) -> dict[str, tuple[int, int]]:

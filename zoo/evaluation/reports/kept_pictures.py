@@ -9,7 +9,7 @@ from zoo.errors import UserError
 from zoo.evaluation import item_scores, overlap, records
 from zoo.evaluation.comparable import check_comparable
 from zoo.evaluation.judgements import agreement as judgement
-from zoo.evaluation.reports import plot_style, plots, seeds
+from zoo.evaluation.reports import bar_plots, plot_style, seeds
 from zoo.evaluation.reports.tables import aligned
 from zoo.evaluation.results import columns_of, names_of, read_answers, read_results
 from zoo.runs import output_files
@@ -59,9 +59,9 @@ def bands(
     names = seeds.names_of(seeds.grouped_by_recipe(paths), labels)
     rows = {name: [_bands(passports[run]) for run in group] for group, name in names.items()}
     title = f"{names_of(columns)[column]} ({passports[first]['tokens']:,} tokens)"
-    plots.bands(rows, file, title=title)
+    bar_plots.bands(rows, file, title=title)
     log(title)
-    bars = {name: plots.band_bars(of_seeds) for name, of_seeds in rows.items()}
+    bars = {name: bar_plots.band_bars(of_seeds) for name, of_seeds in rows.items()}
     several = [len(group) > 1 for group in names]
     interval = " or ".join(["95 %"] * (not all(several)) + ["of the seeds"] * any(several))
     for line in _table(bars, "occurrences", "tokens", interval, 4):
@@ -116,7 +116,7 @@ def agreement(
     judgement.draw(counts, names, file)
     bars = {
         name: {
-            case: plots.accuracy_bar([counts[run][case] for run in group])
+            case: bar_plots.accuracy_bar([counts[run][case] for run in group])
             for case in counts[group[0]]
         }
         for group, name in names.items()
@@ -144,7 +144,11 @@ def _named(workdirs, file) -> dict[str, str]:
 
 
 def _table(
-    bars: Mapping[str, Mapping[str, plots.Bar]], title: str, unit: str, interval: str, digits: int
+    bars: Mapping[str, Mapping[str, bar_plots.Bar]],
+    title: str,
+    unit: str,
+    interval: str,
+    digits: int,
 ) -> Iterator[str]:
     """Yields the numbers of bars, a line each."""
     rows: list[list[Any]] = [

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from zoo.errors import UserError
 from zoo.evaluation import records
 from zoo.evaluation.comparable import check_comparable, quantity
-from zoo.evaluation.reports import plot_style, plots, seeds, validations
+from zoo.evaluation.reports import curve_plots, plot_style, seeds, validations
 from zoo.evaluation.reports.tables import aligned
 from zoo.evaluation.results import read_results
 from zoo.runs import output_files
@@ -47,7 +47,7 @@ def report(
     unchecked = _check_texts(paths)
     names = seeds.names_of(seeds.grouped_by_recipe(paths), labels)
     curves = [
-        plots.Curve(
+        curve_plots.Curve(
             name,
             [validations.points(lines[run], against) for run in group],
             [validations.points(lines[run], against, validations.TRAINING) for run in group]
@@ -56,7 +56,7 @@ def report(
         )
         for group, name in names.items()
     ]
-    plots.learning_curves(curves, file, LABELS[against])
+    curve_plots.learning_curves(curves, file, LABELS[against])
     for line in table({name: [lines[run] for run in group] for group, name in names.items()}):
         log(line)
     if unchecked and len(workdirs) > 1:

@@ -16,7 +16,14 @@ from zoo.errors import UserError
 from zoo.evaluation import comparable, item_scores, overlap, passport
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.perplexity import Scores, perplexity_of
-from zoo.evaluation.reports import learning_curves, plot_style, plots, seeds, validations
+from zoo.evaluation.reports import (
+    bar_plots,
+    curve_plots,
+    learning_curves,
+    plot_style,
+    seeds,
+    validations,
+)
 from zoo.evaluation.run import Run, short_names
 from zoo.runs import output_files
 from zoo.sources.micro.micro import Micro
@@ -144,7 +151,7 @@ def _draw(files, language, runs, names, bands, kept, own_bands, cases):
     """Draws learning curves, bands and agreement of recipes."""
     curves = [_curve(name, [runs[run] for run in group]) for group, name in names.items()]
     limit = _validation_limit(language, next(iter(runs.values())))
-    plots.learning_curves(curves, files[0], learning_curves.LABELS["step"], limit)
+    curve_plots.learning_curves(curves, files[0], learning_curves.LABELS["step"], limit)
     intervals = {run: item_scores.band_intervals(arrays) for run, arrays in kept.items()}
     rows = {
         run: [{**row, "interval": intervals[run][row["band"]]} for row in of_run]
@@ -152,7 +159,7 @@ def _draw(files, language, runs, names, bands, kept, own_bands, cases):
     }
     by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
     of_recipes = {name: [rows[run] for run in group] for group, name in names.items()}
-    plots.bands(of_recipes, files[1], by_band)
+    bar_plots.bands(of_recipes, files[1], by_band)
     counts = {
         name: {
             case: [(cases[run][case]["right"], cases[run][case]["pairs"]) for run in group]
@@ -160,7 +167,7 @@ def _draw(files, language, runs, names, bands, kept, own_bands, cases):
         }
         for group, name in names.items()
     }
-    plots.accuracy(counts, files[2])
+    bar_plots.accuracy(counts, files[2])
 
 
 def _curve(name, runs):
@@ -170,7 +177,7 @@ def _curve(name, runs):
         [validations.points(of_run, field=field) for of_run in lines]
         for field in (validations.LOSS, validations.TRAINING)
     )
-    return plots.Curve(name, validation, training)
+    return curve_plots.Curve(name, validation, training)
 
 
 def _language_of(runs):

@@ -7,7 +7,7 @@ order as well as by colour. The same figures give the same bytes.
 import contextlib
 import math
 import pathlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from zoo import lazy
@@ -29,6 +29,7 @@ MARKERS = "os^Dv<>"
 WIDTH, HEIGHT = 10.0, 5.6
 # Format of numbers on logarithmic axes, which matplotlib would write as mathematics.
 PLAIN = "{x:,g}"
+NATS = "nats per token"
 STYLE: Any = {
     "font.size": 14,
     "axes.titlesize": 15,
@@ -183,3 +184,21 @@ def matrix(file: str | pathlib.Path, width: float, height: float) -> Iterator[tu
         figure = _figure(width, height)
         yield figure, figure.add_subplot()
         save(figure, file)
+
+
+def groups(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Returns all groups of all recipes, in order of first appearance.
+
+    Args:
+      values: {recipe: {group: anything}}.
+    """
+    return list(dict.fromkeys(group for by_group in values.values() for group in by_group))
+
+
+def numbers(names: Iterable[str]) -> dict[str, int]:
+    """Numbers names in their order, by which they have colours and marks.
+
+    Args:
+      names: of recipes.
+    """
+    return {name: number for number, name in enumerate(names)}

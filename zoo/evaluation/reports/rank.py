@@ -104,7 +104,7 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, log=output
     Raises:
       UserError: there would be no context, or no picture, or a word has no probability.
     """
-    from zoo.evaluation.reports import plot_style, plots
+    from zoo.evaluation.reports import curve_plots, plot_style
 
     if contexts < 1:
         raise UserError(f"the rank of {contexts} contexts: give --contexts of at least 1.")
@@ -133,5 +133,5 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, log=output
             shared = overlap.of_text(corpus.sentences, seen)
             for line in overlap.warnings({"split": split, "overlap": shared}):
                 log(line)
-    plots.spectra(curves, file, len(matrix))
+    curve_plots.spectra(curves, file, len(matrix))
     log(file)

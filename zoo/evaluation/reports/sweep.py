@@ -206,7 +206,7 @@ def report(
       UserError: no run has the field, a run has no results, they are not of the same quantity, or
         the picture cannot be written.
     """
-    from zoo.evaluation.reports import plot_style, plots
+    from zoo.evaluation.reports import curve_plots, plot_style
     from zoo.evaluation.run import short_names
 
     plot_style.check_file(file)
@@ -253,7 +253,7 @@ def report(
             "there is nothing to draw: every run with the field was trained on its text, or its "
             "checkpoint chosen on it (see zoo compare): judge the runs on another text."
         )
-    plots.sweep(field, panels, lines_of, file)
+    curve_plots.sweep(field, panels, lines_of, file)
     for line in (*lines, file):  # after the picture, in case the lines' reader stops early
         log(line)
 
