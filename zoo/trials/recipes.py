@@ -34,8 +34,8 @@ KIM = Convolution(
 CUTOFFS = (2000, 5000, 15000, 50000)
 # From this many words on a sampled loss is tried without being asked for.
 MANY_WORDS = 10_000
-# Words times positions up to which normalising a head that spells takes some minutes of a core.
-MOST_SPELLED = 20_000_000
+# Words times positions up to which normalising a head that spells takes half a minute of a core.
+MOST_SPELLED = 2_000_000
 
 
 class Words(NamedTuple):
