@@ -157,6 +157,10 @@ def test_files_that_are_refused(tmp_path):
         own_text.of_text([str(tmp_path / "no.txt")])
     with pytest.raises(UserError, match=r"a\.conllu is a treebank"):
         own_text.of_text([written(tmp_path, "1\ta", "a.conllu")])
+    with pytest.raises(UserError, match=r"two columns.* cut -f1 .*pairs\.tsv > sources\.txt"):
+        own_text.of_text([written(tmp_path, "a b\tc d\n\ne f\tg\n", "pairs.tsv")])
+    with pytest.raises(UserError, match=r"has no column 'text'"):  # three columns
+        own_text.of_text([written(tmp_path, "a\tb\tc\nd\te\tf\n", "three.tsv")])
     with pytest.raises(UserError, match=r"has a range, and parts are chosen here"):
         own_text.of_text([f"{latin}[:100]"])
     long, short = (written(tmp_path, ENGLISH + "\n" + "x\n" * n, f"{n}.txt") for n in (300, 299))

@@ -328,6 +328,20 @@ def _check_path(path):
         )
     if files.Part.parse(path).range != slice(None):
         raise UserError(f"{path} has a range, and parts are chosen here: give the path alone.")
+    if path.endswith(".tsv") and _has_pairs(path):
+        raise UserError(
+            f"{path} has two columns, such as a sentence and its translation, and pairs are read "
+            f"from two files here: cut -f1 {path} > sources.txt, cut -f2 {path} > targets.txt, and "
+            "give both."
+        )
+
+
+def _has_pairs(path):
+    """Whether each of the first lines of a table without a column "text" has one tab."""
+    text = files.read_text(files.find(path))
+    lines = text.split("\n", 21)[:20]
+    cells = [line.split("\t") for line in lines if line.strip()]
+    return bool(cells) and all(len(row) == 2 for row in cells) and "text" not in cells[0]
 
 
 def _check_blanks(path, words):

@@ -28,3 +28,16 @@ def test_a_signal_that_is_ignored_stays_so():
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_ctrl_c_that_is_ignored_stays_so_after_another_signal():
+    """As in a background job of a shell; else the second Ctrl-C would end at once."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        received = []
+        with handled(lambda number, frame: received.append(number)):
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert received == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -125,6 +125,17 @@ def test_runs_are_compared(tmp_path, plan):
     assert f"{order[1]} ({tie.perplexity:,.2f}) is a tie with it" in told
 
 
+def test_unequal_minutes_are_noted(tmp_path):
+    """The runs' steps took 0.3 minutes."""
+    for minutes, noted in ((0.25, False), (0.1, True)):
+        made = Plan(tmp_path / f"of {minutes}", small.experiment(), Budget(minutes, None))
+        made.heads = {"best": HeadPlan(30, None, {}, 1.0)}
+        folders = {"best": [keep_run(tmp_path / f"{minutes}/best/0", BASE)]}
+        notes = summary.of_runs(folders, "test", made, {}).notes
+        found = [note for note in notes if note.startswith("not equal minutes: best 0.30, of 0.1")]
+        assert len(found) == noted
+
+
 def test_one_seed_is_noted_and_files_are_written(tmp_path, plan):
     folders = {
         "best": [keep_run(tmp_path / "best/0", BASE)],

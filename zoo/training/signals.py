@@ -23,16 +23,19 @@ def handled(handler: Callable[[int, object], None]) -> Iterator[None]:
 
     def once(number, frame):
         handler(number, frame)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if signal.SIGINT in previous:  # else it stays ignored
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
     main_thread = threading.current_thread() is threading.main_thread()
     names = _NAMES if main_thread else ()
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     previous = {
-        number: signal.signal(number, once)
+        number: before
         for number in numbers
-        if signal.getsignal(number) is not signal.SIG_IGN
+        if (before := signal.getsignal(number)) is not signal.SIG_IGN
     }
+    for number in previous:
+        signal.signal(number, once)
     try:
         yield
     finally:

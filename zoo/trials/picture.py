@@ -14,7 +14,7 @@ from zoo.trials.summary import Row, Summary, perplexity_of
 with lazy.extra():
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-    from matplotlib.ticker import EngFormatter
+    from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
 
 def draw(summary: Summary, file: pathlib.Path):
@@ -30,7 +30,10 @@ def draw(summary: Summary, file: pathlib.Path):
     figure = Figure(figsize=(11, 5), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     curves, points = figure.subplots(1, 2)
-    for number, row in enumerate(summary.rows):
+    # By name, so that a head keeps its colour whatever its rank.
+    numbers = {name: number for number, name in enumerate(sorted(row.name for row in summary.rows))}
+    for row in summary.rows:
+        number = numbers[row.name]
         style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
         _draw_curve(curves, row, style)
         _draw_point(points, row, style)
@@ -49,9 +52,12 @@ def draw(summary: Summary, file: pathlib.Path):
     for axes in (curves, points):
         if axes.has_data():
             axes.set_yscale("log")
-            axes.yaxis.set_major_formatter("{x:,.4g}")
-            axes.yaxis.set_minor_formatter("{x:,.4g}")
-            axes.tick_params(axis="y", which="minor", labelsize=10)
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            low, high = axes.get_ylim()
+            if high < 4 * low:  # too few of these ticks
+                axes.yaxis.set_major_locator(MaxNLocator(6))
+            axes.yaxis.set_major_formatter("{x:,.6g}")
+            axes.yaxis.set_minor_locator(NullLocator())
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", which="both", color="0.92")
         axes.set_axisbelow(True)

@@ -70,6 +70,7 @@ class Plan:
     """The plan that lies in the folder of the trials.
 
     Attributes:
+      budget: of each run.
       heads: {name: HeadPlan} of the heads whose budget is fixed.
     """
 
@@ -84,7 +85,7 @@ class Plan:
         Raises:
           UserError: the folder has a plan with another recipe or budget, or other files.
         """
-        self._path = folder / FILE
+        self._path, self.budget = folder / FILE, budget
         self._head: dict[str, Any] = {
             "recipe": configuration.to_json(experiment),
             "minutes": budget.minutes,

@@ -24,6 +24,8 @@ from zoo.runs.workdir import METRICS
 from zoo.trials.plan import Plan
 
 NAME = "comparison"
+# Above so many times the minutes that were asked for, heads did not train for the same time.
+UNEQUAL = 1.5
 _VALIDATION = {"step": int, "validation_log_perplexity": float, "seconds": float}
 
 
@@ -167,7 +169,8 @@ def of_runs(
         )
         for name, of_head, group in groups
     ]
-    return Summary(tuple(rows), split, passport["tokens"], tuple(_notes(rows, passports)), failed)
+    notes = *_notes(rows, passports), *_unequal(rows, plan.budget.minutes)
+    return Summary(tuple(rows), split, passport["tokens"], notes, failed)
 
 
 def _row(name, of_head, group, passport, plan) -> Row:
@@ -209,6 +212,17 @@ def _notes(rows, passports):
             yield f"{folder.name} is not judged on unseen text: {why}"
     if overlap.is_validation(next(iter(passports.values()))["split"]):
         yield "without a test text, these are figures of the text that chose the checkpoints"
+
+
+def _unequal(rows, minutes):
+    """Yields a note where heads did not train for the time that was asked for."""
+    if minutes is None or max(row.minutes for row in rows) <= UNEQUAL * minutes:
+        return
+    told = ", ".join(f"{row.name} {row.minutes:.2f}" for row in rows)
+    yield (
+        f"not equal minutes: {told}, of {minutes:g}: the machine had other work while steps were "
+        "timed or trained; --steps gives each head as many steps"
+    )
 
 
 def _table(summary):

@@ -99,7 +99,8 @@ def test_bands_have_tokens_and_intervals(drawn, file):
     }
     bar_plots.bands(rows, file, limit={"1-9": 1.5})
     (axes,) = drawn[0].axes
-    assert ticks_of(axes) == ["unknown\n7 tokens", "unseen\n40 tokens", "1-9\n1,500 tokens"]
+    unknown = "<unk>: any\nunknown word\n7 tokens"
+    assert ticks_of(axes) == [unknown, "unseen\n40 tokens", "1-9\n1,500 tokens"]
     one, other = bars_of(axes)
     assert [bar.get_height() for bar in one.patches] == [2.5, 0, 3]
     assert [bar.get_height() for bar in other.patches] == [2.5]

@@ -168,6 +168,11 @@ def bands(
     with plot_style.picture(file, [title], label, plot_style.NATS, note, width) as (axes,):
         few = _draw_bars(axes, groups, bars, plot_style.numbers(bars))
         _name_bars(axes, groups, bars, "tokens", "{:.1f}".format)
+        if UNKNOWN in groups:  # else these would look like the easiest words
+            named = [label.get_text() for label in axes.get_xticklabels()]
+            one = groups.index(UNKNOWN)
+            named[one] = named[one].replace(UNKNOWN, "<unk>: any\nunknown word")
+            axes.set_xticks(range(len(groups)), named)
         if few:
             _mark_few(axes, "tokens")
         if limit:
