@@ -60,7 +60,8 @@ FRENCH_TUNING = {
     setting: (f"q_bg_{quarter}", f"q_ll_{quarter}", f"a_bg_{whole}", f"a_ll_{whole}")
     for setting, (quarter, whole) in _SETTINGS.items()
 }
-FRENCH_TEXTS = {"16": "864"}
+# {part of the text: (training sentences, seeds)}
+FRENCH_TEXTS = {"16": ("864", 3), "1": ("13,826", 1)}
 # The log-linear model without each part of its knowledge.
 FRENCH_WITHOUT = {
     "all: background, words, tags": ("ll16_d05", "ll16_d05_1", "ll16_d05_2"),

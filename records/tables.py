@@ -312,9 +312,9 @@ def french_tuning() -> str:
 def french_inputs() -> str:
     """Makes the table of inputs by heads: nats per token of the test, and agreement."""
     rows, runs = [], []
-    for text, sentences in rows_of.FRENCH_TEXTS.items():
+    for text, (sentences, count) in rows_of.FRENCH_TEXTS.items():
         for inputs, head in itertools.product(("words", "features"), ("softmax", "log_linear")):
-            found = rows_of.seeds(f"fr{text}_{inputs}_{head}")
+            found = rows_of.seeds(f"fr{text}_{inputs}_{head}", count)
             cases = [passports(run)["pairs:agreement-test"]["figures"]["cases"] for run in found]
             shares = (
                 mean([100 * of_run[case]["accuracy"] for of_run in cases], ".1f") + " %"
