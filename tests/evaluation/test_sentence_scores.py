@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 import os
 import sys
 
@@ -102,7 +103,9 @@ def test_every_line_has_a_row(call, trained, run, text):
     _, scores = sentence_scores.judge(run, text)
     np.testing.assert_allclose([float(row[3]) for row in rows], scores.log_prob, rtol=1e-15)
     np.testing.assert_allclose([float(row[4]) for row in rows], scores.log_prob_known, rtol=1e-15)
-    assert f"{text}: 5 sentences, 45 words, 1 of them read as <unk> (2.22%)" in errors
+    assert f"{text}: 4 sentences, 45 words, 1 of them read as <unk> (2.22%)" in errors
+    total = float(re.search(r"log-probability (-[\d.,]+) nats", errors)[1])
+    assert total == pytest.approx(scores.log_prob[scores.words > 0].sum(), abs=0.1)
     assert "1 unknown word was scored as <unk>, which the training text never had" in errors
 
 

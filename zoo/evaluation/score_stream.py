@@ -159,8 +159,10 @@ class _Totals:
             raise UserError(f"{self.path} has no words to score: give a text that has some.")
 
     def _add(self, sentences, scores):
-        self.counts += [len(scores.words), scores.words.sum(), scores.unknown.sum()]
-        self.log_prob += float(scores.log_prob.sum())
+        # A blank line of a text has a row, and is no sentence; an empty hypothesis is one.
+        some = (scores.words > 0) | sentences.nbest
+        self.counts += [some.sum(), scores.words.sum(), scores.unknown.sum()]
+        self.log_prob += float(scores.log_prob[some].sum())
         self.nbest = sentences.nbest and sentences.ids is not None
         if sentences.ids is not None:
             self.lists += len({*sentences.ids})

@@ -280,7 +280,7 @@ def test_the_pairs_of_all_runs_are_one_table(source, tmp_path):
         pairs = [*csv.reader(file, delimiter="\t")]
     assert pairs[0] == ["run", "split", *agreement.COLUMNS]
     assert [row[:3] for row in pairs[1:]] == [
-        [run, "train", str(pair)] for run in ("run_0", "run_3") for pair in range(1, 5)
+        [run, "train", str(pair)] for run in ("drawn_0", "drawn_1") for pair in range(1, 5)
     ]
     for run, rows in zip(runs, (pairs[1:5], pairs[5:]), strict=True):
         (kept,) = pathlib.Path(run).glob("results/*.tsv")

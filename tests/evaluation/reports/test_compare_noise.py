@@ -95,7 +95,7 @@ def test_a_difference_and_a_tie(tmp_path):
     assert told[0].startswith("  best and near: a tie, 0.0")
     assert told[1].startswith("  best is below far by 0.5")
     assert told[2].startswith("  near is below far by 0.")
-    assert "(p = 0.001 by 60 sentences)" in told[1]
+    assert "(p < 0.001 by 60 sentences)" in told[1]
     # The interval of the difference is as narrow as its noise, not as the figures' own.
     low, high = map(float, re.search(r"\[(\S+), (\S+)\]", told[1]).groups())
     assert 0.46 < low < high < 0.58 and high - low < 0.12
@@ -118,7 +118,7 @@ def test_rows_have_what_the_lines_say_of_differences(tmp_path):
     assert far.above == pytest.approx(far.log_perplexity - best.log_perplexity, abs=1e-9)
     (told,) = [line for line in compare(folders).splitlines() if " is below " in line]
     assert f"by {far.above:.4f} [{far.above_low:.4f}, {far.above_high:.4f}] nats" in told
-    assert f"p = {far.p:.3f} by 60" in told and far.p_of_seeds < 0.05
+    assert "p < 0.001 by 60" in told and far.p_of_seeds < 0.05
     for row in (best, third):  # the lowest itself, and a run without scores
         assert all(math.isnan(value) for value in row[-5:])
 
@@ -145,7 +145,8 @@ def test_seeds_of_a_recipe_are_one_row(tmp_path):
     assert lines[3] == "a, 3 seeds: a0, a1, a2"
     p = significance.seeds_test(losses[:3], losses[3:])
     (told,) = [line for line in lines if " is below " in line]
-    assert told.endswith(f"by 60 sentences, {p:.3f} by 3 and 3 seeds)")
+    shown = f"{p:.3f}" if p >= 0.001 else "p < 0.001"
+    assert told.endswith(f"by 60 sentences, {shown} by 3 and 3 seeds)")
     assert not any("one seed" in line for line in lines)
 
 
@@ -166,7 +167,7 @@ def test_seeds_that_differ_as_much_as_the_recipes(tmp_path, one, other, verdict,
     ]
     told = " ".join(compare(folders).split())
     assert re.search(
-        rf": {verdict}, 0\.15.*p = 0\.001 by 60 sentences, 0\.\d+ by . and . seeds\){remedy}", told
+        rf": {verdict}, 0\.15.*p < 0\.001 by 60 sentences, 0\.\d+ by . and . seeds\){remedy}", told
     )
 
 

@@ -351,7 +351,7 @@ def report(
       splits: their names; may be empty.
       file: the picture to write.
       pairs_file: a table of the pairs of all runs and splits to write; None for none.
-      labels: names of the recipes in the picture; () for names made from the runs'.
+      labels: names of the recipes, in tables and picture; () for names made from the runs'.
       log: prints a line.
 
     Raises:
@@ -367,6 +367,8 @@ def report(
         passport.check(workdir)
     chosen = {workdir: splits_of(workdir, splits) for workdir in workdirs}
     named = dict(zip(short_names(workdirs), workdirs, strict=True))
+    called = seeds.labelled(seeds.grouped_by_recipe(named), labels)
+    named = {called[name]: workdir for name, workdir in named.items()}
     names = seeds.names_of(seeds.grouped_by_recipe(named), labels)
     counts: dict = {}
     answers_of: dict = {}

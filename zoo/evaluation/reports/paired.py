@@ -141,10 +141,10 @@ def _loss_line(one, other):
     if found is None:
         return f"  {one.name} and {other.name} have no finite figures to be tested"
     low, high = found.interval
-    how = f"p = {found.p:.3f} by {found.sentences:,} sentences"
+    how = f"{_p(found.p)} by {found.sentences:,} sentences"
     if not math.isnan(found.p_of_seeds):
         seeds = f"{len(one.losses)} and {len(other.losses)} seeds"
-        how += f", {found.p_of_seeds:.3f} by {seeds}"
+        how += f", {_p(found.p_of_seeds).removeprefix('p = ')} by {seeds}"
     between = f"{found.nats:.4f} [{low:.4f}, {high:.4f}] nats"
     if found.undecided:
         return f"  {one.name} and {other.name}: undecided, {between} apart ({how}): add a seed"
@@ -153,10 +153,14 @@ def _loss_line(one, other):
     return f"  {one.name} is below {other.name} by {between} ({how})"
 
 
+def _p(p):
+    """Formats a p; that of 1,000 random exchanges is at least 1 / 1,001."""
+    return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
+
+
 def _seeds_line(one, other):
     p = significance.seeds_test([*one.losses], [*other.losses])
-    less = f"p = {p:.3f}" if p >= 0.0005 else "p < 0.001"
-    how = f"({less} by {len(one.losses)} and {len(other.losses)} seeds)"
+    how = f"({_p(p)} by {len(one.losses)} and {len(other.losses)} seeds)"
     between = f"{other.loss - one.loss:.4f} nats"
     if p < significance.LEVEL:
         return f"  {one.name} is below {other.name} by {between} {how}"

@@ -87,6 +87,26 @@ def names_of(
     return dict(zip(groups, names, strict=True))
 
 
+def labelled(groups: Sequence[tuple[str, ...]], labels: Sequence[str] = ()) -> dict[str, str]:
+    """Names runs by the labels of their recipes, with a number where a recipe has several runs.
+
+    Args:
+      groups: names of runs.
+      labels: one a group; () for the runs' own names.
+
+    Raises:
+      UserError: there are labels, and not one for each group.
+    """
+    if not labels:
+        return {run: run for group in groups for run in group}
+    check_labels(labels, stems_of(groups))
+    return {
+        run: label if len(group) == 1 else f"{label}_{number}"
+        for label, group in zip(labels, groups, strict=True)
+        for number, run in enumerate(group)
+    }
+
+
 def check_labels(labels: Sequence[str], names: Sequence[str]):
     """Raises UserError unless labels are different and one for each of the names.
 

@@ -86,6 +86,11 @@ def test_recipes_have_the_labels_that_are_given(two_runs):
     runs = subjects.read(two_runs)
     content = report.document(runs, sentences=2, labels=["plain", "of features"])
     assert "<title>Report: plain; of features</title>" in content
+    for name in ("judgements", "differences"):
+        section = section_of(content, name)
+        assert "plain" in section and "of features" in section
+        assert "softmax" not in section and "log-linear" not in section
+    assert "<strong>plain</strong>: " in content  # beside its folder
     with pytest.raises(UserError, match="label"):
         report.document(runs, sentences=2, labels=["plain"])
 

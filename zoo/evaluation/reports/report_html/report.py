@@ -72,6 +72,7 @@ def document(
     labels: Sequence[str] = (),
 ) -> str:
     """Returns the page of runs; see `report`."""
+    runs = subjects.labelled(runs, labels)
     recipes = subjects.recipes_of(runs, labels)
     firsts = [recipe.subjects[0] for recipe in recipes]
     shown, left_out = _predictions(firsts, split, text, sentences)

@@ -88,6 +88,21 @@ def recipes_of(subjects: list[Subject], labels: Sequence[str] = ()) -> list[Reci
     ]
 
 
+def labelled(subjects: list[Subject], labels: Sequence[str]) -> list[Subject]:
+    """Returns the runs under the labels of their recipes; as they are without labels.
+
+    Args:
+      subjects: the runs.
+      labels: names of the recipes, in the order of their first runs.
+
+    Raises:
+      UserError: there are labels, and not one for each recipe.
+    """
+    groups = seeds.grouped_by_recipe({one.name: one.path for one in subjects})
+    names = seeds.labelled(groups, labels)
+    return [dataclasses.replace(one, name=names[one.name]) for one in subjects]
+
+
 def subjects_of(recipes: list[Recipe]) -> list[Subject]:
     """Returns the runs of recipes.
 
