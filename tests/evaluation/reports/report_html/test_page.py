@@ -300,3 +300,12 @@ def test_contrast_is_enough_in_light_and_dark():
 def _themes(style):
     first, second = re.findall(r":root \{(.*?)\}", style, re.DOTALL)[:2]
     return first, second
+
+
+def test_unknown_words_are_marked(two_runs, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("word1 newcomer word2\n")
+    content = report.document(subjects.read(two_runs[:1]), text=str(text))
+    marked = re.findall(r'<span class="w [^"]*unknown"[^>]*data-word="\d"[^>]*>(\w+)<', content)
+    assert marked == ["newcomer"]
+    assert "read as &lt;unk&gt;, any unknown word" in content

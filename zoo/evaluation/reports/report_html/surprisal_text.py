@@ -137,7 +137,8 @@ def word(place: int, row: surprisal.Row, kind: str) -> str:
       row: of the token.
       kind: the class of its colour.
     """
-    off = " uncounted" * (not row.counted)
+    # An unknown word looks easy: <unk> has the probability of all unknown words.
+    off = " uncounted" * (not row.counted) + " unknown" * (not row.known)
     return (
         f'<span class="w {kind}{off}" data-word="{place}" role="button" '
         f'tabindex="{0 if place == 0 else -1}">{text(word_details.visible(row.word))}</span>'
@@ -159,4 +160,5 @@ def surprisal_scale() -> str:
     ends = ["0", *map(str, LEVELS)]
     names = [f"{low} to {high}" for low, high in itertools.pairwise(ends)]
     names.append(f"{ends[-1]} nats or more")
-    return scale([(f"s{number}", name) for number, name in enumerate(names)])
+    levels = [(f"s{number}", name) for number, name in enumerate(names)]
+    return scale([*levels, ("unknown", "read as <unk>, any unknown word")])
