@@ -2,8 +2,8 @@
 
 import dataclasses
 import math
-import re
 import os
+import re
 import sys
 
 import jax

@@ -46,10 +46,8 @@ def section(recipes: list[Recipe]) -> str:
     Totals are over all seeds, and words are of the first seed of each.
 
     Args:
-      recipes: of the runs.
+      recipes: of the runs, two or more.
     """
-    if len(recipes) < 2:
-        return elements.missing("give runs of two recipes or more to see them side by side.")
     parts: list[str] = []
     left_out: list[tuple[str, str]] = []
     groups = comparable_groups(recipes)
