@@ -57,6 +57,11 @@ def fresh(monkeypatch):
         sys.modules.pop(name, None)
 
 
+def is_quiet(errors):
+    """Whether nothing is told but that these small runs never trained <unk>."""
+    return all("which the training text never had" in line for line in errors.splitlines())
+
+
 @pytest.fixture
 def call(monkeypatch, capsys):
     """call(script, *arguments) -> (exit code, output, errors)."""
@@ -140,7 +145,7 @@ def test_a_component_that_the_user_names_is_imported(call, workdir, here):
     strangers(workdir, with_head("planted:Head"))
     options = ("--split", "test", "--trust", "planted:Head", "--trust-paths")
     code, output, errors = call(evaluate, "--workdir", workdir, *options)
-    assert (code, errors) == (0, "") and "test: log-perplexity" in output
+    assert code == 0 and is_quiet(errors) and "test: log-perplexity" in output
     assert mark.exists()
 
 
@@ -195,7 +200,7 @@ def copy(folder, to):
 def test_a_run_with_a_function_is_judged_without_it(call, with_function, here):
     mark = plant(here, "my_features")
     code, output, errors = call(evaluate, "--workdir", "run")
-    assert (code, errors) == (0, "") and "validation: log-perplexity" in output
+    assert code == 0 and is_quiet(errors) and "validation: log-perplexity" in output
     assert not mark.exists() and "my_features" not in sys.modules
 
 
@@ -209,7 +214,7 @@ def test_a_function_is_called_for_new_words_if_the_user_names_it(call, with_func
     )
     options = ("--lexicon", "words.txt", "--trust", "my_features:suffix")
     code, _, errors = call(evaluate, "--workdir", "run", *options)
-    assert (code, errors) == (0, "") and mark.exists()
+    assert code == 0 and is_quiet(errors) and mark.exists()
 
 
 @pytest.mark.parametrize("name", ["subprocess:getoutput", "os:system", "planted:suffix"])
@@ -236,7 +241,7 @@ def test_a_function_of_ones_own_run_needs_no_flag(call, trained_on_a_function, h
     (here / "words.txt").write_text("aa\nzb\n")
     copy(trained_on_a_function, here / "copied")
     code, _, errors = call(evaluate, "--workdir", "copied", "--lexicon", "words.txt")
-    assert (code, errors) == (0, "") and not planted.exists()
+    assert code == 0 and is_quiet(errors) and not planted.exists()
 
 
 @pytest.mark.parametrize(
