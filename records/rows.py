@@ -101,7 +101,7 @@ PTB_HEADS = {
     "importance sampling by Adam": ("ptb_is_adam", ("0.002", "0.004", "0.008", "0.016")),
     "CNN softmax, sampled in the same way, by Adam": (
         "ptb_cnn",
-        ("0.001", "0.002", "0.004", "0.008"),
+        ("0.001", "0.002", "0.004", "0.008", "0.016"),
     ),
 }
 # Five seeds of one recipe.
