@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import shutil
 import sys
 
 import pytest
@@ -201,7 +202,7 @@ def test_a_run_without_tests_is_told_to_name_a_split(call, trained, tmp_path, co
     assert not picture.exists() and not (trained / "results").exists()
 
 
-def test_figures_of_models_that_learn_from_the_text_stand_apart(call, workdir):
+def test_figures_of_models_that_learn_from_the_text_stand_apart(call, workdir, tmp_path):
     """A cache whose settings are tuned, and dynamic evaluation, beside the plain figure."""
     code, plain, _ = call(evaluate, workdir, "--split", "test")
     assert code == 0 and "learns" not in plain
@@ -221,15 +222,31 @@ def test_figures_of_models_that_learn_from_the_text_stand_apart(call, workdir):
     assert code == 0, errors
     assert f"learns from this text by {way} and a cache (4 words, flatness 0.5" in dynamic
     names = {path.name for path in (workdir / "results").glob("*.json")}
-    assert names == {
-        f"test.carried.cache-4-{flatness}-{weight}.json",
-        "test.carried.cache-4-0.5-0.2-dynamic-rms-0.002-0.02.json",
-        "test.carried.json",
-    }
+    # Other settings of a cache replace its result.
+    cached_names = {"test.carried.cache.json", "test.carried.cache-dynamic.json"}
+    assert names == {"test.carried.json", *cached_names}
     _, compared, _ = call(commands, "compare", workdir)
     assert "test, carried, learning from the text by a cache: nats" in compared
     assert "learning from the text by dynamic evaluation and a cache: nats" in compared
     assert f"learns from the text that it is judged on, by {told}" in compared
+    # The column of heads is of the plain figure.
+    assert "WithCache" not in compared.partition("fields in which")[0].partition("ranked by")[0]
+    # A run that has only the one and a run that has only the other do not stand beside each other.
+    plain, learned = (shutil.copytree(workdir, tmp_path / name) for name in ("plain", "learned"))
+    for name in cached_names:
+        (plain / "results" / name).unlink()
+    (learned / "results" / "test.carried.json").unlink()
+    (learned / "results" / "test.carried.cache-dynamic.json").unlink()
+    for runs in ((plain, learned), (learned, plain)):
+        code, compared, errors = call(commands, "compare", *runs)
+        assert code == 0, errors
+        assert "test, carried: nats" in compared
+        assert "test, carried, learning from the text by a cache: nats" in compared
+        assert " is below " not in compared and "a tie" not in compared
+        page = tmp_path / "report.html"
+        assert call(commands, "report", *runs, "-o", page)[0] == 0
+        text = page.read_text(encoding="utf-8")
+        assert "comparable with each other" not in text and "is below" not in text
     code, scores, _ = call(commands, "score", workdir, "--cache", "4,0.5,0.2", __file__)
     assert code == 0 and scores
 

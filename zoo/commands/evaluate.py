@@ -124,6 +124,13 @@ def run_evaluate(arguments: argparse.Namespace):
     run = options.with_cache(run, arguments.cache)
     if arguments.dynamic:
         run = run.with_dynamic(DynamicEvaluation(*arguments.dynamic))
+    if run.learns_from_text and run.experiment.evaluation.state == "sentences":
+        options.print_notes(
+            [
+                "each sentence starts from an empty state, so that little of the text is left to "
+                "learn from: see --state carried"
+            ]
+        )
     mixture = None
     if arguments.unseen_weight is not None:
         mixture = _mixture(run, arguments.unseen_weight)

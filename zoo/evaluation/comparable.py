@@ -14,11 +14,24 @@ OF_PERPLEXITIES = (
     "lexicon.words",
     "normalised_over",
     "constraint.digest",
+    "learns_from_text",
     "tokens",
 )
 # Fields that must agree before two figures of translations may be ranked. The signature of BLEU
 # has the tokenizer.
 OF_TRANSLATIONS = ("kind", "data.sha256", "source.sha256", "policies.lower_case", "tokenizer")
+
+
+def learns(passport: dict) -> str:
+    """Returns how a model learned from the text that it was judged on, "" if it did not.
+
+    Settings, such as the size of a cache, are left out: they are a part of the model.
+
+    Args:
+      passport: of a perplexity.
+    """
+    ways = passport.get("learns_from_text") or ()
+    return " and ".join(way.partition(" (")[0] for way in ways)
 
 
 def quantity(passport: dict, fields: tuple[str, ...] = OF_PERPLEXITIES) -> dict[str, Any]:
@@ -33,7 +46,8 @@ def quantity(passport: dict, fields: tuple[str, ...] = OF_PERPLEXITIES) -> dict[
     """
     values = {}
     for field in fields:
-        value: Any = {"source": None, **passport}  # not every text has sources
+        # Not every text has sources.
+        value: Any = {"source": None, **passport, "learns_from_text": learns(passport)}
         for name in field.split("."):
             value = None if value is None else value[name]  # constraint is null without a grammar
         nested = value if isinstance(value, dict) else {}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from zoo import strict_json
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, records
+from zoo.evaluation.comparable import learns
 from zoo.runs import location
 from zoo.runs.workdir import check_folders
 
@@ -109,7 +110,7 @@ class Column(NamedTuple):
             passport["lexicon"]["words"][:8],
             passport["normalised_over"],
             grammar,
-            " and ".join(way.partition(" (")[0] for way in passport.get("learns_from_text") or ()),
+            learns(passport),
         )
 
     def __str__(self):
@@ -355,7 +356,8 @@ def columns_of(runs: dict[str, dict[Column, dict]]) -> dict[Column, dict[str, di
 
     Runs that were judged on one split, but never alike (under other state policies, on other texts
     of one name, over other words), stand in one column, so that the check refuses them. In columns
-    of their own they would stay apart in silence.
+    of their own they would stay apart in silence. Figures of models that learn from the judged text
+    always stand apart, in a column whose name tells it.
 
     Args:
       runs: of `read_results`.
@@ -365,7 +367,8 @@ def columns_of(runs: dict[str, dict[Column, dict]]) -> dict[Column, dict[str, di
         for column, passport in results.items():
             columns.setdefault(column, {})[name] = passport
     for column in list(columns):
-        for other in [key for key in columns if key.split == column.split and key != column]:
+        alike = [key for key in columns if (key.split, key.learns) == (column.split, column.learns)]
+        for other in [key for key in alike if key != column]:
             if column in columns and not _meet(columns, column, other):
                 columns[column].update(columns.pop(other))
     return columns

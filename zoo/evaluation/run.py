@@ -41,7 +41,7 @@ class Run:
       tables: on the device, for judging.
       checkpoint: the training step of the parameters.
       variant: the differences from training, for the names of results: "" or "lexicon-HASH",
-        "lexicon-HASH-spread", "renormalised", "constrained-HASH".
+        "lexicon-HASH-spread", "renormalised", "constrained-HASH", "cache", "dynamic".
       of_training: the words of training, where others are in their place; else None.
       others: further lexicons that the parameters depend on: for pairs, the lexicon of the sources.
       dynamic: how the model is trained on the text that it is judged on; None if it is not.
@@ -192,12 +192,11 @@ class Run:
         """
         model = self._language_model("--cache")
         model = dataclasses.replace(model, head=WithCache(model.head, size, flatness, weight))
-        cache = f"cache-{size}-{flatness:g}-{weight:g}"
         return dataclasses.replace(
             self,
             experiment=dataclasses.replace(self.experiment, model=model),
             tables=model.evaluation_tables(self.lexicon),
-            variant="-".join(filter(None, (self.variant, cache))),
+            variant="-".join(filter(None, (self.variant, "cache"))),
         )
 
     def with_dynamic(self, settings: DynamicEvaluation) -> "Run":
@@ -217,11 +216,10 @@ class Run:
                 "--dynamic has no gradient where a grammar forbids words: leave --constrain out."
             )
         evaluation = dataclasses.replace(self.experiment.evaluation, batch=1)
-        how = f"dynamic-{settings.rule}-{settings.rate:g}-{settings.decay:g}"
         return dataclasses.replace(
             self,
             experiment=dataclasses.replace(self.experiment, evaluation=evaluation),
-            variant="-".join(filter(None, (self.variant, how))),
+            variant="-".join(filter(None, (self.variant, "dynamic"))),
             dynamic=settings,
         )
 

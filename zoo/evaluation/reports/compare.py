@@ -99,7 +99,7 @@ def _blocks(table, mixed):
     rows = []
     groups = table.ranked + table.others
     for group in groups:
-        any_result = _any_of(table.runs[group[0]])
+        any_result = _plain_of(table.runs[group[0]])
         star = " *" if any(name in mixed for name in group) else ""
         head = any_result["head"].partition("(")[0]
         rows.append([f"{table.called[group]}{star}", head, f"{any_result['parameters']:,}"])
@@ -165,6 +165,12 @@ def _ranked_by(table):
             ", a text that the checkpoints were chosen on: figures of validation, not of a test"
         )
     return order
+
+
+def _plain_of(results):
+    """Returns a result without a cache around the head, if there is one, else any."""
+    plain = {column: one for column, one in results.items() if not column.learns}
+    return _any_of(plain or results)
 
 
 def _checkpoints(results):
