@@ -337,10 +337,13 @@ def _check_path(path):
 
 
 def _has_pairs(path):
-    """Whether each of the first lines of a table without a column "text" has one tab."""
-    text = files.read_text(files.find(path))
-    lines = text.split("\n", 21)[:20]
-    cells = [line.split("\t") for line in lines if line.strip()]
+    """Whether path is a table without a column "text", each of whose first lines has one tab."""
+    there = [file for file in files.candidates(path) if file.is_file()]
+    if not there:  # missing, or a pattern of files
+        return False
+    with there[0].open(encoding="utf-8", errors="replace") as file:
+        lines = [*itertools.islice(file, 20)]
+    cells = [line.rstrip("\n").split("\t") for line in lines if line.strip()]
     return bool(cells) and all(len(row) == 2 for row in cells) and "text" not in cells[0]
 
 

@@ -218,7 +218,7 @@ def test_figures_of_models_that_learn_from_the_text_stand_apart(call, workdir, t
     assert given == cached and "set on validation" not in errors
     options = ("--split", "test", "--dynamic", "rms", "--cache", "4,0.5,0.2")
     code, dynamic, errors = call(evaluate, workdir, *options)
-    way = "dynamic evaluation (rms, rate 0.002, decay 0.02, segments of 5)"
+    way = "dynamic evaluation (rms, rate 5e-05, decay 0.002, segments of 5)"
     assert code == 0, errors
     assert f"learns from this text by {way} and a cache (4 words, flatness 0.5" in dynamic
     names = {path.name for path in (workdir / "results").glob("*.json")}

@@ -97,7 +97,7 @@ def test_scores_are_those_of_the_published_rules(problem, state, settings):
     squares = mean_squares(params, empty)
     first = {name: np.array(x, np.float64) for name, x in flat(params).items()}
     roots = {name: np.sqrt(x) for name, x in squares.items()}
-    mean = np.concatenate([root.ravel() for root in roots.values()]).mean()
+    mean = np.mean([root.mean() for root in roots.values()])  # of the arrays' means
 
     def changed(arrays, gradient):
         new = {}
@@ -147,6 +147,13 @@ def test_the_given_parameters_are_left_as_they_are(problem):
     for _ in range(2):
         dynamic_evaluation.score(MODEL, params, tables, TEXT, settings, "carried", 0)
     jax.tree.map(np.testing.assert_array_equal, params, before)
+
+
+def test_a_model_that_diverges_is_no_figure(problem):
+    params, tables = problem
+    settings = DynamicEvaluation("sgd", 3e38, 0.0, length=1)
+    with pytest.raises(UserError, match=r"diverges under dynamic evaluation \(sgd, rate 3e\+38"):
+        dynamic_evaluation.score(MODEL, params, tables, TEXT, settings, "carried", 0)
 
 
 def test_settings_that_cannot_be_are_refused():

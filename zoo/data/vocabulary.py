@@ -161,9 +161,9 @@ class Vocabulary:
         """Logs a warning if <unk> is counted in a held-out text and never occurs in training."""
         if self.unknown != "counted" or lexicon.counts[lexicon.ids[UNKNOWN]]:
             return
-        for split, corpus in corpora.items():
-            unknown = [*self.missing(corpus.sentences, lexicon)]
-            if unknown and split != "train":
+        held_out = {split: corpus for split, corpus in corpora.items() if split != "train"}
+        for split, corpus in held_out.items():
+            if unknown := [*self.missing(corpus.sentences, lexicon)]:
                 logger.warning(
                     "every word of the training text is in the lexicon, so <unk> is never trained, "
                     "and words of %s such as %s are read as <unk>: its probability means "

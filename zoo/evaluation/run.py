@@ -403,11 +403,12 @@ class Run:
     def _untokenised(self, sentences, unknown):
         """Returns a note on unknown words that end with punctuation marks; None without any, or in
         a text most of whose marks stand alone."""
-        if self.lexicon.of_characters or self.experiment.data.form.language:
+        note = untokenised.note(unknown, self.lexicon)
+        if note is None or self.lexicon.of_characters or self.experiment.data.form.language:
             return None
         counts = collections.Counter(word for sentence in sentences for word in sentence)
         _, attached, alone = untokenised.counts_of(counts)
-        return untokenised.note(unknown, self.lexicon) if attached >= alone else None
+        return note if attached >= alone else None
 
     def score(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
         """Returns (the corpus as word ids, their exact log-probabilities under the state policy).

@@ -1,8 +1,8 @@
 """The comparison of trials: a table, a sentence, JSON and a picture.
 
 Differences are tested as `zoo compare` tests them (`zoo.evaluation.reports.paired`): a head is a
-tie with the head of the lowest perplexity unless exchanged sentences, and the seeds where there are
-several, tell the two apart. It is undecided where only two seeds do not.
+tie with the head of the lowest perplexity unless exchanged sentences tell the two apart, and
+undecided where sentences do and several seeds do not.
 """
 
 import math
@@ -87,12 +87,12 @@ class Row(NamedTuple):
 
     @property
     def is_tie(self) -> bool:
-        """Whether tests do not tell the head from the lowest."""
-        return self.difference is not None and self.difference.tie and not self.is_undecided
+        """Whether sentences do not tell the head from the lowest."""
+        return self.difference is not None and self.difference.tie
 
     @property
     def is_undecided(self) -> bool:
-        """Whether two seeds are too few to tell the head from the lowest."""
+        """Whether sentences tell the head from the lowest, and seeds do not."""
         return self.difference is not None and self.difference.undecided
 
 
@@ -282,7 +282,7 @@ def sentence(summary: Summary) -> str:
     if undecided:
         are = "is" if len(undecided) == 1 else "are"
         listed = _listed([_beside(row, lowest) for row in undecided])
-        told += f"; {listed} {are} undecided until --seeds 3"
+        told += f"; {listed} {are} undecided, for seeds differ as much"
     if worse:
         are = "is worse" if len(worse) == 1 else "are worse"
         told += f"; {_listed([f'{row.name} ({row.perplexity:,.2f})' for row in worse])} {are}"

@@ -1,10 +1,10 @@
 """Tests of the differences between runs that were judged on the same text or questions.
 
-A difference is reported where a test has p < `significance.LEVEL`; else the runs are a tie. Tests
-exchange sentences, or count the questions that one run alone has right: they show how the figures
-would vary from text to text. Only runs of several seeds show how figures vary from training to
-training. Two seeds show little of it: a difference that sentences tell and two seeds do not is
-undecided.
+A difference is reported where the tests have p < `significance.LEVEL`. Tests exchange sentences, or
+count the questions that one run alone has right: they show how the figures would vary from text to
+text, and runs that they do not tell apart are a tie. Only runs of several seeds show how figures
+vary from training to training. Where sentences tell two recipes apart and seeds do not, the
+difference is undecided: few seeds tell little.
 """
 
 import itertools
@@ -88,7 +88,6 @@ class Difference(NamedTuple):
       sentences: their number.
       p: of as large a difference by exchanged sentences.
       p_of_seeds: by Welch's test of the seeds; NaN where a group has one run.
-      seeds: the number of runs of the smaller group.
     """
 
     nats: float
@@ -96,18 +95,17 @@ class Difference(NamedTuple):
     sentences: int
     p: float
     p_of_seeds: float
-    seeds: int = 1
 
     @property
     def tie(self) -> bool:
-        """Whether a test does not tell the groups apart."""
-        # NaN, of a single seed, is neither.
-        return self.p >= significance.LEVEL or self.p_of_seeds >= significance.LEVEL
+        """Whether sentences do not tell the groups apart."""
+        return self.p >= significance.LEVEL
 
     @property
     def undecided(self) -> bool:
-        """Whether sentences tell the groups apart, and fewer than three seeds do not."""
-        return self.tie and self.p < significance.LEVEL and self.seeds < 3
+        """Whether sentences tell the groups apart, and seeds do not."""
+        # NaN, of a single seed, is not above the level.
+        return not self.tie and self.p_of_seeds >= significance.LEVEL
 
 
 def difference(one: Runs, other: Runs) -> Difference | None:
@@ -130,7 +128,6 @@ def difference(one: Runs, other: Runs) -> Difference | None:
         len(statistics[0]),
         p,
         significance.seeds_test([*one.losses], [*other.losses]),
-        min(len(one.losses), len(other.losses)),
     )
 
 
@@ -147,14 +144,14 @@ def _loss_line(one, other):
         how += f", {_p(found.p_of_seeds).removeprefix('p = ')} by {seeds}"
     between = f"{found.nats:.4f} [{low:.4f}, {high:.4f}] nats"
     if found.undecided:
-        return f"  {one.name} and {other.name}: undecided, {between} apart ({how}): add a seed"
+        return f"  {one.name} and {other.name}: undecided, {between} apart ({how})"
     if found.tie:
         return f"  {one.name} and {other.name}: a tie, {between} apart ({how})"
     return f"  {one.name} is below {other.name} by {between} ({how})"
 
 
 def _p(p):
-    """Formats a p; that of 1,000 random exchanges is at least 1 / 1,001."""
+    """Formats a p to three decimals. A thousand random exchanges give 1 / 1,001 at least."""
     return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
 
 
