@@ -45,6 +45,15 @@ def test_it_has_the_figures_and_their_denominators(judged):
     assert found["form"] is None
 
 
+def test_it_warns_of_many_unknown_words(judged, run):
+    found, _ = judged
+    assert "easy to predict" not in passport_text.describe(found)  # 10 %
+    corpus = Corpus("new words", [["Le", "zèbre", "dort", ",", "le", "chat", "voit"]])
+    other = passport.of_text(run, "data:new", corpus, *run.score(corpus))
+    told = "<unk>, which is easy to predict, is 43% of the tokens"
+    assert told in passport_text.describe(other)
+
+
 def test_it_says_how_the_figure_was_made(judged, run):
     found, _ = judged
     assert found["policies"] == {

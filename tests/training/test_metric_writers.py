@@ -208,6 +208,18 @@ def test_without_a_terminal_a_line_a_minute_is_logged(capsys):
     )
 
 
+def test_compilation_of_another_shape_is_left_out(capsys):
+    """As above, with 500 s of compilation before the third step."""
+    seconds = iter([0, 100, 120, 640, 660, 680, 700])
+    with ProgressBar(400, 10, "NCE loss", clock=lambda: next(seconds)) as bar:
+        for step in range(11, 17):
+            if step == 13:
+                bar.leave_out(500)
+            bar.step(step, step / 20, Progress(epoch=1), StepMetrics(3.0, 4000.0, 0.0, 0.0))
+    told = re.findall(r"step (\d+) .* (\d+) tokens/s, (.*) left", capsys.readouterr().out)
+    assert told == [("12", "200", "2:09:20"), ("15", "200", "2:08:20")]
+
+
 def test_a_run_tells_where_it_is_between_two_epochs(tmp_path, monkeypatch):
     monkeypatch.setattr("zoo.training.metric_writers.SECONDS", 0.0)  # a line each step
     trainer = small.trainer(small.experiment(epochs=2), tmp_path, said=(said := []))

@@ -19,14 +19,21 @@ def add_compare_to(parser: argparse.ArgumentParser):
         action="store_true",
         help="with figures and tests by the words' training counts, and under --unseen-weight",
     )
+    parser.add_argument(
+        "--split",
+        action="append",
+        default=[],
+        help="only results on this split, as test or pairs:agreement-test; may be repeated",
+    )
 
 
 def run_compare(arguments: argparse.Namespace):
     """Prints the results of runs side by side."""
     from zoo.evaluation.reports.compare import compare
+    from zoo.evaluation.reports.ranking import Wanted
     from zoo.runs import output_files
 
-    output_files.show(compare(arguments.workdirs, arguments.parts))
+    output_files.show(compare(arguments.workdirs, arguments.parts, Wanted(splits=arguments.split)))
 
 
 def add_report_to(parser: argparse.ArgumentParser):

@@ -1,7 +1,9 @@
 """The passport of a perplexity as text."""
 
 from zoo.evaluation import overlap
-from zoo.evaluation.perplexity import Impossible
+from zoo.evaluation.perplexity import UNKNOWN, Impossible
+
+_MANY_UNKNOWN = 0.2
 
 
 def _outside(passport):
@@ -15,6 +17,18 @@ def _outside(passport):
         f"{tokens:,} outside the lexicon ({passport['out_of_vocabulary_rate']:.2%} of words, "
         f"{of_types:.2%} of types)"
     )
+
+
+def _many_unknown(passport):
+    """Returns a line where much of a figure is of unknown words."""
+    tokens = sum(row["tokens"] for row in passport["figures"]["bands"] if row["band"] == UNKNOWN)
+    share = tokens / passport["tokens"]
+    if share < _MANY_UNKNOWN:
+        return []
+    return [
+        f"  ! <unk>, which is easy to predict, is {share:.0%} of the tokens: the perplexity is lower "
+        "than that of the words would be"
+    ]
 
 
 def _of_source(passport):
@@ -60,6 +74,7 @@ def describe(passport: dict) -> str:
         f"  text: {data['path']}, {data['sentences']:,} {sentence}s, {data['words']:,} {word}s, "
         f"{_outside(passport)}; state: {passport['policies']['state']}; normalised over "
         f"{passport['normalised_over']}",
+        *_many_unknown(passport),
         *_of_source(passport),
         *(f"  {line}" for line in overlap.lines(passport)),
         *_knowledge(passport),

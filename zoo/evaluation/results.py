@@ -291,13 +291,14 @@ def recipe_of(run: str | pathlib.Path) -> dict:
         return strict_json.read(file) if file.exists() else {}
 
 
-def has_losses(folder: str | pathlib.Path) -> bool:
-    """Whether a run has a perplexity among its results.
+def judged_texts(folder: str | pathlib.Path) -> set[tuple[str, str]]:
+    """Returns (split, SHA-256) of the texts on which a run has a perplexity.
 
     Args:
       folder: of a run, or the name of a run of a record.
     """
-    return any(True for _ in _of_kinds(folder, ("perplexity",)))
+    found = (passport for _, passport in _of_kinds(folder, ("perplexity",)))
+    return {(passport["split"], passport["data"]["sha256"]) for passport in found}
 
 
 def read_translations(run: str | pathlib.Path) -> list[tuple[Place, dict]]:

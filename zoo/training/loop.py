@@ -265,8 +265,9 @@ class Trainer:
                 begun = time.perf_counter()
                 self._state, results = step_function(self._state, tables, batch, key)
                 jax.block_until_ready(results)
+                took = time.perf_counter() - begun
+                bar.leave_out(took)
                 if not compiled:
-                    took = time.perf_counter() - begun
                     bar.log(f"first step, with compilation: {took:.1f} s.")
             return results
 
@@ -332,7 +333,7 @@ class Trainer:
         else:
             progress.stale += 1
         progress.finished = bool(self.recipe.patience) and progress.stale >= self.recipe.patience
-        self._begin_average(progress.validations, validation.value, bar)
+        before = tuple(progress.validations)
         progress.validations.append(validation.value)
         metrics.validation(step, progress, validation.figures)
         tokens = max(progress.tokens, 1)
@@ -344,6 +345,7 @@ class Trainer:
         )
         for line in validation.lines:
             bar.log(line)
+        self._begin_average(before, validation.value, bar)
 
     def _begin_average(self, before, value, bar):
         """Begins the mean of the parameters if validation stops improving and a recipe asks so."""

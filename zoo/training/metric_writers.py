@@ -176,6 +176,9 @@ class Unwritten:
     def step(self, *reported):
         """Does nothing."""
 
+    def leave_out(self, seconds):
+        """Does nothing."""
+
     def validation(self, step, progress, figures):
         """Does nothing."""
 
@@ -273,10 +276,21 @@ class ProgressBar:
             _check_unread(error)
             self._bar.disable = True
 
+    def leave_out(self, seconds: float):
+        """Leaves the time of a compilation out of rates and of the time left.
+
+        Args:
+          seconds: that it took.
+        """
+        self._since += seconds
+        if self._first is not None:
+            step, begun = self._first
+            self._first = step, begun + seconds
+
     def _step_of_log(self, step, share, progress, now):
         """Logs the tokens per second since the last line, and the time left.
 
-        The time left is computed from all steps but the first, which includes compilation.
+        The time left is computed from all steps but the first, and from no compilation.
         """
         if self._first is None:
             self._first = step, now

@@ -10,6 +10,7 @@ import zoo
 from zoo.errors import UserError
 from zoo.evaluation.reports import tables
 from zoo.evaluation.reports.compare import compare
+from zoo.evaluation.reports.ranking import Wanted
 
 PASSPORT = {
     "kind": "perplexity",
@@ -55,6 +56,23 @@ def keep(folder, changes=(), name=None):
 def wide(monkeypatch):
     """Room for all columns beside each other, and for whole lines."""
     monkeypatch.setattr(tables, "WIDTH", 10_000)
+
+
+def test_only_the_given_splits_are_compared(tmp_path):
+    runs = []
+    for name, loss in (("one", 5.0), ("other", 4.0)):
+        folder = tmp_path / name
+        keep(folder, {"figures.log_perplexity": loss})
+        runs.append(keep(folder, {"split": "validation", "figures.log_perplexity": loss + 1}))
+        questions = {"kind": "minimal pairs", "split": "pairs:p", "figures": {}}
+        keep(folder, {**questions, "figures": {"accuracy": 0.75, "right": 75}}, "pairs_p")
+    of_test = compare(runs, wanted=Wanted(splits=["test"]))
+    assert "test, carried" in of_test and "ranked by test" in of_test
+    assert "validation" not in of_test and "pairs:p" not in of_test
+    of_pairs = compare(runs, wanted=Wanted(splits=["pairs:p"]))
+    assert of_pairs.startswith("pairs:p") and "carried" not in of_pairs
+    with pytest.raises(UserError, match="one has no perplexity on tset, only on test, validation"):
+        compare(runs, wanted=Wanted(splits=["tset"]))
 
 
 def test_the_best_run_comes_first(tmp_path):

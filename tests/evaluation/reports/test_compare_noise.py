@@ -216,12 +216,12 @@ def test_accuracies_are_compared_question_by_question(tmp_path):
     other = np.array([1] * 18 + [0] * 12 + [1] * 2 + [0] * 17 + [-1, 1])
     folders = [keep_answers(tmp_path / "a", other), keep_answers(tmp_path / "b", one)]
     lines = compare(folders).splitlines()
-    assert lines[1].split() == ["pairs:agreement", "accuracy", "95", "%", "right", "of"]
-    assert lines[2].split() == ["b", "60.00%", "[46.2,", "72.4]", "30", "50"]
-    assert lines[3].split()[:2] == ["a", "42.00%"]
+    assert lines[0].split() == ["pairs:agreement", "accuracy", "95", "%", "right", "of"]
+    assert lines[1].split() == ["b", "60.00%", "[46.2,", "72.4]", "30", "50"]
+    assert lines[2].split()[:2] == ["a", "42.00%"]
     # Both were asked 49: 12 are right by the one alone, 2 by the other alone.
     p = 2 * (1 + 14 + 91) / 2**14
-    assert lines[5] == (f"  b is above a (12 and 2 of 49 right alone, p = {p:.3g})")
+    assert lines[4] == (f"  b is above a (12 and 2 of 49 right alone, p = {p:.3g})")
     even = keep_answers(tmp_path / "c", np.roll(one, 1) * 0 + np.r_[one[:29], 0, 1, one[31:]])
     assert (
         compare([folders[1], even]).splitlines()[-1].startswith("  b and c: a tie (1 and 1 of 50")

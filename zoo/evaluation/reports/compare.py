@@ -1,15 +1,14 @@
 """Tables of runs side by side, whose figures must be of the same quantity."""
 
-from collections.abc import Container
-
 from zoo.evaluation import overlap, records, significance
 from zoo.evaluation.reports import differences, paired, parts, ranking, tables
-from zoo.evaluation.results import has_losses, names_of, read_answers, recipe_of
+from zoo.evaluation.reports.ranking import ALL, Wanted
+from zoo.evaluation.results import judged_texts, names_of, read_answers, recipe_of
 
 NOT_RANKED = "!"
 
 
-def compare(folders: list[str], in_parts: bool = False, texts: Container[str] | None = None) -> str:
+def compare(folders: list[str], in_parts: bool = False, wanted: Wanted = ALL) -> str:
     """Makes tables of the results of runs.
 
     They have head, parameters, and log-perplexity (nats per token) and perplexity of each split,
@@ -34,7 +33,7 @@ def compare(folders: list[str], in_parts: bool = False, texts: Container[str] | 
       folders: of runs, or records of runs (`zoo.evaluation.records`).
       in_parts: adds the figures and tests of each column by the words' training counts
         (`zoo.evaluation.reports.parts`).
-      texts: the SHA-256 of the texts and questions that are compared; None for all.
+      wanted: the results that are compared.
 
     Raises:
       UserError: a run has no results or two of the same, or figures of a split have different
@@ -46,17 +45,18 @@ def compare(folders: list[str], in_parts: bool = False, texts: Container[str] | 
     folders = records.expanded(folders)
     names = dict(zip(folders, short_names(folders), strict=True))
     answers = read_answers(folders)
-    only_answers = answers and not any(map(has_losses, folders))
-    lines = [] if only_answers else _losses(names, in_parts, texts)
-    for (split, digest), of_runs in answers.items():
-        if texts is None or digest in texts:
-            lines += _accuracies(split, {names[run]: found for run, found in of_runs.items()})
-    return "\n".join(tables.wrapped(lines))
+    answers = {place: of_runs for place, of_runs in answers.items() if wanted.has(*place)}
+    lines = []
+    if not answers or any(wanted.has(*text) for run in folders for text in judged_texts(run)):
+        lines = _losses(names, in_parts, wanted)
+    for (split, _), of_runs in answers.items():
+        lines += _accuracies(split, {names[run]: found for run, found in of_runs.items()})
+    return "\n".join(tables.wrapped(lines)).removeprefix("\n")
 
 
-def _losses(short, in_parts, texts):
+def _losses(short, in_parts, wanted):
     """Returns the table of log-perplexities and the notes below it, as lines."""
-    table = ranking.rank(short, texts)
+    table = ranking.rank(short, wanted)
     mixed = {
         name: steps
         for name, results in table.runs.items()

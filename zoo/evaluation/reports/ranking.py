@@ -2,17 +2,18 @@
 
 import math
 import os
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from zoo.errors import UserError
 from zoo.evaluation import overlap, records
 from zoo.evaluation.comparable import check_comparable
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports import paired, seeds
 from zoo.evaluation.reports.paired import Runs
-from zoo.evaluation.results import Column, columns_of, names_of, read_results
+from zoo.evaluation.results import Column, columns_of, judged_texts, names_of, read_results
 from zoo.evaluation.run import short_names
 
 Group = tuple[str, ...]
@@ -101,12 +102,37 @@ class Row(NamedTuple):
     p_of_seeds: float = math.nan
 
 
-def rank(short: Mapping[str, str], texts: Container[str] | None = None) -> Ranking:
+class Wanted(NamedTuple):
+    """Which results are compared.
+
+    Attributes:
+      texts: the SHA-256 of texts and questions; None for all.
+      splits: names of splits; none for all.
+    """
+
+    texts: Container[str] | None = None
+    splits: Sequence[str] = ()
+
+    def has(self, split: str, digest: str) -> bool:
+        """Whether a result is compared.
+
+        Args:
+          split: its split.
+          digest: the SHA-256 of its text or questions.
+        """
+        of_text = self.texts is None or digest in self.texts
+        return of_text and (not self.splits or split in self.splits)
+
+
+ALL = Wanted()
+
+
+def rank(short: Mapping[str, str], wanted: Wanted = ALL) -> Ranking:
     """Reads, checks and orders the perplexities of runs.
 
     Args:
       short: {folder of a run, or name of a run of a record: its name in the ranking}.
-      texts: the SHA-256 of the texts that are compared; None for all.
+      wanted: the results that are compared.
 
     Raises:
       UserError: see `zoo.evaluation.reports.compare.compare`.
@@ -115,10 +141,17 @@ def rank(short: Mapping[str, str], texts: Container[str] | None = None) -> Ranki
         short[folder]: {
             column: passport
             for column, passport in results.items()
-            if texts is None or passport["data"]["sha256"] in texts
+            if wanted.has(column.split, passport["data"]["sha256"])
         }
         for folder, results in read_results(short).items()
     }
+    for folder, name in short.items():
+        if not runs[name]:
+            there = ", ".join(sorted({split for split, _ in judged_texts(folder)}))
+            raise UserError(
+                f"{name} has no perplexity on {' or '.join(wanted.splits)}, only on {there}: "
+                "evaluate it there, or leave it out."
+            )
     columns = columns_of(runs)
     for passports in columns.values():
         (first_name, first), *others = passports.items()

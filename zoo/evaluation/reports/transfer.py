@@ -12,6 +12,7 @@ from zoo.errors import UserError
 from zoo.evaluation import item_scores, passport, unseen_weight
 from zoo.evaluation.judgements import agreement
 from zoo.evaluation.reports.compare import compare
+from zoo.evaluation.reports.ranking import Wanted
 from zoo.evaluation.run import Run
 from zoo.runs import output_files
 from zoo.runs.workdir import check_folders
@@ -51,7 +52,7 @@ def report(
         if treebank:
             records += _pairs(run, path, log)
         texts |= {record["data"]["sha256"] for record in records}
-    log(compare(workdirs, in_parts=True, texts=texts))
+    log(compare(workdirs, in_parts=True, wanted=Wanted(texts)))
 
 
 def _text(run, path, mixed, log) -> dict:
