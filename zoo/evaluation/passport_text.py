@@ -26,8 +26,8 @@ def _many_unknown(passport):
     if share < _MANY_UNKNOWN:
         return []
     return [
-        f"  ! <unk>, which is easy to predict, is {share:.0%} of the tokens: the perplexity is lower "
-        "than that of the words would be"
+        f"  ! <unk>, which is easy to predict, is {share:.0%} of the tokens: the perplexity is "
+        "lower than with the words themselves"
     ]
 
 
