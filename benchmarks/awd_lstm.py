@@ -5,7 +5,9 @@ three layers of 1,150, 1,150 and 400 cells, vectors of 400 numbers shared with t
 B = 40, T = 70, the carry passed from step to step. PyTorch's side is written as the authors' code:
 the masked recurrent weights are given to PyTorch's LSTM kernel (oneDNN's on a CPU, cuDNN's on a
 GPU), masks are drawn by its own generator. Without masks both sides have the same losses, which is
-checked first; with masks they differ by chance.
+checked first; with masks they differ by chance. Two more rows are without masks and penalties, so
+that the table shows what these cost either side. Below it stand the rates at which each side
+multiplies float32 matrices of the recurrence and of the head.
 
     pip install torch==2.13.0
     python -m benchmarks.awd_lstm
@@ -13,6 +15,7 @@ checked first; with masks they differ by chance.
 """
 
 import argparse
+import math
 
 import jax
 import numpy as np
@@ -30,10 +33,12 @@ VOCABULARY, LEARNING_RATE, CLIP, DECAY = 10_000, 1.0, 0.25, 1.2e-6
 RATES = {"word": 0.1, "input": 0.4, "between": 0.3, "output": 0.4, "recurrent": 0.5}
 NONE = dict.fromkeys(RATES, 0.0)
 ALPHA, BETA = 2.0, 1.0
+PLAIN = " without masks"
 
 
 def model_of(size: int, layers: int, last_size: int, rates: dict) -> LanguageModel:
-    """Returns the model of `ptb_awd_lstm` with sizes and rates."""
+    """Returns the model of `ptb_awd_lstm` with sizes and rates; without rates, no penalties."""
+    penalties = (ALPHA, BETA) if any(rates.values()) else (0.0, 0.0)
     core = LSTM(
         size=size,
         layers=layers,
@@ -50,8 +55,8 @@ def model_of(size: int, layers: int, last_size: int, rates: dict) -> LanguageMod
         Softmax(tied=True),
         word_dropout=rates["word"],
         output_dropout=rates["output"],
-        activation_penalty=ALPHA,
-        temporal_penalty=BETA,
+        activation_penalty=penalties[0],
+        temporal_penalty=penalties[1],
     )
 
 
@@ -96,6 +101,8 @@ class Regularised(torch.nn.Module):
         dropped = self._locked(x, rates["output"])
         logits = torch.nn.functional.linear(dropped.flatten(0, 1), self.table, self.bias)
         loss = torch.nn.functional.cross_entropy(logits, targets.flatten())
+        if rates is NONE:
+            return loss, 0.0, after
         temporal = (x[:, 1:] - x[:, :-1]).square().sum() / x.numel()
         penalty = ALPHA * dropped.square().mean() + BETA * temporal
         return loss, penalty, after
@@ -121,6 +128,20 @@ def torch_side(params, rates, data):
         return loss.item()
 
     return step
+
+
+def product_sides(rows: int, inner: int, columns: int) -> dict:
+    """Returns a product of matrices by each side."""
+    random = np.random.default_rng(0)
+    left, right = (
+        random.normal(size=shape).astype(np.float32) for shape in ((rows, inner), (inner, columns))
+    )
+    ours, multiply = (jax.device_put(left), jax.device_put(right)), jax.jit(jax.numpy.matmul)
+    theirs = pytorch.tensor(left), pytorch.tensor(right)
+    return {
+        pytorch.EAGER: lambda: torch.matmul(*theirs),
+        pytorch.ZOO: lambda: jax.block_until_ready(multiply(*ours)),
+    }
 
 
 def main():
@@ -149,13 +170,19 @@ def main():
     losses = {name: [side() for _ in range(pytorch.CHECKED)] for name, side in sides(NONE).items()}
     pytorch.equal_losses(*losses.values())
     count = sum(leaf.size for leaf in jax.tree.leaves(params))
+    every = sides(RATES) | {f"{name}{PLAIN}": side for name, side in sides(NONE).items()}
     timing.print_table(
         f"{given.layers} x LSTM-{given.size}, the last {given.last_size}, {count:,} parameters, "
         f"B = {given.batch}, T = {given.length}, V = {VOCABULARY:,}, {threads}; medians of "
         f"{given.rounds}",
-        timing.medians(sides(RATES), given.rounds),
+        timing.medians(every, given.rounds),
         pytorch.EAGER,
     )
+    of_head = given.batch * given.length, given.last_size, VOCABULARY
+    for shape in ((given.batch, given.size, 4 * given.size), of_head):
+        seconds = timing.medians(product_sides(*shape), 4 * given.rounds)
+        rates = (f"{name} {2e-9 * math.prod(shape) / of:.0f}" for name, of in seconds.items())
+        print(f"  [{shape[0]}, {shape[1]}] x [{shape[1]}, {shape[2]}], GF/s: {', '.join(rates)}")
     for name, values in losses.items():
         print(f"  losses without masks, {name}: {' '.join(f'{loss:.5f}' for loss in values)}")
 

@@ -1,0 +1,58 @@
+"""A training step of recipes as they are: seconds, peak memory of the process, parameters.
+
+Words are drawn by Zipf's law, windows have the recipe's full length, and each recipe has a process
+of its own, which keeps freed memory as the programs do.
+
+    python -m benchmarks.recipes ptb_awd_lstm ptb_awd_lstm_mixture
+    python -m benchmarks.recipes --words 33278 wikitext2_awd_lstm wikitext2_awd_lstm_mixture
+"""
+
+import argparse
+import resource
+import subprocess
+import sys
+
+import jax
+
+import configs
+from benchmarks import steps, timing
+from zoo.commands import allocator
+
+
+def measure(name: str, words: int, rounds: int):
+    """Prints the figures of a recipe."""
+    recipe = configs.load(name)
+    training, lexicon = recipe.training, steps.zipf_lexicon(words)
+    params = recipe.model.init(jax.random.key(0), lexicon)
+    count = sum(leaf.size for leaf in jax.tree.leaves(params))
+    data = steps.zipf_batch(words, training.batch, training.length)
+    step = steps.step_of(
+        recipe.model, params, lexicon, data, training.optimizer, training.clip, training.row_sparse
+    )
+    seconds = timing.medians({name: step}, rounds)[name]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(
+        f"{name}: {count:,} parameters, {training.batch} x {training.length} of {words:,} words: "
+        f"{seconds:.2f} s a step (median of {rounds}), peak {peak / 1e9:.2f} GB",
+        flush=True,
+    )
+
+
+def main():
+    """Measures each recipe in a process of its own."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="+", metavar="CONFIG")
+    parser.add_argument("--words", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=9)
+    given = parser.parse_args()
+    if len(given.names) == 1:
+        allocator.keep_memory()
+        measure(given.names[0], given.words, given.rounds)
+        return
+    options = ["--words", str(given.words), "--rounds", str(given.rounds)]
+    for name in given.names:
+        subprocess.run([sys.executable, "-m", "benchmarks.recipes", name, *options], check=True)
+
+
+if __name__ == "__main__":
+    main()
