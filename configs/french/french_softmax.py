@@ -38,7 +38,7 @@ def get_config() -> Experiment:
             minimum_count=2,
             boundary="uncounted",
             # An identity feature for each word: a softmax with a background.
-            features=(priors.TopWords(count=100_000),),
+            features=(priors.TopWords(count=100_000, splits=TRAIN),),
             background=priors.Unigram(splits=TRAIN, smoothing=0.5),
         ),
         model=LanguageModel(
