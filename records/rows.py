@@ -104,6 +104,26 @@ PTB_HEADS = {
         ("0.001", "0.002", "0.004", "0.008", "0.016"),
     ),
 }
+# News, numbers and names by their spelling; questions about countries; {model: runs}.
+RARE_WORDS = {
+    "softmax": seeds("rare_words_softmax"),
+    "log-linear": seeds("rare_words_log_linear"),
+}
+COUNTRIES = {
+    "log-linear with the expert": seeds("countries_expert"),
+    "log-linear": seeds("countries_log_linear"),
+    "softmax": seeds("countries_softmax"),
+}
+# Language models of a recogniser's lists.
+SPEECH = {
+    "`speech_softmax`": seeds("speech_softmax"),
+    "`speech_log_linear`": seeds("speech_log_linear"),
+}
+# Small encoder-decoders with attention.
+ATTENTION = {
+    "a softmax": "attention_softmax_0",
+    "a log-linear head": "attention_log_linear_0",
+}
 # Five seeds of one recipe.
 FIVE = {f"skip connections, seed {seed}": f"en_fr_small_skip_{seed}" for seed in range(5)}
 # Words and letters in, each trained as suits it best; letters are characters.

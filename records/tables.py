@@ -387,6 +387,59 @@ def languages() -> str:
     return markdown(header, rows, runs, "validation")
 
 
+def rare_words() -> str:
+    """Makes the table of rare numbers and names, against a word of the other kind."""
+    found = {
+        model: [passports(run)["pairs:rare-words-test"]["figures"]["cases"] for run in runs]
+        for model, runs in rows_of.RARE_WORDS.items()
+    }
+    rows = []
+    for case, first in next(iter(found.values()))[0].items():
+        row = [case, f"{first['words']:,}"]
+        for of_runs in found.values():
+            losses = [
+                statistics.fmean(of_run[case][name] for of_run in of_runs)
+                for name in ("log_prob", "log_prob_of_other")
+            ]
+            shares = [100 * of_run[case]["accuracy"] for of_run in of_runs]
+            row += [" and ".join(f"{loss:.2f}" for loss in losses), mean(shares, ".1f") + " %"]
+        rows.append(row)
+    header = ["the word, its occurrences in training", "words"]
+    for model in found:
+        header += [f"{model}: log p of it and of the other", "preferred"]
+    runs = [run for of_model in rows_of.RARE_WORDS.values() for run in of_model]
+    return markdown(header, rows, runs, "pairs:rare-words-test")
+
+
+def countries() -> str:
+    """Makes the table of answers to questions about countries."""
+    rows = []
+    for model, runs in rows_of.COUNTRIES.items():
+        found = [passports(run) for run in runs]
+        shares = (
+            [100 * of_run[f"answers:{split}"]["figures"]["accuracy"] for of_run in found]
+            for split in ("known", "test")
+        )
+        unseen = [-of_run["test"]["figures"]["unseen"]["log_perplexity"] for of_run in found]
+        rows.append([model, *(mean(share, ".1f") + " %" for share in shares), mean(unseen, ".3f")])
+    header = ["model", "countries of training", "new countries"]
+    header.append("log p of words never seen in training")
+    return markdown(header, rows, [run for runs in rows_of.COUNTRIES.values() for run in runs])
+
+
+def speech() -> str:
+    """Makes the table of the language models of the recogniser's lists."""
+    rows, runs = [], []
+    for model, of_model in rows_of.SPEECH.items():
+        losses = [_loss(run, "validation") for run in of_model]
+        perplexity = f"{perplexity_of(statistics.fmean(losses)):.1f}"
+        parameters = f"{passports(of_model[0])['validation']['parameters']:,}"
+        rows.append([model, mean(losses, ".4f"), perplexity, parameters])
+        runs += of_model
+    header = ["model", "validation", "perplexity", "parameters"]
+    return markdown(header, rows, runs, "validation")
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "micro": micro,
     "micro_training": micro_training,
@@ -403,6 +456,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "french_without": functools.partial(of_ways, rows_of.FRENCH_WITHOUT, "knowledge of words"),
     "french_all_words": functools.partial(of_ways, rows_of.FRENCH_ALL_WORDS, "sentences"),
     "french_agreement": french_agreement,
+    "rare_words": rare_words,
+    "countries": countries,
+    "speech": speech,
+    "attention": functools.partial(captions_of, rows_of.ATTENTION),
 }
 
 

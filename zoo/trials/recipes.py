@@ -34,7 +34,7 @@ KIM = Convolution(
 CUTOFFS = (2000, 5000, 15000, 50000)
 # From this many words on a sampled loss is tried without being asked for.
 MANY_WORDS = 10_000
-# Words times positions up to which normalising a head that spells takes half a minute of a core.
+# Words times positions up to which a head that spells is tried: it spells each word at each one.
 MOST_SPELLED = 2_000_000
 
 
