@@ -66,3 +66,12 @@ def test_a_malformed_plan_is_named(tmp_path):
     file.write_text(json.dumps(content))
     with pytest.raises(UserError, match="has a malformed head softmax"):
         Plan(tmp_path, small.experiment(), Budget(None, 5))
+
+
+def test_the_time_of_all_runs_is_told():
+    # 4 heads, 3 seeds, 3 rates for a tenth each: 4 * 10 * 3.3 minutes.
+    assert Budget(10.0, None, (0.3, 1.0, 3.0)).told_in_all(4, 3, 0.1) == (
+        ": at most 2.2 hours of training in all"
+    )
+    assert Budget(5.0, None).told_in_all(2, 1, 0.1) == ": at most 10 minutes of training in all"
+    assert Budget(None, 30).told_in_all(2, 1, 0.1) == ""

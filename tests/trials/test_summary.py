@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.evaluation.reports.test_compare_noise import BASE, FREE, keep_scores, worse
+from tests.evaluation.reports.test_compare_noise import BASE, FREE, LENGTHS, keep_scores, worse
 from tests.training import small
 from zoo.errors import UserError
 from zoo.evaluation.reports.paired import Difference
@@ -122,6 +122,31 @@ def test_runs_are_compared(tmp_path, plan):
         f"far ({far.perplexity:,.2f}) is worse."
     )
     assert f"{order[1]} ({tie.perplexity:,.2f}) is a tie with it" in told
+
+
+def test_few_sentences_are_noted(tmp_path, plan):
+    plan.heads = {"best": HeadPlan(30, None, {}, 1.0)}
+    words = LENGTHS[:49].sum()
+    run = keep_run(tmp_path / "best", BASE[:words], lengths=LENGTHS[:49])
+    notes = summary.of_runs({"best": [run]}, "test", plan, {}).notes
+    assert "49 sentences are few to judge by" in " ".join(notes)
+
+
+@pytest.mark.parametrize(
+    ("factor", "told"),
+    [
+        (3.0, "best took the highest learning rate that was tried: --rates 0.3,1,3,9 in"),
+        (0.3, "best took the lowest learning rate that was tried: --rates 0.1,0.3,1,3 in"),
+        (1.0, ""),
+    ],
+)
+def test_rates_at_an_end_are_noted(tmp_path, factor, told):
+    plan = Plan(tmp_path / "plan", small.experiment(), Budget(None, 30, (0.3, 1.0, 3.0)))
+    plan.heads = {"best": HeadPlan(30, None, {}, factor)}
+    run = keep_run(tmp_path / "best", BASE)
+    notes = summary.of_runs({"best": [run]}, "test", plan, {}).notes
+    found = [note for note in notes if "learning rate" in note]
+    assert len(found) == bool(told) and "".join(found).startswith(told)
 
 
 def test_unequal_minutes_are_noted(tmp_path):

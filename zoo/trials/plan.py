@@ -48,6 +48,21 @@ class Budget:
             return f"{self.steps:,} step{'s' * (self.steps != 1)}"
         return f"{self.minutes:g} minute{'s' * (self.minutes != 1)}"
 
+    def told_in_all(self, heads: int, seeds: int, tried: float) -> str:
+        """Describes the time of all runs; "" for steps.
+
+        Args:
+          heads: their number.
+          seeds: runs of each.
+          tried: the share of a run for which each learning rate is tried.
+        """
+        if self.minutes is None:
+            return ""
+        rates = len(self.rates) * tried if len(self.rates) > 1 else 0
+        minutes = heads * self.minutes * (seeds + rates)
+        told = f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
+        return f": at most {told} of training in all"
+
 
 @dataclasses.dataclass
 class HeadPlan:

@@ -26,6 +26,8 @@ from zoo.trials.plan import Plan
 NAME = "comparison"
 # Above so many times the minutes that were asked for, heads did not train for the same time.
 UNEQUAL = 1.5
+# Sentences of the judged text below which a note says that they are few.
+FEW = 50
 _VALIDATION = {"step": int, "validation_log_perplexity": float, "seconds": float}
 
 
@@ -169,7 +171,12 @@ def of_runs(
         )
         for name, of_head, group in groups
     ]
-    notes = *_notes(rows, passports), *_unequal(rows, plan.budget.minutes)
+    notes = (
+        *_notes(rows, passports),
+        *_few(lowest),
+        *_unequal(rows, plan.budget.minutes),
+        *_ends(rows, plan),
+    )
     return Summary(tuple(rows), split, passport["tokens"], notes, failed)
 
 
@@ -212,6 +219,30 @@ def _notes(rows, passports):
             yield f"{folder.name} is not judged on unseen text: {why}"
     if overlap.is_validation(next(iter(passports.values()))["split"]):
         yield "without a test text, these are figures of the text that chose the checkpoints"
+
+
+def _few(runs):
+    """Yields a note where the judged text has few sentences."""
+    if runs.statistics and (sentences := len(runs.statistics[0])) < FEW:
+        yield f"{sentences} sentences are few to judge by: others may rank the heads otherwise"
+
+
+def _ends(rows, plan):
+    """Yields a note where a head took the least or the greatest of the rates that were tried."""
+    tried = plan.budget.rates
+    if len(tried) < 2:
+        return
+    for end, factor, more in (
+        ("lowest", min(tried), (min(tried) / 3, *tried)),
+        ("highest", max(tried), (*tried, max(tried) * 3)),
+    ):
+        names = [row.name for row in rows if plan.heads[row.name].rate == factor]
+        if names:
+            listed = ",".join(f"{one:g}" for one in more)
+            yield (
+                f"{_listed(names)} took the {end} learning rate that was tried: --rates {listed} "
+                "in another --output tries more"
+            )
 
 
 def _unequal(rows, minutes):

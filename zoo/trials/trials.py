@@ -64,7 +64,9 @@ def run(trials: Trials, log: Callable[[str], None] = print) -> summary.Summary:
     of_heads = {
         recipes.short_name(name): recipes.recipe(name, trials.experiment, words) for name in names
     }
-    log(f"{words.size:,} words; heads: {', '.join(of_heads)}; {trials.budget.told()} each")
+    runs = f"{trials.seeds} run{'s' * (trials.seeds != 1)} each of {trials.budget.told()}"
+    in_all = trials.budget.told_in_all(len(of_heads), trials.seeds, 1 / RATE_FRACTION)
+    log(f"{words.size:,} words; heads: {', '.join(of_heads)}; {runs}{in_all}")
     failed: dict[str, str] = {}
     for name, experiment in of_heads.items():
         with _diverging(name, failed, log):

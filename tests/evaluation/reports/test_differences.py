@@ -51,6 +51,20 @@ def test_components_of_one_class_are_compared_field_by_field():
     assert differences.differing(recipes) == ["vocabulary.background", "training.epochs"]
 
 
+def test_fields_that_older_recipes_lack_are_off():
+    older, newer = (recipe([TAGS, of("TopWords", count=9)]) for _ in range(2))
+    newer["training"] |= {"windows": None, "restart": 0.0, "frozen": []}
+    assert differences.differing([older, newer]) == []
+    newer["training"]["restart"] = 0.05
+    assert differences.lines({"older": older, "newer": newer}, {}) == [
+        "fields in which the runs differ:",
+        "  training.restart: none (older)",
+        "  training.restart: 0.05 (newer)",
+    ]
+    newer = recipe([TAGS, of("TopWords", count=9, least=0)])
+    assert differences.lines({"older": older, "newer": newer}, {}) == []
+
+
 def test_texts_that_gave_features_are_named_with_their_digests():
     recipes = {"a": recipe([]), "b": recipe([], seed=1)}
     bank = {"text": "bank.conllu", "digest": "0123456789", "gave": ["features: Morphology"]}

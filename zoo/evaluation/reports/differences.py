@@ -24,7 +24,9 @@ def lines(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> 
         return []
     found = ["fields in which the runs differ:"]
     for path in differing([*recipes.values()]):
-        found += _values(path, {name: told(_at(of, path)) for name, of in recipes.items()})
+        value_of = {name: told(_at(of, path)) for name, of in recipes.items()}
+        if len({*value_of.values()}) > 1:  # items of tuples may differ in fields that are off
+            found += _values(path, value_of)
     sources = {name: _sources(texts) for name, texts in knowledge.items() if name in recipes}
     if len({*sources.values()}) > 1:
         found += _values("words, features and background from", sources)
@@ -34,7 +36,9 @@ def lines(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> 
 def differing(recipes: list[Any], path: str = "") -> list[str]:
     """Returns the dotted paths of the outermost fields that differ, in the order of the fields.
 
-    Two components of one class are compared field by field, and other values as a whole.
+    Two components of one class are compared field by field, and other values as a whole. A field
+    that the recipe of an older record does not have yet was off: it differs from none of the values
+    0, False, empty and null.
 
     Args:
       recipes: experiments as JSON, or values of one of their fields.
@@ -43,34 +47,37 @@ def differing(recipes: list[Any], path: str = "") -> list[str]:
     first, *others = recipes
     if path in LEFT_OUT or all(other == first for other in others):
         return []
+    if not any(recipes):
+        return []
     if not all(_of_one_class(first, other) for other in others):
         return [path]
-    fields = (name for name in first if name != COMPONENT)
+    fields = dict.fromkeys(name for one in recipes for name in one if name != COMPONENT)
     return [
         found
         for name in fields
-        for found in differing([one[name] for one in recipes], f"{path}.{name}" if path else name)
+        for found in differing(
+            [one.get(name) for one in recipes], f"{path}.{name}" if path else name
+        )
     ]
 
 
 def _of_one_class(one, other):
-    """Whether two values are objects with the same fields, of the same class."""
-    return (
-        isinstance(one, dict)
-        and isinstance(other, dict)
-        and one.keys() == other.keys()
-        and one.get(COMPONENT) == other.get(COMPONENT)
-    )
+    """Whether two values are objects of the same class."""
+    both = isinstance(one, dict) and isinstance(other, dict)
+    return both and one.get(COMPONENT) == other.get(COMPONENT)
 
 
 def told(value: Any) -> str:
-    """Formats a value of a recipe; components are written as calls, without their empty fields.
+    """Formats a value of a recipe; components are written as calls, without fields that are off: 0,
+    False, empty or null.
 
     Args:
       value: as JSON.
     """
     if isinstance(value, dict) and isinstance(value.get(COMPONENT), str):
-        fields = (f"{name}={told(item)}" for name, item in value.items() if _is_set(name, item))
+        fields = (
+            f"{name}={told(item)}" for name, item in value.items() if item and name != COMPONENT
+        )
         return f"{value[COMPONENT].rpartition(':')[2]}({', '.join(fields)})"
     if isinstance(value, list):
         items = ", ".join(map(told, value))
@@ -78,13 +85,9 @@ def told(value: Any) -> str:
     return "none" if value is None or value == "" else str(value)
 
 
-def _is_set(name, value):
-    return name != COMPONENT and value is not None and value not in ("", [])
-
-
 def _at(recipe, path):
     for name in path.split("."):
-        recipe = recipe[name]
+        recipe = recipe.get(name)
     return recipe
 
 
