@@ -3,7 +3,8 @@
     python examples/serve.py models/micro
     curl localhost:8000 --data '{"sentences": ["le souleur dalmaibait la taidrine ."]}'
 
-The answer is {"log_probs": [...]}, in nats; to a bad request it is status 400 with a sentence. The
+The answer is {"log_probs": [...], "unknown": [...]}: nats, and how many words of each sentence were
+read as the unknown word; to a bad request it is status 400 with a sentence. The
 server needs the packages of the export's load.py, and not Zoo. Programs of all shapes within the
 limits are compiled before the first request; docs/export.md has the latency.
 """
@@ -12,6 +13,7 @@ import argparse
 import contextlib
 import functools
 import json
+import pathlib
 import runpy
 import signal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 LARGEST = 1 << 20  # bytes of a request
 
 
-def log_probs(model, rows, words, body):
+def scores(model, rows, words, body):
     """Scores the sentences of a request; raises ValueError with a sentence for the client."""
     try:
         texts = json.loads(body)["sentences"]
@@ -30,7 +32,8 @@ def log_probs(model, rows, words, body):
     sentences = [model.split(text) for text in texts]
     if not 1 <= len(sentences) <= rows or max(map(len, sentences)) > words:
         raise ValueError(f"Send 1 to {rows} sentences of at most {words} words.")
-    return model.log_prob(sentences).tolist()
+    unknown = [len(model.outside(sentence)) for sentence in sentences]
+    return {"log_probs": model.log_prob(sentences).tolist(), "unknown": unknown}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -52,7 +55,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             if not size.isdecimal() or int(size) > LARGEST:
                 raise ValueError(f"Send a Content-Length of at most {LARGEST} bytes.")
-            answer = {"log_probs": self.server.log_probs(self.rfile.read(int(size)))}
+            answer = self.server.scores(self.rfile.read(int(size)))
         except ValueError as error:
             return self.send_error(400, explain=str(error))
         self.answer(answer)
@@ -76,11 +79,19 @@ def main():
     parser.add_argument("--rows", type=int, default=16, help="sentences in a request; default: 16")
     parser.add_argument("--words", type=int, default=64, help="words in a sentence; default: 64")
     arguments = parser.parse_args()
-    model = runpy.run_path(f"{arguments.folder}/load.py")["Model"](arguments.folder)
+    load = pathlib.Path(arguments.folder, "load.py")
+    if not load.is_file():
+        parser.error(f"{arguments.folder} is not an exported model: zoo export makes one of a run")
+    if min(arguments.rows, arguments.words) < 1:
+        parser.error("--rows and --words are at least 1")
+    try:  # before the programs are compiled; waiting clients are served afterwards
+        server = ThreadingHTTPServer((arguments.host, arguments.port), Handler)
+    except (OSError, OverflowError) as error:
+        parser.error(f"cannot serve at {arguments.host}:{arguments.port} ({error})")
+    model = runpy.run_path(str(load))["Model"](arguments.folder)
     model.warm_up(arguments.rows, arguments.words)
-    server = ThreadingHTTPServer((arguments.host, arguments.port), Handler)
     server.folder = arguments.folder
-    server.log_probs = functools.partial(log_probs, model, arguments.rows, arguments.words)
+    server.scores = functools.partial(scores, model, arguments.rows, arguments.words)
     print(f"serving {arguments.folder} at http://{arguments.host}:{server.server_port}", flush=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with server, contextlib.suppress(KeyboardInterrupt):

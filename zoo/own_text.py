@@ -282,8 +282,9 @@ def _unknown(sentences, known):
     share = sum(word not in known for word in words) / max(1, len(words))
     if share > _MANY_UNKNOWN:
         yield (
-            f"Note: some {share:.0%} of the test's words do not occur twice in this training text, "
-            "and count as <unk>, which is easy to predict; --letters has no unknown words."
+            f"Note: some {share:.0%} of the test's words, without punctuation marks, do not occur "
+            "twice in this training text, and count as <unk>, which is easy to predict; --letters "
+            "has no unknown words."
         )
 
 

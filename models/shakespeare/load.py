@@ -7,19 +7,21 @@ prints the log-probability of each, in nats. From Python:
 
     model = Model(FOLDER)
     model.warm_up(16, 64)  # compiles `log_prob` for up to 16 sentences of up to 64 words
-    model.log_prob([["a", "sentence"]])  # float64 [sentences], each with the boundary after it
+    model.log_prob(["a sentence"])  # float64 [sentences], each with the boundary after it
+    model.outside("a sentence")  # its words outside the lexicon, which are read as the unknown word
     log_probs, carry = model.step(ids, model.initial_carry(rows))  # [rows, V], of the next word
 
 An encoder-decoder's arguments are a source, its translation and so on:
 
     model = Translator(FOLDER)
     model.warm_up(16, 64)  # also of sources
-    model.log_prob([["une", "phrase"]], [["a", "sentence"]])  # float64 [pairs]
-    carry, constant = model.encode(*model.read_sources([["une", "phrase"]]))
+    model.log_prob(["une phrase"], ["a sentence"])  # float64 [pairs]
+    carry, constant = model.encode(*model.read_sources(["une phrase"]))
     log_probs, carry = model.step(ids, carry, constant)  # [rows, V], of the next word
 
 The programs run on the platforms that export.json names. README.md tells how a text was made and
-how its words were read in training; this file takes words as they are. A program is compiled for
+how its words were read in training; this file takes words as they are. A sentence is a string whose
+words stand between blanks, or a sequence of words. A program is compiled for
 each new shape of its arguments: `log_prob` pads rows and lengths to powers of two, so that few are,
 and none within the limits of `warm_up`. A damaged folder raises ValueError.
 """
@@ -37,7 +39,8 @@ import numpy as np
 import safetensors.numpy
 from jax import export
 
-Sentences = Sequence[Sequence[str]]
+Sentence = str | Sequence[str]
+Sentences = Sequence[Sentence]
 
 
 class Words:
@@ -58,20 +61,32 @@ class Words:
         self._ids = {word: number for number, word in enumerate(self.words)}
         self._of_characters = any(not word.strip() for word in self.words)
 
-    def ids(self, words: Sequence[str]) -> list[int]:
+    def ids(self, sentence: Sentence) -> list[int]:
         """Returns the ids of words.
 
         Args:
-          words: strings.
+          sentence: its words.
 
         Raises:
           ValueError: a word is outside the lexicon, and the model does not have an unknown word.
         """
+        words = self._words_of(sentence)
         if self.unknown is None:
             for word in words:
                 if word not in self._ids:
                     raise ValueError(f"{word!r} is not among the words of the model.")
         return [self._ids[word if word in self._ids else self.unknown] for word in words]
+
+    def outside(self, sentence: Sentence) -> list[str]:
+        """Returns the words of a sentence that are outside the lexicon.
+
+        Args:
+          sentence: its words.
+        """
+        return [word for word in self._words_of(sentence) if word not in self._ids]
+
+    def _words_of(self, sentence):
+        return self.split(sentence) if isinstance(sentence, str) else sentence
 
     def split(self, text: str) -> list[str]:
         """Splits a text at blanks; into characters if one of the words is a blank.
@@ -103,6 +118,15 @@ class Exported(Words):
             name: jax.jit(export.deserialize(bytearray(self._read(file))).call)
             for name, file in self.record["programs"].items()
         }
+
+    def _checked(self, ids) -> np.ndarray:
+        """Returns ids of words as an array; raises ValueError where one is outside the lexicon."""
+        ids = np.asarray(ids, np.int32)
+        if ids.size and not 0 <= ids.min() <= ids.max() < len(self.words):
+            raise ValueError(
+                f"the ids of words are from 0 to {len(self.words) - 1}: give such ids."
+            )
+        return ids
 
     def _read_record(self) -> dict:
         """Reads export.json; raises ValueError if its digest is wrong."""
@@ -146,7 +170,7 @@ class Model(Exported):
           words: int32 [rows].
           carry: before these words.
         """
-        return self._programs["step"](self._arrays, np.asarray(words, np.int32), carry)
+        return self._programs["step"](self._arrays, self._checked(words), carry)
 
     def score(self, words, targets, reset, carry):
         """Computes (log p(targets), log Z, carry), nats, exact.
@@ -157,10 +181,10 @@ class Model(Exported):
           reset: bool [rows, length], where the carry is emptied before the position.
           carry: before these words.
         """
-        words, targets = np.asarray(words, np.int32), np.asarray(targets, np.int32)
+        words, targets = self._checked(words), self._checked(targets)
         return self._programs["score"](self._arrays, words, targets, np.asarray(reset), carry)
 
-    def log_prob(self, sentences: Sequence[Sequence[str]]) -> np.ndarray:
+    def log_prob(self, sentences: Sentences) -> np.ndarray:
         """Computes log p of each sentence and the boundaries after it, from an empty carry, nats.
 
         Without a boundary the first word is given and not predicted.
@@ -170,7 +194,11 @@ class Model(Exported):
 
         Returns:
           float64 [sentences].
+
+        Raises:
+          ValueError: the sentences are one string; see also `ids`.
         """
+        _check_several(sentences)
         words, targets, there = _positions([self._row(words) for words in sentences])
         reset, carry = np.zeros(words.shape, bool), self.initial_carry(len(words))
         log_prob, _, _ = self.score(words, targets, reset, carry)
@@ -188,7 +216,7 @@ class Model(Exported):
             words = np.zeros(shape, np.int32)
             self.score(words, words, np.zeros(shape, bool), self.initial_carry(shape[0]))
 
-    def _row(self, words: Sequence[str]) -> list[int]:
+    def _row(self, words: Sentence) -> list[int]:
         """Returns the ids of a sentence between its boundaries."""
         marks = [] if self.boundary is None else [self._ids[self.boundary]]
         return marks + self.ids(words) + marks * self.record["boundary_marks"]
@@ -242,7 +270,7 @@ class Translator(Exported):
           carry: before these words.
           constant: of `encode`.
         """
-        return self._programs["step"](self._arrays, np.asarray(words, np.int32), carry, constant)
+        return self._programs["step"](self._arrays, self._checked(words), carry, constant)
 
     def log_prob(self, sources: Sentences, translations: Sentences) -> np.ndarray:
         """Computes log p of each translation and the boundaries after it, given its source, nats.
@@ -255,8 +283,10 @@ class Translator(Exported):
           float64 [pairs].
 
         Raises:
-          ValueError: there are not as many sources as translations.
+          ValueError: there are not as many sources as translations, or one of both is one string.
         """
+        _check_several(sources)
+        _check_several(translations)
         if len(sources) != len(translations):
             raise ValueError(
                 f"{len(sources)} sources and {len(translations)} translations: give one of each."
@@ -281,11 +311,16 @@ class Translator(Exported):
             words = np.zeros((count, after), np.int32)
             self._programs["score"](self._arrays, source, lengths, words, words)
 
-    def _row(self, words: Sequence[str]) -> list[int]:
+    def _row(self, words: Sentence) -> list[int]:
         """Returns the ids of a translation between its boundaries, in the decoder's order."""
         mark = [self._ids[self.boundary]]
         order = -1 if self.record["order"] == "target_reversed" else 1
         return mark + self.ids(words)[::order] + mark * self.record["boundary_marks"]
+
+
+def _check_several(sentences):
+    if isinstance(sentences, str):
+        raise ValueError("the sentences are one string: give a list of sentences.")
 
 
 def _positions(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -325,9 +360,11 @@ def _log_probs(folder: pathlib.Path, texts: list[str]) -> np.ndarray:
     if not texts:
         raise ValueError("there is nothing to score: give sentences, each in quotation marks.")
     if (folder / "source.npz").exists():
-        return Translator(folder).log_prob(*([t.split() for t in texts[n::2]] for n in (0, 1)))
+        return Translator(folder).log_prob(texts[::2], texts[1::2])
     model = Model(folder)
-    return model.log_prob([model.split(text) for text in texts])
+    if outside := sorted({word for text in texts for word in model.outside(text)}):
+        print(f"read as {model.unknown}: {' '.join(outside)}", file=sys.stderr)
+    return model.log_prob(texts)
 
 
 if __name__ == "__main__":

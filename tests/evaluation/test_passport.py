@@ -75,6 +75,15 @@ def test_it_says_how_the_figure_was_made(judged, run):
     assert found["machine"]["platform"] == "cpu"
 
 
+def test_it_says_whether_training_was_finished(judged):
+    found, _ = judged
+    assert found["training"]["finished"] is True
+    assert "finished" not in passport_text.describe(found)
+    early = {**found, "training": {**found["training"], "finished": False}, "checkpoint": 1234}
+    told = "\n  ! judged at step 1,234, before its training was finished\n"
+    assert told in passport_text.describe(early)
+
+
 def test_it_names_the_run_that_this_one_started_from(judged, run, workdir):
     found, scores = judged
     assert found["started_from"] is None

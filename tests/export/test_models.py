@@ -15,7 +15,7 @@ import zoo
 from zoo import configuration
 from zoo.commands import command_table
 from zoo.evaluation.run import Run
-from zoo.export import folder
+from zoo.export import folder, standalone
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 MODELS = ROOT / "models"
@@ -36,6 +36,27 @@ def test_they_have_what_an_export_has(name):
         *("params.safetensors", "results", "tables.safetensors", "texts.npz"),
     }
     assert (MODELS / name / "load.py").read_bytes() == folder.standalone_file().read_bytes()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sentence_is_a_string_or_a_list_of_words(name):
+    """A string of a model of words is not read letter by letter."""
+    model = standalone.Model(MODELS / name)
+    words = [model.words[n] for n in (9, 12, 9, 20)]
+    text = ("" if name == "shakespeare" else " ").join(words)
+    both = model.log_prob([text, words])
+    assert both[0] == both[1] < 0
+    assert model.ids(text) == [9, 12, 9, 20]
+    assert model.outside(text) == [] and model.outside([*words, "zebra"]) == ["zebra"]
+    with pytest.raises(ValueError, match="the sentences are one string: give a list"):
+        model.log_prob(text)
+
+
+def test_ids_outside_the_lexicon_are_refused():
+    model = standalone.Model(MODELS / "micro")
+    for ids in ([len(model.words)], [-1]):
+        with pytest.raises(ValueError, match=f"are from 0 to {len(model.words) - 1}: give such"):
+            model.step(ids, model.initial_carry(1))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import pathlib
+import sys
 import threading
 
 import jax
@@ -69,10 +70,13 @@ def _unpadded(model, words):
 
 
 class Lengths:
-    """A model whose log p of a sentence is minus its length; it lacks the word "zebra"."""
+    """A model whose log p of a sentence is minus its length; it lacks the words "zebra" and "b"."""
 
     def split(self, text):
         return text.split()
+
+    def outside(self, sentence):
+        return [word for word in sentence if word == "b"]
 
     def log_prob(self, sentences):
         if ["zebra"] in sentences:
@@ -85,7 +89,7 @@ def connection():
     """A connection to a server of `Lengths` that takes 2 sentences of 3 words."""
     server = serve.ThreadingHTTPServer(("127.0.0.1", 0), serve.Handler)
     server.folder = "an export"
-    server.log_probs = lambda body: serve.log_probs(Lengths(), 2, 3, body)
+    server.scores = lambda body: serve.scores(Lengths(), 2, 3, body)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     client = http.client.HTTPConnection("127.0.0.1", server.server_port)
@@ -97,10 +101,14 @@ def connection():
 
 
 def test_sentences_are_answered_on_one_connection(connection, capsys):
-    for sentences, expected in ((["a b", ""], [-2, 0]), (["a b c"], [-3])):
+    for sentences, expected, unknown in (
+        (["a b", ""], [-2, 0], [1, 0]),
+        (["b b c"], [-3], [2]),
+    ):
         body = json.dumps({"sentences": sentences}).encode()
         status, content = serving.ask(connection, body)
-        assert (status, json.loads(content)) == (200, {"log_probs": expected})
+        assert status == 200
+        assert json.loads(content) == {"log_probs": expected, "unknown": unknown}
     assert not capsys.readouterr().err  # no line of a log
 
 
@@ -152,6 +160,24 @@ def test_a_request_is_not_read_without_a_length(header, connection):
     answer = connection.getresponse()
     assert answer.status == 400
     assert answer.read() == b"Send a Content-Length of at most 1048576 bytes.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["nowhere"], "nowhere is not an exported model"),
+        ([str(MODELS / "micro"), "--rows", "0"], "--rows and --words are at least 1"),
+        ([str(MODELS / "micro"), "--port", "99999"], "cannot serve at 127.0.0.1:99999"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_is_compiled(
+    arguments, why, monkeypatch, capsys
+):
+    monkeypatch.setattr(sys, "argv", ["serve.py", *arguments])
+    monkeypatch.setattr(serve.runpy, "run_path", None)
+    with pytest.raises(SystemExit) as end:
+        serve.main()
+    assert end.value.code == 2 and why in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -228,6 +228,24 @@ def test_a_record_of_the_start_that_is_none_names_its_file(tmp_path, content):
         workdir.start()
 
 
+def test_a_stopped_training_is_not_finished(tmp_path, monkeypatch):
+    trainer = small.trainer(small.experiment(checkpoint_every=1), tmp_path)
+    assert Workdir(tmp_path).finished() is None  # nothing is kept yet
+    plain = trainer._batch
+
+    def batch(batches, index):
+        if index == 2:
+            raise RuntimeError("the power is cut")
+        return plain(batches, index)
+
+    monkeypatch.setattr(trainer, "_batch", batch)
+    with pytest.raises(RuntimeError):
+        trainer.train()
+    assert Workdir(tmp_path).finished() is False
+    small.trainer(small.experiment(checkpoint_every=1), tmp_path).train()
+    assert Workdir(tmp_path).finished() is True
+
+
 @pytest.mark.parametrize("name", ["", "checkpoints/last", "tensorboard", "metrics.jsonl"])
 def test_a_folder_that_cannot_be_written_to_is_said_before_any_work(tmp_path, monkeypatch, name):
     Workdir(tmp_path).claim(RECIPE)

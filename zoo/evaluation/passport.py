@@ -316,6 +316,7 @@ def _seen(run: Run, sentences: list[list[str]]) -> dict:
             "recipe_sha256": workdir.recipe_digest(),
             "recipe_but_seed": workdir.recipe_digest_but_seed(),
             "made_with": None if seen is None else seen.made_with or None,
+            "finished": workdir.finished(),
         },
     }
 

@@ -6,6 +6,17 @@ from zoo.evaluation.perplexity import UNKNOWN, Impossible
 _MANY_UNKNOWN = 0.2
 
 
+def unfinished(passport: dict) -> str | None:
+    """Returns a note where a run was judged before the end of its training; else None.
+
+    Args:
+      passport: of the figure.
+    """
+    if (passport.get("training") or {}).get("finished") is not False:
+        return None
+    return f"judged at step {passport['checkpoint']:,}, before its training was finished"
+
+
 def _outside(passport):
     """Describes how many words of a text are outside the lexicon."""
     tokens, types = passport["out_of_vocabulary"], passport["out_of_vocabulary_types"]
@@ -81,6 +92,8 @@ def describe(passport: dict) -> str:
         f"  priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
     ]
     lines += overlap.warnings(passport)
+    if note := unfinished(passport):
+        lines.append(f"  ! {note}")
     if ways := passport.get("learns_from_text"):
         lines.append(f"  learns from this text by {' and '.join(ways)}")
     if constraint := passport.get("constraint"):

@@ -349,6 +349,22 @@ class Workdir:
         step, params, _ = self.best(experiment, lexicon, log)
         return step, jax.tree.map(jnp.asarray, params)
 
+    def finished(self) -> bool | None:
+        """Whether the training has come to its end; None of an export, and where only its best
+        checkpoint is left."""
+        if exported.is_exported(self.path):
+            return None
+        from zoo.runs.checkpoints import Checkpoints, any_kept
+
+        folder = self.path / "checkpoints"
+        if not any_kept(folder, "last"):
+            return None
+        checkpoints = Checkpoints(folder, ("last",), read_only=True)
+        try:
+            return checkpoints.progress("last").get("finished")
+        finally:
+            checkpoints.close()
+
     def other_lexicons(self, experiment: Experiment) -> tuple[Lexicon, ...]:
         """Reads the lexicons of the run beside the first; a language model has none."""
         return tuple(map(self.lexicon, experiment.model.lexicon_names[1:]))

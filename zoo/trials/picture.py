@@ -48,7 +48,7 @@ def draw(summary: Summary, file: pathlib.Path):
         ylabel=f"perplexity on {summary.split}; lines: 95 %, points: seeds",
     )
     points.xaxis.set_major_formatter(EngFormatter())
-    points.set_xlim(left=0)
+    points.set_xlim(0, 1.08 * max(row.parameters for row in summary.rows))
     for axes in (curves, points):
         if axes.has_data():
             axes.set_yscale("log")

@@ -58,6 +58,17 @@ def wide(monkeypatch):
     monkeypatch.setattr(tables, "WIDTH", 10_000)
 
 
+def test_a_run_that_was_judged_before_its_end_is_noted(tmp_path):
+    training = {"seed": 0, "recipe_but_seed": "r"}
+    runs = [
+        keep(tmp_path / name, {"training": {**training, "finished": finished}})
+        for name, finished in (("early", False), ("late", True), ("unknown", None))
+    ]
+    told = compare(runs)
+    assert "  ! judged at step 40, before its training was finished (early)\n" in told
+    assert told.count("before its training") == 1
+
+
 def test_only_the_given_splits_are_compared(tmp_path):
     runs = []
     for name, loss in (("one", 5.0), ("other", 4.0)):

@@ -1,6 +1,6 @@
 """Tables of runs side by side, whose figures must be of the same quantity."""
 
-from zoo.evaluation import overlap, records, significance
+from zoo.evaluation import overlap, passport_text, records, significance
 from zoo.evaluation.reports import differences, paired, parts, ranking, tables
 from zoo.evaluation.reports.ranking import ALL, Wanted
 from zoo.evaluation.results import judged_texts, names_of, read_answers, recipe_of
@@ -192,6 +192,8 @@ def _notes(name, passports):
     for run, passport in passports.items():
         if why := overlap.reason(passport):
             yield f"  {NOT_RANKED} {run}: {why}"
+    early = {run: passport_text.unfinished(passport) for run, passport in passports.items()}
+    yield from _grouped({run: [f"  {NOT_RANKED} {note}"] for run, note in early.items() if note})
     told = {run: overlap.lines(passport) for run, passport in passports.items()}
     yield from _grouped({run: [f"  {line}" for line in lines] for run, lines in told.items()})
     changed = {run: _changed(passport) for run, passport in passports.items()}

@@ -217,7 +217,7 @@ def _log_totals(log, own, totals):
 
 def _log_bands(log, own_bands, bands):
     log("\nPerplexity by how often the word occurred in training")
-    log("(the language's own is a limit over all bands together, not within one):\n")
+    log("(no model is below the language on all words together, but one may be within a band):\n")
     names = "".join(f"{name:>14}" for name in bands)
     log(f"{'occurrences':18}{'tokens':>8}{'the language':>14}{names}")
     runs = [{row["band"]: f"{row['perplexity']:,.1f}" for row in rows} for rows in bands.values()]

@@ -3,7 +3,7 @@
 import math
 
 from zoo.errors import UserError
-from zoo.evaluation import overlap
+from zoo.evaluation import overlap, passport_text
 from zoo.evaluation.comparable import check_comparable
 from zoo.evaluation.perplexity import Impossible, perplexity_of
 from zoo.evaluation.reports import seeds
@@ -105,7 +105,8 @@ def _figures(of_runs, recipes):
             f"{passports[0]['tokens']:,}",
         ]
         rows.append(cells)
-    header = ["recipe", "perplexity", "nats per token, 95 % interval", "seeds", "bits", "tokens"]
+    interval = ", 95 % interval" if any("[" in row[2] for row in rows) else ""
+    header = ["recipe", "perplexity", f"nats per token{interval}", "seeds", "bits", "tokens"]
     if not several:
         header, *rows = ([*row[:3], *row[4:]] for row in (header, *rows))
     return elements.table(header, rows, "Figures" + "; of several seeds, means" * several)
@@ -118,11 +119,11 @@ def sentences(passport: dict) -> list[str]:
       passport: of the figure.
     """
     data = passport["data"]
+    units = ("line", "character") if _of_characters(passport) else ("sentence", "word")
     lines = [
-        f"The text: {data['path']}{_size(data)}.",
+        f"The text: {data['path']}{_size(data, *units)}.",
         f"Counted: {passport['tokens']:,} tokens: {passport['counts']}.",
-        f"Vocabulary: the probabilities of a position sum to one over "
-        f"{passport['normalised_over']}.",
+        f"Vocabulary: the probabilities of a position sum to one over {_over(passport)}.",
         unknown_words(passport),
         _STATES[passport["policies"]["state"]],
         f"Seen before, {'; '.join(overlap.lines(passport))}.",
@@ -135,6 +136,8 @@ def sentences(passport: dict) -> list[str]:
             f"! The model learns from the text that it is judged on, by {' and '.join(ways)}: do "
             "not compare the figure with those of models that do not."
         )
+    if note := passport_text.unfinished(passport):
+        lines.append(f"! It was {note}.")
     if why := overlap.reason(passport):
         lines.append(f"! Not a figure of unseen text: {why}.")
     if constraint := passport.get("constraint"):
@@ -146,31 +149,43 @@ def sentences(passport: dict) -> list[str]:
     return lines
 
 
-def _size(data):
+def _of_characters(passport):
+    """Whether the tokens of a text are its characters."""
+    return passport["counts"].startswith("characters")
+
+
+def _over(passport):
+    """Describes the set over which probabilities sum to one."""
+    over = passport["normalised_over"]
+    return over.replace(" words ", " characters ") if _of_characters(passport) else over
+
+
+def _size(data, sentence="sentence", word="word"):
     """Describes the size of a text, as far as it is recorded."""
     if "sentences" not in data or "words" not in data:
         return ""
-    return f", {data['sentences']:,} sentences of {data['words']:,} words"
+    return f", {data['sentences']:,} {sentence}s of {data['words']:,} {word}s"
 
 
 def unknown_words(passport: dict) -> str:
-    """Describes the words of a text that are outside the vocabulary.
+    """Describes the words, or characters, of a text that are outside the vocabulary.
 
     Args:
       passport: of the figure.
     """
     tokens, written = (passport.get(name) for name in ("out_of_vocabulary", "unknown_tokens"))
+    word = "character" if _of_characters(passport) else "word"
     if tokens is None:
-        return "Unknown words: not recorded."
+        return f"Unknown {word}s: not recorded."
     if tokens:
+        types = f"{passport['out_of_vocabulary_types']:,} of {passport['types']:,} different ones"
         return (
-            f"Unknown words: {tokens:,} of its words ({passport['out_of_vocabulary_rate']:.2%}), "
-            f"{passport['out_of_vocabulary_types']:,} of {passport['types']:,} different ones, are "
-            "outside the vocabulary."
+            f"Unknown {word}s: {tokens:,} of its {word}s "
+            f"({passport['out_of_vocabulary_rate']:.2%}), {types}, are outside the vocabulary."
         )
     if written:
-        return f"Unknown words: {written:,} of its words are written <unk> in the text itself."
-    return "Unknown words: none, all words of the text are in the vocabulary."
+        return f"Unknown {word}s: {written:,} of its {word}s are written <unk> in the text itself."
+    return f"Unknown {word}s: none, all {word}s of the text are in the vocabulary."
 
 
 def comparability(name: str, groups: dict[str, dict[str, dict]]) -> str:
