@@ -1,6 +1,7 @@
 """Errors of the user and interruptions: ends of a program that are not bugs."""
 
 import math
+import numbers
 import signal
 
 LONGEST = 1000  # characters of a message
@@ -40,6 +41,21 @@ def field_name(recipe, field: str, name: str = "") -> str:
     return f"{name}.{field}" if name else f"{field} of {type(recipe).__name__}"
 
 
+def _number(recipe, field, name):
+    """Returns the value of a field; raises UserError unless it is a number, whole where declared.
+
+    Recipes from configs and files have been checked by `zoo.configuration` before.
+    """
+    value, where = getattr(recipe, field), field_name(recipe, field, name)
+    declared = getattr(recipe, "__dataclass_fields__", {}).get(field)
+    whole = declared is not None and declared.type in (int, "int")
+    kind = numbers.Integral if whole else numbers.Real
+    if isinstance(value, bool) or not isinstance(value, kind):
+        kind = type(value).__name__
+        raise UserError(f"{where} is {value!r}, of type {kind}: give a {'whole ' * whole}number.")
+    return value
+
+
 def check_least(recipe, name: str = "", **least: float):
     """Checks that fields of a recipe are finite and not below their least values.
 
@@ -49,10 +65,10 @@ def check_least(recipe, name: str = "", **least: float):
       **least: {field: least value}.
 
     Raises:
-      UserError: names the first field that is below its least value, or not finite.
+      UserError: names the first field that is below its least value, not finite, or no number.
     """
     for field, lowest in least.items():
-        value = getattr(recipe, field)
+        value = _number(recipe, field, name)
         if not lowest <= value < math.inf:  # nan is neither
             finite = ", but a finite number" if value == math.inf else ""
             where = field_name(recipe, field, name)
@@ -68,10 +84,10 @@ def check_above(recipe, name: str = "", **limits: float):
       **limits: {field: limit}.
 
     Raises:
-      UserError: names the first field that is not above its limit, or not finite.
+      UserError: names the first field that is not above its limit, not finite, or no number.
     """
     for field, limit in limits.items():
-        value = getattr(recipe, field)
+        value = _number(recipe, field, name)
         if not limit < value < math.inf:
             where = field_name(recipe, field, name)
             raise UserError(f"{where} is {value}: give a finite number above {limit}.")
@@ -89,7 +105,7 @@ def check_rates(recipe, name: str, *fields: str):
       UserError: names the first field that is not.
     """
     for field in fields:
-        value = getattr(recipe, field)
+        value = _number(recipe, field, name)
         if not 0 <= value < 1:
             where = field_name(recipe, field, name)
             raise UserError(f"{where} is {value}: give at least 0, and less than 1.")

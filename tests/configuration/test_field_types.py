@@ -37,13 +37,7 @@ SLIPS = {
     "training.optimizer is 'Adam', of type str: give an Optimizer, such as Adagrad": {
         "training": Training(optimizer="Adam")
     },
-    "training.epochs is 2.5, of type float: give a whole number": {
-        "training": Training(epochs=2.5)
-    },
     "training.shuffle is 1, of type int: give True or False": {"training": Training(shuffle=1)},
-    "vocabulary.features.0.count is True, of type bool: give a whole number": {
-        "vocabulary": Vocabulary(features=(priors.TopWords(True),))
-    },
 }
 
 

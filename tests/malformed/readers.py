@@ -303,7 +303,7 @@ CALLS = {
     "dictionary": lambda content, folder: alignments.read_dictionary(_file(content, folder)),
     "--set of a translation": _translation,
     "lexicon.npz": _workdir("lexicon.npz", lambda path: Workdir(path).lexicon()),
-    "results/test.json": _workdir("results/test.json", read_results),
+    "results/test.json": _workdir("results/test.json", lambda path: read_results([path])),
     "train.py": _program(train),
     "evaluate.py": _program(evaluate),
     "python -m zoo": _program(commands),

@@ -154,6 +154,10 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column
     found = {folder: [*_of_kinds(folder, ("perplexity",))] for folder in folders}
     for folder, of_run in found.items():
         if not of_run:
+            on_disk = not records.is_record(folder) and not location.is_bucket(folder)
+            if on_disk and not os.path.isdir(folder):  # takes a name that is too long
+                what = "is not a folder" if os.path.exists(folder) else "does not exist"
+                raise UserError(f"{folder} {what}: give the folder of an evaluated run.")
             raise UserError(f"{folder} has no results: python -m zoo evaluate {folder} makes them.")
     return {folder: _in_columns(folder, of_run) for folder, of_run in found.items()}
 

@@ -39,10 +39,11 @@ class AdaptiveSoftmax(Head):
 
     def __post_init__(self):
         check_least(self, division=1)
-        if not self.cutoffs or list(self.cutoffs) != sorted({*self.cutoffs}) or self.cutoffs[0] < 1:
+        rising = isinstance(self.cutoffs, tuple) and [*self.cutoffs] == sorted({*self.cutoffs})
+        if not rising or not self.cutoffs or self.cutoffs[0] < 1:
             raise UserError(
-                f"cutoffs of AdaptiveSoftmax are {self.cutoffs}: give one or more rising whole "
-                "numbers of at least 1."
+                f"cutoffs of AdaptiveSoftmax are {self.cutoffs}: give a tuple of rising "
+                "whole numbers of at least 1."
             )
 
     @property

@@ -227,7 +227,7 @@ def _tables(module: Any, make: Callable) -> Tables:
         return tables
     if not module.is_mutable_collection(TABLES):
         raise ValueError(
-            f"the module {'/'.join(module.path)} needs the collection 'tables', which `init` gave "
+            f"the module {'/'.join(module.path) or type(module).__name__} needs the collection 'tables', which `init` gave "
             "beside 'params': apply({'params': params, 'tables': variables['tables']}, ...)"
         )
     return module.variable(TABLES, "arrays", lambda: tables).value

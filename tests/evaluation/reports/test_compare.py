@@ -407,7 +407,9 @@ def test_a_passport_that_lacks_a_field_names_it(tmp_path):
 
 
 def test_a_run_without_results_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"nothing has no results: python -m zoo evaluate"):
+    with pytest.raises(
+        UserError, match=r"nothing does not exist: give the folder of an evaluated run"
+    ):
         compare([keep(tmp_path / "a"), str(tmp_path / "nothing")])
 
 

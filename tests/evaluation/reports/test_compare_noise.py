@@ -180,6 +180,8 @@ def test_runs_without_scores_have_no_interval(tmp_path):
     lines = compare([kept, plain]).splitlines()
     assert lines[2].split()[3:] == ["9.0000", "-", "148.41"]
     assert not any(" is below " in line or "a tie" in line for line in lines)
+    assert "  no scores of single words are kept of plain" in lines
+    assert not any("no scores" in line for line in compare([plain]).splitlines())
 
 
 def test_impossible_words_have_no_test(tmp_path):

@@ -62,21 +62,25 @@ def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:
 def loss_lines(groups: Sequence[Runs]) -> list[str]:
     """Returns a line for each of the `contrasts` of runs with kept scores, the lowest loss first.
 
-    Where fewer than two groups have scores, the lines compare the groups of two seeds or more.
+    Where fewer than two groups have scores, the lines compare the groups of two seeds or more. A
+    last line names the groups without scores where others have them.
 
     Args:
       groups: of runs, on one text.
     """
     kept = sorted((runs for runs in groups if runs.statistics), key=lambda runs: runs.loss)
+    without = [runs.name for runs in groups if not runs.statistics]
+    missing = [f"  no scores of single words are kept of {', '.join(without)}"]
+    missing *= bool(without and kept)
     if len(kept) < 2:
         several = [runs for runs in groups if len(runs.losses) > 1]
         several.sort(key=lambda runs: runs.loss)
         if len(several) < 2:
-            return []
-        return [_seeds_line(one, other) for one, other in contrasts(several)]
+            return missing
+        return [_seeds_line(one, other) for one, other in contrasts(several)] + missing
     lines = [_loss_line(one, other) for one, other in contrasts(kept)]
     single = any(len(runs.losses) == 1 for runs in kept)
-    return lines + ["  one seed does not show the noise of training"] * single
+    return lines + ["  one seed does not show the noise of training"] * single + missing
 
 
 class Difference(NamedTuple):
