@@ -61,7 +61,7 @@ FRENCH_TUNING = {
     for setting, (quarter, whole) in _SETTINGS.items()
 }
 # {part of the text: (training sentences, seeds)}
-FRENCH_TEXTS = {"16": ("864", 3), "1": ("13,826", 1)}
+FRENCH_TEXTS = {"16": ("864", 3), "1": ("13,826", 3)}
 # The log-linear model without each part of its knowledge.
 FRENCH_WITHOUT = {
     "all: background, words, tags": ("ll16_d05", "ll16_d05_1", "ll16_d05_2"),

@@ -7,7 +7,7 @@ As rare_words_softmax, but a word is the set of its features, in and out: its id
 among the 2,000 most frequent of the training text, its digits' form, whether it has a capital, its
 ending (Dymetman and Xiao 2016, section 3). All features, and the background, only come from the
 training text or from the spelling. Data: lm1b/ in $ZOO_DATA. Expected: validation perplexity 250
-over the same words. Results: docs/log_linear.md.
+over the same words. Results: docs/results.md.
 """
 
 from configs import rare_words_softmax
