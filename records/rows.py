@@ -119,11 +119,6 @@ SPEECH = {
     "`speech_softmax`": seeds("speech_softmax"),
     "`speech_log_linear`": seeds("speech_log_linear"),
 }
-# Small encoder-decoders with attention.
-ATTENTION = {
-    "a softmax": "attention_softmax_0",
-    "a log-linear head": "attention_log_linear_0",
-}
 # Five seeds of one recipe.
 FIVE = {f"skip connections, seed {seed}": f"en_fr_small_skip_{seed}" for seed in range(5)}
 # Words and letters in, each trained as suits it best; letters are characters.

@@ -459,7 +459,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "rare_words": rare_words,
     "countries": countries,
     "speech": speech,
-    "attention": functools.partial(captions_of, rows_of.ATTENTION),
 }
 
 

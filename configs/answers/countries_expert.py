@@ -6,8 +6,8 @@
 The network predicts classes (a country, a capital ...) and the words of the forms of questions and
 answers: so it predicts when a capital comes, and the expert predicts which (Dymetman and Xiao 2016,
 section 6). Without the expert: --set model.head=LogLinear. The table of facts is
-configs/countries.tsv; nothing is downloaded. Expected: all answers right, about known and new
-countries. Results: docs/backgrounds.md.
+configs/countries.tsv; nothing is downloaded. Expected: 74 to 100 % of the answers about new
+countries right, by seed. Results: docs/results.md.
 """
 
 from configs import countries_softmax

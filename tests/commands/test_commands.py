@@ -21,13 +21,14 @@ from zoo.evaluation.reports import (
     rank,
     sweep,
 )
+from zoo.evaluation.reports.ranking import Wanted
 from zoo.evaluation.reports.report_html import report
 from zoo.version import VERSION
 
 ROOT = pathlib.Path(__file__).parents[2]
 CASES = {
-    "compare a b": (compare, "compare", (["a", "b"], False)),
-    "compare a --parts b": (compare, "compare", (["a", "b"], True)),
+    "compare a b": (compare, "compare", (["a", "b"], False, Wanted())),
+    "compare a --parts b": (compare, "compare", (["a", "b"], True, Wanted())),
     "sweep training.batch a b --file s.svg": (
         sweep,
         "report",

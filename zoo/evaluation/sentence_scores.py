@@ -326,7 +326,8 @@ def warning(lexicon: Lexicon, unknown: int) -> str | None:
         f"{unknown:,} unknown word{'s were' if unknown > 1 else ' was'} scored as "
         f"{lexicon.unknown}, which the training text never had, so that its probability means "
         "nothing: use the words that are known alone (log_prob_known, or known in a table of "
-        "surprisal), give --add-words FILE, or train with vocabulary.minimum_count=2"
+        "surprisal), give --add-words FILE, or train where some words of the training text are "
+        f"{lexicon.unknown}, by vocabulary.minimum_count or maximum_size"
     )
 
 

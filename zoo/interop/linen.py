@@ -226,8 +226,9 @@ def _tables(module: Any, make: Callable) -> Tables:
     if not jax.tree.leaves(tables):
         return tables
     if not module.is_mutable_collection(TABLES):
+        name = "/".join(module.path) or type(module).__name__
         raise ValueError(
-            f"the module {'/'.join(module.path) or type(module).__name__} needs the collection 'tables', which `init` gave "
-            "beside 'params': apply({'params': params, 'tables': variables['tables']}, ...)"
+            f"the module {name} needs the collection 'tables', which `init` gave beside 'params': "
+            "apply({'params': params, 'tables': variables['tables']}, ...)"
         )
     return module.variable(TABLES, "arrays", lambda: tables).value
