@@ -27,8 +27,8 @@ from zoo.version import VERSION
 
 ROOT = pathlib.Path(__file__).parents[2]
 CASES = {
-    "compare a b": (compare, "compare", (["a", "b"], False, Wanted())),
-    "compare a --parts b": (compare, "compare", (["a", "b"], True, Wanted())),
+    "compare a b": (compare, "compare", (["a", "b"], False, Wanted(splits=[]))),
+    "compare a --parts b": (compare, "compare", (["a", "b"], True, Wanted(splits=[]))),
     "sweep training.batch a b --file s.svg": (
         sweep,
         "report",
