@@ -51,8 +51,8 @@ def _number(recipe, field, name):
     whole = declared is not None and declared.type in (int, "int")
     kind = numbers.Integral if whole else numbers.Real
     if isinstance(value, bool) or not isinstance(value, kind):
-        kind = type(value).__name__
-        raise UserError(f"{where} is {value!r}, of type {kind}: give a {'whole ' * whole}number.")
+        found = type(value).__name__
+        raise UserError(f"{where} is {value!r}, of type {found}: give a {'whole ' * whole}number.")
     return value
 
 
