@@ -4,9 +4,9 @@
     curl localhost:8000 --data '{"sentences": ["le souleur dalmaibait la taidrine ."]}'
 
 The answer is {"log_probs": [...], "unknown": [...]}: nats, and how many words of each sentence were
-read as the unknown word; to a bad request it is status 400 with a sentence. The
-server needs the packages of the export's load.py, and not Zoo. Programs of all shapes within the
-limits are compiled before the first request; docs/export.md has the latency.
+read as the unknown word; to a bad request it is status 400 with a sentence. The server needs the
+packages of the export's load.py, and not Zoo. Programs of all shapes within the limits are compiled
+before the first request; docs/export.md has the latency.
 """
 
 import argparse

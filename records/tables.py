@@ -15,98 +15,15 @@ import statistics
 from collections.abc import Callable, Mapping
 
 from records import rows as rows_of
+from records.cells import every_run, markdown, mean, passports
 from zoo.commands import program
 from zoo.errors import UserError
-from zoo.evaluation import records
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports.micro_report import PAIRS
 from zoo.sources.micro.micro import Micro
 
-FOLDER = pathlib.Path(__file__).parent
 PAGE = pathlib.Path(__file__).parent.parent / "docs" / "results.md"
 _TABLE = re.compile(r"(<!-- table (\w+)[^\n]*-->\n).*?(<!-- end of table -->)", re.DOTALL)
-
-
-@functools.cache
-def every_run() -> dict[str, tuple[pathlib.Path, records.Record]]:
-    """Reads all records: {run: (its file, its record)}."""
-    return {
-        record.run: (file, record)
-        for file in sorted(FOLDER.glob("*.jsonl"))
-        for record in records.read(file)
-    }
-
-
-def passports(run: str) -> dict[str, dict]:
-    """Returns {split: passport} of a run, over the words that it was trained on.
-
-    Args:
-      run: its name in the records.
-    """
-    found = every_run()[run][1].results.values()
-    return {passport["split"]: passport for passport in found if not passport["spread_unknown"]}
-
-
-def mean(values: list[float], form: str) -> str:
-    """Formats the mean of the seeds, with the least and the greatest in brackets if there are
-    several.
-
-    Args:
-      values: of the seeds.
-      form: of the numbers, such as ".4f".
-    """
-    text = format(statistics.fmean(values), form)
-    if len(values) > 1:
-        text += f" ({min(values):{form}}–{max(values):{form}})"
-    return text
-
-
-def origin(names: list[str], test: str = "test", spread: bool = True) -> str:
-    """Returns a line on where figures come from.
-
-    Args:
-      names: of runs.
-      test: the split whose passports are asked.
-      spread: whether the line explains the brackets, if there are several seeds.
-    """
-    found = [passports(run)[test] for run in names]
-    files = ", ".join(sorted({f"records/{every_run()[run][0].name}" for run in names}))
-    seeds = sorted({passport["training"]["seed"] for passport in found})
-    revisions = sorted({passport["training"]["made_with"]["revision"][:7] for passport in found})
-    machines = {
-        f"{passport['machine']['processor']}, {passport['machine']['cores']} cores"
-        for passport in found
-    }
-    dates = sorted({passport["date"][:10] for passport in found})
-    brackets = " In brackets the least and the greatest of the seeds."
-    return (
-        f"From the passports in {files}: seed {', '.join(map(str, seeds))}; revision "
-        f"{', '.join(revisions)}; {', '.join(sorted(machines))}; {', '.join(dates)}."
-        + brackets
-        * (spread and len(seeds) > 1)
-    )
-
-
-def markdown(
-    header: list[str],
-    rows: list[list[str]],
-    runs: list[str],
-    test: str = "test",
-    spread: bool = True,
-) -> str:
-    """Formats a table and the line on its origin; see `origin`.
-
-    Args:
-      header: of the columns.
-      rows: their cells.
-      runs: the names of the runs.
-      test: see `origin`.
-      spread: see `origin`.
-    """
-    lines = [header, ["---"] * len(header), *rows]
-    return (
-        "".join(f"| {' | '.join(cells)} |\n" for cells in lines) + f"\n{origin(runs, test, spread)}"
-    )
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Fields of components that are set in Python are checked like those of configs."""
+"""Numbers in the fields of components are checked in Python as in configs."""
 
 import re
 

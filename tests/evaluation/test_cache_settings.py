@@ -40,6 +40,14 @@ def test_the_search_ends_at_the_lowest_loss(lowest):
     assert len(run.asked) == len(set(run.asked))  # each cache is judged once
 
 
+@pytest.mark.parametrize("loss", [math.inf, math.nan])
+def test_the_search_ends_where_no_loss_is_a_number(loss):
+    run = Judged(0.2, 0.1)
+    scores = types.SimpleNamespace(log_perplexity=loss)
+    run.with_cache = lambda *_: types.SimpleNamespace(score=lambda corpus: (corpus, scores))
+    assert cache_settings.tuned(run, 7) == (0.2, 0.1)
+
+
 def test_a_weight_stays_below_1():
     run = Judged(0.2, 3.0)
     assert cache_settings.tuned(run, 7) == pytest.approx((0.2, 0.8))

@@ -8,13 +8,13 @@ import re
 import numpy as np
 import pytest
 
-from records import keep, tables
+from records import cells, keep, tables
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, records, significance
 from zoo.evaluation.reports.compare import compare
 from zoo.evaluation.reports.sweep import value_of
 
-FILES = sorted(tables.FOLDER.glob("*.jsonl"))
+FILES = sorted(cells.FOLDER.glob("*.jsonl"))
 
 
 def test_the_page_has_the_tables_that_records_make():
@@ -53,11 +53,11 @@ def test_a_record_says_where_it_comes_from(file):
 
 def test_records_have_each_run_once():
     names = [record.run for file in FILES for record in records.read(file)]
-    assert len(names) == len({*names}) == len(tables.every_run())
+    assert len(names) == len({*names}) == len(cells.every_run())
 
 
 def test_records_are_compared_as_runs_are():
-    file = str(tables.FOLDER / "micro.jsonl")
+    file = str(cells.FOLDER / "micro.jsonl")
     lines = compare([file]).splitlines()
     assert lines[1].startswith("micro_log_linear, 3 seeds ")
     assert lines[2].startswith("micro_softmax, 3 seeds ")
@@ -72,7 +72,7 @@ def test_records_are_compared_as_runs_are():
 def test_seeds_of_records_without_scores_are_compared_by_their_seeds():
     """By hand, of 3.1154, 3.1197, 3.1208 and 3.4119, 3.4229, 3.4169: means 3.1186 and 3.4172,
     variances 8.3e-6 and 3.0e-5, so t = 0.2986 / sqrt(3.8e-5 / 3) = 83 of 3 degrees of freedom."""
-    lines = compare([str(tables.FOLDER / "micro.jsonl")])
+    lines = compare([str(cells.FOLDER / "micro.jsonl")])
     assert re.search(
         r"  micro_log_linear, 3 seeds is below micro_softmax, 3 seeds by 0\.2986 nats "
         r"\(p < 0\.001 by 3 and 3 seeds\)",
@@ -81,7 +81,7 @@ def test_seeds_of_records_without_scores_are_compared_by_their_seeds():
 
 
 def test_a_record_has_the_fields_of_its_recipes():
-    run = f"{tables.FOLDER / 'french_all_words.jsonl'}:ll16_all_words_0"
+    run = f"{cells.FOLDER / 'french_all_words.jsonl'}:ll16_all_words_0"
     assert value_of(run, "data.train") == 864
     assert value_of(run, "training.epochs") == 8
 

@@ -35,6 +35,6 @@ def tuned(run: Run, size: int) -> tuple[float, float]:
         if weight * 2 < 1:
             changes.append((flatness, weight * 2))
         better = min(changes, key=loss)
-        if loss(better) > loss(best) - GAIN:
+        if not loss(better) < loss(best) - GAIN:  # also of losses that are infinite
             return best
         best = better

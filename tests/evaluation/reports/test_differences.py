@@ -61,8 +61,14 @@ def test_fields_that_older_recipes_lack_are_off():
         "  training.restart: none (older)",
         "  training.restart: 0.05 (newer)",
     ]
-    newer = recipe([TAGS, of("TopWords", count=9, least=0)])
-    assert differences.lines({"older": older, "newer": newer}, {}) == []
+
+
+def test_null_and_0_differ():
+    """As in `last_dropout`, where null stands for another field's value."""
+    one, other = recipe([]), recipe([])
+    one["training"] |= {"average_after": None}
+    other["training"] |= {"average_after": 0}
+    assert differences.differing([one, other]) == ["training.average_after"]
 
 
 def test_texts_that_gave_features_are_named_with_their_digests():

@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from records import tables
+from records import cells
 from tests.evaluation.reports.test_compare import keep
 from tests.evaluation.reports.test_compare_noise import BASE, LENGTHS, keep_scores
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, significance
 from zoo.evaluation.reports import bar_plots, kept_pictures
 
-FRENCH = tables.FOLDER / "french_all_words.jsonl"
+FRENCH = cells.FOLDER / "french_all_words.jsonl"
 
 
 def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 PHENOMENA = ("Number", "Gender")
 # Universal Dependencies, versions 1 and 2. A subject's predicate and the predicate's auxiliaries
-# agree with it; a modifier agrees with what it modifies.
+# agree with it; a modifier with its noun.
 SUBJECTS = {"nsubj", "nsubjpass", "nsubj:pass"}
 AUXILIARIES = {"aux", "auxpass", "aux:pass", "aux:tense", "cop"}
 MODIFIERS = {"amod", "acl"}

@@ -10,6 +10,8 @@ from typing import Any
 # Fields in which runs of one row, or of one model on other devices, may differ.
 LEFT_OUT = ("training.seed", "parallel", "evaluation")
 COMPONENT = "component"
+# Stands for a field that a recipe does not have.
+ABSENT: Any = object()
 
 
 def lines(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> list[str]:
@@ -24,9 +26,7 @@ def lines(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> 
         return []
     found = ["fields in which the runs differ:"]
     for path in differing([*recipes.values()]):
-        value_of = {name: told(_at(of, path)) for name, of in recipes.items()}
-        if len({*value_of.values()}) > 1:  # items of tuples may differ in fields that are off
-            found += _values(path, value_of)
+        found += _values(path, {name: told(_at(of, path)) for name, of in recipes.items()})
     sources = {name: _sources(texts) for name, texts in knowledge.items() if name in recipes}
     if len({*sources.values()}) > 1:
         found += _values("words, features and background from", sources)
@@ -37,26 +37,26 @@ def differing(recipes: list[Any], path: str = "") -> list[str]:
     """Returns the dotted paths of the outermost fields that differ, in the order of the fields.
 
     Two components of one class are compared field by field, and other values as a whole. A field
-    that the recipe of an older record does not have yet was off: it differs from none of the values
-    0, False, empty and null.
+    that the recipe of an older record does not have yet was off: it does not differ from 0, False,
+    empty or null.
 
     Args:
       recipes: experiments as JSON, or values of one of their fields.
       path: of the field within the experiment.
     """
-    first, *others = recipes
-    if path in LEFT_OUT or all(other == first for other in others):
+    there = [one for one in recipes if one is not ABSENT]
+    first, *others = there
+    absent = len(there) < len(recipes)
+    if path in LEFT_OUT or (all(other == first for other in others) and not (absent and first)):
         return []
-    if not any(recipes):
-        return []
-    if not all(_of_one_class(first, other) for other in others):
+    if absent or not all(_of_one_class(first, other) for other in others):
         return [path]
     fields = dict.fromkeys(name for one in recipes for name in one if name != COMPONENT)
     return [
         found
         for name in fields
         for found in differing(
-            [one.get(name) for one in recipes], f"{path}.{name}" if path else name
+            [one.get(name, ABSENT) for one in recipes], f"{path}.{name}" if path else name
         )
     ]
 
@@ -68,21 +68,22 @@ def _of_one_class(one, other):
 
 
 def told(value: Any) -> str:
-    """Formats a value of a recipe; components are written as calls, without fields that are off: 0,
-    False, empty or null.
+    """Formats a value of a recipe; components are written as calls, without their empty fields.
 
     Args:
       value: as JSON.
     """
     if isinstance(value, dict) and isinstance(value.get(COMPONENT), str):
-        fields = (
-            f"{name}={told(item)}" for name, item in value.items() if item and name != COMPONENT
-        )
+        fields = (f"{name}={told(item)}" for name, item in value.items() if _is_set(name, item))
         return f"{value[COMPONENT].rpartition(':')[2]}({', '.join(fields)})"
     if isinstance(value, list):
         items = ", ".join(map(told, value))
         return items if len(value) == 1 else f"({items})"
     return "none" if value is None or value == "" else str(value)
+
+
+def _is_set(name, value):
+    return name != COMPONENT and value is not None and value not in ("", [])
 
 
 def _at(recipe, path):
