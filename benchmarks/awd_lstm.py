@@ -7,7 +7,9 @@ the masked recurrent weights are given to PyTorch's LSTM kernel (oneDNN's on a C
 GPU), masks are drawn by its own generator. Without masks both sides have the same losses, which is
 checked first; with masks they differ by chance. Two more rows are without masks and penalties, so
 that the table shows what these cost either side. Below it stand the rates at which each side
-multiplies float32 matrices of the recurrence and of the head.
+multiplies float32 matrices of the recurrence and of the head. On a GPU both sides multiply as their
+users have it by default, zoo in TF32 and PyTorch its LSTM in TF32 and the rest in float32; `--tf32
+no` makes both float32 and `--tf32 yes` both TF32. Losses are compared in float32.
 
     pip install torch==2.13.0
     python -m benchmarks.awd_lstm
@@ -130,6 +132,14 @@ def torch_side(params, rates, data):
     return step
 
 
+def multiply_by(tf32: str):
+    """Sets how both sides multiply float32 on a GPU: "default", in TF32 ("yes") or not ("no")."""
+    precisions = {"default": None, "yes": "tensorfloat32", "no": "float32"}
+    jax.config.update("jax_default_matmul_precision", precisions[tf32])
+    torch.backends.cudnn.allow_tf32 = tf32 != "no"
+    torch.backends.cuda.matmul.allow_tf32 = tf32 == "yes"
+
+
 def product_sides(rows: int, inner: int, columns: int) -> dict:
     """Returns a product of matrices by each side."""
     random = np.random.default_rng(0)
@@ -139,8 +149,8 @@ def product_sides(rows: int, inner: int, columns: int) -> dict:
     ours, multiply = (jax.device_put(left), jax.device_put(right)), jax.jit(jax.numpy.matmul)
     theirs = pytorch.tensor(left), pytorch.tensor(right)
     return {
-        pytorch.EAGER: lambda: torch.matmul(*theirs),
-        pytorch.ZOO: lambda: jax.block_until_ready(multiply(*ours)),
+        pytorch.EAGER: lambda: torch.matmul(*theirs)[-1, -1].item(),
+        pytorch.ZOO: lambda: float(multiply(*ours)[-1, -1]),
     }
 
 
@@ -151,6 +161,7 @@ def main():
     for name, value in {"size": 1150, "layers": 3, "batch": 40, "length": 70}.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--last-size", type=int, default=400)
+    parser.add_argument("--tf32", choices=("default", "yes", "no"), default="default")
     given = parser.parse_args()
     threads = pytorch.use_all_cores()
     lexicon = steps.zipf_lexicon(VOCABULARY)
@@ -167,14 +178,16 @@ def main():
             pytorch.ZOO: steps.step_of(model_of(*sizes, rates), ours, lexicon, data, recipe, CLIP),
         }
 
+    multiply_by("no")
     losses = {name: [side() for _ in range(pytorch.CHECKED)] for name, side in sides(NONE).items()}
     pytorch.equal_losses(*losses.values())
+    multiply_by(given.tf32)
     count = sum(leaf.size for leaf in jax.tree.leaves(params))
     every = sides(RATES) | {f"{name}{PLAIN}": side for name, side in sides(NONE).items()}
     timing.print_table(
         f"{given.layers} x LSTM-{given.size}, the last {given.last_size}, {count:,} parameters, "
-        f"B = {given.batch}, T = {given.length}, V = {VOCABULARY:,}, {threads}; medians of "
-        f"{given.rounds}",
+        f"B = {given.batch}, T = {given.length}, V = {VOCABULARY:,}, {threads}, TF32 "
+        f"{given.tf32}; medians of {given.rounds}",
         timing.medians(every, given.rounds),
         pytorch.EAGER,
     )
@@ -187,5 +200,7 @@ def main():
         print(f"  losses without masks, {name}: {' '.join(f'{loss:.5f}' for loss in values)}")
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and torch.cuda.is_available():
+    main()
+elif __name__ == "__main__":
     timing.in_each_memory("benchmarks.awd_lstm", main)
