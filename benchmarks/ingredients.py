@@ -1,0 +1,287 @@
+"""What each ingredient of a regularised LSTM is worth: variants of a recipe, trained side by side.
+
+Variants that differ in numbers alone (dropout rates, penalties, learning rate, weight decay, seed)
+are one training step under `jax.vmap`: an accelerator, which a small model leaves idle, trains
+dozens of them in little more than the time of one. Each gets the updates that train.py would give
+it; but all windows have `training.length` positions, the learning rate falls along a cosine, and
+the parameters after the last step are judged instead of the best. Without --variants, the variants
+are the recipe and the recipe without each ingredient in turn, three seeds each.
+
+    python -m benchmarks.ingredients ingredients.json
+    python -m benchmarks.ingredients --variants variants.json --set training.epochs=12 tuned.json
+
+variants.json is {name: {field: number}}, with fields of `NUMBERS`. The result is {name: {"settings"
+: ..., "validation": ..., "test": ...}} with log-perplexities in nats, and beside it, in
+ingredients.npz, the log-probability of every token of the test, rounded to 1/1024 nat.
+"""
+
+import argparse
+import copy
+import functools
+import json
+import pathlib
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+import configs
+from zoo.configuration.changed_fields import changed
+from zoo.configuration.overrides import apply_settings
+from zoo.data.batches import Batches
+from zoo.evaluation.perplexity import PRECISION
+from zoo.training import tasks
+from zoo.training.step import TrainState, train_step
+from zoo.training.task import Batch
+from zoo.training.tasks.language_modelling import Words, words_loss
+from zoo.training.updates import DenseUpdates
+
+# Fields of the model that are traced, those of the optimiser, and the value that leaves each out.
+OF_MODEL = {
+    "model.word_dropout": 0.0,
+    "model.core.input_dropout": 0.0,
+    "model.core.dropout": 0.0,
+    "model.output_dropout": 0.0,
+    "model.core.recurrent_dropout": 0.0,
+    "model.activation_penalty": 0.0,
+    "model.temporal_penalty": 0.0,
+}
+RATE, DECAY, SEED = (
+    "training.optimizer.learning_rate",
+    "training.optimizer.weight_decay",
+    "training.seed",
+)
+LEFT_OUT = {**OF_MODEL, DECAY: 0.0}
+NUMBERS = (*LEFT_OUT, RATE, SEED)
+SEEDS = range(3)
+
+
+class Traced:
+    """Stands for a field's number where JAX traces it; it counts as not 0."""
+
+    def __init__(self, value):
+        """Wraps a traced scalar."""
+        self.value = value
+
+    def __bool__(self):
+        return True
+
+    def __mul__(self, other):
+        return self.value * other
+
+
+def number_of(recipe, path: str):
+    """Returns the value of a field.
+
+    Args:
+      recipe: the experiment.
+      path: names of fields with points between them.
+    """
+    return functools.reduce(getattr, path.split("."), recipe)
+
+
+def with_traced(model, values: dict):
+    """Copies a model with traced numbers in some fields, whose checks they could not pass.
+
+    Args:
+      model: a frozen dataclass.
+      values: {path from "model.": traced scalar}.
+    """
+    model = copy.copy(model)
+    object.__setattr__(model, "core", copy.copy(model.core))
+    for path, value in values.items():
+        *parts, field = path.split(".")[1:]
+        object.__setattr__(model.core if parts else model, field, Traced(value))
+    return model
+
+
+class Variants:
+    """Variants of a recipe as arrays of their numbers, and their training."""
+
+    def __init__(self, recipe, variants: dict[str, dict]):
+        """Reads the texts of the recipe.
+
+        Args:
+          recipe: the experiment, which has every ingredient.
+          variants: {name: {field: number}}.
+        """
+        recipe = changed(recipe, {"training.windows": None})
+        self.task = tasks.prepare(recipe, 1)
+        self.model, self.training, self.names = recipe.model, recipe.training, list(variants)
+        full = [changed(recipe, settings) for settings in variants.values()]
+        self.numbers = {
+            path: jnp.array([number_of(one, path) for one in full], jnp.float32)
+            for path in (*LEFT_OUT, RATE)
+        }
+        self.seeds = [one.training.seed for one in full]
+        self.keys = jnp.stack([jax.random.key_data(jax.random.key(s + 1)) for s in self.seeds])
+        self.total_steps = self.task.epoch_steps * self.training.epochs
+
+    def _optimizer(self, numbers):
+        cosine = optax.cosine_decay_schedule(1.0, self.total_steps)
+        return DenseUpdates(
+            optax.chain(
+                optax.clip_by_global_norm(self.training.clip),
+                optax.add_decayed_weights(numbers[DECAY]),
+                optax.sgd(lambda step: numbers[RATE] * cosine(step)),
+            )
+        )
+
+    def drawn(self) -> TrainState:
+        """Draws the states before the first step, leaves [variants, ...]."""
+
+        def of_seed(key, numbers):
+            params = self.task.init(key)
+            state = self._optimizer(numbers).init(params)
+            return TrainState(params, state, self.task.carry(), jnp.zeros((), jnp.int32))
+
+        keys = jnp.stack([jax.random.key(seed) for seed in self.seeds])
+        return jax.jit(jax.vmap(of_seed))(keys, self.numbers)
+
+    def _step(self, state, batch, key, numbers, tables):
+        model = with_traced(self.model, {path: numbers[path] for path in OF_MODEL})
+        state, metrics = train_step(
+            state,
+            tables,
+            batch,
+            key,
+            loss=functools.partial(words_loss, model),
+            optimizer=self._optimizer(numbers),
+            usual_weight=self.task.usual_weight,
+        )
+        return state, metrics.loss / metrics.tokens
+
+    @functools.partial(jax.jit, static_argnums=0, donate_argnums=1)
+    def steps(self, states, batches: Batch, tables):
+        """Does a step of every variant with each batch; returns (states, losses [batches, S]).
+
+        Args:
+          states: of all variants.
+          batches: leaves [batches, ...].
+          tables: of the task.
+        """
+
+        def one(states, batch):
+            batched = jax.vmap(self._step, in_axes=(0, None, 0, 0, None))
+            return batched(states, batch, self.keys, self.numbers, tables)
+
+        return jax.lax.scan(one, states, batches)
+
+    def epoch(self) -> Batch:
+        """Stacks the batches of an epoch; the last is filled up by positions of weight 0."""
+        batches, length = self.task.epoch(0), self.training.length
+
+        def filled(array):
+            width = length - array.shape[1] if array.ndim == 2 else 0
+            return np.pad(array, ((0, 0), (0, width))) if width else array
+
+        several = [jax.tree.map(filled, batches[index]) for index in range(len(batches))]
+        return jax.tree.map(lambda *arrays: jnp.asarray(np.stack(arrays)), *several)
+
+    def scores(self, params, corpus) -> np.ndarray:
+        """Computes the exact log-probabilities of a text's tokens, nats [variants, tokens].
+
+        Args:
+          params: of all variants.
+          corpus: the text.
+        """
+        recipe, task = self.task.experiment, self.task
+        text = recipe.vocabulary.encode(corpus, task.lexicon)
+        batch, length = recipe.evaluation.batch, recipe.evaluation.length
+        laid = Batches(text, batch, length, "carried", task.boundary)
+        tables = task.model.tables(task.lexicon)
+        carry = jax.tree.map(
+            lambda x: jnp.broadcast_to(x, (len(self.names), *x.shape)),
+            task.model.initial_carry(batch),
+        )
+        result = np.full((len(self.names), len(text.words)), np.nan, np.float32)
+        for index in range(len(laid)):
+            one = laid[index]
+            inputs = Words(one.words, one.targets, one.reset)
+            log_probs, carry = self._scored(params, tables, inputs, carry)
+            there = one.positions >= 0
+            result[:, one.positions[there]] = np.asarray(log_probs)[:, there]
+        return result[:, text.counted]
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def _scored(self, params, tables, inputs, carry):
+        def of_variant(params, carry):
+            return self.model.log_prob(
+                params, tables, inputs.words, inputs.targets, carry, reset=inputs.reset
+            )
+
+        with jax.default_matmul_precision(PRECISION):
+            return jax.vmap(of_variant)(params, carry)
+
+    def train(self, log=print):
+        """Trains all variants; returns their parameters.
+
+        Args:
+          log: called with each line.
+        """
+        states, batches = self.drawn(), self.epoch()
+        for number in range(self.training.epochs):
+            begun = time.perf_counter()
+            carry = jax.tree.map(jnp.zeros_like, states.carry)
+            states, losses = self.steps(states._replace(carry=carry), batches, self.task.tables)
+            losses = np.asarray(losses).mean(axis=0)
+            took = time.perf_counter() - begun
+            spread = f"{np.nanmin(losses):.4f} to {np.nanmax(losses):.4f}"
+            log(f"epoch {number + 1}: {took:.1f} s, training losses {spread}")
+        return states.params
+
+
+def left_out(recipe) -> dict[str, dict]:
+    """Returns the variants that lack one ingredient each, and the whole recipe, by seeds.
+
+    Args:
+      recipe: the experiment.
+    """
+    variants = {"all": {}}
+    for path, value in LEFT_OUT.items():
+        if number_of(recipe, path) != value:
+            variants[f"without {path.split('.')[-1]}"] = {path: value}
+    return {
+        f"{name}, seed {seed}": {**settings, SEED: seed}
+        for name, settings in variants.items()
+        for seed in SEEDS
+    }
+
+
+def main():
+    """Trains the variants, prints their table and keeps it."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("result", type=pathlib.Path, metavar="RESULT.json")
+    parser.add_argument("--config", default="ptb_awd_small")
+    parser.add_argument("--variants", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE")
+    given = parser.parse_args()
+    recipe = apply_settings(configs.load(given.config), given.set)
+    variants = json.loads(given.variants.read_text()) if given.variants else left_out(recipe)
+    for name, settings in variants.items():
+        for path in settings:
+            if path not in NUMBERS:
+                parser.error(f"{name} sets {path}, which is none of {', '.join(NUMBERS)}")
+    several = Variants(recipe, variants)
+    params = several.train()
+    table = {name: {"settings": settings} for name, settings in variants.items()}
+    scores = {}
+    for split, corpus in several.task.corpora.items():
+        if split != "train":
+            scores[split] = several.scores(params, corpus)
+            for name, of_variant in zip(variants, scores[split], strict=True):
+                table[name][split] = float(-of_variant.mean(dtype=np.float64))
+    given.result.write_text(json.dumps(table, indent=1) + "\n")
+    rounded = np.round(scores["test"] * 1024).astype(np.int16)
+    np.savez_compressed(
+        given.result.with_suffix(".npz"), **dict(zip(variants, rounded, strict=True))
+    )
+    width = max(map(len, variants))
+    for name, row in table.items():
+        print(f"{name:{width}}", *(f"{split} {row[split]:.4f}" for split in scores))
+
+
+if __name__ == "__main__":
+    main()

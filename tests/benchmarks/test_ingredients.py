@@ -1,0 +1,86 @@
+"""Variants trained side by side are the runs that train.py would make of them."""
+
+import json
+
+import numpy as np
+import pytest
+
+import zoo
+from benchmarks import ingredients
+from zoo.configuration.changed_fields import changed
+from zoo.cores import LSTM
+from zoo.data import Text, Vocabulary
+from zoo.embeddings import Lookup
+from zoo.experiment import Evaluation, Experiment, Training
+from zoo.heads import Softmax
+from zoo.models import LanguageModel
+from zoo.optimizers import SGD, Cosine
+
+LINES = "le chat dort\nles chats dorment ici\nle chien voit le chat\nles chiens voient les chats\n"
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    """Two batch rows; the last window of an epoch is shorter than the others."""
+    for name in ("train", "validation", "test"):
+        (tmp_path / name).write_text(LINES * (3 if name == "train" else 1))
+    core = LSTM(
+        size=7,
+        layers=2,
+        last_size=5,
+        input_dropout=0.2,
+        dropout=0.1,
+        last_dropout=0.0,
+        recurrent_dropout=0.4,
+        variational=True,
+    )
+    return Experiment(
+        data=Text(
+            train=str(tmp_path / "train"),
+            validation=str(tmp_path / "validation"),
+            tests=(str(tmp_path / "test"),),
+        ),
+        vocabulary=Vocabulary(),
+        model=LanguageModel(
+            Lookup(5),
+            core,
+            Softmax(tied=True),
+            word_dropout=0.25,
+            output_dropout=0.3,
+            activation_penalty=2.0,
+            temporal_penalty=1.0,
+        ),
+        training=Training(
+            batch=2,
+            length=5,
+            optimizer=SGD(2.0, weight_decay=1e-3, schedule=Cosine()),
+            clip=0.25,
+            epochs=2,
+        ),
+        evaluation=Evaluation(state="carried", batch=1, length=70),
+    )
+
+
+def test_variants_have_the_figures_of_runs(recipe, tmp_path):
+    """Each variant's figure is that of zoo.train with its settings."""
+    variants = {
+        "all": {},
+        "without the masks of U": {"model.core.recurrent_dropout": 0.0},
+        "another seed and rate": {"training.seed": 3, ingredients.RATE: 1.0},
+        "without penalties": {"model.activation_penalty": 0.0, "model.temporal_penalty": 0.0},
+    }
+    several = ingredients.Variants(recipe, variants)
+    scores = several.scores(several.train(), several.task.corpora["validation"])
+    for of_variant, (name, settings) in zip(scores, variants.items(), strict=True):
+        zoo.train(changed(recipe, settings), tmp_path / name, devices=1, log=lambda line: None)
+        last = json.loads((tmp_path / name / "metrics.jsonl").read_text().splitlines()[-1])
+        np.testing.assert_allclose(-of_variant.mean(), last["validation_log_perplexity"], rtol=1e-5)
+
+
+def test_each_ingredient_is_left_out(recipe):
+    """Three seeds of the recipe, and of the recipe without each of its eight ingredients."""
+    variants = ingredients.left_out(recipe)
+    assert len(variants) == 3 * 9
+    without = {"model.word_dropout": 0.0, "training.seed": 2}
+    assert variants["without word_dropout, seed 2"] == without
+    assert len(ingredients.left_out(changed(recipe, {"model.word_dropout": 0.0}))) == 3 * 8
