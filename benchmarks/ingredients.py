@@ -4,23 +4,24 @@ Variants that differ in numbers alone (dropout rates, penalties, learning rate, 
 are one training step under `jax.vmap`: an accelerator, which a small model leaves idle, trains
 dozens of them in little more than the time of one. Each gets the updates that train.py would give
 it; but all windows have `training.length` positions, the learning rate falls along a cosine, and
-the parameters after the last step are judged instead of the best. Without --variants, the variants
-are the recipe and the recipe without each ingredient in turn, three seeds each.
+the parameters after the last step are judged instead of the best. Without --like, the variants are
+the recipe and the recipe without each ingredient in turn, three seeds each.
 
     python -m benchmarks.ingredients ingredients.json
-    python -m benchmarks.ingredients --variants variants.json --set training.epochs=12 tuned.json
+    python -m benchmarks.ingredients --like records/ptb_variants.json again.json
 
-variants.json is {name: {field: number}}, with fields of `NUMBERS`. The result is {name: {"settings"
-: ..., "validation": ..., "test": ...}} with log-perplexities in nats, and beside it, in
-ingredients.npz, the log-probability of every token of the test, rounded to 1/1024 nat.
+The result is {"config", "set", "device", ..., "variants": {name: {"settings": {field: number},
+"validation": nats, "test": nats}}}, with fields of `NUMBERS`; --like takes its recipe and variants.
 """
 
 import argparse
 import copy
+import datetime
 import functools
 import json
 import pathlib
 import time
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -32,6 +33,7 @@ from zoo.configuration.changed_fields import changed
 from zoo.configuration.overrides import apply_settings
 from zoo.data.batches import Batches
 from zoo.evaluation.perplexity import PRECISION
+from zoo.runs import environment
 from zoo.training import tasks
 from zoo.training.step import TrainState, train_step
 from zoo.training.task import Batch
@@ -108,7 +110,7 @@ class Variants:
           variants: {name: {field: number}}.
         """
         recipe = changed(recipe, {"training.windows": None})
-        self.task = tasks.prepare(recipe, 1)
+        self.task: Any = tasks.prepare(recipe, 1)
         self.model, self.training, self.names = recipe.model, recipe.training, list(variants)
         full = [changed(recipe, settings) for settings in variants.values()]
         self.numbers = {
@@ -242,7 +244,7 @@ def left_out(recipe) -> dict[str, dict]:
     variants = {"all": {}}
     for path, value in LEFT_OUT.items():
         if number_of(recipe, path) != value:
-            variants[f"without {path.split('.')[-1]}"] = {path: value}
+            variants[f"without {path.partition('.')[2]}"] = {path: value}
     return {
         f"{name}, seed {seed}": {**settings, SEED: seed}
         for name, settings in variants.items()
@@ -254,33 +256,40 @@ def main():
     """Trains the variants, prints their table and keeps it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("result", type=pathlib.Path, metavar="RESULT.json")
+    parser.add_argument("--like", type=pathlib.Path, metavar="RESULT.json")
     parser.add_argument("--config", default="ptb_awd_small")
-    parser.add_argument("--variants", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE")
     given = parser.parse_args()
-    recipe = apply_settings(configs.load(given.config), given.set)
-    variants = json.loads(given.variants.read_text()) if given.variants else left_out(recipe)
+    like = json.loads(given.like.read_text()) if given.like else {}
+    config, changes = like.get("config", given.config), [*like.get("set", []), *given.set]
+    recipe = apply_settings(configs.load(config), changes)
+    variants = {name: row["settings"] for name, row in like.get("variants", {}).items()}
+    variants = variants or left_out(recipe)
     for name, settings in variants.items():
         for path in settings:
             if path not in NUMBERS:
                 parser.error(f"{name} sets {path}, which is none of {', '.join(NUMBERS)}")
     several = Variants(recipe, variants)
     params = several.train()
-    table = {name: {"settings": settings} for name, settings in variants.items()}
-    scores = {}
-    for split, corpus in several.task.corpora.items():
-        if split != "train":
-            scores[split] = several.scores(params, corpus)
-            for name, of_variant in zip(variants, scores[split], strict=True):
-                table[name][split] = float(-of_variant.mean(dtype=np.float64))
-    given.result.write_text(json.dumps(table, indent=1) + "\n")
-    rounded = np.round(scores["test"] * 1024).astype(np.int16)
-    np.savez_compressed(
-        given.result.with_suffix(".npz"), **dict(zip(variants, rounded, strict=True))
-    )
+    table: dict[str, dict] = {name: {"settings": of} for name, of in variants.items()}
+    splits = [split for split in several.task.corpora if split != "train"]
+    for split in splits:
+        scores = several.scores(params, several.task.corpora[split])
+        for row, of_variant in zip(table.values(), scores, strict=True):
+            row[split] = float(-of_variant.mean(dtype=np.float64))
+    result = {
+        "config": config,
+        "set": changes,
+        "device": jax.devices()[0].device_kind,
+        "versions": environment.versions(),
+        "revision": environment.revision(),
+        "date": datetime.date.today().isoformat(),
+        "variants": table,
+    }
+    given.result.write_text(json.dumps(result, indent=1) + "\n")
     width = max(map(len, variants))
     for name, row in table.items():
-        print(f"{name:{width}}", *(f"{split} {row[split]:.4f}" for split in scores))
+        print(f"{name:{width}}", *(f"{split} {row[split]:.4f}" for split in splits))
 
 
 if __name__ == "__main__":

@@ -85,7 +85,15 @@ def markdown(
       test: see `origin`.
       spread: see `origin`.
     """
+    return f"{grid(header, rows)}\n{origin(runs, test, spread)}"
+
+
+def grid(header: list[str], rows: list[list[str]]) -> str:
+    """Formats the lines of a table.
+
+    Args:
+      header: of the columns.
+      rows: their cells.
+    """
     lines = [header, ["---"] * len(header), *rows]
-    return (
-        "".join(f"| {' | '.join(cells)} |\n" for cells in lines) + f"\n{origin(runs, test, spread)}"
-    )
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)

@@ -8,6 +8,7 @@ again and compares.
 import argparse
 import functools
 import itertools
+import json
 import math
 import pathlib
 import re
@@ -15,7 +16,7 @@ import statistics
 from collections.abc import Callable, Mapping
 
 from records import rows as rows_of
-from records.cells import every_run, markdown, mean, passports
+from records.cells import FOLDER, every_run, grid, markdown, mean, passports
 from zoo.commands import program
 from zoo.errors import UserError
 from zoo.evaluation.perplexity import perplexity_of
@@ -357,6 +358,27 @@ def speech() -> str:
     return markdown(header, rows, runs, "validation")
 
 
+def ptb_variants() -> str:
+    """Makes the table of variants of `ptb_awd_small`, in the order of their validation."""
+    kept = json.loads((FOLDER / "ptb_variants.json").read_text())
+    of_seeds: dict[str, list[dict]] = {}
+    for name, row in kept["variants"].items():
+        of_seeds.setdefault(name.partition(", seed")[0], []).append(row)
+    rows = []
+    for name, several in of_seeds.items():
+        losses = [[row[split] for row in several] for split in ("validation", "test")]
+        perplexities = [f"{perplexity_of(statistics.fmean(of)):.1f}" for of in losses]
+        rows.append([name, *(mean(of, ".3f") for of in losses), *perplexities])
+    rows.sort(key=lambda row: row[1])
+    header = ["variant", "validation", "test", "perplexity, validation", "test"]
+    return (
+        f"{grid(header, rows)}\nFrom records/ptb_variants.json: seed 0, of rows with brackets also "
+        f"1, of the first recipe also 2; revision {kept['revision'][:7]}; {kept['device']}, jax "
+        f"{kept['versions']['jax']}; {kept['date']}. In brackets the least and the greatest of the "
+        "seeds."
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "micro": micro,
     "micro_training": micro_training,
@@ -366,6 +388,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "czech_domains": domains,
     "two_languages": languages,
     "ptb_heads": ptb_heads,
+    "ptb_variants": ptb_variants,
     "precision": precision,
     "french": french,
     "french_tuning": french_tuning,
