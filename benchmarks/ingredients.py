@@ -152,6 +152,7 @@ class Variants:
             loss=functools.partial(words_loss, model),
             optimizer=self._optimizer(numbers),
             usual_weight=self.task.usual_weight,
+            compute=self.training.compute,
         )
         return state, metrics.loss / metrics.tokens
 
