@@ -4,8 +4,7 @@
     python evaluate.py runs/czech_ce_3
 
 Labeau and Allauzen (2017), section 2.2: as czech_we_3, but a word's vector only comes from its
-letters. Expected: test perplexity 360.3, at most 10 minutes on one CPU core. Results:
-docs/results.md.
+letters. Expected, of one run: test perplexity 360.3, at most 10 minutes on one CPU core.
 """
 
 from configs import czech_we_3

@@ -3,8 +3,8 @@
     python train.py --config czech_ce_6 runs/czech_ce_6
     python evaluate.py runs/czech_ce_6
 
-As czech_ce_3 with five words of context instead of two. Labeau and Allauzen (2017). Expected: test
-perplexity 347.2, at most 7 minutes on one CPU core. Results: docs/results.md.
+As czech_ce_3 with five words of context instead of two. Labeau and Allauzen (2017). Expected, of
+one run: test perplexity 347.2, at most 7 minutes on one CPU core.
 """
 
 from configs import czech_we_3

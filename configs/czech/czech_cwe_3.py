@@ -4,8 +4,7 @@
     python evaluate.py runs/czech_cwe_3
 
 Labeau and Allauzen (2017), section 2.2: as czech_we_3, but a word's vector has its own part and one
-from its letters. Expected: test perplexity 337.7, at most 9 minutes on one CPU core. Results:
-docs/results.md.
+from its letters. Expected, of one run: test perplexity 337.7, at most 9 minutes on one CPU core.
 """
 
 from configs import czech_we_3

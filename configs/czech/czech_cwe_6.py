@@ -3,8 +3,8 @@
     python train.py --config czech_cwe_6 runs/czech_cwe_6
     python evaluate.py runs/czech_cwe_6
 
-As czech_cwe_3 with five words of context instead of two. Labeau and Allauzen (2017). Expected: test
-perplexity 324.6, at most 22 minutes on one CPU core. Results: docs/results.md.
+As czech_cwe_3 with five words of context instead of two. Labeau and Allauzen (2017). Expected, of
+one run: test perplexity 324.6, at most 22 minutes on one CPU core.
 """
 
 from configs import czech_we_3

@@ -8,8 +8,8 @@ letters, and are computed only for the target and noise words. With the full pad
 3 on both sides: --set model.head.network.spelling.padding=full --set
 model.embedding.parts.1.network.spelling.padding=full. Such a model cannot memorise words, and gets
 worse by dropout and a falling rate: it is trained as in the paper, at a constant rate, with
-Adagrad's accumulator reset twice. Expected: test perplexity 511.2, of epoch 9, at most 14 minutes
-on one CPU core. Results: docs/results.md.
+Adagrad's accumulator reset twice. Expected, of one run: test perplexity 511.2, of epoch 9, at most
+14 minutes on one CPU core.
 """
 
 from configs import czech_we_3

@@ -3,8 +3,8 @@
     python train.py --config czech_cwe_cwe_6 runs/czech_cwe_cwe_6
     python evaluate.py runs/czech_cwe_cwe_6
 
-As czech_cwe_cwe_3 with five words of context instead of two. Labeau and Allauzen (2017). Expected:
-test perplexity 485.2, at most 20 minutes on one CPU core. Results: docs/results.md.
+As czech_cwe_cwe_3 with five words of context instead of two. Labeau and Allauzen (2017). Expected,
+of one run: test perplexity 485.2, at most 20 minutes on one CPU core.
 """
 
 from configs import czech_we_3

@@ -3,8 +3,8 @@
     python train.py --config czech_we_6 runs/czech_we_6
     python evaluate.py runs/czech_we_6
 
-As czech_we_3 with five words of context instead of two. Labeau and Allauzen (2017). Expected: test
-perplexity 363.1, at most 13 minutes on one CPU core. Results: docs/results.md.
+As czech_we_3 with five words of context instead of two. Labeau and Allauzen (2017). Expected, of
+one run: test perplexity 363.1, at most 13 minutes on one CPU core.
 """
 
 from configs import czech_we_3

@@ -7,9 +7,9 @@ all splits, the test sets too, as in the paper (section 5.3).
     python train.py --config llrnn_french runs/llrnn_french
     python evaluate.py runs/llrnn_french
 
-Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected: 5.514 and 5.478 nats a word on
-the tests, at most 8 minutes on one of two CPU cores. The paper has 5.08 and 5.07 by another
-denominator. Results: docs/results.md.
+Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected, of one run: 5.514 and 5.478 nats
+a word on the tests, at most 8 minutes on one of two CPU cores. The paper has 5.08 and 5.07 by
+another denominator.
 """
 
 from configs import rnn_french

@@ -9,8 +9,7 @@ guessed from their endings, and the background counts each of them as half a tok
     python evaluate.py runs/llrnn_french_fair
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected, with training.batch=128: 5.568
-and 5.589 nats a word on the tests, at most 6 minutes on one of two CPU cores. Results:
-docs/results.md.
+and 5.589 nats a word on the tests, at most 6 minutes on one of two CPU cores.
 """
 
 from configs import rnn_french

@@ -9,9 +9,9 @@ boundaries not counted.
     python train.py --config rnn_french runs/rnn_french
     python evaluate.py runs/rnn_french
 
-Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected: 5.991 nats a word on both tests,
-at most 114 minutes on one of two CPU cores. The paper has 6.07 and 6.15 by another denominator.
-Results: docs/results.md.
+Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected, of one run: 5.991 nats a word on
+both tests, at most 114 minutes on one of two CPU cores. The paper has 6.07 and 6.15 by another
+denominator.
 """
 
 from zoo import Evaluation, Experiment, Training

@@ -4,8 +4,8 @@
     python evaluate.py runs/ptb_is
 
 Jozefowicz et al. (2016), section 3.1. Data and budget are as in ptb_softmax; a step only updates
-the rows that it touches. The perplexity is exact, over all words. Expected: test perplexity 106.0
-(validation 109.4), at most 9 minutes on one of two CPU cores. Results: docs/results.md.
+the rows that it touches. The perplexity is exact, over all words. Expected, of one run: test
+perplexity 106.0 (validation 109.4), at most 9 minutes on one of two CPU cores.
 """
 
 from configs import ptb_softmax

@@ -5,8 +5,8 @@
 
 One core and one budget for all ptb_ configs: 256 LSTM cells, five epochs of stochastic gradient
 descent; only the head differs. Figures count every word and </s>, with <unk> as a word and the
-state carried over sentences. Data: ptb/ (Mikolov's files) in $ZOO_DATA. Expected: test perplexity
-105.4 (validation 108.6), at most 22 minutes on one of two CPU cores. Results: docs/results.md.
+state carried over sentences. Data: ptb/ (Mikolov's files) in $ZOO_DATA. Expected, of one run: test
+perplexity 105.4 (validation 108.6), at most 22 minutes on one of two CPU cores.
 """
 
 from zoo import Evaluation, Experiment, Training

@@ -7,8 +7,7 @@ As speech_cnn_softmax, whose embedding and core it keeps frozen, except for the 
 words (Jozefowicz et al. 2016, section 3.3, also on a frozen word model). Every word has a
 probability; --add-words lists words outside the training text. No noise words are drawn.
 
-Data: speech/ in $ZOO_DATA. Expected: validation perplexity 5335.95 over all spellings. Results:
-docs/results.md.
+Data: speech/ in $ZOO_DATA. Expected, of one run: validation perplexity 5335.95 over all spellings.
 """
 
 from configs import speech_softmax

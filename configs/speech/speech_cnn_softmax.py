@@ -6,7 +6,7 @@ As speech_softmax, except for the head: Jozefowicz et al. (2016), section 3.2, w
 network of Kim et al. (2016), trained by importance sampling. Words outside the training text are
 scored by their letters if --add-words lists them.
 
-Data: speech/ in $ZOO_DATA. Expected: validation perplexity 330.7. Results: docs/results.md.
+Data: speech/ in $ZOO_DATA. Expected, of one run: validation perplexity 330.7.
 """
 
 from configs import speech_softmax
