@@ -215,6 +215,38 @@ def _spread(run):
     return test["figures"]["log_perplexity"] + new / test["tokens"] * math.log(types + 1)
 
 
+def by_bands(models: Mapping[str, tuple[str, ...]]) -> str:
+    """Makes a table of a test's words by how often training saw them, the seeds of each together.
+
+    Figures with the one weight of `zoo.evaluation.unseen_weight` are shown where runs have them.
+
+    Args:
+      models: {the name of the column: runs}.
+    """
+    found = [[passports(run)["test"]["figures"] for run in runs] for runs in models.values()]
+    first = found[0][0]
+    parts = {"all words": lambda figures: figures}
+    for band in first["bands"]:
+        label = f"{band['band']} times in training"
+        label = {"unknown": "`<unk>`", "unseen": "never in training"}.get(band["band"], label)
+        parts[label] = lambda figures, name=band["band"]: next(
+            of for of in figures["bands"] if of["band"] == name
+        )
+    if "mixture" in first:
+        parts["all words, one weight for those never in training"] = lambda figures: figures[
+            "mixture"
+        ]
+    rows = []
+    total = sum(band["tokens"] for band in first["bands"])
+    for label, part in parts.items():
+        losses = [[part(figures)["log_perplexity"] for figures in of] for of in found]
+        gap = statistics.fmean(losses[0]) - statistics.fmean(losses[1])
+        tokens = part(first).get("tokens", total)
+        rows.append([label, f"{tokens:,}", *(mean(of, ".3f") for of in losses), f"{gap:.3f}"])
+    header = ["words of the test", "tokens", *models, "difference"]
+    return markdown(header, rows, [run for runs in models.values() for run in runs])
+
+
 def french_tuning() -> str:
     """Makes the table of settings: validation of both models with a quarter of the text and all."""
     rows, runs = [], []
@@ -391,6 +423,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "ptb_variants": ptb_variants,
     "precision": precision,
     "french": french,
+    "french_bands": functools.partial(by_bands, rows_of.FRENCH),
     "french_tuning": french_tuning,
     "french_inputs": french_inputs,
     "french_without": functools.partial(of_ways, rows_of.FRENCH_WITHOUT, "knowledge of words"),
