@@ -7,6 +7,7 @@ import pytest
 
 from tests import examples, references
 from zoo.cores import LSTM
+from zoo.decoding import BeamSearch, sample, steps
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.heads import LogLinear, MixtureOfSoftmaxes, Softmax, WithCache, WithExpert
@@ -83,6 +84,57 @@ def test_probabilities_are_those_of_a_loop_however_the_text_is_cut(random, lengt
     picked = np.take_along_axis(expected, TARGETS[..., None], axis=-1)[..., 0]
     np.testing.assert_allclose(of_targets, picked, rtol=1e-9)
     np.testing.assert_allclose(np.exp(of_all).sum(axis=-1), 1, rtol=1e-9)
+
+
+@pytest.mark.usefixtures("float64")
+def test_gradients_are_finite_differences_through_the_memory_as_well(random):
+    lexicon = examples.plain_lexicon(13)
+    params = examples.random_params(MODEL, random, lexicon)
+    words, targets, reset = map(jnp.asarray, (WORDS, TARGETS, RESET))
+
+    @jax.jit
+    def total(recurrent, weights):
+        core = ({**params["core"][0], "recurrent": recurrent},)
+        changed = {**params, "core": core, "head": {**params["head"], "weights": weights}}
+        carry = MODEL.initial_carry(2)
+        tables = MODEL.tables(lexicon)
+        return MODEL.log_prob(changed, tables, words, targets, carry, reset=reset)[0].sum()
+
+    arrays = {"U": params["core"][0]["recurrent"], "W": params["head"]["weights"]}
+    found = jax.grad(total, (0, 1))(*arrays.values())
+    expected = references.finite_differences(lambda changed: total(*changed.values()), arrays)
+    for of_array, name in zip(found, expected, strict=True):
+        np.testing.assert_allclose(of_array, expected[name], atol=1e-7)
+
+
+@pytest.mark.usefixtures("float64")
+def test_beams_and_greedy_texts_remember_what_they_have_read(random):
+    """Each hypothesis has a memory of its own, when a search repeats and drops rows."""
+    lexicon = examples.plain_lexicon(13)
+    params = examples.random_params(MODEL, random, lexicon)
+    step = steps.of_language_model(MODEL, params, MODEL.tables(lexicon))
+    first, boundary, longest = np.array([3, 9]), 0, 5
+
+    def log_prob(start, words):
+        read = np.array([[start, *words[:-1]]])
+        reset = np.zeros(read.shape, bool)
+        carry = MODEL.core.initial_carry(1)
+        table = np.asarray(params["embedding"]["table"])
+        hidden, _ = references.lstm(table[read], params["core"], carry, reset)
+        of_words = expected_log_probs(params, hidden, read, reset)[0]
+        return sum(of_words[place, word] for place, word in enumerate(words))
+
+    search = BeamSearch(beam=4, nbest=3, longest=longest)
+    found = search.search(step, first, MODEL.initial_carry(2), boundary=boundary)
+    greedy, of_greedy = sample(
+        step, first, MODEL.initial_carry(2), jax.random.key(0), longest, temperature=0
+    )
+    for row, start in enumerate(first):
+        for words, length, score in zip(
+            found.words[row], found.lengths[row], found.log_prob[row], strict=True
+        ):
+            np.testing.assert_allclose(score, log_prob(start, words[:length]), rtol=1e-8)
+        np.testing.assert_allclose(of_greedy[row].sum(), log_prob(start, greedy[row]), rtol=1e-8)
 
 
 def test_a_tied_head_and_a_mixture_have_a_cache_as_well(random):

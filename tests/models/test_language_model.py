@@ -156,9 +156,19 @@ def test_a_tied_head_needs_the_features_of_its_table(lexicon):
             model.init(key, lexicon)
 
 
+LAST = 5
 REGULARISED = LanguageModel(
     Lookup(3),
-    LSTM(SIZE),
+    LSTM(
+        SIZE,
+        layers=2,
+        last_size=LAST,
+        input_dropout=0.2,
+        dropout=0.25,
+        last_dropout=0.0,
+        recurrent_dropout=0.4,
+        variational=True,
+    ),
     Softmax(),
     word_dropout=0.4,
     output_dropout=0.3,
@@ -187,12 +197,25 @@ def test_regularised_losses_by_a_loop_over_the_same_masks(lexicon, random):
     of_words = jax.random.fold_in(keys.batch, language_model._WORDS)
     ones = jnp.ones((2, 4, 1))
     words = np.asarray(dropout.drop_words(ones, jnp.asarray(WORDS), 0.4, of_words))
-    rows = dropout.fold_in(keys.rows, language_model._OUTPUTS)
-    outputs = np.asarray(dropout.masks(rows, (SIZE,), 0.3, jnp.float64))
-    assert 0 < (words == 0).sum() < 8 and 0 < (outputs == 0).sum() < 8
 
-    inputs = params["embedding"]["table"][WORDS] * words
-    hidden, expected_end = references.lstm(inputs, params["core"], carry, RESET)
+    def of_rows(use, size, rate):
+        of_use = dropout.fold_in(keys.rows, use)
+        return np.asarray(dropout.masks(of_use, (size,), rate, jnp.float64))
+
+    outputs = of_rows(language_model._OUTPUTS, LAST, 0.3)
+    assert 0 < (words == 0).sum() < 8 and 0 < (outputs == 0).sum() < 10
+
+    hidden = params["embedding"]["table"][WORDS] * words * of_rows(0, 3, 0.2)[:, None]
+    expected_end = []
+    for layer, weights in enumerate(params["core"]):
+        masked = dict(weights)
+        of_weights = jax.random.fold_in(keys.batch, 0x75736561 + layer)
+        masked["recurrent"] = dropout.drop_weights(weights["recurrent"], 0.4, of_weights)
+        assert 0.2 < (masked["recurrent"] == 0).mean() < 0.6
+        if layer:
+            hidden = hidden * of_rows(1, SIZE, 0.25)[:, None]
+        hidden, end_of_layer = references.lstm(hidden, (masked,), (carry[layer],), RESET)
+        expected_end += end_of_layer
     total = of_states = 0.0
     for row in range(2):
         seen = hidden[row] * outputs[row]
@@ -219,13 +242,23 @@ def test_gradients_of_a_regularised_loss_are_finite_differences(lexicon, random)
     def loss(params):
         return regularised_loss(model, params, lexicon, carry, np.ones((2, 4)), key)[0]
 
-    def of_recurrent(changed):
-        core = {**params["core"][0], "recurrent": jnp.asarray(changed["U"])}
-        return loss({**params, "core": (core,)})
+    def with_core(changed):
+        core = tuple(
+            {**weights, "recurrent": jnp.asarray(changed[str(layer)])}
+            for layer, weights in enumerate(params["core"])
+        )
+        return loss({**params, "core": core, "embedding": {"table": jnp.asarray(changed["E"])}})
 
-    found = jax.grad(loss)(params)["core"][0]["recurrent"]
-    expected = references.finite_differences(of_recurrent, {"U": params["core"][0]["recurrent"]})
-    np.testing.assert_allclose(found, expected["U"], atol=1e-7)
+    gradients = jax.grad(loss)(params)
+    found = {str(layer): of["recurrent"] for layer, of in enumerate(gradients["core"])}
+    found["E"] = gradients["embedding"]["table"]
+    arrays = {str(layer): of["recurrent"] for layer, of in enumerate(params["core"])}
+    expected = references.finite_differences(
+        with_core, {**arrays, "E": params["embedding"]["table"]}
+    )
+    for name, of_array in found.items():
+        np.testing.assert_allclose(of_array, expected[name], atol=1e-7)
+    assert min((of_array == 0).mean() for of_array in (found["0"], found["1"])) > 0.2
 
 
 def test_penalties_stand_without_dropout_and_scores_have_neither(lexicon, random):
