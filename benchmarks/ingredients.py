@@ -16,6 +16,7 @@ The result is {"config", "set", "device", ..., "variants": {name: {"settings": {
 
 import argparse
 import copy
+import dataclasses
 import datetime
 import functools
 import json
@@ -32,7 +33,9 @@ import configs
 from zoo.configuration.changed_fields import changed
 from zoo.configuration.overrides import apply_settings
 from zoo.data.batches import Batches
+from zoo.errors import UserError
 from zoo.evaluation.perplexity import PRECISION
+from zoo.optimizers import SGD, Cosine
 from zoo.runs import environment
 from zoo.training import tasks
 from zoo.training.step import TrainState, train_step
@@ -57,6 +60,8 @@ RATE, DECAY, SEED = (
 )
 LEFT_OUT = {**OF_MODEL, DECAY: 0.0}
 NUMBERS = (*LEFT_OUT, RATE, SEED)
+# The fields of Training that variants have; every other one must have its default.
+FOLLOWED = ("batch", "length", "windows", "optimizer", "clip", "epochs", "seed", "compute")
 SEEDS = range(3)
 
 
@@ -84,6 +89,26 @@ def number_of(recipe, path: str):
     return functools.reduce(getattr, path.split("."), recipe)
 
 
+def check(recipe):
+    """Raises UserError unless variants are trained as train.py trains this recipe.
+
+    Args:
+      recipe: the experiment, without windows of random length.
+    """
+    training, optimizer = recipe.training, recipe.training.optimizer
+    for field in dataclasses.fields(training):
+        value = getattr(training, field.name)
+        if field.name not in FOLLOWED and value != field.default:
+            raise UserError(f"training.{field.name}={value} is not for variants: leave it out.")
+    cosine = SGD(optimizer.learning_rate, schedule=Cosine())
+    if optimizer != dataclasses.replace(cosine, weight_decay=getattr(optimizer, "weight_decay", 0)):
+        raise UserError(f"training.optimizer={optimizer}: variants need SGD(schedule=Cosine()).")
+    if recipe.evaluation.state != "carried" or training.clip <= 0 or recipe.init_from:
+        raise UserError(
+            "variants need evaluation.state=carried, training.clip above 0, and no init_from."
+        )
+
+
 def with_traced(model, values: dict):
     """Copies a model with traced numbers in some fields, whose checks they could not pass.
 
@@ -106,10 +131,11 @@ class Variants:
         """Reads the texts of the recipe.
 
         Args:
-          recipe: the experiment, which has every ingredient.
+          recipe: the experiment, which has every ingredient; see `check`.
           variants: {name: {field: number}}.
         """
         recipe = changed(recipe, {"training.windows": None})
+        check(recipe)
         self.task: Any = tasks.prepare(recipe, 1)
         self.model, self.training, self.names = recipe.model, recipe.training, list(variants)
         full = [changed(recipe, settings) for settings in variants.values()]
@@ -200,13 +226,15 @@ class Variants:
             task.model.initial_carry(batch),
         )
         result = np.full((len(self.names), len(text.words)), np.nan, np.float32)
+        predicted = np.zeros(len(text.words), bool)
         for index in range(len(laid)):
             one = laid[index]
             inputs = Words(one.words, one.targets, one.reset)
             log_probs, carry = self._scored(params, tables, inputs, carry)
             there = one.positions >= 0
             result[:, one.positions[there]] = np.asarray(log_probs)[:, there]
-        return result[:, text.counted]
+            predicted[one.positions[there]] = True
+        return result[:, text.counted & predicted]
 
     @functools.partial(jax.jit, static_argnums=0)
     def _scored(self, params, tables, inputs, carry):

@@ -7,9 +7,9 @@
 Treebank: as ptb_awd_lstm, with layers of 960, 960 and 620 cells, vectors of 280 numbers, and masks
 of the mixture's contexts. 21,490,460 parameters; the authors' code has 10,160 more, for a second
 bias of each gate. Not run yet on the whole, so without an expected figure; the paper has a test
-perplexity of 55.97, and 54.44 after fine-tuning (see ptb_awd_lstm).
+perplexity of 55.97, and 54.44 after fine-tuning (see ptb_awd_lstm; at the learning rate 25).
 
-Data: ptb/ (Mikolov's files) in $ZOO_DATA. Time and memory of a step: benchmarks/BENCHMARKS.md.
+Data: ptb/ (Mikolov's files) in $ZOO_DATA. Time and memory of a step: docs/regularisation.md.
 """
 
 from configs import ptb_awd_lstm

@@ -7,7 +7,8 @@
 As ptb_awd_lstm, with 80 batch rows and more dropout of inputs (section 5 of the paper). 33,545,278
 parameters; the authors' code has 10,800 more, for a second bias of each gate. Blank lines count, as
 in wikitext2_softmax. Not run yet on the whole, so without an expected figure; the paper has a test
-perplexity of 65.8. Time and memory of a step: benchmarks/BENCHMARKS.md.
+perplexity of 66.0, and 65.8 after fine-tuning (see ptb_awd_lstm). Time and memory of a step:
+docs/regularisation.md.
 """
 
 from configs import ptb_awd_lstm

@@ -11,10 +11,11 @@ from zoo.configuration.changed_fields import changed
 from zoo.cores import LSTM
 from zoo.data import Text, Vocabulary
 from zoo.embeddings import Lookup
+from zoo.errors import UserError
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import Softmax
 from zoo.models import LanguageModel
-from zoo.optimizers import SGD, Cosine
+from zoo.optimizers import SGD, Adam, Cosine
 
 LINES = "le chat dort\nles chats dorment ici\nle chien voit le chat\nles chiens voient les chats\n"
 
@@ -75,6 +76,24 @@ def test_variants_have_the_figures_of_runs(recipe, tmp_path):
         zoo.train(changed(recipe, settings), tmp_path / name, devices=1, log=lambda line: None)
         last = json.loads((tmp_path / name / "metrics.jsonl").read_text().splitlines()[-1])
         np.testing.assert_allclose(-of_variant.mean(), last["validation_log_perplexity"], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("training.optimizer", Adam()),
+        ("training.optimizer.momentum", 0.9),
+        ("training.optimizer.schedule", Cosine(warmup=3)),
+        ("training.average_after", 0),
+        ("training.clip", 0.0),
+        ("training.shuffle", True),
+        ("evaluation.state", "sentences"),
+    ],
+)
+def test_what_variants_do_not_follow_is_refused(recipe, path, value):
+    """A recipe that they would train otherwise than train.py does is no recipe for them."""
+    with pytest.raises(UserError, match=r"variants"):
+        ingredients.Variants(changed(recipe, {path: value}), {"all": {}})
 
 
 def test_each_ingredient_is_left_out(recipe):

@@ -257,7 +257,8 @@ def test_figures_of_models_that_learn_from_the_text_stand_apart(call, workdir, t
         (("--cache", "0"), "'0' is not a whole number from 1 to 100,000"),
         (("--cache", "5,1"), "'5,1' is not N or N,FLATNESS,WEIGHT"),
         (("--cache", "5,1,1"), "'1' is not a number from 0 to 0.999"),
-        (("--dynamic", "adam"), "'adam' is not RULE or RULE,RATE,DECAY"),
+        (("--dynamic", "adam"), "'adam' is not rms or RULE,RATE,DECAY"),
+        (("--dynamic", "sgd"), "sgd has no usual rate and decay"),
         (("--dynamic", "sgd,0,0"), "'0' is not a number above 0"),
     ],
 )
@@ -268,5 +269,5 @@ def test_settings_of_learning_from_the_text_are_checked(workdir, capsys, options
 
 
 def test_questions_do_not_train_a_model(call, workdir):
-    code, _, errors = call(evaluate, workdir, "--dynamic", "sgd", "--exact-match")
+    code, _, errors = call(evaluate, workdir, "--dynamic", "sgd,0.1,0.001", "--exact-match")
     assert code == 2 and "--dynamic is for texts" in errors

@@ -59,7 +59,7 @@ def add_evaluate_to(parser: argparse.ArgumentParser):
         type=_dynamic,
         metavar="RULE[,RATE,DECAY]",
         help="trains the model on each segment of the text once it is scored (Krause et al. 2018); "
-        "RULE is rms or sgd",
+        "RULE is rms, or sgd with RATE and DECAY",
     )
     add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
     add("--constrain", action="store_true", help="restricts answers to --grammar")
@@ -72,9 +72,13 @@ def _dynamic(text: str) -> tuple:
     rule, *others = text.split(",")
     if rule not in ("rms", "sgd") or len(others) not in (0, 2):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not RULE or RULE,RATE,DECAY, such as rms or sgd,0.1,0.001"
+            f"{text!r} is not rms or RULE,RATE,DECAY, such as sgd,0.1,0.001"
         )
     if not others:
+        if rule == "sgd":
+            raise argparse.ArgumentTypeError(
+                "sgd has no usual rate and decay: give them, such as sgd,0.1,0.001"
+            )
         return (rule,)
     rate, decay = others
     return rule, options.number(0, 1e6, above=True)(rate), options.number(0, 0.999)(decay)

@@ -87,7 +87,8 @@ class Memory(Contextual):
         what = (
             f"a cache of {self.size:,} states, of {hidden_size:,} numbers in {batch:,} batch rows"
         )
-        memory.check(what, 4 * batch * self.size * hidden_size, memory.of_host())
+        # Before and after a window.
+        memory.check(what, 2 * 4 * batch * self.size * hidden_size, memory.of_host())
         return MemoryCarry(
             jnp.zeros((batch, self.size, hidden_size)),
             jnp.full((batch, self.size), -1, jnp.int32),

@@ -45,7 +45,8 @@ class LanguageModel(Model):
       activation_penalty: alpha; training adds alpha times the mean square of the numbers of h_t,
         after `output_dropout` (Merity et al. 2018, section 4.6).
       temporal_penalty: beta; training adds beta times the mean square of h_t - h_(t-1), before
-        `output_dropout`.
+        `output_dropout`, but after the core's own dropout of its last layer, which the paper does
+        not have (`last_dropout=0`).
     """
 
     embedding: Embedding = Lookup()

@@ -53,8 +53,11 @@ def check(
     table = embedding_params.get("table")
     given = None if table is None else table.shape
     if given != wanted:
+        of_core = ""
+        if given and given[0] == wanted[0]:
+            of_core = f", a core with model.core.last_size={given[1]}"
         raise UserError(
             f"a tied {type(head).__name__} shares the embedding's table, which must have the shape "
             f"{wanted} and is {given} in {embedding}: take an embedding of the same kind with "
-            f"model.embedding.size={wanted[1]}, or set model.head.tied=False."
+            f"model.embedding.size={wanted[1]}{of_core}, or set model.head.tied=False."
         )

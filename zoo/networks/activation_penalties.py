@@ -5,6 +5,9 @@ of D numbers, the penalties of a position are
 
     activation:  mean over D of h_t^2
     temporal:    mean over D of (h_t - h_(t-1))^2
+
+A step's penalty is the mean over its T positions, of which the first has no temporal one; the
+authors' code divides by T - 1 there.
 """
 
 import jax
