@@ -33,7 +33,8 @@ def run_data(arguments: argparse.Namespace):
         for name, corpus in free_corpora.CORPORA.items():
             print(f"{name:22} {corpus.about}")
         print(
-            f"{free_corpora.TREEBANK_FORM:22} any Universal Dependencies treebank, as ud_czech_pdt"
+            f"{free_corpora.TREEBANK_FORM:22} any Universal Dependencies treebank, as ud_czech_pdt "
+            "or ud_french_partut; each has a licence of its own"
         )
         if not arguments.list:
             raise UserError("name a corpus, as in python -m zoo data wikitext-2.")
