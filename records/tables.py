@@ -424,6 +424,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "precision": precision,
     "french": french,
     "french_bands": functools.partial(by_bands, rows_of.FRENCH),
+    "french_closed": functools.partial(by_bands, rows_of.FRENCH_CLOSED),
     "french_tuning": french_tuning,
     "french_inputs": french_inputs,
     "french_without": functools.partial(of_ways, rows_of.FRENCH_WITHOUT, "knowledge of words"),
