@@ -43,7 +43,7 @@ from zoo.training.task import Batch
 from zoo.training.tasks.language_modelling import Words, words_loss
 from zoo.training.updates import DenseUpdates
 
-# Fields of the model that are traced, those of the optimiser, and the value that leaves each out.
+# {field of the model: the value that leaves its ingredient out}.
 OF_MODEL = {
     "model.word_dropout": 0.0,
     "model.core.input_dropout": 0.0,
@@ -107,6 +107,8 @@ def check(recipe):
         raise UserError(
             "variants need evaluation.state=carried, training.clip above 0, and no init_from."
         )
+    if not recipe.model.core.variational:  # the last window, filled up, would have other masks
+        raise UserError("variants need model.core.variational=True.")
 
 
 def with_traced(model, values: dict):
@@ -298,7 +300,10 @@ def main():
         for path in settings:
             if path not in NUMBERS:
                 parser.error(f"{name} sets {path}, which is none of {', '.join(NUMBERS)}")
-    several = Variants(recipe, variants)
+    try:
+        several = Variants(recipe, variants)
+    except UserError as error:
+        parser.error(str(error))
     params = several.train()
     table: dict[str, dict] = {name: {"settings": of} for name, of in variants.items()}
     splits = [split for split in several.task.corpora if split != "train"]

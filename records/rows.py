@@ -58,7 +58,7 @@ _SETTINGS = {
     "the same, dropout 0.65": ("r006w256d065i03e12", "w256d065_0"),
     "tied, rate 0.006, 12 epochs, dropout of inputs 0.3": ("r006tiedi03e12", "tied_0"),
     "the same, 16 epochs": ("r006tiedi03e16", ""),
-    "the same, 12 epochs, 256 cells": ("r006tiedw256i03e12", ""),
+    "the same, 12 epochs, 256 cells": ("r006tiedw256i03e12", "tiedw256_0"),
 }
 FRENCH_TUNING = {
     setting: (f"q_bg_{quarter}", f"q_ll_{quarter}", f"a_bg_{whole}", f"a_ll_{whole}")

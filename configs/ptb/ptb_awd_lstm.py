@@ -13,11 +13,11 @@ paper's fine-tuning:
     python train.py --config ptb_awd_lstm --set init_from=runs/ptb_awd_lstm \
         --set training.average_after=0 --set training.seed=1 runs/ptb_awd_lstm_tuned
 
-It goes on for all epochs; the authors' stops where this averaging begins, as --set
-training.patience=5 does nearly. The authors judge the test in one batch row (here
-evaluation.batch). Not run yet on the whole, so without an expected figure; the paper has a test
-perplexity of 58.8, and 57.3 after fine-tuning. Data: ptb/ (Mikolov's files) in $ZOO_DATA. Time and
-memory of a step: docs/regularisation.md.
+It goes on for all epochs; the authors end it when validation no longer improves, as --set
+training.patience=5 does. They judge the test in one batch row (evaluation.batch, 10 here). Not run
+yet on the whole, so without an expected figure; the paper has a test perplexity of 58.8, and 57.3
+after fine-tuning. Data: ptb/ (Mikolov's files) in $ZOO_DATA. Time and memory of a step:
+docs/regularisation.md.
 """
 
 from zoo import Evaluation, Experiment, Training

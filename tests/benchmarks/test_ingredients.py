@@ -63,7 +63,7 @@ def recipe(tmp_path):
 
 
 def test_variants_have_the_figures_of_runs(recipe, tmp_path):
-    """Each variant's figure is that of zoo.train with its settings."""
+    """zoo.train with the settings of a variant ends with the same validation."""
     variants = {
         "all": {},
         "without the masks of U": {"model.core.recurrent_dropout": 0.0},
@@ -88,10 +88,11 @@ def test_variants_have_the_figures_of_runs(recipe, tmp_path):
         ("training.clip", 0.0),
         ("training.shuffle", True),
         ("evaluation.state", "sentences"),
+        ("model.core.variational", False),
     ],
 )
 def test_what_variants_do_not_follow_is_refused(recipe, path, value):
-    """A recipe that they would train otherwise than train.py does is no recipe for them."""
+    """Fields that variants ignore, and that would change the training of train.py."""
     with pytest.raises(UserError, match=r"variants"):
         ingredients.Variants(changed(recipe, {path: value}), {"all": {}})
 
