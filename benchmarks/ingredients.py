@@ -3,9 +3,9 @@
 Variants that differ in numbers alone (dropout rates, penalties, learning rate, weight decay, seed)
 are one training step under `jax.vmap`: an accelerator, which a small model leaves idle, trains
 dozens of them in little more than the time of one. Each gets the updates that train.py would give
-it; but all windows have `training.length` positions, the learning rate falls along a cosine, and
-the parameters after the last step are judged instead of the best. Without --like, the variants are
-the recipe and the recipe without each ingredient in turn, three seeds each.
+it; but all windows have `training.length` positions, and the parameters after the last step are
+judged instead of the best. Without --like, the variants are the recipe and the recipe without each
+ingredient in turn, three seeds each.
 
     python -m benchmarks.ingredients ingredients.json
     python -m benchmarks.ingredients --like records/ptb_variants.json again.json
@@ -30,12 +30,12 @@ import numpy as np
 import optax
 
 import configs
+from zoo import optimizers
 from zoo.configuration.changed_fields import changed
 from zoo.configuration.overrides import apply_settings
 from zoo.data.batches import Batches
 from zoo.errors import UserError
 from zoo.evaluation.perplexity import PRECISION
-from zoo.optimizers import SGD, Cosine
 from zoo.runs import environment
 from zoo.training import tasks
 from zoo.training.step import TrainState, train_step
@@ -43,23 +43,22 @@ from zoo.training.task import Batch
 from zoo.training.tasks.language_modelling import Words, words_loss
 from zoo.training.updates import DenseUpdates
 
-# {field of the model: the value that leaves its ingredient out}.
-OF_MODEL = {
-    "model.word_dropout": 0.0,
-    "model.core.input_dropout": 0.0,
-    "model.core.dropout": 0.0,
-    "model.output_dropout": 0.0,
-    "model.core.recurrent_dropout": 0.0,
-    "model.activation_penalty": 0.0,
-    "model.temporal_penalty": 0.0,
-}
+# Fields of the model; each leaves its ingredient out where it is 0.
+OF_MODEL = (
+    "model.word_dropout",
+    "model.core.input_dropout",
+    "model.core.dropout",
+    "model.output_dropout",
+    "model.core.recurrent_dropout",
+    "model.activation_penalty",
+    "model.temporal_penalty",
+)
 RATE, DECAY, SEED = (
     "training.optimizer.learning_rate",
     "training.optimizer.weight_decay",
     "training.seed",
 )
-LEFT_OUT = {**OF_MODEL, DECAY: 0.0}
-NUMBERS = (*LEFT_OUT, RATE, SEED)
+NUMBERS = (*OF_MODEL, DECAY, RATE, SEED)
 # The fields of Training that variants have; every other one must have its default.
 FOLLOWED = ("batch", "length", "windows", "optimizer", "clip", "epochs", "seed", "compute")
 SEEDS = range(3)
@@ -89,24 +88,31 @@ def number_of(recipe, path: str):
     return functools.reduce(getattr, path.split("."), recipe)
 
 
+def fields_of(recipe) -> tuple[str, ...]:
+    """Returns the fields that leave an ingredient out where they are 0.
+
+    Args:
+      recipe: the experiment; not every optimiser has a decay of weights.
+    """
+    decays = hasattr(recipe.training.optimizer, "weight_decay")
+    return (*OF_MODEL, DECAY) if decays else OF_MODEL
+
+
 def check(recipe):
     """Raises UserError unless variants are trained as train.py trains this recipe.
 
     Args:
       recipe: the experiment, without windows of random length.
     """
-    training, optimizer = recipe.training, recipe.training.optimizer
+    training = recipe.training
     for field in dataclasses.fields(training):
         value = getattr(training, field.name)
         if field.name not in FOLLOWED and value != field.default:
             raise UserError(f"training.{field.name}={value} is not for variants: leave it out.")
-    cosine = SGD(optimizer.learning_rate, schedule=Cosine())
-    if optimizer != dataclasses.replace(cosine, weight_decay=getattr(optimizer, "weight_decay", 0)):
-        raise UserError(f"training.optimizer={optimizer}: variants need SGD(schedule=Cosine()).")
-    if recipe.evaluation.state != "carried" or training.clip <= 0 or recipe.init_from:
-        raise UserError(
-            "variants need evaluation.state=carried, training.clip above 0, and no init_from."
-        )
+    if recipe.evaluation.state != "carried" or recipe.init_from:
+        raise UserError("variants need evaluation.state=carried, and no init_from.")
+    if not training.optimizer.learning_rate:
+        raise UserError("variants need training.optimizer.learning_rate above 0.")
     if not recipe.model.core.variational:  # the last window, filled up, would have other masks
         raise UserError("variants need model.core.variational=True.")
 
@@ -143,20 +149,21 @@ class Variants:
         full = [changed(recipe, settings) for settings in variants.values()]
         self.numbers = {
             path: jnp.array([number_of(one, path) for one in full], jnp.float32)
-            for path in (*LEFT_OUT, RATE)
+            for path in (*fields_of(recipe), RATE)
         }
         self.seeds = [one.training.seed for one in full]
         self.keys = jnp.stack([jax.random.key_data(jax.random.key(s + 1)) for s in self.seeds])
         self.total_steps = self.task.epoch_steps * self.training.epochs
 
     def _optimizer(self, numbers):
-        cosine = optax.cosine_decay_schedule(1.0, self.total_steps)
+        optimizer = copy.copy(self.training.optimizer)
+        if DECAY in numbers:
+            object.__setattr__(optimizer, "weight_decay", Traced(numbers[DECAY]))
+        steps = self.task.epoch_steps, self.total_steps
+        built = optimizers.build(optimizer, self.training.clip, *steps)
+        # Schedules do not take a traced peak; every update is a multiple of its learning rate.
         return DenseUpdates(
-            optax.chain(
-                optax.clip_by_global_norm(self.training.clip),
-                optax.add_decayed_weights(numbers[DECAY]),
-                optax.sgd(lambda step: numbers[RATE] * cosine(step)),
-            )
+            optax.chain(built, optax.scale(numbers[RATE] / optimizer.learning_rate))
         )
 
     def drawn(self) -> TrainState:
@@ -273,9 +280,9 @@ def left_out(recipe) -> dict[str, dict]:
       recipe: the experiment.
     """
     variants = {"all": {}}
-    for path, value in LEFT_OUT.items():
-        if number_of(recipe, path) != value:
-            variants[f"without {path.partition('.')[2]}"] = {path: value}
+    for path in fields_of(recipe):
+        if number_of(recipe, path):
+            variants[f"without {path.partition('.')[2]}"] = {path: 0.0}
     return {
         f"{name}, seed {seed}": {**settings, SEED: seed}
         for name, settings in variants.items()

@@ -390,9 +390,14 @@ def speech() -> str:
     return markdown(header, rows, runs, "validation")
 
 
-def ptb_variants() -> str:
-    """Makes the table of variants of `ptb_awd_small`, in the order of their validation."""
-    kept = json.loads((FOLDER / "ptb_variants.json").read_text())
+def variants(file: str, seeds: str) -> str:
+    """Makes a table of variants that benchmarks.ingredients trained, in the order of validation.
+
+    Args:
+      file: its result in this folder.
+      seeds: which seeds its rows have, for the line below the table.
+    """
+    kept = json.loads((FOLDER / file).read_text())
     of_seeds: dict[str, list[dict]] = {}
     for name, row in kept["variants"].items():
         of_seeds.setdefault(name.partition(", seed")[0], []).append(row)
@@ -404,10 +409,8 @@ def ptb_variants() -> str:
     rows.sort(key=lambda row: row[1])
     header = ["variant", "validation", "test", "perplexity, validation", "test"]
     return (
-        f"{grid(header, rows)}\nFrom records/ptb_variants.json: seed 0, of rows with brackets also "
-        f"1, of the first recipe also 2; revision {kept['revision'][:7]}; {kept['device']}, jax "
-        f"{kept['versions']['jax']}; {kept['date']}. In brackets the least and the greatest of the "
-        "seeds."
+        f"{grid(header, rows)}\nFrom records/{file}: {seeds}; revision {kept['revision'][:7]}; "
+        f"{kept['device']}, jax {kept['versions']['jax']}; {kept['date']}."
     )
 
 
@@ -420,7 +423,13 @@ TABLES: dict[str, Callable[[], str]] = {
     "czech_domains": domains,
     "two_languages": languages,
     "ptb_heads": ptb_heads,
-    "ptb_variants": ptb_variants,
+    "ptb_variants": functools.partial(
+        variants,
+        "ptb_variants.json",
+        "seed 0, of rows with brackets also 1, of the first recipe also 2 (in brackets the least "
+        "and the greatest)",
+    ),
+    "ptb_left_out": functools.partial(variants, "ptb_left_out.json", "seed 0"),
     "precision": precision,
     "french": french,
     "french_bands": functools.partial(by_bands, rows_of.FRENCH),

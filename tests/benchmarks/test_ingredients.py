@@ -7,15 +7,24 @@ import pytest
 
 import zoo
 from benchmarks import ingredients
+from zoo import priors
 from zoo.configuration.changed_fields import changed
 from zoo.cores import LSTM
 from zoo.data import Text, Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.experiment import Evaluation, Experiment, Training
-from zoo.heads import Softmax
+from zoo.heads import (
+    AdaptiveSoftmax,
+    CNNSoftmax,
+    ImportanceSampling,
+    LogLinear,
+    MixtureOfSoftmaxes,
+    Softmax,
+)
 from zoo.models import LanguageModel
-from zoo.optimizers import SGD, Adam, Cosine
+from zoo.networks.char_convolution import Convolution
+from zoo.optimizers import SGD, Adagrad, Adam, Cosine
 
 LINES = "le chat dort\nles chats dorment ici\nle chien voit le chat\nles chiens voient les chats\n"
 
@@ -62,6 +71,16 @@ def recipe(tmp_path):
     )
 
 
+def runs_like_variants(recipe, variants, folder):
+    """Trains variants, and each of them by zoo.train; their validation must be equal."""
+    several = ingredients.Variants(recipe, variants)
+    scores = several.scores(several.train(), several.task.corpora["validation"])
+    for of_variant, (name, settings) in zip(scores, variants.items(), strict=True):
+        zoo.train(changed(recipe, settings), folder / name, devices=1, log=lambda line: None)
+        last = json.loads((folder / name / "metrics.jsonl").read_text().splitlines()[-1])
+        np.testing.assert_allclose(-of_variant.mean(), last["validation_log_perplexity"], rtol=1e-5)
+
+
 def test_variants_have_the_figures_of_runs(recipe, tmp_path):
     """zoo.train with the settings of a variant ends with the same validation."""
     variants = {
@@ -70,22 +89,44 @@ def test_variants_have_the_figures_of_runs(recipe, tmp_path):
         "another seed and rate": {"training.seed": 3, ingredients.RATE: 1.0},
         "without penalties": {"model.activation_penalty": 0.0, "model.temporal_penalty": 0.0},
     }
-    several = ingredients.Variants(recipe, variants)
-    scores = several.scores(several.train(), several.task.corpora["validation"])
-    for of_variant, (name, settings) in zip(scores, variants.items(), strict=True):
-        zoo.train(changed(recipe, settings), tmp_path / name, devices=1, log=lambda line: None)
-        last = json.loads((tmp_path / name / "metrics.jsonl").read_text().splitlines()[-1])
-        np.testing.assert_allclose(-of_variant.mean(), last["validation_log_perplexity"], rtol=1e-5)
+    runs_like_variants(recipe, variants, tmp_path)
+
+
+LETTERS = Convolution(letter_size=4, widths=(1, 2), filters=(3, 4))
+ADAM = Adam(0.02, weight_decay=0.1, schedule=Cosine(warmup=3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("head", "optimizer"),
+    [
+        (MixtureOfSoftmaxes(components=3), SGD(2.0, momentum=0.5)),
+        (AdaptiveSoftmax(cutoffs=(3, 6)), Adagrad(0.1)),
+        (CNNSoftmax(LETTERS), ADAM),
+        (CNNSoftmax(LETTERS, sampled=ImportanceSampling(samples=4)), ADAM),
+        (LogLinear(), ADAM),
+    ],
+    ids=["mixture", "adaptive", "cnn", "cnn_sampled", "log_linear"],
+)
+def test_heads_and_optimisers_are_followed(recipe, head, optimizer, tmp_path):
+    """Rates of any optimiser, and heads that are sampled or have tables."""
+    features = (priors.TopWords(3), priors.Affixes(suffixes=(1, 2)))
+    changes = {
+        "model.head": head,
+        "training.optimizer": optimizer,
+        "vocabulary.features": features if isinstance(head, LogLinear) else (),
+    }
+    variants = {"all": {}, "half the rate": {ingredients.RATE: optimizer.learning_rate / 2}}
+    if optimizer is ADAM:
+        variants["no decay"] = {ingredients.DECAY: 0.0}
+    runs_like_variants(changed(recipe, changes), variants, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ("training.optimizer", Adam()),
-        ("training.optimizer.momentum", 0.9),
-        ("training.optimizer.schedule", Cosine(warmup=3)),
+        ("training.optimizer.learning_rate", 0.0),
         ("training.average_after", 0),
-        ("training.clip", 0.0),
         ("training.shuffle", True),
         ("evaluation.state", "sentences"),
         ("model.core.variational", False),
