@@ -192,3 +192,14 @@ def test_gradients_of_rows_that_are_looked_up_often_are_summed_in_float32():
     gradient = jax.grad(lambda table: row_lookup.take(table, ids).astype(F32).sum())(table)
     assert gradient.dtype == B16
     np.testing.assert_array_equal(gradient.astype(F32), [[1000, 1000], [0, 0], [0, 0]])
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+def test_products_by_the_transpose_of_small_and_large_matrices(random, dtype, monkeypatch):
+    left, right = random.normal(size=(3, 5)), random.normal(size=(7, 5))
+    expected = np.asarray(left @ right.T)
+    for limit in (0, right.size):
+        monkeypatch.setattr(products, "TRANSPOSED", limit)
+        found = products.by_transpose(jnp.asarray(right, dtype))(jnp.asarray(left, jnp.float32))
+        assert found.dtype == jnp.float32
+        np.testing.assert_allclose(found, expected, atol=1e-5 if dtype == jnp.float32 else 0.1)

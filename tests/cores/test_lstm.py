@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo.arrays import random_keys
 from zoo.cores import LSTM
 from zoo.networks.lstm_scan import lstm, lstm_reference
 
@@ -170,35 +169,6 @@ def test_a_variational_mask_is_the_same_at_all_positions(random):
     masks, _ = masks_of(LSTM(SIZE, dropout=0.5, variational=True), random)
     np.testing.assert_allclose(masks, np.where(masks[:, :1] == 0, 0, 2 * np.ones(TIME)[:, None]))
     assert (masks[0, 0] != masks[1, 0]).any()
-
-
-def test_dropped_recurrent_weights_are_those_of_one_mask_for_all_rows_and_positions(random):
-    core = LSTM(SIZE, layers=2, recurrent_dropout=0.5)
-    params = examples.random_params(core, random, INPUT_SIZE)
-    inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
-    carry = examples.randomised(core.initial_carry(BATCH), random)
-    key, apply = jax.random.key(4), jax.jit(core.apply)
-    found, _ = apply(params, inputs, carry, key=key)
-    masked = [
-        {
-            **layer,
-            "recurrent": core._drop_weights(
-                layer["recurrent"], random_keys.for_batch(key, BATCH), place
-            ),
-        }
-        for place, layer in enumerate(params)
-    ]
-    np.testing.assert_allclose(found, apply(tuple(masked), inputs, carry)[0], rtol=1e-5, atol=1e-6)
-    masks = [
-        np.asarray(new["recurrent"] / old["recurrent"])
-        for new, old in zip(masked, params, strict=True)
-    ]
-    for mask in masks:
-        np.testing.assert_allclose(mask, np.where(mask == 0, 0, 2), rtol=1e-6)
-        assert 0.3 < (mask == 0).mean() < 0.7
-    assert ((masks[0] == 0) != (masks[1] == 0)).any()
-    other, _ = apply(params, inputs, carry, key=jax.random.key(5))
-    assert np.abs(other - found).max() > 0.01
 
 
 def test_input_dropout_is_on_the_inputs(random):

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from tests import examples, references
+from zoo.arrays import products, random_keys
 from zoo.cores import GRU, LSTM, Elman
 from zoo.errors import UserError
+from zoo.networks import dropout
 from zoo.networks.elman_scan import elman, elman_reference
 from zoo.networks.gru_scan import gru, gru_reference
 
@@ -245,3 +247,69 @@ def test_settings_that_cannot_be_are_refused():
         GRU(layers=0)
     with pytest.raises(UserError, match=r"dropout of \w+ is 1"):
         Elman(dropout=1.0)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("large", [False, True], ids=["copied", "large"])
+@pytest.mark.parametrize(
+    "core",
+    [
+        LSTM(SIZE, layers=2, projection=3, recurrent_dropout=0.5),
+        GRU(SIZE, layers=2, recurrent_dropout=0.5),
+        Elman(SIZE, layers=2, recurrent_dropout=0.5),
+    ],
+    ids=lambda core: type(core).__name__,
+)
+def test_dropped_recurrent_weights_have_one_mask_for_all_rows_and_positions(
+    random, core, large, monkeypatch
+):
+    """Values are those of masked weights U m, and the gradient of U is theirs times m."""
+    if large:
+        monkeypatch.setattr(products, "TRANSPOSED", 0)
+        monkeypatch.setattr(dropout, "DRAWN", 2 * core.blocks * SIZE)
+    params = examples.random_params(core, random, INPUT_SIZE)
+    inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
+    carry = examples.randomised(core.initial_carry(BATCH), random)
+    slopes = random.normal(size=(BATCH, TIME, core.output_size))
+    key = jax.random.key(4)
+
+    def value(params, key):
+        hidden, _ = core.apply(params, inputs, carry, reset=RESET, key=key)
+        return (hidden * slopes).sum(), hidden
+
+    keys = random_keys.for_batch(key, BATCH)
+    masks = [
+        np.where(core._weight_mask(layer["recurrent"], keys, place).kept, 2, 0)
+        for place, layer in enumerate(params)
+    ]
+    assert all(0.2 < (mask == 0).mean() < 0.8 for mask in masks)
+    assert (masks[0] != masks[1]).any()
+
+    def times_masks(layers):
+        pairs = zip(layers, masks, strict=True)
+        return tuple({**layer, "recurrent": layer["recurrent"] * mask} for layer, mask in pairs)
+
+    gradients, hidden = jax.jit(jax.grad(value, has_aux=True))(params, key)
+    expected, expected_hidden = jax.grad(value, has_aux=True)(times_masks(params), None)
+    np.testing.assert_allclose(hidden, expected_hidden, rtol=1e-10, atol=1e-12)
+    assert_trees_close(gradients, times_masks(expected), rtol=1e-9, atol=1e-12)
+    assert np.abs(core.apply(params, inputs, carry, reset=RESET)[0] - hidden).max() > 0.01
+
+
+def test_a_masked_matrix_takes_less_than_two_copies_of_it():
+    """A step keeps the masked U of each layer, and a byte an entry of its mask; no transpose."""
+
+    def temporary_bytes(rate):
+        core = LSTM(600, layers=2, recurrent_dropout=rate)
+        params = core.init(jax.random.key(0), INPUT_SIZE)
+        inputs = jnp.ones((BATCH, TIME, INPUT_SIZE))
+
+        def loss(params, key):
+            return core.apply(params, inputs, core.initial_carry(BATCH), key=key)[0].sum()
+
+        compiled = jax.jit(jax.grad(loss)).lower(params, jax.random.key(1)).compile()
+        return compiled.memory_analysis().temp_size_in_bytes
+
+    of_matrices = 2 * 600 * 2400 * 4
+    assert temporary_bytes(0.0) < 0.5 * of_matrices
+    assert temporary_bytes(0.5) < 2 * of_matrices

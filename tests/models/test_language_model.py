@@ -211,7 +211,8 @@ def test_regularised_losses_by_a_loop_over_the_same_masks(lexicon, random):
     for layer, weights in enumerate(params["core"]):
         masked = dict(weights)
         of_weights = jax.random.fold_in(keys.batch, 0x75736561 + layer)
-        masked["recurrent"] = dropout.drop_weights(weights["recurrent"], 0.4, of_weights)
+        mask = dropout.weight_mask(weights["recurrent"], 0.4, of_weights)
+        masked["recurrent"] = dropout.drop_weights(weights["recurrent"], mask)
         assert 0.2 < (masked["recurrent"] == 0).mean() < 0.6
         if layer:
             hidden = hidden * of_rows(1, SIZE, 0.25)[:, None]

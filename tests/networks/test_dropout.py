@@ -59,3 +59,16 @@ def test_a_dropped_word_is_dropped_wherever_it_occurs(random):
     assert abs(scales.mean() - 1) < 5 * np.sqrt(0.25 / len(scales))
     other = dropout.drop_words(vectors, jnp.asarray(words), 0.2, jax.random.key(1))
     assert np.abs(other - dropped).max() > 0
+
+
+@pytest.mark.parametrize("rate", [0.25, 0.5])
+def test_the_mask_of_a_matrix_does_not_depend_on_the_blocks_in_which_it_is_drawn(rate, monkeypatch):
+    weights = jnp.ones((61, 300))
+    mask = dropout.weight_mask(weights, rate, jax.random.key(3))
+    monkeypatch.setattr(dropout, "DRAWN", 7 * 300)
+    in_blocks = dropout.weight_mask(weights, rate, jax.random.key(3))
+    np.testing.assert_array_equal(mask.kept, in_blocks.kept)
+    dropped = np.asarray(dropout.drop_weights(weights, mask))
+    np.testing.assert_allclose(np.unique(dropped), [0, 1 / (1 - rate)], rtol=1e-6)
+    assert abs(dropped.mean() - 1) < 5 * np.sqrt(rate / (1 - rate) / weights.size)
+    assert (dropped[0] != dropped[1]).any() and (dropped[:, 0] != dropped[:, 1]).any()

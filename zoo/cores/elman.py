@@ -66,5 +66,6 @@ class Elman(Stacked):
         super().__post_init__()
         check_choices(self, activation=tuple(ACTIVATIONS))
 
-    def _recurrence(self, weights, recurrent, projections, state, keep):
-        return elman(self.activation, projections, recurrent, state, keep)
+    def _recurrence(self, weights, projections, state, keep):
+        recurrent, mask = weights["recurrent"], weights["mask"]
+        return elman(self.activation, projections, recurrent, state, keep, mask)

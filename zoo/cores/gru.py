@@ -75,5 +75,6 @@ class GRU(Stacked):
     def _biases(self, layer: int) -> dict[str, jax.Array]:
         return super()._biases(layer) | {"recurrent_bias": jnp.zeros(self.cells(layer))}
 
-    def _recurrence(self, weights, recurrent, projections, state, keep):
-        return gru(projections, recurrent, weights["recurrent_bias"], state, keep)
+    def _recurrence(self, weights, projections, state, keep):
+        recurrent, bias, mask = weights["recurrent"], weights["recurrent_bias"], weights["mask"]
+        return gru(projections, recurrent, bias, state, keep, mask)

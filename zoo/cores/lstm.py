@@ -108,6 +108,6 @@ class LSTM(Stacked):
             for layer in range(self.layers)
         )
 
-    def _recurrence(self, weights, recurrent, projections, state, keep):
-        hidden, cell = state
-        return lstm(projections, recurrent, hidden, cell, keep, weights.get("projection"))
+    def _recurrence(self, weights, projections, state, keep):
+        projection, mask = weights.get("projection"), weights["mask"]
+        return lstm(projections, weights["recurrent"], *state, keep, projection, mask)

@@ -80,12 +80,11 @@ class Stacked(Core, abc.ABC):
         return {"bias": jnp.zeros(self.blocks * self.cells(layer))}
 
     @abc.abstractmethod
-    def _recurrence(self, weights, recurrent, projections, state, keep):
+    def _recurrence(self, weights, projections, state, keep):
         """Computes a layer's hidden states and its carry.
 
         Args:
-          weights: the layer's parameters.
-          recurrent: U, after dropout.
+          weights: the layer's parameters, and "mask", the mask of U or None.
           projections: x W + b, [T, B, *].
           state: the layer's carry before the first position.
           keep: [T, B, 1], 0 at resets and 1 elsewhere.
@@ -131,7 +130,7 @@ class Stacked(Core, abc.ABC):
             x = outputs[-1] if outputs else inputs
             if outputs and self.skip:
                 x = jnp.concatenate([inputs, x], axis=-1)
-            given = {**weights, "recurrent": self._drop_weights(weights["recurrent"], key, layer)}
+            given = {**weights, "mask": self._weight_mask(weights["recurrent"], key, layer)}
             hidden, last = in_chunks(self._layer, self.rematerialise, given, (x, keep), state)
             last_layer = layer == self.layers - 1 and self.last_dropout is not None
             rate = self.last_dropout if last_layer else self.dropout
@@ -144,7 +143,7 @@ class Stacked(Core, abc.ABC):
         """Computes (hidden [n, B, R], the layer's carry) from inputs (x [n, B, *], keep)."""
         x, keep = inputs
         projections = products.affine(x, weights["input"], weights["bias"])
-        return self._recurrence(weights, weights["recurrent"], projections, state, keep)
+        return self._recurrence(weights, projections, state, keep)
 
     def _drop(self, x, rate, key, use):
         """Applies dropout to x [T, B, ...] if a key is given and the rate is not 0."""
@@ -152,11 +151,11 @@ class Stacked(Core, abc.ABC):
             return x
         return dropout.drop(x, rate, dropout.fold_in(key.rows, use), self.variational)
 
-    def _drop_weights(self, recurrent, key, layer):
-        """Applies dropout to the entries of U if a key is given and the rate is not 0."""
+    def _weight_mask(self, recurrent, key, layer):
+        """Draws the mask of U if a key is given and the rate is not 0."""
         rate = self.recurrent_dropout
         if key is None or not rate:
-            return recurrent
+            return None
         # Noise words use the batch's key, too: the constant gives another stream.
         of_layer = jax.random.fold_in(key.batch, 0x75736561 + layer)
-        return dropout.drop_weights(recurrent, rate, of_layer)
+        return dropout.weight_mask(recurrent, rate, of_layer)

@@ -1,12 +1,19 @@
 """Dropout of vectors and weights, by masks that depend on a row's own key, not on its batch."""
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import row_blocks
 from zoo.errors import UserError, field_name
 
 # Rates are rounded to multiples of 1 / _STEPS, to be compared with random numbers of 16 bits.
 _STEPS = 65536
+# Entries of a matrix whose mask is drawn at once. The generator takes 16 bytes an entry, of which
+# XLA may keep eight, not the mask, until the backward pass; of what a loop computes, it keeps the
+# results alone.
+DRAWN = 1 << 20
 
 
 def check_rates(recipe, *fields: str):
@@ -53,9 +60,18 @@ def masks(keys: jax.Array, shape: tuple[int, ...], rate: float, dtype) -> jax.Ar
     Returns:
       [B, *shape].
     """
-    threshold = _threshold(rate)
+    return jnp.where(_kept(keys, shape, rate), _factor(rate), 0).astype(dtype)
+
+
+def _kept(keys, shape, rate):
+    """Draws which numbers are kept, bool [B, *shape]."""
     bits = jax.vmap(lambda key: jax.random.bits(key, shape, jnp.uint16))(keys)
-    return jnp.where(bits < threshold, 0, _STEPS / (_STEPS - threshold)).astype(dtype)
+    return bits >= _threshold(rate)
+
+
+def _factor(rate):
+    """Returns 1 / (1 - rate), of the rounded rate."""
+    return _STEPS / (_STEPS - _threshold(rate))
 
 
 def drop(x: jax.Array, rate: float, keys: jax.Array, locked: bool = False) -> jax.Array:
@@ -74,18 +90,49 @@ def drop(x: jax.Array, rate: float, keys: jax.Array, locked: bool = False) -> ja
     return x * masks(keys, (time, x.shape[-1]), rate, x.dtype).swapaxes(0, 1)
 
 
-def drop_weights(weights: jax.Array, rate: float, key: jax.Array) -> jax.Array:
-    """Multiplies the entries of a matrix by one mask (Wan et al. 2013; Merity et al. 2018).
+class WeightMask(NamedTuple):
+    """A mask of the entries of a matrix, a quarter of the size of its float32 entries.
+
+    Attributes:
+      kept: bool [D, E], False where the entry is set to 0.
+      factor: 1 / (1 - rate), a scalar of the matrix's type, by which the other entries are
+        multiplied.
+    """
+
+    kept: jax.Array
+    factor: jax.Array
+
+
+def weight_mask(weights: jax.Array, rate: float, key: jax.Array) -> WeightMask:
+    """Draws the mask of a matrix (Wan et al. 2013; Merity et al. 2018).
 
     Args:
       weights: [D, E].
-      rate: the dropout rate.
+      rate: the dropout rate, rounded to 1/65536.
       key: a key of `jax.random`.
+    """
+    rows, columns = weights.shape
+
+    def of_rows(arrays):
+        keys = jax.vmap(lambda row: jax.random.fold_in(key, row))(arrays[0])
+        return _kept(keys, (columns,), rate)
+
+    block = row_blocks.even(rows, max(1, DRAWN // columns))
+    kept = row_blocks.map_rows(of_rows, (jnp.arange(rows),), block)
+    return WeightMask(kept, jnp.asarray(_factor(rate), weights.dtype))
+
+
+def drop_weights(weights: jax.Array, mask: WeightMask | None) -> jax.Array:
+    """Multiplies the entries of a matrix by a mask.
+
+    Args:
+      weights: [D, E].
+      mask: of the matrix; None returns it as it is.
 
     Returns:
       [D, E].
     """
-    return weights * masks(key[None], weights.shape, rate, weights.dtype)[0]
+    return weights if mask is None else jnp.where(mask.kept, weights * mask.factor, 0)
 
 
 def drop_words(vectors: jax.Array, words: jax.Array, rate: float, key: jax.Array) -> jax.Array:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products
+from zoo.networks.dropout import drop_weights
 
 # {name: (the activation, its slope where it has the value y)}.
 ACTIVATIONS = {
@@ -20,7 +21,7 @@ ACTIVATIONS = {
 
 
 def elman_reference(activation, projections, recurrent, hidden, keep):
-    """Computes `elman` by a plain scan, as a reference for tests, with the same arguments."""
+    """Computes `elman` by a plain scan, without a mask, as a reference for tests."""
     function, _ = ACTIVATIONS[activation]
 
     def step(hidden, inputs):
@@ -33,7 +34,7 @@ def elman_reference(activation, projections, recurrent, hidden, keep):
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def elman(activation, projections, recurrent, hidden, keep):
+def elman(activation, projections, recurrent, hidden, keep, mask=None):
     """Computes h_t = f(x_t W + b + h_(t-1) U) at all positions.
 
     Args:
@@ -43,34 +44,37 @@ def elman(activation, projections, recurrent, hidden, keep):
       hidden: the carry, [B, D].
       keep: [T, B, 1], 0 where the carry is zeroed before the position and 1 elsewhere; gets no
         gradient.
+      mask: of the entries of U, or None.
 
     Returns:
       (hidden of all positions [T, B, D], last hidden [B, D]).
     """
-    return _forward(activation, projections, recurrent, hidden, keep)[0]
+    return _forward(activation, projections, recurrent, hidden, keep, mask)[0]
 
 
-def _forward(activation, projections, recurrent, hidden, keep):
-    hiddens, last = elman_reference(activation, projections, recurrent, hidden, keep)
-    return (hiddens, last), (recurrent, hidden, keep, hiddens)
+def _forward(activation, projections, recurrent, hidden, keep, mask):
+    masked = drop_weights(recurrent, mask)
+    hiddens, last = elman_reference(activation, projections, masked, hidden, keep)
+    return (hiddens, last), (recurrent, hidden, keep, hiddens, mask)
 
 
 def _backward(activation, residuals, cotangents):
-    recurrent, hidden, keep, hiddens = residuals
+    recurrent, hidden, keep, hiddens, mask = residuals
     hiddens_gradient, last_gradient = cotangents
-    transposed, (_, slope) = recurrent.T, ACTIVATIONS[activation]
+    _, slope = ACTIVATIONS[activation]
+    times_transpose = products.by_transpose(drop_weights(recurrent, mask))
 
     def step(hidden_gradient, inputs):
         output_gradient, hidden, kept = inputs
         z_gradient = (hidden_gradient + output_gradient) * slope(hidden)
-        return products.matmul(z_gradient, transposed) * kept, z_gradient
+        return times_transpose(z_gradient) * kept, z_gradient
 
     hidden_gradient, z_gradients = jax.lax.scan(
         step, last_gradient, (hiddens_gradient, hiddens, keep), reverse=True
     )
     previous = jnp.concatenate([hidden[None], hiddens[:-1]]) * keep
-    recurrent_gradient = products.gradient(previous, z_gradients, recurrent)
-    return z_gradients, recurrent_gradient, hidden_gradient, None
+    gradient = products.gradient(previous, z_gradients, recurrent)
+    return z_gradients, drop_weights(gradient, mask), hidden_gradient, None, None
 
 
 elman.defvjp(_forward, _backward)

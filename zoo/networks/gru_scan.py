@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products
+from zoo.networks.dropout import drop_weights
 
 
 def _gates(projection, hidden, recurrent, bias):
@@ -23,7 +24,7 @@ def _gates(projection, hidden, recurrent, bias):
 
 
 def gru_reference(projections, recurrent, bias, hidden, keep):
-    """Computes `gru` by a plain scan, as a reference for tests, with the same arguments."""
+    """Computes `gru` by a plain scan, without a mask, as a reference for tests."""
 
     def step(hidden, inputs):
         projection, kept = inputs
@@ -37,7 +38,7 @@ def gru_reference(projections, recurrent, bias, hidden, keep):
 
 
 @jax.custom_vjp
-def gru(projections, recurrent, bias, hidden, keep):
+def gru(projections, recurrent, bias, hidden, keep, mask=None):
     """Computes a layer's hidden states from its projected inputs.
 
         r, z = sigmoid(x W + b + h U),   n = tanh(x W_n + b_n + r * (h U_n + c))
@@ -50,31 +51,34 @@ def gru(projections, recurrent, bias, hidden, keep):
       hidden: the carry, [B, D].
       keep: [T, B, 1], 0 where the carry is zeroed before the position and 1 elsewhere; gets no
         gradient.
+      mask: of the entries of U, or None.
 
     Returns:
       (hidden of all positions [T, B, D], last hidden [B, D]).
     """
-    return _forward(projections, recurrent, bias, hidden, keep)[0]
+    return _forward(projections, recurrent, bias, hidden, keep, mask)[0]
 
 
-def _forward(projections, recurrent, bias, hidden, keep):
+def _forward(projections, recurrent, bias, hidden, keep, mask):
+    masked = drop_weights(recurrent, mask)
+
     def step(hidden, inputs):
         projection, kept = inputs
         hidden = hidden * kept
-        gates = _gates(projection, hidden, recurrent, bias)
+        gates = _gates(projection, hidden, masked, bias)
         _, update, candidate, _ = gates
         hidden = candidate + update * (hidden - candidate)
         return hidden, (hidden, gates)
 
     last, (hiddens, gates) = jax.lax.scan(step, hidden, (projections, keep))
-    return (hiddens, last), (recurrent, hidden, keep, hiddens, gates)
+    return (hiddens, last), (recurrent, hidden, keep, hiddens, gates, mask)
 
 
 def _backward(residuals, cotangents):
-    recurrent, hidden, keep, hiddens, gates = residuals
+    recurrent, hidden, keep, hiddens, gates, mask = residuals
     hiddens_gradient, last_gradient = cotangents
     previous_hiddens = jnp.concatenate([hidden[None], hiddens[:-1]]) * keep
-    transposed = recurrent.T
+    times_transpose = products.by_transpose(drop_weights(recurrent, mask))
 
     def step(hidden_gradient, inputs):
         output_gradient, previous, (reset_gate, update, candidate, product), kept = inputs
@@ -85,7 +89,7 @@ def _backward(residuals, cotangents):
             hidden_gradient * (previous - candidate) * update * (1 - update),
         )
         z_gradient = jnp.concatenate([*of_gates, through * reset_gate], axis=-1)
-        through_gates = products.matmul(z_gradient, transposed)
+        through_gates = times_transpose(z_gradient)
         hidden_gradient = (through_gates + hidden_gradient * update) * kept
         return hidden_gradient, (z_gradient, through)
 
@@ -98,9 +102,10 @@ def _backward(residuals, cotangents):
     # The gradient of h U_n + c has the reset gate as a factor, the gradient of x W_n does not.
     size = recurrent.shape[0]
     projections_gradient = jnp.concatenate([z_gradients[..., : 2 * size], through], axis=-1)
-    recurrent_gradient = products.gradient(previous_hiddens, z_gradients, recurrent)
+    gradient = products.gradient(previous_hiddens, z_gradients, recurrent)
+    recurrent_gradient = drop_weights(gradient, mask)
     bias_gradient = z_gradients[..., 2 * size :].sum((0, 1))
-    return projections_gradient, recurrent_gradient, bias_gradient, hidden_gradient, None
+    return projections_gradient, recurrent_gradient, bias_gradient, hidden_gradient, None, None
 
 
 gru.defvjp(_forward, _backward)

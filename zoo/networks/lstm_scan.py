@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products, sharded_functions
+from zoo.networks.dropout import drop_weights
 
 
 def cell(gates, previous_cell):
@@ -43,7 +44,7 @@ def _project(hidden, projection):
 
 
 def lstm_reference(projections, recurrent, hidden, cell_state, keep, projection=None):
-    """Computes `lstm` by a plain scan, as a reference for tests, with the same arguments."""
+    """Computes `lstm` by a plain scan, without a mask, as a reference for tests."""
 
     def step(carry, inputs):
         inputs_product, kept = inputs
@@ -56,7 +57,7 @@ def lstm_reference(projections, recurrent, hidden, cell_state, keep, projection=
     return outputs, carry
 
 
-def lstm(projections, recurrent, hidden, cell_state, keep, projection=None):
+def lstm(projections, recurrent, hidden, cell_state, keep, projection=None, mask=None):
     """Computes a layer's hidden states from its projected inputs.
 
     Args:
@@ -67,11 +68,12 @@ def lstm(projections, recurrent, hidden, cell_state, keep, projection=None):
       keep: [T, B, 1], 0 where the carry is zeroed before the position and 1 elsewhere; gets no
         gradient.
       projection: P, [D, R], or None.
+      mask: of the entries of U, or None.
 
     Returns:
       (hidden of all positions [T, B, R], (last hidden, last cell)).
     """
-    arguments = projections, recurrent, hidden, cell_state, keep, projection
+    arguments = projections, recurrent, hidden, cell_state, keep, projection, mask
     return _lstm(*sharded_functions.alike(arguments))
 
 
@@ -80,25 +82,27 @@ def _lstm(*arguments):
     return _forward(*arguments)[0]
 
 
-def _forward(projections, recurrent, hidden, cell_state, keep, projection):
+def _forward(projections, recurrent, hidden, cell_state, keep, projection, mask):
+    masked = drop_weights(recurrent, mask)
+
     def step(carry, inputs):
         inputs_product, kept = inputs
         previous_hidden, previous_cell = carry[0] * kept, carry[1] * kept
-        gates = activated(inputs_product, previous_hidden, recurrent)
+        gates = activated(inputs_product, previous_hidden, masked)
         new_hidden, new_cell = cell(gates, previous_cell)
         carry = _project(new_hidden, projection), new_cell
         return carry, (*carry, gates)
 
     carry, (hiddens, cells, gates) = jax.lax.scan(step, (hidden, cell_state), (projections, keep))
-    residuals = (recurrent, hidden, cell_state, keep, hiddens, cells, gates, projection)
+    residuals = (recurrent, hidden, cell_state, keep, hiddens, cells, gates, projection, mask)
     return (hiddens, carry), residuals
 
 
 def _backward(residuals, cotangents):
-    recurrent, hidden, cell_state, keep, hiddens, cells, gates, projection = residuals
+    recurrent, hidden, cell_state, keep, hiddens, cells, gates, projection, mask = residuals
     hiddens_gradient, (last_hidden_gradient, last_cell_gradient) = cotangents
     previous_cells = jnp.concatenate([cell_state[None], cells[:-1]]) * keep
-    transposed = recurrent.T
+    times_transpose = products.by_transpose(drop_weights(recurrent, mask))
 
     def step(carry, inputs):
         hidden_gradient, cell_gradient = carry
@@ -119,7 +123,7 @@ def _backward(residuals, cotangents):
             ],
             axis=-1,
         )
-        previous_gradient = products.matmul(z_gradient, transposed) * kept
+        previous_gradient = times_transpose(z_gradient) * kept
         carry = (previous_gradient, cell_gradient * forget * kept)
         return carry, (z_gradient, None if projection is None else total)
 
@@ -130,13 +134,13 @@ def _backward(residuals, cotangents):
         reverse=True,
     )
     previous_hiddens = jnp.concatenate([hidden[None], hiddens[:-1]]) * keep
-    recurrent_gradient = products.gradient(previous_hiddens, z_gradients, recurrent)
+    gradient = products.gradient(previous_hiddens, z_gradients, recurrent)
     projection_gradient = None
     if projection is not None:
         outputs = gates[3] * jnp.tanh(cells)
         projection_gradient = products.gradient(outputs, totals, projection)
-    gradients = (z_gradients, recurrent_gradient, hidden_gradient, cell_gradient)
-    return *gradients, None, projection_gradient
+    gradients = (z_gradients, drop_weights(gradient, mask), hidden_gradient, cell_gradient)
+    return *gradients, None, projection_gradient, None
 
 
 _lstm.defvjp(_forward, _backward)
