@@ -37,7 +37,7 @@ WAYS = {
 # French over the words of the training text that occur twice, tuned on validation.
 FRENCH = {"softmax": seeds("a_bg_tied"), "log-linear": seeds("a_ll_w256")}
 # The same two settings over the words of the tests, too.
-FRENCH_CLOSED = {"softmax": ("closed_bg_0",), "log-linear": seeds("closed_ll")}
+FRENCH_CLOSED = {"softmax": seeds("closed_bg"), "log-linear": seeds("closed_ll")}
 # {setting: (the runs' names on a quarter of the text, on all of it)}, "" without a run
 _SETTINGS = {
     "rate 0.003, 8 epochs, 128 cells, dropout 0.5": ("base", ""),
