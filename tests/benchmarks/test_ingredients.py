@@ -81,6 +81,7 @@ def runs_like_variants(recipe, variants, folder):
         np.testing.assert_allclose(-of_variant.mean(), last["validation_log_perplexity"], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_variants_have_the_figures_of_runs(recipe, tmp_path):
     """zoo.train with the settings of a variant ends with the same validation."""
     variants = {

@@ -202,6 +202,7 @@ def test_a_run_without_tests_is_told_to_name_a_split(call, trained, tmp_path, co
     assert not picture.exists() and not (trained / "results").exists()
 
 
+@pytest.mark.slow
 def test_figures_of_models_that_learn_from_the_text_stand_apart(call, workdir, tmp_path):
     """A cache whose settings are tuned, and dynamic evaluation, beside the plain figure."""
     code, plain, _ = call(evaluate, workdir, "--split", "test")

@@ -39,6 +39,7 @@ def test_all_positions_of_a_row_share_a_mask(random):
     arguments = params, HEAD.tables(lexicon), jnp.asarray(hidden), jnp.asarray(targets)
     np.testing.assert_allclose(HEAD.loss(*arguments, key=keys), expected, rtol=1e-6)
 
+    @jax.jit
     def total(params):
         return HEAD.weighted_loss(params, *arguments[1:], jnp.asarray(weights), key=keys)
 

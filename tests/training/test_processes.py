@@ -62,6 +62,7 @@ def test_a_killed_process_ends_the_other(killed):
     check_lost(code, stderr)
 
 
+@pytest.mark.slow
 def test_a_run_that_lost_a_process_resumes_to_the_bit_of_one_process(whole, killed):
     processes.train(processes.command(killed[0]))
     interruption.assert_same_end(whole, interruption.end_of(killed[0]))

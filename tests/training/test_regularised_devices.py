@@ -8,7 +8,8 @@ from tests.training import small
 from tests.training.test_resume import RECIPES
 
 
-@pytest.mark.parametrize("devices", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("devices", [2, 4])
 def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, devices):
     ends = []
     for count in (1, devices):
