@@ -5,6 +5,7 @@ import pathlib
 import statistics
 
 from zoo.evaluation import records
+from zoo.evaluation.comparable import learns
 
 FOLDER = pathlib.Path(__file__).parent
 
@@ -19,14 +20,19 @@ def every_run() -> dict[str, tuple[pathlib.Path, records.Record]]:
     }
 
 
-def passports(run: str) -> dict[str, dict]:
+def passports(run: str, learning: str = "") -> dict[str, dict]:
     """Returns {split: passport} of a run, over the words that it was trained on.
 
     Args:
       run: its name in the records.
+      learning: how it learned from the text that it was judged on, as `learns` tells it.
     """
     found = every_run()[run][1].results.values()
-    return {passport["split"]: passport for passport in found if not passport["spread_unknown"]}
+    return {
+        passport["split"]: passport
+        for passport in found
+        if not passport["spread_unknown"] and learns(passport) == learning
+    }
 
 
 def mean(values: list[float], form: str) -> str:

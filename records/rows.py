@@ -56,9 +56,12 @@ _SETTINGS = {
     "256 cells, dropout 0.65, of inputs 0.3": ("w256i03d065", ""),
     "256 cells, rate 0.006, 12 epochs, dropout of inputs 0.3": ("r006w256i03e12", ""),
     "the same, dropout 0.65": ("r006w256d065i03e12", "w256d065_0"),
-    "tied, rate 0.006, 12 epochs, dropout of inputs 0.3": ("r006tiedi03e12", "tied_0"),
-    "the same, 16 epochs": ("r006tiedi03e16", ""),
-    "the same, 12 epochs, 256 cells": ("r006tiedw256i03e12", "tiedw256_0"),
+    "T: tied, rate 0.006, 12 epochs, dropout of inputs 0.3": ("r006tiedi03e12", "tied_0"),
+    "T, 16 epochs": ("r006tiedi03e16", ""),
+    "T, 256 cells": ("r006tiedw256i03e12", "tiedw256_0"),
+    "T, locked masks": ("tied_locked", ""),
+    "T, locked masks, dropout of U 0.3, of words 0.1": ("tied_masks", ""),
+    "the same, layers of 256 and 128 cells, dropout 0.4, penalties 2 and 1": ("tied_layers", ""),
 }
 FRENCH_TUNING = {
     setting: (f"q_bg_{quarter}", f"q_ll_{quarter}", f"a_bg_{whole}", f"a_ll_{whole}")
@@ -92,6 +95,13 @@ FRENCH_ALL_WORDS |= {
 PRECISION = {
     "Penn Treebank, a quarter, softmax": ("bf_ptb", ("test",)),
     "French, log-linear": ("bf_french", ("test1", "test2")),
+}
+PTB_AWD = seeds("ptb_awd_small")
+# {row: how the model learns from the text that it is judged on}
+LEARNING = {
+    "`ptb_awd_small`": "",
+    "with a cache of 2,000 words": "a cache",
+    "with dynamic evaluation": "dynamic evaluation",
 }
 _SGD = ("20", "40", "80")
 # {head: (its records but for rate and seed, rates)}, on a quarter of the Penn Treebank.

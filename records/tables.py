@@ -256,7 +256,7 @@ def french_tuning() -> str:
         rows.append([setting, *cells])
         runs += known
     header = ["setting", "softmax, a quarter", "log-linear, a quarter", "softmax, all"]
-    return markdown([*header, "log-linear, all"], rows, runs)
+    return markdown([*header, "log-linear, all"], rows, runs, "validation")
 
 
 def french_inputs() -> str:
@@ -388,6 +388,28 @@ def speech() -> str:
         runs += of_model
     header = ["model", "validation", "perplexity", "parameters"]
     return markdown(header, rows, runs, "validation")
+
+
+def ptb_awd() -> str:
+    """Makes the table of the small AWD-LSTM, as it is and learning from the text."""
+    rows = []
+    for row, learning in rows_of.LEARNING.items():
+        found = [passports(run, learning) for run in rows_of.PTB_AWD]
+        losses = {
+            split: [of_run[split]["figures"]["log_perplexity"] for of_run in found]
+            for split in ("validation", "test")
+            if all(split in of_run for of_run in found)
+        }
+        low, high = found[0]["test"]["figures"]["interval"]
+        cells = [
+            mean(losses[split], ".4f") if split in losses else ""
+            for split in ("validation", "test")
+        ]
+        perplexity = f"{perplexity_of(statistics.fmean(losses['test'])):.1f}"
+        rows.append([row, *cells, perplexity, f"{low:.3f}–{high:.3f}"])
+    header = ["model", "validation", "test", "perplexity of the test"]
+    header += ["95 % of the first seed, by sentences"]
+    return markdown(header, rows, list(rows_of.PTB_AWD))
 
 
 def variants(file: str, seeds: str) -> str:
