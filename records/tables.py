@@ -445,6 +445,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "czech_domains": domains,
     "two_languages": languages,
     "ptb_heads": ptb_heads,
+    "ptb_awd": ptb_awd,
     "ptb_variants": functools.partial(
         variants,
         "ptb_variants.json",

@@ -109,5 +109,6 @@ class LSTM(Stacked):
         )
 
     def _recurrence(self, weights, projections, state, keep):
+        hidden, cell = state
         projection, mask = weights.get("projection"), weights["mask"]
-        return lstm(projections, weights["recurrent"], *state, keep, projection, mask)
+        return lstm(projections, weights["recurrent"], hidden, cell, keep, projection, mask)
