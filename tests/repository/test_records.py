@@ -28,8 +28,8 @@ def test_a_changed_figure_is_another_table(monkeypatch):
     page = tables.PAGE.read_text(encoding="utf-8")
     real = tables.passports
 
-    def changed(run):
-        found = copy.deepcopy(real(run))
+    def changed(run, *learning):
+        found = copy.deepcopy(real(run, *learning))
         if run == "micro_softmax_1":
             found["test"]["figures"]["log_perplexity"] += 0.01
         return found
