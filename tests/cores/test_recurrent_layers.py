@@ -263,7 +263,7 @@ def test_settings_that_cannot_be_are_refused():
 def test_dropped_recurrent_weights_have_one_mask_for_all_rows_and_positions(
     random, core, large, monkeypatch
 ):
-    """Values are those of masked weights U m, and the gradient of U is theirs times m."""
+    """A core of the weights U m has the same values, and its gradient times m is that of U."""
     if large:
         monkeypatch.setattr(products, "TRANSPOSED", 0)
         monkeypatch.setattr(dropout, "DRAWN", 2 * core.blocks * SIZE)

@@ -11,8 +11,7 @@ from zoo.errors import UserError, field_name
 # Rates are rounded to multiples of 1 / _STEPS, to be compared with random numbers of 16 bits.
 _STEPS = 65536
 # Entries of a matrix whose mask is drawn at once. The generator takes 16 bytes an entry, of which
-# XLA may keep eight, not the mask, until the backward pass; of what a loop computes, it keeps the
-# results alone.
+# XLA may keep eight, not the mask, until the backward pass. Of a loop it keeps only the results.
 DRAWN = 1 << 20
 
 
