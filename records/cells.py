@@ -35,6 +35,16 @@ def passports(run: str, learning: str = "") -> dict[str, dict]:
     }
 
 
+def loss(run: str, split: str) -> float:
+    """Returns the nats per token of a run.
+
+    Args:
+      run: its name in the records.
+      split: the name of the split that it was judged on.
+    """
+    return passports(run)[split]["figures"]["log_perplexity"]
+
+
 def mean(values: list[float], form: str) -> str:
     """Formats the mean of the seeds, with the least and the greatest in brackets if there are
     several.

@@ -7,16 +7,14 @@ again and compares.
 
 import argparse
 import functools
-import itertools
-import json
-import math
 import pathlib
 import re
 import statistics
 from collections.abc import Callable, Mapping
 
+from records import french, penn_treebank
 from records import rows as rows_of
-from records.cells import FOLDER, every_run, grid, markdown, mean, passports
+from records.cells import every_run, loss, markdown, mean, passports
 from zoo.commands import program
 from zoo.errors import UserError
 from zoo.evaluation.perplexity import perplexity_of
@@ -38,8 +36,8 @@ def language() -> float:
 
 def micro() -> str:
     """Makes the table of the micro language: softmax and log-linear head, three seeds each."""
-    loss = language()
-    rows = [["the language itself", f"{loss:.4f}", f"{perplexity_of(loss):.2f}", "", ""]]
+    own = language()
+    rows = [["the language itself", f"{own:.4f}", f"{perplexity_of(own):.2f}", "", ""]]
     names = {name: [f"{name}_{seed}" for seed in range(3)] for name in rows_of.CONFIGS}
     for name, runs in names.items():
         tests = [passports(run)["test"] for run in runs]
@@ -138,164 +136,6 @@ def _scores(of_beams):
     return f"{bleu} ({beams})", f"{of_beams[max(of_beams)]['chrF2']:.1f}"
 
 
-def ptb_heads() -> str:
-    """Makes the table of heads on a quarter of the Penn Treebank.
-
-    Each head is at the rate that was repeated with more seeds, or is best on validation. A column
-    shows by how much other rates are worse with the same seed, the first.
-    """
-    rows, all_runs = [], []
-    for head, (name, rates) in rows_of.PTB_HEADS.items():
-        runs = {
-            rate: [run for run in rows_of.seeds(f"{name}_{rate}") if run in every_run()]
-            for rate in rates
-        }
-        rates = [rate for rate in rates if runs[rate]]
-        losses = {
-            (rate, split): [_loss(run, split) for run in of_rate]
-            for rate, of_rate in runs.items()
-            for split in ("validation", "test")
-        }
-        first = {rate: losses[rate, "validation"][0] for rate in rates}
-        best = min(rates, key=lambda rate: (-len(runs[rate]), first[rate]))
-        others = (f"{first[rate] - first[best]:.3f} at {rate}" for rate in rates if rate != best)
-        rows.append(
-            [
-                f"{head}, rate {best}",
-                *(mean(losses[best, split], ".4f") for split in ("validation", "test")),
-                format(perplexity_of(statistics.fmean(losses[best, "test"])), ".1f"),
-                ", ".join(others),
-                f"{passports(runs[best][0])['test']['parameters']:,}",
-            ]
-        )
-        all_runs += [run for of_rate in runs.values() for run in of_rate]
-    header = ["head", "validation", "test", "perplexity of the test", "worse on validation, seed 0"]
-    return markdown([*header, "parameters"], rows, all_runs)
-
-
-def _loss(run, split):
-    return passports(run)[split]["figures"]["log_perplexity"]
-
-
-def french() -> str:
-    """Makes the table of the tuned French models over the words of the training text."""
-    rows = []
-    for model, runs in rows_of.FRENCH.items():
-        found = [passports(run) for run in runs]
-        tests = [of_run["test"]["figures"] for of_run in found]
-        unknown = [
-            next(band["log_perplexity"] for band in figures["bands"] if band["band"] == "unknown")
-            for figures in tests
-        ]
-        losses = (
-            [_loss(run, "validation") for run in runs],
-            [figures["log_perplexity"] for figures in tests],
-            [figures["seen"]["log_perplexity"] for figures in tests],
-            unknown,
-            [_spread(run) for run in runs],
-        )
-        low, high = tests[0]["interval"]
-        parameters = f"{found[0]['test']['parameters']:,}"
-        columns = (mean(loss, ".4f") for loss in losses)
-        rows.append([model, *columns, f"{low:.3f}–{high:.3f}", parameters])
-    header = ["model", "validation", "test", "words of the lexicon", "`<unk>`"]
-    header += ["test, `<unk>` spread over new words", "95 % of seed 0, by sentences"]
-    runs = [run for of_model in rows_of.FRENCH.values() for run in of_model]
-    return markdown([*header, "parameters"], rows, runs)
-
-
-def _spread(run):
-    """Computes the nats per token of a run's test if <unk> is spread over the test's new words.
-
-    <unk> and the K new words share its probability evenly: each unknown token costs log(K + 1) more
-    (see docs/passports.md).
-    """
-    test = passports(run)["test"]
-    new, types = test["out_of_vocabulary"], test["out_of_vocabulary_types"]
-    return test["figures"]["log_perplexity"] + new / test["tokens"] * math.log(types + 1)
-
-
-def by_bands(models: Mapping[str, tuple[str, ...]]) -> str:
-    """Makes a table of a test's words by how often training saw them, the seeds of each together.
-
-    Figures with the one weight of `zoo.evaluation.unseen_weight` are shown where runs have them.
-
-    Args:
-      models: {the name of the column: runs}.
-    """
-    found = [[passports(run)["test"]["figures"] for run in runs] for runs in models.values()]
-    first = found[0][0]
-    parts = {"all words": lambda figures: figures}
-    for band in first["bands"]:
-        label = f"{band['band']} times in training"
-        label = {"unknown": "`<unk>`", "unseen": "never in training"}.get(band["band"], label)
-        parts[label] = lambda figures, name=band["band"]: next(
-            of for of in figures["bands"] if of["band"] == name
-        )
-    if "mixture" in first:
-        parts["all words, one weight for those never in training"] = lambda figures: figures[
-            "mixture"
-        ]
-    rows = []
-    total = sum(band["tokens"] for band in first["bands"])
-    for label, part in parts.items():
-        losses = [[part(figures)["log_perplexity"] for figures in of] for of in found]
-        gap = statistics.fmean(losses[0]) - statistics.fmean(losses[1])
-        tokens = part(first).get("tokens", total)
-        rows.append([label, f"{tokens:,}", *(mean(of, ".3f") for of in losses), f"{gap:.3f}"])
-    header = ["words of the test", "tokens", *models, "difference"]
-    return markdown(header, rows, [run for runs in models.values() for run in runs])
-
-
-def french_tuning() -> str:
-    """Makes the table of settings: validation of both models with a quarter of the text and all."""
-    rows, runs = [], []
-    for setting, of_setting in rows_of.FRENCH_TUNING.items():
-        known = [run for run in of_setting if run in every_run()]
-        cells = (f"{_loss(run, 'validation'):.4f}" if run in known else "" for run in of_setting)
-        rows.append([setting, *cells])
-        runs += known
-    header = ["setting", "softmax, a quarter", "log-linear, a quarter", "softmax, all"]
-    return markdown([*header, "log-linear, all"], rows, runs, "validation")
-
-
-def french_inputs() -> str:
-    """Makes the table of inputs by heads: nats per token of the test, and agreement."""
-    rows, runs = [], []
-    for text, (sentences, count) in rows_of.FRENCH_TEXTS.items():
-        for inputs, head in itertools.product(("words", "features"), ("softmax", "log_linear")):
-            found = rows_of.seeds(f"fr{text}_{inputs}_{head}", count)
-            cases = [passports(run)["pairs:agreement-test"]["figures"]["cases"] for run in found]
-            shares = (
-                mean([100 * of_run[case]["accuracy"] for of_run in cases], ".1f") + " %"
-                for case in ("number, all", "gender, all")
-            )
-            loss = mean([_loss(run, "test") for run in found], ".4f")
-            rows.append([sentences, inputs, head.replace("_", "-"), loss, *shares])
-            runs += found
-    header = ["training sentences", "inputs", "head", "test", "number agreement"]
-    return markdown([*header, "gender agreement"], rows, runs)
-
-
-def french_agreement() -> str:
-    """Makes the table of agreement pairs of the French test, three seeds of each model."""
-    of_models = [
-        [passports(run)["pairs:agreement-test"]["figures"]["cases"] for run in runs]
-        for runs in rows_of.FRENCH.values()
-    ]
-    rows = []
-    for case, first in of_models[0][0].items():
-        row = [case]
-        for found in of_models:
-            low, high = found[0][case]["interval"]
-            shares = [100 * of_run[case]["accuracy"] for of_run in found]
-            row += [mean(shares, ".1f") + " %", f"{100 * low:.0f}–{100 * high:.0f} %"]
-        rows.append([*row, f"{first['pairs']:,}"])
-    header = ["agreement, distance", "softmax", "95 % of seed 0", "log-linear", "95 % of seed 0"]
-    runs = [run for of_model in rows_of.FRENCH.values() for run in of_model]
-    return markdown([*header, "pairs"], rows, runs)
-
-
 def precision() -> str:
     """Makes the table of recipes trained with products in float32 and in bfloat16."""
     rows, runs = [], []
@@ -304,7 +144,7 @@ def precision() -> str:
             row = [f"{text}, {split}"]
             for compute in ("float32", "bfloat16"):
                 found = rows_of.seeds(f"{name}_{compute}")
-                row.append(mean([_loss(run, split) for run in found], ".4f"))
+                row.append(mean([loss(run, split) for run in found], ".4f"))
                 runs += found
             rows.append(row)
     return markdown(["text", "float32", "bfloat16"], rows, [*dict.fromkeys(runs)], "validation")
@@ -316,7 +156,7 @@ def domains() -> str:
     for how, run in rows_of.CZECH_DOMAINS.items():
         low, high = passports(run)["captions.test"]["figures"]["interval"]
         losses = [
-            f"{_loss(run, split):.4f}" for split in ("validation", "captions.test", "news.test")
+            f"{loss(run, split):.4f}" for split in ("validation", "captions.test", "news.test")
         ]
         rows.append([how, *losses, f"{low:.3f}–{high:.3f}"])
     header = ["captions to news", "validation, captions", "test, captions", "test, news"]
@@ -330,7 +170,7 @@ def languages() -> str:
     for how, run in rows_of.TWO_LANGUAGES.items():
         found = passports(run)
         splits = ("french.validation", "french.test1", "czech.validation", "czech.test")
-        losses = (f"{_loss(run, split):.4f}" if split in found else "" for split in splits)
+        losses = (f"{loss(run, split):.4f}" if split in found else "" for split in splits)
         rows.append([how, *losses])
     header = ["trained on", "French, validation", "test1", "Czech, validation", "test"]
     runs = [*rows_of.TWO_LANGUAGES.values()]
@@ -352,7 +192,7 @@ def rare_words() -> str:
                 for name in ("log_prob", "log_prob_of_other")
             ]
             shares = [100 * of_run[case]["accuracy"] for of_run in of_runs]
-            row += [" and ".join(f"{loss:.2f}" for loss in losses), mean(shares, ".1f") + " %"]
+            row += [" and ".join(f"{nats:.2f}" for nats in losses), mean(shares, ".1f") + " %"]
         rows.append(row)
     header = ["the word, its occurrences in training", "words"]
     for model in found:
@@ -381,59 +221,13 @@ def speech() -> str:
     """Makes the table of the language models of the recogniser's lists."""
     rows, runs = [], []
     for model, of_model in rows_of.SPEECH.items():
-        losses = [_loss(run, "validation") for run in of_model]
+        losses = [loss(run, "validation") for run in of_model]
         perplexity = f"{perplexity_of(statistics.fmean(losses)):.1f}"
         parameters = f"{passports(of_model[0])['validation']['parameters']:,}"
         rows.append([model, mean(losses, ".4f"), perplexity, parameters])
         runs += of_model
     header = ["model", "validation", "perplexity", "parameters"]
     return markdown(header, rows, runs, "validation")
-
-
-def ptb_awd() -> str:
-    """Makes the table of the small AWD-LSTM, as it is and learning from the text."""
-    rows = []
-    for row, learning in rows_of.LEARNING.items():
-        found = [passports(run, learning) for run in rows_of.PTB_AWD]
-        losses = {
-            split: [of_run[split]["figures"]["log_perplexity"] for of_run in found]
-            for split in ("validation", "test")
-            if all(split in of_run for of_run in found)
-        }
-        low, high = found[0]["test"]["figures"]["interval"]
-        cells = [
-            mean(losses[split], ".4f") if split in losses else ""
-            for split in ("validation", "test")
-        ]
-        perplexity = f"{perplexity_of(statistics.fmean(losses['test'])):.1f}"
-        rows.append([row, *cells, perplexity, f"{low:.3f}–{high:.3f}"])
-    header = ["model", "validation", "test", "perplexity of the test"]
-    header += ["95 % of the first seed, by sentences"]
-    return markdown(header, rows, list(rows_of.PTB_AWD))
-
-
-def variants(file: str, seeds: str) -> str:
-    """Makes a table of variants that benchmarks.ingredients trained, in the order of validation.
-
-    Args:
-      file: its result in this folder.
-      seeds: which seeds its rows have, for the line below the table.
-    """
-    kept = json.loads((FOLDER / file).read_text())
-    of_seeds: dict[str, list[dict]] = {}
-    for name, row in kept["variants"].items():
-        of_seeds.setdefault(name.partition(", seed")[0], []).append(row)
-    rows = []
-    for name, several in of_seeds.items():
-        losses = [[row[split] for row in several] for split in ("validation", "test")]
-        perplexities = [f"{perplexity_of(statistics.fmean(of)):.1f}" for of in losses]
-        rows.append([name, *(mean(of, ".3f") for of in losses), *perplexities])
-    rows.sort(key=lambda row: row[1])
-    header = ["variant", "validation", "test", "perplexity, validation", "test"]
-    return (
-        f"{grid(header, rows)}\nFrom records/{file}: {seeds}; revision {kept['revision'][:7]}; "
-        f"{kept['device']}, jax {kept['versions']['jax']}; {kept['date']}."
-    )
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -444,24 +238,24 @@ TABLES: dict[str, Callable[[], str]] = {
     "lm1b": functools.partial(of_ways, rows_of.LM1B, "model"),
     "czech_domains": domains,
     "two_languages": languages,
-    "ptb_heads": ptb_heads,
-    "ptb_awd": ptb_awd,
+    "ptb_heads": penn_treebank.heads,
+    "ptb_awd": penn_treebank.awd,
     "ptb_variants": functools.partial(
-        variants,
+        penn_treebank.variants,
         "ptb_variants.json",
         "seed 0, of rows with brackets also 1, of the first recipe also 2 (in brackets the least "
         "and the greatest)",
     ),
-    "ptb_left_out": functools.partial(variants, "ptb_left_out.json", "seed 0"),
+    "ptb_left_out": functools.partial(penn_treebank.variants, "ptb_left_out.json", "seed 0"),
     "precision": precision,
-    "french": french,
-    "french_bands": functools.partial(by_bands, rows_of.FRENCH),
-    "french_closed": functools.partial(by_bands, rows_of.FRENCH_CLOSED),
-    "french_tuning": french_tuning,
-    "french_inputs": french_inputs,
+    "french": french.models,
+    "french_bands": functools.partial(french.by_bands, rows_of.FRENCH),
+    "french_closed": functools.partial(french.by_bands, rows_of.FRENCH_CLOSED),
+    "french_tuning": french.tuning,
+    "french_inputs": french.inputs,
     "french_without": functools.partial(of_ways, rows_of.FRENCH_WITHOUT, "knowledge of words"),
     "french_all_words": functools.partial(of_ways, rows_of.FRENCH_ALL_WORDS, "sentences"),
-    "french_agreement": french_agreement,
+    "french_agreement": french.agreement,
     "rare_words": rare_words,
     "countries": countries,
     "speech": speech,

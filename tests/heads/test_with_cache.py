@@ -56,19 +56,24 @@ def problem(random):
     return lexicon, params, expected_log_probs(params, hidden, WORDS, RESET)
 
 
+@jax.jit
+def in_window(params, tables, words, targets, reset, carry):
+    hidden, context, after = MODEL.states(params, tables, words, carry, reset=reset)
+    head = MODEL.head_params(params), tables["head"]
+    of_targets = HEAD.log_prob(*head, hidden, targets, context=context)
+    return of_targets, HEAD.log_probs(*head, hidden, context=context), after
+
+
 def in_windows(lengths, params, tables):
     """log p of the targets and of all words, window by window."""
     carry, start, of_targets, of_all = MODEL.initial_carry(2), 0, [], []
     for length in lengths:
         window = slice(start, start + length)
-        words, targets = jnp.asarray(WORDS[:, window]), jnp.asarray(TARGETS[:, window])
-        hidden, context, after = MODEL.states(
-            params, tables, words, carry, reset=jnp.asarray(RESET[:, window])
-        )
-        head = MODEL.head_params(params), tables["head"]
-        of_all.append(HEAD.log_probs(*head, hidden, context=context))
-        of_targets.append(HEAD.log_prob(*head, hidden, targets, context=context))
-        carry, start = after, start + length
+        of_text = (words[:, window] for words in (WORDS, TARGETS, RESET))
+        log_prob, log_probs, carry = in_window(params, tables, *map(jnp.asarray, of_text), carry)
+        of_targets.append(log_prob)
+        of_all.append(log_probs)
+        start += length
     return np.concatenate(of_targets, axis=1), np.concatenate(of_all, axis=1)
 
 

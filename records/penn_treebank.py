@@ -1,0 +1,89 @@
+"""Tables of the Penn Treebank: heads, the small AWD-LSTM, and its variants."""
+
+import json
+import statistics
+
+from records import rows as rows_of
+from records.cells import FOLDER, every_run, grid, loss, markdown, mean, passports
+from zoo.evaluation.perplexity import perplexity_of
+
+
+def heads() -> str:
+    """Makes the table of heads on a quarter of the Penn Treebank.
+
+    Each head is at the rate that was repeated with more seeds, or is best on validation. A column
+    shows by how much other rates are worse with the same seed, the first.
+    """
+    rows, all_runs = [], []
+    for head, (name, rates) in rows_of.PTB_HEADS.items():
+        runs = {
+            rate: [run for run in rows_of.seeds(f"{name}_{rate}") if run in every_run()]
+            for rate in rates
+        }
+        rates = [rate for rate in rates if runs[rate]]
+        losses = {
+            (rate, split): [loss(run, split) for run in of_rate]
+            for rate, of_rate in runs.items()
+            for split in ("validation", "test")
+        }
+        first = {rate: losses[rate, "validation"][0] for rate in rates}
+        best = min(rates, key=lambda rate: (-len(runs[rate]), first[rate]))
+        others = (f"{first[rate] - first[best]:.3f} at {rate}" for rate in rates if rate != best)
+        rows.append(
+            [
+                f"{head}, rate {best}",
+                *(mean(losses[best, split], ".4f") for split in ("validation", "test")),
+                format(perplexity_of(statistics.fmean(losses[best, "test"])), ".1f"),
+                ", ".join(others),
+                f"{passports(runs[best][0])['test']['parameters']:,}",
+            ]
+        )
+        all_runs += [run for of_rate in runs.values() for run in of_rate]
+    header = ["head", "validation", "test", "perplexity of the test", "worse on validation, seed 0"]
+    return markdown([*header, "parameters"], rows, all_runs)
+
+
+def awd() -> str:
+    """Makes the table of the small AWD-LSTM, as it is and learning from the text."""
+    rows = []
+    for row, learning in rows_of.LEARNING.items():
+        found = [passports(run, learning) for run in rows_of.PTB_AWD]
+        losses = {
+            split: [of_run[split]["figures"]["log_perplexity"] for of_run in found]
+            for split in ("validation", "test")
+            if all(split in of_run for of_run in found)
+        }
+        low, high = found[0]["test"]["figures"]["interval"]
+        cells = [
+            mean(losses[split], ".4f") if split in losses else ""
+            for split in ("validation", "test")
+        ]
+        perplexity = f"{perplexity_of(statistics.fmean(losses['test'])):.1f}"
+        rows.append([row, *cells, perplexity, f"{low:.3f}–{high:.3f}"])
+    header = ["model", "validation", "test", "perplexity of the test"]
+    header += ["95 % of the first seed, by sentences"]
+    return markdown(header, rows, list(rows_of.PTB_AWD))
+
+
+def variants(file: str, seeds: str) -> str:
+    """Makes a table of variants that benchmarks.ingredients trained, in the order of validation.
+
+    Args:
+      file: its result in this folder.
+      seeds: which seeds its rows have, for the line below the table.
+    """
+    kept = json.loads((FOLDER / file).read_text())
+    of_seeds: dict[str, list[dict]] = {}
+    for name, row in kept["variants"].items():
+        of_seeds.setdefault(name.partition(", seed")[0], []).append(row)
+    rows = []
+    for name, several in of_seeds.items():
+        losses = [[row[split] for row in several] for split in ("validation", "test")]
+        perplexities = [f"{perplexity_of(statistics.fmean(of)):.1f}" for of in losses]
+        rows.append([name, *(mean(of, ".3f") for of in losses), *perplexities])
+    rows.sort(key=lambda row: row[1])
+    header = ["variant", "validation", "test", "perplexity, validation", "test"]
+    return (
+        f"{grid(header, rows)}\nFrom records/{file}: {seeds}; revision {kept['revision'][:7]}; "
+        f"{kept['device']}, jax {kept['versions']['jax']}; {kept['date']}."
+    )
