@@ -188,6 +188,7 @@ WITHOUT_FIGURES = {
     "multi30k_en_fr_paper",
     "ptb_awd_lstm",
     "ptb_awd_lstm_mixture",
+    "ptb_awd_small_mixture",
 } | {name for name in configs.names() if name.startswith(("lm1b", "ud_", "wikitext2"))}
 
 
@@ -262,12 +263,16 @@ def test_a_config_shrunk_takes_a_step(name, tmp_path):
     assert small.last_state(trainer)[0] == trainer.task.epoch_steps >= 1
 
 
-# Parameters of the authors' code, less the second bias of each gate (4 D a layer), and V.
+# Parameters of the authors' code, less the second bias of each gate (4 D a layer), and V; of small
+# relatives V (E + 1), 4 S (I + S + 1) for each layer of S cells, and of a mixture M (E (D + 1) + D).
 REGULARISED = {
     "ptb_awd_lstm": (24_221_600 - 4 * (1150 + 1150 + 400), 10_000),
     "ptb_awd_lstm_mixture": (21_500_620 - 4 * (960 + 960 + 620), 10_000),
     "wikitext2_awd_lstm": (33_556_078 - 4 * (1150 + 1150 + 400), 33_278),
     "wikitext2_awd_lstm_mixture": (34_909_528 - 4 * (1150 + 1150 + 650), 33_278),
+    "ptb_awd_small": (3_010_000 + 1_351_800 + 901_200, 10_000),
+    "ptb_awd_small_mixture": (3_010_000 + 1_351_800 + 901_200 + 3 * 300 * 302, 10_000),
+    "wikitext2_awd_small": (33_278 * 129 + 1200 * 429 + 512 * 429, 33_278),
 }
 
 

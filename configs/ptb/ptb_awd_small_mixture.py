@@ -1,0 +1,26 @@
+"""A mixture of three softmaxes on the small AWD-LSTM, for a CPU.
+
+    python train.py --config ptb_awd_small_mixture runs/ptb_awd_small_mixture
+    python evaluate.py runs/ptb_awd_small_mixture
+
+ptb_awd_small with the head of ptb_awd_lstm_mixture (Yang, Dai, Salakhutdinov and Cohen 2018), which
+has three components instead of fifteen and 20 epochs, for a step takes twice the time. 5,534,800
+parameters. Not run yet on the whole, so without an expected figure. Data: ptb/ (Mikolov's files) in
+$ZOO_DATA.
+"""
+
+from configs import ptb_awd_small
+from zoo import Experiment, changed
+from zoo.heads import MixtureOfSoftmaxes
+
+
+def get_config() -> Experiment:
+    """Returns the experiment."""
+    return changed(
+        ptb_awd_small.get_config(),
+        {
+            "model.head": MixtureOfSoftmaxes(components=3, size=300, tied=True, latent_dropout=0.2),
+            "training.optimizer.learning_rate": 20.0,
+            "training.epochs": 20,
+        },
+    )

@@ -1,0 +1,33 @@
+"""A small relative of the AWD-LSTM on WikiText-2, for a CPU.
+
+    python -m zoo data wikitext-2
+    python train.py --config wikitext2_awd_small runs/wikitext2_awd_small
+    python evaluate.py runs/wikitext2_awd_small
+
+ptb_awd_small with vectors of 128 numbers and layers of 300 and 128 cells, so that the 33,278 words
+leave it at 5,027,310 parameters, and 15 epochs. Blank lines count, as in wikitext2_softmax. Not run yet on the
+whole, so without an expected figure.
+"""
+
+from configs import ptb_awd_small
+from zoo import Experiment, changed
+from zoo.data import Text
+
+
+def get_config() -> Experiment:
+    """Returns the experiment."""
+    return changed(
+        ptb_awd_small.get_config(),
+        {
+            "data": Text(
+                train="wikitext-2/wiki.train.tokens",
+                validation="wikitext-2/wiki.valid.tokens",
+                tests=("wikitext-2/wiki.test.tokens",),
+                blank_lines="kept",
+            ),
+            "model.embedding.size": 128,
+            "model.core.size": 300,
+            "model.core.last_size": 128,
+            "training.epochs": 15,
+        },
+    )
