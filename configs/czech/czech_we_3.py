@@ -15,10 +15,10 @@ The paper keeps the rate constant and resets Adagrad's accumulator twice, every 
     --set model.core.dropout=0 --set model.core.input_dropout=0
 
 On this much smaller text words with letters then overfit: this recipe lowers the rate instead, and
-has dropout. Both are in docs/results.md.
+has dropout.
 
-Data: czech/ (newspaper text of PARSEME 1.0) in $ZOO_DATA. Expected: test perplexity 375.9, at most
-7 minutes on one CPU core.
+Data: czech/ (newspaper text of PARSEME 1.0) in $ZOO_DATA. Expected, of one run: test perplexity
+375.9, at most 7 minutes on one CPU core.
 """
 
 from zoo import Evaluation, Experiment, Training

@@ -12,10 +12,9 @@ or, as in the paper, on a frozen word model:
 Jozefowicz et al. (2016), section 3.3. The first perplexity is over all spellings; the second is
 over the words of the lexicon. It sums over their spellings at every position, which takes a
 twentieth of a second each, so it is for a part of a text. Data, core and epochs are as in
-ptb_softmax; a recurrent head trains better with Adam, and windows of ten words give more steps.
-Expected, on a frozen word model: test perplexity 183.6 over all spellings, at most 33 minutes on
-one of two CPU cores. Results: docs/results.md; without a frozen model it has not been run to its
-end.
+ptb_softmax; the optimiser is Adam, and windows of ten words give more steps. Expected, of one run
+on a frozen word model: test perplexity 183.6 over all spellings, at most 33 minutes on one of two
+CPU cores. Without a frozen model it has not been run to its end.
 """
 
 from configs import ptb_softmax
