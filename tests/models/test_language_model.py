@@ -1,6 +1,7 @@
 """Language models against numpy: words -> embedding -> core -> head."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -180,9 +181,8 @@ REGULARISED = LanguageModel(
 
 def regularised_loss(model, params, lexicon, carry, token_weights, key):
     arguments = jnp.asarray(WORDS), jnp.asarray(TARGETS), jnp.asarray(token_weights)
-    return model.weighted_loss(
-        params, model.tables(lexicon), *arguments, carry, reset=RESET, key=key
-    )
+    loss = jax.jit(functools.partial(model.weighted_loss, reset=RESET))
+    return loss(params, model.tables(lexicon), *arguments, carry, key=key)
 
 
 @pytest.mark.usefixtures("float64")

@@ -264,7 +264,7 @@ def test_a_config_shrunk_takes_a_step(name, tmp_path):
 
 
 # Parameters of the authors' code, less the second bias of each gate (4 D a layer), and V; of small
-# relatives V (E + 1), 4 S (I + S + 1) for each layer of S cells, and of a mixture M (E (D + 1) + D).
+# relatives V (E + 1), 4 S (I + S + 1) for each layer of S cells, of a mixture M (E (D + 1) + D).
 REGULARISED = {
     "ptb_awd_lstm": (24_221_600 - 4 * (1150 + 1150 + 400), 10_000),
     "ptb_awd_lstm_mixture": (21_500_620 - 4 * (960 + 960 + 620), 10_000),

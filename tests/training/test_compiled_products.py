@@ -173,7 +173,14 @@ def assert_bfloat16(text):
     assert not slow, "\n".join([f"{len(slow)} of {len(of_matrices)} are not bfloat16:", *slow])
 
 
-@pytest.mark.parametrize("name", MODELS)
+# One of each kind is tested at once, the others with the slow tests.
+AT_ONCE = {"head: softmax", "head: log-linear", "head: letters", "core: dropout"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in AT_ONCE else pytest.param(name, marks=pytest.mark.slow) for name in MODELS],
+)
 def test_products_of_a_step_have_bfloat16_operands(name):
     assert_bfloat16(of_language_model(MODELS[name]))
 
