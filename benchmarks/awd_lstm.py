@@ -23,43 +23,37 @@ import jax
 import numpy as np
 import torch
 
+import configs
 from benchmarks import pytorch, steps, timing
-from zoo.cores import LSTM
-from zoo.embeddings import Lookup
-from zoo.heads import Softmax
+from zoo import Training, changed
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD
 
+RECIPE = configs.load("ptb_awd_lstm")
 VOCABULARY, LEARNING_RATE, CLIP, DECAY = 10_000, 1.0, 0.25, 1.2e-6
 # Rates of words, inputs, states between layers, the last states, and recurrent weights.
 RATES = {"word": 0.1, "input": 0.4, "between": 0.3, "output": 0.4, "recurrent": 0.5}
 NONE = dict.fromkeys(RATES, 0.0)
-ALPHA, BETA = 2.0, 1.0
+ALPHA, BETA = RECIPE.model.activation_penalty, RECIPE.model.temporal_penalty
 PLAIN = " without masks"
 
 
 def model_of(size: int, layers: int, last_size: int, rates: dict) -> LanguageModel:
     """Returns the model of `ptb_awd_lstm` with sizes and rates; without rates, no penalties."""
-    penalties = (ALPHA, BETA) if any(rates.values()) else (0.0, 0.0)
-    core = LSTM(
-        size=size,
-        layers=layers,
-        last_size=last_size,
-        input_dropout=rates["input"],
-        dropout=rates["between"],
-        last_dropout=0.0,
-        recurrent_dropout=rates["recurrent"],
-        variational=True,
-    )
-    return LanguageModel(
-        Lookup(last_size),
-        core,
-        Softmax(tied=True),
-        word_dropout=rates["word"],
-        output_dropout=rates["output"],
-        activation_penalty=penalties[0],
-        temporal_penalty=penalties[1],
-    )
+    changes = {
+        "embedding.size": last_size,
+        "core.size": size,
+        "core.layers": layers,
+        "core.last_size": last_size,
+        "core.input_dropout": rates["input"],
+        "core.dropout": rates["between"],
+        "core.recurrent_dropout": rates["recurrent"],
+        "word_dropout": rates["word"],
+        "output_dropout": rates["output"],
+    }
+    if not any(rates.values()):
+        changes |= {"activation_penalty": 0.0, "temporal_penalty": 0.0}
+    return changed(RECIPE.model, changes)
 
 
 class Regularised(torch.nn.Module):
@@ -172,10 +166,10 @@ def main():
 
     def sides(rates):
         ours = jax.tree.map(jax.numpy.asarray, kept)  # a step donates them
-        recipe = SGD(LEARNING_RATE, weight_decay=DECAY)
+        training = Training(optimizer=SGD(LEARNING_RATE, weight_decay=DECAY), clip=CLIP)
         return {
             pytorch.EAGER: torch_side(kept, rates, data),
-            pytorch.ZOO: steps.step_of(model_of(*sizes, rates), ours, lexicon, data, recipe, CLIP),
+            pytorch.ZOO: steps.step_of(model_of(*sizes, rates), ours, lexicon, data, training),
         }
 
     multiply_by("no")

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from benchmarks import char_cnn, pytorch, steps
+from zoo import Training
 from zoo.commands import allocator
 from zoo.cores import GRU, LSTM
 from zoo.embeddings import CharCNN, Lookup
@@ -193,7 +194,9 @@ def whole_steps(name, lexicon, words, targets):
     sides = pytorch.eager_and_compiled(torch_step(model, params, tables, words, targets))
     inputs = Words(words, targets, np.zeros(words.shape, bool))
     data = Batch(inputs, np.ones(words.shape, np.float32), np.arange(BATCH, dtype=np.int32))
-    zoo = steps.step_of(model, params, lexicon, data, SGD(LEARNING_RATE), CLIP)
+    zoo = steps.step_of(
+        model, params, lexicon, data, Training(optimizer=SGD(LEARNING_RATE), clip=CLIP)
+    )
     return {**sides, pytorch.ZOO: zoo}
 
 

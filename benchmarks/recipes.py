@@ -26,9 +26,7 @@ def measure(name: str, words: int, rounds: int):
     params = recipe.model.init(jax.random.key(0), lexicon)
     count = sum(leaf.size for leaf in jax.tree.leaves(params))
     data = steps.zipf_batch(words, training.batch, training.length)
-    step = steps.step_of(
-        recipe.model, params, lexicon, data, training.optimizer, training.clip, training.row_sparse
-    )
+    step = steps.step_of(recipe.model, params, lexicon, data, training)
     seconds = timing.medians({name: step}, rounds)[name]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(

@@ -55,10 +55,11 @@ def one_step(model, recipe, clip, vocabulary, batch, length, row_sparse=None, dr
     lexicon = zipf_lexicon(vocabulary)
     params = model.init(jax.random.key(0), lexicon)
     data = draw(vocabulary, batch, length)
-    return step_of(model, params, lexicon, data, recipe, clip, row_sparse)
+    training = Training(optimizer=recipe, clip=clip, row_sparse=row_sparse)
+    return step_of(model, params, lexicon, data, training)
 
 
-def step_of(model, params, lexicon, data, recipe, clip, row_sparse=None):
+def step_of(model, params, lexicon, data, training: Training):
     """Returns a function that does one step and returns its loss per token when done.
 
     Args:
@@ -66,14 +67,9 @@ def step_of(model, params, lexicon, data, recipe, clip, row_sparse=None):
       params: its parameters, which are donated: they cannot be used afterwards.
       lexicon: its words.
       data: the batch.
-      recipe: the optimiser.
-      clip: largest norm of the gradient.
-      row_sparse: whether tables are updated by rows; see Training.
+      training: the optimiser, the clipping, averages and whether tables are updated by rows.
     """
-    batch, length = data.weights.shape
-    training = Training(
-        batch=batch, length=length, optimizer=recipe, clip=clip, row_sparse=row_sparse
-    )
+    batch, _ = data.weights.shape
     optimizer = choose_updates(training, params, model.row_tables(params), 1, 1)
     devices = Devices(1, batch)
     compiled = devices.compile(

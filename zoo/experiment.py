@@ -111,6 +111,12 @@ class Training:
                     f"training.average={self.average} and training.average_after="
                     f"{self.average_after} are two averages of the parameters: leave one out."
                 )
+            if self.average_after and 0 < self.patience < self.average_after + 2:
+                raise UserError(
+                    f"training.patience={self.patience} stops training before "
+                    f"training.average_after={self.average_after} begins: give a patience of at "
+                    f"least {self.average_after + 2}, or 0."
+                )
         _check_rates(self.rates)
 
 

@@ -12,8 +12,8 @@ docs/regularisation.md.
 """
 
 from configs import ptb_awd_lstm
+from configs.wikitext._shared import WIKITEXT_2
 from zoo import Experiment, changed
-from zoo.data import Text
 
 
 def get_config() -> Experiment:
@@ -21,12 +21,7 @@ def get_config() -> Experiment:
     return changed(
         ptb_awd_lstm.get_config(),
         {
-            "data": Text(
-                train="wikitext-2/wiki.train.tokens",
-                validation="wikitext-2/wiki.valid.tokens",
-                tests=("wikitext-2/wiki.test.tokens",),
-                blank_lines="kept",
-            ),
+            "data": WIKITEXT_2,
             "model.core.input_dropout": 0.65,
             "training.batch": 80,
         },

@@ -12,8 +12,8 @@ Time and memory of a step: docs/regularisation.md.
 """
 
 from configs import ptb_awd_lstm
+from configs.wikitext._shared import WIKITEXT_2
 from zoo import Experiment, changed
-from zoo.data import Text
 from zoo.heads import MixtureOfSoftmaxes
 
 
@@ -22,12 +22,7 @@ def get_config() -> Experiment:
     return changed(
         ptb_awd_lstm.get_config(),
         {
-            "data": Text(
-                train="wikitext-2/wiki.train.tokens",
-                validation="wikitext-2/wiki.valid.tokens",
-                tests=("wikitext-2/wiki.test.tokens",),
-                blank_lines="kept",
-            ),
+            "data": WIKITEXT_2,
             "model.embedding.size": 300,
             "model.core.last_size": 650,
             "model.core.input_dropout": 0.55,

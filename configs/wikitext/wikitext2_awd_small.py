@@ -10,8 +10,8 @@ yet on the whole, so without an expected figure.
 """
 
 from configs import ptb_awd_small
+from configs.wikitext._shared import WIKITEXT_2
 from zoo import Experiment, changed
-from zoo.data import Text
 
 
 def get_config() -> Experiment:
@@ -19,12 +19,7 @@ def get_config() -> Experiment:
     return changed(
         ptb_awd_small.get_config(),
         {
-            "data": Text(
-                train="wikitext-2/wiki.train.tokens",
-                validation="wikitext-2/wiki.valid.tokens",
-                tests=("wikitext-2/wiki.test.tokens",),
-                blank_lines="kept",
-            ),
+            "data": WIKITEXT_2,
             "model.embedding.size": 128,
             "model.core.size": 300,
             "model.core.last_size": 128,

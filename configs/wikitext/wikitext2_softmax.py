@@ -10,9 +10,10 @@ head differs. Figures count every word and </s>, also of blank lines, as papers 
 carried. Not run yet, so without an expected figure.
 """
 
+from configs.wikitext._shared import WIKITEXT_2
 from zoo import Evaluation, Experiment, Training
 from zoo.cores import LSTM
-from zoo.data import Text, Vocabulary
+from zoo.data import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.models import LanguageModel
@@ -22,12 +23,7 @@ from zoo.optimizers import SGD, Cosine
 def get_config() -> Experiment:
     """Returns the experiment."""
     return Experiment(
-        data=Text(
-            train="wikitext-2/wiki.train.tokens",
-            validation="wikitext-2/wiki.valid.tokens",
-            tests=("wikitext-2/wiki.test.tokens",),
-            blank_lines="kept",
-        ),
+        data=WIKITEXT_2,
         vocabulary=Vocabulary(),
         model=LanguageModel(
             embedding=Lookup(size=256),

@@ -1,5 +1,7 @@
 """Dynamic evaluation, by a loop in float64 whose gradients are finite differences."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from zoo.data.encoded_text import EncodedText
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.evaluation import dynamic_evaluation
-from zoo.evaluation.dynamic_evaluation import DynamicEvaluation
+from zoo.evaluation.dynamic_evaluation import RMS, DynamicEvaluation
 from zoo.heads import Softmax
 from zoo.models import LanguageModel
 
@@ -129,7 +131,7 @@ def test_scores_are_those_of_the_published_rules(problem, state, settings):
 def test_the_scale_is_the_mean_of_the_squares_of_gradients(problem, monkeypatch):
     params, tables = problem
     monkeypatch.setattr(dynamic_evaluation, "ROWS", 1)
-    settings = DynamicEvaluation()
+    settings = RMS
     found = dynamic_evaluation.mean_squares(MODEL, params, tables, TEXT, settings, 0)
     expected = mean_squares(params, jax.tree.map(np.asarray, MODEL.core.initial_carry(1)))
     for name, squares in flat(found).items():
@@ -164,11 +166,11 @@ def test_settings_that_cannot_be_are_refused():
         ({"length": 0}, "length is 0"),
     ):
         with pytest.raises(UserError, match=why):
-            DynamicEvaluation(**settings)
+            dataclasses.replace(RMS, **settings)
 
 
 def test_without_gradients_there_is_no_scale(problem):
     params, tables = problem
     nothing = EncodedText(WORDS, np.ones(13, bool), WORDS != 0, STARTS, np.zeros(13, bool))
     with pytest.raises(UserError, match=r"sum to 0\.0 over the training text.* give --dynamic sgd"):
-        dynamic_evaluation.mean_squares(MODEL, params, tables, nothing, DynamicEvaluation(), 0)
+        dynamic_evaluation.mean_squares(MODEL, params, tables, nothing, RMS, 0)

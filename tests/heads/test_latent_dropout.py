@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
 
 from tests import examples, references
 from zoo.arrays import random_keys
@@ -60,5 +62,30 @@ def test_without_a_key_and_for_scores_there_is_none(random):
     expected = losses(params, hidden, targets, np.ones((6, 2, 5)))
     np.testing.assert_allclose(HEAD.loss(*arguments), expected, rtol=1e-5)
     np.testing.assert_allclose(-HEAD.log_prob(*arguments), expected, rtol=1e-5)
-    with pytest.raises(UserError, match="latent_dropout of MixtureOfSoftmaxes is 1"):
-        MixtureOfSoftmaxes(latent_dropout=1.0)
+    for rate in (1.0, None):
+        with pytest.raises(UserError, match=f"latent_dropout of MixtureOfSoftmaxes is {rate}"):
+            MixtureOfSoftmaxes(latent_dropout=rate)
+    with pytest.raises(TypeError, match="key is 3: give a key"):
+        HEAD.loss(*arguments, key=3)
+
+
+@pytest.mark.parametrize("of_rows", [True, False], ids=["keys of rows", "one key"])
+def test_devices_that_share_the_rows_draw_the_masks_of_one(of_rows, random):
+    lexicon = examples.plain_lexicon(13)
+    params = examples.random_params(HEAD, random, 7, lexicon)
+    hidden, targets = random.normal(size=(4, 3, 7)), random.integers(13, size=(4, 3))
+    key = random_keys.for_batch(jax.random.key(0), 4) if of_rows else jax.random.key(0)
+
+    @jax.jit
+    @jax.value_and_grad
+    def loss(params, hidden, targets, weights):
+        return HEAD.weighted_loss(params, HEAD.tables(lexicon), hidden, targets, weights, key=key)
+
+    arrays = tuple(map(jnp.asarray, (hidden, targets, random.uniform(size=(4, 3)))))
+    expected = loss(params, *arrays)
+    mesh = jax.make_mesh((4,), ("rows",))  # explicit
+    with jax.set_mesh(mesh):
+        rows, everywhere = NamedSharding(mesh, P("rows")), NamedSharding(mesh, P())
+        found = loss(jax.device_put(params, everywhere), *jax.device_put(arrays, rows))
+    for one, other in zip(*map(jax.tree.leaves, (found, expected)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)

@@ -184,7 +184,7 @@ def check(name, layout, operation):
     gathered = program.largest("all-gather", "all-to-all", "collective-permute")
     assert gathered <= most_gathered(name, layout, operation)
     sums = sum(c.times for c in program.collectives if c.kind == "all-reduce")
-    if layout in ("batch, explicit", "batch, shard_map") and not tried.head.draws_noise:
+    if layout in ("batch, explicit", "batch, shard_map") and not tried.head.loss_draws:
         # One of all gradients, perhaps one of the loss.
         assert sums <= (2 if operation in ("weighted_loss", "loss") else 0)
 

@@ -146,7 +146,7 @@ def test_states_of_another_size_are_refused(name):
 @pytest.mark.parametrize("name", HEADS)
 def test_what_is_no_key_is_named(name):
     others = "targets", "token_weights"
-    methods = {"sample": others} | ({"weighted_loss": ()} if HEADS[name].draws_noise else {})
+    methods = {"sample": others} | ({"weighted_loss": ()} if HEADS[name].loss_draws else {})
     for method, without in methods.items():
         for what, key in KEYS.items():
             assert "key" in refused(name, method, without, key=key), (method, what)

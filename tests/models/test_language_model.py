@@ -13,7 +13,7 @@ from zoo.arrays import random_keys
 from zoo.cores import LSTM
 from zoo.embeddings import Features, Lookup
 from zoo.errors import UserError
-from zoo.heads import LogLinear, Softmax
+from zoo.heads import LogLinear, MixtureOfSoftmaxes, Softmax
 from zoo.models import LanguageModel, language_model
 from zoo.networks import dropout
 
@@ -109,19 +109,31 @@ def test_a_tied_table_learns_from_both_ends(lexicon):
     assert np.abs(found[1] - expected[1]).max() > 1e-4
 
 
+TIED = Softmax(tied=True)
+# {case: (embedding, core, head, the size that the embedding needs, what helps besides)}
+UNLIKE = {
+    "narrow": (Lookup(3), LSTM(SIZE), TIED, 4, ", a core with model.core.last_size=3"),
+    "features for words": (Features(SIZE), LSTM(SIZE), TIED, 4, ""),
+    "words for features": (Lookup(SIZE), LSTM(SIZE), LogLinear(tied=True), 4, ""),
+    "a mixture": (
+        Lookup(3),
+        LSTM(SIZE),
+        MixtureOfSoftmaxes(size=6, tied=True),
+        6,
+        ", a head with model.head.size=3",
+    ),
+    "all layers": (Lookup(3), LSTM(SIZE, layers=2, last_size=3, skip=True), TIED, 7, ""),
+    "a projection": (Lookup(3), LSTM(9, projection=5), TIED, 5, ""),
+}
+
+
 @pytest.mark.parametrize(
-    ("embedding", "head"),
-    [
-        (Lookup(3), Softmax(tied=True)),
-        (Features(SIZE), Softmax(tied=True)),
-        (Lookup(SIZE), LogLinear(tied=True)),
-    ],
-    ids=["narrow", "features for words", "words for features"],
+    ("embedding", "core", "head", "size", "other"), UNLIKE.values(), ids=UNLIKE
 )
-def test_a_tied_head_needs_a_table_of_its_shape(embedding, head, lexicon):
-    model = LanguageModel(embedding, LSTM(SIZE), head)
-    of_core = ", a core with model.core.last_size=3" if embedding == Lookup(3) else ""
-    with pytest.raises(UserError, match=rf"model\.embedding\.size=4{of_core}, or set model\.head"):
+def test_a_tied_head_needs_a_table_of_its_shape(embedding, core, head, size, other, lexicon):
+    model = LanguageModel(embedding, core, head)
+    message = rf"model\.embedding\.size={size}{other}, or set model\.head"
+    with pytest.raises(UserError, match=message):
         model.init(jax.random.key(0), lexicon)
 
 

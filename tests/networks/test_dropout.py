@@ -27,7 +27,7 @@ def test_a_rate_that_would_drop_everything_is_refused():
     assert np.isin(masks, [0, 65536]).all()
     NGram(dropout=highest)
     for rate in (1 - 0.4 / 65536, 1.0, -0.1, np.nan, np.inf):
-        with pytest.raises(UserError, match=f"dropout of NGram is {rate}: give a rate of "):
+        with pytest.raises(UserError, match=f"dropout of NGram is {rate}: give "):
             NGram(dropout=rate)
 
 

@@ -48,6 +48,8 @@ def test_the_mean_begins_when_told_and_leaves_the_training_alone():
         judged = average.params_to_evaluate(params, state)
         expected = by_hand if step < 4 else np.mean(past[3:], axis=0)
         np.testing.assert_allclose([*judged["a"], judged["b"]["c"]], expected, rtol=1e-6)
+        if step < 4:
+            jax.tree.map(np.testing.assert_array_equal, judged, params)
     np.testing.assert_allclose([*params["a"], params["b"]["c"]], by_hand, rtol=1e-6)
 
 
@@ -122,6 +124,9 @@ def test_averaging_begins_when_validation_stops_improving(tmp_path):
 def test_two_averages_are_refused():
     with pytest.raises(UserError, match="average_after=3 are two averages"):
         small.experiment(average=0.9, average_after=3)
+    with pytest.raises(UserError, match="give a patience of at least 5, or 0"):
+        small.experiment(patience=4, average_after=3)
+    small.experiment(patience=1, average_after=0)
 
 
 def test_an_average_of_rows_alone_is_refused(tmp_path):

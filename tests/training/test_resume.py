@@ -5,11 +5,14 @@ import signal
 
 import jax
 import numpy as np
+import optax
 import pytest
 
 from tests.training import small
+from zoo.cores import LSTM
 from zoo.data.windows import RandomWindows
 from zoo.errors import Interrupted
+from zoo.heads import MixtureOfSoftmaxes
 from zoo.optimizers import SGD, Adam, Cosine
 from zoo.training import loop
 
@@ -26,12 +29,25 @@ RECIPES = {
     )
     for name, settings in {**small.MODELS, "average": {"average": 0.9}}.items()
 }
-# Windows of random length, states emptied at random, masks of words and states, a mean that begins
-# within the run.
+# Windows of random length, states emptied at random, masks of words, weights, states and contexts,
+# and a mean that begins within the run.
 RECIPES |= {
     "regularised": small.experiment(
         dataclasses.replace(
-            small.MODEL, word_dropout=0.2, output_dropout=0.3, temporal_penalty=1.0
+            small.MODEL,
+            core=LSTM(
+                10,
+                layers=2,
+                last_size=8,
+                input_dropout=0.2,
+                recurrent_dropout=0.3,
+                variational=True,
+            ),
+            head=MixtureOfSoftmaxes(components=2, latent_dropout=0.2),
+            word_dropout=0.2,
+            output_dropout=0.3,
+            activation_penalty=1.0,
+            temporal_penalty=1.0,
         ),
         length=12,
         windows=RandomWindows(half=0.5),
@@ -78,19 +94,21 @@ def stop_at(monkeypatch, trainer, stop):
     monkeypatch.setattr(trainer.devices, "compile", compiled)
 
 
-@pytest.mark.parametrize(
-    "model", ["softmax", pytest.param("log-linear", marks=pytest.mark.slow), "regularised"]
-)
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("log-linear", "regularised")]
+
+
+@pytest.mark.parametrize("model", ["softmax", *SLOW])
 def test_resumed_equals_uninterrupted(tmp_path, monkeypatch, every_step_told, model):
     recipe = RECIPES[model]
     whole = small.trainer(recipe, tmp_path / "whole")
     whole.train()
-    # After the first step, within an epoch, at its end, at a validation, before the last step.
+    # After the first step, within an epoch, at its end, at a validation, within the mean, before
+    # the last step.
     end = whole.task.epoch_steps
     stops = {
         "softmax": (1, end, 2 * end + 2, 3 * end - 1),
         "log-linear": (5, end),
-        "regularised": (1, end),
+        "regularised": (end, 3 * end + 2),
     }
     said = []
     for stop in stops[model]:
@@ -99,7 +117,10 @@ def test_resumed_equals_uninterrupted(tmp_path, monkeypatch, every_step_told, mo
             stop_at(patch, trainer, stop)
             with pytest.raises(Interrupted, match=f"SIGTERM after step {stop}: the state is saved"):
                 trainer.train()
-        assert small.last_state(trainer)[0] == stop
+        step, state, _ = small.last_state(trainer)
+        assert step == stop
+        averaging = optax.tree_utils.tree_get(state.optimizer_state, "averaging", False)
+        assert averaging == (model == "regularised" and stop > end)
     last = small.trainer(recipe, tmp_path / "pieces", said=said)
     last.train()
     assert f"resuming after step {end} (epoch 2)." in said

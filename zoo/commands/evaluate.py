@@ -103,7 +103,7 @@ def run_evaluate(arguments: argparse.Namespace):
         surprisal,
         text_figures,
     )
-    from zoo.evaluation.dynamic_evaluation import DynamicEvaluation
+    from zoo.evaluation.dynamic_evaluation import RMS, DynamicEvaluation
     from zoo.evaluation.judgements import exact_match, minimal_pairs
     from zoo.runs import output_files
 
@@ -127,7 +127,8 @@ def run_evaluate(arguments: argparse.Namespace):
 
     run = options.with_cache(run, arguments.cache)
     if arguments.dynamic:
-        run = run.with_dynamic(DynamicEvaluation(*arguments.dynamic))
+        own = DynamicEvaluation(*arguments.dynamic) if arguments.dynamic[1:] else RMS
+        run = run.with_dynamic(own)
     if run.learns_from_text and run.experiment.evaluation.state == "sentences":
         options.print_notes(
             [

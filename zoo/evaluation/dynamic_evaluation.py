@@ -45,12 +45,12 @@ class DynamicEvaluation:
       length: n, words of a segment.
       epsilon: added to sqrt(M).
 
-    Source: Krause et al. (2018), sections 3 and 4; defaults as in the authors' code for "rms".
+    Source: Krause et al. (2018), sections 3 and 4.
     """
 
-    rule: str = "rms"
-    rate: float = 5e-5
-    decay: float = 0.002
+    rule: str
+    rate: float
+    decay: float
     length: int = 5
     epsilon: float = 2e-5
 
@@ -67,6 +67,10 @@ class DynamicEvaluation:
             f"dynamic evaluation ({self.rule}, rate {self.rate:g}, decay {self.decay:g}, segments "
             f"of {self.length})"
         )
+
+
+# As in the authors' code.
+RMS = DynamicEvaluation("rms", rate=5e-5, decay=0.002)
 
 
 @contextlib.contextmanager

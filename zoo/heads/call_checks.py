@@ -108,7 +108,7 @@ def _on_explicit_axes(head, method, function, mesh, arguments):
     def within(**present):
         return checked(head, method, function, (), **{**dict.fromkeys(arguments), **present})
 
-    draws = arguments.get("key") is not None and (method == "sample" or head.draws_noise)
+    draws = arguments.get("key") is not None and (method == "sample" or head.loss_draws)
     return explicit_axes.over_explicit(within, method, mesh, arguments, draws)
 
 
@@ -132,7 +132,7 @@ def _check_given(name, head, arguments):
             raise TypeError(f"{name}: {argument} is {shown}: give {wanted}")
     if name.endswith(".sample"):
         argument_checks.check_key(name, arguments["key"])
-    elif arguments.get("key") is not None and head.draws_noise:
+    elif arguments.get("key") is not None and head.loss_draws:
         argument_checks.check_key(name, arguments["key"], of_batch=True)
 
 

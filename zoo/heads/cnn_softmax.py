@@ -89,7 +89,7 @@ class CNNSoftmax(Head):
         return "loss" if self.sampled is None else self.sampled.loss_name
 
     @property
-    def draws_noise(self) -> bool:
+    def loss_draws(self) -> bool:
         """Whether the loss is a sampled one."""
         return self.sampled is not None
 

@@ -85,7 +85,7 @@ class Head(Evaluated):
         return ()
 
     @property
-    def draws_noise(self) -> bool:
+    def loss_draws(self) -> bool:
         """Whether `loss` draws random numbers.
 
         If so, devices that share the tokens compute it together, so that every layout draws the
@@ -194,7 +194,7 @@ class Head(Evaluated):
           tables: `tables` of the lexicon.
           hidden: h, [..., D].
           targets: x, int [...], each in [0, V).
-          key: a key of `jax.random`, for a sampled loss.
+          key: a key of `jax.random`, for a sampled loss and for a head's own dropout.
           context: the context of a background or expert, leaves [..., ?].
 
         Returns:
@@ -226,7 +226,7 @@ class Head(Evaluated):
           targets: x, int [...], each in [0, V).
           token_weights: u, [...] or broadcast to it; 0 for padding, whose hidden states and targets
             may be anything.
-          key: a key of `jax.random`, for a sampled loss.
+          key: a key of `jax.random`, for a sampled loss and for a head's own dropout.
           context: the context of a background or expert, leaves [..., ?].
 
         Returns:
@@ -257,7 +257,7 @@ class Head(Evaluated):
           hidden: h, [..., D].
           targets: x, int [...], each in [0, V).
           token_weights: u, [...] or broadcast to it.
-          key: a key of `jax.random`, for a sampled loss.
+          key: a key of `jax.random`, for a sampled loss and for a head's own dropout.
           context: the context of a background or expert, leaves [..., ?].
 
         Returns:
@@ -613,8 +613,8 @@ class HeadAround(Head):
         def head(self) -> Head: ...
 
     @property
-    def draws_noise(self) -> bool:
-        return self.head.draws_noise
+    def loss_draws(self) -> bool:
+        return self.head.loss_draws
 
     @property
     def ordered_by_frequency(self) -> bool:

@@ -94,8 +94,9 @@ class MixtureOfSoftmaxes(_Mixture):
     Attributes:
       components: M.
       size: the dimension of the g_m and the words' vectors; 0 for D, the hidden state's.
-      latent_dropout: the dropout rate of the g_m in training; all positions of a batch row share a
-        mask (Yang et al. 2018, appendix B).
+      latent_dropout: the dropout rate of the g_m in training (Yang et al. 2018, appendix B). The
+        first axis of the hidden states is then of batch rows, and all positions of a row share a
+        mask; states [N, D] have a mask each.
 
     Example:
       >>> head = heads.MixtureOfSoftmaxes(components=2, size=3)
@@ -109,6 +110,11 @@ class MixtureOfSoftmaxes(_Mixture):
     def __post_init__(self):
         super().__post_init__()
         dropout.check_rates(self, "latent_dropout")
+
+    @property
+    def loss_draws(self) -> bool:
+        """Whether there is dropout."""
+        return bool(self.latent_dropout)
 
     def _dropped(self, contexts, key):
         """Drops numbers of the g_m [..., M, size] if a key is given and the rate is not 0."""

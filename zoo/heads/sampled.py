@@ -64,7 +64,7 @@ class SampledHead(SoftmaxScores):
     distinct: bool = False
 
     row_tables = ("weights", "bias")
-    draws_noise = True
+    loss_draws = True
 
     @property
     def array_shapes(self) -> Shapes:

@@ -69,7 +69,7 @@ class SampledLogLinear(LogLinear):
     samples: int = 100
     noise_per: str = "batch"
 
-    draws_noise = True
+    loss_draws = True
 
     def __post_init__(self):
         super().__post_init__()

@@ -29,8 +29,8 @@ TABLES = "tables"
 class Head(nn.Module, HeadOperations):
     """A head as a module: `Head(heads.LogLinear(), lexicon)(hidden)`, or any of its methods.
 
-    The first hidden states set the sizes of the parameters. A loss that draws noise words takes its
-    key from the argument `key` or from the stream "noise" of `rngs`.
+    The first hidden states set the sizes of the parameters. A loss that draws noise words or
+    masks takes its key from the argument `key` or from the stream "noise" of `rngs`.
 
     Attributes:
       head: a head of zoo.heads.

@@ -37,8 +37,8 @@ class Table(nnx.Variable):
 class Head(HeadOperations, nnx.Module):
     """A head as a module: `Head(heads.LogLinear(), 64, lexicon, rngs=rngs)(hidden)`.
 
-    The argument `key` of a loss that draws noise words is a key, or an `nnx.Rngs` with the stream
-    "noise".
+    The argument `key` of a loss that draws noise words or masks is a key, or an `nnx.Rngs` with the
+    stream "noise".
 
     Example:
       >>> from flax import nnx

@@ -21,7 +21,7 @@ class HeadOperations(abc.ABC):
       hidden: h, [..., D].
       targets: x, int [...], each in [0, V).
       tied_weights: for a tied head, the table of the embedding that it shares; None for others.
-      key: the key of a loss that draws noise words.
+      key: the key of a loss that draws noise words or masks.
       context: the context of the head's background or expert at each position: see `context_of`.
       prepared: the result of `prepared`, which is then computed once for many calls.
     """
@@ -34,7 +34,7 @@ class HeadOperations(abc.ABC):
         """Returns the parameters and the tables that the module holds."""
 
     def _noise(self, key: Any) -> Key | None:
-        """Returns the key of a loss that draws noise words."""
+        """Returns the key of a loss that draws noise words or masks."""
         return key
 
     def _given(self, hidden, tied_weights) -> tuple[Params, Tables, jax.Array]:

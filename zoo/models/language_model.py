@@ -99,7 +99,9 @@ class LanguageModel(Model):
         embedding_key, core_key, head_key = jax.random.split(key, 3)
         embedding = self.embedding.init(embedding_key, lexicon)
         if self.head.tied:
-            tied_weights.check(self.embedding, self.head, embedding, hidden_size, lexicon)
+            tied_weights.check(
+                self.embedding, self.core, self.head, embedding, hidden_size, lexicon
+            )
         return {
             "embedding": embedding,
             "core": self.core.init(core_key, self.embedding.size),

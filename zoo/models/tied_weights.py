@@ -5,6 +5,8 @@ import dataclasses
 import jax
 
 from zoo.arrays.types import Params
+from zoo.cores.core import Core
+from zoo.cores.recurrent_layers import Stacked
 from zoo.embeddings import Embedding
 from zoo.errors import UserError
 from zoo.heads import Head
@@ -23,12 +25,18 @@ def head_params(head: Params, embedding: Params) -> Params:
 
 
 def check(
-    embedding: Embedding, head: Head, embedding_params: Params, hidden_size: int, lexicon: Lexicon
+    embedding: Embedding,
+    core: Core,
+    head: Head,
+    embedding_params: Params,
+    hidden_size: int,
+    lexicon: Lexicon,
 ):
     """Raises UserError if a tied head cannot share the embedding's table.
 
     Args:
       embedding: the embedding.
+      core: the core.
       head: the tied head.
       embedding_params: the embedding's parameters.
       hidden_size: D.
@@ -53,11 +61,14 @@ def check(
     table = embedding_params.get("table")
     given = None if table is None else table.shape
     if given != wanted:
-        of_core = ""
+        other = ""
         if given and given[0] == wanted[0]:
-            of_core = f", a core with model.core.last_size={given[1]}"
+            if getattr(head, "size", 0):  # of a mixture's contexts
+                other = f", a head with model.head.size={given[1]}"
+            elif isinstance(core, Stacked) and hidden_size == core.cells(core.layers - 1):
+                other = f", a core with model.core.last_size={given[1]}"
         raise UserError(
             f"a tied {type(head).__name__} shares the embedding's table, which must have the shape "
             f"{wanted} and is {given} in {embedding}: take an embedding of the same kind with "
-            f"model.embedding.size={wanted[1]}{of_core}, or set model.head.tied=False."
+            f"model.embedding.size={wanted[1]}{other}, or set model.head.tied=False."
         )

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from zoo import errors
 from zoo.arrays import row_blocks
 from zoo.errors import UserError, field_name
 
@@ -22,12 +23,12 @@ def check_rates(recipe, *fields: str):
       recipe: the component.
       *fields: the names of its rates.
     """
+    errors.check_rates(recipe, "", *fields)
     for field in fields:
         rate = getattr(recipe, field)
-        if not (0 <= rate < 1 and _threshold(rate) < _STEPS):
+        if _threshold(rate) == _STEPS:
             raise UserError(
-                f"{field_name(recipe, field)} is {rate}: give a rate of at least 0, and below 1 by "
-                f"1/{_STEPS} or more."
+                f"{field_name(recipe, field)} is {rate}: give a rate below 1 by 1/{_STEPS} or more."
             )
 
 

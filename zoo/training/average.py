@@ -31,6 +31,15 @@ class AverageState(NamedTuple):
     averaged_params: Any
 
 
+def _nearer(average, params, share):
+    """Returns average + share (params - average): the parameters to the bit if the share is 1."""
+
+    def one(old, new):
+        return jnp.where(share == 1, new, old + (share * (new - old)).astype(old.dtype))
+
+    return jax.tree.map(one, average, params)
+
+
 def keep_average(decay: float) -> optax.GradientTransformation:
     """Keeps a moving average of the updated parameters; the updates themselves do not change.
 
@@ -49,12 +58,7 @@ def keep_average(decay: float) -> optax.GradientTransformation:
         steps = state.averaged_steps + 1
         rest = 1 - jnp.minimum(decay, (1 + steps) / (10 + steps))
         new = optax.apply_updates(params, updates)
-        average = jax.tree.map(
-            lambda old, new: old + (rest * (new - old)).astype(old.dtype),
-            state.averaged_params,
-            new,
-        )
-        return updates, AverageState(steps, average)
+        return updates, AverageState(steps, _nearer(state.averaged_params, new, rest))
 
     return optax.GradientTransformation(init, update)
 
@@ -92,11 +96,7 @@ def keep_mean(begun: bool) -> optax.GradientTransformation:
         steps = jnp.where(state.averaging, state.averaged_steps + 1, 0)
         share = 1 / jnp.maximum(steps, 1)  # 1 until the mean begins
         new = optax.apply_updates(params, updates)
-        mean = jax.tree.map(
-            lambda old, new: old + (share * (new - old)).astype(old.dtype),
-            state.averaged_params,
-            new,
-        )
+        mean = _nearer(state.averaged_params, new, share)
         return updates, MeanState(state.averaging, steps, mean)
 
     return optax.GradientTransformation(init, update)

@@ -1,0 +1,10 @@
+"""The text of all models: blank lines count, as in papers."""
+
+from zoo.data import Text
+
+WIKITEXT_2 = Text(
+    train="wikitext-2/wiki.train.tokens",
+    validation="wikitext-2/wiki.valid.tokens",
+    tests=("wikitext-2/wiki.test.tokens",),
+    blank_lines="kept",
+)
