@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from tests import references
 from zoo.lexicon import Lexicon, with_features
 
 # An odd number of words. Some share their features, one has none; "name" features belong to one
@@ -88,3 +89,14 @@ def run_docstring(docstring: str, names: dict):
     failures, tried = doctest.DocTestRunner().run(test, out=report.append, clear_globs=False)
     names.update(test.globs)
     assert tried and not failures, "".join(report)
+
+
+def finite_differences_of_tree(function, tree):
+    """The gradient of function(tree), a number, by central differences, as a tree like it."""
+    leaves, structure = jax.tree.flatten(tree)
+
+    def of_arrays(arrays):
+        return function(jax.tree.unflatten(structure, map(jnp.asarray, arrays.values())))
+
+    found = references.finite_differences(of_arrays, dict(enumerate(leaves)))
+    return jax.tree.unflatten(structure, found.values())

@@ -1,5 +1,7 @@
 """The continuous cache, by a loop over the pairs of a text."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -98,18 +100,12 @@ def test_gradients_are_finite_differences_through_the_memory_as_well(random):
     words, targets, reset = map(jnp.asarray, (WORDS, TARGETS, RESET))
 
     @jax.jit
-    def total(recurrent, weights):
-        core = ({**params["core"][0], "recurrent": recurrent},)
-        changed = {**params, "core": core, "head": {**params["head"], "weights": weights}}
-        carry = MODEL.initial_carry(2)
-        tables = MODEL.tables(lexicon)
-        return MODEL.log_prob(changed, tables, words, targets, carry, reset=reset)[0].sum()
+    def total(params):
+        carry, tables = MODEL.initial_carry(2), MODEL.tables(lexicon)
+        return MODEL.log_prob(params, tables, words, targets, carry, reset=reset)[0].sum()
 
-    arrays = {"U": params["core"][0]["recurrent"], "W": params["head"]["weights"]}
-    found = jax.grad(total, (0, 1))(*arrays.values())
-    expected = references.finite_differences(lambda changed: total(*changed.values()), arrays)
-    for of_array, name in zip(found, expected, strict=True):
-        np.testing.assert_allclose(of_array, expected[name], atol=1e-7)
+    found, expected = jax.grad(total)(params), examples.finite_differences_of_tree(total, params)
+    jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-7), found, expected)
 
 
 @pytest.mark.usefixtures("float64")

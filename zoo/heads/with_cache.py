@@ -250,10 +250,14 @@ class WithCache(HeadAround):
     def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
         return self.head._penalties(params, hidden)
 
-    def _mixed(self, log_prob, of_cache, log_total):
-        """Mixes log p with the log of a sum of exp(scores), over which log_total normalises."""
-        empty = jnp.isneginf(log_total)
-        of_cache = jnp.where(empty, -jnp.inf, of_cache - jnp.where(empty, 0, log_total))
+    def _log_shares(self, context):
+        """Returns (log p_cache of each pair [..., N], whether there is no pair [...])."""
+        total = _log_sum(context.scores)
+        empty = jnp.isneginf(total)
+        return context.scores - jnp.where(empty, 0, total)[..., None], empty
+
+    def _mixed(self, log_prob, of_cache, empty):
+        """Mixes log p with log p_cache, where there are pairs."""
         log_weight = math.log(self.weight) if self.weight else -math.inf
         mixed = jnp.logaddexp(math.log1p(-self.weight) + log_prob, log_weight + of_cache)
         return jnp.where(empty, log_prob, mixed)
@@ -262,24 +266,21 @@ class WithCache(HeadAround):
         log_prob, log_z = self.head.log_prob_and_log_z(
             params, tables["head"], hidden, targets, prepared=prepared
         )
-        same = jnp.where(context.words == targets[..., None], context.scores, -jnp.inf)
-        of_cache, total = (_log_sum(scores) for scores in (same, context.scores))
-        return self._mixed(log_prob, of_cache, total), log_z
+        shares, empty = self._log_shares(context)
+        same = jnp.where(context.words == targets[..., None], shares, -jnp.inf)
+        return self._mixed(log_prob, _log_sum(same), empty), log_z
 
     def _log_probs(self, params, tables, hidden, context, prepared):
         log_probs = self.head.log_probs(params, tables["head"], hidden, prepared=prepared)
-        total = _log_sum(context.scores)
-        greatest = jnp.maximum(context.scores.max(axis=-1, keepdims=True), _LEAST)
-        shares = jnp.exp(context.scores - greatest)
+        shares, empty = self._log_shares(context)
         shape, vocabulary = log_probs.shape[:-1], log_probs.shape[-1]
         # Words of no pair are -1: they have no share, and no place in the sums.
         words = jnp.where(context.words < 0, vocabulary, context.words)
         rows = jnp.arange(log_probs.size // vocabulary)[:, None]
+        words, shares = (x.reshape(rows.shape[0], -1) for x in (words, jnp.exp(shares)))
         sums = jnp.zeros((rows.shape[0], vocabulary), shares.dtype)
-        flat = (array.reshape(rows.shape[0], -1) for array in (words, shares))
-        words, shares = flat
         sums = sums.at[rows, words].add(shares, mode="drop").reshape(*shape, vocabulary)
-        return self._mixed(log_probs, jnp.log(sums) + greatest, total[..., None])
+        return self._mixed(log_probs, jnp.log(sums), empty[..., None])
 
 
 # Below every score, and finite.
