@@ -7,6 +7,7 @@ import pytest
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from tests.marks import slow
 from zoo.arrays import products, random_keys
 from zoo.cores import GRU, LSTM, Elman
 from zoo.networks import dropout
@@ -14,7 +15,7 @@ from zoo.networks import dropout
 CORES = LSTM(size=5, layers=2), LSTM(size=6, projection=3), GRU(size=5), Elman(size=5)
 
 
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+@pytest.mark.parametrize("dtype", [jnp.float32, *slow(jnp.bfloat16)])
 @pytest.mark.parametrize("core", CORES, ids=str)
 def test_on_explicit_axes(core, dtype, random):
     params = jax.tree.map(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests import examples, references
+from tests.marks import slow
 from zoo.arrays import products, random_keys
 from zoo.cores import GRU, LSTM, Elman
 from zoo.errors import UserError
@@ -255,8 +256,7 @@ def test_settings_that_cannot_be_are_refused():
     "core",
     [
         LSTM(SIZE, layers=2, projection=3, recurrent_dropout=0.5),
-        GRU(SIZE, layers=2, recurrent_dropout=0.5),
-        Elman(SIZE, layers=2, recurrent_dropout=0.5),
+        *slow(*(kind(SIZE, layers=2, recurrent_dropout=0.5) for kind in (GRU, Elman))),
     ],
     ids=lambda core: type(core).__name__,
 )

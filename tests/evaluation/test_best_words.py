@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 
+from tests.marks import slow
 from tests.training import small
 from tests.training.test_translation import experiment as translation
 from zoo.attention import Luong
@@ -59,7 +60,7 @@ def untrained(experiment):
     return Run(path, experiment, lexicons[0], params, tables, 0, others=others)
 
 
-@pytest.mark.parametrize("order", ["forward", "source_reversed", "target_reversed"])
+@pytest.mark.parametrize("order", ["forward", *slow("source_reversed", "target_reversed")])
 def test_translations_have_the_scores_of_evaluation(order):
     recipe = translation()
     model = dataclasses.replace(recipe.model, attention=Luong(), order=order)

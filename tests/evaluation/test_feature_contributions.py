@@ -6,6 +6,7 @@ import pytest
 
 from tests import examples
 from tests.heads import test_background as contextual
+from tests.marks import slow
 from zoo.evaluation import feature_contributions
 from zoo.heads import LogLinear
 
@@ -26,7 +27,7 @@ def by_loop(lexicon, params, hidden):
     return scores, np.log(np.exp(scores).sum())
 
 
-@pytest.mark.parametrize("form", ["dense_sums", "sparse_sums", "product"])
+@pytest.mark.parametrize("form", ["dense_sums", *slow("sparse_sums", "product")])
 def test_parts_are_those_of_a_loop(form, random):
     lexicon, head = examples.lexicon(), LogLinear(form=form)
     params = examples.random_params(head, random, 2, lexicon)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import evaluate
+from tests.marks import slow
 from tests.training import small
 from zoo import __main__ as commands
 from zoo import priors
@@ -53,9 +54,7 @@ def trained_in(folder, embedding, head, **vocabulary):
 
 
 # Of features, the commands do what they do of letters: the head without spellings stands for it.
-@pytest.fixture(
-    scope="module", params=["cnn", "lstm", pytest.param("features", marks=pytest.mark.slow)]
-)
+@pytest.fixture(scope="module", params=["cnn", "lstm", *slow("features")])
 def open_workdir(request, tmp_path_factory):
     """The work directory of a run of an open head, trained for an epoch."""
     folder, head = tmp_path_factory.mktemp(request.param), HEADS[request.param]
@@ -113,6 +112,7 @@ def test_another_lexicon_scores_unseen_words(open_workdir, words_file):
         assert figures["notes"]["words cut by the head"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("open_workdir", ["lstm"], indirect=True)
 def test_probabilities_of_the_words_in_the_text_do_not_depend_on_the_rest(open_workdir, words_file):
     """Over all spellings; over a lexicon, all change by one number a position."""
@@ -174,7 +174,7 @@ def test_word_heads_refuse_and_name_those_that_can(run, words_file):
         run.renormalised()
 
 
-@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("tied", [False, *slow(True)])
 def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, monkeypatch, capsys):
     workdir = trained_in(tmp_path, Lookup(size=7), Softmax(tied=tied), minimum_count=2)
     trained = Run.load(workdir)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests import examples
+from tests.marks import slow
 from zoo.cores import GRU, LSTM, NGram
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText, Strings
@@ -119,7 +120,7 @@ def test_what_sentences_begin_with_is_computed_once(random, monkeypatch):
     assert sorted(asked) == sorted([7, 1, 2, 3, 4, *range(10), *[BOUNDARY] * 10])
 
 
-@pytest.mark.parametrize("name", ["softmax", "log-linear", "CNN", "contexts"])
+@pytest.mark.parametrize("name", ["softmax", "CNN", *slow("log-linear", "contexts")])
 def test_log_z_is_summed_once_for_each_prefix(name, random):
     """What target_scores gives is log p + log Z of the same head."""
     lexicon, model = examples.lexicon(), MODELS[name]

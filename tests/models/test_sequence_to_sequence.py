@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests import examples, references
+from tests.marks import slow
 from zoo.attention import Bahdanau, Luong
 from zoo.cores import GRU, LSTM, Bidirectional, Elman, NGram
 from zoo.data.pair_batches import source_batch
@@ -103,7 +104,7 @@ def test_padding_has_no_part_in_the_loss(problem):
 
 
 @pytest.mark.parametrize("attention", [None, Luong(), Bahdanau(size=3, units=5)])
-@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("beams", [*slow(1), 3])
 def test_step_functions_say_what_log_prob_says(problem, random, attention, beams):
     model = dataclasses.replace(MODEL, attention=attention)
     lexicons = examples.plain_lexicon(TARGET), examples.plain_lexicon(SOURCE)

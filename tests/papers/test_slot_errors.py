@@ -90,6 +90,7 @@ def test_each_condition_is_realised_once(run, monkeypatch):
     }
 
 
+@pytest.mark.slow
 def test_from_a_model_to_its_passport(run):
     found, _ = slot_errors.judge(run, "test", length=12)
     assert found["figures"]["texts"] == 2

@@ -10,6 +10,7 @@ import optax
 import pytest
 
 from tests import examples
+from tests.marks import slow
 from tests.training import small
 from zoo.data.batches import Batches
 from zoo.data.vocabulary import Vocabulary
@@ -231,7 +232,7 @@ def test_every_epoch_has_its_own_order_and_starts_empty(tmp_path, monkeypatch):
     assert [carry == 0 for carry in carries] == starts
 
 
-@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("devices", [*slow(1), 2])
 def test_a_run_traces_its_step_once(tmp_path, devices):
     TRACES.clear()
     model = Traced(small.MODEL.embedding, small.MODEL.core, small.MODEL.head)

@@ -56,6 +56,7 @@ def killed(tmp_path_factory):
     return workdir, processes.ends(started, 20)
 
 
+@pytest.mark.slow
 def test_a_killed_process_ends_the_other(killed):
     (code, _, stderr), (of_killed, *_) = killed[1]
     assert of_killed == -signal.SIGKILL

@@ -282,6 +282,7 @@ def test_the_default_equals_dense_updates(tmp_path, rows_of_any_table, devices, 
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=5e-6)
 
 
+@pytest.mark.slow
 def test_a_run_of_the_default_is_resumed_within_an_epoch(tmp_path, rows_of_any_table):
     model = dataclasses.replace(small.MODEL, head=NCE(samples=5))
     recipe = small.experiment(model, clip=0.1, optimizer=Adagrad(0.3))

@@ -75,6 +75,7 @@ def names_of(content):
     return re.findall(r'<section id="([^"]*)"', content)
 
 
+@pytest.mark.slow
 def test_sections_are_those_that_the_runs_can_have(two_runs, translator):
     one = report.document(subjects.read(two_runs[:1]), sentences=2)
     assert names_of(one) == SECTIONS[:-1]  # nothing stands beside it
@@ -226,6 +227,7 @@ def test_an_unjudged_translator_shows_its_attention(translator):
     assert content.count('class="source"') >= 3
 
 
+@pytest.mark.slow
 def test_what_a_record_and_an_export_lack_is_told(two_runs, tmp_path):
     passports = {}
     for place, passport in ((p, r) for p, r in _results(two_runs[0])):
