@@ -168,7 +168,7 @@ def _ranked_by(table):
 
 
 def _plain_of(results):
-    """Returns a result without a cache around the head, if there is one, else any."""
+    """Returns a result of a model that does not learn from the text, or any without such."""
     plain = {column: one for column, one in results.items() if not column.learns}
     return _any_of(plain or results)
 
