@@ -23,6 +23,7 @@ from zoo.heads import (
     MixtureOfContexts,
     MixtureOfSoftmaxes,
     Softmax,
+    WithCache,
 )
 from zoo.models import LanguageModel
 
@@ -37,6 +38,7 @@ MODELS = {
     "hierarchical": LanguageModel(Lookup(4), LSTM(5), HierarchicalSoftmax()),
     "Huffman": LanguageModel(Lookup(4), NGram(size=5, order=3), HuffmanSoftmax()),
     "CNN": LanguageModel(Lookup(4), LSTM(5), CNNSoftmax()),
+    "cache": LanguageModel(Lookup(4), LSTM(5), WithCache(Softmax(), 6, flatness=0.8, weight=0.3)),
 }
 USUAL = ("softmax", "log-linear", "letters")
 
@@ -60,10 +62,7 @@ def sentences_of(random, count=23):
     return [*found, [], [1], [1]]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if name in USUAL else pytest.mark.slow) for name in MODELS],
-)
+@pytest.mark.parametrize("name", [*USUAL, *slow(*(name for name in MODELS if name not in USUAL))])
 def test_sentences_have_the_scores_that_they_have_alone(name, random, monkeypatch):
     lexicon, model = examples.lexicon(), MODELS[name]
     params = examples.random_params(model, random, lexicon, scale=0.6)
