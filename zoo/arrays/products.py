@@ -88,7 +88,8 @@ def affine(inputs, weights, bias):
       bias: [M].
     """
     scores = matmul(inputs, weights)
-    return scores + jnp.broadcast_to(bias.astype(scores.dtype), scores.shape)
+    # Not `broadcast_to`, whose gradient on explicit axes has every device gather all rows.
+    return scores + jnp.expand_dims(bias.astype(scores.dtype), range(scores.ndim - bias.ndim))
 
 
 def gradient(inputs, slopes, weights):

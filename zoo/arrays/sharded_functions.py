@@ -207,7 +207,8 @@ def over_tokens(argument: str, axes: int = 1):
             if mesh is None:
                 return function(*positional, **named)
             bound = signature.bind(*positional, **named)
-            of_tokens = spec_of(bound.arguments[argument])[:-axes]
+            of_tokens = spec_of(bound.arguments[argument])
+            of_tokens = of_tokens[: len(of_tokens) - axes]
 
             def spec(result):
                 if result.ndim < len(of_tokens):

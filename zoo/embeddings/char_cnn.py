@@ -4,6 +4,7 @@ import dataclasses
 
 import jax
 
+from zoo.arrays import sharded_functions
 from zoo.arrays.types import Params, Tables
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import check_least
@@ -62,6 +63,7 @@ class CharCNN(Embedding):
         """Initialises the parameters of the convolution; see Convolution.init."""
         return self.network.init(key, self.size, lexicon)
 
+    @sharded_functions.over_tokens("words", axes=0)
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
         """Computes the vectors of words int32 [...], [..., E]."""
         return self.network.distinct_vectors(params, tables, words)

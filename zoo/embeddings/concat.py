@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import sharded_functions
 from zoo.arrays.parameter_sharding import Axes
 from zoo.arrays.types import Params
 from zoo.embeddings.embedding import Embedding
@@ -79,6 +80,7 @@ class Concat(Embedding):
         parts = zip(self.parts, keys, strict=True)
         return {str(number): part.init(k, lexicon) for number, (part, k) in enumerate(parts)}
 
+    @sharded_functions.over_tokens("words", axes=0)
     def apply(self, params: Params, tables: Any, words: jax.Array) -> jax.Array:
         """Computes the vectors of words int32 [...], [..., E]."""
         vectors = [

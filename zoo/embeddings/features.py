@@ -8,6 +8,7 @@ import dataclasses
 
 import jax
 
+from zoo.arrays import sharded_functions
 from zoo.arrays.parameter_sharding import FEATURES, HIDDEN, axes
 from zoo.arrays.types import Params, Tables
 from zoo.embeddings.embedding import Embedding
@@ -79,6 +80,7 @@ class Features(Embedding):
         shape, scale = (count, self.size), self.initial_scale
         return {"table": jax.random.uniform(key, shape, minval=-scale, maxval=scale)}
 
+    @sharded_functions.over_tokens("words", axes=0)
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
         """Computes the vectors of words int32 [...], [..., E]."""
         return feature_signatures.sum_features_of(tables, params["table"], words)

@@ -5,7 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import row_lookup
+from zoo.arrays import row_lookup, sharded_functions
 from zoo.arrays.parameter_sharding import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Tables
 from zoo.embeddings.embedding import Embedding
@@ -63,6 +63,7 @@ class Lookup(Embedding):
             )
         return {"table": params["table"][jnp.asarray(ids)]}
 
+    @sharded_functions.over_tokens("words", axes=0)
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
         """Computes the vectors of words int32 [...], [..., E]."""
         return row_lookup.take(params["table"], words)
