@@ -71,12 +71,11 @@ def clear(whole: pathlib.Path):
 
 
 @contextlib.contextmanager
-def folder(out: str | pathlib.Path, replace: bool = False) -> Iterator[pathlib.Path]:
+def folder(out: str | pathlib.Path) -> Iterator[pathlib.Path]:
     """Yields a temporary folder, which is renamed to `out` at the end, or removed on failure.
 
     Args:
       out: the folder to make; it must not exist, or be empty.
-      replace: whether an existing folder is replaced instead.
 
     Raises:
       UserError: `out` exists, at the beginning or at the end, or it cannot be made.
@@ -85,7 +84,7 @@ def folder(out: str | pathlib.Path, replace: bool = False) -> Iterator[pathlib.P
         raise UserError(f"{out} is not a folder of this machine: give the path of one.")
     out = pathlib.Path(out)
     with _making(out):
-        if not replace and not _is_free(out):
+        if not _is_free(out):
             raise UserError(f"{out} exists already: give a folder that does not exist yet.")
         check_place(out)
         made = [above for above in out.parents if not above.exists()]
@@ -97,9 +96,7 @@ def folder(out: str | pathlib.Path, replace: bool = False) -> Iterator[pathlib.P
         with naming(out):
             yield own
         with _making(out):
-            if replace:
-                shutil.rmtree(out, ignore_errors=True)
-            elif not _is_free(out):
+            if not _is_free(out):
                 raise UserError(
                     f"{out} has just been made by another process: look at it, or give another "
                     "folder."

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import row_blocks as rows_of
-from zoo.arrays import sharded_functions
+from zoo.arrays import row_blocks, sharded_functions
 from zoo.arrays.types import accumulator
 
 # Spellings computed together: enough for efficient products, few enough that lengths are alike.
@@ -96,7 +95,7 @@ def map_by_length(function, params, letters, lengths, others=(), *, least=1, cou
     if count is not None:
         lengths = jnp.where(jnp.arange(number) < count, lengths, 0)
     runs, block = sharded_functions.shares(rows, BLOCK, (params, lengths, others))
-    order = rows_of.Sorted.by(-lengths, runs, block)
+    order = row_blocks.Sorted.by(-lengths, runs, block)
     letters, lengths, others = order.cut((letters, lengths, tuple(map(jnp.asarray, others))))
     if not isinstance(function, Differentiated):
         function = recomputed(function)

@@ -80,8 +80,7 @@ def _names(text: str) -> list[str]:
 
 def _factors(text: str) -> tuple[float, ...]:
     """Reads the argument of --rates."""
-    factors = tuple(dict.fromkeys(_FACTOR(part) for part in text.split(",")))
-    return factors
+    return tuple(dict.fromkeys(_FACTOR(part) for part in text.split(",")))
 
 
 def run_try(arguments: argparse.Namespace):

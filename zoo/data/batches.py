@@ -4,9 +4,8 @@ A text is laid out in B batch rows, the rows of a [B, L] array, and cut into bat
 There are two policies:
 
 - "carried": one long text cut into B equal batch rows; the state is carried from batch to batch,
-over
-  sentence ends. The first word of a batch row is predicted from the word before it and an empty
-  state.
+  over sentence ends. The first word of a batch row is predicted from the word before it and an
+  empty state.
 - "sentences": every sentence starts from the boundary word and an empty state; whole sentences fill
   the batch rows one after the other, so that a sentence's loss does not depend on batch rows or
   batches.

@@ -19,7 +19,7 @@ BANDS = (0, 1, 10, 100, 1000, 10000)
 BAND_NAMES = ("unseen", *(f"{low}-{10 * low - 1}" for low in BANDS[1:-1]), f"{BANDS[-1]}+")
 # The axis of a mesh along which batch rows are shared out, and how arrays lie on it.
 DATA = "data"
-WHOLE, BY_LANES = PartitionSpec(), PartitionSpec(DATA)
+WHOLE, BY_ROWS = PartitionSpec(), PartitionSpec(DATA)
 # The band of all words that are read as <unk>.
 UNKNOWN = "unknown"
 
@@ -194,7 +194,7 @@ def compiled_score_step(model, mesh: Mesh | None = None):
         return jax.jit(step, donate_argnames="carry")
     return jax.jit(
         over_rows(step, mesh, whole=3),
-        out_shardings=(NamedSharding(mesh, WHOLE), NamedSharding(mesh, BY_LANES)),
+        out_shardings=(NamedSharding(mesh, WHOLE), NamedSharding(mesh, BY_ROWS)),
         donate_argnums=6,
     )
 
@@ -210,13 +210,13 @@ def over_rows(step, mesh: Mesh, whole: int):
     """
 
     def shared_out(*arguments):
-        batch_rows = (BY_LANES,) * (len(arguments) - whole)
+        batch_rows = (BY_ROWS,) * (len(arguments) - whole)
         specs = (*(WHOLE,) * whole, *batch_rows)
         return jax.shard_map(
             step,
             mesh=mesh,
             in_specs=specs,
-            out_specs=BY_LANES,
+            out_specs=BY_ROWS,
             axis_names={DATA},
             check_vma=False,  # a carry that begins as zeros does not vary over batch rows yet
         )(*arguments)
@@ -268,14 +268,14 @@ def placed(tree, mesh: Mesh | None):
     """
     if mesh is None:
         return tree
-    layout = NamedSharding(mesh, BY_LANES)
+    layout = NamedSharding(mesh, BY_ROWS)
     return jax.tree.map(
         lambda x: jax.make_array_from_callback(x.shape, layout, lambda index: x[index]), tree
     )
 
 
 def score(
-    model, params, tables, text: EncodedText, batch_rows: Batches, mesh: Mesh | None = None
+    model, params, tables, text: EncodedText, batches: Batches, mesh: Mesh | None = None
 ) -> Scores:
     """Runs the model over a text, its products in full float32 wherever it runs.
 
@@ -284,7 +284,7 @@ def score(
       params: on the device, or on the mesh.
       tables: as the parameters.
       text: as word ids.
-      batch_rows: the text in batch rows; their state policy is the figure's.
+      batches: the text in batch rows; their state policy is the figure's.
       mesh: devices, perhaps of several processes, along whose data axis batch rows are shared out.
 
     Raises:
@@ -293,10 +293,10 @@ def score(
     with jax.default_matmul_precision(PRECISION):
         head = model.head_params(params), tables["head"]
         own_head_check.check(model.head, *head, model.core.output_size)
-        return _score(model, params, tables, text, batch_rows, sharing(mesh, batch_rows.batch))
+        return _score(model, params, tables, text, batches, sharing(mesh, batches.batch))
 
 
-def _score(model, params, tables, text, batch_rows, mesh):
+def _score(model, params, tables, text, batches, mesh):
     step = compiled_score_step(model, mesh)
     prepared = model.prepared(params, tables)
     log_prob = np.full(len(text.words), np.nan, np.float32)
@@ -305,14 +305,14 @@ def _score(model, params, tables, text, batch_rows, mesh):
     # With parameters committed to a device, as in training, a step returns a committed carry: an
     # uncommitted first carry would compile it twice.
     bound = [leaf.sharding for leaf in jax.tree.leaves(params) if getattr(leaf, "committed", False)]
-    carry = model.initial_carry(batch_rows.batch)
+    carry = model.initial_carry(batches.batch)
     if mesh is not None:
         carry = placed(jax.tree.map(np.asarray, carry), mesh)
     else:
         carry = jax.device_put(carry, bound[0] if bound else None)
     with progress.bar(len(text.words), "tokens") as advance:
-        for index in range(len(batch_rows)):
-            batch = batch_rows[index]
+        for index in range(len(batches)):
+            batch = batches[index]
             arrays = placed((batch.words, batch.targets, batch.reset), mesh)
             (scores, normalisers), carry = step(params, tables, prepared, *arrays, carry)
             there = batch.positions >= 0

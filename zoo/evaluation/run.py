@@ -175,9 +175,7 @@ class Run:
         model = dataclasses.replace(
             self.experiment.language_model, head=dataclasses.replace(head, renormalised=True)
         )
-        experiment = dataclasses.replace(self.experiment, model=model)
-        variant = "-".join(filter(None, (self.variant, "renormalised")))
-        return dataclasses.replace(self, experiment=experiment, variant=variant)
+        return self._changed("renormalised", model=model)
 
     def with_cache(self, size: int, flatness: float, weight: float) -> "Run":
         """Returns the run with a cache around its head; see heads.WithCache.
@@ -192,12 +190,8 @@ class Run:
         """
         model = self._language_model("--cache")
         model = dataclasses.replace(model, head=WithCache(model.head, size, flatness, weight))
-        return dataclasses.replace(
-            self,
-            experiment=dataclasses.replace(self.experiment, model=model),
-            tables=model.evaluation_tables(self.lexicon),
-            variant="-".join(filter(None, (self.variant, "cache"))),
-        )
+        tables = model.evaluation_tables(self.lexicon)
+        return dataclasses.replace(self._changed("cache", model=model), tables=tables)
 
     def with_dynamic(self, settings: DynamicEvaluation) -> "Run":
         """Returns the run that is trained on each segment of a text that it has scored.
@@ -217,10 +211,15 @@ class Run:
             )
         evaluation = dataclasses.replace(self.experiment.evaluation, batch=1)
         return dataclasses.replace(
+            self._changed("dynamic", evaluation=evaluation), dynamic=settings
+        )
+
+    def _changed(self, variant: str, **recipe: Any) -> "Run":
+        """Returns the run with other parts of the recipe, and one more variant in its name."""
+        return dataclasses.replace(
             self,
-            experiment=dataclasses.replace(self.experiment, evaluation=evaluation),
-            variant="-".join(filter(None, (self.variant, "dynamic"))),
-            dynamic=settings,
+            experiment=dataclasses.replace(self.experiment, **recipe),
+            variant="-".join(filter(None, (self.variant, variant))),
         )
 
     def _language_model(self, option):
@@ -284,8 +283,7 @@ class Run:
             lexicon=lexicon,
             tables=model.evaluation_tables(lexicon, *self.others),
         )
-        variant = f"constrained-{run._digest_of(background)[:8]}"
-        return dataclasses.replace(run, variant="-".join(filter(None, (self.variant, variant))))
+        return run._changed(f"constrained-{run._digest_of(background)[:8]}")
 
     @property
     def constraint(self) -> dict | None:

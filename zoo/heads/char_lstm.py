@@ -37,7 +37,6 @@ from zoo.lexicon import Lexicon
 from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
 from zoo.lexicon.spelling import BEGIN, END, Spelling
 from zoo.losses.spelled import sum_by_length
-from zoo.losses.token_blocks import present_states
 from zoo.networks.lstm_scan import activated, cell, lstm
 
 
@@ -318,7 +317,6 @@ class CharLSTM(Head):
         return -self._open_log_prob(params, tables, hidden, targets)
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
-        hidden, token_weights = present_states(hidden, token_weights)
         projected = self.hidden_projection(params, hidden.reshape(-1, hidden.shape[-1]))
         words = targets.ravel()
         return -sum_by_length(

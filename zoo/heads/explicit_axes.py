@@ -6,6 +6,8 @@ together, so that every layout draws the same numbers. Parameters may be sharded
 along other axes: the compiler then inserts the communication that sums over words need.
 """
 
+import math
+
 import jax
 import jax.numpy as jnp
 from jax.sharding import PartitionSpec
@@ -62,10 +64,7 @@ def _axes_of_words(params, without) -> tuple[str, ...]:
 
 def _devices(mesh, axes) -> int:
     """Counts the devices along some axes of a mesh."""
-    count = 1
-    for name in axes:
-        count *= mesh.shape[name]
-    return count
+    return math.prod(mesh.shape[name] for name in axes)
 
 
 def _on_each_device(function, of_tokens, axes, given):

@@ -625,3 +625,12 @@ class HeadAround(Head):
 
     def scores_per_token(self, vocabulary: int) -> int:
         return self.head.scores_per_token(vocabulary)
+
+    def _prepared(self, params: Params, tables: Tables) -> Prepared:
+        return self.head.prepared(params, tables["head"])
+
+    def prepared_shapes(self, tables: Tables, hidden_size: int) -> Any:
+        return self.head.prepared_shapes(tables["head"], hidden_size)
+
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
+        return self.head.warnings(lexicon)

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.parameter_sharding import Axes
-from zoo.arrays.types import Params, Prepared, Tables
+from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads.argument_checks import Shapes
 from zoo.heads.head import Head, HeadAround
@@ -122,12 +122,6 @@ class SpreadUnknown(HeadAround):
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         return params
-
-    def _prepared(self, params: Params, tables: Tables) -> Prepared:
-        return self.head.prepared(params, tables["head"])
-
-    def prepared_shapes(self, tables: Tables, hidden_size: int):
-        return self.head.prepared_shapes(tables["head"], hidden_size)
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """Counts the words that share the unknown word's probability.

@@ -14,14 +14,14 @@ text that it is judged on: its figures are not those of a model that only knows 
 
 import dataclasses
 import math
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from zoo.arrays import memory
 from zoo.arrays.parameter_sharding import Axes
-from zoo.arrays.types import Carry, Context, Params, Prepared, Tables
+from zoo.arrays.types import Carry, Context, Params, Tables
 from zoo.errors import UserError, check_above, check_least, check_rates
 from zoo.heads.argument_checks import Shapes
 from zoo.heads.head import Head, HeadAround
@@ -227,15 +227,6 @@ class WithCache(HeadAround):
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         return self.head.for_lexicon(params, lexicon, other)
-
-    def _prepared(self, params: Params, tables: Tables) -> Prepared:
-        return self.head.prepared(params, tables["head"])
-
-    def prepared_shapes(self, tables: Tables, hidden_size: int) -> Any:
-        return self.head.prepared_shapes(tables["head"], hidden_size)
-
-    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        return self.head.warnings(lexicon)
 
     def normalised_over(self, lexicon: Lexicon) -> str:
         return self.head.normalised_over(lexicon)

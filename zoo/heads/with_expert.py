@@ -107,12 +107,6 @@ class WithExpert(HeadAround):
     def _prepared(self, params: Params, tables: Tables) -> Prepared:
         return self.head.prepared(params["head"], tables["head"])
 
-    def prepared_shapes(self, tables: Tables, hidden_size: int):
-        return self.head.prepared_shapes(tables["head"], hidden_size)
-
-    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        return self.head.warnings(lexicon)
-
     def normalised_over(self, lexicon: Lexicon) -> str:
         return self.head.normalised_over(lexicon)
 

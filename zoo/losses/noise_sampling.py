@@ -221,13 +221,11 @@ def sample_noise(
     Args:
       tables: see `noise_tables`.
       key: one key, or `zoo.arrays.random_keys.Keys` for tokens [B, T]: words for the batch then
-        come from
-        its `batch` key, words for each batch row or token from the keys of the rows.
+        come from its `batch` key, words for each batch row or token from the keys of the rows.
       shape: the shape of the tokens, [B, ...].
       draws: K, at least 1.
       per: the unit that has words of its own, "batch", "row" or "token"; a batch row is a row of
-        the
-        first axis.
+        the first axis.
       distinct: whether repeated draws are dropped, that is, not `kept`.
 
     Returns:

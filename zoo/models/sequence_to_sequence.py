@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import optax
 
 from zoo.arrays import random_keys
 from zoo.arrays.types import Carry, Key, Params, Prepared, Tables
@@ -167,7 +168,11 @@ class SequenceToSequence(Model):
         }
         if attention is not None:
             params["attention"] = attention.init(of_attention, size, core.output_size)
-        return _uniform(params, of_scale, self.initial_scale) if self.initial_scale else params
+        if self.initial_scale:
+            scale = self.initial_scale
+            draw = functools.partial(jax.random.uniform, minval=-scale, maxval=scale)
+            params = optax.tree.random_like(of_scale, params, draw)
+        return params
 
     def _check_carries(self):
         """Raises UserError unless the encoder's carry has the structure and shapes of the
@@ -468,13 +473,3 @@ def _moved(array, by):
     columns = jnp.arange(array.shape[1])[None] - by[:, None]
     moved = jnp.take_along_axis(array, jnp.maximum(columns, 0), axis=1)
     return jnp.where(columns >= 0, moved, 0)
-
-
-def _uniform(params, key, scale: float):
-    """Draws parameters of the same shapes, uniform in +-scale."""
-    leaves, structure = jax.tree.flatten(params)
-    drawn = [
-        jax.random.uniform(one, leaf.shape, leaf.dtype, -scale, scale)
-        for one, leaf in zip(jax.random.split(key, len(leaves)), leaves, strict=True)
-    ]
-    return jax.tree.unflatten(structure, drawn)

@@ -97,12 +97,7 @@ def masked_softmax(scores: jax.Array, mask: jax.Array) -> jax.Array:
     Returns:
       Weights [B, T, S], which sum to 1, or to 0 in a row whose positions are all masked.
     """
-    mask = jnp.broadcast_to(mask[:, None], scores.shape)
-    scores = jnp.where(mask, scores, jnp.finfo(scores.dtype).min)
-    most = jax.lax.stop_gradient(scores.max(-1, keepdims=True, initial=jnp.finfo(scores.dtype).min))
-    exponentials = jnp.where(mask, jnp.exp(scores - most), 0)
-    total = exponentials.sum(-1, keepdims=True)
-    return exponentials / jnp.where(total > 0, total, 1)
+    return jax.nn.softmax(scores, axis=-1, where=mask[:, None])
 
 
 def contexts(weights: jax.Array, memory: jax.Array) -> jax.Array:

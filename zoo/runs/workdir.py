@@ -10,6 +10,7 @@ texts.npz         hashes of the sentences that the run is trained and selected o
 An exported run has params.safetensors in place of checkpoints (`zoo.runs.exported`).
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -324,12 +325,9 @@ class Workdir:
         folder = self.path / "checkpoints"
         for kind in ("best", "last"):
             if any_kept(folder, kind):
-                checkpoints = Checkpoints(folder, (kind,), read_only=True)
-                try:
-                    if data := checkpoints.progress(kind).get("data"):
+                with contextlib.closing(Checkpoints(folder, (kind,), read_only=True)) as kept:
+                    if data := kept.progress(kind).get("data"):
                         return data
-                finally:
-                    checkpoints.close()
         return ""
 
     def params(self, experiment: Experiment, lexicon: Lexicon, log=print) -> tuple[int, Any]:
@@ -359,11 +357,8 @@ class Workdir:
         folder = self.path / "checkpoints"
         if not any_kept(folder, "last"):
             return None
-        checkpoints = Checkpoints(folder, ("last",), read_only=True)
-        try:
-            return checkpoints.progress("last").get("finished")
-        finally:
-            checkpoints.close()
+        with contextlib.closing(Checkpoints(folder, ("last",), read_only=True)) as kept:
+            return kept.progress("last").get("finished")
 
     def other_lexicons(self, experiment: Experiment) -> tuple[Lexicon, ...]:
         """Reads the lexicons of the run beside the first; a language model has none."""
@@ -386,12 +381,9 @@ class Workdir:
 
         restored = None
         if any_kept(folder, "best"):
-            checkpoints = Checkpoints(folder, ("best",), read_only=True)
-            try:
-                recipe_sizes.check(experiment, checkpoints.shapes("best"), str(folder / "best"))
-                restored = checkpoints.restore("best", {"params": like()}, log)
-            finally:
-                checkpoints.close()
+            with contextlib.closing(Checkpoints(folder, ("best",), read_only=True)) as kept:
+                recipe_sizes.check(experiment, kept.shapes("best"), str(folder / "best"))
+                restored = kept.restore("best", {"params": like()}, log)
         if restored is None:
             raise UserError(
                 f"{self.path} has no checkpoint of a validated model yet: train it further."

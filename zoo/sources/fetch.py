@@ -94,12 +94,12 @@ def fetch(
     for file in corpus.files:
         path = folder / file.path
         if (content := _there(path)) is not None:
-            one = _checked(folder, file, content, release, there=True)
+            one = _checked(folder, file, content, there=True)
         else:
             content = _through_datasets(corpus, file) if through_datasets and not mirror else None
             if content is None:
                 content = _content(file, mirror, folder, archives)
-            one = _checked(folder, file, content, release)
+            one = _checked(folder, file, content)
             _write(path, content)
             _record(folder, file, one, release)
         log(f"  {path}: sha256 {one.sha256[:16]}, {_HOW[one.how]}")
@@ -188,14 +188,13 @@ def _through_datasets(corpus, file) -> bytes | None:
     return None
 
 
-def _checked(folder, file, content, release, there=False) -> Fetched:
+def _checked(folder, file, content, there=False) -> Fetched:
     """Verifies the checksum and the number of tokens of a file.
 
     Args:
       folder: the folder of data.
       file: the file, a `free_corpora.File`.
       content: its bytes.
-      release: the release of treebanks.
       there: whether the file is on disk already.
 
     Raises:

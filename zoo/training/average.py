@@ -109,6 +109,7 @@ def begin(optimizer_state: Any) -> Any:
       optimizer_state: the state of an optimiser with `keep_mean` in it.
     """
     averaging = optax.tree_utils.tree_get(optimizer_state, "averaging")
+    # True, on the same devices as before.
     return optax.tree_utils.tree_set(optimizer_state, averaging=averaging | True)
 
 

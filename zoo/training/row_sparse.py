@@ -56,9 +56,7 @@ def merged(ids, rows, size: int) -> RowGradient:
     slot = jnp.cumsum(new) - 1
     sums = jax.ops.segment_sum(rows, slot, count, indices_are_sorted=True)
     # Padding ids differ too, for scatters rely on unique ids.
-    kept = (size + jnp.arange(count, dtype=ids.dtype)).at[slot].set(ids)
-    filled = jnp.arange(count) <= slot[-1]
-    return RowGradient(jnp.where(filled, kept, size + jnp.arange(count, dtype=ids.dtype)), sums)
+    return RowGradient((size + jnp.arange(count, dtype=ids.dtype)).at[slot].set(ids), sums)
 
 
 # ---------------------------------------------------------------- updates of rows

@@ -60,7 +60,7 @@ class StepMetrics(NamedTuple):
     penalty: jax.Array
 
 
-def mean_loss(
+def make_objective(
     state, fixed, tables, batch: Batch, key, *, loss, usual_weight, mean_over, compute, axis
 ):
     """Makes the objective of a step, and its arguments.
@@ -148,7 +148,7 @@ def train_step(
     options = {"usual_weight": usual_weight, "mean_over": mean_over, "axis": axis}
     options |= {"compute": compute}
     trained, fixed = parameter_groups.split(state.params, frozen)
-    objective, batch_rows, weight, divisor = mean_loss(
+    objective, batch_rows, weight, divisor = make_objective(
         state, fixed, tables, batch, key, loss=loss, **options
     )
     value_and_gradients = functools.partial(optimizer.value_and_gradients, objective, trained)
@@ -169,8 +169,7 @@ def accumulated(value_and_gradients: Callable, batch: Any, count: int) -> Any:
       value_and_gradients: maps a piece to ((total, (penalty, carry)), gradients), sums over the
         batch rows of the piece.
       batch: a pytree of leaves [B, ...]. Piece i has the batch rows i, i + count, ...: where batch
-        rows are
-        sharded over devices in their order, each device has its share of every piece.
+        rows are sharded over devices in their order, each device has its share of every piece.
       count: the number of pieces, which must divide B.
 
     Returns:

@@ -64,6 +64,7 @@ def of_task(task: Task, experiment: Experiment, initial_state: Callable) -> Step
         optimizer=optimizer,
         frozen=experiment.training.frozen,
         usual_weight=task.usual_weight,
+        usual_length=task.usual_length,
         mean_over=experiment.training.mean_over,
         accumulate=experiment.training.accumulate,
         compute=experiment.training.compute,
@@ -97,6 +98,8 @@ def of_language_model(experiment: Experiment, lexicon: Lexicon, devices: int = 1
         optimizer=optimizer,
         frozen=recipe.frozen,
         usual_weight=float(recipe.batch * recipe.length),
+        usual_length=recipe.length if recipe.windows else 0,
+        mean_over=recipe.mean_over,
         accumulate=recipe.accumulate,
         compute=recipe.compute,
     )

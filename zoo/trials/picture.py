@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from zoo import lazy
+from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports.plot_style import COLOURS, MARKERS
 from zoo.runs import output_files
-from zoo.trials.summary import Row, Summary, perplexity_of
+from zoo.trials.summary import Row, Summary
 
 with lazy.extra():
     from matplotlib.backends.backend_agg import FigureCanvasAgg

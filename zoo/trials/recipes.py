@@ -345,15 +345,6 @@ HEADS: dict[str, Callable[[Experiment, Words], dict[str, Any]]] = {
 _OF_LETTERS = ("log_linear", "sampled_log_linear", "cnn", "char_lstm")
 
 
-def spells(experiment: Experiment) -> bool:
-    """Whether a recipe's head has probabilities of spellings, which judging normalises over words.
-
-    Args:
-      experiment: the recipe of a head.
-    """
-    return experiment.head.spells
-
-
 def short_name(name: str) -> str:
     """Returns a head's name for folders, tables and pictures: the class of "module:Class".
 

@@ -5,7 +5,6 @@ tie with the head of the lowest perplexity unless exchanged sentences tell the t
 undecided where sentences do and several seeds do not.
 """
 
-import math
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from zoo import strict_json
 from zoo.errors import UserError
 from zoo.evaluation import overlap
 from zoo.evaluation.comparable import check_comparable
+from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports import paired, seeds, validations
 from zoo.evaluation.reports.tables import aligned
 from zoo.evaluation.results import read_results, recipe_of
@@ -120,15 +120,6 @@ class Summary(NamedTuple):
         lines = [*_table(self), *self.notes]
         lines += [f"{name} is left out: {why}" for name, why in self.failed.items()]
         return "\n".join([*lines, "", sentence(self)])
-
-
-def perplexity_of(loss: float) -> float:
-    """Returns exp(loss); infinite where it overflows.
-
-    Args:
-      loss: nats per token.
-    """
-    return math.exp(loss) if loss < 700 else math.inf
 
 
 def of_runs(

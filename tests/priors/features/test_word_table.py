@@ -90,6 +90,11 @@ def test_names_of_columns_that_are_wrong(tmp_path):
         told(tmp_path, "le\tDET\n", columns=("form", "POS"), word="x")
 
 
+def test_a_file_of_comments_alone_is_refused(tmp_path):
+    with pytest.raises(UserError, match="has no line but comments: give the names of its columns"):
+        told(tmp_path, "# mine\n\n")
+
+
 def test_no_word_of_the_lexicon(tmp_path):
     with pytest.raises(UserError, match=r"none of the 1 words of .*, such as 'NOUN', is in the"):
         told(tmp_path, "POS\tform\nNOUN\tchats\n")

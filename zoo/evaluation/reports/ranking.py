@@ -157,7 +157,7 @@ def rank(short: Mapping[str, str], wanted: Wanted = ALL) -> Ranking:
         (first_name, first), *others = passports.items()
         for name, passport in others:
             check_comparable(first, passport, (first_name, name))
-    order = sorted(columns, key=lambda column: _place(column, columns[column]))
+    order = sorted(columns, key=lambda column: _place(columns[column]))
     ranking = columns[order[0]]
     nothing_unseen = not any_unseen(ranking)
     seen = {
@@ -268,7 +268,7 @@ def any_unseen(passports: Mapping[str, dict]) -> bool:
     return any(overlap.reason(passport) is None for passport in passports.values())
 
 
-def _place(column, passports):
+def _place(passports):
     """Returns the sort key of a column: columns of more runs come first.
 
     Among these come first the texts that some run never saw, in its training or in choosing its

@@ -96,6 +96,8 @@ class WordTable(FeaturePrior):
         if self.columns:
             columns, where = self.columns, "priors.WordTable.columns"
         else:
+            if not lines:
+                raise UserError(f"{path} has no line but comments: give the names of its columns.")
             (number, header), *lines = lines
             columns, where = tuple(map(str.strip, header.split("\t"))), f"{path}, line {number}"
         word_column, kept = self._chosen_columns(columns, where)

@@ -102,11 +102,11 @@ class Arpa(backoff.Backoff):
         ]
         trie = backoff.Trie([*arrays, *before], len(lexicon))
         weights = np.zeros(len(trie))
-        for level, nodes in zip(contexts, trie.nodes(), strict=False):
+        for level, nodes in zip(contexts, trie.nodes, strict=False):
             weights[nodes] = [weight for _, weight in level.values()]
 
         lists = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
-        for level, nodes in zip(grams, trie.nodes()[len(arrays) :], strict=True):
+        for level, nodes in zip(grams, trie.nodes[len(arrays) :], strict=True):
             words = np.array([gram[-1] for gram in level], np.int64)
             lists.append((nodes, words, np.array([p for p, _ in level.values()])))
         nodes, words, listed = (np.concatenate(column) for column in zip(*lists, strict=True))

@@ -46,6 +46,7 @@ class Trie:
       start: int64 [nodes + 1], the children of node u are the nodes start[u] to start[u + 1] - 1,
         in the order of their words.
       levels: the first node of each length, and the number of nodes.
+      nodes: of the contexts that the trie was built from, int64 [m] each.
     """
 
     def __init__(self, contexts: list[np.ndarray], vocabulary: int):
@@ -55,10 +56,9 @@ class Trie:
           contexts: int [m, length] each, words in the order of the text.
           vocabulary: V, the number of words.
         """
-        self.vocabulary = vocabulary
         order = 1 + max((array.shape[1] for array in contexts), default=0)
         parents = [np.zeros(len(array), np.int64) for array in contexts]
-        self._keys = [np.zeros(1, np.int64)]
+        of_lengths = [np.zeros(1, np.int64)]
         self.levels = [0, 1]
         for length in range(1, order):
             longer = [
@@ -67,7 +67,7 @@ class Trie:
                 if array.shape[1] >= length
             ]
             keys = np.unique(np.concatenate(longer))
-            self._keys.append(keys)
+            of_lengths.append(keys)
             self.levels.append(self.levels[-1] + len(keys))
             rest = iter(longer)
             parents = [
@@ -76,18 +76,14 @@ class Trie:
                 else parent
                 for parent, array in zip(parents, contexts, strict=True)
             ]
-        self._nodes = parents
-        keys = np.concatenate(self._keys)
+        self.nodes = parents
+        keys = np.concatenate(of_lengths)
         self.word = (keys % vocabulary).astype(np.int32)
         children = np.bincount(keys[1:] // vocabulary, minlength=len(keys))
         self.start = 1 + np.concatenate([[0], np.cumsum(children)])
 
     def __len__(self):
         return len(self.word)
-
-    def nodes(self) -> list[np.ndarray]:
-        """Returns the nodes of the contexts that the trie was built from, int64 [m] each."""
-        return self._nodes
 
 
 def prepare(unigram, trie: Trie, backoff, nodes, words, additional) -> dict[str, np.ndarray]:

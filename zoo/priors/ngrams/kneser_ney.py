@@ -60,7 +60,7 @@ class NGram(backoff.Backoff):
         counted = count(streams, boundary, self.order, len(lexicon))
         trie = backoff.Trie([contexts for contexts, _, _ in counted], len(lexicon))
         weights, lists = np.ones(len(trie)), []
-        for (_, words, counts), nodes in zip(counted, trie.nodes(), strict=True):
+        for (_, words, counts), nodes in zip(counted, trie.nodes, strict=True):
             discount = discounts(counts)[np.minimum(counts, 3) - 1]
             total = np.bincount(nodes, counts, len(trie))
             here = np.unique(nodes)

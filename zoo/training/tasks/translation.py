@@ -89,7 +89,7 @@ class Translation(Task):
     def epoch(self, number):
         """Returns the batches of an epoch, with pairs bucketed by length."""
         generator = np.random.default_rng((self.recipe.seed, number))
-        return Batches(self.pairs.epoch(generator if self.recipe.shuffle else None))
+        return PairedBatches(self.pairs.epoch(generator if self.recipe.shuffle else None))
 
     def part(self, batches, index, rows):
         """Reads some pairs of a batch."""
@@ -143,7 +143,7 @@ class Translation(Task):
         return warm_start.read(path, self.model, self.lexicon, frozen, self.source_lexicon)
 
 
-class Batches(Sequence):
+class PairedBatches(Sequence):
     """Batches of pairs for the trainer."""
 
     def __init__(self, pairs: PairBatches):

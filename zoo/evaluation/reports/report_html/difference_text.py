@@ -68,17 +68,13 @@ def about(one: Shown, other: Shown, gain: list[float]) -> str:
       other: the same text under the second run.
       gain: of `gains`.
     """
-    counted = [(value, row) for value, row in zip(gain, one.rows, strict=True) if _counts(row)]
+    counted = [(value, row) for value, row in zip(gain, one.rows, strict=True) if row.counted]
     total, tokens = (sum(value for value, _ in counted), sum(row.words for _, row in counted))
     better = one.run if total > 0 else other.run
     return text(
         f"On these {tokens:,} tokens {better} is better by {number(abs(total), 2)} nats in "
         f"all; the section below has the whole text with its interval."
     )
-
-
-def _counts(row):
-    return row.counted
 
 
 def data(one: Shown, other: Shown, gain: list[float]) -> str:
