@@ -65,9 +65,7 @@ class OpenWords:
         """
         _check(lexicon, classes)
         features = [lexicon.features_of(word) for word in range(len(lexicon))]
-        log_background = lexicon.log_background
-        if log_background is None:
-            log_background = np.full(len(lexicon), -np.log(len(lexicon)))
+        log_background = lexicon.background_log_probs
         shares = np.array([kind.share for kind in classes])
         log_background = np.concatenate([log_background + np.log1p(-shares.sum()), np.log(shares)])
         features += [dict.fromkeys(kind.features, 1.0) for kind in classes]

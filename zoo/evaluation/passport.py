@@ -439,6 +439,6 @@ def _write(path, text, scores):
     path.parent.mkdir(exist_ok=True)
     if scores is not None:
         item_scores.write(path, scores)
-    atomic_files.write_whole(path, lambda path: path.write_text(text, encoding="utf-8"))
+    atomic_files.write_text(path, text)
     if scores is None and item_scores.path_of(path).exists():  # left by a result of the same name
         item_scores.path_of(path).unlink()

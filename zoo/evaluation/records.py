@@ -177,4 +177,4 @@ def write(
 
     if arrays:
         atomic_files.write_whole(scores_file(file), save)
-    atomic_files.write_whole(file, lambda path: path.write_text(text, encoding="utf-8"))
+    atomic_files.write_text(file, text)

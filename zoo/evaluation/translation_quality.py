@@ -167,7 +167,7 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
     path = result.with_suffix(".txt")
     text = "".join(f"{line}\n" for line in hypotheses)
     with location.reaching(path):
-        atomic_files.write_whole(path, lambda path: path.write_text(text, encoding="utf-8"))
+        atomic_files.write_text(path, text)
     return result, path
 
 

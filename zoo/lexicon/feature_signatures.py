@@ -121,9 +121,7 @@ def mass_tables(lexicon) -> dict[str, np.ndarray]:
       log_within: log b(v)/B(s(v)), [V], nats.
     """
     signature, members = lexicon.signatures
-    log_background = lexicon.log_background
-    if log_background is None:
-        log_background = np.full(len(lexicon), -np.log(len(lexicon)))
+    log_background = lexicon.background_log_probs
     log_mass = np.full(len(members), -np.inf)
     np.logaddexp.at(log_mass, signature, log_background)  # masses may be below any float
     with np.errstate(invalid="ignore"):

@@ -105,6 +105,13 @@ class Lexicon:
         marks = (self.unknown, self.boundary)
         return tuple(sorted(set().union(*(word for word in self.words if word not in marks))))
 
+    @property
+    def background_log_probs(self) -> np.ndarray:
+        """log b(v) of every word, float64 [V], nats; uniform without a `log_background`."""
+        if self.log_background is not None:
+            return self.log_background
+        return np.full(len(self), -np.log(len(self)))
+
     @functools.cached_property
     def of_characters(self) -> bool:
         """Whether the words are characters, blanks among them."""

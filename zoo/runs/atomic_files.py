@@ -32,6 +32,16 @@ def write_whole(path: Any, write):
         own.replace(path)
 
 
+def write_text(path: Any, text: str):
+    """Writes a file of text in UTF-8 atomically; see `write_whole`.
+
+    Args:
+      path: the file, a pathlib.Path or an epath.Path.
+      text: its content.
+    """
+    write_whole(path, lambda own: own.write_text(text, encoding="utf-8"))
+
+
 def write_new(path: Any, write) -> bool:
     """Writes a new file atomically, unless the file exists.
 

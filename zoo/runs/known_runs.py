@@ -43,7 +43,7 @@ def keep(recipe: dict, workdir: Any):
         path = _note(recipe)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         text = json.dumps(note, ensure_ascii=False) + "\n"
-        atomic_files.write_whole(path, lambda path: path.write_text(text, encoding="utf-8"))
+        atomic_files.write_text(path, text)
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
         logger.warning(
             "%s is not noted as your own run (%s): to judge it, absolute paths in its recipe need "

@@ -276,9 +276,7 @@ class Workdir:
     def keep_start(self, record: dict):
         """Writes the origin of the run's start values; see `zoo.training.task.Start.record`."""
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-        atomic_files.write_whole(
-            self.path / "start.json", lambda path: path.write_text(text, encoding="utf-8")
-        )
+        atomic_files.write_text(self.path / "start.json", text)
 
     def start(self) -> dict | None:
         """Reads the record of `keep_start`; None for a run without a warm start."""

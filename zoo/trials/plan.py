@@ -137,7 +137,7 @@ class Plan:
         heads = {name: dataclasses.asdict(of_head) for name, of_head in self.heads.items()}
         text = strict_json.dumps({**self._head, "heads": heads}, indent=2) + "\n"
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_files.write_whole(self._path, lambda path: path.write_text(text, encoding="utf-8"))
+        atomic_files.write_text(self._path, text)
 
 
 def steps_of(budget: Budget, step_seconds: float | None, most: int) -> int:

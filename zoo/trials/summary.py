@@ -370,9 +370,6 @@ def write(folder: pathlib.Path, summary: Summary):
 
     of_json = strict_json.dumps(to_json(summary), indent=2, ensure_ascii=False)
     for suffix, text in ((".txt", summary.text()), (".json", of_json)):
-        atomic_files.write_whole(
-            folder / f"{NAME}{suffix}",
-            lambda path, text=text: path.write_text(f"{text}\n", encoding="utf-8"),
-        )
+        atomic_files.write_text(folder / f"{NAME}{suffix}", f"{text}\n")
     for suffix in (".png", ".svg"):
         picture.draw(summary, folder / f"{NAME}{suffix}")

@@ -117,9 +117,7 @@ class Evidence(ContextualBackground):
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """Returns the automaton, the lexicon's background, and the boundary and the separator."""
-        log_background = lexicon.log_background
-        if log_background is None:
-            log_background = np.full(len(lexicon), -np.log(len(lexicon)))
+        log_background = lexicon.background_log_probs
         return super().tables(lexicon) | {
             "log_background": jnp.asarray(log_background, jnp.float32),
             "boundary": jnp.asarray(lexicon.boundary_id, jnp.int32),

@@ -153,9 +153,7 @@ class Grammar(ContextualBackground):
 
     def _marks(self, lexicon: Lexicon):
         boundary = lexicon.boundary_id
-        log_background = lexicon.log_background
-        if log_background is None:
-            log_background = np.full(len(lexicon), -np.log(len(lexicon)))
+        log_background = lexicon.background_log_probs
         return {
             "log_background": jnp.asarray(log_background, jnp.float32),
             "boundary": jnp.asarray(boundary, jnp.int32),
