@@ -28,8 +28,7 @@ TWO_LANGUAGES = {
 WAYS = {
     "the exact loss": seeds("micro_log_linear"),
     "importance sampling, 100 draws and the target": seeds("micro_importance_target"),
-    "the same without the target": ("micro_importance",),
-    "contrastive divergence, 100 steps": ("micro_contrastive",),
+    "contrastive divergence, 100 steps": seeds("micro_contrastive"),
     "the exact loss, 0.001 sum of \\|a\\|": ("micro_penalty_0.001_1",),
     "the exact loss, 0.001 sum of a^2": ("micro_penalty_0.001",),
     "the exact loss, 0.01 sum of a^2": ("micro_penalty_0.01",),
