@@ -91,6 +91,28 @@ def tuning() -> str:
     return markdown([*header, "log-linear, all"], rows, runs, "validation")
 
 
+def parts() -> str:
+    """Makes the table of parts of the text: nats per token of the test, without and with the one
+    weight of `zoo.evaluation.unseen_weight`."""
+    rows, runs = [], []
+    for sentences, part in rows_of.FRENCH_PARTS.items():
+        of_heads = [rows_of.seeds(f"{part}_{head}") for head in ("bg", "ll")]
+        row = [sentences]
+        for value in (lambda figures: figures, lambda figures: figures["mixture"]):
+            losses = [
+                [value(passports(run)["test"]["figures"])["log_perplexity"] for run in found]
+                for found in of_heads
+            ]
+            gap = statistics.fmean(losses[0]) - statistics.fmean(losses[1])
+            row += [*(mean(of_head, ".3f") for of_head in losses), f"{gap:.3f}"]
+        rows.append(row)
+        runs += [run for found in of_heads for run in found]
+    header = ["training sentences", "softmax", "log-linear", "difference"]
+    return markdown(
+        [*header, "softmax, one weight", "log-linear, one weight", "difference"], rows, runs
+    )
+
+
 def inputs() -> str:
     """Makes the table of inputs by heads: nats per token of the test, and agreement."""
     rows, runs = [], []

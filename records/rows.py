@@ -29,9 +29,9 @@ WAYS = {
     "the exact loss": seeds("micro_log_linear"),
     "importance sampling, 100 draws and the target": seeds("micro_importance_target"),
     "contrastive divergence, 100 steps": seeds("micro_contrastive"),
-    "the exact loss, 0.001 sum of \\|a\\|": ("micro_penalty_0.001_1",),
-    "the exact loss, 0.001 sum of a^2": ("micro_penalty_0.001",),
-    "the exact loss, 0.01 sum of a^2": ("micro_penalty_0.01",),
+    "the exact loss, 0.001 sum of \\|a\\|": seeds("micro_penalty_l1"),
+    "the exact loss, 0.001 sum of a^2": seeds("micro_penalty_0.001"),
+    "the exact loss, 0.01 sum of a^2": seeds("micro_penalty_0.01"),
 }
 # French over the words of the training text that occur twice, tuned on validation.
 FRENCH = {"softmax": seeds("a_bg_tiedw256"), "log-linear": seeds("a_ll_w256")}
@@ -68,28 +68,15 @@ FRENCH_TUNING = {
 }
 # {part of the text: (training sentences, seeds)}
 FRENCH_TEXTS = {"16": ("864", 3), "1": ("13,826", 3)}
-# The log-linear model without each part of its knowledge.
+# The log-linear model without each part of its knowledge, on 1/16 of the text.
 FRENCH_WITHOUT = {
-    "all: background, words, tags": ("ll16_d05", "ll16_d05_1", "ll16_d05_2"),
-    "a uniform background": ("ll16_d05_no_background",),
-    "no words of their own": ("ll16_d05_no_words",),
-    "no tags": ("ll16_d05_no_tags",),
+    "all: background, words, tags": seeds("closed16_ll"),
+    "a uniform background": seeds("closed16_ll_no_background"),
+    "no words of their own": seeds("closed16_ll_no_words"),
+    "no tags": seeds("closed16_ll_no_tags"),
 }
-# Over the words of all of the text, trained on parts of it.
-FRENCH_ALL_WORDS = {
-    f"{sentences}, {name}": tuple(f"{short}{part}_all_words_{seed}" for seed in seeds)
-    for short, name in (("ll", "log-linear"), ("sm", "softmax with the background, 4 epochs"))
-    for part, sentences, seeds in (
-        (16, "864", (0, 1)),
-        (8, "1,728", (0, 1)),
-        (4, "3,456", (0, 1)),
-        (2, "6,912", (0, 1) if short == "ll" else (0,)),
-    )
-}
-FRENCH_ALL_WORDS |= {
-    "13,826, log-linear": seeds("ll1_all_words"),
-    "13,826, softmax with the background, 4 epochs": seeds("sm1_all_words"),
-}
+# Over the words of all of the text and the tests, trained on parts of it: {sentences: part}.
+FRENCH_PARTS = {"864": "closed16", "3,456": "closed4", "13,826": "closed"}
 # The same recipes with products in float32 and in bfloat16: {text: (runs' names, tests)}.
 PRECISION = {
     "Penn Treebank, a quarter, softmax": ("bf_ptb", ("test",)),

@@ -254,7 +254,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "french_tuning": french.tuning,
     "french_inputs": french.inputs,
     "french_without": functools.partial(of_ways, rows_of.FRENCH_WITHOUT, "knowledge of words"),
-    "french_all_words": functools.partial(of_ways, rows_of.FRENCH_ALL_WORDS, "sentences"),
+    "french_parts": french.parts,
     "french_agreement": french.agreement,
     "rare_words": rare_words,
     "countries": countries,

@@ -82,7 +82,7 @@ def test_seeds_of_records_without_scores_are_compared_by_their_seeds(tmp_path):
 
 
 def test_a_record_has_the_fields_of_its_recipes():
-    run = f"{cells.FOLDER / 'french_all_words.jsonl'}:ll16_all_words_0"
+    run = f"{cells.FOLDER / 'french_inputs.jsonl'}:fr16_words_softmax_0"
     assert value_of(run, "data.train") == 864
     assert value_of(run, "training.epochs") == 8
 

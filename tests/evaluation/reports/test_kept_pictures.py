@@ -12,14 +12,14 @@ from zoo.errors import UserError
 from zoo.evaluation import item_scores, significance
 from zoo.evaluation.reports import bar_plots, kept_pictures
 
-FRENCH = cells.FOLDER / "french_all_words.jsonl"
+FRENCH = cells.FOLDER / "french.jsonl"
 
 
 def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch):
-    """Counts of docs/results.md: 85.1 % of 302 pairs of number at distance 1 for the softmax."""
+    """Counts of docs/results.md: 93.4 % of 247 pairs of number at distance 1 for the softmax."""
     drawn = {}
     monkeypatch.setattr(bar_plots, "accuracy", lambda counts, *others: drawn.update(counts))
-    runs = [f"{FRENCH}:{head}1_all_words_{seed}" for head in ("sm", "ll") for seed in range(3)]
+    runs = [f"{FRENCH}:a_{head}_{seed}" for head in ("bg_tiedw256", "ll_w256") for seed in range(3)]
     said = []
     picture = str(tmp_path / "a.png")
     kept_pictures.agreement(runs, picture, ["softmax", "log-linear"], said.append)
@@ -27,14 +27,12 @@ def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch):
     (line,) = (
         line for line in said if line.split()[:5] == ["softmax,", "3", "seeds", "number,", "1"]
     )
-    assert line.split()[5:] == ["85.1", "[80.6,", "88.7]", "302"]
+    assert line.split()[5:] == ["93.4", "[89.6,", "95.9]", "247"]
     seeds_of = drawn["softmax, 3 seeds"]["number, 1"]
-    assert [pairs for _, pairs in seeds_of] == [302] * 3
-    assert np.mean([right / pairs for right, pairs in seeds_of]) == pytest.approx(0.851, abs=5e-4)
-    with pytest.raises(
-        UserError, match="ll16_all_words_0 has no accuracy on pairs: python -m zoo a"
-    ):
-        kept_pictures.agreement([runs[0], f"{FRENCH}:ll16_all_words_0"], picture)
+    assert [pairs for _, pairs in seeds_of] == [247] * 3
+    assert np.mean([right / pairs for right, pairs in seeds_of]) == pytest.approx(0.934, abs=5e-4)
+    with pytest.raises(UserError, match="q_bg_tied has no accuracy on pairs: python -m zoo a"):
+        kept_pictures.agreement([runs[0], f"{cells.FOLDER}/french_tuning.jsonl:q_bg_tied"], picture)
 
 
 def agreement_of(folder, digest="abc"):
