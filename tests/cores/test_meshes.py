@@ -1,4 +1,4 @@
-"""Gradients of cores on meshes are those of one device."""
+"""Cores have the same gradients on a mesh as on one device."""
 
 import jax
 import jax.numpy as jnp
