@@ -12,6 +12,8 @@ the recipe without each ingredient in turn, three seeds each.
 
 The result is {"config", "set", "device", ..., "variants": {name: {"settings": {field: number},
 "validation": nats, "test": nats}}}, with fields of `NUMBERS`; --like takes its recipe and variants.
+RESULT.npz beside it has, for each split, its sentences' losses, SPLIT/nats float32 [variants,
+sentences], and counted tokens, SPLIT/tokens int32 [sentences]: intervals are computed from them.
 """
 
 import argparse
@@ -218,12 +220,16 @@ class Variants:
         several = [jax.tree.map(filled, batches[index]) for index in range(len(batches))]
         return jax.tree.map(lambda *arrays: jnp.asarray(np.stack(arrays)), *several)
 
-    def scores(self, params, corpus) -> np.ndarray:
-        """Computes the exact log-probabilities of a text's tokens, nats [variants, tokens].
+    def sentence_losses(self, params, corpus) -> tuple[np.ndarray, np.ndarray]:
+        """Computes the losses of a text's sentences exactly.
 
         Args:
           params: of all variants.
           corpus: the text.
+
+        Returns:
+          nats, sums of -log p over the counted tokens, float64 [variants, sentences], and the
+          number of these tokens, int32 [sentences].
         """
         recipe, task = self.task.experiment, self.task
         text = recipe.vocabulary.encode(corpus, task.lexicon)
@@ -234,16 +240,18 @@ class Variants:
             lambda x: jnp.broadcast_to(x, (len(self.names), *x.shape)),
             task.model.initial_carry(batch),
         )
-        result = np.full((len(self.names), len(text.words)), np.nan, np.float32)
+        losses = np.zeros((len(self.names), len(text.words)))
         predicted = np.zeros(len(text.words), bool)
         for index in range(len(laid)):
             one = laid[index]
             inputs = Words(one.words, one.targets, one.reset)
             log_probs, carry = self._scored(params, tables, inputs, carry)
             there = one.positions >= 0
-            result[:, one.positions[there]] = np.asarray(log_probs)[:, there]
+            losses[:, one.positions[there]] = -np.asarray(log_probs)[:, there]
             predicted[one.positions[there]] = True
-        return result[:, text.counted & predicted]
+        counted = text.counted & predicted
+        nats = np.add.reduceat(np.where(counted, losses, 0.0), text.starts, axis=1)
+        return nats, np.add.reduceat(counted, text.starts, dtype=np.int32)
 
     @functools.partial(jax.jit, static_argnums=0)
     def _scored(self, params, tables, inputs, carry):
@@ -290,14 +298,18 @@ def left_out(recipe) -> dict[str, dict]:
     }
 
 
-def main():
-    """Trains the variants, prints their table and keeps it."""
+def main(arguments: list[str] | None = None):
+    """Trains the variants, prints their table and keeps it.
+
+    Args:
+      arguments: of the command line; None for the program's own.
+    """
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("result", type=pathlib.Path, metavar="RESULT.json")
     parser.add_argument("--like", type=pathlib.Path, metavar="RESULT.json")
     parser.add_argument("--config", default="ptb_awd_small")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     like = json.loads(given.like.read_text()) if given.like else {}
     config, changes = like.get("config", given.config), [*like.get("set", []), *given.set]
     recipe = apply_settings(configs.load(config), changes)
@@ -314,10 +326,12 @@ def main():
     params = several.train()
     table: dict[str, dict] = {name: {"settings": of} for name, of in variants.items()}
     splits = [split for split in several.task.corpora if split != "train"]
+    arrays = {}
     for split in splits:
-        scores = several.scores(params, several.task.corpora[split])
-        for row, of_variant in zip(table.values(), scores, strict=True):
-            row[split] = float(-of_variant.mean(dtype=np.float64))
+        nats, tokens = several.sentence_losses(params, several.task.corpora[split])
+        arrays |= {f"{split}/nats": nats.astype(np.float32), f"{split}/tokens": tokens}
+        for row, of_variant in zip(table.values(), nats, strict=True):
+            row[split] = float(of_variant.sum() / tokens.sum())
     result = {
         "config": config,
         "set": changes,
@@ -328,6 +342,7 @@ def main():
         "variants": table,
     }
     given.result.write_text(json.dumps(result, indent=1) + "\n")
+    np.savez_compressed(given.result.with_suffix(".npz"), **arrays)
     width = max(map(len, variants))
     for name, row in table.items():
         print(f"{name:{width}}", *(f"{split} {row[split]:.4f}" for split in splits))
