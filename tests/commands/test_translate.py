@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 import zoo
+from tests import scored_sentences
 from tests.training import small
 from tests.training.test_translation import MODEL, experiment
 from zoo.attention import Luong
 from zoo.commands import command_table
 from zoo.decoding import BeamSearch, Sampling, steps
 from zoo.errors import UserError
-from zoo.evaluation import sentence_scores, translation_quality
+from zoo.evaluation import translation_quality
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Translator
 from zoo.heads import AdaptiveSoftmax
@@ -170,7 +171,7 @@ def listed(call, folders, translator, sources, tmp_path):
     return (
         output.read_text().split("\n"),
         found,
-        sentence_scores.read(str(output), nbest=True),
+        scored_sentences.read(str(output), nbest=True),
         plain,
     )
 

@@ -13,6 +13,7 @@ import pytest
 
 import zoo
 from examples import prefix_beam_search
+from tests import scored_sentences
 from tests.examples import sentence_log_probs
 from tests.training import small
 from tests.training.test_translation import MODEL as TRANSLATOR
@@ -40,7 +41,7 @@ def loaded(trained):
 def test_scores_are_those_of_the_command(loaded, trained, tmp_path):
     texts = ["le chat dort .", "Le zèbre dort", "", "les chats"]
     (tmp_path / "t.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
-    _, scores = sentence_scores.judge(Run.load(trained), str(tmp_path / "t.txt"))
+    _, scores = scored_sentences.scored(Run.load(trained), str(tmp_path / "t.txt"))
     rows = loaded.score(texts)
     assert [row.sentence for row in rows] == texts
     assert [(row.words, row.unknown) for row in rows] == [(4, 0), (3, 1), (0, 0), (2, 0)]

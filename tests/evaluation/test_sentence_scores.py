@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests import scored_sentences
 from tests.training import small
 from zoo import __main__ as commands
 from zoo.commands import program
@@ -77,7 +78,7 @@ def by_words(run, words):
 
 
 def test_scores_are_sums_of_the_words_and_the_boundary_from_an_empty_state(run, text):
-    sentences, scores = sentence_scores.judge(run, text)
+    sentences, scores = scored_sentences.scored(run, text)
     assert scores.words.tolist() == [3, 0, 36, 3, 3]
     assert scores.unknown.tolist() == [0, 0, 0, 1, 0]
     for place, words in enumerate(sentences.words):
@@ -100,7 +101,7 @@ def test_every_line_has_a_row(call, trained, run, text):
         ["4", "3", "1"],
         ["5", "3", "0"],
     ]
-    _, scores = sentence_scores.judge(run, text)
+    _, scores = scored_sentences.scored(run, text)
     np.testing.assert_allclose([float(row[3]) for row in rows], scores.log_prob, rtol=1e-15)
     np.testing.assert_allclose([float(row[4]) for row in rows], scores.log_prob_known, rtol=1e-15)
     assert f"{text}: 4 sentences, 45 words, 1 of them read as <unk> (2.22%)" in errors
@@ -138,10 +139,10 @@ def test_ranks_of_equal_and_impossible_hypotheses():
 def test_the_sentence_may_stand_in_another_column(tmp_path):
     path = tmp_path / "table.tsv"
     path.write_text("one\tLe chat\tx\ntwo\t\tx\n", encoding="utf-8")
-    found = sentence_scores.read(str(path), Reading(lower_case=True), column=2)
+    found = scored_sentences.read(str(path), Reading(lower_case=True), column=2)
     assert found.words == [["le", "chat"], []] and found.ids is None
     path.write_text("a ||| 0.5 ||| le chat\n", encoding="utf-8")
-    found = sentence_scores.read(str(path), nbest=True, column=3)
+    found = scored_sentences.read(str(path), nbest=True, column=3)
     assert (found.words, found.ids) == ([["le", "chat"]], ["a"])
 
 
@@ -158,11 +159,11 @@ def test_a_line_without_the_field_is_named(tmp_path, options, message):
     path = tmp_path / "list"
     path.write_text("1 ||| le chat\n\n")
     with pytest.raises(UserError, match=message):
-        sentence_scores.read(str(path), **options)
+        scored_sentences.read(str(path), **options)
 
 
 def test_an_unknown_word_that_was_trained_needs_no_warning(run, text):
-    _, scores = sentence_scores.judge(run, text)
+    _, scores = scored_sentences.scored(run, text)
     assert "<unk>, which the training text never had" in sentence_scores.warning(
         run.lexicon, scores.unknown.sum()
     )
@@ -212,7 +213,7 @@ def test_runs_that_do_not_model_sentences_of_words_are_refused(run, text, tmp_pa
     answers = Prefixed(train=text, validation=text)
     for data in (answers, Mixed(("a", "b"), (Text(train=text, validation=text), answers))):
         with pytest.raises(UserError, match="trained on what follows a question or a condition"):
-            sentence_scores.judge(with_data(run, data), text)
+            score_stream.report(with_data(run, data), text)
     experiment = Experiment(
         data=Characters(train=text, validation=text),
         vocabulary=Vocabulary(boundary="none"),
@@ -223,13 +224,13 @@ def test_runs_that_do_not_model_sentences_of_words_are_refused(run, text, tmp_pa
     lexicon, _ = experiment.build()
     characters = dataclasses.replace(run, experiment=experiment, lexicon=lexicon)
     with pytest.raises(UserError, match="are characters, blanks among them"):
-        sentence_scores.judge(characters, text)
+        score_stream.report(characters, text)
 
 
 def test_without_a_boundary_there_is_nothing_to_start_from(run, text):
     lexicon = dataclasses.replace(run.lexicon, boundary=None)
     with pytest.raises(UserError, match=r"train with vocabulary\.boundary=counted or uncounted"):
-        sentence_scores.judge(dataclasses.replace(run, lexicon=lexicon), text)
+        scored_sentences.scored(dataclasses.replace(run, lexicon=lexicon), text)
 
 
 def test_a_table_may_go_to_a_pipe(run, text, tmp_path):
@@ -251,7 +252,7 @@ def test_a_table_may_go_to_a_pipe(run, text, tmp_path):
 )
 def test_lists_of_other_forms_are_read(tmp_path, text):
     (tmp_path / "lists").write_text(text)
-    found = sentence_scores.read(str(tmp_path / "lists"), Reading(lower_case=True), nbest=True)
+    found = scored_sentences.read(str(tmp_path / "lists"), Reading(lower_case=True), nbest=True)
     assert found.words == [["le", "chat"], [], ["dort"]]
     assert (found.ids, found.nbest) == (["u", "u", "v"], True)
     assert found.lines == ([1, 2, 3] if text[0] == "u" else [1, 1, 2])

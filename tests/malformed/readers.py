@@ -23,6 +23,7 @@ import numpy as np
 import configs
 import evaluate
 import train
+from tests import scored_sentences
 from zoo import __main__ as commands
 from zoo import configuration
 from zoo.alignment import PositionalAll
@@ -31,7 +32,7 @@ from zoo.cores import LSTM
 from zoo.data import Characters, Conllu, Pairs, Prefixed, Text
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
-from zoo.evaluation import sentence_scores, translation_quality
+from zoo.evaluation import translation_quality
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.results import read_results
 from zoo.evaluation.run import Run
@@ -285,10 +286,10 @@ CALLS = {
     "WordList": lambda content, folder: WordList(_file(content, folder)).features(WORDS, {}, {}),
     "WordFunction": _path(lambda name: WordFunction(name).features(WORDS, {}, {})),
     "minimal pairs": lambda content, folder: minimal_pairs.read(_file(content, folder)),
-    "sentences, second column": lambda content, folder: sentence_scores.read(
+    "sentences, second column": lambda content, folder: scored_sentences.read(
         _file(content, folder), column=2
     ),
-    "n-best lists": lambda content, folder: sentence_scores.read(
+    "n-best lists": lambda content, folder: scored_sentences.read(
         _file(content, folder), nbest=True
     ),
     "--lexicon": lambda content, folder: _run().with_lexicon(_file(content, folder)),

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pytest
 
+from tests import scored_sentences
 from tests.marks import slow
 from zoo import __main__ as commands
 from zoo.commands import program
@@ -16,7 +17,6 @@ from zoo.data import Characters
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
-from zoo.evaluation import sentence_scores
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.models import LanguageModel
@@ -44,7 +44,7 @@ def test_features_are_scores_and_counts(trained, tmp_path, monkeypatch):
     assert [(x.id, len(x.hypotheses)) for x in lists] == [("0", 3), ("1", 1), ("2", 1), ("3", 1)]
     rows = [h.features for one in lists for h in one.hypotheses]
     (tmp_path / "t.txt").write_text("\n".join(SENTENCES) + "\n", encoding="utf-8")
-    _, scores = sentence_scores.judge(run, str(tmp_path / "t.txt"))
+    _, scores = scored_sentences.scored(run, str(tmp_path / "t.txt"))
     np.testing.assert_allclose([row["m"] for row in rows], scores.log_prob, rtol=1e-5)
     assert [row["m.unknown"] for row in rows] == scores.unknown.tolist()
     assert [row["words"] for row in rows] == [3, 0, 3, 2, 0, 2]
@@ -91,7 +91,7 @@ def test_added_words_are_no_unknown_ones(trained, tmp_path, monkeypatch, capsys)
     more = ("--run", trained, "--word-count", "--unknown-count")
     added = ("--add-words", "w", "--spread-unknown")
     run = Run.load(trained).with_lexicon("w", spread=True, add=True)
-    _, scores = sentence_scores.judge(run, "l", nbest=True)
+    _, scores = scored_sentences.scored(run, "l", nbest=True)
     code, printed, _ = call("apply", "l", "w.json", *more, *added)
     (one,) = lists_of(printed, tmp_path)
     features = {h.text: h.features for h in one.hypotheses}

@@ -1,6 +1,6 @@
 """Lines of n-best lists are written as they are read."""
 
-from zoo.evaluation import sentence_scores
+from tests import scored_sentences
 from zoo.sources import nbest
 
 
@@ -17,7 +17,7 @@ def test_what_is_written_is_read(tmp_path):
     assert all(len(nbest.fields(line)) == 4 for line in lines)
     path = tmp_path / "lists"
     path.write_text("\n".join(lines) + "\n")
-    found = sentence_scores.read(str(path), nbest=True)
+    found = scored_sentences.read(str(path), nbest=True)
     bars = "&#124;" * 3
     assert found.words == [*words[:2], [f"a{bars}b", bars], ["|", "||"]]
     assert found.ids == ["0", "0", "1", "1"]

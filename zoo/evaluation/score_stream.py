@@ -44,11 +44,12 @@ def report(
       run: of a language model.
       path: the text, or /dev/stdin.
       file: the table to write; None prints it.
-      nbest: see `sentence_scores.read`.
-      column: see `sentence_scores.read`.
+      nbest: see `sentence_scores.rows`.
+      column: see `sentence_scores.rows`.
 
     Raises:
-      UserError: as `sentence_scores.judge`; or an n-best list continues after another list.
+      UserError: the run's text is not plain sentences of words; an n-best list continues after
+        another list; or as `sentence_scores.rows` and `score`.
     """
     sentence_scores.check_run(run)
     totals = _Totals(path, run)
@@ -66,8 +67,8 @@ def chunks(run, path: str, nbest: bool = False, column: int | None = None) -> It
     Args:
       run: of a language model.
       path: the text, or /dev/stdin.
-      nbest: see `sentence_scores.read`.
-      column: see `sentence_scores.read`.
+      nbest: see `sentence_scores.rows`.
+      column: see `sentence_scores.rows`.
     """
     if nbest or column is not None:
         rows = sentence_scores.rows(path, run.reading, nbest=nbest, column=column)

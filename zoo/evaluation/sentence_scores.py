@@ -204,10 +204,12 @@ class Sentences:
         return cls(words, lines, ids if nbest else None, nbest)
 
 
-def read(
+def rows(
     path: str, reading: Reading = PLAIN, *, nbest: bool = False, column: int | None = None
-) -> Sentences:
-    """Reads the sentences of a file, one a line, blank lines too, as words between blanks.
+) -> Iterator[tuple[str, int, list[str]]]:
+    """Yields (first field or id of the list, line, words) of each sentence while it reads a file.
+
+    A sentence is a field of a line, words between blanks; blank lines are sentences, too.
 
     Args:
       path: the file.
@@ -219,20 +221,6 @@ def read(
 
     Raises:
       UserError: a line, which is named, does not have the field.
-    """
-    return Sentences.of_rows([*rows(path, reading, nbest=nbest, column=column)], nbest)
-
-
-def rows(
-    path: str, reading: Reading = PLAIN, *, nbest: bool = False, column: int | None = None
-) -> Iterator[tuple[str, int, list[str]]]:
-    """Yields (first field or id of the list, line, words) of each sentence while it reads a file.
-
-    Args:
-      path: see `read`.
-      reading: see `read`.
-      nbest: see `read`.
-      column: see `read`.
     """
     field = 1 + nbest if column is None else column
     if field < 1:
@@ -329,42 +317,6 @@ def warning(lexicon: Lexicon, unknown: int) -> str | None:
         "surprisal), give --add-words FILE, or train where some words of the training text are "
         f"{lexicon.unknown}, by vocabulary.minimum_count or maximum_size"
     )
-
-
-def judge(run, path: str, nbest: bool = False, column: int | None = None):
-    """Returns (`Sentences` of a file, their `SentenceScores`) under a run's model.
-
-    Args:
-      run: of a language model.
-      path: the text.
-      nbest: see `read`.
-      column: see `read`.
-
-    Raises:
-      UserError: the run's text is not plain sentences of words, or as `read` and `score`.
-    """
-    check_run(run)
-    data = run.experiment.data
-    if nbest or column is not None:
-        sentences = read(path, run.reading, nbest=nbest, column=column)
-    elif evaluation_texts.is_one(path):
-        sentences = Sentences.of(evaluation_texts.read(path, run.reading, data.form.column))
-    else:
-        sentences = Sentences.of(run.given(path))
-    return sentences, score_by(run, sentences.words, path)
-
-
-def score_by(run, sentences: list[list[str]], name: str) -> SentenceScores:
-    """Scores sentences under a run's model; see `score`.
-
-    Args:
-      run: of a language model over words.
-      sentences: words as the run reads them.
-      name: where they come from, for messages.
-    """
-    check_run(run)
-    model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
-    return score(model, run.params, run.tables, run.lexicon, vocabulary, sentences, name)
 
 
 def score_words(run, sentences: list[list[str]], name: str) -> SentenceScores:
