@@ -159,6 +159,7 @@ def test_a_damaged_best_of_the_background_is_said(tmp_path, caplog):
     assert older < newer
 
 
+@pytest.mark.slow
 def test_a_built_model_reads_no_disk(trained, tmp_path):
     """Over a run that is over a run."""
     folder = small.run_in(tmp_path / "run", adapted(trained))

@@ -59,7 +59,9 @@ SHARDED = {
 
 
 @pytest.mark.parametrize("kind, of_rows, of_matrices", SHARDED.values(), ids=SHARDED)
-@pytest.mark.parametrize("core", [LSTM(8, **MASKED), GRU(8, **MASKED), Elman(8, **MASKED)], ids=str)
+@pytest.mark.parametrize(
+    "core", [LSTM(8, **MASKED), *slow(GRU(8, **MASKED), Elman(8, **MASKED))], ids=str
+)
 def test_masks_do_not_depend_on_the_devices(core, kind, of_rows, of_matrices, random, monkeypatch):
     """Both of the recurrent weights, whose rows are drawn in blocks, and of each batch row."""
     monkeypatch.setattr(products, "TRANSPOSED", 0)  # as large recurrent weights are

@@ -81,6 +81,7 @@ def test_a_last_layer_of_another_size(random, name, skip):
     assert_trees_close(found, expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_last_layer_has_a_rate_of_its_own(random):
     inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
 
@@ -251,7 +252,7 @@ def test_settings_that_cannot_be_are_refused():
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("large", [False, True], ids=["copied", "large"])
+@pytest.mark.parametrize("large", [*slow(False), True], ids=["copied", "large"])
 @pytest.mark.parametrize(
     "core",
     [
@@ -296,6 +297,7 @@ def test_dropped_recurrent_weights_have_one_mask_for_all_rows_and_positions(
     assert np.abs(core.apply(params, inputs, carry, reset=RESET)[0] - hidden).max() > 0.01
 
 
+@pytest.mark.slow
 def test_a_masked_matrix_takes_less_than_two_copies_of_it():
     """A step keeps the masked U of each layer, and a byte an entry of its mask; no transpose."""
 

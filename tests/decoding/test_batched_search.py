@@ -65,6 +65,7 @@ def test_few_sources_are_a_small_batch(sources):
     assert translate(start, [], BeamSearch(2), boundary=BOUNDARY) == []
 
 
+@pytest.mark.slow
 def test_copies_that_fill_the_last_batch_are_not_searched(random):
     """100 sentences call the step as often as the first 96 and the last 4."""
     lengths = np.sort(random.integers(4, 9, 100))

@@ -7,7 +7,6 @@ import jax
 import numpy as np
 import pytest
 
-from tests.marks import slow
 from tests.training import small
 from tests.training.test_translation import experiment as translation
 from zoo.attention import Luong
@@ -60,7 +59,8 @@ def untrained(experiment):
     return Run(path, experiment, lexicons[0], params, tables, 0, others=others)
 
 
-@pytest.mark.parametrize("order", ["forward", *slow("source_reversed", "target_reversed")])
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["forward", "source_reversed", "target_reversed"])
 def test_translations_have_the_scores_of_evaluation(order):
     recipe = translation()
     model = dataclasses.replace(recipe.model, attention=Luong(), order=order)
@@ -75,6 +75,7 @@ def test_translations_have_the_scores_of_evaluation(order):
     assert found.words.shape == (len(text.words), 5)
 
 
+@pytest.mark.slow
 def test_a_head_that_spells_has_no_list_of_words():
     model = dataclasses.replace(
         small.MODEL, head=CharLSTM(Spelling(longest=4), size=3, letter_size=2)

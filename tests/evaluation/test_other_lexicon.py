@@ -54,7 +54,7 @@ def trained_in(folder, embedding, head, **vocabulary):
 
 
 # Of features, the commands do what they do of letters: the head without spellings stands for it.
-@pytest.fixture(scope="module", params=["cnn", "lstm", *slow("features")])
+@pytest.fixture(scope="module", params=["cnn", *slow("lstm", "features")])
 def open_workdir(request, tmp_path_factory):
     """The work directory of a run of an open head, trained for an epoch."""
     folder, head = tmp_path_factory.mktemp(request.param), HEADS[request.param]

@@ -40,7 +40,7 @@ MODELS = {
     "CNN": LanguageModel(Lookup(4), LSTM(5), CNNSoftmax()),
     "cache": LanguageModel(Lookup(4), LSTM(5), WithCache(Softmax(), 6, flatness=0.8, weight=0.3)),
 }
-USUAL = ("softmax", "log-linear", "letters")
+USUAL = ("softmax", "log-linear")
 
 
 def text_of(sentences):

@@ -143,6 +143,7 @@ def test_files_have_the_modes_of_the_users_other_files(exports, tmp_path):
     assert out / "params.safetensors" in files and out / "tables.safetensors" in files
 
 
+@pytest.mark.slow
 def test_few_programs_are_compiled_for_many_lengths(exports):
     path, out = exports("softmax")
     alone, random = standalone.Model(out), np.random.default_rng(0)

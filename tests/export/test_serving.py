@@ -13,7 +13,6 @@ import pytest
 
 from benchmarks import serving
 from examples import serve
-from tests.marks import slow
 from zoo.export import standalone
 
 MODELS = pathlib.Path(__file__).parents[2] / "models"
@@ -43,7 +42,8 @@ def random_sentences(model, random):
     ]
 
 
-@pytest.mark.parametrize("name", ["micro", *slow("shakespeare")])  # with a boundary and without
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["micro", "shakespeare"])  # with a boundary and without
 def test_nothing_is_compiled_after_the_warm_up(name):
     model, random = standalone.Model(MODELS / name), np.random.default_rng(0)
     with compilations() as found:

@@ -11,6 +11,7 @@ import pytest
 from tests import examples
 from tests.heads import head_references, test_contract
 from tests.heads.test_with_expert import Told
+from tests.marks import slow
 from zoo import heads
 from zoo.arrays import random_keys
 from zoo.heads import (
@@ -151,7 +152,7 @@ def test_the_gradient_of_weights_that_broadcast_is_summed():
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["speller", "expert", "sampled letters"])
+@pytest.mark.parametrize("name", ["expert", *slow("speller", "sampled letters")])
 def test_tokens_without_weight_may_hold_anything(name):
     """As tests/heads/test_contract.py has it of the others."""
     head, params, tables, _ = problem(name)
@@ -182,7 +183,7 @@ def test_tokens_without_weight_may_hold_anything(name):
 
 SHAPES = [(0,), (0, 5), (3, 0)]
 # Of no tokens no head is asked: these stand for the others.
-AT_ONCE = {"softmax", "adaptive", "sampled letters", "expert", "penalised log-linear"}
+AT_ONCE = {"softmax", "adaptive", "expert", "penalised log-linear"}
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,7 @@ def test_renormalised_over_the_lexicon(problem):
     assert CharLSTM().normalised_over(LEXICON) == "all spellings of 50 bytes at most"
 
 
+@pytest.mark.slow
 def test_samples_have_the_declared_probabilities(problem):
     params, tables, hidden, plain = problem
     draws = 5000

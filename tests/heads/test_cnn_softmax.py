@@ -29,7 +29,8 @@ WEIGHTS = jnp.asarray([[1.0, 0.5, 2.0], [0.3, 0.0, 1.0]])
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("correction", [pytest.param(0, marks=pytest.mark.slow), 3])
+@pytest.mark.slow
+@pytest.mark.parametrize("correction", [0, 3])
 def test_a_sampled_loss_is_that_of_the_computed_vectors(correction, random):
     sampled = NCE(noise=UniformNoise(), samples=4, noise_per="token", learned_partition=True)
     head = CNNSoftmax(NETWORK, correction, sampled)

@@ -219,7 +219,6 @@ def test_every_head_in_every_layout(name, layout, operation):
 MEASURED = measured_layouts.kept()
 FEW = [
     ("adaptive", "batch, automatic", "log_prob"),
-    ("letter by letter", "batch, automatic", "log_prob"),
     ("product", "words, automatic", "log_prob"),
 ]
 

@@ -105,6 +105,7 @@ def test_a_mixture_is_that_of_the_rounded_parameters(random):
         np.testing.assert_allclose(found, row - references.log_sum_exp(row), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_letters_are_near_float32_and_both_ways_to_read_a_spelling_agree(random):
     """They were off by 0.08 nats, by which the two ways differed too."""
     head, lexicon = dataclasses.replace(SPELLED, size=16), examples.plain_lexicon(40)

@@ -179,6 +179,7 @@ def test_features_of_another_lexicon_are_refused():
         LogLinear().log_probs(params, fewer, jnp.ones(SIZE))
 
 
+@pytest.mark.slow
 def test_the_tables_of_a_head_within_are_looked_at():
     trained, other = examples.trained_and_other()
     head = SpreadUnknown(HuffmanSoftmax(), trained)

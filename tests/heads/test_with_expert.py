@@ -115,6 +115,7 @@ def test_gradients_are_those_of_the_formula(arguments):
         np.testing.assert_allclose(gradient, expected[name], **CLOSE, err_msg=name)
 
 
+@pytest.mark.slow
 def test_at_first_it_is_the_head_within():
     head, lexicon = HEADS["log-linear"], examples.lexicon()
     params, tables = head.init(jax.random.key(0), SIZE, lexicon), head.tables(lexicon)

@@ -132,6 +132,7 @@ def test_a_loss_and_its_penalty(lexicon):
     assert found[1] > 0
 
 
+@pytest.mark.slow
 def test_what_is_prepared_is_taken(lexicon):
     module = linen.Head(HEADS["letters"], lexicon)
     variables = module.init(jax.random.key(0), HIDDEN)
@@ -190,6 +191,7 @@ class WithBackground(nn.Module):
         return head.log_prob(hidden, targets, context=context), carry
 
 
+@pytest.mark.slow
 def test_a_background_runs_along(lexicon):
     words = np.array([1, 4, 2, 2, 4, 1, 9, 12, 3], np.int32)
     background = priors.NGram(order=2)

@@ -73,6 +73,7 @@ class Tied(nnx.Module):
         return self.head.weighted_loss(hidden, targets, jnp.ones(()), tied_weights=table)
 
 
+@pytest.mark.slow
 def test_a_tied_model_trains(lexicon):
     model = Tied(lexicon, nnx.Rngs(0))
     assert values(model.head.params).keys() == {"bias"}
@@ -119,6 +120,7 @@ def test_a_mesh_in_context_lays_parameters_out():
     np.testing.assert_array_equal(weights, expected)
 
 
+@pytest.mark.slow
 def test_types_can_be_chosen(lexicon):
     half = jnp.bfloat16
     options = {"rngs": nnx.Rngs(0), "dtype": half, "param_dtype": half}

@@ -79,6 +79,7 @@ def test_expected_counts_are_those_declared(probabilities, draws, distinct):
     np.testing.assert_allclose(np.exp(drawn.log_expected), of_words, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_words_of_the_batch_do_not_depend_on_the_rows_and_others_do():
     tables = noise_sampling.noise_tables(UniformNoise().probabilities(np.ones(1000)))
     batch, rows = jax.random.key(0), jax.random.split(jax.random.key(1), 4)

@@ -148,7 +148,7 @@ def test_gradients_are_those_of_small_steps(problem):
             np.testing.assert_allclose(found[row, :, first + position], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("order", ["forward", "source_reversed"])
+@pytest.mark.parametrize("order", [*slow("forward"), "source_reversed"])
 def test_a_share_of_the_source_is_its_first_words(problem, random, order):
     whole = dataclasses.replace(MODEL, attention=Luong(), order=order)
     model = dataclasses.replace(whole, source_share=0.5)
@@ -241,7 +241,9 @@ ENCODERS = {
 }
 
 
-@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize(
+    "name", ["bidirectional", *slow(*(e for e in ENCODERS if e != "bidirectional"))]
+)
 def test_padding_has_no_part_whatever_encodes(problem, random, name):
     """With attention, and a tied head that sees the attentional states' size."""
     model = dataclasses.replace(

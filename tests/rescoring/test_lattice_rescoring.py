@@ -172,6 +172,7 @@ def by_hand(run, lattice, weight, language_weight, penalty):
     return best
 
 
+@pytest.mark.slow
 def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
     monkeypatch.setattr(prefix_sharing, "BLOCK", 8)
     monkeypatch.setattr(model_states, "ROOM", 16)  # has to grow

@@ -228,6 +228,7 @@ def test_a_record_of_the_start_that_is_none_names_its_file(tmp_path, content):
         workdir.start()
 
 
+@pytest.mark.slow
 def test_a_stopped_training_is_not_finished(tmp_path, monkeypatch):
     trainer = small.trainer(small.experiment(checkpoint_every=1), tmp_path)
     assert Workdir(tmp_path).finished() is None  # nothing is kept yet

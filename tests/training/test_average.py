@@ -97,6 +97,7 @@ def test_the_average_is_validated_and_kept_as_the_best(tmp_path, devices):
     jax.tree.map(np.testing.assert_array_equal, small.last_state(plain)[1][0], state[0])
 
 
+@pytest.mark.slow
 def test_averaging_begins_when_validation_stops_improving(tmp_path):
     """A rate that is too high for a random text: the validation soon gets worse."""
     said = []

@@ -174,8 +174,8 @@ def assert_bfloat16(text):
     assert not slow, "\n".join([f"{len(slow)} of {len(of_matrices)} are not bfloat16:", *slow])
 
 
-# One of each kind is tested at once, the others with the slow tests.
-AT_ONCE = {"head: softmax", "head: log-linear", "head: letters", "core: dropout"}
+# The others are tested with the slow tests.
+AT_ONCE = {"head: softmax", "head: log-linear"}
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,8 @@ def test_so_do_products_by_blocks_of_the_vocabulary(monkeypatch):
     assert_bfloat16(of_language_model(MODELS["head: softmax"]))
 
 
-@pytest.mark.parametrize("name", ["Luong", *slow("none", "Bahdanau")])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Luong", "none", "Bahdanau"])
 def test_so_do_products_of_translators(name):
     encoder, attention = ATTENTIONS[name]
     core = encoder.core if isinstance(encoder, Bidirectional) else encoder

@@ -10,7 +10,6 @@ import optax
 import pytest
 
 from tests import examples
-from tests.marks import slow
 from tests.training import small
 from zoo.data.batches import Batches
 from zoo.data.vocabulary import Vocabulary
@@ -232,7 +231,8 @@ def test_every_epoch_has_its_own_order_and_starts_empty(tmp_path, monkeypatch):
     assert [carry == 0 for carry in carries] == starts
 
 
-@pytest.mark.parametrize("devices", [*slow(1), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("devices", [1, 2])
 def test_a_run_traces_its_step_once(tmp_path, devices):
     TRACES.clear()
     model = Traced(small.MODEL.embedding, small.MODEL.core, small.MODEL.head)
@@ -310,6 +310,7 @@ def test_a_summary_counts(tmp_path):
     assert trainer.summary().endswith(f", {parameters} parameters, 2 device(s)")
 
 
+@pytest.mark.slow
 def test_batches_are_measured_by_the_mean_of_an_epoch(tmp_path):
     trainer = small.trainer(
         small.experiment(sentences=9, state="sentences", shuffle=True), tmp_path

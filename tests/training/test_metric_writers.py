@@ -85,6 +85,7 @@ def test_a_run_tells_the_name_of_its_loss(tmp_path):
     assert b"epoch_training_NCE_loss" in curves(tmp_path)
 
 
+@pytest.mark.slow
 def test_event_files_are_written_without_frameworks_that_are_installed(tmp_path):
     """They are hidden from tensorboardX, and from nobody after it."""
     (tmp_path / "torch.py").write_text("value = 3")

@@ -96,6 +96,7 @@ def test_a_head_is_trained_on_a_frozen_model_on_one_device_or_several(
     assert f"{numbers:,} parameters ({of_head:,} of them trained)" in trainer.summary()
 
 
+@pytest.mark.slow
 def test_only_gradients_that_are_needed_are_formed_and_clipped(first, tmp_path):
     """One step of SGD on the head is that of a model whose other parts have the rate 0."""
     ends = []

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests import references
+from tests.marks import slow
 from zoo.data import Corpus, Source, Text, Vocabulary
 from zoo.errors import UserError
 from zoo.experiment import Experiment
@@ -114,7 +115,7 @@ def expected_log_probs(probability, lexicon, order, resets):
     return np.log(rows)
 
 
-@pytest.mark.parametrize("order", [2, pytest.param(3, marks=pytest.mark.slow), 4])
+@pytest.mark.parametrize("order", [*slow(2, 3), 4])
 def test_the_model_is_that_of_the_dictionaries(order):
     lexicon, corpora = built(order)
     probability = naive(corpora["train"].sentences, lexicon.words, order)
@@ -172,6 +173,7 @@ def test_masses_of_signatures(monkeypatch, dense, window):
     np.testing.assert_allclose(masses.sum(-1), np.ones(words.shape), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_contexts_without_boundaries_run_on():
     lexicon, corpora = built(2, boundary="none")
     background = NGram(2)

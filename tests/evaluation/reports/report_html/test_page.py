@@ -83,6 +83,7 @@ def test_sections_are_those_that_the_runs_can_have(two_runs, translator):
     assert names_of(translations) == [*SECTIONS[:-1], "translations", "attention"]
 
 
+@pytest.mark.slow
 def test_recipes_have_the_labels_that_are_given(two_runs):
     runs = subjects.read(two_runs)
     content = report.document(runs, sentences=2, labels=["plain", "of features"])
@@ -96,6 +97,7 @@ def test_recipes_have_the_labels_that_are_given(two_runs):
         report.document(runs, sentences=2, labels=["plain"])
 
 
+@pytest.mark.slow
 def test_a_text_of_new_words_is_shown_under_a_lexicon_with_them(two_runs, tmp_path):
     text, words = tmp_path / "text.txt", tmp_path / "words.txt"
     text.write_text("word1 newcomer word2\n")
