@@ -3,9 +3,12 @@
 import json
 import statistics
 
+import numpy as np
+
 from records import rows as rows_of
 from records.cells import FOLDER, every_run, grid, loss, markdown, mean, passports
 from zoo.evaluation.perplexity import perplexity_of
+from zoo.evaluation.reports import paired
 
 
 def heads() -> str:
@@ -86,4 +89,59 @@ def variants(file: str, seeds: str) -> str:
     return (
         f"{grid(header, rows)}\nFrom records/{file}: {seeds}; revision {kept['revision'][:7]}; "
         f"{kept['device']}, jax {kept['versions']['jax']}; {kept['date']}."
+    )
+
+
+def strong_heads() -> str:
+    """Makes the table of heads on the core of ptb_awd_small, in the order of validation.
+
+    A head's learning rate is the best of several by shorter runs of seed 0, where these are kept; a
+    column shows by how much the others are worse.
+    """
+    folder, rows, devices = FOLDER / "ptb_strong", [], {}
+    softmax = _seeds(folder / "softmax.json", "test")
+    for head, file in rows_of.PTB_STRONG.items():
+        kept = json.loads((folder / f"{file}.json").read_text())
+        losses = [_seeds(folder / f"{file}.json", split) for split in ("validation", "test")]
+        above = ""
+        if file != "softmax":
+            found = paired.difference(softmax, losses[1])
+            above = f"{found.nats:.3f} [{found.interval[0]:.3f}, {found.interval[1]:.3f}]"
+        rate = next(iter(kept["variants"].values()))["settings"]["training.optimizer.learning_rate"]
+        cells = [f"{head}, rate {rate:g}", *(mean([*of.losses], ".4f") for of in losses)]
+        cells += [f"{perplexity_of(losses[1].loss):.1f}", above]
+        rows.append((losses[0].loss, [*cells, _other_rates(folder / f"{file}_rates.json")]))
+        devices.setdefault(kept["device"], []).append(head)
+    header = ["head", "validation", "test", "perplexity of the test", "above the softmax [95 %]"]
+    header.append("worse on validation in short runs")
+    where = "; ".join(f"{device}: {', '.join(heads)}" for device, heads in devices.items())
+    return (
+        f"{grid(header, [cells for _, cells in sorted(rows)])}\nFrom records/ptb_strong: seeds "
+        "0, 1, 2, in brackets the least and the greatest, and intervals by sentences; revision "
+        f"{kept['revision'][:7]}; {where}; {kept['date']}."
+    )
+
+
+def _seeds(file, split):
+    """Reads the seeds of a recipe that benchmarks.ingredients trained."""
+    kept = json.loads(file.read_text())
+    arrays = np.load(file.with_suffix(".npz"))
+    losses = tuple(row[split] for row in kept["variants"].values())
+    of_sentences = [
+        np.stack([nats, arrays[f"{split}/tokens"]], 1).astype(np.float64)
+        for nats in arrays[f"{split}/nats"]
+    ]
+    return paired.Runs(file.stem, losses, tuple(of_sentences))
+
+
+def _other_rates(file):
+    """Returns by how much the other rates are worse, "0.1 at 7.5, ..."; "" without short runs."""
+    if not file.exists():
+        return ""
+    kept = json.loads(file.read_text())["variants"]
+    best = min(row["validation"] for row in kept.values())
+    return ", ".join(
+        f"{row['validation'] - best:.3f} at {name.removeprefix('rate ')}"
+        for name, row in kept.items()
+        if row["validation"] > best
     )

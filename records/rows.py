@@ -89,6 +89,14 @@ LEARNING = {
     "with a cache of 2,000 words": "a cache",
     "with dynamic evaluation": "dynamic evaluation",
 }
+# {head: its results of benchmarks.ingredients in records/ptb_strong}, on the core of ptb_awd_small.
+PTB_STRONG = {
+    "softmax": "softmax",
+    "importance sampling, 1,024 words a batch": "importance",
+    "log-linear, words and affixes": "log_linear",
+    "mixture of 3 softmaxes": "mixture",
+    "adaptive softmax": "adaptive",
+}
 _SGD = ("20", "40", "80")
 # {head: (its records but for rate and seed, rates)}, on a quarter of the Penn Treebank.
 PTB_HEADS = {

@@ -85,7 +85,7 @@ def _of_text(run, path):
     part = files.Part.parse(path)
     lines = streams.read_lines(part.path)
     head = [*itertools.islice(lines, HEAD)]
-    beginning = "\n".join(text for _, text in head).replace("\r\n", "\n").replace("\r", "\n")
+    beginning = files.with_line_feeds("\n".join(text for _, text in head))
     plain = part.range == slice(None) and evaluation_texts.is_plain(part.path, beginning, form)
     lines = itertools.chain(head, lines)
     if not plain:

@@ -207,7 +207,7 @@ def of_content(
     """
     part = files.Part.parse(path)
     file = files.find(part.path)
-    text = content.replace("\r\n", "\n").replace("\r", "\n")
+    text = files.with_line_feeds(content)
     suffix = folders.kind(file)
     if suffix in _TREEBANKS or _begins_as_conllu(text):
         given = _of_treebank(text, file, part.path, reading)

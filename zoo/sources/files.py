@@ -213,6 +213,15 @@ def read_text(path: pathlib.Path) -> str:
     return content.decode("utf-8-sig")  # without a byte order mark
 
 
+def with_line_feeds(text: str) -> str:
+    r"""Writes the end of each line as \n, where it is \r\n or \r.
+
+    Args:
+      text: of a file.
+    """
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def opener(start: bytes) -> Callable[[Any], Any] | None:
     """Returns the function that decompresses an open file, by its first bytes.
 

@@ -186,7 +186,7 @@ class Pairs(Source):
             options["data_files"] = glob.escape(str(file))
             yield from self._of_table(dataset_rows.rows(file, "parquet", **options), file)
             return
-        text = files.read_text(file).replace("\r\n", "\n").replace("\r", "\n")
+        text = files.with_line_feeds(files.read_text(file))
         if kind in (".json", ".jsonl"):
             yield from self._of_table(json_rows.rows(text, file), file)
         elif kind == ".csv" or _has(text.partition("\n")[0].split("\t"), self.columns):
@@ -240,7 +240,7 @@ def read_lines(path):
       path: the file, perhaps compressed.
     """
     file = files.find(path)
-    text = files.read_text(file).replace("\r\n", "\n").replace("\r", "\n")
+    text = files.with_line_feeds(files.read_text(file))
     return file, text.removesuffix("\n").split("\n")
 
 

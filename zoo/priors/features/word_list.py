@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import math
 
 from zoo.errors import UserError
 from zoo.priors.prior import FeaturePrior
@@ -74,15 +75,25 @@ class WordList(FeaturePrior):
                     f"{path}, line {number}: {line.strip()!r} is not one word: write a word a "
                     "line, perhaps with a tab and a number after it."
                 )
-            values[self._key(word)] = _number(value, f"{path}, line {number}") if tab else 1.0
+            where = f"{path}, line {number}"
+            values[self._key(word)] = finite_number(value, where) if tab else 1.0
         return values
 
 
-def _number(text, where):
+def finite_number(text: str, where: str) -> float:
+    """Reads the value of a feature.
+
+    Args:
+      text: the cell of a table.
+      where: the file and the line, for the message.
+
+    Raises:
+      UserError: it is not a finite number.
+    """
     try:
         number = float(text)
     except ValueError:
-        number = float("nan")
-    if not abs(number) < float("inf"):  # nan too
+        number = math.nan
+    if not math.isfinite(number):
         raise UserError(f"{where}: {text!r} is not a finite number: correct it or leave it out.")
     return number

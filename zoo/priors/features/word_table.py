@@ -3,9 +3,9 @@
 import collections
 import dataclasses
 import logging
-import math
 
 from zoo.errors import UserError, named
+from zoo.priors.features.word_list import finite_number
 from zoo.priors.prior import FeaturePrior
 from zoo.sources import files
 from zoo.sources.source import Corpus
@@ -146,7 +146,7 @@ class WordTable(FeaturePrior):
         if cell in _NOTHING:
             return
         if column in self.numbers:
-            value = _number(cell, f"{where}, column {column!r}")
+            value = finite_number(cell, f"{where}, column {column!r}")
             if features.setdefault(column, value) != value:
                 raise UserError(
                     f"{where}: {column!r} is {value} here, and {features[column]} on an earlier "
@@ -159,13 +159,3 @@ class WordTable(FeaturePrior):
                 kind, equals, value = item.partition("=")
                 named_kind = equals and kind and value
                 features[f"{kind}:{value}" if named_kind else f"{column}:{item}"] = 1.0
-
-
-def _number(text, where):
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise UserError(f"{where}: {text!r} is not a finite number: correct it or leave it out.")
-    return number
