@@ -169,6 +169,12 @@ def test_settings_that_cannot_be_are_refused():
             dataclasses.replace(RMS, **settings)
 
 
+def test_passports_tell_another_epsilon():
+    assert "epsilon" not in RMS.told
+    told = "(rms, rate 5e-05, decay 0.002, epsilon 0.01, segments of 5)"
+    assert dataclasses.replace(RMS, epsilon=0.01).told.endswith(told)
+
+
 def test_without_gradients_there_is_no_scale(problem):
     params, tables = problem
     nothing = EncodedText(WORDS, np.ones(13, bool), WORDS != 0, STARTS, np.zeros(13, bool))

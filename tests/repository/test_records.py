@@ -239,3 +239,14 @@ def test_what_is_no_run_or_no_record_is_not_kept(tmp_path):
         keep.keep(tmp_path / "table.jsonl", [tmp_path])
     with pytest.raises(UserError, match=r"give one that ends with \.jsonl"):
         keep.keep(tmp_path / "table", [tmp_path])
+
+
+def test_losses_of_sentences_add_up_to_the_figures_of_variants():
+    files = sorted((cells.FOLDER / "ptb_strong").glob("*.npz"))
+    assert files
+    for file in files:
+        variants = json.loads(file.with_suffix(".json").read_text())["variants"].values()
+        with np.load(file) as arrays:
+            for split in ("validation", "test"):
+                found = arrays[f"{split}/nats"].sum(1, np.float64) / arrays[f"{split}/tokens"].sum()
+                np.testing.assert_allclose(found, [of[split] for of in variants], rtol=1e-6)

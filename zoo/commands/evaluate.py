@@ -57,9 +57,9 @@ def add_evaluate_to(parser: argparse.ArgumentParser):
     add(
         "--dynamic",
         type=_dynamic,
-        metavar="RULE[,RATE,DECAY]",
+        metavar="RULE[,RATE,DECAY[,EPSILON]]",
         help="trains the model on each segment of the text once it is scored (Krause et al. 2018); "
-        "RULE is rms, or sgd with RATE and DECAY",
+        "RULE is rms, or sgd with RATE and DECAY; EPSILON is of rms alone",
     )
     add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
     add("--constrain", action="store_true", help="restricts answers to --grammar")
@@ -68,11 +68,12 @@ def add_evaluate_to(parser: argparse.ArgumentParser):
 
 
 def _dynamic(text: str) -> tuple:
-    """Reads the argument of --dynamic."""
+    """Reads the argument of --dynamic: the fields of `DynamicEvaluation`, or the rule alone."""
     rule, *others = text.split(",")
-    if rule not in ("rms", "sgd") or len(others) not in (0, 2):
+    if rule not in ("rms", "sgd") or len(others) not in ((0, 2, 3) if rule == "rms" else (0, 2)):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not rms or RULE,RATE,DECAY, such as sgd,0.1,0.001"
+            f"{text!r} is not rms, rms,RATE,DECAY[,EPSILON] or sgd,RATE,DECAY, such as "
+            "sgd,0.1,0.001"
         )
     if not others:
         if rule == "sgd":
@@ -80,8 +81,9 @@ def _dynamic(text: str) -> tuple:
                 "sgd has no usual rate and decay: give them, such as sgd,0.1,0.001"
             )
         return (rule,)
-    rate, decay = others
-    return rule, options.number(0, 1e6, above=True)(rate), options.number(0, 0.999)(decay)
+    rate, decay, *epsilon = others
+    above_0 = options.number(0, 1e6, above=True)
+    return rule, above_0(rate), options.number(0, 0.999)(decay), *map(above_0, epsilon)
 
 
 def _unseen_weight(text: str) -> float:
@@ -127,7 +129,8 @@ def run_evaluate(arguments: argparse.Namespace):
 
     run = options.with_cache(run, arguments.cache)
     if arguments.dynamic:
-        own = DynamicEvaluation(*arguments.dynamic) if arguments.dynamic[1:] else RMS
+        rule, *others = arguments.dynamic
+        own = DynamicEvaluation(rule, *others) if others else RMS
         run = run.with_dynamic(own)
     if run.learns_from_text and run.experiment.evaluation.state == "sentences":
         options.print_notes(

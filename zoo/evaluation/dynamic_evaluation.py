@@ -42,8 +42,8 @@ class DynamicEvaluation:
       rule: "rms" or "sgd".
       rate: the learning rate.
       decay: the share of the way back to theta_0 after each segment.
+      epsilon: added to sqrt(M), of rms alone.
       length: n, words of a segment.
-      epsilon: added to sqrt(M).
 
     Source: Krause et al. (2018), sections 3 and 4.
     """
@@ -51,8 +51,8 @@ class DynamicEvaluation:
     rule: str
     rate: float
     decay: float
-    length: int = 5
     epsilon: float = 2e-5
+    length: int = 5
 
     def __post_init__(self):
         check_choices(self, "dynamic", rule=RULES)
@@ -64,8 +64,9 @@ class DynamicEvaluation:
     def told(self) -> str:
         """The settings in words, for passports."""
         return (
-            f"dynamic evaluation ({self.rule}, rate {self.rate:g}, decay {self.decay:g}, segments "
-            f"of {self.length})"
+            f"dynamic evaluation ({self.rule}, rate {self.rate:g}, decay {self.decay:g}, "
+            + f"epsilon {self.epsilon:g}, " * (self.rule == "rms" and self.epsilon != RMS.epsilon)
+            + f"segments of {self.length})"
         )
 
 
