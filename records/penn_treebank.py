@@ -106,19 +106,20 @@ def strong_heads() -> str:
         above = ""
         if file != "softmax":
             found = paired.difference(softmax, losses[1])
-            above = f"{found.nats:.3f} [{found.interval[0]:.3f}, {found.interval[1]:.3f}]"
+            low, high = found.interval
+            above = f"{found.nats:.3f} [{low:.3f}, {high:.3f}], p = {found.p_of_seeds:.3f}"
         rate = next(iter(kept["variants"].values()))["settings"]["training.optimizer.learning_rate"]
         cells = [f"{head}, rate {rate:g}", *(mean([*of.losses], ".4f") for of in losses)]
         cells += [f"{perplexity_of(losses[1].loss):.1f}", above]
         rows.append((losses[0].loss, [*cells, _other_rates(folder / f"{file}_rates.json")]))
-        devices.setdefault(kept["device"], []).append(head)
-    header = ["head", "validation", "test", "perplexity of the test", "above the softmax [95 %]"]
+        devices.setdefault(kept["device"], []).append(head.partition(",")[0])
+    header = ["head", "validation", "test", "perplexity of the test", "test, above the softmax"]
     header.append("worse on validation in short runs")
-    where = "; ".join(f"{device}: {', '.join(heads)}" for device, heads in devices.items())
+    where = "; ".join(f"{', '.join(heads)}: {device}" for device, heads in devices.items())
     return (
         f"{grid(header, [cells for _, cells in sorted(rows)])}\nFrom records/ptb_strong: seeds "
-        "0, 1, 2, in brackets the least and the greatest, and intervals by sentences; revision "
-        f"{kept['revision'][:7]}; {where}; {kept['date']}."
+        "0, 1, 2, in brackets the least and the greatest; intervals by sentences, p by seeds; "
+        f"revision {kept['revision'][:7]}; {where}; {kept['date']}."
     )
 
 

@@ -247,6 +247,7 @@ TABLES: dict[str, Callable[[], str]] = {
         "and the greatest)",
     ),
     "ptb_left_out": functools.partial(penn_treebank.variants, "ptb_left_out.json", "seed 0"),
+    "ptb_strong": penn_treebank.strong_heads,
     "precision": precision,
     "french": french.models,
     "french_bands": functools.partial(french.by_bands, rows_of.FRENCH),

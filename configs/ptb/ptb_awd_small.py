@@ -5,7 +5,7 @@
 
 Two layers of 450 and 300 cells, 5,263,000 parameters, and everything of ptb_awd_lstm (Merity,
 Keskar and Socher 2018) but averaging: the rate of SGD falls along a cosine, which needs fewer
-epochs. Rates of dropout and of learning are the best on validation among 30 variants of 19 epochs
+epochs. Rates of dropout and of learning are the best on validation among 30 tried for 19 epochs
 (docs/regularisation.md). Expected: test perplexity 72.1 (validation 74.9). Results:
 docs/results.md. Data: ptb/ (Mikolov's files) in $ZOO_DATA.
 """

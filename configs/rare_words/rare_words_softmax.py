@@ -6,7 +6,7 @@
 For comparison with rare_words_log_linear. The lexicon has the words that occur at least twice in
 all splits together, so that training has not seen all of them. Data: lm1b/ (held-out parts of the 1
 Billion Word Benchmark) in $ZOO_DATA. Expected: validation perplexity 375. Results:
-docs/log_linear.md.
+docs/results.md.
 """
 
 from zoo import Evaluation, Experiment, Training

@@ -8,7 +8,8 @@ wikitext2_awd_small with the head and the learning rate of ptb_awd_small_mixture
 5,077,230 parameters. Not run yet on the whole, so without an expected figure.
 """
 
-from configs import wikitext2_awd_small
+from configs import ptb_awd_small
+from configs.wikitext._shared import WIKITEXT_2
 from zoo import Experiment, changed
 from zoo.heads import MixtureOfSoftmaxes
 
@@ -16,8 +17,12 @@ from zoo.heads import MixtureOfSoftmaxes
 def get_config() -> Experiment:
     """Returns the experiment."""
     return changed(
-        wikitext2_awd_small.get_config(),
+        ptb_awd_small.get_config(),
         {
+            "data": WIKITEXT_2,
+            "model.embedding.size": 128,
+            "model.core.size": 300,
+            "model.core.last_size": 128,
             "model.head": MixtureOfSoftmaxes(components=3, size=128, tied=True, latent_dropout=0.2),
             "training.optimizer.learning_rate": 20.0,
             "training.epochs": 10,

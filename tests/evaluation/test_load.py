@@ -279,7 +279,7 @@ PAGE = (DOCS / "python.md").read_text(encoding="utf-8")
 def test_the_page_does_what_it_says(workdir):
     first, _, decoding = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     names = {}
-    exec(first.replace("runs/log_linear", str(workdir)), names)
+    exec(first.replace("runs/mine", str(workdir)), names)
     assert isinstance(names["run"], LoadedModel)
     assert len(names["scores"]) == 2 and len(names["drawn"]) == 3
     assert names["slowest"] in {"the", "cat", "sat", ".", "dog", "barked", "</s>"}

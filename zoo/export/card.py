@@ -20,11 +20,11 @@ _OF_PAIRS = {"pipeline": "translation", "tag": "encoder-decoder"}
 _USE_OF_TEXT = (
     "    python -m zoo generate DIR          # with the zoo",
     "    python -m zoo score DIR sentences.txt",
-    '    python load.py "a sentence"         # pip install jax flatbuffers safetensors',
+    '    python load.py "SENTENCE"           # pip install jax flatbuffers safetensors',
 )
 _USE_OF_PAIRS = (
     "    python -m zoo translate DIR sentences.txt      # with the zoo",
-    '    python load.py "a source" "its translation"    # pip install jax flatbuffers safetensors',
+    '    python load.py "SOURCE" "TRANSLATION"          # pip install jax flatbuffers safetensors',
 )
 
 
