@@ -126,6 +126,7 @@ def test_a_run_with_classes_of_strings_is_no_background(tmp_path):
         Trained(str(folder)).prepare(examples.lexicon(), {})
 
 
+@pytest.mark.slow
 def test_the_same_words_are_not_gathered(trained):
     recipe = adapted(trained)
     same = Vocabulary(features=(TopWords(20, ("train",)),))
@@ -147,6 +148,7 @@ def test_the_same_words_are_not_gathered(trained):
     jax.tree.map(np.testing.assert_array_equal, *found)
 
 
+@pytest.mark.slow
 def test_a_damaged_best_of_the_background_is_said(tmp_path, caplog):
     folder = small.run_in(tmp_path / "run", small.experiment(epochs=4))
     older, newer = sorted(int(path.name) for path in (folder / "checkpoints/best").iterdir())

@@ -94,6 +94,7 @@ def test_copies_that_fill_the_last_batch_are_not_searched(random):
     assert all_calls == before + more and 0 < more <= 2 * lengths[-1] + LONGEST_MORE
 
 
+@pytest.mark.slow
 def test_lengths_are_bounded_by_the_source(sources):
     settings = BeamSearch(2, longest=12)
     found = translate(Start(), sources, settings, boundary=BOUNDARY, ratio=0.5, extra=3)

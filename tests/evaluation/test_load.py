@@ -307,6 +307,7 @@ def test_a_language_model_helps_a_prefix_beam_search(trained, capsys):
     assert capsys.readouterr().out.splitlines()[2] == "and language model: le chat dort ."
 
 
+@pytest.mark.slow
 def test_the_search_sums_over_alignments():
     """Two letters, two frames, no model: p(a) = p(aa) + p(a-) + p(-a), by hand."""
 

@@ -174,7 +174,8 @@ def test_word_heads_refuse_and_name_those_that_can(run, words_file):
         run.renormalised()
 
 
-@pytest.mark.parametrize("tied", [False, *slow(True)])
+@pytest.mark.slow
+@pytest.mark.parametrize("tied", [False, True])
 def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, monkeypatch, capsys):
     workdir = trained_in(tmp_path, Lookup(size=7), Softmax(tied=tied), minimum_count=2)
     trained = Run.load(workdir)

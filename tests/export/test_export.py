@@ -382,6 +382,7 @@ def test_load_py_says_in_one_line_what_is_wrong(exports, tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
 
 
+@pytest.mark.slow
 def test_an_export_over_other_words_is_refused(exports, tmp_path):
     """They fit the arrays, and would have the probabilities of others."""
     path, out = exports("softmax")

@@ -71,6 +71,7 @@ def test_blocks_of_tokens_change_nothing(random, monkeypatch, tokens):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_tokens(random):
     """Neither logits nor tails are kept for the backward pass of every block of tokens."""
     size, words = 32, 5000

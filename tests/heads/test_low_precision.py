@@ -10,6 +10,7 @@ import pytest
 from tests import examples, references
 from tests.heads.test_contract import HEADS
 from tests.heads.test_with_expert import Told
+from tests.marks import slow
 from zoo.heads import (
     AdaptiveSoftmax,
     CharLSTM,
@@ -77,7 +78,7 @@ def test_probabilities_sum_to_one(name, random):
     )
 
 
-@pytest.mark.parametrize("name", ["mixture", "contexts", "CharLSTM"])
+@pytest.mark.parametrize("name", ["mixture", *slow("contexts", "CharLSTM")])
 @pytest.mark.parametrize(("of_params", "of_hidden"), [(rounded, jnp.asarray), (dict, rounded)])
 def test_one_of_the_two_in_bfloat16(name, random, of_params, of_hidden):
     np.testing.assert_allclose(

@@ -111,10 +111,9 @@ def test_with_repeats_dropped_it_is_small(monkeypatch, name, samples, unit, coun
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize(
-    "name", ["importance sampling", pytest.param("BlackOut", marks=pytest.mark.slow)]
-)
-@pytest.mark.parametrize("distinct", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["importance sampling", "BlackOut"])
+@pytest.mark.parametrize("distinct", [False, True])
 def test_it_stays_near_0_as_draws_grow(monkeypatch, name, distinct):
     """Without the draws that are the target it would be -0.1 at 8 draws and grow from there."""
     for samples, p, counts in (

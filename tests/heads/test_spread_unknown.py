@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests import examples
+from tests.marks import slow
 from zoo.errors import UserError
 from zoo.heads import (
     AdaptiveSoftmax,
@@ -24,7 +25,7 @@ TRAINED, OTHER = examples.trained_and_other()
 SIZE = 5
 
 
-@pytest.mark.parametrize("head", [Softmax(), AdaptiveSoftmax(cutoffs=(2,), division=2)])
+@pytest.mark.parametrize("head", [Softmax(), *slow(AdaptiveSoftmax(cutoffs=(2,), division=2))])
 def test_probabilities_are_those_of_the_head_and_even_parts_of_the_unknown_word_s(head, random):
     spread = SpreadUnknown(head, TRAINED)
     params = examples.random_params(head, random, SIZE, TRAINED)

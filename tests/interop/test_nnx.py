@@ -104,6 +104,7 @@ def test_axes_have_the_names_of_the_project(lexicon):
     assert tuple(specs["params"]["projection_0"].get_value()) == ("data", None)
 
 
+@pytest.mark.slow
 def test_a_mesh_in_context_lays_parameters_out():
     from tests import examples
 

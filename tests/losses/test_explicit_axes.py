@@ -108,7 +108,7 @@ CASES = {
         lambda t, a: losses.nce_loss(*t),
     ),
 }
-USUAL = {"softmax_loss", "adaptive_loss", "path_loss"}
+USUAL = {"softmax_loss", "path_loss"}
 
 
 @pytest.mark.parametrize(

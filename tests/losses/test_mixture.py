@@ -52,6 +52,7 @@ def test_sum_and_gradients_in_blocks_of_tokens(random, block):
         np.testing.assert_allclose(gradient, other, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("float64")
 def test_both_kinds_of_blocks_sum_alike_without_gradients(random, monkeypatch):
     *arguments, targets = problem(random)

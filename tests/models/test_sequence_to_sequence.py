@@ -103,7 +103,7 @@ def test_padding_has_no_part_in_the_loss(problem):
     assert float(value) == pytest.approx(-float((log_prob * weights).sum()), abs=1e-4)
 
 
-@pytest.mark.parametrize("attention", [None, Luong(), Bahdanau(size=3, units=5)])
+@pytest.mark.parametrize("attention", [*slow(None), Luong(), *slow(Bahdanau(size=3, units=5))])
 @pytest.mark.parametrize("beams", [*slow(1), 3])
 def test_step_functions_say_what_log_prob_says(problem, random, attention, beams):
     model = dataclasses.replace(MODEL, attention=attention)

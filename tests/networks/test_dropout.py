@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.marks import slow
 from zoo.cores import NGram
 from zoo.errors import UserError
 from zoo.networks import dropout
@@ -61,7 +62,7 @@ def test_a_dropped_word_is_dropped_wherever_it_occurs(random):
     assert np.abs(other - dropped).max() > 0
 
 
-@pytest.mark.parametrize("rate", [0.25, 0.5])
+@pytest.mark.parametrize("rate", [0.25, *slow(0.5)])
 def test_the_mask_of_a_matrix_does_not_depend_on_the_blocks_in_which_it_is_drawn(rate, monkeypatch):
     weights = jnp.ones((61, 300))
     mask = dropout.weight_mask(weights, rate, jax.random.key(3))

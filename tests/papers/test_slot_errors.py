@@ -99,6 +99,7 @@ def test_from_a_model_to_its_passport(run):
     assert re.search(r"left out \(name \d of 2, near \d of 1\), ", slot_errors.describe(found))
 
 
+@pytest.mark.slow
 def test_texts_without_conditions_are_refused(run):
     other = dataclasses.replace(run.read("test"), prefixes=None)
     with pytest.raises(UserError, match="has none"):

@@ -247,7 +247,7 @@ def test_heads_of_wikitext_are_those_of_the_penn_treebank(name):
 
 # A step of each takes minutes in all: these stand for the others, one of each kind of data and one
 # of each way to train.
-AT_ONCE = {"micro_log_linear", "ptb_adaptive", "rnn_french", "shakespeare_char"}
+AT_ONCE = {"micro_log_linear", "ptb_adaptive"}
 STEPPING = [
     name if name in AT_ONCE else pytest.param(name, marks=pytest.mark.slow)
     for name in configs.names()

@@ -199,6 +199,7 @@ def test_everything_is_installed_and_recipes_within_zoo(monkeypatch):
     assert others == named
 
 
+@pytest.mark.slow
 def test_recipes_within_zoo_are_those_of_a_checkout(tmp_path):
     """As they lie where zoo was installed, and from a folder with a `configs` of its own."""
     site, here = tmp_path / "site", tmp_path / "here"
@@ -245,6 +246,7 @@ def test_the_extras_are_those_of_the_package():
             assert names([requirement]) <= names(modules[module])
 
 
+@pytest.mark.slow
 def test_packages_of_extras_are_imported_where_their_lack_is_told():
     """Anywhere else, it would be a traceback of whatever was imported first."""
     extras = {module for modules in lazy.EXTRAS.values() for module in modules}

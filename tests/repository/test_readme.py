@@ -60,6 +60,7 @@ def test_the_head_scores_and_fits_a_flax_module(snippets):
     assert namespace["loss"] > 0
 
 
+@pytest.mark.slow
 def test_lexicons_priors_and_layouts(snippets):
     namespace = {}
     for snippet in (snippets[0], snippets[1], *snippets[4:]):

@@ -48,6 +48,7 @@ def test_every_page_with_python_is_executed():
     assert pages - {"export.md", "log_linear.md"} == ELSEWHERE
 
 
+@pytest.mark.slow
 def test_an_export_draws_a_text_without_zoo():
     (snippet,) = python_of(DOCS / "export.md")
     hidden = "import sys\nsys.modules['zoo'] = None\n"
@@ -106,6 +107,7 @@ def test_the_example_of_a_head(page):
         np.testing.assert_allclose(names["log_prob"], log_probs[..., 0], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_strings_outside_the_lexicon_of_the_page_have_a_probability():
     log_probs = executed(DOCS / "log_linear.md")["log_probs"]
     assert log_probs.shape == (3,) and np.isfinite(log_probs).all() and (log_probs < 0).all()

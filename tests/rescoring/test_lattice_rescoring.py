@@ -17,6 +17,7 @@ import pytest
 
 import zoo
 from tests.examples import sentence_log_probs
+from tests.marks import slow
 from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.errors import UserError
@@ -205,7 +206,7 @@ def without_lines(lattice):
     return dataclasses.replace(lattice, links=links)
 
 
-@pytest.mark.parametrize("history", [None, 1, 2])
+@pytest.mark.parametrize("history", [*slow(None, 1), 2])
 def test_lattices_are_written_with_new_scores_and_read_back(trained, random, tmp_path, history):
     run = zoo.load(trained)
     lattice = random_lattice(random)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from tests import scored_sentences
-from tests.marks import slow
 from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.cores import LSTM
@@ -109,7 +108,8 @@ def test_added_words_are_no_unknown_ones(trained, tmp_path, monkeypatch, capsys)
         assert code == 2 and "--add-words FILE" in errors
 
 
-@pytest.mark.parametrize(("text", "blank"), [("un\nno on\n", True), *slow(("un\nno\n", False))])
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "blank"), [("un\nno on\n", True), ("un\nno\n", False)])
 def test_characters_are_scored_by_their_runs(trained, tmp_path, text, blank):
     """From the line break to the line break; blanks count where the run knows them."""
     (tmp_path / "t.txt").write_text(text)

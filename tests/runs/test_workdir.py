@@ -270,6 +270,7 @@ def test_a_run_that_is_trained_by_another_process_is_refused(tmp_path):
         Workdir(tmp_path).check(RECIPE)
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_deleted_while_it_is_trained_is_said(tmp_path, monkeypatch):
     """However late: nothing is as if the run had ended well."""
     for deleted_before in (1, 3):

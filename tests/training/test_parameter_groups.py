@@ -76,6 +76,7 @@ def test_updates_are_multiplied_after_clipping(tmp_path, optimizer):
         assert plain["embedding/table"] == pytest.approx(-0.5 * 0.1 / count**0.5, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_factor_of_one_changes_no_bit(tmp_path):
     plain = update_of(tmp_path, clip=0.1)
     one = update_of(tmp_path, clip=0.1, rates=(("head", 1.0), ("embedding/table", 1.0)))

@@ -175,6 +175,7 @@ def test_dropout_does_not_depend_on_interruptions_but_on_the_seed(tmp_path):
     assert np.abs(ends[0] - ends[2]).max() > 0
 
 
+@pytest.mark.slow
 def test_a_signal_within_the_last_validation_is_not_lost(tmp_path):
     """The run is finished, and what the caller would do next does not begin."""
     whole = small.trainer(RECIPES["softmax"], tmp_path / "whole")

@@ -334,6 +334,7 @@ def test_several_devices_agree_with_one(tmp_path, devices):
         np.testing.assert_allclose(one, other, atol=5e-6)
 
 
+@pytest.mark.slow
 def test_the_norm_is_that_of_everything_together():
     recipe = row_sparse.RowSparseUpdates(SGD(1.0), 1.0, [("embedding", "table")], 5, 20)
     params = {"embedding": {"table": jnp.zeros((4, 1))}, "core": {"w": jnp.zeros(1)}}

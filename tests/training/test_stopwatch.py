@@ -3,6 +3,8 @@
 import itertools
 import time
 
+import pytest
+
 from tests.training import small
 from zoo.training.stopwatch import Stopwatch
 
@@ -17,6 +19,7 @@ def test_the_watch_stands_still_where_it_is_stopped():
     assert watch.seconds == 5 + 3 + 7 + 2
 
 
+@pytest.mark.slow
 def test_neither_compilation_nor_validation_is_training(tmp_path):
     trainer = small.trainer(small.experiment(epochs=3), tmp_path)
     validate, compiled = trainer.task.validate, trainer.step_function()

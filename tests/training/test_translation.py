@@ -261,6 +261,7 @@ def test_sources_have_a_vocabulary_of_their_own():
     assert source.boundary is None
 
 
+@pytest.mark.slow
 def test_a_run_starts_with_the_parts_of_another(tmp_path):
     folder = small.run_in(tmp_path / "first", experiment(epochs=1))
     other = dataclasses.replace(MODEL, head=LogLinear(), embedding=MODEL.embedding)

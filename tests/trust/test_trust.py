@@ -12,6 +12,7 @@ import pytest
 
 import configs
 import evaluate
+from tests.marks import slow
 from tests.training import small
 from zoo import __main__ as commands
 from zoo import configuration, priors
@@ -32,6 +33,7 @@ ROOT = pathlib.Path(program.__file__).parents[2]
 # Says on disk that it was run.
 PLANTED = """import dataclasses, pathlib
 from zoo.heads import Softmax
+from tests.marks import slow
 
 pathlib.Path({mark!r}).write_text("run")
 
@@ -104,7 +106,7 @@ def with_head(name):
     return lambda recipe: recipe["model"]["head"].update(component=name)
 
 
-@pytest.mark.parametrize("program", ["evaluate", "score", "compare", "sweep", "generate"])
+@pytest.mark.parametrize("program", ["evaluate", *slow("score", "compare", "sweep", "generate")])
 def test_a_planted_module_is_not_run(call, workdir, here, program):
     (here / "text.txt").write_text("le chat\n")
     call(evaluate, "--workdir", workdir, "--split", "test")
@@ -384,6 +386,7 @@ def get_config():
 """
 
 
+@pytest.mark.slow
 def test_a_function_beside_its_config_is_found(here, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

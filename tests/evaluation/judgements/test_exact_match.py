@@ -140,6 +140,7 @@ def test_text_without_answers_is_refused(run):
         exact_match.answer(run, run.read("test"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "refusal"),
     [([], "needs a grammar: give --grammar"), (["--grammar", "forms"], "leave --constrain out")],

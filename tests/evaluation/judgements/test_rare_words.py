@@ -71,6 +71,7 @@ def log_probs(run, sentence):
     return jax.jit(model.head.log_probs)(run.params["head"], run.tables["head"], hidden[0, -1])
 
 
+@pytest.mark.slow
 def test_figures_are_of_the_word_alone(run):
     found, _ = rare_words.judge(run, "test")
     ids = run.lexicon.ids

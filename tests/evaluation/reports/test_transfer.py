@@ -85,6 +85,7 @@ def losses_of(folder, seen_only):
     return np.mean(losses), words.count("<unk>")
 
 
+@pytest.mark.slow
 def test_runs_are_compared_with_the_lexicons_that_they_have(runs):
     said: list = []
     transfer.report(runs, "other.conllu", log=said.append)

@@ -157,6 +157,7 @@ def section_of(content, name):
     return content.partition(f'<section id="{name}"')[2].partition("</section>")[0]
 
 
+@pytest.mark.slow
 def test_seeds_of_a_recipe_are_one(two_runs, second_seed):
     runs = [*two_runs, second_seed]
     content = report.document(subjects.read(runs), sentences=2)
@@ -247,6 +248,7 @@ def _results(folder):
     return [(path.stem, json.loads(path.read_text())) for path in paths]
 
 
+@pytest.mark.slow
 def test_a_given_text_is_shown(two_runs, tmp_path):
     text = tmp_path / "given.txt"
     text.write_text("word1 word2\n\nword3\nword4\n")
