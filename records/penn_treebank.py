@@ -117,8 +117,8 @@ def strong_heads() -> str:
     header.append("worse on validation in short runs")
     where = "; ".join(f"{', '.join(heads)}: {device}" for device, heads in devices.items())
     return (
-        f"{grid(header, [cells for _, cells in sorted(rows)])}\nFrom records/ptb_strong: seeds "
-        "0, 1, 2, in brackets the least and the greatest; intervals by sentences, p by seeds; "
+        f"{grid(header, [cells for _, cells in sorted(rows)])}\nFrom records/ptb_strong: three "
+        "seeds unless the row has another number, in brackets the least and the greatest; intervals by sentences, p by seeds; "
         f"revision {kept['revision'][:7]}; {where}; {kept['date']}."
     )
 
