@@ -116,10 +116,11 @@ def strong_heads() -> str:
     header = ["head", "validation", "test", "perplexity of the test", "test, above the softmax"]
     header.append("worse on validation in short runs")
     where = "; ".join(f"{', '.join(heads)}: {device}" for device, heads in devices.items())
+    table = grid(header, [cells for _, cells in sorted(rows)])
     return (
-        f"{grid(header, [cells for _, cells in sorted(rows)])}\nFrom records/ptb_strong: three "
-        "seeds unless the row has another number, in brackets the least and the greatest; intervals by sentences, p by seeds; "
-        f"revision {kept['revision'][:7]}; {where}; {kept['date']}."
+        f"{table}\nFrom records/ptb_strong: three seeds unless the row has another number, in "
+        "brackets the least and the greatest; intervals by sentences, p by seeds; revision "
+        f"{kept['revision'][:7]}; {where}; {kept['date']}."
     )
 
 
