@@ -94,7 +94,8 @@ def test_exact_entropy_and_length_match_monte_carlo(micro):
 def test_entropy_rate_counts_the_boundary(micro):
     entropy, length = micro.entropy_per_sentence(), micro.expected_length()
     assert micro.entropy_rate() == pytest.approx(entropy / (length + 1))
-    assert micro.entropy_rate(count_boundary=False) == pytest.approx(entropy / length)
+    assert micro.entropy_rate(boundaries=0) == pytest.approx(entropy / length)
+    assert micro.entropy_rate(boundaries=2) == pytest.approx(entropy / (length + 2))
     reseeded = Micro(seed=3)
     assert reseeded.entropy_rate() == pytest.approx(micro.entropy_rate())
     assert reseeded.lexicon_entries() != micro.lexicon_entries()

@@ -203,7 +203,7 @@ def _validation_limit(language: Micro, run: Run) -> float:
 
 def _log_rate(log, language, vocabulary):
     marks = vocabulary.boundary_marks if vocabulary.boundary == "counted" else 0
-    rate = language.entropy_per_sentence() / (language.expected_length() + marks)
+    rate = language.entropy_rate(marks)
     log(f"The micro language: entropy {rate:.4f} nats per token (perplexity {math.exp(rate):.2f}).")
 
 

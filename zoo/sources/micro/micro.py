@@ -182,17 +182,17 @@ class Micro(Source):
         """Returns the exact expected number of words of a sentence, with its full stop."""
         return self.grammar.expected_length()
 
-    def entropy_rate(self, count_boundary: bool = True) -> float:
+    def entropy_rate(self, boundaries: int = 1) -> float:
         """Computes H(sentence) / E[tokens], in nats per token.
 
-        The tokens include one boundary per sentence if `count_boundary`; it adds no entropy,
-        because a sentence ends in a full stop found nowhere else. This is the limit of
-        -log p(corpus) / tokens as the corpus grows: the least mean loss a model can reach.
+        Boundaries add no entropy, because a sentence ends in a full stop found nowhere else. This
+        is the limit of -log p(corpus) / tokens as the corpus grows: the least mean loss a model can
+        reach.
 
         Args:
-          count_boundary: whether the boundary counts as a token.
+          boundaries: how many boundaries of a sentence count as tokens.
         """
-        return self.entropy_per_sentence() / (self.expected_length() + count_boundary)
+        return self.entropy_per_sentence() / (self.expected_length() + boundaries)
 
     def log_prob(self, sentence: Sequence[str]) -> float:
         """Returns the exact log-probability of a sentence in nats; -inf if it is ungrammatical.
