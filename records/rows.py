@@ -104,7 +104,7 @@ PTB_HEADS = {
     "importance sampling, 1,024 words a batch": ("ptb_is_batch", _SGD),
     "NCE, 100 words a batch row": ("ptb_nce_100", _SGD),
     "adaptive softmax": ("ptb_adaptive", _SGD),
-    "hierarchical softmax": ("ptb_hierarchical", ("20", "40")),
+    "hierarchical softmax": ("ptb_hierarchical", _SGD),
     "mixture of 3 softmaxes": ("ptb_mixture", ("20", "40")),
     "importance sampling by Adam": ("ptb_is_adam", ("0.002", "0.004", "0.008", "0.016")),
     "CNN softmax, sampled in the same way, by Adam": (
