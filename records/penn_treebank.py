@@ -118,7 +118,7 @@ def strong_heads() -> str:
     where = "; ".join(f"{', '.join(heads)}: {device}" for device, heads in devices.items())
     table = grid(header, [cells for _, cells in sorted(rows)])
     return (
-        f"{table}\nFrom records/ptb_strong: three seeds unless the row has another number, in "
+        f"{table}\nFrom records/ptb_strong: three seeds, in "
         "brackets the least and the greatest; intervals by sentences, p by seeds; revision "
         f"{kept['revision'][:7]}; {where}; {kept['date']}."
     )

@@ -92,7 +92,7 @@ LEARNING = {
 # {head: its results of benchmarks.ingredients in records/ptb_strong}, on the core of ptb_awd_small.
 PTB_STRONG = {
     "softmax": "softmax",
-    "importance sampling, 1,024 words a batch, two seeds": "importance",
+    "importance sampling, 1,024 words a batch": "importance",
     "log-linear, words and affixes": "log_linear",
     "mixture of 3 softmaxes": "mixture",
     "adaptive softmax": "adaptive",
