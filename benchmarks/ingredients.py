@@ -249,9 +249,10 @@ class Variants:
             there = one.positions >= 0
             losses[:, one.positions[there]] = -np.asarray(log_probs)[:, there]
             predicted[one.positions[there]] = True
-        counted = text.counted & predicted
-        nats = np.add.reduceat(np.where(counted, losses, 0.0), text.starts, axis=1)
-        return nats, np.add.reduceat(counted, text.starts, dtype=np.int32)
+        counted, sentences = text.counted & predicted, len(text.starts)
+        sentence = np.repeat(np.arange(sentences), text.lengths)[counted]
+        nats = [np.bincount(sentence, of[counted], minlength=sentences) for of in losses]
+        return np.stack(nats), np.bincount(sentence, minlength=sentences).astype(np.int32)
 
     @functools.partial(jax.jit, static_argnums=0)
     def _scored(self, params, tables, inputs, carry):

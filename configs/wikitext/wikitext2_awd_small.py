@@ -10,19 +10,10 @@ yet on the whole, so without an expected figure.
 """
 
 from configs import ptb_awd_small
-from configs.wikitext._shared import WIKITEXT_2
+from configs.wikitext._shared import SMALL_AWD
 from zoo import Experiment, changed
 
 
 def get_config() -> Experiment:
     """Returns the experiment."""
-    return changed(
-        ptb_awd_small.get_config(),
-        {
-            "data": WIKITEXT_2,
-            "model.embedding.size": 128,
-            "model.core.size": 300,
-            "model.core.last_size": 128,
-            "training.epochs": 15,
-        },
-    )
+    return changed(ptb_awd_small.get_config(), {**SMALL_AWD, "training.epochs": 15})

@@ -9,7 +9,7 @@ wikitext2_awd_small with the head and the learning rate of ptb_awd_small_mixture
 """
 
 from configs import ptb_awd_small
-from configs.wikitext._shared import WIKITEXT_2
+from configs.wikitext._shared import SMALL_AWD
 from zoo import Experiment, changed
 from zoo.heads import MixtureOfSoftmaxes
 
@@ -19,10 +19,7 @@ def get_config() -> Experiment:
     return changed(
         ptb_awd_small.get_config(),
         {
-            "data": WIKITEXT_2,
-            "model.embedding.size": 128,
-            "model.core.size": 300,
-            "model.core.last_size": 128,
+            **SMALL_AWD,
             "model.head": MixtureOfSoftmaxes(components=3, size=128, tied=True, latent_dropout=0.2),
             "training.optimizer.learning_rate": 20.0,
             "training.epochs": 10,
