@@ -322,6 +322,10 @@ def read_answers(
 ) -> dict[tuple[str, str], dict[Any, tuple[dict, item_scores.Arrays | None]]]:
     """Reads the accuracies of runs by their questions.
 
+    A run may have answered the same questions freely and under a grammar. Its free answers then
+    stand under the name of the split, and those under a grammar under "SPLIT, constrained", where
+    all other answers under a grammar stand as well.
+
     Args:
       folders: of runs, or the names of runs of records.
 
@@ -333,12 +337,23 @@ def read_answers(
     """
     folders = [*folders]
     check_folders(folders)
-    answers: dict = {}
+    free: dict = {}
+    constrained: dict = {}
     for folder in folders:
         for place, passport in _of_kinds(folder, ANSWERS):
             questions = passport["split"], passport["data"]["sha256"]
-            answers.setdefault(questions, {})[folder] = passport, place.read_scores(passport)
-    return answers
+            kept = constrained if passport.get("constraint") else free
+            answers = passport, place.read_scores(passport)
+            kept.setdefault(questions, {})[folder] = answers
+    found: dict = {}
+    for questions in {**free, **constrained}:
+        freely, under = free.get(questions, {}), constrained.get(questions, {})
+        either = {**under, **freely}
+        found[questions] = {run: either[run] for run in folders if run in either}
+        if freely.keys() & under.keys():
+            split, digest = questions
+            found[f"{split}, constrained", digest] = under
+    return found
 
 
 def _in_columns(folder, found):

@@ -15,6 +15,7 @@ from zoo.errors import UserError
 from zoo.evaluation import item_scores, significance
 from zoo.evaluation.perplexity import Scores
 from zoo.evaluation.reports.compare import compare
+from zoo.evaluation.reports.ranking import Wanted
 from zoo.lexicon import Lexicon
 
 LENGTHS = np.random.default_rng(5).integers(1, 12, 60)
@@ -200,7 +201,7 @@ def test_impossible_words_have_no_test(tmp_path):
     assert any("have no finite figures to be tested" in line for line in lines)
 
 
-def keep_answers(folder, right, split="pairs:agreement", **changes):
+def keep_answers(folder, right, split="pairs:agreement", name="pairs", **changes):
     """A run whose answers are kept: 1, 0 and -1 for a question that was left out."""
     arrays = {"right": np.int8(right)}
     asked = arrays["right"] >= 0
@@ -208,8 +209,8 @@ def keep_answers(folder, right, split="pairs:agreement", **changes):
     figures = {"accuracy": count / asked.sum(), "right": count}
     record = {"kind": "minimal pairs", "split": split, "tokens": int(asked.sum())}
     record |= {"figures": figures, "scores": item_scores.digest(arrays)}
-    keep(folder, {**record, **changes}, name="pairs")
-    item_scores.write(folder / "results" / "pairs.json", arrays)
+    keep(folder, {**record, **changes}, name=name)
+    item_scores.write(folder / "results" / f"{name}.json", arrays)
     return str(folder)
 
 
@@ -231,6 +232,51 @@ def test_accuracies_are_compared_question_by_question(tmp_path):
     # Other questions of the same name are not put side by side.
     apart = keep_answers(tmp_path / "d", one, **{"data.sha256": "other"})
     assert "both of two runs" not in compare([folders[0], apart])
+
+
+def test_accuracies_of_several_seeds_are_compared_by_seeds(tmp_path):
+    """Two runs each, of equal variance: two degrees of freedom, p = 1 - t / sqrt(2 + t^2)."""
+    folders = [
+        keep_answers(
+            tmp_path / f"{recipe}_{seed}",
+            [1] * right + [0] * (10 - right),
+            training={"seed": seed, "recipe_but_seed": recipe},
+        )
+        for recipe, of_seeds in (("one", (6, 8)), ("other", (2, 4)))
+        for seed, right in enumerate(of_seeds)
+    ]
+    t = 0.4 / math.sqrt(0.01 + 0.01)
+    p = 1 - t / math.sqrt(2 + t * t)
+    lines = compare(folders).splitlines()
+    assert lines[-2:] == [
+        "of all seeds:",
+        "  one, 2 seeds and other, 2 seeds: a tie (70.00% and 30.00%, "
+        f"p = {p:.3f} by 2 and 2 seeds)",
+    ]
+    assert "of all seeds:" not in compare([folders[0], folders[2]])
+    again = keep_answers(
+        tmp_path / "one_1", [1] * 6 + [0] * 4, training={"seed": 1, "recipe_but_seed": "one"}
+    )
+    small = "one, 2 seeds is above other, 2 seeds (60.00% and 20.00%, p < 0.001 by 2 and 2 seeds)"
+    lower = keep_answers(
+        tmp_path / "other_1", [1] * 2 + [0] * 8, training={"seed": 1, "recipe_but_seed": "other"}
+    )
+    assert compare([folders[0], again, folders[2], lower]).endswith(small)
+
+
+def test_answers_under_a_grammar_stand_beside_free_ones(tmp_path):
+    """A run that answered in both ways, and one whose model has the grammar itself."""
+    grammar = {"constraint": {"grammar": "g", "digest": "d"}}
+    free = keep_answers(tmp_path / "free", [1] * 3 + [0] * 7, constraint=None)
+    keep_answers(tmp_path / "free", [1] * 4 + [0] * 6, name="constrained", **grammar)
+    own = keep_answers(tmp_path / "own", [1] * 5 + [0] * 5, **grammar)
+
+    def counts(split):
+        lines = compare([free, own], wanted=Wanted(splits=(split,))).splitlines()
+        return {line.split()[0]: line.split()[-2:] for line in lines[1:3]}
+
+    assert counts("pairs:agreement") == {"own": ["5", "10"], "free": ["3", "10"]}
+    assert counts("pairs:agreement, constrained") == {"own": ["5", "10"], "free": ["4", "10"]}
 
 
 def test_accuracies_stand_below_perplexities(tmp_path):

@@ -1,7 +1,7 @@
 """Tables of runs side by side, whose figures must be of the same quantity."""
 
 from zoo.evaluation import overlap, passport_text, records, significance
-from zoo.evaluation.reports import differences, paired, parts, ranking, tables
+from zoo.evaluation.reports import differences, paired, parts, ranking, seeds, tables
 from zoo.evaluation.reports.ranking import ALL, Wanted
 from zoo.evaluation.results import judged_texts, names_of, read_answers, recipe_of
 
@@ -148,10 +148,16 @@ def _accuracies(split, of_runs):
         rows.append((-accuracy, [*cells, f"{passport['tokens']:,}"]))
     rows.sort(key=lambda row: row[0])
     header = [split, "accuracy", "95 %", "right", "of"]
+    groups = seeds.grouped(of_runs, {name: {split: one} for name, (one, _) in of_runs.items()})
+    of_groups = {
+        called: [float(of_runs[run][0]["figures"]["accuracy"]) for run in group]
+        for group, called in seeds.names_of(groups).items()
+    }
     return [
         "",
         *tables.aligned(header, [row for _, row in rows]),
         *paired.answer_lines(split, of_runs),
+        *paired.accuracy_lines(of_groups),
     ]
 
 

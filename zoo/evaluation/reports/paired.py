@@ -142,10 +142,10 @@ def _loss_line(one, other):
     if found is None:
         return f"  {one.name} and {other.name} have no finite figures to be tested"
     low, high = found.interval
-    how = f"{_p(found.p)} by {found.sentences:,} sentences"
+    how = f"{p_text(found.p)} by {found.sentences:,} sentences"
     if not math.isnan(found.p_of_seeds):
         seeds = f"{len(one.losses)} and {len(other.losses)} seeds"
-        how += f", {_p(found.p_of_seeds).removeprefix('p = ')} by {seeds}"
+        how += f", {p_text(found.p_of_seeds).removeprefix('p = ')} by {seeds}"
     between = f"{found.nats:.4f} [{low:.4f}, {high:.4f}] nats"
     if found.undecided:
         return f"  {one.name} and {other.name}: undecided, {between} apart ({how})"
@@ -154,14 +154,18 @@ def _loss_line(one, other):
     return f"  {one.name} is below {other.name} by {between} ({how})"
 
 
-def _p(p):
-    """Formats a p to three decimals. A thousand random exchanges give 1 / 1,001 at least."""
+def p_text(p):
+    """Formats a p to three decimals. A thousand random exchanges give 1 / 1,001 at least.
+
+    Args:
+      p: the probability.
+    """
     return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
 
 
 def _seeds_line(one, other):
     p = significance.seeds_test([*one.losses], [*other.losses])
-    how = f"({_p(p)} by {len(one.losses)} and {len(other.losses)} seeds)"
+    how = f"({p_text(p)} by {len(one.losses)} and {len(other.losses)} seeds)"
     between = f"{other.loss - one.loss:.4f} nats"
     if p < significance.LEVEL:
         return f"  {one.name} is below {other.name} by {between} {how}"
@@ -198,6 +202,32 @@ def answer_lines(
                 _answer_line(pair, [answers_of[name] for name in pair]) for pair in contrasts(order)
             ]
     return lines
+
+
+def accuracy_lines(of_groups: Mapping[str, Sequence[float]]) -> list[str]:
+    """Returns the lines of Welch's test of accuracies by seeds, of groups of two runs or more.
+
+    Args:
+      of_groups: {name: accuracies of the group's runs}.
+    """
+    several = {name: shares for name, shares in of_groups.items() if len(shares) > 1}
+    means = {name: float(np.mean(shares)) for name, shares in several.items()}
+    order = sorted(several, key=lambda name: -means[name])
+    if len(order) < 2:
+        return []
+    return ["of all seeds:"] + [
+        _seeds_of_answers(pair, means, several) for pair in contrasts(order)
+    ]
+
+
+def _seeds_of_answers(names, means, several):
+    one, other = names
+    p = significance.seeds_test([*several[one]], [*several[other]])
+    how = f"{means[one]:.2%} and {means[other]:.2%}, {p_text(p)} by {len(several[one])} and "
+    how += f"{len(several[other])} seeds"
+    if p < significance.LEVEL:
+        return f"  {one} is above {other} ({how})"
+    return f"  {one} and {other}: a tie ({how})"
 
 
 def _accuracy(answers):
