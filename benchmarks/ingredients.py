@@ -10,8 +10,9 @@ the recipe without each ingredient in turn, three seeds each.
     python -m benchmarks.ingredients ingredients.json
     python -m benchmarks.ingredients --like records/ptb_variants.json again.json
 
-The result is {"config", "set", "device", ..., "variants": {name: {"settings": {field: number},
-"validation": nats, "test": nats}}}, with fields of `NUMBERS`; --like takes its recipe and variants.
+The result is {"config", "set", "parameters" of a variant, "device", ..., "variants": {name:
+{"settings": {field: number}, "validation": nats, "test": nats}}}, with fields of `NUMBERS`; --like
+takes its recipe and variants.
 RESULT.npz beside it has, for each split, its sentences' losses, SPLIT/nats float32 [variants,
 sentences], and counted tokens, SPLIT/tokens int32 [sentences]: intervals are computed from them.
 """
@@ -336,6 +337,7 @@ def main(arguments: list[str] | None = None):
     result = {
         "config": config,
         "set": changes,
+        "parameters": sum(leaf.size for leaf in jax.tree.leaves(params)) // len(variants),
         "device": jax.devices()[0].device_kind,
         "versions": environment.versions(),
         "revision": environment.revision(),

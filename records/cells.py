@@ -46,15 +46,14 @@ def loss(run: str, split: str) -> float:
 
 
 def mean(values: list[float], form: str) -> str:
-    """Formats the mean of the seeds, with the least and the greatest in brackets if there are
-    several.
+    """Formats the mean of the seeds, with the least and the greatest in brackets if they differ.
 
     Args:
       values: of the seeds.
       form: of the numbers, such as ".4f".
     """
     text = format(statistics.fmean(values), form)
-    if len(values) > 1:
+    if min(values) < max(values):
         text += f" ({min(values):{form}}–{max(values):{form}})"
     return text
 

@@ -7,8 +7,11 @@ import numpy as np
 
 from records import rows as rows_of
 from records.cells import FOLDER, every_run, grid, loss, markdown, mean, passports
+from zoo.evaluation import results, significance
+from zoo.evaluation.comparable import learns
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports import paired
+from zoo.evaluation.reports.seeds import runs_of
 
 
 def heads() -> str:
@@ -96,32 +99,81 @@ def strong_heads() -> str:
     """Makes the table of heads on the core of ptb_awd_small, in the order of validation.
 
     A head's learning rate is the best of several by shorter runs of seed 0, where these are kept; a
-    column shows by how much the others are worse.
+    column shows by how much the others are worse. Some are also compared with a softmax that is not
+    tied.
     """
-    folder, rows, devices = FOLDER / "ptb_strong", [], {}
-    softmax = _seeds(folder / "softmax.json", "test")
+    folder, rows, devices, made = FOLDER / "ptb_strong", [], {}, set()
+    tied, untied = (_seeds(folder / f"{name}.json", "test") for name in ("softmax", "untied"))
     for head, file in rows_of.PTB_STRONG.items():
         kept = json.loads((folder / f"{file}.json").read_text())
         losses = [_seeds(folder / f"{file}.json", split) for split in ("validation", "test")]
-        above = ""
-        if file != "softmax":
-            found = paired.difference(softmax, losses[1])
-            low, high = found.interval
-            above = f"{found.nats:.3f} [{low:.3f}, {high:.3f}], p = {found.p_of_seeds:.3f}"
+        above = "" if file == "softmax" else _above(tied, losses[1])
+        above_untied = _above(untied, losses[1]) if file in rows_of.AGAINST_UNTIED else ""
         rate = next(iter(kept["variants"].values()))["settings"]["training.optimizer.learning_rate"]
-        cells = [f"{head}, rate {rate:g}", *(mean([*of.losses], ".4f") for of in losses)]
-        cells += [f"{perplexity_of(losses[1].loss):.1f}", above]
+        cells = [f"{head}, rate {rate:g}", f"{kept['parameters']:,}"]
+        cells += [mean([*of.losses], ".4f") for of in losses]
+        cells += [f"{perplexity_of(losses[1].loss):.1f}", above, above_untied]
         rows.append((losses[0].loss, [*cells, _other_rates(folder / f"{file}_rates.json")]))
-        devices.setdefault(kept["device"], []).append(head.partition(",")[0])
-    header = ["head", "validation", "test", "perplexity of the test", "test, above the softmax"]
+        devices.setdefault(kept["device"], []).append(head.partition(", ")[0])
+        made.add((kept["revision"][:7], kept["date"]))
+    header = ["head", "parameters", "validation", "test", "perplexity of the test"]
+    header += ["test, above the tied softmax", "above the softmax that is not tied"]
     header.append("worse on validation in short runs")
-    where = "; ".join(f"{', '.join(heads)}: {device}" for device, heads in devices.items())
+    most = max(devices, key=lambda device: len(devices[device]))
+    where = most + "".join(
+        f"; {', '.join(heads)}: {device}" for device, heads in devices.items() if device != most
+    )
     table = grid(header, [cells for _, cells in sorted(rows)])
     return (
         f"{table}\nFrom records/ptb_strong: three seeds, in "
         "brackets the least and the greatest; intervals by sentences, p by seeds; revision "
-        f"{kept['revision'][:7]}; {where}; {kept['date']}."
+        f"{', '.join(sorted({revision for revision, _ in made}))}; {where}; "
+        f"{', '.join(sorted({date for _, date in made}))}."
     )
+
+
+def forty_epochs() -> str:
+    """Makes the table of ptb_awd_small with a softmax and with a mixture, after forty epochs.
+
+    The softmax in windows of equal length has one seed.
+    """
+    splits = ("validation", "test")
+    softmax = [_seeds_of_record("ptb_awd", rows_of.PTB_AWD, split) for split in splits]
+    equal = json.loads((FOLDER / "ptb_left_out.json").read_text())
+    file = FOLDER / "ptb_strong" / "mixture_40.json"
+    mixture = [_seeds(file, split) for split in splits]
+    losses = {
+        "softmax, windows of random length": [[*of.losses] for of in softmax],
+        "softmax": [[equal["variants"]["all"][split]] for split in splits],
+        "mixture of 3 softmaxes": [[*of.losses] for of in mixture],
+    }
+    rows = []
+    for head, (of_validation, of_test) in losses.items():
+        perplexity = f"{perplexity_of(statistics.fmean(of_test)):.1f}"
+        rows.append([head, mean(of_validation, ".4f"), mean(of_test, ".4f"), perplexity])
+    revisions = sorted({one["revision"][:7] for one in (equal, json.loads(file.read_text()))})
+    return (
+        grid(["head", "validation", "test", "perplexity of the test"], rows)
+        + "\nThe mixture is above the softmax with windows of random length by "
+        + " and ".join(
+            f"{_above(*pair)} ({split})"
+            for *pair, split in zip(softmax, mixture, splits, strict=True)
+        )
+        + ".\n\nFrom records/ptb_awd.jsonl, records/ptb_left_out.json and "
+        "records/ptb_strong/mixture_40.json: seeds 0, 1, 2, of the second row 0, in brackets the "
+        "least and the greatest; intervals by sentences, p by seeds; revisions of the last rows "
+        f"{', '.join(revisions)}, {equal['device']}."
+    )
+
+
+def _above(softmax, runs):
+    """Returns by how much runs are above the softmax: nats, an interval and p."""
+    p = paired.p_text(significance.seeds_test([*softmax.losses], [*runs.losses]))
+    if not softmax.statistics:
+        return f"{runs.loss - softmax.loss:.3f}, {p}"
+    found = paired.difference(softmax, runs)
+    low, high = found.interval
+    return f"{found.nats:.3f} [{low:.3f}, {high:.3f}], {p}"
 
 
 def _seeds(file, split):
@@ -134,6 +186,18 @@ def _seeds(file, split):
         for nats in arrays[f"{split}/nats"]
     ]
     return paired.Runs(file.stem, losses, tuple(of_sentences))
+
+
+def _seeds_of_record(name, runs, split):
+    """Reads the seeds of a recipe from a record, as they do not learn from the judged text."""
+    found = results.read_results(f"{FOLDER / name}.jsonl:{run}" for run in runs)
+    of_split = {
+        run: passport
+        for run, columns in found.items()
+        for passport in columns.values()
+        if passport["split"] == split and not learns(passport)
+    }
+    return runs_of(tuple(of_split), of_split, name)
 
 
 def _other_rates(file):

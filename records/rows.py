@@ -56,6 +56,7 @@ _SETTINGS = {
     "256 cells, rate 0.006, 12 epochs, dropout of inputs 0.3": ("r006w256i03e12", ""),
     "the same, dropout 0.65": ("r006w256d065i03e12", "w256d065_0"),
     "T: tied, rate 0.006, 12 epochs, dropout of inputs 0.3": ("r006tiedi03e12", "tied_0"),
+    "T, rate 0.01": ("T01", ""),
     "T, 16 epochs": ("r006tiedi03e16", ""),
     "T, 256 cells": ("r006tiedw256i03e12", "tiedw256_0"),
     "T, locked masks": ("tied_locked", ""),
@@ -95,8 +96,12 @@ PTB_STRONG = {
     "importance sampling, 1,024 words a batch": "importance",
     "log-linear, words and affixes": "log_linear",
     "mixture of 3 softmaxes": "mixture",
+    "softmax, not tied": "untied",
     "adaptive softmax": "adaptive",
+    "CNN softmax, sampled in the same way, by Adam": "cnn",
 }
+# Heads that are also compared with a softmax that is not tied.
+AGAINST_UNTIED = ("log_linear", "adaptive", "cnn")
 _SGD = ("20", "40", "80")
 # {head: (its records but for rate and seed, rates)}, on a quarter of the Penn Treebank.
 PTB_HEADS = {
@@ -121,6 +126,29 @@ COUNTRIES = {
     "log-linear with the expert": seeds("countries_expert"),
     "log-linear": seeds("countries_log_linear"),
     "softmax": seeds("countries_softmax"),
+}
+# {captions of training: (runs over a background of news, runs from scratch)}; 0 for no training.
+ADAPTATION: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "0": (("adapt_0",), ()),
+    **{
+        f"{int(captions):,}": (seeds(f"adapt_{captions}"), seeds(f"scratch_{captions}"))
+        for captions in ("50", "500", "5000")
+    },
+}
+# Forms that answer questions, of a grammar; {config: runs}.
+FORMS = {
+    config: seeds(config)
+    for config in (
+        "geoquery",
+        "geoquery_constrained",
+        "geoquery_names",
+        "geoquery_attention",
+        "geoquery_attention_constrained",
+        "overnight",
+        "overnight_constrained",
+        "overnight_attention",
+        "overnight_attention_constrained",
+    )
 }
 # Language models of a recogniser's lists.
 SPEECH = {

@@ -217,6 +217,51 @@ def countries() -> str:
     return markdown(header, rows, [run for runs in rows_of.COUNTRIES.values() for run in runs])
 
 
+def adaptation() -> str:
+    """Makes the table of captions by a model over a background of news, and from scratch."""
+    rows, runs = [], []
+    for captions, (adapted, scratch) in rows_of.ADAPTATION.items():
+        row = [captions]
+        for of_model in (adapted, scratch):
+            losses = [loss(run, "test") for run in of_model]
+            perplexity = f"{perplexity_of(statistics.fmean(losses)):.1f}" if losses else ""
+            row += [mean(losses, ".3f") if losses else "", perplexity]
+            runs += of_model
+        rows.append(row)
+    header = ["captions", "over the background", "perplexity", "from scratch", "perplexity"]
+    return markdown(header, rows, runs)
+
+
+def forms() -> str:
+    """Makes the table of forms that answer questions: GeoQuery and Overnight."""
+    rows = []
+    for config, runs in rows_of.FORMS.items():
+        kept = [every_run()[run][1].results.values() for run in runs]
+        for constrained in (False, True):
+            found = [_answers(passports, constrained) for passports in kept]
+            if not all(found):
+                continue
+            cells = []
+            for split in ("answers:validation", "answers:test"):
+                figures = [of_run[split]["figures"] for of_run in found]
+                for count in ("right", "well_formed"):
+                    shares = [100 * of_run[count] / of_run["answers"] for of_run in figures]
+                    cells.append(mean(shares, ".1f") + " %")
+            added = constrained and not config.endswith("constrained")
+            rows.append([f"`{config}`{', `--constrain`' * added}", *cells])
+    header = ["config", "validation: right", "of the grammar", "test: right", "of the grammar"]
+    return markdown(header, rows, [run for runs in rows_of.FORMS.values() for run in runs])
+
+
+def _answers(passports, constrained):
+    """Returns {split: passport} of answers decoded with a grammar, or without one."""
+    return {
+        passport["split"]: passport
+        for passport in passports
+        if passport["kind"] == "exact match" and bool(passport["constraint"]) is constrained
+    }
+
+
 def speech() -> str:
     """Makes the table of the language models of the recogniser's lists."""
     rows, runs = [], []
@@ -248,6 +293,7 @@ TABLES: dict[str, Callable[[], str]] = {
     ),
     "ptb_left_out": functools.partial(penn_treebank.variants, "ptb_left_out.json", "seed 0"),
     "ptb_strong": penn_treebank.strong_heads,
+    "ptb_forty": penn_treebank.forty_epochs,
     "precision": precision,
     "french": french.models,
     "french_bands": functools.partial(french.by_bands, rows_of.FRENCH),
@@ -259,6 +305,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "french_agreement": french.agreement,
     "rare_words": rare_words,
     "countries": countries,
+    "forms": forms,
+    "adaptation": adaptation,
     "speech": speech,
 }
 

@@ -21,7 +21,7 @@ def get_config() -> Experiment:
         {
             **SMALL_AWD,
             "model.head": MixtureOfSoftmaxes(components=3, size=128, tied=True, latent_dropout=0.2),
-            "training.optimizer.learning_rate": 20.0,
+            "training.optimizer.learning_rate": 15.0,
             "training.epochs": 10,
         },
     )

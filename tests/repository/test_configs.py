@@ -188,7 +188,6 @@ WITHOUT_FIGURES = {
     "multi30k_en_fr_paper",
     "ptb_awd_lstm",
     "ptb_awd_lstm_mixture",
-    "ptb_awd_small_mixture",
 } | {name for name in configs.names() if name.startswith(("lm1b", "ud_", "wikitext2"))}
 
 
