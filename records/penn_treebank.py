@@ -144,8 +144,8 @@ def forty_epochs() -> str:
     mixture = [_seeds(file, split) for split in splits]
     losses = {
         "softmax, windows of random length": [[*of.losses] for of in softmax],
-        "softmax": [[equal["variants"]["all"][split]] for split in splits],
-        "mixture of 3 softmaxes": [[*of.losses] for of in mixture],
+        "softmax, of equal length": [[equal["variants"]["all"][split]] for split in splits],
+        "mixture of 3 softmaxes, of equal length": [[*of.losses] for of in mixture],
     }
     rows = []
     for head, (of_validation, of_test) in losses.items():
