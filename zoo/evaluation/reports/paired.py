@@ -154,7 +154,7 @@ def _loss_line(one, other):
     return f"  {one.name} is below {other.name} by {between} ({how})"
 
 
-def p_text(p):
+def p_text(p: float) -> str:
     """Formats a p to three decimals. A thousand random exchanges give 1 / 1,001 at least.
 
     Args:
@@ -215,9 +215,8 @@ def accuracy_lines(of_groups: Mapping[str, Sequence[float]]) -> list[str]:
     order = sorted(several, key=lambda name: -means[name])
     if len(order) < 2:
         return []
-    return ["of all seeds:"] + [
-        _seeds_of_answers(pair, means, several) for pair in contrasts(order)
-    ]
+    lines = [_seeds_of_answers(pair, means, several) for pair in contrasts(order)]
+    return ["of all seeds:", *lines]
 
 
 def _seeds_of_answers(names, means, several):
