@@ -3,7 +3,7 @@
 import contextlib
 import os
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from zoo import strict_json
@@ -41,7 +41,17 @@ _PERPLEXITY = {
     "checkpoint": int | None,
     "scores": str | None,
 }
-_ANSWERS = {**_ANY, "figures": {"accuracy": float, "right": int}, "scores": str | None}
+_ANSWERS = {
+    **_ANY,
+    "figures": {"accuracy": float, "right": int},
+    "lexicon": {"words": str, "of_training": dict | None},
+    "constraint": dict | None,
+    "renormalised": bool,
+    "spread_unknown": bool,
+    "spread_letters": int | None,
+    "learns_from_text": list | None,
+    "scores": str | None,
+}
 _TRANSLATION = {**_ANY, "figures": dict, "counts": str, "tokenizer": str, "policies": dict}
 # Fields that not every passport has.
 _OPTIONAL = ("source", "scores", "spread_letters", "knowledge", "learns_from_text")
@@ -151,7 +161,7 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column
     """
     folders = [*folders]
     check_folders(folders)
-    found = {folder: [*_of_kinds(folder, ("perplexity",))] for folder in folders}
+    found = {folder: [*of_kinds(folder, ("perplexity",))] for folder in folders}
     for folder, of_run in found.items():
         if not of_run:
             on_disk = not records.is_record(folder) and not location.is_bucket(folder)
@@ -226,10 +236,9 @@ def _check(passport):
     for name, within in _WITHIN.items():
         if passport.get(name) is not None:
             strict_json.check(passport[name], within, name)
+    if "lexicon" in shape and (trained := passport["lexicon"].get("of_training")) is not None:
+        strict_json.check(trained, {"words": str}, "lexicon.of_training")
     if passport["kind"] == "perplexity":
-        of_training = passport["lexicon"].get("of_training")
-        if of_training is not None:
-            strict_json.check(of_training, {"words": str}, "lexicon.of_training")
         _check_parts(passport["figures"])
 
 
@@ -253,8 +262,16 @@ def _check_counts(passport):
         raise ValueError(f"accuracy is {figures['accuracy']}, which is not from 0 to 1")
 
 
-def _of_kinds(run, kinds):
-    """Returns (place, passport) of the results of some kinds of a run."""
+def of_kinds(run: str | pathlib.Path, kinds: Container[str]) -> Iterator[tuple[Place, dict]]:
+    """Reads (place, passport) of the results of some kinds of a run, in the order of file names.
+
+    Args:
+      run: its folder, or the name of a run of a record.
+      kinds: of passports.
+
+    Raises:
+      UserError: a file cannot be read.
+    """
     every = _of_record(run) if records.is_record(run) else _of_folder(location.path_of(run))
     return ((place, passport) for place, passport in every if passport["kind"] in kinds)
 
@@ -301,7 +318,7 @@ def judged_texts(folder: str | pathlib.Path) -> set[tuple[str, str]]:
     Args:
       folder: of a run, or the name of a run of a record.
     """
-    found = (passport for _, passport in _of_kinds(folder, ("perplexity",)))
+    found = (passport for _, passport in of_kinds(folder, ("perplexity",)))
     return {(passport["split"], passport["data"]["sha256"]) for passport in found}
 
 
@@ -314,46 +331,7 @@ def read_translations(run: str | pathlib.Path) -> list[tuple[Place, dict]]:
     Raises:
       UserError: a file cannot be read.
     """
-    return [*_of_kinds(run, ("translation",))]
-
-
-def read_answers(
-    folders: Iterable[str | pathlib.Path],
-) -> dict[tuple[str, str], dict[Any, tuple[dict, item_scores.Arrays | None]]]:
-    """Reads the accuracies of runs by their questions.
-
-    A run may have answered the same questions freely and under a grammar. Its free answers then
-    stand under the name of the split, and those under a grammar under "SPLIT, constrained", where
-    all other answers under a grammar stand as well.
-
-    Args:
-      folders: of runs, or the names of runs of records.
-
-    Returns:
-      {(split, hash of the questions): {run: (passport, its answers, None if they were not kept)}}.
-
-    Raises:
-      UserError: a file cannot be read, or a run is given twice.
-    """
-    folders = [*folders]
-    check_folders(folders)
-    free: dict = {}
-    constrained: dict = {}
-    for folder in folders:
-        for place, passport in _of_kinds(folder, ANSWERS):
-            questions = passport["split"], passport["data"]["sha256"]
-            kept = constrained if passport.get("constraint") else free
-            answers = passport, place.read_scores(passport)
-            kept.setdefault(questions, {})[folder] = answers
-    found: dict = {}
-    for questions in {**free, **constrained}:
-        freely, under = free.get(questions, {}), constrained.get(questions, {})
-        either = {**under, **freely}
-        found[questions] = {run: either[run] for run in folders if run in either}
-        if freely.keys() & under.keys():
-            split, digest = questions
-            found[f"{split}, constrained", digest] = under
-    return found
+    return [*of_kinds(run, ("translation",))]
 
 
 def _in_columns(folder, found):

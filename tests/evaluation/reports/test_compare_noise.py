@@ -1,5 +1,6 @@
 """Runs that are compared by their kept scores: intervals, tests, ties and seeds."""
 
+import itertools
 import json
 import math
 import pathlib
@@ -277,6 +278,25 @@ def test_answers_under_a_grammar_stand_beside_free_ones(tmp_path):
 
     assert counts("pairs:agreement") == {"own": ["5", "10"], "free": ["3", "10"]}
     assert counts("pairs:agreement, constrained") == {"own": ["5", "10"], "free": ["4", "10"]}
+
+
+def test_answers_of_further_options_stand_apart(tmp_path):
+    """A run that was also judged over other words, with and without a spread of <unk>."""
+    lexicon = {"lexicon": {"words": "fedcba9876", "of_training": {"words": "abc"}}}
+    run = keep_answers(tmp_path / "run", [1] * 3 + [0] * 7, **lexicon)
+    keep_answers(tmp_path / "run", [1] * 6 + [0] * 4, name="spread", spread_unknown=True, **lexicon)
+    lines = compare([run]).splitlines()
+    tables = {line.split("  ")[0]: below.split()[-2:] for line, below in itertools.pairwise(lines)}
+    assert tables["pairs:agreement"] == ["3", "10"]
+    spread = "pairs:agreement, lexicon fedcba98, <unk> spread over new words"
+    assert tables[spread] == ["6", "10"]
+
+
+def test_two_results_of_the_same_questions_and_options_are_refused(tmp_path):
+    run = keep_answers(tmp_path / "run", [1, 0])
+    keep_answers(tmp_path / "run", [1, 1], name="again")
+    with pytest.raises(UserError, match=r"two results of pairs:agreement: again\.json and pairs"):
+        compare([run])
 
 
 def test_accuracies_stand_below_perplexities(tmp_path):

@@ -1,9 +1,10 @@
 """Tables of runs side by side, whose figures must be of the same quantity."""
 
 from zoo.evaluation import overlap, passport_text, records, significance
+from zoo.evaluation.answers import read_answers
 from zoo.evaluation.reports import differences, paired, parts, ranking, seeds, tables
 from zoo.evaluation.reports.ranking import ALL, Wanted
-from zoo.evaluation.results import judged_texts, names_of, read_answers, recipe_of
+from zoo.evaluation.results import judged_texts, names_of, recipe_of
 
 NOT_RANKED = "!"
 
@@ -45,12 +46,16 @@ def compare(folders: list[str], in_parts: bool = False, wanted: Wanted = ALL) ->
     folders = records.expanded(folders)
     names = dict(zip(folders, short_names(folders), strict=True))
     answers = read_answers(folders)
-    answers = {place: of_runs for place, of_runs in answers.items() if wanted.has(*place)}
+    answers = {
+        questions: of_runs
+        for questions, of_runs in answers.items()
+        if wanted.has(str(questions), questions.digest)
+    }
     lines = []
     if not answers or any(wanted.has(*text) for run in folders for text in judged_texts(run)):
         lines = _losses(names, in_parts, wanted)
-    for (split, _), of_runs in answers.items():
-        lines += _accuracies(split, {names[run]: found for run, found in of_runs.items()})
+    for questions, of_runs in answers.items():
+        lines += _accuracies(str(questions), {names[run]: found for run, found in of_runs.items()})
     return "\n".join(tables.wrapped(lines)).removeprefix("\n")
 
 

@@ -7,11 +7,12 @@ from typing import Any
 from zoo import strict_json
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, overlap, records
+from zoo.evaluation.answers import Questions, read_answers
 from zoo.evaluation.comparable import check_comparable
 from zoo.evaluation.judgements import agreement as judgement
 from zoo.evaluation.reports import bar_plots, plot_style, seeds
 from zoo.evaluation.reports.tables import aligned
-from zoo.evaluation.results import columns_of, names_of, read_answers, read_results
+from zoo.evaluation.results import columns_of, names_of, read_results
 from zoo.runs import output_files
 
 _CASE = {"right": int, "pairs": int}
@@ -96,8 +97,10 @@ def agreement(
         written.
     """
     paths = _named(workdirs, file)
-    of_paths: dict[str, dict[tuple[str, str], dict]] = {path: {} for path in paths.values()}
+    of_paths: dict[str, dict[Questions, dict]] = {path: {} for path in paths.values()}
     for questions, of_runs in read_answers(paths.values()).items():
+        if questions.options:  # the same questions again
+            continue
         for path, (passport, _) in of_runs.items():
             cases = passport["figures"].get("cases")
             if isinstance(cases, dict) and all(map(_has_counts, cases.values())):

@@ -1,6 +1,6 @@
 """Agreement, minimal pairs and answers, as far as the runs have been judged."""
 
-from zoo.evaluation import results, significance
+from zoo.evaluation import answers, significance
 from zoo.evaluation.reports import paired
 from zoo.evaluation.reports.report_html import charts, elements
 from zoo.evaluation.reports.report_html.elements import text
@@ -14,14 +14,13 @@ def section(recipes: list[Recipe]) -> str:
       recipes: of the runs.
     """
     subjects = subjects_of(recipes)
-    answers = results.read_answers([one.path for one in subjects])
     parts: list[str] = []
     judged: set[str] = set()
-    for (split, _), of_paths in answers.items():
+    for questions, of_paths in answers.read_answers([one.path for one in subjects]).items():
         by_path = {one.path: one for one in subjects}
         of_runs = {by_path[path].name: value for path, value in of_paths.items()}
         judged |= of_runs.keys()
-        parts.append(_questions(split, of_runs, recipes))
+        parts.append(_questions(str(questions), of_runs, recipes))
     for recipe in recipes:
         missing = [one for one in recipe.subjects if one.name not in judged]
         none = len(missing) == len(recipe.subjects)
