@@ -3,7 +3,7 @@
 import itertools
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from records import rows as rows_of
 from records.cells import every_run, loss, markdown, mean, passports
@@ -50,7 +50,8 @@ def _spread(run):
 def by_bands(models: Mapping[str, tuple[str, ...]]) -> str:
     """Makes a table of a test's words by how often training saw them, the seeds of each together.
 
-    Figures with the one weight of `zoo.evaluation.unseen_weight` are shown where runs have them.
+    Each of the models is compared with the last. Figures with the one weight of
+    `zoo.evaluation.unseen_weight` are shown where runs have them.
 
     Args:
       models: {the name of the column: runs}.
@@ -72,10 +73,12 @@ def by_bands(models: Mapping[str, tuple[str, ...]]) -> str:
     total = sum(band["tokens"] for band in first["bands"])
     for label, part in parts.items():
         losses = [[part(figures)["log_perplexity"] for figures in of] for of in found]
-        gap = statistics.fmean(losses[0]) - statistics.fmean(losses[1])
+        *others, last = map(statistics.fmean, losses)
+        gaps = (f"{other - last:.3f}" for other in others)
         tokens = part(first).get("tokens", total)
-        rows.append([label, f"{tokens:,}", *(mean(of, ".3f") for of in losses), f"{gap:.3f}"])
-    header = ["words of the test", "tokens", *models, "difference"]
+        rows.append([label, f"{tokens:,}", *(mean(of, ".3f") for of in losses), *gaps])
+    *others, last = models
+    header = ["words of the test", "tokens", *models, *(f"{name} − {last}" for name in others)]
     return markdown(header, rows, [run for runs in models.values() for run in runs])
 
 
@@ -93,24 +96,30 @@ def tuning() -> str:
 
 def parts() -> str:
     """Makes the table of parts of the text: nats per token of the test, without and with the one
-    weight of `zoo.evaluation.unseen_weight`."""
+    weight of `zoo.evaluation.unseen_weight`, and how far each model is above the log-linear one."""
     rows, runs = [], []
+    values: tuple[Callable[[dict], dict], ...] = (lambda of: of, lambda of: of["mixture"])
     for sentences, part in rows_of.FRENCH_PARTS.items():
-        of_heads = [rows_of.seeds(f"{part}_{head}") for head in ("bg", "ll")]
-        row = [sentences]
-        for value in (lambda figures: figures, lambda figures: figures["mixture"]):
-            losses = [
-                [value(passports(run)["test"]["figures"])["log_perplexity"] for run in found]
-                for found in of_heads
+        losses = {
+            model: [
+                [
+                    value(passports(run)["test"]["figures"])["log_perplexity"]
+                    for run in rows_of.seeds(f"{part}_{name}")
+                ]
+                for value in values
             ]
-            gap = statistics.fmean(losses[0]) - statistics.fmean(losses[1])
-            row += [*(mean(of_head, ".3f") for of_head in losses), f"{gap:.3f}"]
-        rows.append(row)
-        runs += [run for found in of_heads for run in found]
-    header = ["training sentences", "softmax", "log-linear", "difference"]
-    return markdown(
-        [*header, "softmax, one weight", "log-linear, one weight", "difference"], rows, runs
-    )
+            for model, name in rows_of.FRENCH_CLOSED_MODELS.items()
+        }
+        last = [*losses.values()][-1]
+        for model, of_model in losses.items():
+            row = [sentences, model]
+            for of_value, of_last in zip(of_model, last, strict=True):
+                gap = statistics.fmean(of_value) - statistics.fmean(of_last)
+                row += [mean(of_value, ".3f"), f"{gap:.3f}" if of_model is not last else ""]
+            rows.append(row)
+            runs += rows_of.seeds(f"{part}_{rows_of.FRENCH_CLOSED_MODELS[model]}")
+    header = ["training sentences", "model", "test", "above log-linear", "with one weight"]
+    return markdown([*header, "above log-linear"], rows, runs)
 
 
 def inputs() -> str:

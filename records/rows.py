@@ -13,17 +13,19 @@ def seeds(name: str, count: int = 3) -> tuple[str, ...]:
 
 CONFIGS = ("micro_log_linear", "micro_softmax")
 CZECH_DOMAINS = {
-    "2,900 captions alone": "domains_captions",
-    "2,900 captions, 3 to 1": "domains_3_to_1",
-    "2,900 captions, 1 to 1": "domains_1_to_1",
-    "2,900 captions, as many as there are of both": "domains_as_they_are",
-    "290 captions alone": "domains_290_captions",
-    "290 captions, 3 to 1": "domains_290_3_to_1",
+    "2,900 captions alone": seeds("domains_captions"),
+    "2,900 captions, 3 to 1": seeds("domains_3_to_1"),
+    "2,900 captions, 1 to 1": seeds("domains_1_to_1"),
+    "2,900 captions, as many as there are of both": seeds("domains_as_they_are"),
+    "290 captions alone": seeds("domains_290_captions"),
+    "290 captions, 3 to 1": seeds("domains_290_3_to_1"),
 }
 TWO_LANGUAGES = {
-    "both": "two_languages_char",
-    "French alone": "french_char",
-    "Czech alone": "czech_char",
+    "both": seeds("two_languages_char"),
+    "French alone": seeds("french_char"),
+    "French alone, 20,000 sentences an epoch": seeds("french_char_20000"),
+    "Czech alone": seeds("czech_char"),
+    "Czech alone, 20,000 sentences an epoch": seeds("czech_char_20000"),
 }
 WAYS = {
     "the exact loss": seeds("micro_log_linear"),
@@ -35,8 +37,9 @@ WAYS = {
 }
 # French over the words of the training text that occur twice, tuned on validation.
 FRENCH = {"softmax": seeds("a_bg_tiedw256"), "log-linear": seeds("a_ll_w256")}
-# Over the words of the tests, too; the softmax with 128 cells, its best with a quarter of the text.
-FRENCH_CLOSED = {"softmax": seeds("closed_bg"), "log-linear": seeds("closed_ll")}
+# Over the words of the tests, too: {model: the end of its runs' names}.
+FRENCH_CLOSED_MODELS = {"softmax": "bg", "rare words as a class": "class", "log-linear": "ll"}
+FRENCH_CLOSED = {model: seeds(f"closed_{name}") for model, name in FRENCH_CLOSED_MODELS.items()}
 # {setting: (the runs' names on a quarter of the text, on all of it)}, "" without a run
 _SETTINGS = {
     "rate 0.003, 8 epochs, 128 cells, dropout 0.5": ("base", ""),

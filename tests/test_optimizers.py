@@ -48,7 +48,7 @@ def test_schedules_by_hand():
     np.testing.assert_allclose(rates, [0, 0.5, 1, 0.55, 0.1], atol=1e-6)
     decay = Decay(after=2, factor=2.0).build(1.0, 5, 20)
     # Epochs 0 and 1 at the full rate, then halved every epoch.
-    rates = [float(decay(jnp.array(step))) for step in (0, 9, 10, 14, 15)]
+    rates = [float(decay(step)) for step in (0, 9, 10, 14, 15)]
     np.testing.assert_allclose(rates, [1, 1, 0.5, 0.5, 0.25])
     decay = Decay(after=2, factor=2.0, every=0.5).build(1.0, 6, 20)
     rates = [float(decay(jnp.array(step))) for step in (0, 11, 12, 14, 15, 18)]

@@ -113,8 +113,8 @@ class Decay(Schedule):
         period = max(1, round(self.every * epoch_steps))
 
         def schedule(step):
-            past = ((step - self.after * epoch_steps) // period + 1).clip(0)
-            return peak * self.factor ** -past.astype("float32")
+            past = jnp.maximum((step - self.after * epoch_steps) // period + 1, 0)
+            return peak * self.factor ** -past.astype(jnp.float32)
 
         return schedule
 

@@ -31,4 +31,4 @@ def test_blocks_are_even():
     assert row_blocks.even(1024, 384) == 256  # four blocks without padding, not three with
     assert row_blocks.even(97, 30) == 25  # a prime: five blocks or six would not divide it either
     assert row_blocks.even(12, 0) == row_blocks.even(1, 5) == 1
-    assert row_blocks.even(0, 5) == 0
+    assert row_blocks.even(0, 5) == 1

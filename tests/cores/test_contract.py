@@ -250,3 +250,11 @@ def test_dropout_of_a_row_depends_on_its_own_key_alone(dropping, random):
         params, inputs[first], jax.tree.map(lambda x: x[first], carry), key=keys(rows[first])
     )
     np.testing.assert_array_equal(same[1:], np.broadcast_to(same[:1], same[1:].shape))
+
+
+def test_a_reset_is_of_truth_values(core):
+    """Numbers of segments, as other libraries have, would subtract more than the carry."""
+    params, carry = core.init(jax.random.key(0), 4), core.initial_carry(2)
+    for reset in (jnp.ones((2, 3), jnp.int32), jnp.ones((3, 2), bool)):
+        with pytest.raises(TypeError, match=r"apply: reset is .*: give bool of the shape \(2, 3\)"):
+            core.apply(params, jnp.ones((2, 3, 4)), carry, reset=reset)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from zoo.decoding import BeamSearch, beam, sample
+from zoo.decoding import BeamSearch, Sampling, beam, sample
 from zoo.errors import UserError
 
 SENTENCES, WORDS, LONGEST, BOUNDARY = 3, 5, 4, 2
@@ -310,3 +310,16 @@ def test_ends_compete_with_all_ways_to_go_on():
         kept = sorted(ways)[:4]
         expected = [(-value, "end", place) in kept for place, value in enumerate(ends[row])]
         assert found[row].tolist() == expected
+
+
+@pytest.mark.parametrize("boundary", [WORDS, -1])
+def test_a_boundary_is_a_word(boundary):
+    step = jax.tree_util.Partial(next_word, jnp.zeros((SENTENCES, CONTEXTS, WORDS)))
+    given = step, np.full(SENTENCES, BOUNDARY), first_carry()
+    message = f"boundary is {boundary}: give a word, from 0 to 4"
+    with pytest.raises(ValueError, match=message):
+        BeamSearch(beam=2, longest=2).search(*given, boundary=boundary)
+    with pytest.raises(ValueError, match=message):
+        Sampling(longest=2).search(*given, boundary=boundary)
+    with pytest.raises(ValueError, match=message):
+        sample(*given, jax.random.key(0), 2, boundary=boundary)

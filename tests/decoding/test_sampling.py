@@ -167,6 +167,12 @@ def test_forced_sequences_have_the_log_probs_of_their_words():
     np.testing.assert_array_equal(force(STEP, np.array([0, 2]), carry, targets[:, 1]), found[:, 1])
 
 
+def test_forced_sequences_have_a_row_for_each_word():
+    targets = np.zeros((2, 3, 4), int)  # of two sentences, or of three in another order of axes
+    with pytest.raises(ValueError, match=r"shape \(2, 3, 4\), and words \(3,\): give targets"):
+        force(STEP, np.zeros(3, int), jnp.zeros(3, jnp.int32), targets)
+
+
 def test_draws_of_single_distributions_are_those_that_are_kept():
     log_probs = jnp.log(jnp.asarray([[0.1, 0.6, 0.3], [0.5, 0.2, 0.3]]))
     many = jnp.broadcast_to(log_probs, (200, 2, 3))

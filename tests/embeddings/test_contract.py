@@ -117,3 +117,11 @@ def test_no_words_have_no_vectors(embedding_case, lexicon, random, shape):
 
 def test_sizes_that_a_recipe_need_not_say():
     assert (Lookup().size, Features().size, CharCNN().size) == (256, 256, 128)
+
+
+def test_words_outside_a_table_are_refused(lexicon):
+    embedding = Lookup(4)
+    params, tables = embedding.init(jax.random.key(0), lexicon), embedding.tables(lexicon)
+    for word in (len(lexicon), -1):
+        with pytest.raises(ValueError, match=f"words has {word} at "):
+            embedding.apply(params, tables, jnp.array([0, word]))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests import examples, layouts
+from zoo import losses
 from zoo.errors import UserError
 from zoo.heads import AdaptiveSoftmax
 from zoo.lexicon import Lexicon
@@ -171,3 +172,13 @@ def test_cutoffs_must_rise(cutoffs):
 def test_cutoffs_must_leave_words():
     with pytest.raises(UserError, match=r"no words for the last cluster: .* lexicon's 13 words"):
         AdaptiveSoftmax(cutoffs=(4, 13)).init(jax.random.key(0), 8, examples.plain_lexicon())
+
+
+def test_narrow_ranks_are_those_of_int32(random):
+    """A cutoff of 300, which uint8 does not hold."""
+    weights, bias = random.normal(size=(301, 4)), random.normal(size=301)
+    tails = [(random.normal(size=(4, 2)), random.normal(size=(5, 2)))]
+    table = jax.tree.map(jnp.float32, (random.normal(size=(2, 4)), weights, bias, tails))
+    ranks = np.array([7, 250])
+    found = (losses.adaptive_loss(*table, ranks.astype(dtype)) for dtype in (np.uint8, np.int32))
+    np.testing.assert_array_equal(*found)

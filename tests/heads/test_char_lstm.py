@@ -81,6 +81,31 @@ def test_log_prob_and_gradients_are_those_of_the_formula(problem):
         np.testing.assert_allclose(gradient, wanted[name], rtol=1e-5, atol=1e-8, err_msg=name)
 
 
+def test_weights_narrower_than_the_losses_change_no_type(problem):
+    params, tables, hidden, _ = problem
+    weights = jnp.array([[1.0, 0.5, 2.0], [0.25, 0.0, 1.0]])
+
+    @jax.jit
+    def evaluate(weights):
+        def objective(weights):
+            return HEAD.weighted_loss(params, tables, hidden, TARGETS, weights)
+
+        return jax.value_and_grad(objective)(weights)
+
+    expected = evaluate(weights.astype(jnp.float64))
+    for narrow in (jnp.float32, jnp.bfloat16):
+        loss, slopes = evaluate(weights.astype(narrow))
+        assert (loss.dtype, slopes.dtype) == (jnp.float64, narrow)
+        np.testing.assert_allclose(loss, expected[0])
+        np.testing.assert_allclose(slopes.astype(float), expected[1], rtol=1e-2)
+
+
+def test_the_weighted_loss_of_one_state_is_its_loss(problem):
+    params, tables, hidden, _ = problem
+    one = params, tables, hidden[0, 0], jnp.array(4)
+    np.testing.assert_allclose(HEAD.weighted_loss(*one, jnp.array(2.0)), 2 * HEAD.loss(*one))
+
+
 def test_all_spellings_sum_to_one(problem):
     params, _, hidden, _ = problem
     said = [n for n in range(END, MARKS + 2) if n != END]

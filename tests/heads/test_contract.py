@@ -71,6 +71,14 @@ HEADS = {
     ),
     "self-normalised": HeadCase(SelfNormalisedSoftmax(penalty=0.0), head_references.softmax),
     "NCE": HeadCase(NCE(samples=4), head_references.softmax, exact=False),
+    "NCE of another log Z": HeadCase(
+        NCE(samples=4, log_partition=2.0), head_references.softmax, exact=False
+    ),
+    "NCE of letters": HeadCase(
+        CNNSoftmax(head_references.NETWORK, sampled=NCE(samples=4, learned_partition=True)),
+        head_references.cnn_softmax,
+        exact=False,
+    ),
     "importance sampling": HeadCase(
         ImportanceSampling(samples=4), head_references.softmax, exact=False
     ),
@@ -152,6 +160,10 @@ class HeadOnTrial:
         return {
             "log_probs": head.log_probs(params, tables, hidden),
             "log_prob": head.log_prob(params, tables, hidden, targets),
+            "log_prob_and_log_z": head.log_prob_and_log_z(params, tables, hidden, targets),
+            "target_scores": head.target_scores(
+                params, tables, rows(hidden), targets.ravel(), None, None
+            ),
             "loss": head.loss(params, tables, hidden, targets, key=training_key()),
             "weighted_loss": weighted(params, hidden),
             "slopes_of_weights": of_weights,
@@ -172,7 +184,7 @@ def on_trial(name):
 # with corrections, which compute what those without do and add to it, for these.
 LIKE_OTHERS = {
     *("importance sampling", "BlackOut", "sampled log-linear", "contrastive divergence"),
-    *("letters", "small mixture"),
+    *("letters", "small mixture", "NCE of another log Z", "NCE of letters"),
 }
 NAMES = [
     pytest.param(name, marks=pytest.mark.slow) if name in LIKE_OTHERS else name for name in HEADS
@@ -191,6 +203,15 @@ CLOSE = {"rtol": 2e-6, "atol": 2e-7}
 def test_log_probs_are_those_of_the_formula(trial):
     assert trial.results["log_probs"].shape == (2, 3, 13)
     np.testing.assert_allclose(trial.results["log_probs"], trial.expected, **CLOSE)
+
+
+def test_a_score_less_log_z_is_the_log_probability(trial):
+    """So that log Z is computed once for several words after one state (prefix_sharing)."""
+    scores, (log_prob, log_z) = (
+        trial.results[name] for name in ("target_scores", "log_prob_and_log_z")
+    )
+    if scores is not None:
+        np.testing.assert_allclose(scores - log_z.ravel(), log_prob.ravel(), **CLOSE)
 
 
 def test_probabilities_sum_to_one(trial):

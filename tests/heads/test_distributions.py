@@ -121,3 +121,12 @@ def test_what_does_not_fit_is_named(random):
     other = heads.Softmax().init(jax.random.key(0), SIZE, examples.plain_lexicon(7))
     with pytest.raises(ValueError, match="p is over 13 words, and q over 7"):
         kl_divergence(p, p._replace(params=other))
+
+
+def test_a_head_over_all_spellings_has_no_entropy_over_words(random):
+    spelled = given(heads.CharLSTM(), random)
+    with pytest.raises(ValueError, match="entropy: the head of p is normalised over all spellings"):
+        entropy(spelled)
+    words = given(heads.Softmax(), random)
+    with pytest.raises(ValueError, match="kl_divergence: the head of q"):
+        kl_divergence(words, spelled)

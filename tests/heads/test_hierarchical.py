@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests import examples
+from zoo import losses
 from zoo.heads import HierarchicalSoftmax
 from zoo.losses import hierarchical
 
@@ -75,3 +76,14 @@ def test_draws_in_blocks_are_those_of_all_at_once(random, monkeypatch, shape):
     assert words.shape == shape
     found = HEAD.sample(params, tables, hidden, jax.random.key(3))
     np.testing.assert_array_equal(found, words)
+
+
+def test_narrow_ranks_are_those_of_int32(random):
+    """250 words in classes of 100: the third class begins above what int8 holds."""
+    table = [random.normal(size=shape) for shape in ((3, 4), (3,), (3, 100, 4), (3, 100))]
+    hidden, ranks = random.normal(size=(2, 4)), np.array([249, 101])
+    found = (
+        losses.hierarchical_loss(jnp.asarray(hidden), *table, ranks.astype(dtype), 250)
+        for dtype in (np.uint8, np.int32)
+    )
+    np.testing.assert_array_equal(*found)

@@ -3,11 +3,19 @@
 import dataclasses
 
 import jax
+import jax.numpy as jnp
 import pytest
 
 from tests import examples
+from zoo.attention import Bahdanau
+from zoo.cores import LSTM
+from zoo.embeddings import Lookup
 from zoo.errors import UserError
-from zoo.heads import Head, Softmax, own_head_check
+from zoo.heads import Head, Softmax, WithCache, WithExpert, own_head_check
+from zoo.models import LanguageModel, SequenceToSequence
+from zoo.priors import KnowledgeBase
+
+LEXICON = examples.plain_lexicon(13)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,9 +37,8 @@ class Own(Softmax):
 
 
 def check(head):
-    lexicon = examples.plain_lexicon(13)
-    params = jax.tree.map(lambda x: x + 0.1, head.init(jax.random.key(1), 7, lexicon))
-    own_head_check.check(head, params, head.tables(lexicon), 7)
+    params = jax.tree.map(lambda x: x + 0.1, head.init(jax.random.key(1), 7, LEXICON))
+    own_head_check.check(head, params, head.tables(LEXICON), 7)
 
 
 def test_a_head_whose_methods_agree_passes():
@@ -55,3 +62,21 @@ def test_heads_of_zoo_and_heads_without_all_words_are_not_checked():
 
     check(Scores(log_prob_off=1.0))
     own_head_check.check(Softmax(), {}, {}, 7)
+
+
+def test_a_head_within_another_is_checked():
+    for around in (WithCache, lambda head: WithExpert(KnowledgeBase("facts.tsv"), head)):
+        head = around(Own(log_prob_off=1.0))
+        inner = jax.tree.map(jnp.zeros_like, Own().init(jax.random.key(1), 7, LEXICON))
+        params = {"head": inner} if isinstance(head, WithExpert) else inner
+        with pytest.raises(UserError, match=":Own contradicts itself"):
+            own_head_check.check(head, params, {"head": {}}, 7)
+
+
+def test_a_model_is_checked_before_it_is_trained():
+    model = LanguageModel(Lookup(5), LSTM(7), Own(log_prob_off=0.5, log_probs_off=0.5))
+    with pytest.raises(UserError, match=":Own is not a distribution"):
+        own_head_check.check_untrained(model, model.tables(LEXICON), LEXICON)
+    decoder = SequenceToSequence(Lookup(5), LSTM(7), Own(log_prob_off=1.0), attention=Bahdanau(3))
+    with pytest.raises(UserError, match=":Own contradicts itself"):
+        own_head_check.check_untrained(decoder, decoder.tables(LEXICON, LEXICON), LEXICON, LEXICON)

@@ -12,7 +12,8 @@ from zoo.cores import LSTM
 from zoo.decoding import BeamSearch, sample, steps
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
-from zoo.heads import LogLinear, MixtureOfSoftmaxes, Softmax, WithCache, WithExpert
+from zoo.heads import AdaptiveSoftmax, LogLinear, MixtureOfSoftmaxes, Softmax, WithCache, WithExpert
+from zoo.heads.with_cache import Remembered
 from zoo.models import LanguageModel, SequenceToSequence
 from zoo.priors import KnowledgeBase
 
@@ -193,3 +194,27 @@ def test_a_cache_longer_than_the_memory_is_refused():
     model = LanguageModel(Lookup(5), LSTM(SIZE), WithCache(Softmax(), size=10**13))
     with pytest.raises(UserError, match=r"a cache of 10,000,000,000,000 states, of 7 numbers in 2"):
         model.initial_carry(2)
+
+
+def test_a_loss_looks_at_the_arrays_of_the_inner_head(random):
+    """Tables of 20 words for parameters of 13."""
+    head = WithCache(AdaptiveSoftmax(cutoffs=(3, 8)))
+    params = head.init(jax.random.key(0), SIZE, examples.plain_lexicon(13))
+    tables = head.tables(examples.plain_lexicon(20))
+    given = params, tables, random.normal(size=(2, SIZE)), jnp.array([0, 12])
+    memory = Remembered(jnp.zeros((2, 1)), jnp.zeros((2, 1), jnp.int32))
+    with pytest.raises(ValueError, match="words"):
+        head.loss(*given, context=memory)
+    with pytest.raises(ValueError, match="words"):
+        head.weighted_loss(*given, jnp.ones(2), context=memory)
+
+
+def test_a_context_is_what_the_memory_remembers(random):
+    lexicon = examples.plain_lexicon(13)
+    params, tables = HEAD.init(jax.random.key(0), SIZE, lexicon), HEAD.tables(lexicon)
+    given = params, tables, random.normal(size=(2, SIZE)), jnp.array([0, 12])
+    scores, words = jnp.zeros((2, 2)), jnp.zeros((2, 1), jnp.int32)
+    with pytest.raises(TypeError, match="give the output of the background's `apply`, a Rememb"):
+        HEAD.log_prob(*given, context=scores)
+    with pytest.raises(ValueError, match=r"scores of the shape \(2, 2\) for words of the shape"):
+        HEAD.log_prob(*given, context=Remembered(scores, words))

@@ -149,3 +149,9 @@ def test_an_unknown_unit_is_refused():
     tables = noise_sampling.noise_tables(np.full(3, 1 / 3))
     with pytest.raises(ValueError, match=r"^per is 'word': give one of batch, row, token$"):
         noise_sampling.sample_noise(tables, jax.random.key(0), (2,), 3, per="word")
+
+
+def test_a_single_token_has_no_rows():
+    tables = noise_sampling.noise_tables(np.full(4, 0.25))
+    with pytest.raises(ValueError, match="one token has no rows: give tokens"):
+        noise_sampling.sample_noise(tables, jax.random.key(0), (), 3, per="row")

@@ -192,3 +192,41 @@ def test_compiled_code_looks_at_no_values():
     compiled = jax.jit(losses.softmax_loss)(HIDDEN, *TABLE, ids(0, 3))
     assert compiled[0].shape == (2,)
     jax.jit(losses.log_expert_mass)(jnp.array([0.5]), jnp.zeros(1))
+
+
+def test_blocks_have_at_least_a_row():
+    for loss in (
+        losses.softmax_loss,
+        lambda *given, **more: losses.weighted_softmax_loss(*given, jnp.ones(2), **more),
+    ):
+        with pytest.raises(ValueError, match="block has 0: give at least 1"):
+            loss(HIDDEN, *TABLE, ids(0, 1), block=0)
+
+
+def test_no_tokens_have_a_loss_of_zero():
+    nothing = jnp.ones((0, 4)), *TABLE, jnp.zeros(0, jnp.int32)
+    assert losses.weighted_softmax_loss(*nothing, jnp.zeros(0)) == 0
+
+
+MEASURED = {
+    "bias": ({"bias": jnp.zeros(1)}, "bias has the shape"),
+    "contexts": ({"contexts": jnp.zeros((3, 3))}, r"contexts have the shape \(3, 3\): give"),
+    "measure": (
+        {"log_measure": lambda contexts: contexts[:, :1]},
+        r"log_measure returns the shape",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MEASURED)
+def test_measures_are_of_every_word_and_token(case):
+    given = {"bias": TABLE[1], "log_measure": lambda contexts: contexts}
+    given |= {"contexts": jnp.zeros((2, 3)), **MEASURED[case][0]}
+    given["log_measure"] = jax.tree_util.Partial(given["log_measure"])
+    of_table = {"hidden": HIDDEN, "weights": TABLE[0], "targets": ids(0, 1)}
+    for loss, more in (
+        (losses.measured_softmax_loss, {}),
+        (losses.weighted_measured_softmax_loss, {"token_weights": jnp.ones(2)}),
+    ):
+        with pytest.raises(ValueError, match=MEASURED[case][1]):
+            loss(**of_table, **given, **more)

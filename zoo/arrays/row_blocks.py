@@ -36,7 +36,7 @@ def at_most(block: int, rows: int) -> int:
       block: the largest number of rows of a block.
       rows: the number of all rows, perhaps symbolic.
     """
-    return min(block, rows) if is_known(rows) else block
+    return max(1, min(block, rows)) if is_known(rows) else block
 
 
 def even(rows: int, most: int) -> int:
@@ -56,7 +56,7 @@ def even(rows: int, most: int) -> int:
         return max(1, min(most, OF_ANY_ROWS))
     fewest = max(1, -(-rows // max(1, most)))
     dividing = (count for count in range(fewest, fewest * 3 // 2 + 1) if rows % count == 0)
-    return -(-rows // next(dividing, fewest))
+    return max(1, -(-rows // next(dividing, fewest)))
 
 
 def map_rows(function, arrays, block):

@@ -98,10 +98,18 @@ class Core:
 
         Returns:
           (hidden [B, T, output_size], carry).
+
+        Raises:
+          TypeError: reset is not bool [B, T].
         """
         batch, time, _ = inputs.shape
         if not batch * time:
             return jnp.zeros((batch, time, self.output_size), accumulator(inputs)), carry
+        if reset is not None and (reset.dtype != bool or reset.shape != (batch, time)):
+            raise TypeError(
+                f"{type(self).__name__}.apply: reset is {reset.dtype} of the shape {reset.shape}: "
+                f"give bool of the shape {(batch, time)}, True where a text begins"
+            )
         of_batch = None if key is None else random_keys.for_batch(key, batch)
         # States are at least float32, whatever the type of the weights; the carry keeps its type.
         inputs = inputs.astype(accumulator(inputs))

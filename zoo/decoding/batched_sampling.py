@@ -10,7 +10,7 @@ import numpy as np
 
 from zoo.decoding.beam import Hypotheses, check_lengths, length_limits
 from zoo.decoding.sampling import check, draw
-from zoo.decoding.steps import Step, as_tree
+from zoo.decoding.steps import Step, as_tree, check_boundary
 from zoo.errors import UserError, check_seed
 
 
@@ -132,6 +132,7 @@ def _search(step, words, carry, limits, key, numbers, *, settings, boundary):
     def grow(state):
         time, last, carry, said, log_probs, open_, lengths = state
         of_words, carry = step(last, carry)
+        check_boundary(boundary, of_words)
         word, possible = jax.vmap(drawn, (0, 0, None))(of_words, keys, time)
         log_prob = jnp.take_along_axis(of_words, word[:, None], axis=-1)[:, 0]
         word = jnp.where(open_, word, boundary)

@@ -29,7 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays.top_k import top_k
-from zoo.decoding.steps import Step, as_tree
+from zoo.decoding.steps import Step, as_tree, check_boundary
 from zoo.errors import UserError
 
 NORMALISERS = ("length", "gnmt")
@@ -169,7 +169,8 @@ class BeamSearch:
             `longest`, the default. A sentence with 0 is not searched, and has no hypotheses.
 
         Raises:
-          ValueError: the carry, or the step's result, has other shapes.
+          ValueError: the carry, or the step's result, has other shapes; or the boundary is not a
+            word.
         """
         words = jnp.asarray(words, jnp.int32)
         limits = length_limits(longest, len(words), self)
@@ -281,6 +282,7 @@ def _grown(state, step, settings, boundary, rows):
             array.at[at].get(mode="clip") for array in (state.log_prob, state.last, state.slots)
         )
         log_probs, carry = step(last, jax.tree.map(lambda leaf: leaf[slots], state.carry))
+        check_boundary(boundary, log_probs)
         log_probs = log_probs.astype(log_prob.dtype)
         is_boundary = jnp.arange(log_probs.shape[1])[None] == boundary
         best, words = top_k(jnp.where(is_boundary, -jnp.inf, log_probs), wanted)

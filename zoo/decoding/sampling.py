@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays.top_k import argmax
-from zoo.decoding.steps import Step, as_tree
+from zoo.decoding.steps import Step, as_tree, check_boundary
 from zoo.errors import UserError
 
 # Bounds of temperatures other than 0: beyond them float32 scores become infinite, or all equal.
@@ -172,6 +172,8 @@ def _sample(step, words, carry, key, temperature, nucleus, *, length, greedy, to
     def draw(state, time):
         words, carry, finished = state
         log_probs, carry = step(words, carry)
+        if boundary is not None:
+            check_boundary(boundary, log_probs)
         if greedy:
             drawn = argmax(log_probs)
         else:
@@ -228,12 +230,20 @@ def force(
     Returns:
       float [the shape of the targets], nats; also at padding after a sequence, so sum with a mask.
 
+    Raises:
+      ValueError: targets do not have a row for each word.
+
     Example:
       >>> forced = decoding.force(step, first, carry, jnp.array([[1, 2, 0]]))
       >>> print(jnp.exp(forced))
       [[0.6 0.3 0.8]]
     """
     targets = jnp.asarray(targets, jnp.int32)
+    if targets.shape[:1] != np.shape(words):
+        raise ValueError(
+            f"targets have the shape {targets.shape}, and words {np.shape(words)}: give targets "
+            "[B, T] or [B, N, T] after words [B]"
+        )
     return _force(as_tree(step), jnp.asarray(words, jnp.int32), carry, targets)
 
 

@@ -30,6 +30,14 @@ def as_tree(step: Step) -> jax.tree_util.Partial:
     return step if isinstance(step, jax.tree_util.Partial) else jax.tree_util.Partial(step)
 
 
+def check_boundary(boundary: int, log_probs: jax.Array):
+    """Raises ValueError unless the boundary is one of the words of log-probabilities [..., V]."""
+    if not 0 <= boundary < log_probs.shape[-1]:
+        raise ValueError(
+            f"boundary is {boundary}: give a word, from 0 to {log_probs.shape[-1] - 1:,}"
+        )
+
+
 @dataclasses.dataclass(frozen=True)
 class _NextWord:
     """The step of a language model; equal for equal models, so that a decoder is compiled once for

@@ -11,6 +11,7 @@ from zoo.arrays.types import Params, Tables
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import UserError, check_least
 from zoo.lexicon import Lexicon
+from zoo.losses import value_checks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,5 +66,10 @@ class Lookup(Embedding):
 
     @sharded_functions.over_tokens("words", axes=0)
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
-        """Computes the vectors of words int32 [...], [..., E]."""
+        """Computes the vectors of words int32 [...], [..., E].
+
+        Raises:
+          ValueError: a word is not a row of the table.
+        """
+        value_checks.check_ids(params["table"].shape[0], words=words)
         return row_lookup.take(params["table"], words)

@@ -15,6 +15,7 @@ from zoo.errors import UserError
 from zoo.evaluation import progress
 from zoo.evaluation.perplexity import PRECISION, WHOLE, Scores, over_rows, placed, sharing
 from zoo.experiment import Experiment
+from zoo.heads import own_head_check
 from zoo.lexicon import Lexicon
 
 # Share of padding that is accepted: it costs less than compiling another shape.
@@ -92,12 +93,18 @@ def score(
       pairs: as `read` gives them.
       batch: pairs side by side; figures do not depend on it.
       mesh: devices, perhaps of several processes, along whose data axis pairs are shared out.
+
+    Raises:
+      UserError: a head of another module is not a distribution; see heads.own_head_check.
     """
     text = pairs.target
     log_prob = np.full(len(text.words), np.nan, np.float32)
     log_z = log_prob.copy()
     predicted = np.zeros(len(text.words), bool)
     with jax.default_matmul_precision(PRECISION):
+        own_head_check.check(
+            model.head, model.head_params(params), tables["head"], model.hidden_size
+        )
         mesh = sharing(mesh, batch)
         prepared, step = model.prepared(params, tables), _compiled(model, mesh)
         with progress.bar(len(text.words), "tokens") as advance:

@@ -292,7 +292,7 @@ def score(
     """
     with jax.default_matmul_precision(PRECISION):
         head = model.head_params(params), tables["head"]
-        own_head_check.check(model.head, *head, model.core.output_size)
+        own_head_check.check(model.head, *head, model.hidden_size)
         return _score(model, params, tables, text, batches, sharing(mesh, batches.batch))
 
 

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from jax.scipy.special import betainc
 
 SAMPLES = 1000
 # Two figures are a tie if their difference has a p of at least this.
@@ -124,11 +123,10 @@ def mcnemar_test(only_one: int, only_other: int) -> float:
       only_one: how many questions the one system alone has right.
       only_other: how many questions the other system alone has right.
     """
-    count, term, total = only_one + only_other, 1, 0
-    for number in range(min(only_one, only_other) + 1):
-        total += term  # binomial coefficients, whole numbers of any size
-        term = term * (count - number) // (number + 1)
-    return min(1.0, 2 * total / 2**count)
+    from scipy import stats  # half a second, which few commands need
+
+    count = only_one + only_other
+    return float(stats.binomtest(only_one, count).pvalue) if count else 1.0
 
 
 def seeds_test(one: list[float], other: list[float]) -> float:
@@ -145,13 +143,9 @@ def seeds_test(one: list[float], other: list[float]) -> float:
     """
     if min(len(one), len(other)) < 2:
         return math.nan
-    difference = np.mean(one) - np.mean(other)
-    errors = [float(np.var(runs, ddof=1)) / len(runs) for runs in (one, other)]
-    if not sum(errors):
-        return float(difference == 0)
-    freedom = sum(errors) ** 2 / sum(
-        error**2 / (len(runs) - 1) for error, runs in zip(errors, (one, other), strict=True)
-    )
-    squared = difference**2 / sum(errors)
-    # Student's distribution by the incomplete beta function: P(|T| >= t).
-    return float(betainc(freedom / 2, 0.5, freedom / (freedom + squared)))
+    from scipy import stats  # half a second, which few commands need
+
+    groups = [(np.mean(runs), np.std(runs, ddof=1), len(runs)) for runs in (one, other)]
+    if not groups[0][1] + groups[1][1]:
+        return float(groups[0][0] == groups[1][0])
+    return float(stats.ttest_ind_from_stats(*groups[0], *groups[1], equal_var=False).pvalue)

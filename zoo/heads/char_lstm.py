@@ -22,6 +22,7 @@ the same spelling, and where bfloat16 rounded differently in the two, p would no
 """
 
 import dataclasses
+import math
 
 import jax
 import jax.numpy as jnp
@@ -259,7 +260,7 @@ class CharLSTM(Head):
             hidden.reshape(-1, hidden.shape[-1]),
             tables["letters"][words],
             tables["lengths"][words],
-            *targets.shape[:1],
+            rows=math.prod(targets.shape[:1]),
         )
         return log_prob.reshape(targets.shape)
 
@@ -326,7 +327,7 @@ class CharLSTM(Head):
             tables["lengths"][words],
             (projected,),
             token_weights.ravel(),
-            rows=targets.shape[0],
+            rows=math.prod(targets.shape[:1]),
         )
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):

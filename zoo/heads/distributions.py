@@ -121,6 +121,11 @@ def _check_distribution(function, name, given):
             f"{function}: {name} is a {type(given).__name__}: give "
             "heads.Distribution(head, params, tables, hidden)"
         )
+    if given.head.spells and not given.head.renormalised:
+        raise ValueError(
+            f"{function}: the head of {name} is normalised over all spellings, not over the words "
+            "of a lexicon: give one with renormalised=True"
+        )
 
 
 def _shares(log_p):

@@ -620,6 +620,14 @@ class HeadAround(Head):
     def ordered_by_frequency(self) -> bool:
         return self.head.ordered_by_frequency
 
+    def inner_params(self, params: Params) -> Params:
+        """Returns the inner head's parameters, which most wrappers have as their own.
+
+        Args:
+          params: the parameters.
+        """
+        return params
+
     def form_taken(self, tables: Tables) -> str | None:
         return self.head.form_taken(tables["head"])
 

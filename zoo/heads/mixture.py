@@ -132,8 +132,7 @@ class MixtureOfSoftmaxes(_Mixture):
         return mixture.mixture_loss(contexts, log_prior, *self._weights(params), targets)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
-        log_prior, contexts = self.contexts(params, hidden)
-        loss = mixture.mixture_loss(contexts, log_prior, *self._weights(params), targets)
+        loss = self._loss(params, tables, hidden, targets, None, context)
         return -loss, jnp.zeros_like(loss)
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):

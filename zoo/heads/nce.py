@@ -83,3 +83,8 @@ class NCE(SampledHead):
             params, tables, hidden, targets, context, prepared
         )
         return log_prob, log_z - self._log_partition(params)
+
+    def target_scores(self, params, tables, hidden, targets, context, prepared):
+        """Computes o_x - log Z; see `Head.target_scores`."""
+        scores = super().target_scores(params, tables, hidden, targets, context, prepared)
+        return scores - self._log_partition(params)

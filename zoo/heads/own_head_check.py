@@ -9,16 +9,43 @@ import jax.numpy as jnp
 
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError
-from zoo.heads.head import Head
+from zoo.heads.head import Head, HeadAround
+from zoo.lexicon import Lexicon
 
 _TOLERANCE = 1e-3  # nats: float32 sums over large vocabularies are exact to some 1e-5
+
+
+def check_untrained(model, tables: Tables, *lexicons: Lexicon):
+    """Checks the head of a model that is to be trained, with drawn parameters; see `check`.
+
+    Args:
+      model: a `LanguageModel` or `SequenceToSequence`.
+      tables: the model's.
+      *lexicons: the arguments of its `init`.
+
+    Raises:
+      UserError: see `check`.
+    """
+    if _is_own(_innermost(model.head)):  # others are not worth drawing parameters
+        params = model.head_params(model.init(jax.random.key(0), *lexicons))
+        check(model.head, params, tables["head"], model.hidden_size)
+
+
+def _innermost(head):
+    return _innermost(head.head) if isinstance(head, HeadAround) else head
+
+
+def _is_own(head):
+    kind = type(head)
+    return kind.__module__.partition(".")[0] != "zoo" and kind._log_probs is not Head._log_probs
 
 
 def check(head: Head, params: Params, tables: Tables, hidden_size: int):
     """Compares the methods of a head of another module at three random hidden states.
 
-    Heads of Zoo, heads with a background, and heads without `_log_probs` are not checked, nor is
-    any in a run of several processes.
+    Of a head around another one, such as `WithCache`, the inner head is checked. Heads of Zoo,
+    heads with a background, and heads without `_log_probs` are not checked, nor is any in a run of
+    several processes.
 
     Args:
       head: the head.
@@ -30,9 +57,11 @@ def check(head: Head, params: Params, tables: Tables, hidden_size: int):
       UserError: the log-probabilities of all words do not sum to one, unless the head spells words,
         or `_log_prob_and_log_z` gives other ones.
     """
-    kind = type(head)
-    if kind.__module__.partition(".")[0] == "zoo" or kind._log_probs is Head._log_probs:
+    while isinstance(head, HeadAround):
+        params, tables, head = head.inner_params(params), tables["head"], head.head
+    if not _is_own(head):
         return
+    kind = type(head)
     if head.background is not None or jax.process_count() > 1:
         return
     name = f"{kind.__module__}:{kind.__qualname__}"

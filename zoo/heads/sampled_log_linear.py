@@ -16,13 +16,13 @@ from zoo.arrays import products, random_keys, row_lookup
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.argument_checks import Shapes
+from zoo.heads.head import Head
 from zoo.heads.log_linear import LogLinear
 from zoo.heads.sampled import PRODUCTS
 from zoo.lexicon import Lexicon, feature_signatures
 from zoo.losses import importance
 from zoo.losses.noise_sampling import UNITS, draw_per_unit, sample_noise, tables_with_zeros
 from zoo.losses.sampled_log_linear import metropolis_walk
-from zoo.losses.token_blocks import weighted_sum
 
 CHAIN = 0x636861  # folded into keys, so that chains and draws have different random numbers
 
@@ -128,9 +128,7 @@ class SampledLogLinear(LogLinear):
         last = metropolis_walk(thresholds, jax.lax.stop_gradient(scores))
         return jnp.take_along_axis(scores, last[..., None], axis=-1)[..., 0] - true
 
-    def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
-        losses = self._loss(params, tables, hidden, targets, key, context)
-        return weighted_sum(losses, token_weights)
+    _weighted_loss = Head._weighted_loss  # not LogLinear's, of the exact loss
 
     def _scores(self, params: Params, draws: Tables, hidden: jax.Array, chosen, product):
         """Computes a . phi_s of some signatures, in at least float32.

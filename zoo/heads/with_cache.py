@@ -23,6 +23,7 @@ from zoo.arrays import memory
 from zoo.arrays.parameter_sharding import Axes
 from zoo.arrays.types import Carry, Context, Params, Tables
 from zoo.errors import UserError, check_above, check_least, check_rates
+from zoo.heads import call_checks
 from zoo.heads.argument_checks import Shapes
 from zoo.heads.head import Head, HeadAround
 from zoo.heads.softmax import Softmax
@@ -231,10 +232,15 @@ class WithCache(HeadAround):
     def normalised_over(self, lexicon: Lexicon) -> str:
         return self.head.normalised_over(lexicon)
 
+    def _check_inner(self, params, tables):
+        call_checks.check(self.head, "loss", params=params, tables=tables["head"])
+
     def _loss(self, params, tables, hidden, targets, key, context):
+        self._check_inner(params, tables)
         return self.head._loss(params, tables["head"], hidden, targets, key, None)
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
+        self._check_inner(params, tables)
         inner = params, tables["head"], hidden, targets, token_weights
         return self.head._weighted_loss(*inner, key, None)
 
@@ -243,6 +249,16 @@ class WithCache(HeadAround):
 
     def _log_shares(self, context):
         """Returns (log p_cache of each pair [..., N], whether there is no pair [...])."""
+        if not isinstance(context, Remembered):
+            raise TypeError(
+                f"WithCache: context is a {type(context).__name__}: give the output of the "
+                "background's `apply`, a Remembered"
+            )
+        if context.scores.shape != context.words.shape:
+            raise ValueError(
+                f"WithCache: context has scores of the shape {context.scores.shape} for words of "
+                f"the shape {context.words.shape}: give the output of the background's `apply`"
+            )
         total = _log_sum(context.scores)
         empty = jnp.isneginf(total)
         return context.scores - jnp.where(empty, 0, total)[..., None], empty

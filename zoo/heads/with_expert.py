@@ -133,6 +133,9 @@ class WithExpert(HeadAround):
             shapes = f"the shape {context.shape} and the tokens {shape}"
             raise ValueError(f"WithExpert: context has {shapes}: {wanted}")
 
+    def inner_params(self, params: Params) -> Params:
+        return params["head"]
+
     def _log_mass(
         self,
         params: Params,

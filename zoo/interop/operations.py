@@ -146,28 +146,38 @@ class HeadOperations(abc.ABC):
         params = with_tied(self.head, params, tied_weights)
         return self.head.prepared(cast(params, self.dtype), tables)
 
-    def context_of(self, words, carry: Carry = None, *, reset=None) -> tuple[Context, Carry]:
+    def context_of(
+        self, words, carry: Carry = None, *, reset=None, hidden=None
+    ) -> tuple[Context, Carry]:
         """Runs the head's background or expert over words.
 
         Args:
           words: the word before each position, int32 [B, T].
           carry: the carry of the call before; None at the beginning of texts.
           reset: bool [B, T], positions before which a text begins.
+          hidden: h, [B, T, D], for a head with a memory of states, such as WithCache.
 
         Returns:
           (the context of each position, leaves [B, T, ...], the carry).
 
         Raises:
-          TypeError: the head has no background and no expert.
+          TypeError: the head has no background and no expert, or hidden states are missing or
+            superfluous.
         """
         background = self.head.background
         if background is None:
             raise TypeError(
                 f"this {type(self.head).__name__} has no background and needs no context"
             )
+        if background.reads_states != (hidden is not None):
+            give = "give hidden=" if background.reads_states else "leave hidden out"
+            raise TypeError(f"the background is a {type(background).__name__}: {give}")
+        states = {"hidden": hidden} if background.reads_states else {}
         _, tables = self._arrays(None)
-        carry = background.initial_carry(words.shape[0]) if carry is None else carry
-        return background.apply(tables["background"], words, carry, reset=reset)
+        if carry is None:
+            size = {"hidden_size": hidden.shape[-1]} if states else {}
+            carry = background.initial_carry(words.shape[0], **size)
+        return background.apply(tables["background"], words, carry, reset=reset, **states)
 
 
 def with_tied(head: heads.Head, params: Params, tied_weights) -> Params:

@@ -262,7 +262,7 @@ def _no_bias(words):
 
 def _targets(bias, tails, rank):
     """Returns (class in the head, cluster with 0 for the head, row in the tail) of each target."""
-    first = len(bias) - len(tails)
+    first, rank = len(bias) - len(tails), jnp.asarray(rank, jnp.int32)  # cutoffs may not fit int8
     cutoffs = jnp.asarray(_cutoffs(bias, tails), rank.dtype)
     cluster = sum((rank >= cutoff).astype(rank.dtype) for cutoff in _cutoffs(bias, tails))
     in_head = jnp.where(cluster == 0, rank, first + cluster - 1)
@@ -355,7 +355,8 @@ def _tail_losses(tails, hidden, cluster, tail_row):
 def _flat_tail_losses(tails, hidden, cluster, tail_row):
     """Computes `_tail_losses` of tokens [N], by blocks, forward and backward."""
     blocks = _Blocks.of(tails, hidden, cluster, tail_row)
-    losses = sharded_functions.zeros(blocks.cluster.shape, accumulator(hidden), hidden)
+    dtype = jnp.result_type(accumulator(hidden), *jax.tree.leaves(tails))
+    losses = sharded_functions.zeros(blocks.cluster.shape, dtype, hidden)
     for tail, (projection, words) in enumerate(tails, 1):
 
         def step(number, losses, tail=tail, projection=projection, words=words):

@@ -81,7 +81,7 @@ def measured_softmax_loss(hidden, weights, bias, targets, log_measure, contexts,
 
     Source: Dymetman and Xiao (2016), section 2, with a background that depends on the context.
     """
-    flat, x, block = _flat((hidden, contexts), targets, weights, width)
+    flat, x, block = _flat((hidden, contexts), targets, weights, bias, log_measure, width)
     value_checks.check_ids(weights.shape[0], targets=targets)
     results = token_blocked_measured_loss(flat[0], weights, bias, x, block, log_measure, flat[1])
     return tuple(result.reshape(targets.shape) for result in results)
@@ -120,7 +120,7 @@ def weighted_measured_softmax_loss(
 
     Source: see `measured_softmax_loss`.
     """
-    flat, x, block = _flat((hidden, contexts), targets, weights, width)
+    flat, x, block = _flat((hidden, contexts), targets, weights, bias, log_measure, width)
     return softmax.weighted_softmax_loss(
         flat[0],
         weights,
@@ -133,15 +133,28 @@ def weighted_measured_softmax_loss(
     )
 
 
-def _flat(tree, targets, weights, width):
+def _flat(tree, targets, weights, bias, log_measure, width):
     """Returns (leaves [..., ?] as [N, ?], targets [N], number of tokens in a block)."""
     check_shapes(
         hidden=(tree[0], "... D"),
         weights=(weights, "V D"),
+        bias=(bias, "V"),
         targets=(targets, "..."),
         integers=("targets",),
     )
+    for leaf in jax.tree.leaves(tree[1]):
+        if leaf.shape[: targets.ndim] != targets.shape:
+            raise ValueError(
+                f"contexts have the shape {leaf.shape}: give the axes {targets.shape} of targets "
+                "in front"
+            )
     flat = jax.tree.map(lambda leaf: leaf.reshape(targets.size, *leaf.shape[targets.ndim :]), tree)
+    measure = jax.eval_shape(log_measure, flat[1]).shape
+    if measure != (targets.size, weights.shape[0]):
+        raise ValueError(
+            f"log_measure returns the shape {measure}: give log m of every word for each token, "
+            f"{(targets.size, weights.shape[0])}"
+        )
     return (
         flat,
         targets.reshape(-1),

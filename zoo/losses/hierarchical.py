@@ -120,7 +120,7 @@ def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, v
     """
     _check(hidden, class_weights, class_bias, weights, bias, vocabulary, ranks=(ranks, "..."))
     value_checks.check_ids(vocabulary, ranks=ranks)
-    classes, slots = jnp.divmod(ranks, bias.shape[1])
+    classes, slots = jnp.divmod(jnp.asarray(ranks, jnp.int32), bias.shape[1])
     of_class, _ = softmax.softmax_loss(hidden, class_weights, class_bias, classes)
     tokens = math.prod(ranks.shape)
     block = token_block(tokens, *weights.shape[1:])
@@ -199,7 +199,8 @@ def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabu
     """
     _check(hidden, class_weights, class_bias, weights, bias, vocabulary)
     of_class, of_word = jax.random.split(key)
-    classes = jax.random.categorical(of_class, _log_class_probs(hidden, class_weights, class_bias))
+    log_class_probs = _log_class_probs(hidden, class_weights, class_bias)
+    classes = jax.random.categorical(of_class, log_class_probs).astype(jnp.int32)
 
     def of_block(columns):
         h, c = columns
@@ -208,7 +209,7 @@ def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabu
     flat = hidden.reshape(-1, hidden.shape[-1]), classes.reshape(-1)
     within = row_blocks.map_rows(of_block, flat, token_block(flat[1].shape[0], *weights.shape[1:]))
     slots = jax.random.categorical(of_word, within).reshape(classes.shape)
-    return classes * bias.shape[1] + slots
+    return classes * bias.shape[1] + slots.astype(jnp.int32)
 
 
 @over_tokens("hidden")

@@ -131,7 +131,7 @@ def draw_noise(tables, key, shape) -> jax.Array:
     Source: Walker (1977).
     """
     of_cell, of_threshold = jax.random.split(key)
-    cells = jax.random.randint(of_cell, shape, 0, tables["alias"].shape[0])
+    cells = jax.random.randint(of_cell, shape, 0, tables["alias"].shape[0], jnp.int32)
     stays = jax.random.uniform(of_threshold, shape) < tables["threshold"][cells]
     return jnp.where(stays, cells, tables["alias"][cells])
 
@@ -198,10 +198,12 @@ def draw_per_unit(function, key, shape, draws: int, per: str):
       for each token.
 
     Raises:
-      ValueError: `per` is unknown.
+      ValueError: `per` is unknown, or "row" for a single token.
     """
     if per not in UNITS:
         raise ValueError(f"per is {per!r}: give one of {', '.join(UNITS)}")
+    if per == "row" and not shape:
+        raise ValueError("per is 'row', and one token has no rows: give tokens [B, ...]")
     of_row = shape[1:] if per == "token" else ()
     if not isinstance(key, Keys):
         return function(key, (draws,) if per == "batch" else (*shape[:1], *of_row, draws))

@@ -293,6 +293,8 @@ def softmax_loss(hidden, weights, bias, targets, block=None):
     """
     check_softmax(hidden, weights, bias, targets=(targets, "..."))
     value_checks.check_ids(weights.shape[0], targets=targets)
+    if block is not None:
+        value_checks.check_least(1, "at least 1", block=block)
     return exact_loss(hidden, weights, bias, targets, block)
 
 
@@ -462,6 +464,8 @@ def weighted_softmax_loss(
         integers=("targets",),
     )
     value_checks.check_ids(weights.shape[0], token_weights, targets=targets)
+    if block is not None:
+        value_checks.check_least(1, "at least 1", block=block)
     value_checks.check_least(0, "at least 0", penalty=penalty)
     hidden, contexts = jax.tree.map(
         lambda leaf: leaf.reshape(-1, *leaf.shape[targets.ndim :]), (hidden, contexts)

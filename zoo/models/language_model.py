@@ -67,6 +67,11 @@ class LanguageModel(Model):
             )
 
     @property
+    def hidden_size(self) -> int:
+        """Size D of the states that the head sees."""
+        return self.core.output_size
+
+    @property
     def background(self) -> Contextual | None:
         """The head's background, or None."""
         return self.head.background

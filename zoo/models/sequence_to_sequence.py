@@ -116,6 +116,12 @@ class SequenceToSequence(Model):
         """The head's background, or None."""
         return self.head.background
 
+    @property
+    def hidden_size(self) -> int:
+        """Size D of the states that the head sees."""
+        size = self.core.output_size
+        return size if self.attention is None else self.attention.output_size(size)
+
     @functools.cached_property
     def _encoder(self) -> tuple[Embedding, Core]:
         """The components of the encoder."""
@@ -160,9 +166,8 @@ class SequenceToSequence(Model):
         embedding, core = self._encoder
         of_decoder, of_embedding, of_encoder, of_attention, of_scale = jax.random.split(key, 5)
         size, attention = self.core.output_size, self.attention
-        seen = attention.output_size(size) if attention is not None else size
         params = {
-            **self.decoder.init(of_decoder, lexicon, hidden_size=seen),
+            **self.decoder.init(of_decoder, lexicon, hidden_size=self.hidden_size),
             "source_embedding": embedding.init(of_embedding, source),
             "encoder": core.init(of_encoder, embedding.size),
         }

@@ -93,7 +93,8 @@ class Trainer:
     def summary(self) -> str:
         """Describes the data, the number of parameters and the devices, in one line."""
         frozen = self.recipe.frozen
-        count, trained = map(_size, (self._shapes, parameter_groups.split(self._shapes, frozen)[0]))
+        shapes = self._shapes, parameter_groups.split(self._shapes, frozen)[0]
+        count, trained = map(_size, shapes)
         of_them = f" ({trained:,} of them trained)" if frozen else ""
         return f"{self.task.summary()}, {count:,} parameters{of_them}, {self.devices.summary}"
 

@@ -269,3 +269,16 @@ def test_the_penn_treebank_has_the_perplexity_that_others_report():
 
     scores = np.asarray(log_prob(tables, words, targets), np.float64)
     assert np.exp(-scores.mean()) == pytest.approx(148.3, abs=0.05)
+
+
+def test_contexts_of_another_order_are_refused():
+    lexicon = built(order=3)[0]
+    background = NGram(order=3)
+    tables = background.tables(lexicon)
+    for function, more in (
+        (background.log_prob, (jnp.zeros((2, 5), jnp.int32),)),
+        (background.log_probs, ()),
+    ):
+        for nodes in (1, 6):
+            with pytest.raises(ValueError, match=f"contexts have {nodes} nodes a token, and NGram"):
+                function(tables, jnp.zeros((2, 5, nodes), jnp.int32), *more)

@@ -208,6 +208,7 @@ class Backoff(ContextualBackground):
 
     def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
         """Computes log b(words | c), nats, [...]."""
+        self._check(contexts)
         lists = tables["word"]
         log_probs = lists["unigram"][words]
         for level in range(contexts.shape[-1]):
@@ -221,13 +222,23 @@ class Backoff(ContextualBackground):
 
     def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
         """Computes log b(x | c) of every word, nats, [..., V]."""
+        self._check(contexts)
         return _log_values(tables, contexts, tables["word"])
 
     def log_masses(
         self, tables: Tables, contexts: Context, signature: jax.Array, signatures
     ) -> jax.Array:
         """Computes log B(s | c), nats, [..., S], from the unigram masses and the lists."""
+        self._check(contexts)
         return _log_values(tables, contexts, tables["signature"])
+
+    def _check(self, contexts):
+        """Raises ValueError unless contexts are of n-grams of this order."""
+        if contexts.shape[-1] != self.order - 1:
+            raise ValueError(
+                f"contexts have {contexts.shape[-1]} nodes a token, and {type(self).__name__} of "
+                f"order {self.order} needs {self.order - 1}: give the output of its `apply`"
+            )
 
 
 def _on_device(lists, is_dense, levels):
