@@ -86,10 +86,11 @@ def load(name: str) -> "Experiment":
 
 def _line(error, path):
     """Returns the line of the file where an exception was raised."""
-    if isinstance(error, SyntaxError) and error.filename == str(path):
+    files = (str(path), str(path.resolve()))  # code has the name of its file made absolute
+    if isinstance(error, SyntaxError) and error.filename in files:
         return error.lineno
     frames = traceback.extract_tb(error.__traceback__)
-    return next((f.lineno for f in reversed(frames) if f.filename == str(path)), 1)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename in files), 1)
 
 
 def _module_name(path):

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import json
 import math
+import pathlib
 import sys
 
 import pytest
@@ -314,12 +315,13 @@ WRONG_CONFIGS = {
 
 
 @pytest.mark.parametrize("text", WRONG_CONFIGS)
-def test_a_mistake_in_a_config_file_is_a_sentence_with_its_line(tmp_path, text):
-    path = tmp_path / "mine.py"
-    path.write_text(text)
-    with pytest.raises(UserError, match=WRONG_CONFIGS[text]) as caught:
-        configs.load(str(path))
-    assert "^" in WRONG_CONFIGS[text] or str(caught.value).startswith(f"{path}, line ")
+def test_a_mistake_in_a_config_file_is_a_sentence_with_its_line(tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    for path in (tmp_path / "mine.py", pathlib.Path("mine.py")):
+        path.write_text(text)
+        with pytest.raises(UserError, match=WRONG_CONFIGS[text]) as caught:
+            configs.load(str(path))
+        assert "^" in WRONG_CONFIGS[text] or str(caught.value).startswith(f"{path}, line ")
 
 
 def test_an_error_of_a_module_beside_the_config_is_let_through(tmp_path, monkeypatch):

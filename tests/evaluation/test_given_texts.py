@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import evaluate
+import zoo
 from tests import tables
 from tests.training import small
 from zoo import __main__ as commands
@@ -307,3 +308,11 @@ def test_a_line_that_is_no_pair_of_blimp_is_named(workdir, call, tmp_path, line,
     code, _, errors = call(evaluate, "--workdir", workdir, "--minimal-pairs", pairs)
     assert code == 2
     assert f"{pairs}, line 2: {message}" in errors and errors.count("\n") == 1
+
+
+def test_a_prompt_is_read_as_a_text_is(workdir, capsys):
+    """By the command and in Python: the fused form "du" by its words."""
+    (text,) = zoo.load(workdir).generate("le chat du lac", count=1, length=1)
+    assert text.split()[:5] == ["le", "chat", "de", "le", "lac"]
+    commands.main(["generate", str(workdir), "--prompt", "du lac", "--count", "1", "--length", "1"])
+    assert capsys.readouterr().out.startswith("de le lac")

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -170,9 +171,14 @@ def test_the_card_says_what_is_known(exports, tmp_path):
     assert f"A LanguageModel of {parameters:,} parameters (Features, LSTM, LogLinear)" in text
     assert "CC0, as the test says" in text and "| validation | sentences |" in text
     assert f"{figures['log_perplexity']:.4f}" in text
+    assert "!" not in text.partition("## Figures")[2].partition("## Use")[0]
     # Command lines name folders of the machine.
     assert "command" in json.loads((judged / "results" / passport.name).read_text())
     assert "command" not in json.loads(passport.read_text())
+    evaluate.main([str(judged), "--split", "train"])
+    seen = (folder.write(judged, tmp_path / "seen", None) / "README.md").read_text()
+    assert re.search(r"^\| train \| sentences \|.* ! \|$", seen, re.MULTILINE)
+    assert "! Not a figure of unseen text: train; it was trained on this text (" in seen
     _, never_judged = exports("log-linear")
     assert "was not judged" in (never_judged / "README.md").read_text()
     micro = card.card(Run.load(MODELS / "micro"), "micro", None, {}, 1)

@@ -80,3 +80,18 @@ def test_a_model_is_checked_before_it_is_trained():
     decoder = SequenceToSequence(Lookup(5), LSTM(7), Own(log_prob_off=1.0), attention=Bahdanau(3))
     with pytest.raises(UserError, match=":Own contradicts itself"):
         own_head_check.check_untrained(decoder, decoder.tables(LEXICON, LEXICON), LEXICON, LEXICON)
+
+
+@dataclasses.dataclass(frozen=True)
+class Wide(Softmax):
+    """A softmax over one word more than the lexicon has."""
+
+    def _init(self, key, hidden_size, lexicon):
+        params = super()._init(key, hidden_size, lexicon)
+        return jax.tree.map(lambda x: jnp.concatenate([x, x[:1]]), params)
+
+
+def test_a_head_over_other_words_is_refused():
+    model = LanguageModel(Lookup(5), LSTM(7), Wide())
+    with pytest.raises(UserError, match=":Wide has 14 words, and the lexicon 13: make"):
+        own_head_check.check_untrained(model, model.tables(LEXICON), LEXICON)

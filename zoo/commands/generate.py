@@ -55,6 +55,7 @@ def run_generate(arguments: argparse.Namespace):
     from zoo.decoding.generation import generate, prompt_words, with_features
     from zoo.errors import UserError
     from zoo.evaluation.run import Run
+    from zoo.evaluation.sentence_scores import words_of
     from zoo.sources import moses
 
     run = options.with_cache(Run.load(options.folder_of(arguments)), arguments.cache)
@@ -62,8 +63,8 @@ def run_generate(arguments: argparse.Namespace):
     language = run.experiment.data.form.language
     if not arguments.prompt and run.lexicon.of_characters and run.lexicon.boundary is None:
         arguments.prompt = _BREAK if _BREAK in run.lexicon.ids else " "
-    if language:
-        arguments.prompt = " ".join(moses.words(arguments.prompt, language))
+    if not run.lexicon.of_characters:
+        arguments.prompt = " ".join(words_of(arguments.prompt, run.reading))
     options.print_notes(run.notes([prompt_words(arguments.prompt, run.lexicon, vocabulary)]))
     names = ("prompt", "count", "length", "temperature", "seed")
     chosen = {name: getattr(arguments, name) for name in names}

@@ -28,8 +28,8 @@ def _standard_input() -> Iterator[str]:
     for number, line in enumerate(sys.stdin, 1):
         if any("\udc80" <= letter <= "\udcff" for letter in line):
             raise UserError(
-                f"standard input, line {number}: not UTF-8: convert it, for instance with iconv -t "
-                "utf-8."
+                f"standard input, line {number}: not UTF-8: convert it, for instance with iconv "
+                "-f latin1 -t utf-8."
             )
         if "\0" in line:
             raise UserError(f"standard input, line {number}: binary: give UTF-8 text.")

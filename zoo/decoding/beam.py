@@ -169,10 +169,12 @@ class BeamSearch:
             `longest`, the default. A sentence with 0 is not searched, and has no hypotheses.
 
         Raises:
-          ValueError: the carry, or the step's result, has other shapes; or the boundary is not a
-            word.
+          ValueError: there are no sentences; the carry, or the step's result, has other shapes; or
+            the boundary is not a word.
         """
         words = jnp.asarray(words, jnp.int32)
+        if not len(words):
+            raise ValueError("words has no sentences: give at least one")
         limits = length_limits(longest, len(words), self)
         for leaf in jax.tree.leaves(carry):
             if jnp.shape(leaf)[:1] != words.shape:

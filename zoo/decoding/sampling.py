@@ -110,6 +110,8 @@ def draw(
     if temperature == 0:
         return argmax(log_probs)
     rows = log_probs.reshape(-1, log_probs.shape[-1]) / temperature
+    if not len(rows):
+        return jnp.zeros(log_probs.shape[:-1], jnp.int32)
     drawn = _draw(key, rows, top_k, None if nucleus == 1 else nucleus)
     return drawn.reshape(log_probs.shape[:-1])
 

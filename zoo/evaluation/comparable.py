@@ -76,8 +76,10 @@ def check_comparable(
     old, new = quantity(first, fields), quantity(second, fields)
     for field in old | new:
         if old.get(field) != new.get(field):
+            remedy = f"{again} both alike"
+            if field == "data.sha256":
+                remedy = f"{again} both on one text, or choose another one by --split"
             raise UserError(
                 f"{names[0]} and {names[1]} cannot be compared on {first['split']}, because "
-                f"{field} differs: {old.get(field)!r} against {new.get(field)!r}; {again} both "
-                "alike."
+                f"{field} differs: {old.get(field)!r} against {new.get(field)!r}; {remedy}."
             )

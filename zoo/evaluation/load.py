@@ -273,7 +273,8 @@ class LoadedModel(Loaded):
         run = self.run
         vocabulary = run.experiment.vocabulary
         language = run.experiment.data.form.language
-        prompt = " ".join(moses.words(prompt, language)) if language else prompt
+        if not run.lexicon.of_characters:
+            prompt = " ".join(sentence_scores.words_of(prompt, run.reading))
         options = {"prompt": prompt, **options}
         if spell:
             texts = open_vocabulary.generate(

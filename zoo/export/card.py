@@ -6,6 +6,7 @@ from typing import Any
 
 from zoo import configuration
 from zoo.errors import UserError
+from zoo.evaluation import overlap
 from zoo.evaluation.run import Run
 from zoo.models import SequenceToSequence
 
@@ -127,23 +128,27 @@ def _figures(passports: dict[pathlib.Path, dict]) -> list[str]:
         "|---|---|---|---|---|---|",
     ]
     counts: dict[str, Any] = {}
+    seen = []
     for file, one in chosen.items():
         try:
             lines.append(_row(one))
+            if why := overlap.reason(one):
+                seen.append(f"! Not a figure of unseen text: {one['split']}; {why}.")
             counts[f"{one['counts']}; normalised over {one['normalised_over']}"] = None
         except (LookupError, TypeError, ValueError) as error:
             raise UserError(
                 f"{file} is not a result of this zoo ({error!r}): remove it, and evaluate again."
             ) from error
-    return [*lines, "", *(f"Counted: {text}." for text in counts)]
+    return [*lines, "", *(f"Counted: {text}." for text in counts), *seen]
 
 
 def _row(passport: dict) -> str:
     """Formats a perplexity as a row of the table."""
     figures = passport["figures"]
+    mark = " !" if overlap.reason(passport) else ""
     # Infinite ones are kept as text.
     values = [float(figures[name]) for name in ("log_perplexity", "bits", "perplexity")]
     return (
         f"| {passport['split']} | {passport['policies']['state']} | {passport['tokens']:,} "
-        f"| {values[0]:.4f} | {values[1]:.4f} | {values[2]:.2f} |"
+        f"| {values[0]:.4f} | {values[1]:.4f} | {values[2]:.2f}{mark} |"
     )

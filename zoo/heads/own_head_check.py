@@ -28,7 +28,7 @@ def check_untrained(model, tables: Tables, *lexicons: Lexicon):
     """
     if _is_own(_innermost(model.head)):  # others are not worth drawing parameters
         params = model.head_params(model.init(jax.random.key(0), *lexicons))
-        check(model.head, params, tables["head"], model.hidden_size)
+        check(model.head, params, tables["head"], model.hidden_size, len(lexicons[0]))
 
 
 def _innermost(head):
@@ -40,7 +40,9 @@ def _is_own(head):
     return kind.__module__.partition(".")[0] != "zoo" and kind._log_probs is not Head._log_probs
 
 
-def check(head: Head, params: Params, tables: Tables, hidden_size: int):
+def check(
+    head: Head, params: Params, tables: Tables, hidden_size: int, vocabulary: int | None = None
+):
     """Compares the methods of a head of another module at three random hidden states.
 
     Of a head around another one, such as `WithCache`, the inner head is checked. Heads of Zoo,
@@ -52,9 +54,11 @@ def check(head: Head, params: Params, tables: Tables, hidden_size: int):
       params: its parameters.
       tables: its tables.
       hidden_size: D.
+      vocabulary: V, if it is to be checked.
 
     Raises:
-      UserError: the log-probabilities of all words do not sum to one, unless the head spells words,
+      UserError: there are log-probabilities of another number of words than the vocabulary's; or
+        they do not sum to one, unless the head spells words,
         or `_log_prob_and_log_z` gives other ones.
     """
     while isinstance(head, HeadAround):
@@ -67,6 +71,11 @@ def check(head: Head, params: Params, tables: Tables, hidden_size: int):
     name = f"{kind.__module__}:{kind.__qualname__}"
     hidden = jax.random.normal(jax.random.key(0), (3, hidden_size))
     log_probs = head.log_probs(params, tables, hidden)
+    if vocabulary not in (None, log_probs.shape[-1]):
+        raise UserError(
+            f"{name} has {log_probs.shape[-1]:,} words, and the lexicon {vocabulary:,}: make its "
+            "parameters for the words of the lexicon."
+        )
     total = jax.nn.logsumexp(log_probs, axis=-1)
     if not head.spells and not (jnp.abs(total) < _TOLERANCE).all():
         raise UserError(

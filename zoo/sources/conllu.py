@@ -231,7 +231,7 @@ def _joined(tokens):
     """Attaches the words of each fused form and returns the tokens of a sentence.
 
     Raises:
-      UserError: the tokens after a fused form are not its words.
+      UserError: the tokens after a fused form are not its words, or words are not numbered 1, 2 ...
     """
     for number, (token, where) in enumerate(tokens):
         if "parts" in token:
@@ -245,6 +245,13 @@ def _joined(tokens):
                     "are not the next ones: correct the range or the words."
                 )
             token["parts"] += parts
+    words = ((token, where) for token, where in tokens if "parts" not in token)
+    for number, (token, where) in enumerate(words, 1):
+        if token["id"] != number:
+            raise UserError(
+                f"{where}: the word {token['form']!r} has the ID {token['id']}, where {number} "
+                "comes next: number the words of each sentence from 1, with an empty line after it."
+            )
     return [token for token, _ in tokens]
 
 

@@ -296,7 +296,7 @@ def check_utf8(content: bytes, path: pathlib.Path):
         line = content[: error.start].count(b"\n") + 1
         raise UserError(
             f"{path}, line {line}: not UTF-8 (byte {content[error.start]:#04x}): convert it, "
-            "for instance with iconv -t utf-8."
+            "for instance with iconv -f latin1 -t utf-8."
         ) from error
 
 

@@ -65,5 +65,5 @@ def _text(line: bytes, number: int, path: pathlib.Path) -> str:
     except UnicodeDecodeError as error:
         raise UserError(
             f"{path}, line {number}: not UTF-8 (byte {line[error.start]:#04x}): convert it, for "
-            "instance with iconv -t utf-8."
+            "instance with iconv -f latin1 -t utf-8."
         ) from error

@@ -204,6 +204,11 @@ def test_runs_without_agreement_pairs_are_refused(run, source):
     judged = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, data=source))
     with pytest.raises(UserError, match="no agreement pair"):
         agreement.judge(judged, "validation")
+    words = columns(TRAIN).split("\n")
+    flat = ["\t".join([*line.split("\t")[:6], *"____"]) if line else "" for line in words]
+    pathlib.Path(source.train).write_text("\n".join(flat), encoding="utf-8")
+    with pytest.raises(UserError, match="has no dependencies, from which agreement pairs are made"):
+        agreement.judge(judged, "validation")
 
 
 def test_pairs_with_a_form_that_training_never_saw_are_apart(source, tmp_path):

@@ -118,6 +118,11 @@ def _judged(run, name, sentences, forms):
     plain = [(good, bad) for good, bad, _ in pairs]
     model, lexicon = run.experiment.language_model, run.lexicon
     scores = minimal_pairs.score_pairs(model, run.params, run.tables, lexicon, vocabulary, plain)
+    if not any(token["deprel"] not in (None, "_") for sentence in sentences for token in sentence):
+        raise UserError(
+            f"{name} has no dependencies, from which agreement pairs are made: give a treebank "
+            "with the columns HEAD and DEPREL."
+        )
     if not scores.pairs:
         raise UserError(f"{name} has no agreement pair whose words are in the lexicon.")
     record = passport.of_pairs(run, f"agreement-{name}", plain, scores)
