@@ -94,6 +94,19 @@ def tuning() -> str:
     return markdown([*header, "log-linear, all"], rows, runs, "validation")
 
 
+def closed_tuning() -> str:
+    """Makes the table of settings over the words of the tests, too: validation with a quarter of
+    the text and all."""
+    rows, runs = [], []
+    for model, settings in rows_of.FRENCH_CLOSED_TUNING.items():
+        for setting, of_setting in settings.items():
+            cells = (f"{loss(run, 'validation'):.4f}" if run else "" for run in of_setting)
+            rows.append([model, setting, *cells])
+            runs += filter(None, of_setting)
+    header = ["model", "setting", "a quarter", "all"]
+    return markdown(header, rows, runs, "validation")
+
+
 def parts() -> str:
     """Makes the table of parts of the text: nats per token of the test, without and with the one
     weight of `zoo.evaluation.unseen_weight`, and how far each model is above the log-linear one."""

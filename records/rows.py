@@ -70,6 +70,34 @@ FRENCH_TUNING = {
     setting: (f"q_bg_{quarter}", f"q_ll_{quarter}", f"a_bg_{whole}", f"a_ll_{whole}")
     for setting, (quarter, whole) in _SETTINGS.items()
 }
+# Over the words of the tests, too: {model: {setting: (run on a quarter of the text, on all)}}.
+FRENCH_CLOSED_TUNING = {
+    "softmax": {
+        "T": ("closed4_bg_0", "closed_bg_0"),
+        "T, 4 epochs": ("closed4_bg_e4", ""),
+        "T, 4 epochs, rate 0.003": ("closed4_bg_e4_r003", ""),
+        "T, 256 cells, 4 epochs, rate 0.003": ("closed4_bg_w256_e4_r003", ""),
+        "T, 256 cells": ("", "closed_bg256_0"),
+    },
+    "rare words as a class": {
+        "T": ("closed4_class_T128", "closed_class_T128"),
+        "T, 256 cells": ("closed4_class_T256", "closed_class_0"),
+        "T, 256 cells, words of the class that occur twice, too": ("closed4_class3_T256", ""),
+        "T, 256 cells, rate 0.003": ("closed4_class_T256_r003", ""),
+        "T, 256 cells, no dropout of inputs": ("closed4_class_T256_i0", ""),
+        "T, 256 cells, 8 epochs": ("closed4_class_0", ""),
+        "rate 0.003, 8 epochs, 256 cells": ("closed4_class_w256", ""),
+    },
+    "log-linear": {
+        "rate 0.003, 8 epochs, 256 cells": ("closed4_ll_untied", "closed_ll_untied"),
+        "the same, tied": ("closed4_ll_0", "closed_ll_0"),
+        "the same, a feature for each word that occurs twice": ("closed4_ll_5495_tied", ""),
+        "the same, not tied": ("closed4_ll_5495", ""),
+        "T": ("closed4_ll_T128", ""),
+        "T, 256 cells": ("closed4_ll_T256", "closed_ll_T256"),
+        "T, 256 cells, a feature for each word that occurs twice": ("closed4_ll_5495_T256", ""),
+    },
+}
 # {part of the text: (training sentences, seeds)}
 FRENCH_TEXTS = {"16": ("864", 3), "1": ("13,826", 3)}
 # The log-linear model without each part of its knowledge, on 1/16 of the text.

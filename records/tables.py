@@ -300,6 +300,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "precision": precision,
     "french": french.models,
     "french_bands": functools.partial(french.by_bands, rows_of.FRENCH),
+    "french_closed_tuning": french.closed_tuning,
     "french_closed": functools.partial(french.by_bands, rows_of.FRENCH_CLOSED),
     "french_tuning": french.tuning,
     "french_inputs": french.inputs,

@@ -295,10 +295,10 @@ def test_training_of_the_page(tmp_path, monkeypatch):
     _, training, _ = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     for name in ("train", "validation", "test"):
-        (tmp_path / f"{name}.txt").write_text("the cat sat .\n", encoding="utf-8")
+        (tmp_path / f"{name}.txt").write_text("the cat sat .\n" * 2, encoding="utf-8")
     names = {"zoo": zoo}
     exec(training, names)
-    assert names["test"].tokens == 5
+    assert names["test"].tokens == 10
 
 
 def test_a_language_model_helps_a_prefix_beam_search(trained, capsys):

@@ -74,7 +74,7 @@ class Weights:
             what += [f"without a feature are {named(absent)}"] if absent else []
             raise UserError(
                 f"{where}: the features do not match the weights; {' and '.join(what)}: give "
-                "the runs and counts that were given to tune."
+                "the runs, counts and lattices that were given to tune."
             )
 
     def of(self, lists: Lists):
