@@ -186,6 +186,16 @@ def test_an_order_that_no_weights_give_is_said(call, tmp_path):
     assert printed.splitlines()[1].count("0.00 [0.00, 0.00]") == 3
 
 
+def test_weights_of_nothing_are_said(call, tmp_path):
+    """Kaldi lists whose order is right, which no cost tells."""
+    (tmp_path / "l").write_text("u-1 a b\nu-2 a\n")
+    (tmp_path / "c").write_text("u-1 3\nu-2 3\n")
+    (tmp_path / "r").write_text("u a b\n")
+    code, printed, errors = call("tune", "l", "r", "--metric", "wer", "--costs", "ac=c")
+    assert code == 0 and "all are 0: --rank adds their order as a feature" in errors
+    assert "ac= 0.0" in printed
+
+
 @pytest.mark.parametrize("method", ["mira", "mert"])
 def test_weights_that_do_not_carry_over_are_not_kept(call, tmp_path, method):
     """By x the second hypothesis is right in two lists and wrong in two: what any three teach is

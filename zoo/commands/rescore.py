@@ -192,7 +192,7 @@ def _tune(arguments):
         for name, part in parts.items()
     }
     weights = Weights(weights.weights, _made(arguments, metric, figures))
-    options.print_notes(tune.notes(figures["tuned on"], metric))
+    options.print_notes(tune.notes(figures["tuned on"], metric, tuned))
     if arguments.weights:
         output_files.write_lines(arguments.weights, [weights.text()], "the weights")
     output_files.show(*tune.table(figures.items(), metric), *lines)

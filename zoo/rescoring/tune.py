@@ -150,13 +150,19 @@ class Figures:
         return cls(len(lists.ids), untuned, tuned, best, p)
 
 
-def notes(figures: Figures, metric: Metric) -> list[str]:
-    """Returns a warning if tuned weights choose worse than the lists' own order.
+def notes(figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
+    """Returns a warning if tuned weights choose worse than the lists' own order, or keep it.
 
     Args:
       figures: of the lists that were tuned on.
       metric: that they were tuned for.
+      weights: that were found, [F].
     """
+    if not weights.any():
+        return [
+            "note: no weights were found that choose better than the lists' first hypotheses, and "
+            "all are 0: --rank adds their order as a feature."
+        ]
     if metric.sign * (figures.tuned.value - figures.untuned.value) >= -1e-9:
         return []
     return [
