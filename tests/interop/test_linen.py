@@ -273,3 +273,25 @@ def test_ties_and_contexts_that_are_none(lexicon):
     module = linen.Head(heads.Softmax(), lexicon)
     with pytest.raises(TypeError, match="Softmax has no background"):
         module.apply(module.init(key, HIDDEN), TARGETS, method="context_of")
+
+
+class WithMemory(nn.Module):
+    lexicon: object
+
+    @nn.compact
+    def __call__(self, words, hidden, targets):
+        head = linen.Head(heads.WithCache(heads.Softmax(), size=2), self.lexicon, name="head")
+        context, _ = head.context_of(words, hidden=hidden)
+        with pytest.raises(TypeError, match="the background is a Memory: give hidden="):
+            head.context_of(words)
+        return head.log_prob(hidden, targets, context=context)
+
+
+def test_a_cache_runs_along(lexicon):
+    words, module = jnp.array([[1, 4, 2], [4, 1, 9]]), WithMemory(lexicon)
+    variables = module.init(jax.random.key(0), words, HIDDEN, TARGETS)
+    head, params = heads.WithCache(heads.Softmax(), size=2), variables["params"]["head"]
+    memory = head.background
+    context, _ = memory.apply({}, words, memory.initial_carry(2, SIZE), hidden=HIDDEN)
+    expected = head.log_prob(params, head.tables(lexicon), HIDDEN, TARGETS, context=context)
+    np.testing.assert_allclose(module.apply(variables, words, HIDDEN, TARGETS), expected, rtol=1e-5)

@@ -378,7 +378,10 @@ class Head(Evaluated):
         context: Context = None,
         prepared: Prepared = None,
     ) -> jax.Array:
-        """Computes log p of every word; an open head, which has no list of words, cannot.
+        """Computes log p of every word of the lexicon.
+
+        They sum to 1 in all heads but one that spells words and is not renormalised: the lexicon's
+        words have a part of the mass of all spellings.
 
         Args:
           params: the parameters.
