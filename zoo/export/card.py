@@ -23,6 +23,11 @@ _USE_OF_TEXT = (
     "    python -m zoo score DIR sentences.txt",
     '    python load.py "SENTENCE"           # pip install jax flatbuffers safetensors',
 )
+_OF_WORDS = (
+    "",
+    "`load.py` takes words as they were in training, between blanks: in its case, tokenised, and "
+    "with fused forms split if they were. `zoo score` reads a text so.",
+)
 _USE_OF_PAIRS = (
     "    python -m zoo translate DIR sentences.txt      # with the zoo",
     '    python load.py "SOURCE" "TRANSLATION"          # pip install jax flatbuffers safetensors',
@@ -71,6 +76,7 @@ def card(
             "## Use",
             "",
             *(_USE_OF_PAIRS if pairs else _USE_OF_TEXT),
+            *(() if pairs or lexicon.of_characters else _OF_WORDS),
             "",
             "## Recipe",
             "",

@@ -362,7 +362,8 @@ def _log_probs(folder: pathlib.Path, texts: list[str]) -> np.ndarray:
     if (folder / "source.npz").exists():
         return Translator(folder).log_prob(texts[::2], texts[1::2])
     model = Model(folder)
-    if outside := sorted({word for text in texts for word in model.outside(text)}):
+    outside = sorted({word for text in texts for word in model.outside(text)})
+    if outside and model.unknown is not None:  # else `log_prob` refuses them
         print(f"read as {model.unknown}: {' '.join(outside)}", file=sys.stderr)
     return model.log_prob(texts)
 
