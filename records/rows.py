@@ -13,12 +13,12 @@ def seeds(name: str, count: int = 3) -> tuple[str, ...]:
 
 CONFIGS = ("micro_log_linear", "micro_softmax")
 CZECH_DOMAINS = {
-    "2,900 captions alone": ("domains_captions",),
-    "2,900 captions, 3 to 1": ("domains_3_to_1",),
-    "2,900 captions, 1 to 1": ("domains_1_to_1",),
-    "2,900 captions, as many as there are of both": ("domains_as_they_are",),
-    "290 captions alone": ("domains_290_captions",),
-    "290 captions, 3 to 1": ("domains_290_3_to_1",),
+    "2,900 captions alone": seeds("domains_captions"),
+    "2,900 captions, 3 to 1": seeds("domains_3_to_1"),
+    "2,900 captions, 1 to 1": seeds("domains_1_to_1"),
+    "2,900 captions, as many as there are of both": seeds("domains_as_they_are"),
+    "290 captions alone": seeds("domains_290_captions"),
+    "290 captions, 3 to 1": seeds("domains_290_3_to_1"),
 }
 TWO_LANGUAGES = {
     "both": ("two_languages_char",),
