@@ -72,10 +72,10 @@ HEADS = {
     "self-normalised": HeadCase(SelfNormalisedSoftmax(penalty=0.0), head_references.softmax),
     "NCE": HeadCase(NCE(samples=4), head_references.softmax, exact=False),
     "NCE of another log Z": HeadCase(
-        NCE(samples=4, log_partition=2.0), head_references.softmax, exact=False
+        NCE(samples=4, learned_partition=True), head_references.softmax, exact=False
     ),
     "NCE of letters": HeadCase(
-        CNNSoftmax(head_references.NETWORK, sampled=NCE(samples=4, learned_partition=True)),
+        CNNSoftmax(head_references.NETWORK, sampled=NCE(samples=4, log_partition=2.0)),
         head_references.cnn_softmax,
         exact=False,
     ),

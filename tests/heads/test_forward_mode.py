@@ -26,12 +26,14 @@ SAMPLED = ({"loss", "weighted_loss", "log_probs"}, set())
 OTHERS = {
     **dict.fromkeys(("log-linear", "penalised log-linear", "expert"), FROM_FEATURES),
     **dict.fromkeys(("letters", "corrected letters"), FROM_FEATURES),
-    **dict.fromkeys(("NCE", "importance sampling", "BlackOut"), SAMPLED),
+    **dict.fromkeys(("NCE", "NCE of another log Z", "importance sampling", "BlackOut"), SAMPLED),
     **dict.fromkeys(
         ("sampled log-linear", "contrastive divergence"), ({"loss", "weighted_loss"}, {"log_probs"})
     ),
     "Huffman": (set(METHODS), set()),
-    "sampled letters": (set(), {"loss", "weighted_loss", "log_probs"}),
+    **dict.fromkeys(
+        ("sampled letters", "NCE of letters"), (set(), {"loss", "weighted_loss", "log_probs"})
+    ),
 }
 CHEAP = {"softmax", "adaptive", "NCE"}
 
