@@ -78,7 +78,9 @@ def check_comparable(
         if old.get(field) != new.get(field):
             remedy = f"{again} both alike"
             if field == "data.sha256":
-                remedy = f"{again} both on one text, or choose another one by --split"
+                remedy = f"{again} both on one text"
+                if again == "evaluate":
+                    remedy += ", or choose a text that both have by zoo compare --split"
             raise UserError(
                 f"{names[0]} and {names[1]} cannot be compared on {first['split']}, because "
                 f"{field} differs: {old.get(field)!r} against {new.get(field)!r}; {remedy}."

@@ -157,6 +157,7 @@ def test_it_refuses_what_is_not_comparable(tmp_path, field, value, old):
         compare(folders)
     message = str(refusal.value)
     assert field in message
+    assert ("by zoo compare --split" in message) == (field == "data.sha256")
     assert repr(value["digest"] if isinstance(value, dict) else value) in message
     assert old in message
 
