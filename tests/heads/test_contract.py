@@ -69,7 +69,7 @@ HEADS = {
     "corrected letters": HeadCase(
         CNNSoftmax(head_references.NETWORK, correction=2), head_references.cnn_softmax
     ),
-    "self-normalised": HeadCase(SelfNormalisedSoftmax(penalty=0.0), head_references.softmax),
+    "self-normalised": HeadCase(SelfNormalisedSoftmax(z_loss=0.0), head_references.softmax),
     "NCE": HeadCase(NCE(samples=4), head_references.softmax, exact=False),
     "NCE of another log Z": HeadCase(
         NCE(samples=4, learned_partition=True), head_references.softmax, exact=False

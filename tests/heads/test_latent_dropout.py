@@ -34,7 +34,7 @@ def test_all_positions_of_a_row_share_a_mask(random):
     params = examples.random_params(HEAD, random, 7, lexicon)
     hidden, targets = random.normal(size=(3, 4, 7)), random.integers(13, size=(3, 4))
     keys, weights = random_keys.for_batch(jax.random.key(0), 3), random.uniform(size=(3, 4))
-    of_rows = dropout.fold_in(keys.rows, mixture._LATENT)
+    of_rows = random_keys.fold_in_rows(keys.rows, mixture._LATENT)
     masks = np.asarray(dropout.masks(of_rows, (2, 5), 0.4, jnp.float64))
     assert 0 < (masks == 0).sum() < masks.size
     expected = losses(

@@ -25,7 +25,7 @@ def test_it_starts_normalised(random):
 
 @pytest.mark.usefixtures("float64")
 def test_the_loss_has_the_penalty(random):
-    head, lexicon = SelfNormalisedSoftmax(penalty=0.3), examples.plain_lexicon(WORDS)
+    head, lexicon = SelfNormalisedSoftmax(z_loss=0.3), examples.plain_lexicon(WORDS)
     params = examples.random_params(head, random, SIZE, lexicon)
     arguments = params, head.tables(lexicon), jnp.asarray(random.normal(size=(4, SIZE)))
     targets, weights = jnp.arange(4), jnp.asarray([1.0, 0.5, 0, 2])

@@ -13,7 +13,7 @@ SIZE, EPSILON, Z_LOSS = 5, 0.3, 0.07
 HEADS = {
     "softmax": heads.Softmax(label_smoothing=EPSILON, z_loss=Z_LOSS),
     "without bias": heads.Softmax(bias=False, label_smoothing=EPSILON),
-    "self-normalised": heads.SelfNormalisedSoftmax(penalty=0.05, z_loss=Z_LOSS - 0.05),
+    "self-normalised": heads.SelfNormalisedSoftmax(z_loss=Z_LOSS),
 }
 
 

@@ -49,18 +49,16 @@ class Case:
 # Blocks of four tokens, of which fifteen make four, and of the vocabulary.
 OF_TOKENS = ((*LOGITS, 4 * 13), (*LEAST, 1))
 OF_WORDS = ((*LOGITS, 4 * 13),)
-SOFTMAX, NORMALISED = head_references.softmax, SelfNormalisedSoftmax(penalty=0.3)
+SOFTMAX, NORMALISED = head_references.softmax, SelfNormalisedSoftmax(z_loss=0.3)
 PENALTY = LogLinear(penalty=0.2)
 FORMS = {
     "softmax, all at once": Case(Softmax(), SOFTMAX),
     "softmax, of tokens": Case(Softmax(), SOFTMAX, OF_TOKENS),
     "softmax, of words": Case(Softmax(), SOFTMAX, OF_WORDS),
     "self-normalised, of tokens": Case(
-        SelfNormalisedSoftmax(penalty=0.3), self_normalised, OF_TOKENS
+        SelfNormalisedSoftmax(z_loss=0.3), self_normalised, OF_TOKENS
     ),
-    "self-normalised, of words": Case(
-        SelfNormalisedSoftmax(penalty=0.3), self_normalised, OF_WORDS
-    ),
+    "self-normalised, of words": Case(SelfNormalisedSoftmax(z_loss=0.3), self_normalised, OF_WORDS),
     "mixture, of tokens": Case(
         MixtureOfSoftmaxes(components=2), head_references.mixture, ((*LOGITS, 8 * 13), OF_TOKENS[1])
     ),

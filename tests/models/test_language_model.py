@@ -212,7 +212,7 @@ def test_regularised_losses_by_a_loop_over_the_same_masks(lexicon, random):
     words = np.asarray(dropout.drop_words(ones, jnp.asarray(WORDS), 0.4, of_words))
 
     def of_rows(use, size, rate):
-        of_use = dropout.fold_in(keys.rows, use)
+        of_use = random_keys.fold_in_rows(keys.rows, use)
         return np.asarray(dropout.masks(of_use, (size,), rate, jnp.float64))
 
     outputs = of_rows(language_model._OUTPUTS, LAST, 0.3)

@@ -40,12 +40,6 @@ def test_masks_of_rows_positions_and_cells_differ():
         assert 0.2 < (first != second).mean() < 0.8
 
 
-def test_uses_have_keys_of_their_own():
-    keys = jax.random.split(jax.random.key(0), 3)
-    first, second = (jax.random.key_data(dropout.fold_in(keys, use)) for use in (0, 1))
-    assert len(np.unique(np.concatenate([first, second]), axis=0)) == 6
-
-
 def test_a_dropped_word_is_dropped_wherever_it_occurs(random):
     words = random.integers(5_000, size=(3, 700))
     vectors = jnp.asarray(random.normal(size=(3, 700, 4)))

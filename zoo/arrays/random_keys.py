@@ -45,5 +45,14 @@ def fold_in(keys: Keys, data: int) -> Keys:
       keys: of the batch.
       data: a number for the use; see `jax.random.fold_in`.
     """
-    rows = jax.vmap(lambda key: jax.random.fold_in(key, data))(keys.rows)
-    return Keys(jax.random.fold_in(keys.batch, data), rows)
+    return Keys(jax.random.fold_in(keys.batch, data), fold_in_rows(keys.rows, data))
+
+
+def fold_in_rows(rows: jax.Array, data: int) -> jax.Array:
+    """Returns keys of batch rows for another use.
+
+    Args:
+      rows: [B], one key for each batch row.
+      data: a number for the use; see `jax.random.fold_in`.
+    """
+    return jax.vmap(lambda key: jax.random.fold_in(key, data))(rows)

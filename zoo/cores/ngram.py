@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products
+from zoo.arrays import products, random_keys
 from zoo.arrays.types import Carry
 from zoo.cores.core import Core
 from zoo.errors import check_least
@@ -113,7 +113,7 @@ def _drop(x, rate, rows, use):
     """Applies dropout to x [B, T, D] if `rows` are given and the rate is not 0."""
     if rows is None or not rate:
         return x
-    return x * dropout.masks(dropout.fold_in(rows, use), x.shape[1:], rate, x.dtype)
+    return x * dropout.masks(random_keys.fold_in_rows(rows, use), x.shape[1:], rate, x.dtype)
 
 
 def _uniform(key, shape, inputs):

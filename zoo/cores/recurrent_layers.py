@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products
+from zoo.arrays import products, random_keys
 from zoo.arrays.types import Carry
 from zoo.cores.core import Core
 from zoo.errors import check_least
@@ -149,7 +149,7 @@ class Stacked(Core, abc.ABC):
         """Applies dropout to x [T, B, ...] if a key is given and the rate is not 0."""
         if key is None or not rate:
             return x
-        return dropout.drop(x, rate, dropout.fold_in(key.rows, use), self.variational)
+        return dropout.drop(x, rate, random_keys.fold_in_rows(key.rows, use), self.variational)
 
     def _weight_mask(self, recurrent, key, layer):
         """Draws the mask of U if a key is given and the rate is not 0."""

@@ -122,7 +122,7 @@ class MixtureOfSoftmaxes(_Mixture):
             return contexts
         *rows, components, size = contexts.shape
         batch = rows[0] if rows else 1
-        keys = dropout.fold_in(random_keys.for_batch(key, batch).rows, _LATENT)
+        keys = random_keys.fold_in_rows(random_keys.for_batch(key, batch).rows, _LATENT)
         masks = dropout.masks(keys, (components, size), self.latent_dropout, contexts.dtype)
         return contexts * masks.reshape(*rows[:1], *[1] * len(rows[1:]), components, size)
 

@@ -3,12 +3,12 @@
 Devlin et al., "Fast and robust neural network joint models for statistical machine translation"
 (2014), section 2.2. The penalty holds log Z near 0 in training,
 
-    loss = -log p(x | h) + penalty log^2 Z(h),
+    loss = -log p(x | h) + z_loss log^2 Z(h),
 
 so that the score o_x may replace log p(x | h) where a sum over V words is too expensive, as in
 re-scoring. Evaluation reports log Z, which tells how far the score can be trusted. As in the paper,
 the bias starts at -log V, so that log Z starts near 0: with a bias of 0, the penalty would start at
-penalty log^2 V nats, as large as the loss itself.
+z_loss log^2 V nats, as large as the loss itself.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.types import Params
-from zoo.errors import UserError, check_least
+from zoo.errors import UserError
 from zoo.heads.softmax import Softmax, WordVectors
 from zoo.lexicon import Lexicon
 
@@ -27,23 +27,22 @@ class SelfNormalisedSoftmax(Softmax):
     """The softmax with a penalty on log Z.
 
     Attributes:
-      penalty: the weight of log^2 Z, nats per squared nat; the paper's alpha is 0.1.
+      z_loss: the weight of log^2 Z, nats per squared nat; the paper's alpha, 0.1.
 
     Example:
-      >>> head = heads.SelfNormalisedSoftmax(penalty=0.1, initial_scale=0.0)
+      >>> head = heads.SelfNormalisedSoftmax(z_loss=0.1, initial_scale=0.0)
       >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
       >>> log_prob, log_z = head.log_prob_and_log_z(params, tables, hidden, targets)
       >>> log_z.round(4).tolist()  # the scores may be used as they are
       [0.0, 0.0]
     """
 
-    penalty: float = 0.1
+    z_loss: float = 0.1
 
     array_shapes = WordVectors.array_shapes
 
     def __post_init__(self):
         super().__post_init__()
-        check_least(self, penalty=0)
         if not self.bias:
             raise UserError(
                 "bias of SelfNormalisedSoftmax is False, and it needs the bias, which "
@@ -55,7 +54,3 @@ class SelfNormalisedSoftmax(Softmax):
         params = super()._init(key, hidden_size, lexicon)
         params["bias"] -= jnp.log(len(lexicon))
         return params
-
-    @property
-    def _z_penalty(self) -> float:
-        return self.penalty + self.z_loss

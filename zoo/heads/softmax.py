@@ -119,29 +119,22 @@ class Softmax(SoftmaxScores):
     @property
     def loss_name(self) -> str:
         """Name of the loss, which lists its terms beside -log p."""
-        parts = {"label smoothing": self.label_smoothing, "log Z penalty": self._z_penalty}
+        parts = {"label smoothing": self.label_smoothing, "log Z penalty": self.z_loss}
         trained = " and ".join(name for name, value in parts.items() if value)
         return f"cross-entropy with {trained}" if trained else "loss"
-
-    @property
-    def _z_penalty(self) -> float:
-        """Weight of log^2 Z in the loss, nats per squared nat."""
-        return self.z_loss
 
     def _loss(self, params, tables, hidden, targets, key, context):
         scores = self._scores_of(params, hidden)
         loss, log_z = softmax.softmax_loss(*scores, targets)
-        if self._z_penalty:
-            loss += self._z_penalty * log_z * log_z
+        if self.z_loss:
+            loss += self.z_loss * log_z * log_z
         if self.label_smoothing:
             loss += self.label_smoothing * softmax.above_mean(*scores, targets)
         return loss
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         scores = self._scores_of(params, hidden)
-        loss = softmax.weighted_softmax_loss(
-            *scores, targets, token_weights, penalty=self._z_penalty
-        )
+        loss = softmax.weighted_softmax_loss(*scores, targets, token_weights, penalty=self.z_loss)
         if self.label_smoothing:
             above = weighted_sum(softmax.above_mean(*scores, targets), token_weights)
             loss += self.label_smoothing * above

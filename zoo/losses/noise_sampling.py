@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.arrays import random_keys
 from zoo.arrays.random_keys import Keys
 from zoo.losses import value_checks
 from zoo.losses.shape_checks import check_shapes
@@ -211,7 +212,7 @@ def draw_per_unit(function, key, shape, draws: int, per: str):
     # key with a small number folded in.
     if per == "batch":
         return function(jax.random.fold_in(key.batch, NOISE), (draws,))
-    of_rows = jax.vmap(lambda row: jax.random.fold_in(row, NOISE))(key.rows)
+    of_rows = random_keys.fold_in_rows(key.rows, NOISE)
     return jax.vmap(lambda row: function(row, (*of_row, draws)))(of_rows)
 
 

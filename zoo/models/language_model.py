@@ -252,7 +252,7 @@ class LanguageModel(Model):
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset, key=key)
         read = hidden
         if key is not None and self.output_dropout:
-            rows = dropout.fold_in(key.rows, _OUTPUTS)
+            rows = random_keys.fold_in_rows(key.rows, _OUTPUTS)
             read = dropout.drop(hidden.swapaxes(0, 1), self.output_dropout, rows, locked=True)
             read = read.swapaxes(0, 1)
         loss, penalty = self.head.weighted_loss_and_penalty(

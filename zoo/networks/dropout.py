@@ -36,16 +36,6 @@ def _threshold(rate):
     return round(rate * _STEPS)
 
 
-def fold_in(keys: jax.Array, data: int) -> jax.Array:
-    """Derives new keys [B] for another use.
-
-    Args:
-      keys: keys of `jax.random`, [B].
-      data: the number of the use.
-    """
-    return jax.vmap(lambda key: jax.random.fold_in(key, data))(keys)
-
-
 def masks(keys: jax.Array, shape: tuple[int, ...], rate: float, dtype) -> jax.Array:
     """Draws masks: 0 with probability `rate`, rounded to 1/65536, and 1 / (1 - rate) otherwise.
 
