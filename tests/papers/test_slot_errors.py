@@ -72,10 +72,16 @@ def test_each_condition_is_realised_once(run, monkeypatch):
         return [([*text], text == "Al") for text in said]
 
     monkeypatch.setattr(exact_match, "answer", answer)
-    figures = slot_errors.judge(run, "test")[0]["figures"]
+    passport, scores = slot_errors.judge(run, "test")
+    figures = passport["figures"]
     assert asked == ["name[Al], near[Bo]|Al is near Bo", "name[Cy]|Cy it is"]
     assert figures.pop("examples") == ["name[Al], near[Bo] -> Bo and Al", "name[Cy] -> Al"]
+    low, high = figures.pop("interval")
+    assert 0 < low < 0.5 < high < 1
+    assert scores["right"].tolist() == [1, 0]
     assert figures == {
+        "accuracy": 0.5,
+        "right": 1,
         "temperature": 0.5,
         "seed": 0,
         "texts": 2,
@@ -86,7 +92,6 @@ def test_each_condition_is_realised_once(run, monkeypatch):
         "missing_by_slot": {"name": 1, "near": 0},
         "wrong": 1,
         "slot_error_rate": 2 / 3,
-        "without_error": 1,
     }
 
 

@@ -14,7 +14,7 @@ from zoo.runs import location
 from zoo.runs.workdir import check_folders
 
 # Kinds of passports whose figures are accuracies of questions.
-ANSWERS = ("minimal pairs", "exact match")
+ANSWERS = ("minimal pairs", "exact match", "slot errors")
 # Fields that are read from passports, which `zoo.evaluation.passport` writes, and their types.
 _ANY = {"kind": str, "split": str, "tokens": int, "data": {"path": str, "sha256": str}}
 _PERPLEXITY = {

@@ -11,7 +11,7 @@ import numpy as np
 
 from zoo.data import Corpus
 from zoo.errors import UserError
-from zoo.evaluation import overlap, passport
+from zoo.evaluation import item_scores, overlap, passport, significance
 from zoo.evaluation.judgements import exact_match
 
 # The slots of the E2E challenge whose values are names.
@@ -91,7 +91,7 @@ def conditions(corpus: Corpus) -> Corpus:
 
 def judge(
     run, split: str, temperature: float = 0.5, length: int = 300, seed: int = 0
-) -> tuple[dict, None]:
+) -> tuple[dict, item_scores.Arrays]:
     """Generates a text for each condition of a split, and counts the slot errors.
 
     Args:
@@ -102,7 +102,7 @@ def judge(
       seed: seed of the draws.
 
     Returns:
-      (a passport with the slot errors, None); the second stands for scores a token.
+      (a passport with the slot errors, which texts are right: those without one).
 
     Raises:
       UserError: the texts have no conditions, or the conditions have no names.
@@ -130,7 +130,11 @@ def judge(
             missing_by_slot[slot] += sum(value in of_text.missing for value in values)
     slots, missing = sum(slots_by_slot.values()), sum(missing_by_slot.values())
     wrong = sum(len(of_text.wrong) for of_text in of_texts)
+    right = np.array([not (of_text.missing or of_text.wrong) for of_text in of_texts])
     figures = {
+        "accuracy": float(right.mean()),
+        "interval": significance.binomial_interval(int(right.sum()), len(texts)),
+        "right": int(right.sum()),
         "temperature": temperature,
         "seed": seed,
         "texts": len(texts),
@@ -141,10 +145,9 @@ def judge(
         "missing_by_slot": missing_by_slot,
         "wrong": wrong,
         "slot_error_rate": (missing + wrong) / max(1, slots),
-        "without_error": sum(not e.missing and not e.wrong for e in of_texts),
         "examples": [f"{m} -> {t}" for m, t in zip(meanings[:3], texts[:3], strict=True)],
     }
-    return passport.of_slot_errors(run, split, corpus, figures), None
+    return passport.of_slot_errors(run, split, corpus, figures), item_scores.of_answers(right)
 
 
 def _pairs(corpus):
@@ -169,7 +172,7 @@ def describe(record: dict) -> str:
         f"{figures['slot_error_rate']:.1%} ({figures['slots']:,} names in {figures['texts']:,} "
         f"conditions: {figures['missing']:,} left out ({', '.join(of_slots)}), "
         f"{figures['wrong']:,} without evidence; "
-        f"{figures['without_error']:,} texts without error, {figures['complete']:,} complete)",
+        f"{figures['right']:,} texts without error, {figures['complete']:,} complete)",
         *figures["examples"],
     ]
     return "\n".join(["\n  ".join(lines), *overlap.warnings(record)])
