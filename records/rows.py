@@ -21,9 +21,9 @@ CZECH_DOMAINS = {
     "290 captions, 3 to 1": seeds("domains_290_3_to_1"),
 }
 TWO_LANGUAGES = {
-    "both": ("two_languages_char",),
-    "French alone": ("french_char",),
-    "Czech alone": ("czech_char",),
+    "both": seeds("two_languages_char"),
+    "French alone": seeds("french_char"),
+    "Czech alone": seeds("czech_char"),
 }
 WAYS = {
     "the exact loss": seeds("micro_log_linear"),
@@ -184,6 +184,8 @@ SPEECH = {
     "`speech_softmax`": seeds("speech_softmax"),
     "`speech_log_linear`": seeds("speech_log_linear"),
 }
+# Restaurants described from their properties.
+E2E = {f"`{config}`": seeds(config) for config in ("e2e_plain", "e2e_priming")}
 # Five seeds of one recipe.
 FIVE = {f"skip connections, seed {seed}": f"en_fr_small_skip_{seed}" for seed in range(5)}
 # Words and letters in, each trained as suits it best; letters are characters.
@@ -193,10 +195,10 @@ CZECH = {
 }
 # The rows of table 1 of Jozefowicz et al. (2016), small.
 LM1B = {
-    "a softmax": ("lm1b_softmax",),
-    "importance sampling": ("lm1b_is",),
-    "NCE": ("lm1b_nce",),
-    "importance sampling, CNN inputs": ("lm1b_cnn_inputs",),
-    "CNN inputs and CNN softmax": ("lm1b_cnn_softmax",),
-    "that, corrected by 32 numbers a word": ("lm1b_corrected",),
+    "a softmax": seeds("lm1b_softmax"),
+    "importance sampling": seeds("lm1b_is"),
+    "NCE": seeds("lm1b_nce"),
+    "importance sampling, CNN inputs": seeds("lm1b_cnn_inputs"),
+    "CNN inputs and CNN softmax": seeds("lm1b_cnn_softmax"),
+    "that, corrected by 32 numbers a word": seeds("lm1b_corrected"),
 }

@@ -265,6 +265,24 @@ def _answers(passports, constrained):
     }
 
 
+def realisations() -> str:
+    """Makes the table of names in restaurants described, with and without a background."""
+    rows = []
+    for config, runs in rows_of.E2E.items():
+        row = [
+            config,
+            *(mean([loss(run, split) for run in runs], ".3f") for split in ("validation", "test")),
+        ]
+        figures = [passports(run)["slots-test"]["figures"] for run in runs]
+        for count in ("missing", "wrong", "right"):
+            row.append(mean([of_run[count] for of_run in figures], ".0f"))
+        row.append(mean([100 * of_run["slot_error_rate"] for of_run in figures], ".1f") + " %")
+        rows.append(row)
+    header = ["config", "nats a character, validation", "test", "names left out"]
+    header += ["without evidence", "texts without either", "slot error rate"]
+    return markdown(header, rows, [run for runs in rows_of.E2E.values() for run in runs])
+
+
 def speech() -> str:
     """Makes the table of the language models of the recogniser's lists."""
     rows, runs = [], []
@@ -310,6 +328,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "rare_words": rare_words,
     "countries": countries,
     "forms": forms,
+    "e2e": realisations,
     "adaptation": adaptation,
     "speech": speech,
 }

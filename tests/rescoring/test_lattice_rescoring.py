@@ -395,12 +395,17 @@ def test_the_command(trained, tmp_path, monkeypatch, capsys):
     assert call(trained, "none.txt")[0] == 2
     code, out, _ = call(trained, "l.txt", "--kaldi", "--slf", ".")
     assert code == 0 and out.startswith("utt-1\n0 1 le ") and out.count("\n\n") == 2
+    assert call(trained, "l.txt", "--slf", "new")[0] == 0
+    assert (
+        pathlib.Path("new/utt-1.slf.gz").read_bytes() == pathlib.Path("utt-1.slf.gz").read_bytes()
+    )
     (first,) = read_lattices("utt-1.slf.gz")
     assert (first.id, first.words) == ("utt-1", ["le", "chat"])
     for words, message in (
         (("l.txt", "l.txt"), "l.txt: the lattice 'utt-1' was read from l.txt already"),
         (("l.txt", "--kaldi", "--nbest", 2), "--kaldi writes lattices and --nbest lists"),
-        (("l.txt", "--slf", "none"), "the lattices none/a.slf.gz cannot be written"),
+        (("l.txt", "--slf", "none/new"), "the lattices none/new cannot be written"),
+        (("l.txt", "--slf", "l.txt"), "the lattices l.txt/a.slf.gz cannot be written"),
         (("l.txt", "--run", trained), "are one folder: give each run once"),
         (("l.txt", "--run", "other", "--weight", 1), "there are 1 weights for 2 models: give 2"),
         (("l.txt", "--interpolation", "mean"), "mean has weights of 'other', 'none', and the runs"),

@@ -36,6 +36,27 @@ def test_a_run_is_trained_and_loaded(tmp_path, capsys):
     assert said[-1].endswith("nothing is left to train.")
 
 
+@pytest.mark.parametrize("validation", ["the training text", "another"])
+def test_a_validation_text_within_the_training_text_is_told(tmp_path, validation):
+    """Its figures would be taken for those of new text, though the best checkpoint knows it."""
+    path, other = tmp_path / "text.txt", tmp_path / "other.txt"
+    path.write_text("a cat sat on a mat\n" * 30, encoding="utf-8")
+    other.write_text("a mat sat on a cat\n" * 5, encoding="utf-8")
+    chosen = {"the training text": f"{path}[:5]", "another": str(other)}[validation]
+    recipe = dataclasses.replace(small.experiment(epochs=1), data=Text(str(path), chosen))
+    lines: list[str] = []
+    zoo.train(recipe, tmp_path / "run", log=lines.append)
+    notes = [line for line in lines if line.startswith("note: ")]
+    if validation == "another":
+        assert not notes
+    else:
+        (note,) = notes
+        assert "the model trains on its validation text (100.00% of its tokens" in note
+    lines.clear()
+    zoo.train(recipe, tmp_path / "run", log=lines.append)
+    assert not any(line.startswith("note: ") for line in lines)  # once, where the run begins
+
+
 def test_wrong_recipes_and_folders_are_errors(tmp_path):
     missing = str(tmp_path / "no.txt")
     recipe = dataclasses.replace(small.experiment(), data=Text(missing, missing))

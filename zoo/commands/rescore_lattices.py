@@ -133,7 +133,8 @@ def run(arguments: argparse.Namespace):
     search.check_models(len(folders))
     options.check_outputs(arguments, output="the paths")
     if arguments.slf:
-        output_files.check(pathlib.Path(arguments.slf) / "a.slf.gz", "the lattices")
+        folder = pathlib.Path(arguments.slf)  # is made, but not the folder that it lies in
+        output_files.check(folder / "a.slf.gz" if folder.exists() else folder, "the lattices")
     runs = [options.run_with_words(folder, arguments) for folder in folders]
     lines = _lines(search, runs, columns, arguments)
     if arguments.output:
@@ -207,6 +208,8 @@ def _write_slf(one, arguments):
     def write(path):
         path.write_bytes(gzip.compress(content, mtime=0))
 
-    file = pathlib.Path(arguments.slf) / f"{one.id}.slf.gz"
+    folder = pathlib.Path(arguments.slf)
+    folder.mkdir(exist_ok=True)
+    file = folder / f"{one.id}.slf.gz"
     output_files.check_each((file, "the lattice"), read=arguments.lattices)
     output_files.write(file, write, "the lattice")

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from zoo.arrays.parameter_sharding import Axes
+from zoo.data import Corpus
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.runs.seen_texts import SeenTexts
@@ -101,6 +102,7 @@ class Task(abc.ABC):
       data: a digest of the texts; a run is not resumed on other texts.
       loss_name: the name of the loss in logs and metrics.
       lexicons: {name: Lexicon} that the run keeps.
+      corpora: {split: text}, with "train" and "validation"; a task without `seen_texts` needs none.
       tables: a pytree of arrays, an argument of the loss, the same for all steps.
       epoch_steps: steps of the first epoch.
       total_steps: steps of all epochs, at most `training.steps`.
@@ -115,6 +117,7 @@ class Task(abc.ABC):
     data: str
     loss_name: str = "loss"
     lexicons: Mapping[str, Lexicon]
+    corpora: dict[str, Corpus]
     tables: Any
     epoch_steps: int
     total_steps: int

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from zoo import distributed
+from zoo.evaluation import overlap
 from zoo.experiment import Experiment
 from zoo.runs import environment
 from zoo.runs.workdir import Workdir
@@ -65,13 +66,13 @@ def train(
     )
     if first:
         log(trainer.summary())
-        _keep(experiment, workdir, task)
+        _keep(experiment, workdir, task, log)
     distributed.wait()
     distributed.check_alike(content_of_the_folder=workdir.recipe_digest())
     trainer.train()
 
 
-def _keep(experiment, workdir, task):
+def _keep(experiment, workdir, task, log):
     """Writes the files that a run begins with: recipe, lexicons, checksums of texts."""
     # Only now: an experiment that failed above may be corrected and started again.
     workdir.claim(experiment)
@@ -80,6 +81,19 @@ def _keep(experiment, workdir, task):
         made = {"revision": environment.revision(), "versions": environment.versions()}
         if (seen := task.seen_texts(made)) is not None:
             workdir.keep_texts(seen)
+            for line in _seen_validation(task.corpora["validation"], seen):
+                log(line)
+
+
+def _seen_validation(validation, seen):
+    """Yields a note where the text that chooses the checkpoint is a training text, too."""
+    found = overlap.found_in(validation.sentences, seen.trained_on)
+    if overlap.is_seen(found):
+        yield (
+            f"note: the model trains on its validation text ({overlap.told(found)}), so the best "
+            "checkpoint is the one that learns this text by heart, and validation does not show "
+            "how new text is predicted."
+        )
 
 
 def _drop(line):
