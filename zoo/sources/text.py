@@ -141,6 +141,8 @@ class Text(FileSource):
 
     def _missing(self, path, names):
         there = f"set data.column to one of {named([*names])}" if names else "nor any other"
+        if {"word", "sentence"} & {*names}:
+            there += "; or, to score a table of items, separate its columns by tabs"
         return UserError(f"{path} has no column {self.column!r}: {there}.")
 
 
