@@ -1,4 +1,4 @@
-"""The lookup of a config: by its name, by a treebank's name, or by the path of a file."""
+"""The lookup of a config: by its name, by a treebank's name, by a file's path, or in a record."""
 
 import ast
 import difflib
@@ -38,14 +38,17 @@ def summary(name: str) -> str:
 
 
 def load(name: str) -> "Experiment":
-    """Returns the experiment of a config: one of `names()`, or the path of a file with
-    get_config().
+    """Returns the experiment of a config: one of `names()`, the path of a file with get_config(),
+    or NAME.jsonl:RUN, a run of a record.
 
     Modules beside the file, and in the working folder, can be imported from then on.
     """
     from zoo import Experiment  # not needed to list names
+    from zoo.evaluation import records
     from zoo.trust import user_modules
 
+    if records.is_record(name):
+        return records.experiment_of(name)
     path, arguments = paths().get(name), ()
     if path is None and (match := _TREEBANK.fullmatch(name)):
         path, arguments = paths()[f"ud_treebank{match['kind'] or ''}"], (match["treebank"],)

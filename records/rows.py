@@ -16,7 +16,7 @@ CZECH_DOMAINS = {
     "2,900 captions alone": seeds("domains_captions"),
     "2,900 captions, 3 to 1": seeds("domains_3_to_1"),
     "2,900 captions, 1 to 1": seeds("domains_1_to_1"),
-    "2,900 captions, as many as there are of both": seeds("domains_as_they_are"),
+    "2,900 captions, in proportion to the sizes of the corpora": seeds("domains_as_they_are"),
     "290 captions alone": seeds("domains_290_captions"),
     "290 captions, 3 to 1": seeds("domains_290_3_to_1"),
 }

@@ -9,7 +9,9 @@ import shutil
 import numpy as np
 import pytest
 
+import configs
 from records import cells, keep, tables
+from zoo import configuration
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, records, significance
 from zoo.evaluation.reports.compare import compare
@@ -50,6 +52,26 @@ def test_a_record_says_where_it_comes_from(file):
             assert {"processor", "cores", "device"} <= passport["machine"].keys()
             assert isinstance(passport["training"]["seed"], int)
             assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00", passport["date"])
+
+
+def test_each_run_of_a_record_can_be_trained_again():
+    """The recipe that train.py reads is the recorded one, field by field."""
+    paths = records.expanded(map(str, FILES))
+    assert len(paths) == len(cells.every_run())
+    for path in paths[:: len(paths) // 20]:
+        assert configuration.to_json(configs.load(path)) == records.record_of(path).experiment
+
+
+def test_a_recorded_recipe_is_not_trusted(tmp_path):
+    """Nothing is imported for a record of somebody else."""
+    record = records.read(FILES[0])[0]
+    record.experiment["model"]["head"] = {"component": "somebody:Head"}
+    path = tmp_path / "theirs.jsonl"
+    records.write(path, [record], {})
+    with pytest.raises(UserError, match=r"theirs\.jsonl:.* has the component somebody:Head"):
+        configs.load(f"{path}:{record.run}")
+    with pytest.raises(UserError, match=r"theirs\.jsonl has several runs: name one of them"):
+        configs.load(str(path))
 
 
 def test_records_have_each_run_once():

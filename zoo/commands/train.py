@@ -16,7 +16,11 @@ from zoo.trust import configs_package
 def add_train_to(parser: argparse.ArgumentParser):
     """Adds the options of training."""
     add = parser.add_argument
-    add("--config", metavar="NAME", help="a config of --list, or the path of a config file")
+    add(
+        "--config",
+        metavar="NAME",
+        help="a config of --list, a config file, or a run of a record, FILE.jsonl:RUN",
+    )
     options.add_folder_to(parser, "folder of the run; training resumes in a folder that has a run")
     add(
         "--set",

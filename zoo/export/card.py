@@ -19,7 +19,7 @@ tags: [{tag}, recurrent, jax]
 _OF_TEXT = {"pipeline": "text-generation", "tag": "language-model"}
 _OF_PAIRS = {"pipeline": "translation", "tag": "encoder-decoder"}
 _USE_OF_TEXT = (
-    "    python -m zoo generate DIR          # with the zoo",
+    "    python -m zoo generate DIR          # with Zoo",
     "    python -m zoo score DIR sentences.txt",
     '    python load.py "SENTENCE"           # pip install jax flatbuffers safetensors',
 )
@@ -29,7 +29,7 @@ _OF_WORDS = (
     "with fused forms split if they were. `zoo score` reads a text so.",
 )
 _USE_OF_PAIRS = (
-    "    python -m zoo translate DIR sentences.txt      # with the zoo",
+    "    python -m zoo translate DIR sentences.txt      # with Zoo",
     '    python load.py "SOURCE" "TRANSLATION"          # pip install jax flatbuffers safetensors',
 )
 
@@ -52,13 +52,14 @@ def card(
     model, lexicon = run.experiment.model, run.lexicon
     head = getattr(model, "head", None)
     pairs = isinstance(model, SequenceToSequence)
+    units = "characters" if lexicon.of_characters else "words"
     return "\n".join(
         [
             _HEADER.format(**(_OF_PAIRS if pairs else _OF_TEXT)),
             f"# {name}",
             "",
             f"A {type(model).__name__} of {size:,} parameters ({_parts(model)}) over "
-            f"{len(lexicon):,} words; probabilities are normalised over "
+            f"{len(lexicon):,} {units}; probabilities are normalised over "
             f"{head.normalised_over(lexicon) if head is not None else 'them'}.",
             "",
             "## Data",
@@ -87,13 +88,13 @@ def card(
 
 
 def known_licence(run: Run) -> str:
-    """Returns the licence of a run's data as far as the zoo knows it: for texts that it generates.
+    """Returns the licence of a run's data as far as Zoo knows it: for texts that it generates.
 
     Args:
       run: that is exported.
     """
     if run.experiment.data.within().generated:
-        return "none is needed: the zoo generates the text"
+        return "none is needed: Zoo generates the text"
     return "not known to the exporter; ask whoever made the text"
 
 

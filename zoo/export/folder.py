@@ -2,7 +2,7 @@
 
     experiment.json, lexicon.npz, texts.npz, results/   as in the run; of pairs source.npz too
     params.safetensors     the parameters by name        README.md    the model card
-    tables.safetensors     the programs' other inputs    load.py      reads it without the zoo
+    tables.safetensors     the programs' other inputs    load.py      reads it without Zoo
     programs/*.jax         jax.export's                  export.json  contents and digests
 
 Every command that reads a run takes it as one; it cannot be trained further.

@@ -14,7 +14,7 @@ An encoder-decoder:
     step(arrays, words [B], carry, constant) -> (log p of every word [B, V], carry)
 
 The arrays are a dict by name, "params/...", "tables/..." and "prepared/..."; the carry is a tuple.
-So a program takes dicts, tuples and arrays, and its callers need no class of the zoo.
+So a program takes dicts, tuples and arrays, and its callers need no class of Zoo.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ def of_language_model(
 ) -> Programs:
     """Exports the scoring function of a model, and its step if its head has all words' log p.
 
-    Products are in full float32 on each platform, as in all figures of the zoo.
+    Products are in full float32 on each platform, as in all figures of Zoo.
 
     Args:
       model: the model.

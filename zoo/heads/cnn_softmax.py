@@ -3,9 +3,9 @@
 Jozefowicz et al., "Exploring the limits of language modeling" (2016), section 3.2; the output side
 of "CWE-CWE" in Labeau and Allauzen (2017), section 2.4. With the convolution CNN over spellings
 (zoo.networks.char_convolution) and, to tell words apart that are spelled alike, a learned vector
-r_x of few dimensions for each word and its projection M,
+r_x of few dimensions for each word and its projection A,
 
-    w_x = CNN(letters of x) + r_x M,        p(x | h) = exp(w_x . h) / sum_v exp(w_v . h).
+    w_x = CNN(letters of x) + r_x A,        p(x | h) = exp(w_x . h) / sum_v exp(w_v . h).
 
 Without the correction r, no parameter belongs to a word. A word added after training has r = 0.
 """
@@ -48,7 +48,7 @@ class CNNSoftmax(Head):
         for the exact loss. The bias of such a head is one number for all words, with the same
         start: it only matters for a loss that holds Z at a constant. With the noise LetterNoise,
         which only NCE takes, noise words are any spellings.
-      initial_scale: r and M start uniform in +-initial_scale.
+      initial_scale: r and A start uniform in +-initial_scale.
 
     Example:
       >>> head = heads.CNNSoftmax()
