@@ -234,6 +234,12 @@ def test_characters_and_heads_that_spell(tmp_path):
     nats = sum(row.surprisal_nats for row in rows)
     np.testing.assert_allclose(run.score(["ab a"])[0].log_prob, -nats, rtol=1e-5)
     assert run.generate("ab", count=1, length=3)[0].startswith("ab")
+    # Line breaks are characters of the text, as for `evaluate.py --data FILE --surprisal FILE`.
+    (tmp_path / "d.txt").write_text("ab a\n\nba", encoding="utf-8")
+    read = [*Characters(path, path, (str(tmp_path / "d.txt"),)).read("test").sentences]
+    for text in ("ab a\n\nba", "ab a\r\n\r\nba"):
+        words = [row.word for row in run.surprisal(text, "carried") if row.word != run.boundary]
+        assert words == [letter for line in read for letter in line] == [*"ab a\n\nba"]
     spelled = dataclasses.replace(small.MODEL, head=CharLSTM(size=4))
     folder = small.run_in(tmp_path / "s", small.experiment(spelled, epochs=1))
     assert np.isfinite(sentence_log_probs(zoo.load(folder), ["word1 word2"])).all()

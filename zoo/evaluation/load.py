@@ -25,7 +25,7 @@ from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Translator
 from zoo.models import SequenceToSequence
-from zoo.sources import evaluation_texts, moses
+from zoo.sources import characters, evaluation_texts, moses
 
 # A sentence: its text, or its words.
 Sentence = str | Sequence[str]
@@ -144,7 +144,10 @@ class LoadedModel(Loaded):
             raise UserError("score takes a list of sentences: give [sentence] for a single one.")
         if not self.run.lexicon.of_characters:
             sentence_scores.check_run(self.run)
-        read = [self._read(sentence) for sentence in sentences]
+        read = [
+            sentence_scores.words_by(self.run, one) if isinstance(one, str) else self._read(one)
+            for one in sentences
+        ]
         texts = [one if isinstance(one, str) else " ".join(one) for one in sentences]
         return sentence_scores.score_words(self.run, read, "the sentences").rows(texts)
 
@@ -152,7 +155,7 @@ class LoadedModel(Loaded):
         """Computes -log p of each word of a text, as `evaluate.py --surprisal` writes it.
 
         Args:
-          text: a sentence a line.
+          text: a sentence a line. A character model reads line breaks as it did in training.
           state: "sentences", each from an empty state, or "carried"; None for the run's own.
 
         Returns:
@@ -161,10 +164,10 @@ class LoadedModel(Loaded):
         """
         run = self.run.with_state(state)
         if run.lexicon.of_characters:
-            letters = [
-                prompt_words(line, run.lexicon, run.experiment.vocabulary)
-                for line in text.removesuffix("\n").split("\n")
-            ]
+            lines = characters.lines_of(text)
+            if sentence_scores.LINE_BREAK not in run.lexicon.ids:
+                lines = [line.removesuffix(sentence_scores.LINE_BREAK) for line in lines]
+            letters = [[*line] for line in lines]
             given_text = evaluation_texts.of_corpus(Corpus("the text", letters), "")
         else:
             given_text = evaluation_texts.of_text(text, "the text", run.reading)

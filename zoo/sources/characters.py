@@ -51,6 +51,14 @@ class Characters(FileSource):
 
 def _lines(file):
     """Reads the lines of one file, each with its line break, if it has one."""
-    text = files.read_text(file).replace("\r\n", "\n")
-    *whole, last = text.split("\n")
+    return lines_of(files.read_text(file))
+
+
+def lines_of(text: str) -> list[str]:
+    """Splits a text into lines, each with its line break; the last may have none.
+
+    Args:
+      text: with line feeds, or carriage returns and line feeds.
+    """
+    *whole, last = text.replace("\r\n", "\n").split("\n")
     return [f"{line}\n" for line in whole] + [last] * bool(last)
