@@ -172,6 +172,32 @@ def test_the_best_of_other_lists_are_added(tmp_path):
         [*merge_lists(first, [[]], best=1)]
 
 
+def test_sparse_features_may_be_missing(call, tmp_path):
+    """A feature that a hypothesis lacks is 0, whatever the other hypotheses and files have."""
+    lists = "0 ||| a b ||| x= -2 ||| 1\n0 ||| a ||| x= -1 y= 3 ||| 2\n"
+    (tmp_path / "l").write_text(lists + lists.replace("0 |||", "1 |||"))
+    (tmp_path / "r").write_text("a\na\n")
+    (tmp_path / "t").write_text("0 ||| a b ||| x= -2 z= 1 ||| 1\n0 ||| a ||| y= 3 ||| 2\n")
+    (tmp_path / "tr").write_text("a\n")
+    line = ("tune", "l", "r", "--metric", "wer", "--sparse", "--weights", "w")
+    assert call(*line, "--test", "t", "--test-references", "tr")[0] == 0
+    found = json.loads((tmp_path / "w").read_text())
+    assert [*found["weights"]] == ["x", "y"] and found["added"] == []
+    assert found["made"]["figures"]["test"]["lists"] == 1
+    # Start weights may have other features, too: of these only x is in the lists.
+    (tmp_path / "s").write_text('{"weights": {"x": 1, "other": 1}}')
+    assert call(*line, "--start", "s")[0] == 0
+    (tmp_path / "w").write_text('{"weights": {"x": 1, "y": 1}}')
+    (tmp_path / "also").write_text("0 ||| c ||| x= -3 ||| 1\n")
+    (tmp_path / "own").write_text(lists)
+    _, printed, _ = call("apply", "own", "w", "--sparse", "--also", "also")
+    assert printed.splitlines() == [
+        "0 ||| a ||| x= -1 y= 3 ||| 2",
+        "0 ||| a b ||| x= -2 ||| -2",
+        "0 ||| c ||| x= -3 ||| -3",
+    ]
+
+
 def test_an_order_that_no_weights_give_is_said(call, tmp_path):
     """The score says the opposite of the order, which is right."""
     (tmp_path / "l").write_text(

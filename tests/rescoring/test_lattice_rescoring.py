@@ -407,6 +407,7 @@ def test_the_command(trained, tmp_path, monkeypatch, capsys):
         (("l.txt", "--slf", "none/new"), "the lattices none/new cannot be written"),
         (("l.txt", "--slf", "l.txt"), "the lattices l.txt/a.slf.gz cannot be written"),
         (("l.txt", "--run", trained), "are one folder: give each run once"),
+        (("l.txt", "--run", "first", "--nbest", 2), "the run 'first' has the name of another"),
         (("l.txt", "--run", "other", "--weight", 1), "there are 1 weights for 2 models: give 2"),
         (("l.txt", "--interpolation", "mean"), "mean has weights of 'other', 'none', and the runs"),
     ):

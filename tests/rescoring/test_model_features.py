@@ -69,7 +69,26 @@ def test_runs_are_given_to_both_commands(trained, tmp_path, monkeypatch, capsys)
     assert [*Weights.read("w").weights] == ["f", Run.load(trained).path.name, "words"]
     assert call("apply", "l", "w", "--best", *more) == (0, "le\n", "")
     code, printed, errors = call("apply", "l", "w", "--best")
-    assert (code, printed) == (2, "") and "without a feature are" in errors
+    name = Run.load(trained).path.name
+    assert (code, printed) == (2, "")
+    assert f"w: tune added the features {name!r}, 'words', and here none are added: give" in errors
+    # Lists may lack sparse features, but not a model that was tuned.
+    code, printed, errors = call("apply", "l", "w", "--best", "--sparse", "--word-count")
+    assert (code, printed) == (2, "") and "and here 'words' are added" in errors
+
+
+def test_runs_whose_names_mean_something_else_are_refused(trained):
+    """Their features would take the place of others."""
+    run = Run.load(trained)
+    for name in ("words", "text", "score"):
+        with pytest.raises(UserError, match=f"the run '{name}' has the name of another feature"):
+            Columns({name: run}, word_count=True)
+    for name in ("my run", "a=b", "a|||b", ""):
+        with pytest.raises(UserError, match="cannot give its name to a feature of the lists"):
+            Columns({name: run})
+    with pytest.raises(UserError, match=r"the run 'm\.unknown' has the name of another feature"):
+        Columns({"m": run, "m.unknown": run}, unknown_count=True)
+    assert Columns({"words": run}).names == ("words",)
 
 
 def test_added_words_are_no_unknown_ones(trained, tmp_path, monkeypatch, capsys):

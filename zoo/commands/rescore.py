@@ -175,7 +175,9 @@ def _tune(arguments):
             columns, lattices=_lattices(arguments.test_lattices or arguments.lattices_of)
         )
         parts["test"] = _arrays(*given, of_test, arguments, metric)
-        if {*parts["test"].names} != {*lists.names}:
+        if arguments.sparse:  # a feature without a weight counts nothing
+            parts["test"] = parts["test"].with_features(lists.names)
+        elif {*parts["test"].names} != {*lists.names}:
             raise UserError(
                 f"{arguments.test} has other features than {arguments.lists}: give lists of one "
                 "system."
@@ -183,7 +185,8 @@ def _tune(arguments):
     start = None
     if arguments.start:
         begin = Weights.read(arguments.start)
-        begin.check(lists.names, arguments.lists)
+        if not arguments.sparse:
+            begin.check(lists.names, arguments.lists)
         start = begin.of(lists)
     tuned, lines = _tuned(parts["tuned on"], metric, arguments, start)
     weights = Weights(dict(zip(lists.names, tuned.tolist(), strict=True)))
@@ -191,7 +194,7 @@ def _tune(arguments):
         name: tune.Figures.of(part, metric, weights.of(part), arguments.seed)
         for name, part in parts.items()
     }
-    weights = Weights(weights.weights, _made(arguments, metric, figures))
+    weights = Weights(weights.weights, columns.names, _made(arguments, metric, figures))
     options.print_notes(tune.notes(figures["tuned on"], metric, tuned))
     if arguments.weights:
         output_files.write_lines(arguments.weights, [weights.text()], "the weights")
@@ -336,7 +339,7 @@ def _read(path, costs, arguments):
         raise UserError("--also-best is for --also: give both, or leave it out.")
     if arguments.also:
         others = [nbest.read_lists(other, sparse=arguments.sparse)[1] for other in arguments.also]
-        lists = merge_lists(lists, others, best)
+        lists = merge_lists(lists, others, best, arguments.sparse)
     return form, lists
 
 
@@ -394,7 +397,9 @@ def _apply(arguments):
     options.check_outputs(arguments, output="the lists")
     weights = Weights.read(arguments.weights)
     form, lists = _read(arguments.lists, arguments.costs, arguments)
-    added = _columns(arguments).add(_counted(lists))
+    columns = _columns(arguments)
+    weights.check_added(columns.names, arguments.weights)
+    added = columns.add(_counted(lists))
     reordered = reranking.reorder(added, weights, arguments.lists, arguments.sparse)
     lines = reranking.lines(reordered, form, arguments.best)
     if arguments.output:

@@ -10,6 +10,8 @@ from zoo import lazy
 from zoo.commands import options
 from zoo.errors import UserError, named, shortened
 
+FIRST = "first"  # the score of the lattice itself, as a feature of lists
+
 
 def add_to(parser: argparse.ArgumentParser):
     """Adds the options of the command."""
@@ -104,6 +106,7 @@ def run(arguments: argparse.Namespace):
     scores."""
     from zoo.evaluation.run import short_names
     from zoo.rescoring.lattice_rescoring import LatticeSearch
+    from zoo.rescoring.model_features import check_names
     from zoo.rescoring.run_interpolation import NAME, Interpolation
     from zoo.runs import output_files
 
@@ -118,6 +121,8 @@ def run(arguments: argparse.Namespace):
             f"{named(names)}: give exactly the runs that have weights."
         )
     columns = [NAME] if mean is not None else ["lm"] if len(names) == 1 else names
+    if arguments.nbest is not None:
+        check_names(columns, [FIRST])
     search = LatticeSearch(
         weight=tuple(arguments.weight or [1.0] * len(columns)),
         shares=None if mean is None else tuple(mean.weights[name] for name in names),
@@ -166,7 +171,7 @@ def _lines(search, runs, columns, arguments) -> Iterator[str]:
             yield " ".join((one.id, *one.paths[0].words)) + "\n"
         else:
             for path in one.paths:
-                features = {"first": path.first, **dict(zip(columns, path.log_probs, strict=True))}
+                features = {FIRST: path.first, **dict(zip(columns, path.log_probs, strict=True))}
                 yield nbest.line(one.id, path.words, features, path.score) + "\n"
 
 

@@ -13,17 +13,22 @@ from zoo.sources.hypotheses import NBestList
 
 
 def merge_lists(
-    lists: Iterable[NBestList], others: Sequence[Iterable[NBestList]], best: int
+    lists: Iterable[NBestList],
+    others: Sequence[Iterable[NBestList]],
+    best: int,
+    sparse: bool = False,
 ) -> Iterator[NBestList]:
     """Yields the lists, each with the best hypotheses of the same list in other files.
 
     A hypothesis with the same words as another is added once. A missing feature, and the score of a
-    hypothesis that the first system did not make, is the lowest of its list.
+    hypothesis that the first system did not make, is the lowest of its list. Sparse features may
+    be missing.
 
     Args:
       lists: of the first system.
       others: of other systems, the same lists in the same order.
       best: number of hypotheses from each other list, by its score or, without one, in its order.
+      sparse: whether a hypothesis may lack features.
 
     Raises:
       UserError: another file has other lists, or fewer or more.
@@ -45,7 +50,7 @@ def merge_lists(
         ]
         distinct = {hypothesis.text: hypothesis for hypothesis in reversed(added)}
         new = [h for h in added if distinct[h.text] is h]
-        yield dataclasses.replace(one, hypotheses=_completed(one.hypotheses, new))
+        yield dataclasses.replace(one, hypotheses=_completed(one.hypotheses, new, sparse))
 
 
 def _best(hypotheses, count):
@@ -54,10 +59,11 @@ def _best(hypotheses, count):
     return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[:count]
 
 
-def _completed(own, new):
-    """Returns all hypotheses with all features; a missing one has the lowest value of the list."""
+def _completed(own, new, sparse):
+    """Returns all hypotheses, with all features unless these are sparse; a missing one has the
+    lowest value of the list."""
     lowest: dict[str, float] = {}
-    for hypothesis in (*own, *new):
+    for hypothesis in () if sparse else (*own, *new):
         for name, value in hypothesis.features.items():
             lowest[name] = min(value, lowest.get(name, value))
     scores = [hypothesis.score for hypothesis in own]

@@ -1,5 +1,6 @@
 """Features of language models for the hypotheses of n-best lists: log-probabilities, and counts."""
 
+import collections
 import dataclasses
 import itertools
 import math
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from zoo.errors import UserError
 from zoo.rescoring import run_interpolation
-from zoo.rescoring.lattice_scores import ACOUSTIC, LatticeFolder
+from zoo.rescoring.lattice_scores import ACOUSTIC, LANGUAGE, LatticeFolder
 from zoo.rescoring.run_interpolation import Interpolation
 from zoo.sources.hypotheses import NBestList
 
@@ -18,6 +19,32 @@ if TYPE_CHECKING:
 # Hypotheses that are scored together: enough to fill batches, few enough to hold.
 TOGETHER = 8192
 WORDS, UNKNOWN, RANK = "words", "unknown", "rank"
+# Fields of a hypothesis in JSON.
+_FIELDS = ("text", "score")
+
+
+def check_names(runs: Iterable[str], others: Iterable[str]):
+    """Checks that the names of runs can be names of features.
+
+    Args:
+      runs: the names.
+      others: names that have another meaning.
+
+    Raises:
+      UserError: a name is among the others, or cannot be written in a list.
+    """
+    others = {*others}
+    for name in runs:
+        if name in others:
+            raise UserError(
+                f"the run {name!r} has the name of another feature or field of the lists: rename "
+                "its folder, or give a link to it."
+            )
+        if name.split() != [name] or "|||" in name or "=" in name:
+            raise UserError(
+                f"the run {name!r} cannot give its name to a feature of the lists: rename its "
+                "folder, or give a link to it, without blanks, '=' and '|||'."
+            )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -41,6 +68,10 @@ class Columns:
     rank: bool = False
     interpolation: Interpolation | None = None
     lattices: LatticeFolder | None = None
+
+    def __post_init__(self):
+        others = collections.Counter(self.names) - collections.Counter([*self.runs])
+        check_names(self.runs, (*others, *_FIELDS, *([LANGUAGE] if self.lattices else [])))
 
     @property
     def names(self) -> tuple[str, ...]:

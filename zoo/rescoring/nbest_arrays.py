@@ -69,6 +69,17 @@ class Lists:
             first=None if self.first is None else self.first[rows],
         )
 
+    def with_features(self, names: tuple[str, ...]) -> "Lists":
+        """Returns the lists with features of these names, in this order: 0 where they have none.
+
+        Args:
+          names: of the features.
+        """
+        columns = {name: self.features[:, column] for column, name in enumerate(self.names)}
+        absent = np.zeros(len(self.features))
+        features = [columns.get(name, absent) for name in names]
+        return dataclasses.replace(self, names=names, features=np.stack(features, axis=1))
+
     def centred(self) -> np.ndarray:
         """Returns the features less their means over the list, [N, F]."""
         sums = np.add.reduceat(self.features, self.starts[:-1], axis=0)

@@ -17,6 +17,8 @@ class Weights:
 
     Attributes:
       weights: {feature: its weight}; the score of a hypothesis is the weighted sum.
+      added: names of the features that the tuning added to those of the lists, as
+        `model_features.Columns.names`; None if it is not known.
       made: metric, method and figures of the tuning, only for readers.
 
     Example:
@@ -28,11 +30,13 @@ class Weights:
     """
 
     weights: dict[str, float]
+    added: tuple[str, ...] | None = None
     made: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def text(self) -> str:
         """Returns the text of the file: the same weights give the same bytes."""
-        value = {"weights": self.weights, "made": self.made}
+        added = {} if self.added is None else {"added": self.added}
+        value = {"weights": self.weights, **added, "made": self.made}
         return strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -43,6 +47,7 @@ class Weights:
         try:
             value = strict_json.loads(text)
             strict_json.check(value, {"weights": dict})
+            strict_json.check(value.get("added", []), [str], "added")
             weights = value["weights"]
             if not weights:
                 raise ValueError("there are none")
@@ -58,7 +63,9 @@ class Weights:
                 )
         made = value.get("made")
         return cls(
-            {n: float(w) for n, w in weights.items()}, made if isinstance(made, dict) else {}
+            {n: float(w) for n, w in weights.items()},
+            tuple(value["added"]) if "added" in value else None,
+            made if isinstance(made, dict) else {},
         )
 
     def score(self, features: dict[str, float]) -> float:
@@ -77,8 +84,22 @@ class Weights:
                 "the runs, counts and lattices that were given to tune."
             )
 
+    def check_added(self, names: tuple[str, ...], where: str):
+        """Raises UserError unless the features that are added to lists are those of the tuning.
+
+        Args:
+          names: of the added features.
+          where: the file of the weights.
+        """
+        if self.added is not None and {*names} != {*self.added}:
+            tuned, here = (named([*some]) if some else "none" for some in (self.added, names))
+            raise UserError(
+                f"{where}: tune added the features {tuned}, and here {here} are added: give the "
+                "runs, counts and lattices that were given to tune."
+            )
+
     def of(self, lists: Lists):
-        """Returns the weights as an array in the order of the lists' features."""
+        """Returns the weights as an array in the order of the lists' features; 0 without one."""
         import numpy as np
 
-        return np.array([self.weights[name] for name in lists.names])
+        return np.array([self.weights.get(name, 0.0) for name in lists.names])
