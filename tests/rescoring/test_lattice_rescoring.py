@@ -82,6 +82,34 @@ def test_words_on_links(tmp_path):
     np.testing.assert_allclose([one.acoustic, one.language], [-2 * math.log(10), -math.log(10) / 2])
 
 
+def test_fields_as_htk_writes_them(tmp_path):
+    """Long names, escapes and quotation marks; base 1 is that of natural logarithms."""
+    text = r"""UTTERANCE='utterance 7' base=1 wdpenalty=-0.5
+NODES=3 LINKS=4
+I=0 time=0
+I=1
+I=2
+J=0 START=0 END=1 WORD=\'cause acoustic=-5 language=-1
+J=1 START=0 END=1 WORD="New York" acoustic=-5 language=-1
+J=2 START=0 END=1 WORD=\303\251t\303\251 acoustic=-5 language=-1
+J=3 START=1 END=2 WORD=don't acoustic=-5 language=-1 v="1"
+"""
+    (lattice,) = read(text, tmp_path)
+    assert lattice.id == "utterance 7" and lattice.word_penalty == -0.5
+    assert lattice.words == ["'cause", "New York", "été", "don't"]
+    assert {(link.acoustic, link.language) for link in lattice.links} == {(-5, -1)}
+    (lattice,) = read(text.replace("base=1", "base=10"), tmp_path)
+    assert lattice.word_penalty == -0.5  # not to the base
+    assert math.isclose(lattice.links[0].acoustic, -5 * math.log(10))
+    for old, new, message in (
+        ("WORD=don't", r"WORD=\377", r"line 9: '\\\\377' has escapes that are not UTF-8"),
+        ("NODES=3", "NODES=3 N=3", "line 2: the field N= comes twice"),
+        ("acoustic=-5 language=-1 v", "v", "line 9: the link has no score a="),
+    ):
+        with pytest.raises(UserError, match=message):
+            read(text.replace(old, new), tmp_path)
+
+
 def test_words_on_nodes_and_compressed(tmp_path):
     with gzip.open(tmp_path / "u.slf.gz", "wt") as file:
         file.write(ON_NODES)
@@ -110,7 +138,7 @@ def test_kaldi_writes_costs(tmp_path):
         ("a=-4", "a=nan", "line 13: a= is 'nan'"),
         ("S=1 E=4", "S=2 E=1", r"line 1\d: the link to \d is on or behind a cycle"),
         ("S=1 E=4", "S=4 E=2", "has 2 nodes that could be its start, 0, 4: name one"),
-        ("base=10", "base=1", "line 3: base=1 is not the base of a logarithm"),
+        ("base=10", "base=-1", "line 3: base=-1 is not the base of a logarithm"),
         ("base=10", "base", "line 3: 'base' is not a field"),
         ("base=10", "start=8", "line 3: the header has start=8, which is not a node"),
         ("base=10", "acscale=nan", "line 3: acscale is 'nan'"),
@@ -237,7 +265,7 @@ def test_lattices_are_written_with_new_scores_and_read_back(trained, random, tmp
 
 
 def test_words_that_need_quotation_marks(tmp_path):
-    words = ['"', "New York", "\\", "l'été", 'a"b', "=", "<unk>"]
+    words = ['"', "New York", "\\", "l'été", 'a"b', "=", "<unk>", "'cause", "c:\\a"]
     links = tuple(Link(n, n + 1, word, -n, 0.5, 0) for n, word in enumerate(words))
     lattice = Lattice('the "first" one', len(links) + 1, links)
     (tmp_path / "l.slf").write_text("".join(lattice_writers.slf_lines(lattice)), encoding="utf-8")

@@ -1,10 +1,12 @@
 """Writers of lattices: HTK's standard lattice format (SLF), and Kaldi's text format.
 
 `zoo.sources.lattices` reads a written SLF lattice back as an equal lattice, except for the line
-numbers of its links. Kaldi's format has no scales: only the scores of paths stay equal.
+numbers of its links and for posteriors, which are not written; it refuses links of probability 0.
+Kaldi's format has no scales: only the scores of paths stay equal.
 """
 
 import collections
+import re
 from collections.abc import Iterator
 
 from zoo.errors import UserError, shortened
@@ -33,7 +35,7 @@ def slf_lines(lattice: Lattice) -> Iterator[str]:
 
 def _quoted(text):
     """Formats a value, in quotation marks where needed."""
-    if '"' not in text and len(text.split()) == 1:
+    if not re.search(r"""["\\\s]|^'|^$""", text):
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

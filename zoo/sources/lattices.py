@@ -9,7 +9,6 @@ import dataclasses
 import itertools
 import math
 import re
-import shlex
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from zoo.errors import UserError, shortened
@@ -22,6 +21,16 @@ _FILLER = re.compile(r"!.*|<(?!unk>).*>|\[.*\]|\+\+.*\+\+|")
 # of at most 1 + 1e-3, a rounding error, are clamped to 1.
 LEAST_POSTERIOR = 1e-6
 _FIELD = re.compile(r"\s*\w+=")
+# A field of SLF: a value in quotation marks, or one that ends at a blank that has no backslash.
+_NAMED = re.compile(
+    r"""\s*([^\s=]+)=("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|(?!")(?:\\.|[^\s\\])*)(?=\s|$)"""
+)
+_ESCAPED = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+# Long names of fields, and the short ones.
+_SHORT = {
+    **{"UTTERANCE": "U", "NODES": "N", "LINKS": "L", "START": "S", "END": "E", "WORD": "W"},
+    **{"time": "t", "acoustic": "a", "language": "l"},
+}
 _NODE = re.compile(r"[0-9]{1,18}")
 # Number of lines that decide the format of a file.
 _HEAD = 1000
@@ -87,7 +96,7 @@ def read_lattices(path: str, name: str | None = None) -> Iterator[Lattice]:
 
     Args:
       path: the file, perhaps compressed.
-      name: the id of an SLF lattice without UTTERANCE; None for the path.
+      name: the id of an SLF lattice without UTTERANCE or U; None for the path.
 
     Yields:
       Each lattice, in the order of the file.
@@ -154,27 +163,23 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
         raise UserError(
             f"{path}: the lattice has no links J=: get the file again, or leave it out."
         )
-    for short, long, count in (("N", "NODES", len(nodes)), ("L", "LINKS", len(links))):
-        field = short if short in header else long
+    for field, what, count in (("N", "nodes", len(nodes)), ("L", "links", len(links))):
         if field in header and header[field] != str(count):
             raise UserError(
-                f"{at[field]}: the header counts {shortened(header[field], 80)} {long.lower()}, "
+                f"{at[field]}: the header counts {shortened(header[field], 80)} {what}, "
                 f"the file {count}: it is cut short, or its header is wrong: get it again."
             )
-    base = number_of(header.get("base", str(math.e)), at.get("base", path), "base")
-    if base < 0 or base == 1:
+    base = number_of(header.get("base", "1"), at.get("base", path), "base")
+    if base < 0:
         raise UserError(
             f"{at['base']}: base={base:g} is not the base of a logarithm: give a number above 0, "
-            "not 1, or 0 for probabilities."
+            "where 1 stands for e, or 0 for probabilities."
         )
     scored = {name for name in "alp" if any(name in fields for _, fields in links)}
     scored_links = []
     for line, fields in links:
         where = f"{path}, line {line}"
-        ends = [
-            _end(fields, long, short, nodes, where)
-            for long, short in (("START", "S"), ("END", "E"))
-        ]
+        ends = [_end(fields, field, nodes, where) for field in "SE"]
         values = []
         for letter in "al":
             if letter in scored and letter not in fields:
@@ -184,9 +189,7 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
                 )
             value = number_of(fields.get(letter, "0" if base else "1"), where, f"{letter}=")
             values.append(_natural(value, base, where))
-        word = fields.get(
-            "W", fields.get("WORD", nodes[ends[1]].get("W", nodes[ends[1]].get("WORD")))
-        )
+        word = fields.get("W", nodes[ends[1]].get("W"))
         if "p" in scored and "p" not in fields:
             raise UserError(
                 f"{where}: the link has no posterior p=, and others have one: give it to all links "
@@ -199,6 +202,7 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
             )
         log_posterior = math.log(min(1.0, max(posterior, LEAST_POSTERIOR)))
         scored_links.append((*ends, _word(word), *values, line, log_posterior))
+    # HTK reads and writes the penalty as a natural logarithm, whatever the base.
     scales = [
         number_of(header.get(field, default), at.get(field, path), field)
         for field, default in (("acscale", "1"), ("lmscale", "1"), ("wdpenalty", "0"))
@@ -207,37 +211,61 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
         _named_node(header.get(field), nodes, at.get(field, path), field)
         for field in ("start", "end")
     )
-    return lattice_of(header.get("UTTERANCE") or name, scored_links, start, end, path, scales)
+    return lattice_of(header.get("U") or name, scored_links, start, end, path, scales)
 
 
 def _fields(text, where):
-    try:
-        parts = shlex.split(text) if '"' in text else text.split()
-    except ValueError as error:
-        raise UserError(
-            f"{where}: {error}: write a quotation mark at both ends of a value."
-        ) from error
+    """Reads the fields of a line of SLF by their short names."""
     fields: dict[str, str] = {}
-    for part in parts:
-        name, sign, value = part.partition("=")
-        if not name or not sign:
+    at = 0
+    while rest := text[at:].strip():
+        match = _NAMED.match(text, at)
+        if match is None:
+            part = rest.split()[0]
+            if '="' in part:
+                raise UserError(
+                    f"{where}: the value of {shortened(part, 80)!r} has a quotation mark only at "
+                    "its start: write one at both ends."
+                )
             raise UserError(
                 f"{where}: {shortened(part, 80)!r} is not a field NAME=VALUE of SLF: correct the "
                 "line."
             )
-        if name in fields:
+        name, value = match.groups()
+        if _SHORT.get(name, name) in fields:
             raise UserError(f"{where}: the field {name}= comes twice: keep one.")
-        fields[name] = value
+        fields[_SHORT.get(name, name)] = _unescaped(value, where)
+        at = match.end()
     return fields
 
 
-def _end(fields, long, short, nodes, where):
-    node = fields.get(short, fields.get(long))
+def _unescaped(value, where):
+    """Returns a value without quotation marks around it and backslashes before characters."""
+    if value[:1] in ('"', "'") and len(value) > 1 and value[-1] == value[0]:
+        value = value[1:-1]
+    if "\\" not in value:
+        return value
+    try:
+        return _ESCAPED.sub(_byte, value.encode()).decode()
+    except ValueError as error:
+        raise UserError(
+            f"{where}: {shortened(value, 80)!r} has escapes that are not UTF-8: correct them."
+        ) from error
+
+
+def _byte(match):
+    """Returns the character after a backslash, or the byte of three octal digits."""
+    escaped = match[1]
+    return bytes([int(escaped, 8)]) if len(escaped) == 3 else escaped
+
+
+def _end(fields, field, nodes, where):
+    node = fields.get(field)
     if node is None:
-        raise UserError(f"{where}: the link has no {short}=: name the node there.")
+        raise UserError(f"{where}: the link has no {field}=: name the node there.")
     if node not in nodes:
         raise UserError(
-            f"{where}: the link has {short}={shortened(node, 80)}, which is not a node: name one "
+            f"{where}: the link has {field}={shortened(node, 80)}, which is not a node: name one "
             "of the nodes at I=."
         )
     return node
@@ -253,9 +281,10 @@ def _named_node(name, nodes, where, field):
 
 
 def _natural(value, base, where):
-    """Converts a score to a natural logarithm; with base 0, scores are probabilities."""
+    """Converts a score to a natural logarithm; as in HTK, scores are natural logarithms with base 1
+    and probabilities with base 0."""
     if base:
-        return value * math.log(base)
+        return value if base == 1 else value * math.log(base)
     if value < 0:
         raise UserError(f"{where}: the probability {value:g} is negative: correct it.")
     return math.log(value) if value else -math.inf
