@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import jax.numpy as jnp
 import pytest
 
+import zoo
 from tests.training import small
 from tests.training.test_translation import MODEL, experiment
 from zoo.alignment import Copyable, PositionalUnknown
@@ -127,5 +128,8 @@ def test_a_run_is_trained_with_marks_and_translates_without(
     found = call("--dictionary", tmp_path / "d", text="un ours dort\nle zèbre dort\n")
     assert len(found) == 2 and "bear" in found[0].split() and "zèbre" in found[1].split()
     assert not any(mark in one.split() for mark in strategy.marks() for one in found)
+    python = zoo.load_translator(tmp_path / "run")
+    lines = ["un ours dort", "", "le zèbre dort"]
+    assert python.translate(lines, beam=2) == call(text="\n".join(lines) + "\n")
     (two,) = call("--nbest", 1, "--nbest-format", "plain", text="un ours dort\n")[:1]
     assert not any(mark in two.split() for mark in strategy.marks())

@@ -32,6 +32,7 @@ from zoo.heads import CharLSTM, LogLinear
 from zoo.lazy import MissingExtra
 from zoo.lexicon import Spelling
 from zoo.priors import NGram
+from zoo.priors.backgrounds.strings import DigitStrings
 from zoo.runs.workdir import Workdir
 
 MODELS = pathlib.Path(__file__).parents[2] / "models"
@@ -102,6 +103,31 @@ def test_a_process_without_the_zoo_has_the_same_numbers(name, exports):
         for words, log_probs in zip((rows, rows[::-1]), found["step"], strict=True):
             wanted, states = loaded.step(words, states)
             np.testing.assert_allclose(log_probs, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_strings_of_open_classes_are_left_to_zoo(tmp_path):
+    """They are no unknown words, and load.py does not know their classes."""
+    digits = DigitStrings(("Digit:3",))  # a feature of the words
+    vocabulary = dataclasses.replace(small.WITH_FEATURES, open_classes=(digits,))
+    recipe = small.experiment(small.LOG_LINEAR, vocabulary=vocabulary, epochs=1)
+    path = small.run_in(tmp_path / "run", recipe)
+    alone = standalone.Model(folder.write(path, tmp_path / "out", "made up"))
+    known = alone.log_prob([["word3", "word1"]])
+    np.testing.assert_allclose(
+        known, sentence_log_probs(zoo.load(path), ["word3 word1"]), rtol=1e-5
+    )
+    with pytest.raises(ValueError, match="'123456' is not among the words of the model"):
+        alone.log_prob([["word3", "123456"]])
+
+
+@pytest.mark.slow
+def test_translations_go_with_their_passport(tmp_path):
+    path = small.run_in(tmp_path / "run", of_pairs(OF_PAIRS, epochs=1))
+    command_table.main(["translate", str(path), "--split", "validation", "--bleu", "--beam", "1"])
+    out = folder.write(path, tmp_path / "out", "made up")
+    (kept,) = (path / "results").glob("*.txt")
+    assert (out / "results" / kept.name).read_bytes() == kept.read_bytes()
 
 
 @pytest.mark.slow

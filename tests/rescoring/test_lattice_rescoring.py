@@ -424,6 +424,12 @@ def test_the_command(trained, tmp_path, monkeypatch, capsys):
     code, out, _ = call(trained, "l.txt", "--kaldi", "--slf", ".")
     assert code == 0 and out.startswith("utt-1\n0 1 le ") and out.count("\n\n") == 2
     assert call(trained, "l.txt", "--slf", "new")[0] == 0
+    for name in ("rec.1", "rec.2"):  # lattices without names of their own
+        with gzip.open("utt-1.slf.gz", "rt") as file:
+            text = file.read().replace("UTTERANCE=utt-1\n", "")
+        pathlib.Path(f"{name}.slf").write_text(text)
+    code, out, _ = call(trained, "rec.1.slf", "rec.2.slf")
+    assert code == 0 and [line.split()[0] for line in out.splitlines()] == ["rec.1", "rec.2"]
     assert (
         pathlib.Path("new/utt-1.slf.gz").read_bytes() == pathlib.Path("utt-1.slf.gz").read_bytes()
     )

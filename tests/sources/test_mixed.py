@@ -11,7 +11,7 @@ from tests.training import small
 from zoo import configuration
 from zoo.adaptation import WithWordsOf
 from zoo.cores import LSTM
-from zoo.data import Conllu, Mixed, Prefixed, Text, Vocabulary
+from zoo.data import Conllu, Mixed, Prefixed, RawText, Text, Vocabulary
 from zoo.embeddings import CharCNN, Lookup
 from zoo.errors import Interrupted, UserError
 from zoo.evaluation.leakage import priors_that_saw
@@ -155,6 +155,12 @@ def test_what_only_one_corpus_has(tmp_path, texts):
     corpora = (source.corpora[0], wrapped, source.corpora[2])
     with_wrapper = dataclasses.replace(source, corpora=corpora)
     assert with_wrapper.form.fused == "split"
+    # Other texts are tokenised as all corpora are.
+    (tmp_path / "raw.txt").write_text("It's late.\n", encoding="utf-8")
+    raw = str(tmp_path / "raw.txt")
+    for languages, language in ((("en", "en"), "en"), (("en", "fr"), "")):
+        corpora = tuple(RawText(raw, raw, language=one) for one in languages)
+        assert Mixed(("a", "b"), corpora).form.language == language
     assert with_wrapper.texts() == source.texts() == [*source.corpora]
 
 

@@ -57,6 +57,8 @@ def test_text_is_written_as_it_was():
     for text in ("It's late (really), isn't it?", "He said: no."):
         assert moses.text(moses.words(text, "en"), "en") == text
     assert moses.text([], "en") == ""
+    # Moses writes @-@ as a hyphen: no letter is lost to it.
+    assert moses.text(["well", "@-@", "known", "fact"], "en") == "well @-@ known fact"
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,8 @@ def parse(
 
         compilation_cache.use()
     for text in check_given(arguments):
-        permissions.name(files.names_in(text))
+        for part in (text, *text.split(",")):  # two files of pairs
+            permissions.name(files.names_in(part))
     if arguments.trust_paths:
         permissions.open_paths()
     return arguments

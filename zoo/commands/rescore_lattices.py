@@ -177,11 +177,12 @@ def _lines(search, runs, columns, arguments) -> Iterator[str]:
 
 def _read(paths):
     """Yields the lattices of files; raises UserError for an id that occurs twice."""
+    from zoo.sources import folders
     from zoo.sources.lattices import read_lattices
 
     seen: dict[str, str] = {}
     for path in paths:
-        for lattice in read_lattices(path, pathlib.Path(path).name.partition(".")[0]):
+        for lattice in read_lattices(path, folders.stem(pathlib.Path(path))):
             if lattice.id in seen:
                 raise UserError(
                     f"{path}: the lattice {shortened(lattice.id, 80)!r} was read from "

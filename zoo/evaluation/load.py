@@ -24,6 +24,7 @@ from zoo.evaluation.judgements import agreement, minimal_pairs
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Translator
+from zoo.evaluation.unknown_replacement import Restoring
 from zoo.models import SequenceToSequence
 from zoo.sources import characters, evaluation_texts, moses
 
@@ -370,7 +371,7 @@ class LoadedTranslator(Loaded):
         """Translates sentences by beam search, or draws a translation of each.
 
         Args:
-          sentences: texts, words between blanks.
+          sentences: texts, words between blanks, or untokenised as in training.
           beam: hypotheses that are kept open; 1 is greedy, None 12.
           batch: sentences side by side.
           longest_ratio: a translation of n words has at most longest_ratio * n + 10 tokens.
@@ -378,8 +379,9 @@ class LoadedTranslator(Loaded):
           **options: further fields of `zoo.decoding.BeamSearch`.
 
         Returns:
-          The best or the drawn translation of each sentence, in their order; "" of an empty
-          sentence.
+          The best or the drawn translation of each sentence, in their order, as `zoo translate`
+          writes it: untokenised if the run was trained on such pairs, and with the words that its
+          marks of unknown words stand for. "" of an empty sentence.
         """
         if isinstance(sentences, str):
             raise UserError("translate takes a list of sentences: give [sentence] for one.")
@@ -388,9 +390,17 @@ class LoadedTranslator(Loaded):
         if sampling is not None and options:
             raise UserError(f"{', '.join(options)} and sampling exclude each other: give one.")
         search = sampling or BeamSearch(**options)
-        sources = [self._translator.read(sentence) for sentence in sentences]
-        translations = self._translator.translate(sources, search, batch, ratio=longest_ratio)
-        return [" ".join(self._translator.words(best[0]) if best else []) for best in translations]
+        translator = self._translator
+        marked = self.run.experiment.data.unknowns is not None
+        restoring = Restoring(translator, {}, "marks" if marked else "keep")
+        sources = [translator.read(sentence) for sentence in sentences]
+        translations = translator.translate(
+            restoring.annotate(sources), search, batch, ratio=longest_ratio
+        )
+        return [
+            translator.written(restoring.words(best[0], source)) if best else ""
+            for best, source in zip(translations, sources, strict=True)
+        ]
 
     @functools.cached_property
     def _translator(self):

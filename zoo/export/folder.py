@@ -101,6 +101,7 @@ def _write(run, folder, name, licence, platforms):
         "programs": files,
         "carry": sum(key.startswith("carry/") for key in tables),
         "boundary_marks": run.experiment.vocabulary.boundary_marks,
+        "open_classes": len(run.experiment.vocabulary.open_classes),
         "order": getattr(model, "order", None),
         "sha256": {
             file: hashlib.sha256((folder / file).read_bytes()).hexdigest()
@@ -118,7 +119,8 @@ def standalone_file() -> pathlib.Path:
 
 
 def _keep_passports(run: pathlib.Path, folder: pathlib.Path) -> dict[pathlib.Path, dict]:
-    """Copies the passports without machine and command line; returns them by the run's files."""
+    """Copies the passports without machine and command line, and the translations that they are of;
+    returns the passports by the run's files."""
     found = {}
     for file in sorted((run / "results").glob("*.json")):
         if not file.is_file():
@@ -129,6 +131,9 @@ def _keep_passports(run: pathlib.Path, folder: pathlib.Path) -> dict[pathlib.Pat
         found[file] = passport
         (folder / "results").mkdir(exist_ok=True)
         _write_json(folder / "results" / file.name, passport)
+        translations = file.with_suffix(".txt")
+        if translations.is_file():
+            shutil.copyfile(translations, folder / "results" / translations.name)
     return found
 
 

@@ -10,7 +10,16 @@ from zoo.runs import exported
 from zoo.trust import remote_names
 
 # Files of an export; other files of a repository are not fetched.
-FILES = ("*.json", "*.md", "*.npz", "*.safetensors", "load.py", "programs/*.jax", "results/*.json")
+FILES = (
+    "*.json",
+    "*.md",
+    "*.npz",
+    "*.safetensors",
+    "load.py",
+    "programs/*.jax",
+    "results/*.json",
+    "results/*.txt",
+)
 _NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
 

@@ -109,6 +109,8 @@ class Exported(Words):
         self._folder = pathlib.Path(folder)
         self.record = self._read_record()
         super().__init__(self._read("lexicon.npz"))
+        if self.record.get("open_classes"):
+            self.unknown = None  # other strings may be words of these classes, which Zoo reads
         params = safetensors.numpy.load(self._read("params.safetensors"))
         others = safetensors.numpy.load(self._read("tables.safetensors"))
         carry = [others.pop(f"carry/{number}") for number in range(self.record["carry"])]

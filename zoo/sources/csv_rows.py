@@ -21,8 +21,8 @@ def rows(text: str, path: pathlib.Path, delimiter: str = ",") -> tuple[list[str]
       delimiter: the character between cells.
 
     Raises:
-      UserError: a quotation mark is out of place, or a row has more cells than there are columns,
-        as where commas are not quoted; the message names the line.
+      UserError: two columns have one name, a quotation mark is out of place, or a row has more
+        cells than there are columns, as where commas are not quoted; the message names the line.
     """
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
@@ -37,6 +37,8 @@ def rows(text: str, path: pathlib.Path, delimiter: str = ",") -> tuple[list[str]
                 continue
             if names is None:
                 names = cells
+                if len({*names}) < len(names):
+                    raise UserError(f"{path}, line 1: two columns have the same name: rename one.")
             elif len(cells) > len(names):
                 mend = "leave tabs out of cells" if quoting else "quote cells that have commas"
                 raise UserError(

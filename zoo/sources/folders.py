@@ -32,6 +32,18 @@ def kind(path: pathlib.Path) -> str:
     return pathlib.PurePath(_SHARD.sub("", name)).suffix
 
 
+def stem(path: pathlib.Path) -> str:
+    """Returns a file's name without its format: "rec.1" of "rec.1.slf.gz".
+
+    Args:
+      path: the file.
+    """
+    name = path.name
+    for suffix in COMPRESSED:
+        name = name.removesuffix(suffix)
+    return pathlib.PurePath(name).stem
+
+
 def text_files(path: str) -> list[pathlib.Path]:
     """Lists the files at a path: a file, a folder of text, or a pattern ('news/*.en').
 

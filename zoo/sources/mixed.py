@@ -92,9 +92,13 @@ class Mixed(Source):
 
     @property
     def form(self):
-        """The way in which the corpora read fused forms, if they agree."""
+        """The way in which the corpora read fused forms and split words, if they agree."""
         ways = {corpus.form.fused for corpus in self.texts()} - {None}
-        return Form(fused=ways.pop() if len(ways) == 1 else None)
+        languages = {corpus.form.language for corpus in self.texts()}
+        return Form(
+            fused=ways.pop() if len(ways) == 1 else None,
+            language=languages.pop() if len(languages) == 1 else "",
+        )
 
     def with_test(self, path):
         """Returns the first corpus with a training file of the same suffix, with `path` as test."""

@@ -102,6 +102,8 @@ def text(tokens: list[str], language: str) -> str:
     plain = [token.translate(_APOSTROPHE) for token in tokens]
     joined = _detokenizer(language).detokenize(plain, unescape=False)
     letters = iter("".join(tokens))
+    if len(joined.replace(" ", "")) != len("".join(tokens)):
+        return " ".join(tokens)  # one of them stands for something else in Moses, such as @-@
     return "".join(" " if letter == " " else next(letters) for letter in joined)
 
 
