@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from zoo import strict_json
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, records
-from zoo.evaluation.comparable import learns
+from zoo.evaluation.comparable import learns, of_strings
 from zoo.runs import location
 from zoo.runs.workdir import check_folders
 
@@ -86,7 +86,7 @@ class Column(NamedTuple):
       state: the policy.
       digest: the start of the text's hash where the text was given by path, since one name may
         stand for several texts there; else "".
-      lexicon: the start of the digest of the words.
+      lexicon: the start of the digest of the words; "" where they have no part in the figure.
       over: the set that probabilities are normalised over.
       constraint: the grammar that forbade words and the start of its digest; "" without one.
       learns: how the model learned from the text that it was judged on; "" if it did not.
@@ -117,7 +117,7 @@ class Column(NamedTuple):
             split,
             passport["policies"]["state"],
             digest,
-            passport["lexicon"]["words"][:8],
+            "" if of_strings(passport) else passport["lexicon"]["words"][:8],
             passport["normalised_over"],
             grammar,
             learns(passport),
