@@ -1,4 +1,4 @@
-"""Tables of the Penn Treebank: heads, the small AWD-LSTM, and its variants."""
+"""Tables of the small AWD-LSTM, its variants, and other heads on its core."""
 
 import json
 import statistics
@@ -6,47 +6,12 @@ import statistics
 import numpy as np
 
 from records import rows as rows_of
-from records.cells import FOLDER, every_run, grid, loss, markdown, mean, passports
+from records.cells import FOLDER, grid, markdown, mean, passports
 from zoo.evaluation import results, significance
 from zoo.evaluation.comparable import learns
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports import paired
 from zoo.evaluation.reports.seeds import runs_of
-
-
-def heads() -> str:
-    """Makes the table of heads on a quarter of the Penn Treebank.
-
-    Each head is at the rate that was repeated with more seeds, or is best on validation. A column
-    shows by how much other rates are worse with the same seed, the first.
-    """
-    rows, all_runs = [], []
-    for head, (name, rates) in rows_of.PTB_HEADS.items():
-        runs = {
-            rate: [run for run in rows_of.seeds(f"{name}_{rate}") if run in every_run()]
-            for rate in rates
-        }
-        rates = [rate for rate in rates if runs[rate]]
-        losses = {
-            (rate, split): [loss(run, split) for run in of_rate]
-            for rate, of_rate in runs.items()
-            for split in ("validation", "test")
-        }
-        first = {rate: losses[rate, "validation"][0] for rate in rates}
-        best = min(rates, key=lambda rate: (-len(runs[rate]), first[rate]))
-        others = (f"{first[rate] - first[best]:.3f} at {rate}" for rate in rates if rate != best)
-        rows.append(
-            [
-                f"{head}, rate {best}",
-                *(mean(losses[best, split], ".4f") for split in ("validation", "test")),
-                format(perplexity_of(statistics.fmean(losses[best, "test"])), ".1f"),
-                ", ".join(others),
-                f"{passports(runs[best][0])['test']['parameters']:,}",
-            ]
-        )
-        all_runs += [run for of_rate in runs.values() for run in of_rate]
-    header = ["head", "validation", "test", "perplexity of the test", "worse on validation, seed 0"]
-    return markdown([*header, "parameters"], rows, all_runs)
 
 
 def awd() -> str:

@@ -81,6 +81,44 @@ def of_ways(ways: Mapping[str, tuple[str, ...]], first: str, test: str = "test")
     return markdown(header, rows, [run for runs in ways.values() for run in runs], test)
 
 
+def at_rates(heads: Mapping[str, tuple[str, tuple[str, ...]]]) -> str:
+    """Makes a table of heads, each at its best learning rate.
+
+    That is the rate that was repeated with more seeds, or else is best on validation. A column
+    shows by how much other rates are worse with the same seed, the first.
+
+    Args:
+      heads: {head: (the name of its runs but for rate and seed, rates)}.
+    """
+    rows, all_runs = [], []
+    for head, (name, rates) in heads.items():
+        runs = {
+            rate: [run for run in rows_of.seeds(f"{name}_{rate}") if run in every_run()]
+            for rate in rates
+        }
+        rates = [rate for rate in rates if runs[rate]]
+        losses = {
+            (rate, split): [loss(run, split) for run in of_rate]
+            for rate, of_rate in runs.items()
+            for split in ("validation", "test")
+        }
+        first = {rate: losses[rate, "validation"][0] for rate in rates}
+        best = min(rates, key=lambda rate: (-len(runs[rate]), first[rate]))
+        others = (f"{first[rate] - first[best]:.3f} at {rate}" for rate in rates if rate != best)
+        rows.append(
+            [
+                f"{head}, rate {best}",
+                *(mean(losses[best, split], ".4f") for split in ("validation", "test")),
+                format(perplexity_of(statistics.fmean(losses[best, "test"])), ".1f"),
+                ", ".join(others),
+                f"{passports(runs[best][0])['test']['parameters']:,}",
+            ]
+        )
+        all_runs += [run for of_rate in runs.values() for run in of_rate]
+    header = ["head", "validation", "test", "perplexity of the test", "worse on validation, seed 0"]
+    return markdown([*header, "parameters"], rows, all_runs)
+
+
 def micro_training() -> str:
     """Makes the table of ways to train the log-linear head on the micro language."""
     return of_ways(rows_of.WAYS, "trained by")
@@ -301,10 +339,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "micro_training": micro_training,
     "captions_five": functools.partial(captions_of, rows_of.FIVE, "the five together"),
     "czech": functools.partial(of_ways, rows_of.CZECH, "trigrams"),
-    "lm1b": functools.partial(of_ways, rows_of.LM1B, "model"),
+    "lm1b": functools.partial(at_rates, rows_of.LM1B),
     "czech_domains": domains,
     "two_languages": languages,
-    "ptb_heads": penn_treebank.heads,
+    "ptb_heads": functools.partial(at_rates, rows_of.PTB_HEADS),
     "ptb_awd": penn_treebank.awd,
     "ptb_variants": functools.partial(
         penn_treebank.variants,
