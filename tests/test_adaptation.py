@@ -10,6 +10,8 @@ import pytest
 from tests import examples
 from tests.training import small
 from zoo.adaptation import Trained, WithWordsOf
+from zoo.alignment import Copyable
+from zoo.data import Characters, Pairs
 from zoo.data.batches import Batches
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
@@ -127,6 +129,15 @@ def test_a_run_with_classes_of_strings_is_no_background(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_wrapper_tells_what_its_source_tells():
+    letters = WithWordsOf(Characters("a.txt", "a.txt"), "run")
+    assert letters.of_characters and letters.as_written() == letters
+    marked = Pairs(("a", "b"), ("a", "b"), unknowns=Copyable())
+    wrapped = WithWordsOf(marked, "run")
+    assert wrapped.unknowns == Copyable() and not wrapped.of_characters
+    assert wrapped.as_written() == WithWordsOf(marked.as_written(), "run")
+
+
 def test_the_same_words_are_not_gathered(trained):
     recipe = adapted(trained)
     same = Vocabulary(features=(TopWords(20, ("train",)),))

@@ -1,5 +1,6 @@
 """Learning rates and clipping, by hand."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -60,6 +61,14 @@ def test_the_decay_is_that_of_zaremba_unless_told_otherwise():
     schedule = Decay().build(1.0, 10, 390)
     rates = [float(schedule(jnp.array(step))) for step in (0, 59, 60, 70, 80)]
     np.testing.assert_allclose(rates, [1, 1, 1 / 1.2, 1 / 1.2**2, 1 / 1.2**3], rtol=1e-5)
+
+
+def test_a_decay_that_is_never_reached_leaves_the_rate():
+    """Its step is no int32."""
+    for decay in (Decay(after=1_000_000), Decay(after=0, every=1e6)):
+        schedule = jax.jit(decay.build(0.5, epoch_steps=3000, total_steps=9000))
+        rate = 0.5 if decay.after else 0.5 / 1.2  # after 0 epochs it is divided at once
+        np.testing.assert_allclose([schedule(step) for step in (0, 8999)], rate, rtol=1e-6)
 
 
 def test_a_warm_up_longer_than_the_training_is_refused():

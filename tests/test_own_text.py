@@ -86,8 +86,21 @@ def test_languages_are_recognised_and_can_be_set(tmp_path):
     path = written(tmp_path, (FRENCH + "\n") * 300)
     assert own_text.of_text([path]).experiment().data.language == "fr"
     assert own_text.of_text([path], languages=["de"]).experiment().data.language == "de"
+    assert own_text.of_text([path], languages=["none"]).experiment().data.language == ""
     with pytest.raises(UserError, match=r"^data\.language is 'xx'"):
         own_text.of_text([path], languages=["xx"])
+
+
+def test_options_that_do_not_fit_the_files_are_refused(tmp_path):
+    path = written(tmp_path, (FRENCH + "\n") * 300)
+    for paths, options, message in (
+        ([path, path], {"letters": True}, "two files are pairs of sentences"),
+        ([path], {"letters": True, "languages": ["fr"]}, "--language finds words"),
+        ([path], {"languages": ["fr", "de"]}, "2 languages are given for one text: give one"),
+        ([path, path], {"languages": ["fr"] * 3}, "two files have two languages"),
+    ):
+        with pytest.raises(UserError, match=message):
+            own_text.of_text(paths, **options)
 
 
 def test_letters(tmp_path):

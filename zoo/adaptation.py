@@ -218,6 +218,21 @@ class WithWordsOf(Source):
     source: Source
     workdir: str
 
+    @property
+    def of_characters(self):  # type: ignore[override]
+        return self.source.of_characters
+
+    @property
+    def unknowns(self):  # type: ignore[override]
+        return self.source.unknowns
+
+    @property
+    def generated(self):  # type: ignore[override]
+        return self.source.generated
+
+    def as_written(self):
+        return dataclasses.replace(self, source=self.source.as_written())
+
     def splits(self):
         return self.source.splits()
 

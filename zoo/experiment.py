@@ -265,6 +265,11 @@ class Experiment:
 
     def _words(self) -> tuple[Lexicon, dict[str, Corpus]]:
         """Returns (lexicon, corpora of all splits), without the tables of a background."""
+        if self.shared_lexicon and self.source_vocabulary is not None:
+            raise UserError(
+                "shared_lexicon is True, so that `vocabulary` reads the sources, too, and "
+                "source_vocabulary is set: leave one of them out."
+            )
         if not self.shared_lexicon:
             return self.vocabulary.build(self.data)
         corpora = {split: self.vocabulary.read(self.data, split) for split in self.data.splits()}

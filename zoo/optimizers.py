@@ -110,10 +110,13 @@ class Decay(Schedule):
 
     def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
         """Builds peak / factor^max(0, floor((epoch - after) / every) + 1), epochs from 0."""
-        period = max(1, round(self.every * epoch_steps))
+        # Steps are int32: a later time is never reached.
+        last = jnp.iinfo(jnp.int32).max
+        period = min(max(1, round(self.every * epoch_steps)), last)
+        after = min(self.after * epoch_steps, last)
 
         def schedule(step):
-            past = jnp.maximum((step - self.after * epoch_steps) // period + 1, 0)
+            past = jnp.maximum((step - after) // period + 1, 0)
             return peak * self.factor ** -past.astype(jnp.float32)
 
         return schedule

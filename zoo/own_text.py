@@ -142,20 +142,27 @@ def of_text(
       paths: the path of a text, a folder or a pattern of texts; or of two files, the second a
         translation of the first line by line.
       letters: every character is a token, instead of every word.
-      languages: the language of each file, as "fr", whose rules find words; "" for tokenised text.
-        None: recognised by frequent words.
+      languages: the language of each file, as "fr", whose rules find words; "none" for tokenised
+        text. Recognised by frequent words if there is none.
 
     Raises:
-      UserError: a file cannot be read or is too short; two files have different numbers of lines;
-        or the text has no blanks by which words could be found.
+      UserError: letters or languages do not fit the files; a file cannot be read or is too short;
+        two files have different numbers of lines; or the text has no blanks by which words could be
+        found.
 
     Example:
       >>> recipe = own_text.of_text(["novel.txt"])  # doctest: +SKIP
       >>> experiment = changed(recipe.experiment(), {"model.head": NCE()})  # doctest: +SKIP
     """
+    if letters and (len(paths) == 2 or languages):
+        other = "--language finds words" if languages else "two files are pairs of sentences"
+        raise UserError(f"--letters reads single letters, and {other}: leave one of them out.")
+    languages = ["" if code == "none" else code for code in languages]
     if len(paths) == 2:
         return _of_pairs(paths[0], paths[1], languages)
     (path,) = paths
+    if len(languages) > 1:
+        raise UserError(f"{len(languages)} languages are given for one text: give one.")
     return _of_letters(path) if letters else _of_words(path, *languages[:1])
 
 
@@ -216,7 +223,7 @@ def _of_pairs(source, target, languages=()):
         _check_path(path)
     corpus = Pairs(train=(source, target), validation=(source, target)).read("train")
     sides = corpus.source_text.sentences, corpus.sentences
-    if len(languages) == 1:
+    if len(languages) not in (0, 2):
         raise UserError("two files have two languages: give --language twice, sources first.")
     languages = tuple(languages) or tuple(
         _language([*itertools.islice(itertools.chain.from_iterable(side), _SAMPLE)])

@@ -103,6 +103,16 @@ def test_a_comma_within_quotes_is_part_of_an_item():
     assert frozen == ("a,b", "c", "l'art")
 
 
+def test_a_parenthesis_within_quotes_is_part_of_an_item():
+    for given, expected in (
+        ('("1) a.txt[5:]",)', ("1) a.txt[5:]",)),
+        ('("a (1.txt",)', ("a (1.txt",)),
+        ('("a.txt","b).txt")', ("a.txt", "b).txt")),
+        ("('a)','(b')", ("a)", "(b")),
+    ):
+        assert changed(f"training.frozen={given}").training.frozen == expected
+
+
 def test_several_settings_apply_in_order():
     found = changed(
         "training.optimizer=RMSProp",

@@ -250,6 +250,9 @@ def test_one_lexicon_may_be_shared():
     assert task.lexicon.words == task.source_lexicon.words
     own = tasks.prepare(experiment())
     assert set(task.lexicon.words) == {*own.lexicon.words, *own.source_lexicon.words[1:]}
+    both = dataclasses.replace(recipe, source_vocabulary=Vocabulary(maximum_size=5))
+    with pytest.raises(UserError, match=r"shared_lexicon is True, .* and source_vocabulary is set"):
+        tasks.prepare(both)
 
 
 def test_sources_have_a_vocabulary_of_their_own():

@@ -36,6 +36,17 @@ def test_a_treebank_is_a_file_or_a_folder(tmp_path):
     file.write_text(TOKENS * 5)
     with pytest.raises(UserError, match="has 5 sentences: give at least 20"):
         given.recipe_of([str(file)])
+    for paths, options, message in (
+        ([str(file)], {"letters": True}, "--letters is for a text, and .* is a treebank"),
+        ([str(tmp_path)], {"languages": ["fr"]}, "--language is for a text, and .* is a treebank"),
+        (
+            ["ptb_softmax"],
+            {"letters": True},
+            "--letters is for a text, and ptb_softmax is a config",
+        ),
+    ):
+        with pytest.raises(UserError, match=message):
+            given.recipe_of(paths, **options)
 
 
 def test_texts_and_pairs(tmp_path):

@@ -132,6 +132,13 @@ def test_rows_are_updated_only_where_the_optimiser_can():
     words = recipes.words_of(recipe)
     assert recipes.recipe("nce", recipe, words).training.row_sparse is None
     assert recipes.recipe("nce", small.experiment(), words).training.row_sparse
+    for fields in ({"optimizer": SGD(weight_decay=1e-6)}, {"average_after": 5}, {"average": 0.9}):
+        recipe = recipes.recipe("nce", small.experiment(**fields), words)
+        assert recipe.training.row_sparse is None
+    # A recipe that asks for it is tried with heads that read whole tables, too.
+    asked = small.experiment(row_sparse=True)
+    assert recipes.recipe("tied", asked, words).training.row_sparse is None
+    assert recipes.recipe("nce", asked, words).training.row_sparse
 
 
 def test_heads_that_do_not_fit_are_refused():

@@ -169,6 +169,20 @@ def test_a_head_that_diverges_is_left_out(experiment, tmp_path, monkeypatch):
     assert "tied is left out: the training loss is not finite at step 3" in said
 
 
+def test_a_head_that_diverges_with_a_later_seed_is_left_out(experiment, tmp_path, monkeypatch):
+    """Its other seeds would be ranked by those that did not diverge."""
+    train = training.train
+
+    def diverging(recipe, run, *, log):
+        if run.name == "softmax_1":
+            raise Diverged("the training loss is not finite at step 3")
+        return train(recipe, run, log=log)
+
+    monkeypatch.setattr(training, "train", diverging)
+    found = trials.run(of(experiment, tmp_path, seeds=2), log=lambda line: None)
+    assert [row.name for row in found.rows] == ["tied"] and [*found.failed] == ["softmax"]
+
+
 def test_a_head_that_spells_is_judged_over_the_words(experiment, tmp_path):
     asked = of(experiment, tmp_path, names=("softmax", "char_lstm"), seeds=1, steps=5)
     found = trials.run(asked, log=lambda line: None)

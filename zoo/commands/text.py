@@ -49,8 +49,7 @@ def run_text(arguments: argparse.Namespace):
 
     folder = arguments.folder
     texts = [path for path in (arguments.text, arguments.translation) if path]
-    languages = ["" if code == "none" else code for code in arguments.language]
-    recipe = own_text.of_text(texts, arguments.letters, languages)
+    recipe = own_text.of_text(texts, arguments.letters, arguments.language)
     words = [*recipe.arguments(), *(word for one in arguments.set for word in ("--set", one))]
     print(*recipe.told, sep="\n")
     if arguments.show:

@@ -27,7 +27,8 @@ def add_try_to(parser: argparse.ArgumentParser):
         action="append",
         default=[],
         metavar="CODE",
-        help="the language of a text, as fr; for pairs, one for each; default: recognised",
+        help="the language of a text, as fr, or none for tokenised text; for pairs, one for each; "
+        "default: recognised",
     )
     add(
         "--minutes",

@@ -109,8 +109,13 @@ def _items(text: str) -> list[str]:
 
 def _within_parentheses(text):
     """Returns the text without the pair of parentheses around all of it, if there is one."""
-    text, depth = text.strip(), 0
+    text, depth, quote = text.strip(), 0, ""
     for position, letter in enumerate(text):
+        if quote:
+            quote = quote.replace(letter, "")
+            continue
+        if letter in "'\"" and text[:position].rstrip()[-1:] in ("", "(", ","):
+            quote = letter  # as in `_items`, at the start of an item
         depth += (letter == "(") - (letter == ")")
         if depth <= 0:  # of the first letter, or where its parenthesis is closed
             return text[1:-1] if position and position == len(text) - 1 else text

@@ -11,15 +11,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-TYPES = ("float32", "bfloat16")
-
 
 def rounded(params: dict[str, Any], compute: str) -> dict[str, Any]:
     """Rounds the matrices among parameters; gradients pass through to float32.
 
     Args:
       params: {part: parameters}; a table may be an `arrays.row_lookup.Watched`.
-      compute: the precision, one of TYPES.
+      compute: the precision, "float32" or "bfloat16".
     """
     if compute == "float32":
         return params

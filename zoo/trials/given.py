@@ -34,12 +34,18 @@ def recipe_of(
     if len(given) > 2:
         raise UserError(f"{len(given)} texts are given: give one, or two for pairs.")
     path = given[0]
-    if len(given) == 1 and not letters:
-        if path.endswith(".conllu"):
+    if len(given) == 1:
+        bank, folder = path.endswith(".conllu"), _is_there(f"{path}/train.conllu")
+        config = path.endswith(".py") or not _is_path(path)
+        if (letters or languages) and (bank or folder or config):
+            option = "--letters" if letters else "--language"
+            kind = "config" if config else "treebank"
+            raise UserError(f"{option} is for a text, and {path} is a {kind}: leave it out.")
+        if bank:
             return _treebank(path)
-        if _is_there(f"{path}/train.conllu"):
+        if folder:
             return _of_treebank(path), ()
-        if path.endswith(".py") or not _is_path(path):
+        if config:
             return configs_package.configs().load(path), ()
     own = own_text.of_text(given, letters, languages)
     return own.experiment(), own.told

@@ -88,6 +88,7 @@ def plain(experiment: Experiment) -> Experiment:
         "vocabulary.background": None,
         "vocabulary.open_classes": (),
         "training.patience": 0,
+        "training.row_sparse": None,
     }
     if isinstance(embedding, Features):
         changes["model.embedding"] = Lookup(embedding.size)
@@ -224,11 +225,12 @@ def _by_rows(experiment):
     """Updates only the rows that a sampled loss reads, where the optimiser can."""
     training = experiment.training
     match training.optimizer:
-        case SGD(momentum=0.0) | Adagrad() | Adam(weight_decay=0.0):
+        case SGD(momentum=0.0, weight_decay=0.0) | Adagrad() | Adam(weight_decay=0.0):
             can = True
         case _:
             can = False
-    if can and not training.average and training.accumulate == 1:
+    averages = training.average or training.average_after is not None
+    if can and not averages and training.accumulate == 1:
         return {"training.row_sparse": True}
     return {}
 

@@ -85,7 +85,9 @@ def run(trials: Trials, log: Callable[[str], None] = print) -> summary.Summary:
             with _diverging(name, failed, log):
                 training.train(recipe, folder, log=log)
                 one_run.judge(folder, split)
-        if name not in failed:
+        if name in failed:
+            folders[name] = []  # its other seeds would be of those that do not diverge
+        else:
             folders[name].append(folder)
         if new:
             summary.write(trials.folder, summary.of_runs(folders, split, plan, failed))

@@ -154,6 +154,25 @@ def test_the_unknown_word_as_srilm_writes_it_and_a_compressed_file(tmp_path):
         Arpa(str(tmp_path / "model.arpa.gz")).prepare(LEXICON, {})
 
 
+def test_the_unknown_word_is_the_lexicons_own(tmp_path):
+    """N-grams with <unk> are of it, too, whatever its spelling."""
+    text = (
+        "\\data\\\nngram 1=4\nngram 2=2\n\n\\1-grams:\n-99\t<s>\t-0.3\n-0.5\t</s>\n"
+        "-0.4\t<unk>\t-0.2\n-0.6\tle\t-0.1\n\n\\2-grams:\n-0.05\tle <unk>\n"
+        "-0.7\t<unk> le\n\\end\\\n"
+    )
+    (tmp_path / "model.arpa").write_text(text)
+    found = [
+        Arpa(str(tmp_path / "model.arpa"), order=2).prepare(
+            Lexicon((unknown, "</s>", "le"), np.ones(3, int), unknown=unknown, boundary="</s>"), {}
+        )
+        for unknown in ("<unk>", "[UNK]")
+    ]
+    for name, array in found[0].items():
+        np.testing.assert_array_equal(found[1][name], array)
+    assert any(np.isclose(array, -0.05 * np.log(10)).any() for array in found[1].values())
+
+
 def test_single_words_are_no_background_with_a_context(tmp_path):
     text = "\\data\\\nngram 1=1\n\n\\1-grams:\n-1\t<unk>\n\\end\\\n"
     (tmp_path / "model.arpa").write_text(text)

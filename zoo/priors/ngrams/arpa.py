@@ -162,6 +162,8 @@ def _in_lexicon(levels, lexicon, predicted):
     context, last = dict(ids), dict(ids)
     if lexicon.boundary is not None:
         context[BEGIN] = last[END] = lexicon.ids[lexicon.boundary]
+    if lexicon.unknown is not None:
+        context[UNKNOWN] = last[UNKNOWN] = lexicon.ids[lexicon.unknown]
     final = last if predicted else context
     return [
         {
