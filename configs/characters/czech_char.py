@@ -4,7 +4,7 @@
     python evaluate.py runs/czech_char
 
 The control of two_languages_char: the same model, as many sentences of this language an epoch, and
-none of the other language. Expected: 11.24 nats a word on the test, at most 9 minutes on one CPU
+none of the other language. Expected: 11.19 nats a word on the test, at most 9 minutes on one CPU
 core. Results: docs/results.md.
 """
 

@@ -10,7 +10,7 @@ parameter has the size of a vocabulary. The lexicon has all words of all splits,
 their spellings. Perplexities are over all spellings, for each text separately.
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) and czech/ (newspaper text of PARSEME 1.0) in $ZOO_DATA.
-Expected: 7.96 and 8.28 nats a word on the French tests, 10.77 on the Czech one, at most 25 minutes
+Expected: 7.92 and 8.25 nats a word on the French tests, 10.80 on the Czech one, at most 25 minutes
 on one CPU core. Results: docs/results.md.
 """
 
