@@ -24,6 +24,7 @@ TWO_LANGUAGES = {
     "both": seeds("two_languages_char"),
     "French alone": seeds("french_char"),
     "Czech alone": seeds("czech_char"),
+    "Czech alone, 20,000 sentences an epoch": seeds("czech_char_twice"),
 }
 WAYS = {
     "the exact loss": seeds("micro_log_linear"),

@@ -22,6 +22,7 @@ from zoo.evaluation.reports.micro_report import PAIRS
 from zoo.sources.micro.micro import Micro
 
 PAGE = pathlib.Path(__file__).parent.parent / "docs" / "results.md"
+DIVERGED = 10.0  # nats a token above the best rate, more than a uniform guess loses
 _TABLE = re.compile(r"(<!-- table (\w+)[^\n]*-->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 
@@ -104,7 +105,11 @@ def at_rates(heads: Mapping[str, tuple[str, tuple[str, ...]]]) -> str:
         }
         first = {rate: losses[rate, "validation"][0] for rate in rates}
         best = min(rates, key=lambda rate: (-len(runs[rate]), first[rate]))
-        others = (f"{first[rate] - first[best]:.3f} at {rate}" for rate in rates if rate != best)
+        worse = {rate: first[rate] - first[best] for rate in rates if rate != best}
+        others = (
+            f"{nats:.3f} at {rate}" if nats < DIVERGED else f"diverged at {rate}"
+            for rate, nats in worse.items()
+        )
         rows.append(
             [
                 f"{head}, rate {best}",
