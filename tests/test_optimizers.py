@@ -64,7 +64,7 @@ def test_the_decay_is_that_of_zaremba_unless_told_otherwise():
 
 
 def test_a_decay_that_is_never_reached_leaves_the_rate():
-    """Its step is no int32."""
+    """Steps are int32, which cannot hold its time."""
     for decay in (Decay(after=1_000_000), Decay(after=0, every=1e6)):
         schedule = jax.jit(decay.build(0.5, epoch_steps=3000, total_steps=9000))
         rate = 0.5 if decay.after else 0.5 / 1.2  # after 0 epochs it is divided at once

@@ -184,6 +184,9 @@ def test_sparse_features_may_be_missing(call, tmp_path):
     found = json.loads((tmp_path / "w").read_text())
     assert [*found["weights"]] == ["x", "y"] and found["added"] == []
     assert found["made"]["figures"]["test"]["lists"] == 1
+    (tmp_path / "bare").write_text("0 ||| a b\n0 ||| a\n")  # no features at all
+    bare = call("tune", "bare", "tr", "--sparse", "--test", "t", "--test-references", "tr")
+    assert bare[0] == 2 and "the hypotheses have no features to tune weights for" in bare[2]
     # Start weights may have other features, too: of these only x is in the lists.
     (tmp_path / "s").write_text('{"weights": {"x": 1, "other": 1}}')
     assert call(*line, "--start", "s")[0] == 0

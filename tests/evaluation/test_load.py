@@ -240,6 +240,8 @@ def test_characters_and_heads_that_spell(tmp_path):
     for text in ("ab a\n\nba", "ab a\r\n\r\nba"):
         words = [row.word for row in run.surprisal(text, "carried") if row.word != run.boundary]
         assert words == [letter for line in read for letter in line] == [*"ab a\n\nba"]
+    long = run.surprisal("ab" * 600, "sentences")  # as a file's, it counts as two lines
+    assert {row.sentence for row in long} == {1, 2}
     spelled = dataclasses.replace(small.MODEL, head=CharLSTM(size=4))
     folder = small.run_in(tmp_path / "s", small.experiment(spelled, epochs=1))
     assert np.isfinite(sentence_log_probs(zoo.load(folder), ["word1 word2"])).all()

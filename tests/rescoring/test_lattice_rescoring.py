@@ -83,7 +83,7 @@ def test_words_on_links(tmp_path):
 
 
 def test_fields_as_htk_writes_them(tmp_path):
-    """Long names, escapes and quotation marks; base 1 is that of natural logarithms."""
+    """With long names, escapes and quotation marks. Base 1 stands for natural logarithms."""
     text = r"""UTTERANCE='utterance 7' base=1 wdpenalty=-0.5
 NODES=3 LINKS=4
 I=0 time=0

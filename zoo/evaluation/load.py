@@ -168,7 +168,7 @@ class LoadedModel(Loaded):
             lines = characters.lines_of(text)
             if sentence_scores.LINE_BREAK not in run.lexicon.ids:
                 lines = [line.removesuffix(sentence_scores.LINE_BREAK) for line in lines]
-            letters = [[*line] for line in lines]
+            letters = [[*piece] for piece in characters.pieces(lines)]
             given_text = evaluation_texts.of_corpus(Corpus("the text", letters), "")
         else:
             given_text = evaluation_texts.of_text(text, "the text", run.reading)

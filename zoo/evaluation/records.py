@@ -20,8 +20,7 @@ from zoo import configuration, strict_json
 from zoo.errors import UserError
 from zoo.evaluation import item_scores
 from zoo.experiment import Experiment
-from zoo.runs import atomic_files
-from zoo.runs.workdir import names
+from zoo.runs import atomic_files, workdir
 from zoo.trust import permissions
 
 _NAME = re.compile(r"(.+\.jsonl)(?::(.+))?")
@@ -116,7 +115,7 @@ def experiment_of(path: str | pathlib.Path) -> Experiment:
       UserError: as `record_of`, or the recipe is not an experiment of this version of Zoo.
     """
     saved = record_of(path).experiment
-    permissions.close(names(saved), path)
+    permissions.close(workdir.names(saved), path)
     try:
         experiment = configuration.from_json(saved)
     except UserError as error:

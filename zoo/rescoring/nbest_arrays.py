@@ -70,15 +70,16 @@ class Lists:
         )
 
     def with_features(self, names: tuple[str, ...]) -> "Lists":
-        """Returns the lists with features of these names, in this order: 0 where they have none.
+        """Returns the lists with other features [N, F]: 0 where they do not have one.
 
         Args:
-          names: of the features.
+          names: of the F features, in their order.
         """
-        columns = {name: self.features[:, column] for column, name in enumerate(self.names)}
-        absent = np.zeros(len(self.features))
-        features = [columns.get(name, absent) for name in names]
-        return dataclasses.replace(self, names=names, features=np.stack(features, axis=1))
+        features = np.zeros((len(self.features), len(names)))
+        for column, name in enumerate(names):
+            if name in self.names:
+                features[:, column] = self.features[:, self.names.index(name)]
+        return dataclasses.replace(self, names=names, features=features)
 
     def centred(self) -> np.ndarray:
         """Returns the features less their means over the list, [N, F]."""

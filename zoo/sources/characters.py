@@ -44,14 +44,22 @@ class Characters(FileSource):
         """
         *others, last = map(_lines, folders.text_files(path))
         ended = [[*lines[:-1], lines[-1].removesuffix("\n") + "\n"] for lines in others]
-        lines = [line for of_file in (*ended, last) for line in of_file]
-        starts = ((line, at) for line in lines for at in range(0, len(line), LONGEST))
-        return [line[at : at + LONGEST] for line, at in starts]
+        return pieces([line for of_file in (*ended, last) for line in of_file])
 
 
 def _lines(file):
     """Reads the lines of one file, each with its line break, if it has one."""
     return lines_of(files.read_text(file))
+
+
+def pieces(lines: list[str]) -> list[str]:
+    """Cuts lines after each `LONGEST` characters.
+
+    Args:
+      lines: with their line breaks.
+    """
+    starts = ((line, at) for line in lines for at in range(0, len(line), LONGEST))
+    return [line[at : at + LONGEST] for line, at in starts]
 
 
 def lines_of(text: str) -> list[str]:

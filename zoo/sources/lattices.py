@@ -12,7 +12,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from zoo.errors import UserError, shortened
-from zoo.sources import files, streams
+from zoo.sources import files, slf_fields, streams
 from zoo.sources.hypotheses import number_of
 
 # Labels that are not words: !NULL, !SENT_START, <s>, <sil>, [NOISE], ++UH++, Kaldi's epsilon.
@@ -21,16 +21,6 @@ _FILLER = re.compile(r"!.*|<(?!unk>).*>|\[.*\]|\+\+.*\+\+|")
 # of at most 1 + 1e-3, a rounding error, are clamped to 1.
 LEAST_POSTERIOR = 1e-6
 _FIELD = re.compile(r"\s*\w+=")
-# A field of SLF: a value in quotation marks, or one that ends at a blank that has no backslash.
-_NAMED = re.compile(
-    r"""\s*([^\s=]+)=("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|(?!")(?:\\.|[^\s\\])*)(?=\s|$)"""
-)
-_ESCAPED = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
-# Long names of fields, and the short ones.
-_SHORT = {
-    **{"UTTERANCE": "U", "NODES": "N", "LINKS": "L", "START": "S", "END": "E", "WORD": "W"},
-    **{"time": "t", "acoustic": "a", "language": "l"},
-}
 _NODE = re.compile(r"[0-9]{1,18}")
 # Number of lines that decide the format of a file.
 _HEAD = 1000
@@ -133,7 +123,7 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
     names: set[str] = set()
     for line, text in lines:
         where = f"{path}, line {line}"
-        fields = _fields(text, where)
+        fields = slf_fields.read(text, where)
         if "I" in fields:
             if not _NODE.fullmatch(fields["I"]):
                 raise UserError(
@@ -212,51 +202,6 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
         for field in ("start", "end")
     )
     return lattice_of(header.get("U") or name, scored_links, start, end, path, scales)
-
-
-def _fields(text, where):
-    """Reads the fields of a line of SLF by their short names."""
-    fields: dict[str, str] = {}
-    at = 0
-    while rest := text[at:].strip():
-        match = _NAMED.match(text, at)
-        if match is None:
-            part = rest.split()[0]
-            if '="' in part:
-                raise UserError(
-                    f"{where}: the value of {shortened(part, 80)!r} has a quotation mark only at "
-                    "its start: write one at both ends."
-                )
-            raise UserError(
-                f"{where}: {shortened(part, 80)!r} is not a field NAME=VALUE of SLF: correct the "
-                "line."
-            )
-        name, value = match.groups()
-        if _SHORT.get(name, name) in fields:
-            raise UserError(f"{where}: the field {name}= comes twice: keep one.")
-        fields[_SHORT.get(name, name)] = _unescaped(value, where)
-        at = match.end()
-    return fields
-
-
-def _unescaped(value, where):
-    """Returns a value without quotation marks around it and backslashes before characters."""
-    if value[:1] in ('"', "'") and len(value) > 1 and value[-1] == value[0]:
-        value = value[1:-1]
-    if "\\" not in value:
-        return value
-    try:
-        return _ESCAPED.sub(_byte, value.encode()).decode()
-    except ValueError as error:
-        raise UserError(
-            f"{where}: {shortened(value, 80)!r} has escapes that are not UTF-8: correct them."
-        ) from error
-
-
-def _byte(match):
-    """Returns the character after a backslash, or the byte of three octal digits."""
-    escaped = match[1]
-    return bytes([int(escaped, 8)]) if len(escaped) == 3 else escaped
 
 
 def _end(fields, field, nodes, where):

@@ -90,9 +90,9 @@ def _seen_validation(validation, seen):
     found = overlap.found_in(validation.sentences, seen.trained_on)
     if overlap.is_seen(found):
         yield (
-            f"note: the model trains on its validation text ({overlap.told(found)}), so the best "
-            "checkpoint is the one that learns this text by heart, and validation does not show "
-            "how new text is predicted."
+            f"note: the model trains on its validation text ({overlap.told(found)}): the figures "
+            "of validation are not of new text, and the best checkpoint is the one that fits the "
+            "training text best."
         )
 
 
