@@ -32,11 +32,6 @@ def field_name(recipe, field: str, name: str = "") -> str:
 
     A component does not know its path in a recipe, or whether it is in one. Where a field is set by
     its path, `zoo.configuration` names the path in the message.
-
-    Args:
-      recipe: the recipe.
-      field: the field.
-      name: the name of the recipe; "" if it is not known.
     """
     return f"{name}.{field}" if name else f"{field} of {type(recipe).__name__}"
 
@@ -57,16 +52,7 @@ def _number(recipe, field, name):
 
 
 def check_least(recipe, name: str = "", **least: float):
-    """Checks that fields of a recipe are finite and not below their least values.
-
-    Args:
-      recipe: the recipe.
-      name: the name of the recipe in messages; "" if it is not known.
-      **least: {field: least value}.
-
-    Raises:
-      UserError: names the first field that is below its least value, not finite, or no number.
-    """
+    """Checks that fields of a recipe are finite and not below their least values."""
     for field, lowest in least.items():
         value = _number(recipe, field, name)
         if not lowest <= value < math.inf:  # nan is neither
@@ -76,16 +62,7 @@ def check_least(recipe, name: str = "", **least: float):
 
 
 def check_above(recipe, name: str = "", **limits: float):
-    """Checks that fields of a recipe are finite and above their limits.
-
-    Args:
-      recipe: the recipe.
-      name: the name of the recipe in messages; "" if it is not known.
-      **limits: {field: limit}.
-
-    Raises:
-      UserError: names the first field that is not above its limit, not finite, or no number.
-    """
+    """Checks that fields of a recipe are finite and above their limits."""
     for field, limit in limits.items():
         value = _number(recipe, field, name)
         if not limit < value < math.inf:
@@ -94,16 +71,7 @@ def check_above(recipe, name: str = "", **limits: float):
 
 
 def check_rates(recipe, name: str, *fields: str):
-    """Checks that fields of a recipe are in [0, 1).
-
-    Args:
-      recipe: the recipe.
-      name: the name of the recipe in messages; "" if it is not known.
-      *fields: the fields.
-
-    Raises:
-      UserError: names the first field that is not.
-    """
+    """Checks that fields of a recipe are in [0, 1)."""
     for field in fields:
         value = _number(recipe, field, name)
         if not 0 <= value < 1:
@@ -112,16 +80,7 @@ def check_rates(recipe, name: str, *fields: str):
 
 
 def check_choices(recipe, name: str = "", **choices: tuple[str, ...]):
-    """Checks that fields of a recipe have known values.
-
-    Args:
-      recipe: the recipe.
-      name: the name of the recipe in messages; "" if it is not known.
-      **choices: {field: known values}.
-
-    Raises:
-      UserError: names the first field with another value, and the known values.
-    """
+    """Checks that fields of a recipe have known values."""
     for field, known in choices.items():
         value = getattr(recipe, field)
         if value not in known:
@@ -130,25 +89,13 @@ def check_choices(recipe, name: str = "", **choices: tuple[str, ...]):
 
 
 def check_seed(seed: int, name: str):
-    """Checks that a seed fits a random key.
-
-    Args:
-      seed: the seed.
-      name: its name in messages.
-
-    Raises:
-      UserError: the seed is not in [0, 2**31).
-    """
+    """Checks that a seed fits a random key."""
     if not 0 <= seed < 2**31:
         raise UserError(f"{name} is {seed}: give a whole number from 0 to {2**31 - 1}.")
 
 
 class Interrupted(Exception):
-    """A SIGTERM, SIGHUP or Ctrl-C was received, and the state is saved.
-
-    Attributes:
-      signal: the signal; programs exit with 128 + its number, as shells expect.
-    """
+    """A SIGTERM, SIGHUP or Ctrl-C was received, and the state is saved."""
 
     def __init__(self, message: str, signal: signal.Signals):
         super().__init__(message)
@@ -164,29 +111,15 @@ LOST = 75
 
 
 def printable(text: str) -> str:
-    """Escapes the characters of a text that are not printable, such as control sequences.
-
-    Args:
-      text: the text; its line breaks stay.
-    """
+    """Escapes the characters of a text that are not printable, such as control sequences."""
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
 def shortened(text: str, most: int = 200) -> str:
-    """Shortens a text for messages.
-
-    Args:
-      text: the text.
-      most: characters that are kept, with "..." after them if there are more.
-    """
+    """Shortens a text for messages."""
     return text if len(text) <= most else text[:most] + "..."
 
 
 def named(words: list[str], most: int = 10) -> str:
-    """Lists words in quotation marks for messages.
-
-    Args:
-      words: the words.
-      most: the number of words that are listed, with "..." after them if there are more.
-    """
+    """Lists words in quotation marks for messages."""
     return ", ".join(map(repr, words[:most])) + ", ..." * (len(words) > most)

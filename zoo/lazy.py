@@ -34,11 +34,7 @@ class MissingExtra(ModuleNotFoundError):
 
 @contextlib.contextmanager
 def extra() -> Iterator[None]:
-    """Raises MissingExtra where an optional package is imported and is not installed.
-
-    Raises:
-      MissingExtra: names the package and its installation.
-    """
+    """Raises MissingExtra where an optional package is imported and is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -60,9 +56,6 @@ def without(*modules: str) -> Iterator[None]:
 
     A package may import whatever it finds for uses that the caller does not have. Modules that are
     loaded already stay visible.
-
-    Args:
-      *modules: full names, as "torch".
     """
     hidden = [name for name in modules if name not in sys.modules]
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: cannot be imported
@@ -74,12 +67,7 @@ def without(*modules: str) -> Iterator[None]:
 
 
 def names(package: str, modules: dict[str, str]):
-    """Returns `__getattr__` and `__dir__` of a package that imports names on first access.
-
-    Args:
-      package: the name of the package.
-      modules: {name: the module that defines it}.
-    """
+    """Returns `__getattr__` and `__dir__` of a package that imports names on first access."""
 
     def get(name: str):
         if name not in modules:

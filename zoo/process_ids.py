@@ -18,15 +18,7 @@ def this_process() -> dict:
 
 
 def lives(process: dict) -> bool | None:
-    """Whether a process still runs.
-
-    Args:
-      process: its record by `this_process`.
-
-    Returns:
-      None if it is not known: the process is of another machine or container, or from before this
-      machine's start.
-    """
+    """Whether a process still runs."""
     here = this_process()
     if place(process) != place(here):
         return None
@@ -46,24 +38,13 @@ def lives(process: dict) -> bool | None:
 
 
 def place(process: dict) -> tuple:
-    """Returns the scope in which a process number is unique: a machine's start and a container.
-
-    Args:
-      process: a record by `this_process`.
-    """
+    """Returns the scope in which a process number is unique: a machine's start and a container."""
     boot = process.get("boot")
     return (boot, process.get("namespace")) if boot else (process.get("host"), boot)
 
 
 def began(pid: int) -> str | None:
-    """Returns the start time of a process, in ticks since the machine's start.
-
-    Args:
-      pid: the process number.
-
-    Returns:
-      None if the process has ended; "" if the system does not tell.
-    """
+    """Returns the start time of a process, in ticks since the machine's start."""
     # The program's name, in brackets, may itself have spaces and brackets.
     fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
     if len(fields) < 20:

@@ -30,26 +30,12 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def dumps(value: Any, **options) -> str:
-    """Formats a value as JSON, with numbers that are not finite as strings: "inf", "nan".
-
-    Args:
-      value: the value.
-      **options: see `json.dumps`.
-    """
+    """Formats a value as JSON, with numbers that are not finite as strings: "inf", "nan"."""
     return json.dumps(_finite(value), allow_nan=False, **options)
 
 
 def loads(text: str, finite: bool = True) -> Any:
-    """Parses JSON.
-
-    Args:
-      text: the JSON.
-      finite: whether Infinity and NaN, which are not JSON, are refused.
-
-    Raises:
-      ValueError: the text is not JSON, or has a key twice, a number that is not finite, a lone
-        surrogate, or more than `DEEPEST` levels.
-    """
+    """Parses JSON."""
     constants: dict[str, Any] = {"parse_constant": _constant, "parse_float": _float}
     try:
         value = json.loads(
@@ -68,15 +54,7 @@ def loads(text: str, finite: bool = True) -> Any:
 
 
 def read(path: pathlib.Path, shape: dict | None = None) -> dict:
-    """Reads the JSON object of a file.
-
-    Args:
-      path: the file.
-      shape: the names and types that the object must have; see `check`.
-
-    Raises:
-      UserError: the file cannot be read, or does not have such an object; names the file.
-    """
+    """Reads the JSON object of a file."""
     try:
         value = loads(path.read_text(encoding="utf-8"))
         check(value, shape or {})
@@ -92,11 +70,7 @@ def read(path: pathlib.Path, shape: dict | None = None) -> dict:
 
 
 def object_or_none(text: str | bytes) -> dict | None:
-    """Parses a JSON object; None if the text is not one, such as a line that a kill cut short.
-
-    Args:
-      text: the text.
-    """
+    """Parses a JSON object; None if the text is not one, such as a line that a kill cut short."""
     try:
         value = loads(text if isinstance(text, str) else text.decode())
     except ValueError:
@@ -105,27 +79,12 @@ def object_or_none(text: str | bytes) -> dict | None:
 
 
 def of_bytes(array: Any) -> Any:
-    """Parses the JSON in an array of bytes, in which archives of arrays keep JSON.
-
-    Args:
-      array: the bytes in UTF-8.
-    """
+    """Parses the JSON in an array of bytes, in which archives of arrays keep JSON."""
     return loads(array.tobytes().decode())
 
 
 def check(value: Any, shape: Any, name: str = "it") -> None:
     """Checks the types of a value that was read from JSON.
-
-    Args:
-      value: the value, as `loads` returns it.
-      shape: a type, or several such as `str | None`; {name: shape} for an object that has these
-        names, and perhaps others; [shape] for a list. A name that is missing is None. An int has
-        64 bits; a float is any number, or a string by which `dumps` writes an infinite number or
-        NaN.
-      name: the name of the value in messages.
-
-    Raises:
-      ValueError: a value has another type; names the first.
 
     Example:
       >>> strict_json.check({"data": {"sha256": 3}}, {"data": {"sha256": str}})
@@ -146,11 +105,7 @@ def check(value: Any, shape: Any, name: str = "it") -> None:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value that was read from JSON is a number; booleans are not.
-
-    Args:
-      value: the value.
-    """
+    """Whether a value that was read from JSON is a number; booleans are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -180,14 +135,7 @@ def _object(pairs):
 
 
 def whole_number(digits: str) -> int:
-    """Parses a whole number of JSON.
-
-    Args:
-      digits: its digits, perhaps with a sign.
-
-    Raises:
-      ValueError: it is too long to convert to a finite float.
-    """
+    """Parses a whole number of JSON."""
     if len(digits) > _DIGITS:
         raise ValueError(f"it has a number of {len(digits)} digits")
     return int(digits)

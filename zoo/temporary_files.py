@@ -33,11 +33,7 @@ FORGOTTEN = 24 * 3600.0
 
 
 def place(path: pathlib.Path) -> pathlib.Path:
-    """Returns a unique temporary path in the same folder, to be renamed to a path later.
-
-    Args:
-      path: the final path.
-    """
+    """Returns a unique temporary path in the same folder, to be renamed to a path later."""
     made_by = (
         f"{os.getpid()}-{process_ids.began(os.getpid()) or ''}-{_where()}-{uuid.uuid4().hex[:8]}"
     )
@@ -45,21 +41,12 @@ def place(path: pathlib.Path) -> pathlib.Path:
 
 
 def is_of(path: pathlib.Path, whole: pathlib.Path) -> bool:
-    """Whether a path is a temporary path `place(whole)` of any process.
-
-    Args:
-      path: the path.
-      whole: the final path.
-    """
+    """Whether a path is a temporary path `place(whole)` of any process."""
     return _made_by(path, whole) is not None
 
 
 def clear(whole: pathlib.Path):
-    """Removes the temporary files that dead processes left of a path; ignores failures.
-
-    Args:
-      whole: the final path.
-    """
+    """Removes the temporary files that dead processes left of a path; ignores failures."""
     beside: list[pathlib.Path] = []
     with contextlib.suppress(OSError):  # a folder that may be written to, and not listed
         beside += whole.parent.iterdir()
@@ -72,14 +59,7 @@ def clear(whole: pathlib.Path):
 
 @contextlib.contextmanager
 def folder(out: str | pathlib.Path) -> Iterator[pathlib.Path]:
-    """Yields a temporary folder, which is renamed to `out` at the end, or removed on failure.
-
-    Args:
-      out: the folder to make; it must not exist, or be empty.
-
-    Raises:
-      UserError: `out` exists, at the beginning or at the end, or it cannot be made.
-    """
+    """Yields a temporary folder, which is renamed to `out` at the end, or removed on failure."""
     if "://" in str(out):  # a path has one slash where an address has two
         raise UserError(f"{out} is not a folder of this machine: give the path of one.")
     out = pathlib.Path(out)
@@ -110,16 +90,7 @@ def folder(out: str | pathlib.Path) -> Iterator[pathlib.Path]:
 
 
 def check_place(path: pathlib.Path, instead: str = "another folder"):
-    """Checks that a file or folder can be made in the folders above it.
-
-    Args:
-      path: the file or folder.
-      instead: the remedy in the message: "give {instead}".
-
-    Raises:
-      UserError: a folder above it is not writable, or is a file.
-      OSError: the path cannot be looked up.
-    """
+    """Checks that a file or folder can be made in the folders above it."""
     whole = path.absolute()
     above = next(above for above in whole.parents if above.exists())
     if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
@@ -145,9 +116,6 @@ def naming(path: str | os.PathLike[str]):
 
     Without it, the error of a write does not name a file, and the error of a copy names a temporary
     file.
-
-    Args:
-      path: the name.
     """
     try:
         yield

@@ -172,27 +172,16 @@ class Model1:
 
 
 class _Together(NamedTuple):
-    """Pairs of a source and a target token, grouped by target token.
+    """Pairs of a source and a target token, grouped by target token."""
 
-    Attributes:
-      source: [pairs], the source word's number.
-      position: [pairs], the source word's position in its sentence.
-      distance: [pairs], |i/I - j/J|, infinite for the null word.
-      word: [pairs], the target word's number.
-      starts: [target tokens], the first pair of each token.
-      choices: [target tokens], the number of pairs of each token.
-      sentence: [target tokens], the sentence of each token.
-      target: [target tokens], the position of each token in its sentence.
-    """
-
-    source: np.ndarray
-    position: np.ndarray
-    distance: np.ndarray
-    word: np.ndarray
-    starts: np.ndarray
-    choices: np.ndarray
-    sentence: np.ndarray
-    target: np.ndarray
+    source: np.ndarray  # [pairs], the source word's number
+    position: np.ndarray  # [pairs], the source word's position in its sentence
+    distance: np.ndarray  # [pairs], |i/I - j/J|, infinite for the null word
+    word: np.ndarray  # [pairs], the target word's number
+    starts: np.ndarray  # [target tokens], the first pair of each token
+    choices: np.ndarray  # [target tokens], the number of pairs of each token
+    sentence: np.ndarray  # [target tokens], the sentence of each token
+    target: np.ndarray  # [target tokens], the position of each token in its sentence
 
     def keys(self, size: int) -> np.ndarray:
         """Computes the key of each pair, int64; -1 if one of the words is unknown."""

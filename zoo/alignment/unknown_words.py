@@ -168,11 +168,7 @@ class Copyable(UnknownWords):
 
 @dataclasses.dataclass(frozen=True)
 class _Positional(UnknownWords):
-    """The base of the two positional strategies.
-
-    Attributes:
-      reach: the largest |d| that has a mark.
-    """
+    """The base of the two positional strategies."""
 
     reach: int = 7
     prefix: ClassVar[str] = ""
@@ -319,11 +315,7 @@ def restore_by_attention(
 
 
 def check_words(words: Iterable[str]):
-    """Raises ValueError for a word of a text that looks like a mark of a strategy.
-
-    Args:
-      words: of a text.
-    """
+    """Raises ValueError for a word of a text that looks like a mark of a strategy."""
     for word in words:
         if _MARK.fullmatch(word):
             raise ValueError(f"the word {word!r} is a mark of unknown words: take it out")

@@ -15,17 +15,11 @@ from zoo.networks import attention_functions
 
 
 class PreparedMemory(NamedTuple):
-    """The arrays of a memory that attention computes once, for all steps of a decoder.
+    """The arrays of a memory that attention computes once, for all steps of a decoder."""
 
-    Attributes:
-      memory: [B, S, M], 0 where the mask hides it.
-      keys: [B, S, *], with which hidden states are compared.
-      mask: bool [B, S], True where there is memory.
-    """
-
-    memory: jax.Array
-    keys: jax.Array
-    mask: jax.Array
+    memory: jax.Array  # [B, S, M], 0 where the mask hides it
+    keys: jax.Array  # [B, S, *], with which hidden states are compared
+    mask: jax.Array  # bool [B, S], True where there is memory
 
 
 class Attention(abc.ABC):
@@ -151,11 +145,6 @@ class Attention(abc.ABC):
 
 
 def uniform(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Draws weights uniform in +-1/sqrt(inputs).
-
-    Args:
-      key: random key.
-      shape: (inputs, outputs).
-    """
+    """Draws weights uniform in +-1/sqrt(inputs)."""
     scale = shape[0] ** -0.5
     return jax.random.uniform(key, shape, minval=-scale, maxval=scale)

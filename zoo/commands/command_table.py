@@ -15,13 +15,7 @@ from zoo.version import VERSION
 
 
 class Command(NamedTuple):
-    """A command.
-
-    Attributes:
-      module: its module in zoo.commands, imported only when the command is run.
-      about: its effect, in a few words.
-      example: arguments that a user may give it.
-    """
+    """A command."""
 
     module: str
     about: str

@@ -31,14 +31,7 @@ def line() -> list[str] | None:
 
 
 def complete(parser: argparse.ArgumentParser):
-    """Writes the words that may come next where the shell reads them, and exits.
-
-    Args:
-      parser: of the whole line.
-
-    Raises:
-      lazy.MissingExtra: argcomplete is not installed.
-    """
+    """Writes the words that may come next where the shell reads them, and exits."""
     with lazy.extra():
         import argcomplete
     words: Any = functools.partial(_words, argcomplete.completers.FilesCompleter())

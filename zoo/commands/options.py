@@ -107,11 +107,7 @@ def add_folder_to(parser: argparse.ArgumentParser, what: str):
 
 
 def folder_of(arguments: argparse.Namespace) -> str:
-    """Returns the folder of the run, for a command that has `add_folder_to`'s arguments.
-
-    Raises:
-      UserError: no folder is given, or two are.
-    """
+    """Returns the folder of the run, for a command that has `add_folder_to`'s arguments."""
     folder, workdir = arguments.folder, arguments.workdir
     if folder and workdir and folder != workdir:
         raise UserError(
@@ -129,10 +125,6 @@ def parse(
 
     Files and configs that it names are trusted as the user's own (see `zoo.trust.permissions`).
     From here on JAX keeps compiled programs, unless --no-compilation-cache is given.
-
-    Raises:
-      UserError: an argument is empty, as "$FILE" is where the variable is not set: it would be
-        taken for none, or for the working folder.
     """
     if completion.line() is not None:
         Parser._intermixes = True  # argcomplete follows the plain order of arguments
@@ -177,11 +169,7 @@ def add_label_to(parser: argparse.ArgumentParser):
 
 
 def check_given(arguments: argparse.Namespace) -> list[str]:
-    """Returns the texts among the arguments.
-
-    Raises:
-      UserError: a text is empty.
-    """
+    """Returns the texts among the arguments."""
     texts = []
     for name, value in vars(arguments).items():
         for text in value if isinstance(value, list) else [value]:
@@ -199,9 +187,6 @@ def check_outputs(arguments: argparse.Namespace, **whats: str):
     """Checks the files that a command is going to write, given as option=what its file is called.
 
     All other texts among the arguments may name files that it reads, except those in `_NO_FILES`.
-
-    Raises:
-      UserError: as `zoo.runs.output_files.check_each`.
     """
     from zoo.runs import output_files
 
@@ -280,11 +265,7 @@ def with_cache(run, cache: tuple[int, float | None, float | None] | None):
 
 
 def run_of(workdir: str, arguments: argparse.Namespace):
-    """Loads the run of a folder, changed as the options of `add_to` ask.
-
-    Raises:
-      UserError: the options contradict each other; or as Run's methods raise.
-    """
+    """Loads the run of a folder, changed as the options of `add_to` ask."""
     from zoo.evaluation.run import Run
 
     if arguments.lexicon and arguments.add_words:
@@ -347,12 +328,7 @@ def _spread(arguments) -> tuple[str, int]:
 
 
 def run_with_words(workdir: str, arguments: argparse.Namespace):
-    """Loads the run of a folder, and adds the words of `add_words_to`'s arguments to its lexicon.
-
-    Raises:
-      UserError: the run's head has parameters for each word, and no option spreads the unknown
-        word's probability; or as Run's methods raise.
-    """
+    """Loads a run, and adds the words of `add_words_to`'s arguments to its lexicon."""
     from zoo.evaluation.run import Run
     from zoo.heads.head import Head
 

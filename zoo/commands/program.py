@@ -68,12 +68,7 @@ def _tell(line):
 
 
 def run(main) -> int:
-    """Runs an entry script's main function; returns the exit code.
-
-    Returns:
-      0 after main(); 2 after a user's error, whose sentence goes to stderr; 128 + the signal's
-        number after an interruption: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP.
-    """
+    """Runs an entry script's main function; returns the exit code."""
     # orbax warns of leftovers of killed processes and of harmless things, and logs errors that it
     # raises as well.
     logging.getLogger("absl").setLevel(logging.CRITICAL)
@@ -185,14 +180,7 @@ def called() -> str:
 
 
 def command(name: str) -> str:
-    """Returns another command, called the way that this one was.
-
-    Args:
-      name: "train" or "evaluate", which are scripts too, or the name of another command.
-
-    Returns:
-      "python evaluate.py", "zoo evaluate" or "python -m zoo evaluate".
-    """
+    """Returns another command, called the way that this one was."""
     script = pathlib.Path(sys.argv[0])
     if script.name in SCRIPTS and f"{name}.py" in SCRIPTS:
         return shlex.join(["python", str(script.with_name(f"{name}.py"))])

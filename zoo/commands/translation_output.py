@@ -6,13 +6,7 @@ from typing import Any, NamedTuple
 
 
 class Translation(NamedTuple):
-    """A translation of a sentence.
-
-    Attributes:
-      hypothesis: the search's hypothesis.
-      words: the words that are written.
-      source: the words of the source as the runs read them.
-    """
+    """A translation of a sentence."""
 
     hypothesis: Any
     words: list[str]

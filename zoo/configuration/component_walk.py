@@ -22,11 +22,7 @@ def required_fields(component: type) -> list[str]:
 
 
 def changed_fields(component: Any) -> list[str]:
-    """Returns the fields of a component that do not have their defaults, required ones included.
-
-    Args:
-      component: an instance of a dataclass.
-    """
+    """Returns the fields of a component that do not have their defaults, required ones included."""
     absent = dataclasses.MISSING
     names = []
     for field in dataclasses.fields(component):
@@ -47,11 +43,6 @@ def values(recipe: Any, path: str = "", name: str = "") -> Iterator[tuple[str, s
 
     A tuple is yielded whole, and then item by item, numbered from 0 in the path, under the name of
     its field. A component is yielded before its fields.
-
-    Args:
-      recipe: a dataclass or a tuple; other values have nothing within.
-      path: of the recipe itself, if it is within another.
-      name: of the field that holds it.
     """
     if dataclasses.is_dataclass(recipe) and not isinstance(recipe, type):
         inner = [(field, field, getattr(recipe, field)) for field in field_names(recipe)]

@@ -19,18 +19,7 @@ class Change(NamedTuple):
 
 
 def replaced(recipe: Any, path: str, where: str, new_value: Callable[[Any, str], Any]) -> Any:
-    """Returns the recipe with another value at a path.
-
-    Args:
-      recipe: a frozen dataclass.
-      path: fields from the top, and items of tuples by their numbers from 0, with points between
-        them: "model.embedding.parts.1.size".
-      where: the setting that asked for it, at the beginning of messages.
-      new_value: (type of the field, where) -> the value.
-
-    Raises:
-      UserError: the recipe does not have the field; the message names the nearest.
-    """
+    """Returns the recipe with another value at a path."""
     return _at(recipe, path.split("."), where, new_value)
 
 
@@ -52,10 +41,6 @@ def all_replaced(recipe: Any, changes: Sequence[Change]) -> Any:
 
     Neighbouring `changes` of one component may need each other, as the widths and the filters of a
     convolution do: where one is refused alone, they are set together.
-
-    Raises:
-      UserError: as `replaced`; or a change replaces a whole component, and undoes an earlier change
-        of its field.
     """
     for earlier, later in itertools.combinations(changes, 2):
         if earlier.path.startswith(later.path + "."):

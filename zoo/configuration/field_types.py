@@ -19,15 +19,7 @@ _NUMBERS = {int: (numbers.Integral, "a whole number"), float: (numbers.Real, "a 
 
 
 def check(recipe: Any, path: str = ""):
-    """Checks all fields of a recipe, and of the components in them.
-
-    Args:
-      recipe: a dataclass.
-      path: the recipe's own path, for messages; "" for the top.
-
-    Raises:
-      UserError: a field is of another type; the message names the first one, and the right type.
-    """
+    """Checks all fields of a recipe, and of the components in them."""
     kinds = typing.get_type_hints(type(recipe))
     for field in dataclasses.fields(recipe):
         name = f"{path}.{field.name}" if path else field.name

@@ -108,14 +108,7 @@ class Bidirectional(Core):
 
 
 def backward_order(reset: jax.Array) -> jax.Array:
-    """Returns the order of positions that reverses each text of a row.
-
-    Args:
-      reset: bool [B, T], where texts begin; position 0 always begins a text.
-
-    Returns:
-      int32 [B, T]: position a + b - 1 - t for each t of a text at a to b - 1.
-    """
+    """Returns the order of positions that reverses each text of a row."""
     time = reset.shape[1]
     positions = jnp.arange(time, dtype=jnp.int32)[None]
     starts = jax.lax.cummax(jnp.where(reset, positions, 0), axis=1)

@@ -49,19 +49,11 @@ class Stacked(Core, abc.ABC):
         dropout.check_rates(self, *rates, *["last_dropout"] * (self.last_dropout is not None))
 
     def cells(self, layer: int) -> int:
-        """Returns D of a layer: `size`, or `last_size` for the last layer if it is given.
-
-        Args:
-          layer: the layer, from 0.
-        """
+        """Returns D of a layer: `size`, or `last_size` for the last layer if it is given."""
         return self.last_size or self.size if layer == self.layers - 1 else self.size
 
     def state_size(self, layer: int) -> int:
-        """Returns R, the size of a layer's hidden state.
-
-        Args:
-          layer: the layer, from 0.
-        """
+        """Returns R, the size of a layer's hidden state."""
         return self.cells(layer)
 
     @property
@@ -81,17 +73,7 @@ class Stacked(Core, abc.ABC):
 
     @abc.abstractmethod
     def _recurrence(self, weights, projections, state, keep):
-        """Computes a layer's hidden states and its carry.
-
-        Args:
-          weights: the layer's parameters, and "mask", the mask of U or None.
-          projections: x W + b, [T, B, *].
-          state: the layer's carry before the first position.
-          keep: [T, B, 1], 0 at resets and 1 elsewhere.
-
-        Returns:
-          (hidden of all positions [T, B, R], the layer's carry).
-        """
+        """Computes a layer's hidden states and its carry."""
 
     def init(self, key: jax.Array, input_size: int) -> Any:
         """Draws a tuple of {"input", "recurrent", "bias", ...}, one for each layer.

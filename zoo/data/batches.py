@@ -26,21 +26,13 @@ POLICIES = ("carried", "sentences")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Batch:
-    """T columns of all batch rows.
+    """T columns of all batch rows."""
 
-    Attributes:
-      words: int32 [B, T], the word before each position.
-      targets: int32 [B, T], the word at each position.
-      trained: float32 [B, T], 1 where the target has a loss in training.
-      reset: bool [B, T], positions before which the state is emptied.
-      positions: int64 [B, T], positions of the targets in the text; -1 for padding.
-    """
-
-    words: np.ndarray
-    targets: np.ndarray
-    trained: np.ndarray
-    reset: np.ndarray
-    positions: np.ndarray
+    words: np.ndarray  # int32 [B, T], the word before each position
+    targets: np.ndarray  # int32 [B, T], the word at each position
+    trained: np.ndarray  # float32 [B, T], 1 where the target has a loss in training
+    reset: np.ndarray  # bool [B, T], positions before which the state is emptied
+    positions: np.ndarray  # int64 [B, T], positions of the targets in the text; -1 for padding
 
 
 class Batches:
@@ -56,22 +48,7 @@ class Batches:
         windows: Callable[[int], np.ndarray] | None = None,
         restarts: Callable[[tuple[int, int]], np.ndarray] | None = None,
     ):
-        """Lays a text out in batch rows.
-
-        Args:
-          text: the text.
-          batch: B, the number of batch rows.
-          length: T, positions of a batch row in a batch.
-          state: "carried" or "sentences".
-          boundary: the id of the boundary word; None if there is none.
-          windows: positions of a batch row -> starts of the batches, and the end of the last; None:
-            all have T positions.
-          restarts: (number of batches, B) -> bool of this shape, where a batch row's state is
-            emptied before a batch; None: nowhere.
-
-        Raises:
-          UserError: the policy is not known, or is "sentences" without a boundary word.
-        """
+        """Lays a text out in batch rows."""
         if state not in POLICIES:
             raise UserError(
                 f"the state policy {state!r} is not known: give {' or '.join(POLICIES)}."
@@ -106,12 +83,7 @@ class Batches:
         return self.part(index)
 
     def part(self, index: int, rows: slice = slice(None)) -> Batch:
-        """Makes some batch rows of a batch, without reading the other batch rows.
-
-        Args:
-          index: the batch.
-          rows: a slice of its batch rows.
-        """
+        """Makes some batch rows of a batch, without reading the other batch rows."""
         if not 0 <= index < self.count:
             raise IndexError(index)
         columns = np.arange(*self._bounds[index : index + 2])
@@ -181,16 +153,7 @@ def batch_count(
     boundary: int | None,
     windows: Callable[[int], np.ndarray] | None = None,
 ) -> int:
-    """Computes the number of batches that `Batches` makes of sentences, without laying them out.
-
-    Args:
-      lengths: words of each sentence, in order.
-      batch: see `Batches`.
-      length: see `Batches`.
-      state: see `Batches`.
-      boundary: see `Batches`.
-      windows: see `Batches`.
-    """
+    """Computes the number of batches that `Batches` makes of sentences, without laying them out."""
     if state == "carried":
         width = _even_width(lengths.sum() - (boundary is None), batch)
     else:

@@ -46,28 +46,10 @@ class Buckets:
 
 
 class BucketedPairs:
-    """Pairs in buckets; `epoch(generator)` lays them out in batches.
-
-    Attributes:
-      shapes: [(S, T), ...] from the smallest.
-      steps: the number of batches of an epoch.
-      padding: the share of padding in the positions of these batches.
-      dropped: the number of pairs that are left out because they are too long.
-      tokens: the number of targets of an epoch that have a loss in training.
-    """
+    """Pairs in buckets; `epoch(generator)` lays them out in batches."""
 
     def __init__(self, text: PairedText, batch: int, padding: float, longest: int = 0):
-        """Chooses the shapes.
-
-        Args:
-          text: the pairs.
-          batch: B, pairs of a batch.
-          padding: see `Buckets`.
-          longest: see `Buckets`; 0 for no limit.
-
-        Raises:
-          UserError: every pair is too long.
-        """
+        """Chooses the shapes."""
         self.text, self.batch = text, batch
         sources, targets = text.source_lengths, text.target_lengths
         fitting = np.ones(len(text), bool)
@@ -92,11 +74,7 @@ class BucketedPairs:
         self.tokens = int((sums[starts + targets[self.pairs]] - sums[starts]).sum())
 
     def epoch(self, generator: np.random.Generator | None = None) -> "PairBatches":
-        """Lays out the batches of an epoch, which has each pair once.
-
-        Args:
-          generator: shuffles pairs and batches; None: the order of the text.
-        """
+        """Lays out the batches of an epoch, which has each pair once."""
         count = len(self.pairs)
         order = np.arange(count) if generator is None else generator.permutation(count)
         order = order[np.argsort(self._bucket[order], kind="stable")]
@@ -118,12 +96,7 @@ class PairBatches(Sequence):
     """Batches of pairs; `batches[i]` is the i-th, in any order of access."""
 
     def __init__(self, text: PairedText, rows: list[tuple[np.ndarray, tuple[int, int]]]):
-        """Takes the pairs of each batch.
-
-        Args:
-          text: the pairs.
-          rows: for each batch (numbers of its pairs, -1 for a row without a pair; its shape).
-        """
+        """Takes the pairs of each batch."""
         self.text, self.rows = text, rows
 
     def __len__(self):
@@ -133,12 +106,7 @@ class PairBatches(Sequence):
         return self.part(index)
 
     def part(self, index: int, rows: slice = slice(None)) -> PairBatch:
-        """Makes some rows of a batch, in its shape, without reading the other rows.
-
-        Args:
-          index: the batch.
-          rows: a slice of its rows.
-        """
+        """Makes some rows of a batch, in its shape, without reading the other rows."""
         if not 0 <= index < len(self.rows):
             raise IndexError(index)
         pairs, shape = self.rows[index]
@@ -146,12 +114,7 @@ class PairBatches(Sequence):
 
 
 def bucket_of(lengths: np.ndarray, shapes: np.typing.ArrayLike) -> np.ndarray:
-    """Returns the number of the first shape that each pair fits, int64 [n].
-
-    Args:
-      lengths: int [n, 2], words of source and target.
-      shapes: int [shapes, 2], ascending in both columns.
-    """
+    """Returns the number of the first shape that each pair fits, int64 [n]."""
     sides = np.asarray(shapes)
     return np.maximum(*(np.searchsorted(sides[:, side], lengths[:, side]) for side in (0, 1)))
 
@@ -162,11 +125,6 @@ def choose_shapes(lengths: np.ndarray, batch: int, padding: float) -> list[tuple
     Candidates are equally spaced quantiles of the lengths of sources and targets. For each number
     of shapes dynamic programming finds the best. Empty rows in the last batch of a bucket count as
     padding too.
-
-    Args:
-      lengths: int [n, 2], words of source and target.
-      batch: rows of a batch.
-      padding: the greatest share of padding, 0 to 1.
     """
     levels = np.linspace(0, 1, _CANDIDATES + 1)[1:]
     ends = np.quantile(lengths, levels, axis=0, method="higher")

@@ -13,36 +13,24 @@ _AT_ONCE = 1 << 20
 
 
 class Strings(NamedTuple):
-    """Probabilities and counts of the words of a text that are strings of a class.
+    """Probabilities and counts of the words of a text that are strings of a class."""
 
-    Attributes:
-      log_within: float64 [n], log p(string | class) in nats, 0 for other words.
-      counts: int64 [n], occurrences in the training text, -1 for other words.
-    """
-
-    log_within: np.ndarray
-    counts: np.ndarray
+    log_within: np.ndarray  # float64 [n], log p(string | class) in nats, 0 for other words
+    counts: np.ndarray  # int64 [n], occurrences in the training text, -1 for other words
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class EncodedText:
-    """Text as word ids.
+    """Text as word ids."""
 
-    Attributes:
-      words: int32 [n], word ids, boundaries included.
-      known: bool [n], False where <unk> stands for an out-of-vocabulary word.
-      counted: bool [n], whether a perplexity counts the word.
-      starts: int64 [sentences], the position of each sentence's first word.
-      trained: bool [n], whether the word has a loss in training; None: all words have.
-      strings: probabilities and counts of strings outside the lexicon; None if the vocabulary
-        does not have classes of strings.
-    """
-
-    words: np.ndarray
-    known: np.ndarray
-    counted: np.ndarray
-    starts: np.ndarray
+    words: np.ndarray  # int32 [n], word ids, boundaries included
+    known: np.ndarray  # bool [n], False where <unk> stands for an out-of-vocabulary word
+    counted: np.ndarray  # bool [n], whether a perplexity counts the word
+    starts: np.ndarray  # int64 [sentences], the position of each sentence's first word
+    # bool [n], whether the word has a loss in training; None: all words have
     trained: np.ndarray = None  # type: ignore[assignment]  # never None once it is made
+    # probabilities and counts of strings outside the lexicon; None if the vocabulary does not have
+    # classes of strings
     strings: Strings | None = None
 
     def __post_init__(self):
@@ -69,9 +57,6 @@ class EncodedText:
 
         All out-of-vocabulary words, and <unk> in the text itself, have the count of <unk>. A string
         of a class has the count of the string, not of the class.
-
-        Args:
-          lexicon: the lexicon by which the text was encoded.
         """
         counts = lexicon.counts[self.words]
         if self.strings is not None:
@@ -82,20 +67,13 @@ class EncodedText:
         """Whether the model reads <unk> at each position, bool [n].
 
         It does for an out-of-vocabulary word, and for <unk> in the text itself.
-
-        Args:
-          lexicon: the lexicon by which the text was encoded.
         """
         if lexicon.unknown is None:
             return np.zeros(len(self.words), bool)
         return self.words == lexicon.ids[lexicon.unknown]
 
     def position(self, number: int) -> tuple[int, int]:
-        """Returns (number of the sentence, number of the word in it), from 1, of a position.
-
-        Args:
-          number: the position in the text, from 0.
-        """
+        """Returns (number of the sentence, number of the word in it), from 1, of a position."""
         sentence = int(np.searchsorted(self.starts, number, side="right"))
         return sentence, int(number - self.starts[sentence - 1]) + 1
 
@@ -105,21 +83,13 @@ class EncodedText:
         return np.diff(np.append(self.starts, len(self.words)))
 
     def positions(self, order: np.ndarray) -> np.ndarray:
-        """Returns the positions in the text of the words of some sentences, concatenated.
-
-        Args:
-          order: int [n], numbers of sentences.
-        """
+        """Returns the positions in the text of the words of some sentences, concatenated."""
         lengths = self.lengths[order]
         new_starts = np.cumsum(lengths) - lengths
         return np.arange(lengths.sum()) + np.repeat(self.starts[order] - new_starts, lengths)
 
     def reordered(self, order: np.ndarray) -> "EncodedText":
-        """Returns the sentences with these numbers in this order, perhaps repeated.
-
-        Args:
-          order: int [n], numbers of sentences.
-        """
+        """Returns the sentences with these numbers in this order, perhaps repeated."""
         positions, lengths = self.positions(order), self.lengths[order]
         strings = self.strings and Strings(*(field[positions] for field in self.strings))
         return EncodedText(

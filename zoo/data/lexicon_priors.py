@@ -54,16 +54,7 @@ def with_priors(
 
 
 def estimated(lexicon, features, background, corpora, entries, trained=None) -> Lexicon:
-    """Adds features and a background to a lexicon, estimated on corpora as a model sees them.
-
-    Args:
-      lexicon: the words.
-      features: priors that give the features of words.
-      background: the prior probabilities of words; None: uniform.
-      corpora: {split: Corpus}.
-      entries: {word: features} of the source's own dictionary.
-      trained: a lexicon with the same first words, whose features are kept; None without one.
-    """
+    """Adds features and a background to a lexicon, estimated on corpora as a model sees them."""
     words = lexicon.words
     parts = [prior.features(words, corpora, entries) for prior in features]
     for prior, part in zip(features, parts, strict=True):
@@ -109,12 +100,7 @@ def with_background(
 
 
 def encode(lexicon: Lexicon, sentences: Iterable[Sequence[str]]) -> EncodedText:
-    """Encodes sentences as word ids, with a boundary after each if the lexicon has one.
-
-    Args:
-      lexicon: the words.
-      sentences: the words of each sentence.
-    """
+    """Encodes sentences as word ids, with a boundary after each if the lexicon has one."""
     end = [] if lexicon.boundary is None else [lexicon.boundary]
     of_sentences = [lexicon.encode([*sentence, *end]) for sentence in sentences]
     lengths = np.array([len(ids) for ids in of_sentences], np.int64)

@@ -36,32 +36,17 @@ LEAST_OUTSIDE = 1e-9
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OpenWords:
-    """A lexicon with classes of strings outside it.
-
-    Attributes:
-      lexicon: the lexicon of the model, whose last words stand for the classes.
-      distributions: for each class its distribution over strings.
-      log_outside: float64 [C], log of each class's mass on strings outside the lexicon.
-    """
+    """A lexicon with classes of strings outside it."""
 
     lexicon: Lexicon
     distributions: tuple
-    log_outside: np.ndarray
+    log_outside: np.ndarray  # float64 [C], log of each class's mass on strings outside the lexicon
 
     @classmethod
     def of(cls, lexicon: Lexicon, classes: tuple[StringClass, ...]) -> "OpenWords":
         """Adds a word for each class to a lexicon.
 
         The background probabilities of the lexicon's words are scaled by 1 - the classes' shares.
-
-        Args:
-          lexicon: the words.
-          classes: the classes of strings.
-
-        Raises:
-          UserError: a class has a feature that no word has, whose parameter would not be trained;
-            its name is a word; the shares sum to 1 or more; or nearly all strings of a class are
-            words.
         """
         _check(lexicon, classes)
         features = [lexicon.features_of(word) for word in range(len(lexicon))]
@@ -78,15 +63,7 @@ class OpenWords:
 
     @classmethod
     def within(cls, lexicon: Lexicon, classes: tuple[StringClass, ...]) -> "OpenWords":
-        """Returns the open words of a lexicon that `OpenWords.of` made.
-
-        Args:
-          lexicon: the lexicon, whose last words stand for the classes.
-          classes: the classes of strings.
-
-        Raises:
-          UserError: nearly all strings of a class are words of the lexicon.
-        """
+        """Returns the open words of a lexicon that `OpenWords.of` made."""
         words = lexicon.words[: len(lexicon) - len(classes)]
         features = [lexicon.features_of(word_id) for word_id in range(len(words))]
         marks = (lexicon.unknown, lexicon.boundary)
@@ -124,11 +101,7 @@ class OpenWords:
         return self.lexicon.ids.get(string, len(self.lexicon)) < self.class_ids[0]
 
     def log_within(self, string: str) -> np.ndarray:
-        """Computes log b(string | c) for each class, float64 [C], nats.
-
-        Args:
-          string: the string; for a word of the lexicon all values are -inf.
-        """
+        """Computes log b(string | c) for each class, float64 [C], nats."""
         if self._is_word(string):
             return np.full(len(self.distributions), -np.inf)
         log_probs = [distribution.log_prob(string) for distribution in self.distributions]
@@ -140,14 +113,7 @@ class OpenWords:
         return None if way is None else way[0]
 
     def way(self, string: str) -> tuple[int, float] | None:
-        """Returns (id, log b(string | id) in nats): the word's own id, or its likeliest class's.
-
-        Args:
-          string: the string.
-
-        Returns:
-          None if the string is neither a word nor in a class.
-        """
+        """Returns (id, log b(string | id) in nats): the word's own id, or its likeliest class's."""
         if self._is_word(string):
             return self.lexicon.ids[string], 0.0
         within = self.log_within(string)
@@ -157,15 +123,7 @@ class OpenWords:
         return int(self.class_ids[likeliest]), within[likeliest]
 
     def ways(self, strings) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the classes that may generate each string, for `log_prob`.
-
-        Args:
-          strings: N strings.
-
-        Returns:
-          (ids int32 [N, C], log b(string | id) float64 [N, C], nats): the classes; for a word of
-          the lexicon its own id with 0 in the first column, and -inf in the others.
-        """
+        """Returns the classes that may generate each string, for `log_prob`."""
         log_within = np.stack([self.log_within(string) for string in strings])
         ids = np.tile(self.class_ids, (len(strings), 1))
         for row, string in enumerate(strings):
@@ -174,12 +132,7 @@ class OpenWords:
         return ids.astype(np.int32), log_within
 
     def spelled(self, word: int, generator) -> str:
-        """Returns the word of an id, or a string drawn from the class of that id.
-
-        Args:
-          word: the word id.
-          generator: a numpy random generator.
-        """
+        """Returns the word of an id, or a string drawn from the class of that id."""
         if word < self.class_ids[0]:
             return self.lexicon.words[word]
         distribution = self.distributions[word - self.class_ids[0]]
@@ -190,16 +143,7 @@ class OpenWords:
 
 
 def log_prob(head, params, tables, hidden, ids, log_within):
-    """Computes the exact log p(string | hidden) = log sum_c p(c | hidden) b(string | c), nats, [N].
-
-    Args:
-      head: a head over `OpenWords.lexicon`.
-      params: the head's parameters.
-      tables: the head's tables for `OpenWords.lexicon`.
-      hidden: [N, D], hidden states.
-      ids: int32 [N, C]; see `OpenWords.ways`.
-      log_within: [N, C], nats; see `OpenWords.ways`. All -inf for strings in no class.
-    """
+    """Computes log p(string | hidden) = log sum_c p(c | hidden) b(string | c), nats, [N]."""
     repeated = jnp.broadcast_to(hidden[:, None], (*ids.shape, hidden.shape[-1]))
     of_classes = head.log_prob(params, tables, repeated, ids)
     return jax.nn.logsumexp(of_classes + log_within.astype(of_classes.dtype), axis=-1)

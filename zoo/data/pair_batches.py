@@ -9,37 +9,22 @@ from zoo.data.encoded_text import EncodedText
 
 
 class PairBatch(NamedTuple):
-    """A batch of B pairs of one shape.
+    """A batch of B pairs of one shape."""
 
-    Attributes:
-      source: int32 [B, S], source words in the encoder's reading order, padded on the left with 0.
-      lengths: int32 [B], words of each source; 1 in rows without a pair, so that none is empty.
-      words: int32 [B, T], the word before each position, the boundary first; padded on the right
-        with 0.
-      targets: int32 [B, T], the word at each position; padded on the right with 0.
-      trained: float32 [B, T], 1 where the target has a loss in training.
-      positions: int64 [B, T], positions of the targets in the target text; -1 for padding.
-    """
-
+    # int32 [B, S], source words in the encoder's reading order, padded on the left with 0
     source: np.ndarray
+    # int32 [B], words of each source; 1 in rows without a pair, so that none is empty
     lengths: np.ndarray
+    # int32 [B, T], the word before each position, the boundary first; padded on the right with 0
     words: np.ndarray
-    targets: np.ndarray
-    trained: np.ndarray
+    targets: np.ndarray  # int32 [B, T], the word at each position; padded on the right with 0
+    trained: np.ndarray  # float32 [B, T], 1 where the target has a loss in training
+    # int64 [B, T], positions of the targets in the target text; -1 for padding
     positions: np.ndarray
 
 
 def source_batch(sentences: Sequence[Sequence[int]], longest: int = 0, rows: int = 0):
-    """Pads source sentences on the left to a batch.
-
-    Args:
-      sentences: word ids of each sentence, in the encoder's reading order.
-      longest: the least S; the longest sentence sets it if it is longer.
-      rows: the least B; rows without a sentence have the length 1.
-
-    Returns:
-      (words int32 [B, S], lengths int32 [B]).
-    """
+    """Pads source sentences on the left to a batch."""
     lengths = np.ones(max(rows, len(sentences)), np.int32)
     lengths[: len(sentences)] = [len(sentence) for sentence in sentences]
     words = np.zeros((len(lengths), max(longest, int(lengths.max(initial=1)))), np.int32)
@@ -54,16 +39,7 @@ class PairedText:
     def __init__(
         self, source: EncodedText, target: EncodedText, boundary: int, marks: int, order: str
     ):
-        """Puts both sides in their orders.
-
-        Args:
-          source: the sources, as word ids.
-          target: the targets, as many.
-          boundary: the id of the word that a target starts from.
-          marks: the number of boundaries at the end of a target, which are not reversed.
-          order: "source_reversed", "target_reversed" or another value for neither; see
-            `zoo.models.SequenceToSequence`.
-        """
+        """Puts both sides in their orders."""
         self.source, self.target, self.boundary, self.marks = source, target, boundary, marks
         self.source_lengths, self.target_lengths = source.lengths, target.lengths
         self._source_positions = np.arange(len(source.words))
@@ -77,12 +53,7 @@ class PairedText:
         return len(self.source_lengths)
 
     def batch(self, pairs: np.ndarray, shape: tuple[int, int]) -> PairBatch:
-        """Makes a batch of some pairs.
-
-        Args:
-          pairs: int [B], the numbers of the pairs; -1 for a row without a pair.
-          shape: (S, T).
-        """
+        """Makes a batch of some pairs."""
         there = pairs >= 0
         starts, lengths = self.source.starts[pairs], np.where(there, self.source_lengths[pairs], 0)
         columns = np.arange(shape[0])[None] - (shape[0] - lengths)[:, None]

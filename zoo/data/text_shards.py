@@ -16,13 +16,7 @@ class Computed:
     """
 
     def __init__(self, size: int, dtype, values: Callable[[np.ndarray], np.ndarray]):
-        """Wraps a function of positions.
-
-        Args:
-          size: n.
-          dtype: the type of the values.
-          values: maps positions int64 [...] to values [...].
-        """
+        """Wraps a function of positions."""
         self.shape, self.dtype, self._values = (size,), np.dtype(dtype), values
 
     def __len__(self) -> int:
@@ -46,53 +40,31 @@ class ShardedText(EncodedText):
     """An `EncodedText` of shards, whose `words`, `known` and `counted` are `Computed`.
 
     `trained` is all True.
-
-    Attributes:
-      layout: the sentences and their order.
     """
 
     layout: "Layout | None" = None
 
     def reordered(self, order: np.ndarray) -> "ShardedText":
-        """Returns the sentences with these numbers in this order, perhaps repeated.
-
-        Args:
-          order: int [n], numbers of sentences.
-        """
+        """Returns the sentences with these numbers in this order, perhaps repeated."""
         assert self.layout is not None
         return self.layout.reordered(order).text()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Layout:
-    """The sentences of shards in an order, with boundaries after each.
-
-    Attributes:
-      sentences: all sentences of the shards.
-      table: int32 [types], the word id of each type of the shards.
-      known: bool [types], whether the lexicon has the type.
-      counted: bool [types], whether a perplexity counts the type.
-      boundary: the word id of the boundary.
-      marks: the number of boundaries after each sentence.
-      boundary_counted: whether a perplexity counts boundaries.
-      order: int64 [sentences], numbers of the sentences, in their order.
-    """
+    """The sentences of shards in an order, with boundaries after each."""
 
     sentences: ShardedSentences
-    table: np.ndarray
-    known: np.ndarray
-    counted: np.ndarray
-    boundary: int
+    table: np.ndarray  # int32 [types], the word id of each type of the shards
+    known: np.ndarray  # bool [types], whether the lexicon has the type
+    counted: np.ndarray  # bool [types], whether a perplexity counts the type
+    boundary: int  # the word id of the boundary
     marks: int
     boundary_counted: bool
-    order: np.ndarray
+    order: np.ndarray  # int64 [sentences], numbers of the sentences, in their order
 
     def reordered(self, order: np.ndarray) -> "Layout":
-        """Returns the layout with its sentences reordered.
-
-        Args:
-          order: int [n], indices into the present order.
-        """
+        """Returns the layout with its sentences reordered."""
         return dataclasses.replace(self, order=self.order[order])
 
     def text(self) -> ShardedText:
@@ -138,17 +110,7 @@ def encode(
     marks: int,
     boundary_counted: bool,
 ) -> ShardedText:
-    """Encodes a corpus of shards as word ids, without an array as long as the text.
-
-    Args:
-      corpus: the text.
-      ids: {word: word id} of the lexicon.
-      unknown: the word that out-of-vocabulary words are read as.
-      unknown_counted: whether a perplexity counts out-of-vocabulary words and `unknown` itself.
-      boundary: the id of the boundary; None for none.
-      marks: the number of boundaries after each sentence.
-      boundary_counted: whether a perplexity counts boundaries.
-    """
+    """Encodes a corpus of shards as word ids, without an array as long as the text."""
     words = corpus.sentences.words
     known = np.array([word in ids for word in words], bool)
     table = np.array([ids.get(word, ids.get(unknown, 0)) for word in words], np.int32)

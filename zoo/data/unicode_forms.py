@@ -25,9 +25,6 @@ def in_two_forms(words: Iterable[str]) -> list[str]:
 
     Where characters are words, an accent may be a word of its own: then the letters that have it
     are returned.
-
-    Args:
-      words: the words of a text.
     """
     first: dict = {}
     forms: dict = {}
@@ -58,12 +55,7 @@ def warn(words: Iterable[str]):
 
 
 def note(unknown: Iterable[str], lexicon: Lexicon) -> str | None:
-    """Returns a note on out-of-vocabulary words that the lexicon has in the other form, or None.
-
-    Args:
-      unknown: out-of-vocabulary words.
-      lexicon: the lexicon.
-    """
+    """Returns a note on out-of-vocabulary words that the lexicon has in the other form, or None."""
     unknown = [word for word in unknown if not word.isascii()]
     if not unknown:
         return None

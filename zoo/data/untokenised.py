@@ -24,11 +24,7 @@ SHARE = 0.01
 
 
 def counts_of(counts: Mapping[str, int]) -> tuple[int, int, int]:
-    """Counts (tokens, marks attached to a word, marks alone) of a text.
-
-    Args:
-      counts: {word: its number of occurrences}.
-    """
+    """Counts (tokens, marks attached to a word, marks alone) of a text."""
     attached = sum(n for word, n in counts.items() if _ATTACHED.fullmatch(word))
     alone = sum(n for word, n in counts.items() if _ALONE.fullmatch(word))
     return sum(counts.values()), attached, alone
@@ -47,11 +43,7 @@ def looks_tokenised(counts: Mapping[str, int]) -> bool:
 
 
 def warn(counts: Mapping[str, int]):
-    """Logs a warning if a training text looks untokenised.
-
-    Args:
-      counts: {word: its number of occurrences}.
-    """
+    """Logs a warning if a training text looks untokenised."""
     if not looks_untokenised(counts):
         return
     tokens, attached, _ = counts_of(counts)
@@ -67,12 +59,7 @@ def warn(counts: Mapping[str, int]):
 
 
 def note(unknown: Iterable[str], lexicon: Lexicon) -> str | None:
-    """Returns a note on out-of-vocabulary words that are known without their marks, or None.
-
-    Args:
-      unknown: out-of-vocabulary words.
-      lexicon: the lexicon.
-    """
+    """Returns a note on out-of-vocabulary words that are known without their marks, or None."""
     found = [word for word in unknown if _bare(word) in lexicon.ids and _bare(word) != word]
     if not found:
         return None

@@ -250,11 +250,6 @@ class Vocabulary:
     def _counted_as_seen(self, counts, sentences: int, words: set[str]) -> collections.Counter:
         """Counts words in a text as the model sees it, with <unk> and boundaries, so that the
         background and frequency bands include them.
-
-        Args:
-          counts: {word: count} of the text.
-          sentences: its number of sentences.
-          words: the known words.
         """
         seen: collections.Counter = collections.Counter()
         for word, count in counts.items():

@@ -58,13 +58,5 @@ class RandomWindows:
 
 
 def equal_windows(width: int, length: int) -> np.ndarray:
-    """Returns the starts of windows of L positions that cover a batch row.
-
-    Args:
-      width: positions of the batch row.
-      length: L.
-
-    Returns:
-      int64, the first position of each window and, last, the end of the last window.
-    """
+    """Returns the starts of windows of L positions that cover a batch row."""
     return np.arange(-(-width // length) + 1) * length

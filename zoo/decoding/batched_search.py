@@ -29,29 +29,17 @@ LONGEST_RATIO, LONGEST_MORE = 2.0, 10
 
 
 class Hypothesis(NamedTuple):
-    """A translation found by a search.
+    """A translation found by a search."""
 
-    Attributes:
-      words: ids, without the boundary.
-      log_probs: log p of each token given the tokens before, with the boundary, nats.
-      log_prob: their sum, nats.
-      score: ranks hypotheses; larger is better.
-      complete: whether it ended by the boundary, and not at the greatest length.
-    """
-
-    words: list[int]
-    log_probs: list[float]
-    log_prob: float
+    words: list[int]  # ids, without the boundary
+    log_probs: list[float]  # log p of each token given the tokens before, with the boundary, nats
+    log_prob: float  # their sum, nats
     score: float
     complete: bool
 
 
 def size_of(length: int) -> int:
-    """Rounds a length up to a size: 8, 16, 24, 32, 48, 64, 96, 128, 192 ...
-
-    Args:
-      length: in words.
-    """
+    """Rounds a length up to a size: 8, 16, 24, 32, 48, 64, 96, 128, 192 ..."""
     unit = _WORDS
     while length > 4 * unit:
         unit *= 2
@@ -70,28 +58,7 @@ def translate(
     done: Callable[[int], Any] = lambda sentences: None,
     numbers: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Searches or samples hypotheses of each source, in the order of the sources.
-
-    Args:
-      start: a pure function of arrays; compile it with `jax.jit` if it is slow otherwise.
-      sources: word ids, at least one each, in the order in which the model reads them.
-      search: the beam search, or the sampling.
-      boundary: the word that begins and ends hypotheses.
-      batch: number of sources side by side.
-      ratio: a hypothesis of n source words has at most ratio * n + extra tokens, and never more
-        than `search.longest`.
-      extra: see `ratio`.
-      done: called with the number of finished sources after each batch.
-      numbers: number of each source, 0, 1, 2 ... by default; its draws depend on it.
-
-    Returns:
-      At most `search.nbest` hypotheses of each source, the best first, or as they were drawn. There
-        are fewer where no others have a probability above 0.
-
-    Raises:
-      UserError: `ratio` is not a finite number above 0.
-      ValueError: a source is empty.
-    """
+    """Searches or samples hypotheses of each source, in the order of the sources."""
     if not 0 < ratio < math.inf:
         raise UserError(f"the ratio of the longest translation is {ratio}: give one above 0.")
     ratio = min(ratio, float(search.longest))  # a larger ratio has no effect

@@ -73,13 +73,7 @@ def check_lengths(shortest: int, longest: int):
 def length_limits(
     longest: jax.Array | np.ndarray | None, sentences: int, settings: Any
 ) -> jax.Array:
-    """Returns the greatest length of each sentence, int32 [B], within the settings' range; 0 stays.
-
-    Args:
-      longest: int [B], in tokens; None for the settings' greatest length.
-      sentences: B.
-      settings: has `shortest` and `longest`.
-    """
+    """Returns each sentence's greatest length, int32 [B], within the settings' range; 0 stays."""
     if longest is None:
         return jnp.full(sentences, settings.longest, jnp.int32)
     limits = jnp.asarray(longest, jnp.int32)
@@ -202,56 +196,33 @@ class _Kept(NamedTuple):
 
 
 class _State(NamedTuple):
-    """The state of a search after some tokens.
-
-    Attributes:
-      time: the number of tokens.
-      words: of the open hypotheses, [B, K, longest].
-      log_probs: of their words, [B, K, longest], nats.
-      log_prob: of the open hypotheses, the most probable first, [B, K], nats; -inf for an empty
-        row.
-      last: the last word of each open hypothesis, int32 [B, K].
-      finished: the best hypotheses that have ended.
-      missed: [B], see `Hypotheses`.
-      carry: every leaf [slots, ...].
-      slots: the slot of each open hypothesis's carry, int32 [B, K].
-    """
+    """The state of a search after some tokens."""
 
     time: jax.Array
-    words: jax.Array
-    log_probs: jax.Array
+    words: jax.Array  # of the open hypotheses, [B, K, longest]
+    log_probs: jax.Array  # of their words, [B, K, longest], nats
+    # of the open hypotheses, the most probable first, [B, K], nats; -inf for an empty row
     log_prob: jax.Array
-    last: jax.Array
+    last: jax.Array  # the last word of each open hypothesis, int32 [B, K]
     finished: _Kept
-    missed: jax.Array
-    carry: Any
-    slots: jax.Array
+    missed: jax.Array  # [B], see `Hypotheses`
+    carry: Any  # every leaf [slots, ...]
+    slots: jax.Array  # the slot of each open hypothesis's carry, int32 [B, K]
 
 
 class _Grown(NamedTuple):
-    """Results of the step for the open hypotheses that it was called for.
+    """Results of the step for the open hypotheses that it was called for."""
 
-    Attributes:
-      asked: whether the step was called for it, bool [B, K].
-      longer: log p of the most probable unfinished hypotheses one word longer than each, [B, K, K +
-        1], nats.
-      longer_log_probs: of their last words, [B, K, K + 1], nats.
-      longer_words: their last words, int32 [B, K, K + 1].
-      end_log_probs: of the boundary after each, [B, K], nats.
-      enough: the (K + 1)-th of all `longer`, [B], nats.
-      carry: after the last word of each, leaves [slots, ...].
-      slots: the slot of each one's carry, int32 [B, K].
-      filled: the number of slots in use.
-    """
-
-    asked: jax.Array
+    asked: jax.Array  # whether the step was called for it, bool [B, K]
+    # log p of the most probable unfinished hypotheses one word longer than each, [B, K, K + 1],
+    # nats
     longer: jax.Array
-    longer_log_probs: jax.Array
-    longer_words: jax.Array
-    end_log_probs: jax.Array
-    enough: jax.Array
-    carry: Any
-    slots: jax.Array
+    longer_log_probs: jax.Array  # of their last words, [B, K, K + 1], nats
+    longer_words: jax.Array  # their last words, int32 [B, K, K + 1]
+    end_log_probs: jax.Array  # of the boundary after each, [B, K], nats
+    enough: jax.Array  # the (K + 1)-th of all `longer`, [B], nats
+    carry: Any  # after the last word of each, leaves [slots, ...]
+    slots: jax.Array  # the slot of each one's carry, int32 [B, K]
     filled: jax.Array
 
 

@@ -132,15 +132,7 @@ def check_weight(weight: float):
 
 
 def check_same_words(lexicons: Sequence[Lexicon], names: Sequence[Any]):
-    """Checks that models can be combined.
-
-    Args:
-      lexicons: of the words that each model predicts.
-      names: of the models, for messages.
-
-    Raises:
-      UserError: two models differ in their words, their order, or their marks.
-    """
+    """Checks that models can be combined."""
     first = lexicons[0]
     for lexicon, name in zip(lexicons[1:], names[1:], strict=True):
         marks = "boundary", "unknown"

@@ -34,24 +34,6 @@ def generate(
 
     Each starts from an empty state and the boundary word, and ends before the next boundary or
     after `length` words beside the prompt's. Words are drawn as by `zoo.decoding.sample`.
-
-    Args:
-      model: the language model.
-      params: its parameters.
-      tables: of its words.
-      lexicon: of its words.
-      vocabulary: of the experiment.
-      prompt: words between blanks, or characters where the lexicon has characters.
-      count: number of texts.
-      length: greatest number of words of a text, beside the prompt's.
-      temperature: 1 samples the model; 0 takes the most probable word.
-      top_k: at least 1; None keeps all words.
-      nucleus: above 0 and at most 1; None keeps all words.
-      seed: of the draws.
-
-    Raises:
-      UserError: a word of the prompt is unknown to a vocabulary that refuses unknown words; there
-        is neither prompt nor boundary to start from; or a number is out of range.
     """
     words = words_of(prompt, count, length, seed, lexicon, vocabulary)
     boundary = lexicon.boundary_id
@@ -97,11 +79,7 @@ def prompt_words(prompt: str, lexicon: Lexicon, vocabulary: Vocabulary) -> list[
 def words_of(
     prompt: str, count: int, length: int, seed: int, lexicon: Lexicon, vocabulary: Vocabulary
 ) -> list[str]:
-    """Returns the words of a prompt (`prompt_words`), after checking the options of generation.
-
-    Raises:
-      UserError: there is neither prompt nor boundary to start from, or a number is out of range.
-    """
+    """Returns the words of a prompt (`prompt_words`), after checking the options of generation."""
     if count < 1 or length < 1:
         raise UserError(f"count {count} and length {length}: give 1 or more of each.")
     if count * max(length, len(lexicon)) > _MOST_NUMBERS:
@@ -122,14 +100,6 @@ def with_features(words: list[str], lexicon: Lexicon, opened: OpenWords | None =
 
     Strings of an open class, which `opened` knows, have the class's features. As in table 5 of
     Dymetman and Xiao (2016).
-
-    Args:
-      words: of a text.
-      lexicon: of the run.
-      opened: the open classes, or None.
-
-    Raises:
-      UserError: the lexicon has no features.
     """
     if not lexicon.feature_names:
         raise UserError("the words of this run have no features: leave --features out.")

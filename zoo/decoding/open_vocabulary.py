@@ -41,21 +41,6 @@ def generate(
     Each starts from an empty state and the boundary word, and ends before the next boundary or
     after `length` words beside the prompt's. An embedding that has only one vector a word reads new
     words as the unknown word.
-
-    Args:
-      model: the language model, whose head spells.
-      params: its parameters.
-      lexicon: of its words.
-      vocabulary: of the experiment.
-      prompt: words between blanks.
-      count: number of texts.
-      length: greatest number of words of a text, beside the prompt's.
-      temperature: 1 draws spellings from the model; 0 takes the most probable spelling that a beam
-        search finds, so that all texts are the same.
-      seed: of the draws.
-
-    Raises:
-      UserError: the head does not spell, the embedding cannot read new words, or as `words_of`.
     """
     head = model.head
     if not head.spells:
@@ -143,23 +128,7 @@ class _NextLetter:
 
 
 def most_probable(head, params, hidden, k: int, width: int = 32):
-    """Searches the k most probable spellings of a word, with a beam.
-
-    Args:
-      head: a heads.CharLSTM.
-      params: its parameters.
-      hidden: [N, D].
-      k: at most `width`.
-      width: number of unfinished spellings kept at each letter.
-
-    Returns:
-      (log-probabilities over all spellings [N, k], nats, falling; spellings int32 [N, k, longest],
-      PADDING after END; missed [N], nats: no spelling that the beam dropped is more probable. Where
-      it is not above the last log-probability, the k are the most probable of all).
-
-    Raises:
-      UserError: k is above the width.
-    """
+    """Searches the k most probable spellings of a word, with a beam."""
     settings = BeamSearch(width, k, longest=head.spelling.longest, every_end=True)
     projected = head.hidden_projection(params, hidden)
     hypotheses = settings.search(

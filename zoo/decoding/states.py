@@ -30,13 +30,9 @@ class States:
 
     `states[2]`, `states[[0, 0, 1]]` and `states[1:]` are new states of these rows: so they are
     selected, reordered and forked. `len(states)` is the number of rows.
-
-    Attributes:
-      carry: every leaf [slots, ...], of at least `size` slots.
-      size: number of rows.
     """
 
-    carry: Any
+    carry: Any  # every leaf [slots, ...], of at least `size` slots
     size: int = dataclasses.field(metadata={"static": True})
 
     def __repr__(self):
@@ -46,11 +42,7 @@ class States:
         return self.size
 
     def __getitem__(self, rows) -> "States":
-        """Selects the rows at these numbers: an int, a slice, or a sequence of ints.
-
-        Raises:
-          IndexError: a row does not exist, or no row is selected.
-        """
+        """Selects the rows at these numbers: an int, a slice, or a sequence of ints."""
         chosen = np.atleast_1d(np.arange(self.size)[_index(rows)])
         if chosen.ndim != 1 or not len(chosen):
             raise IndexError(f"{rows!r} chooses no rows of {self.size} states: give some of them")
@@ -64,14 +56,7 @@ class States:
 
     @classmethod
     def batched(cls, states: Sequence["States"]) -> "States":
-        """Concatenates the rows of several states.
-
-        Args:
-          states: at least one.
-
-        Raises:
-          ValueError: `states` is empty.
-        """
+        """Concatenates the rows of several states."""
         if not states:
             raise ValueError("the list of states to batch is empty: give at least one")
         if len(states) == 1:
@@ -89,15 +74,7 @@ class States:
         return cls(_taken(joined, _padded(chosen)), len(chosen))
 
     def stepped(self, step: jax.tree_util.Partial, words: np.ndarray) -> tuple[Any, "States"]:
-        """Reads a word in each row.
-
-        Args:
-          step: see `zoo.decoding.steps`.
-          words: int32 [rows].
-
-        Returns:
-          (log-probabilities of the next word [rows, V], nats; the states after the words).
-        """
+        """Reads a word in each row."""
         filled = np.zeros(len(jax.tree.leaves(self.carry)[0]), np.int32)
         filled[: self.size] = words
         log_probs, carry = _stepped(step, filled, self.carry)

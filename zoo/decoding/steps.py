@@ -50,16 +50,7 @@ class _NextWord:
 
 
 def next_word(model, params, tables, prepared, words, carry):
-    """Computes (log p of every next word, [B, V] nats; carry) by a `LanguageModel`.
-
-    Args:
-      model: the language model.
-      params: its parameters.
-      tables: of its words.
-      prepared: the result of `model.prepared`.
-      words: int32 [B].
-      carry: before these words.
-    """
+    """Computes (log p of every next word, [B, V] nats; carry) by a `LanguageModel`."""
     states = model.states(params, tables, words[:, None], carry)
     hidden, context = jax.tree.map(lambda leaf: leaf[:, 0], states[:2])
     log_probs = model.head.log_probs(
@@ -71,11 +62,6 @@ def next_word(model, params, tables, prepared, words, carry):
 def of_language_model(model, params, tables) -> jax.tree_util.Partial:
     """Returns step(words int32 [B], carry) -> (log_probs [B, V] in nats, carry) of a
     `LanguageModel`.
-
-    Args:
-      model: the language model.
-      params: its parameters.
-      tables: of its words.
     """
     prepared = model.prepared(params, tables)
     return jax.tree_util.Partial(_NextWord(model), params, tables, prepared)
@@ -97,17 +83,7 @@ class _NextTargetWord:
 
 
 def next_target_word(model, params, tables, prepared, encoded, words, carry):
-    """Computes (log p of every next word, [rows, V] nats; carry) by a `SequenceToSequence`.
-
-    Args:
-      model: the encoder-decoder.
-      params: its parameters.
-      tables: of its words.
-      prepared: the result of `model.prepared`.
-      encoded: of `model.encode`, the sentence of each row; its carry is not read.
-      words: int32 [rows].
-      carry: the decoder's, before these words.
-    """
+    """Computes (log p of every next word, [rows, V] nats; carry) by a `SequenceToSequence`."""
     states = model.decoder.states(params, tables, words[:, None], carry)
     hidden = model.attended(params, states[0][:, 0], encoded)
     context = jax.tree.map(lambda leaf: leaf[:, 0], states[1])
@@ -127,19 +103,6 @@ def of_sequence_to_sequence(
     arguments of the step with the leading dimension B, which a beam does not repeat or reorder, and
     the carry has the number of each row's sentence. The first word is the boundary. Decoded words
     have the order of the model: a "target_reversed" one generates them from the last to the first.
-
-    Args:
-      model: the encoder-decoder.
-      params: its parameters.
-      tables: of its words.
-      source: int32 [B, S], in the order in which the encoder reads, padded on the left, as by
-        `zoo.data.pair_batches.source_batch`.
-      lengths: int32 [B].
-      prepared: the result of `model.prepared`, to decode many batches; None computes it.
-
-    Returns:
-      The step, and the carry before the first word with leaves [B, ...]: repeat each row K times
-        for K hypotheses.
     """
     if prepared is None:
         prepared = model.prepared(params, tables)

@@ -15,16 +15,11 @@ _OfRuns = dict[Any, tuple[dict, item_scores.Arrays | None]]
 
 
 class Questions(NamedTuple):
-    """Questions that were answered with the same options.
-
-    Attributes:
-      split: the name of the questions.
-      digest: their SHA-256.
-      options: what the evaluation changed; () for the first result of each run.
-    """
+    """Questions that were answered with the same options."""
 
     split: str
     digest: str
+    # what the evaluation changed; () for the first result of each run
     options: tuple[str, ...] = ()
 
     def __str__(self):
@@ -37,13 +32,6 @@ def read_answers(folders: Iterable[str | pathlib.Path]) -> dict[Questions, _OfRu
     Of the results of a run on the same questions, the one of fewest options stands under no option,
     whichever it has, so that a model that was trained under a grammar is compared with a free one.
     Each of the others stands under its options, beside every run's result under the same.
-
-    Args:
-      folders: of runs, or the names of runs of records.
-
-    Raises:
-      UserError: a file cannot be read, a run is given twice, or two of its results have the same
-        questions and options.
     """
     folders = [*folders]
     check_folders(folders)

@@ -17,12 +17,7 @@ from zoo.models import SequenceToSequence
 
 
 def check(translator: Translator, option: str):
-    """Raises UserError, naming an option of the command, unless a run has attention.
-
-    Args:
-      translator: the runs.
-      option: for the message.
-    """
+    """Raises UserError, naming an option of the command, unless a run has attention."""
     if not attentive(translator):
         paths = [str(run.path) for run in translator.runs]
         raise UserError(
@@ -36,14 +31,6 @@ def weights(translator: Translator, hypothesis: Hypothesis, source: Sequence[str
 
     Rows and columns are in the order of the sentences. An ensemble gives the mean over the runs
     that have attention.
-
-    Args:
-      translator: the runs.
-      hypothesis: the translation.
-      source: the words as the runs read them; a word outside a lexicon is read as <unk>.
-
-    Raises:
-      UserError: no run has attention.
     """
     check(translator, "this")
 
@@ -59,11 +46,6 @@ def gradients(translator: Translator, hypothesis: Hypothesis, source: Sequence[s
     This is the norm of the gradient of log p(word of the translation) by the source word's vector;
     see `SequenceToSequence.gradients`. No run needs attention. Rows and columns are in the order of
     the sentences. An ensemble gives the mean over its runs.
-
-    Args:
-      translator: the runs.
-      hypothesis: the translation.
-      source: the words as the runs read them; a word outside a lexicon is read as <unk>.
     """
 
     def of_run(run, batch, words, targets):
@@ -95,21 +77,12 @@ def links(
     """Returns (source position, target position) of each word and the word it attends to most.
 
     See `weights`.
-
-    Args:
-      translator: the runs.
-      hypothesis: the translation.
-      source: the words as the runs read them.
     """
     return most_attended(weights(translator, hypothesis, source))
 
 
 def attentive(translator: Translator) -> list[Run]:
-    """Returns the runs that have attention.
-
-    Args:
-      translator: the runs.
-    """
+    """Returns the runs that have attention."""
     return [run for run in translator.runs if _model(run).attention is not None]
 
 

@@ -23,43 +23,24 @@ _PADDING = 0.3
 
 
 class States(NamedTuple):
-    """The head's inputs at the positions of a text of n words.
+    """The head's inputs at the positions of a text of n words."""
 
-    Attributes:
-      hidden: h, float32 [n, D], after the words before each position.
-      context: the context of the head's background or expert, leaves [n, ...]; or None.
-      predicted: bool [n], False where no word was predicted, and the other arrays are 0.
-    """
-
-    hidden: np.ndarray
-    context: Any
-    predicted: np.ndarray
+    hidden: np.ndarray  # h, float32 [n, D], after the words before each position
+    context: Any  # the context of the head's background or expert, leaves [n, ...]; or None
+    predicted: np.ndarray  # bool [n], False where no word was predicted, and the other arrays are 0
 
 
 class BestWords(NamedTuple):
-    """Log-probabilities at the positions of a text of n words, nats.
+    """Log-probabilities at the positions of a text of n words, nats."""
 
-    Attributes:
-      log_prob: float32 [n], of the word of the text; NaN where no word was predicted.
-      words: int32 [n, k], the k most probable words, or [n, 0] for a head without a list of words.
-      log_probs: float32 [n, k], of these words, falling.
-    """
-
-    log_prob: np.ndarray
+    log_prob: np.ndarray  # float32 [n], of the word of the text; NaN where no word was predicted
+    # int32 [n, k], the k most probable words, or [n, 0] for a head without a list of words
     words: np.ndarray
-    log_probs: np.ndarray
+    log_probs: np.ndarray  # float32 [n, k], of these words, falling
 
 
 def states(run: Run, corpus: Corpus) -> tuple[EncodedText, States]:
-    """Runs a model over a text, in one batch row under the run's state policy.
-
-    Args:
-      run: of a language model or an encoder-decoder.
-      corpus: words, as `Run.read` gives them; a few sentences, since all hidden states are kept.
-
-    Returns:
-      (the text as word ids, the head's inputs).
-    """
+    """Runs a model over a text, in one batch row under the run's state policy."""
     with jax.default_matmul_precision(PRECISION):
         if isinstance(run.experiment.model, SequenceToSequence):
             pairs = pair_scores.read(run.experiment, run.lexicon, run.others[0], corpus)
@@ -126,14 +107,7 @@ def _gathered(batches, count):
 
 
 def best_words(run: Run, text: EncodedText, states: States, k: int = 5) -> BestWords:
-    """Finds the k most probable words at each position, and log p of the words of the text.
-
-    Args:
-      run: whose head predicts.
-      text: as word ids.
-      states: of `states`.
-      k: the number of words; all words of a smaller lexicon.
-    """
+    """Finds the k most probable words at each position, and log p of the words of the text."""
     model: Any = run.experiment.model
     head, tables = model.head, run.tables["head"]
     with jax.default_matmul_precision(PRECISION):
@@ -152,15 +126,7 @@ def best_words(run: Run, text: EncodedText, states: States, k: int = 5) -> BestW
 
 
 def first_sentences(corpus: Corpus, sentences: int) -> Corpus:
-    """Returns the first sentences of a corpus, with the sources of translations.
-
-    Args:
-      corpus: the corpus.
-      sentences: their number at most.
-
-    Raises:
-      UserError: none of them has words.
-    """
+    """Returns the first sentences of a corpus, with the sources of translations."""
     source = corpus.source_text
     cut: dict[str, Any] = {
         "sentences": corpus.sentences[:sentences],

@@ -11,13 +11,6 @@ def tuned(run: Run, size: int) -> tuple[float, float]:
 
     Both are doubled or halved, one at a time, as long as the best of these changes lowers the
     log-perplexity; so they end at no edge of a grid.
-
-    Args:
-      run: without a cache.
-      size: N, the number of words in the memory.
-
-    Raises:
-      UserError: as `Run.with_cache`.
     """
     corpus = run.read("validation")
     losses: dict[tuple[float, float], float] = {}

@@ -26,9 +26,6 @@ def learns(passport: dict) -> str:
     """Returns how a model learned from the text that it was judged on, "" if it did not.
 
     Settings, such as the size of a cache, are left out: they are a part of the model.
-
-    Args:
-      passport: of a perplexity.
     """
     ways = passport.get("learns_from_text") or ()
     return " and ".join(way.partition(" (")[0] for way in ways)
@@ -39,9 +36,6 @@ def of_strings(passport: dict) -> bool:
 
     A head that spells words gives every string its probability, as long as no word of the text is
     read as `<unk>`. Where it spells by characters, the lexicon gives the alphabet.
-
-    Args:
-      passport: of a perplexity.
     """
     over = passport["normalised_over"]
     unread = passport.get("out_of_vocabulary", 1), passport.get("unknown_tokens", 1)
@@ -49,15 +43,7 @@ def of_strings(passport: dict) -> bool:
 
 
 def quantity(passport: dict, fields: tuple[str, ...] = OF_PERPLEXITIES) -> dict[str, Any]:
-    """Returns {field: value} of the fields that must agree, each policy a field of its own.
-
-    Args:
-      passport: of a figure.
-      fields: dotted names of the fields.
-
-    Raises:
-      KeyError, TypeError: the passport has no such field.
-    """
+    """Returns {field: value} of the fields that must agree, each policy a field of its own."""
     values = {}
     for field in fields:
         # Not every text has sources.
@@ -80,15 +66,7 @@ def check_comparable(
     fields: tuple[str, ...] = OF_PERPLEXITIES,
     again: str = "evaluate",
 ):
-    """Raises UserError for the first field in which two passports are not of the same quantity.
-
-    Args:
-      first: a passport.
-      second: another one.
-      names: of the two runs, for the message.
-      fields: that must agree.
-      again: the command that makes such figures.
-    """
+    """Raises UserError for the first field in which two passports are not of the same quantity."""
     old, new = quantity(first, fields), quantity(second, fields)
     fused = "policies.fused"
     if old.get("data.sha256") == new.get("data.sha256") and old.get(fused) != new.get(fused):

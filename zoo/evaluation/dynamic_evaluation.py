@@ -38,13 +38,6 @@ ROWS, SEGMENTS = 100, 2000
 class DynamicEvaluation:
     """The settings of dynamic evaluation, to be chosen on validation text.
 
-    Attributes:
-      rule: "rms" or "sgd".
-      rate: the learning rate.
-      decay: the share of the way back to theta_0 after each segment.
-      epsilon: added to sqrt(M), of rms alone.
-      length: n, words of a segment.
-
     Source: Krause et al. (2018), sections 3 and 4.
     """
 
@@ -83,18 +76,7 @@ def _precisely(count: int, unit: str):
 
 
 def segment_loss(params, model, tables, batch, carry):
-    """Computes the mean -log p of the words of a segment that training would train on.
-
-    Args:
-      params: of the model.
-      model: a `LanguageModel`.
-      tables: of the model, for evaluation.
-      batch: (words, targets, reset, weights), [B, T] each, as of `Batches`.
-      carry: before the segment.
-
-    Returns:
-      (loss, ((log p, log Z), [B, T] each, and the carry after the segment)).
-    """
+    """Computes the mean -log p of the words of a segment that training would train on."""
     words, targets, reset, weights = batch
     prepared = model.prepared(params, tables)
     scores, after = model.log_prob_and_log_z(
@@ -115,21 +97,7 @@ def score(
     boundary: int | None,
     squares=None,
 ) -> perplexity.Scores:
-    """Scores a text, and trains the model on each of its segments once it is scored.
-
-    Args:
-      model: a `LanguageModel`.
-      params: theta_0, on a device.
-      tables: of the model, for evaluation.
-      text: as word ids.
-      settings: the rule.
-      state: the state policy, "carried" or "sentences".
-      boundary: the id of the boundary word; None if there is none.
-      squares: M, as `mean_squares` computes it; only for "rms".
-
-    Raises:
-      UserError: the model diverges.
-    """
+    """Scores a text, and trains the model on each of its segments once it is scored."""
     batches = Batches(text, 1, settings.length, state, boundary)
     log_prob = np.full(len(text.words), np.nan, np.float32)
     log_z, predicted = log_prob.copy(), np.zeros(len(text.words), bool)
@@ -198,17 +166,6 @@ def mean_squares(
 
     At most `SEGMENTS` segments are read, evenly spread over the text; the carry passes from each to
     the one read after it.
-
-    Args:
-      model: a `LanguageModel`.
-      params: theta_0, on a device.
-      tables: of the model, for evaluation.
-      text: the training text as word ids.
-      settings: the rule.
-      boundary: the id of the boundary word; None if there is none.
-
-    Raises:
-      UserError: the gradients are 0 everywhere, or not finite.
     """
     batches = Batches(text, ROWS, settings.length, "carried", boundary)
     chosen = np.unique(np.linspace(0, len(batches) - 1, SEGMENTS).astype(int))

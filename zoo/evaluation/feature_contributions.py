@@ -21,13 +21,7 @@ from zoo.lexicon import Lexicon
 
 
 class Contributions(NamedTuple):
-    """The parts of the log-probability of a word, nats.
-
-    Attributes:
-      log_background: log b(x), given the words before if the background depends on them.
-      features: (name, a_f phi_f(x)) of the word's features, the largest absolute value first.
-      log_z: the log normaliser.
-    """
+    """The parts of the log-probability of a word, nats."""
 
     log_background: float
     features: tuple[tuple[str, float], ...]
@@ -48,20 +42,7 @@ def of_words(
     words: Sequence[int] | np.ndarray,
     context: Context = None,
 ) -> list[Contributions]:
-    """Splits log p of words into the parts of the background, the features and the normaliser.
-
-    Args:
-      head: the log-linear head.
-      params: the head's parameters, with the weights of the embedding if it is tied.
-      tables: the head's tables of the lexicon.
-      lexicon: the words.
-      hidden: h, [n, D].
-      words: x, n word ids.
-      context: the context of the head's background, leaves [n, ...]; or None.
-
-    Returns:
-      The parts for each of the n words. Features that the head does not use are left out.
-    """
+    """Splits log p of words into the parts of the background, the features and the normaliser."""
     words = np.asarray(words, np.int32)
     log_background, log_z = _background_and_log_z(head, params, tables, hidden, words, context)
     known = lexicon.of_kinds(head.kinds)

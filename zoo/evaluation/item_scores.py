@@ -42,13 +42,7 @@ UNKNOWN = -1
 
 
 def of_text(text: EncodedText, scores: Scores, lexicon: Lexicon) -> Arrays:
-    """Returns the scores of a text, counted tokens alone.
-
-    Args:
-      text: as word ids.
-      scores: of its words.
-      lexicon: of the model.
-    """
+    """Returns the scores of a text, counted tokens alone."""
     sentence = np.repeat(np.arange(len(text.starts)), text.lengths)
     lengths = np.bincount(sentence[scores.counted], minlength=len(text.starts))
     log_prob = np.round(scores.log_prob[scores.counted] * PARTS) / PARTS
@@ -62,41 +56,23 @@ def of_text(text: EncodedText, scores: Scores, lexicon: Lexicon) -> Arrays:
 
 
 def of_answers(right: np.ndarray, asked: np.ndarray | None = None) -> Arrays:
-    """Returns which questions were answered right.
-
-    Args:
-      right: bool [n].
-      asked: bool [n], whether the question counts; all if None.
-    """
+    """Returns which questions were answered right."""
     answers = np.asarray(right, bool).astype(np.int8)
     return {"right": answers if asked is None else np.where(asked, answers, np.int8(SKIPPED))}
 
 
 def digest(arrays: Arrays) -> str:
-    """Hashes the arrays, for the passport.
-
-    Args:
-      arrays: the scores.
-    """
+    """Hashes the arrays, for the passport."""
     return checksums.of_json(checksums.of_arrays(dict(arrays)))
 
 
 def path_of(result: pathlib.Path) -> pathlib.Path:
-    """Returns the file of the scores of a result, RESULT.scores.npz for RESULT.json.
-
-    Args:
-      result: the passport's file.
-    """
+    """Returns the file of the scores of a result, RESULT.scores.npz for RESULT.json."""
     return result.with_suffix(".scores.npz")
 
 
 def write(result: pathlib.Path, arrays: Arrays):
-    """Writes the scores of a result beside it, whole or not at all.
-
-    Args:
-      result: the passport's file.
-      arrays: the scores.
-    """
+    """Writes the scores of a result beside it, whole or not at all."""
 
     def save(path):
         with open(path, "wb") as file:  # numpy would add .npz to a path without it
@@ -106,29 +82,12 @@ def write(result: pathlib.Path, arrays: Arrays):
 
 
 def read(result: pathlib.Path, passport: dict) -> Arrays | None:
-    """Reads the scores of a result; None if none were kept with it.
-
-    Args:
-      result: the passport's file.
-      passport: of the result.
-
-    Raises:
-      UserError: as `read_archive`.
-    """
+    """Reads the scores of a result; None if none were kept with it."""
     return read_archive(path_of(result), passport)
 
 
 def read_archive(path: pathlib.Path, passport: dict, prefix: str = "") -> Arrays | None:
-    """Reads the scores of a result from an archive of arrays; None if it has none.
-
-    Args:
-      path: the archive.
-      passport: of the result.
-      prefix: the beginning of the names of its arrays, where the archive has scores of several.
-
-    Raises:
-      UserError: they cannot be read, or belong to another evaluation.
-    """
+    """Reads the scores of a result from an archive of arrays; None if it has none."""
     expected = passport.get("scores")
     if expected is None or not path.exists():
         return None
@@ -169,11 +128,6 @@ def statistics(
     """Computes (-sum log p, tokens) of each sentence that has counted tokens, float64 [L, 2].
 
     `log_perplexity` is a figure of their sums.
-
-    Args:
-      arrays: the scores of a text.
-      chosen: bool [tokens], the tokens that count; all if None.
-      log_prob: [tokens], nats, in place of the arrays' own; None for these.
     """
     lengths = arrays["lengths"].astype(np.int64)
     sentence = np.repeat(np.arange(len(lengths)), lengths)
@@ -185,11 +139,7 @@ def statistics(
 
 
 def band_intervals(arrays: Arrays) -> dict[str, tuple[float, float]]:
-    """Computes the 95 % interval of the log-perplexity of each band, by bootstrap over sentences.
-
-    Args:
-      arrays: the scores of a text.
-    """
+    """Returns the 95 % interval of the log-perplexity of each band, by bootstrap over sentences."""
     band = np.asarray(arrays["band"])
     names = {UNKNOWN: UNKNOWN_BAND, **dict(enumerate(BAND_NAMES))}
     return {
@@ -200,9 +150,5 @@ def band_intervals(arrays: Arrays) -> dict[str, tuple[float, float]]:
 
 
 def log_perplexity(sums: np.ndarray) -> np.ndarray:
-    """Computes nats per token, [...].
-
-    Args:
-      sums: of `statistics` over sentences, [..., 2].
-    """
+    """Computes nats per token, [...]."""
     return sums[..., 0] / sums[..., 1]

@@ -15,30 +15,15 @@ from zoo.evaluation.run import Run
 
 
 class KeptWords(NamedTuple):
-    """The words of a text with the scores that were kept of them.
+    """The words of a text with the scores that were kept of them."""
 
-    Attributes:
-      text: as word ids.
-      positions: int64 [n], positions in the text of the counted words.
-      log_prob: float32 [n], nats, of these words.
-    """
-
-    text: EncodedText
-    positions: np.ndarray
-    log_prob: np.ndarray
+    text: EncodedText  # as word ids
+    positions: np.ndarray  # int64 [n], positions in the text of the counted words
+    log_prob: np.ndarray  # float32 [n], nats, of these words
 
 
 def read(run: Run, record: dict, arrays: item_scores.Arrays | None) -> KeptWords:
-    """Reads the words of a result.
-
-    Args:
-      run: that was judged.
-      record: the passport of the result.
-      arrays: its kept scores; None if there are none.
-
-    Raises:
-      UserError: there are no scores, the text is none of the run's splits, or it has changed.
-    """
+    """Reads the words of a result."""
     name = record["split"]
     if arrays is None:
         raise UserError(

@@ -31,24 +31,7 @@ def priors_that_saw(
     path: str,
     sentences: Sequence[list[str]] = (),
 ) -> list[str]:
-    """Returns the names of the priors that were estimated on the splits of the judged text.
-
-    Args:
-      experiment: the recipe, with its source, vocabulary and priors.
-      lexicon: that the experiment made.
-      split: the name of the text.
-      path: its file.
-      sentences: of the text, as read. A text that is none of the experiment's splits belongs to the
-        splits that are read, in part at least, from the same file, and to the splits that have its
-        sentences (see `zoo.evaluation.overlap`).
-
-    Returns:
-      A list of "vocabulary" (the choice of the words), "features: NAME" for each feature prior and
-      "background: NAME"; empty if none saw the text. A treebank that gives words or tags and is not
-      a file of a split is read and compared by content. `zoo.runs.inherited_texts` tells which
-      texts a background from elsewhere (another run, an ARPA file) was estimated on, and which
-      texts the start values from another run have seen.
-    """
+    """Returns the names of the priors that were estimated on the splits of the judged text."""
     source = experiment.data
     of_text = {whole for whole in source.splits() if split in (whole, *source.parts(whole))}
     of_text = of_text or _splits_from(source, path) | _splits_with(source, sentences, lexicon)

@@ -74,11 +74,7 @@ def load_translator(path: str | os.PathLike[str]) -> "LoadedTranslator":
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Loaded:
-    """A trained model.
-
-    Attributes:
-      run: its recipe, lexicons and parameters.
-    """
+    """A trained model."""
 
     run: Run
 
@@ -90,18 +86,6 @@ class Loaded:
     ) -> list[text_figures.Row]:
         """Computes the exact perplexity of texts, and keeps each with its passport as evaluate.py
         does.
-
-        Args:
-          split: a split of the run's data; None, without `data`, for all but the training text.
-          data: a file to judge instead.
-          state: "sentences", each from an empty state, or "carried"; None for the run's own.
-
-        Returns:
-          A row for each text.
-
-        Raises:
-          UserError: a text cannot be read or has no counted token, or the run's folder cannot be
-            written to.
         """
         passport.check(self.run.path)
         run = self.run.with_state(state)
@@ -130,17 +114,7 @@ class LoadedModel(Loaded):
         return boundary
 
     def score(self, sentences: Sequence[Sentence]) -> list[sentence_scores.Row]:
-        """Computes log p(w_1 ... w_n </s>) of sentences, each from an empty state, exactly.
-
-        Args:
-          sentences: texts, words between blanks, or lists of words.
-
-        Returns:
-          A row for each sentence: its words, unknown words, and log-probability, nats.
-
-        Raises:
-          UserError: the run has no boundary, or refuses a word.
-        """
+        """Computes log p(w_1 ... w_n </s>) of sentences, each from an empty state, exactly."""
         if isinstance(sentences, str):
             raise UserError("score takes a list of sentences: give [sentence] for a single one.")
         if not self.run.lexicon.of_characters:
@@ -153,16 +127,7 @@ class LoadedModel(Loaded):
         return sentence_scores.score_words(self.run, read, "the sentences").rows(texts)
 
     def surprisal(self, text: str, state: str | None = None) -> list[surprisal.Row]:
-        """Computes -log p of each word of a text, as `evaluate.py --surprisal` writes it.
-
-        Args:
-          text: a sentence a line. A character model reads line breaks as it did in training.
-          state: "sentences", each from an empty state, or "carried"; None for the run's own.
-
-        Returns:
-          A row for each token and boundary: its position in its line, the words as read, nats and
-          bits.
-        """
+        """Computes -log p of each word of a text, as `evaluate.py --surprisal` writes it."""
         run = self.run.with_state(state)
         if run.lexicon.of_characters:
             lines = characters.lines_of(text)
@@ -179,17 +144,6 @@ class LoadedModel(Loaded):
     def agreement(self, split: str = "test", *, data: str | None = None) -> list[agreement.Row]:
         """Compares sentences of a treebank with copies that have one wrong form, and keeps the
         figures as `zoo agreement` does.
-
-        Args:
-          split: a split of the run's treebank.
-          data: a CoNLL-U file to judge instead.
-
-        Returns:
-          A row for each pair; those that lack a word of the lexicon have no scores.
-
-        Raises:
-          UserError: the run's data are not a treebank, no pair can be scored, or the run's folder
-            cannot be written to.
         """
         passport.check(self.run.path)
         judge, text = (agreement.judge, split) if data is None else (agreement.judge_file, data)
@@ -198,62 +152,25 @@ class LoadedModel(Loaded):
         return [*agreement.rows(pairs, scores)]
 
     def minimal_pairs(self, file: str) -> list[minimal_pairs.Row]:
-        """Compares the sentences of minimal pairs, and keeps the figures as evaluate.py does.
-
-        Args:
-          file: pairs of CLAMS or BLiMP; see `zoo.evaluation.judgements.minimal_pairs`.
-
-        Returns:
-          A row for each pair; those that lack a word of the lexicon have no scores.
-
-        Raises:
-          UserError: no pair can be scored, the file cannot be read, or the run's folder cannot be
-            written to.
-        """
+        """Compares the sentences of minimal pairs, and keeps the figures as evaluate.py does."""
         passport.check(self.run.path)
         pairs, scores = minimal_pairs.judge(self.run, file)
         minimal_pairs.keep(self.run, file, pairs, scores)
         return [*minimal_pairs.rows(pairs, scores)]
 
     def initial_states(self, batch: int = 1) -> States:
-        """Returns the states before any word, the boundary among them: step with `boundary` first.
-
-        Args:
-          batch: rows, 1 or more.
-        """
+        """Returns the states before any word: step with `boundary` first."""
         return States.of_carry(self._model.initial_carry(batch))
 
     def step(self, words: Words, states: States) -> tuple[np.ndarray, States]:
-        """Reads a word in each row and predicts the next.
-
-        Args:
-          words: a word, for all rows; or one for each, strings or ids.
-          states: before the words; they stay as they are.
-
-        Returns:
-          (log p(. | the words before) [rows, V], nats; the states after these words).
-
-        Raises:
-          UserError: a word is unknown and the run refuses unknown words, there are not as many
-            words as rows, or the head does not have probabilities of all words.
-        """
+        """Reads a word in each row and predicts the next."""
         ids = self._ids(words, len(states))
         with jax.default_matmul_precision(PRECISION):
             log_probs, after = states.stepped(self._step, ids)
         return np.asarray(log_probs), after
 
     def log_probs(self, prefix: Sentence = "") -> np.ndarray:
-        """Computes log p(. | prefix) of every word, from an empty state and the boundary.
-
-        Args:
-          prefix: a text, words between blanks, or a list of words.
-
-        Returns:
-          [V], nats.
-
-        Raises:
-          UserError: as `step`; or there is neither prefix nor boundary.
-        """
+        """Computes log p(. | prefix) of every word, from an empty state and the boundary."""
         words = self._read(prefix)
         if not words or self.run.lexicon.boundary is not None:
             words = [self.boundary, *words]
@@ -263,17 +180,7 @@ class LoadedModel(Loaded):
         return log_probs[0]
 
     def generate(self, prompt: str = "", *, spell: bool = False, **options: Any) -> list[str]:
-        """Draws texts that begin with a prompt.
-
-        Args:
-          prompt: the words that they begin with.
-          spell: words of any spelling, of a head that spells.
-          **options: count, length, temperature, top_k, nucleus, seed: see
-            `zoo.decoding.generation.generate`.
-
-        Returns:
-          The texts, words with blanks between.
-        """
+        """Draws texts that begin with a prompt."""
         run = self.run
         vocabulary = run.experiment.vocabulary
         language = run.experiment.data.form.language
@@ -295,12 +202,6 @@ class LoadedModel(Loaded):
     def id(self, word: str) -> int:
         """Returns the id of a word as the model reads it: of `<unk>`, or of its class, for unknown
         words.
-
-        Args:
-          word: a string.
-
-        Raises:
-          UserError: the run refuses unknown words.
         """
         lexicon, vocabulary = self.run.lexicon, self.run.experiment.vocabulary
         word = word.lower() if vocabulary.lower_case and word not in lexicon.ids else word
@@ -368,21 +269,7 @@ class LoadedTranslator(Loaded):
         sampling: Sampling | None = None,
         **options: Any,
     ) -> list[str]:
-        """Translates sentences by beam search, or draws a translation of each.
-
-        Args:
-          sentences: texts, words between blanks, or untokenised as in training.
-          beam: hypotheses that are kept open; 1 is greedy, None 12.
-          batch: sentences side by side.
-          longest_ratio: a translation of n words has at most longest_ratio * n + 10 tokens.
-          sampling: how translations are drawn, instead of the search; the first draw is taken.
-          **options: further fields of `zoo.decoding.BeamSearch`.
-
-        Returns:
-          The best or the drawn translation of each sentence, in their order, as `zoo translate`
-          writes it: untokenised if the run was trained on such pairs, and with the words that its
-          marks of unknown words stand for. "" of an empty sentence.
-        """
+        """Translates sentences by beam search, or draws a translation of each."""
         if isinstance(sentences, str):
             raise UserError("translate takes a list of sentences: give [sentence] for one.")
         if beam is not None:

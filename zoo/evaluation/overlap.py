@@ -27,28 +27,13 @@ OF_ALL = 0.25
 
 
 def of_text(sentences: list[list[str]], seen: SeenTexts) -> dict:
-    """Counts how much of a text is among the texts seen in each role.
-
-    Args:
-      sentences: of the text.
-      seen: the texts of each role.
-
-    Returns:
-      {"letters": of a long sentence, "trained_on": found, "selected_on": found}, where found is
-      {"all": counts, "long": counts} and counts are {"sentences", "tokens": how many are found,
-      "of_sentences", "of_tokens": of how many}. Sentences without any letters are left out.
-    """
+    """Counts how much of a text is among the texts seen in each role."""
     counts_of = {role: found_in(sentences, getattr(seen, role)) for role in ROLES}
     return {"letters": LETTERS, **counts_of}
 
 
 def found_in(sentences: Sequence[list[str]], texts: Texts) -> dict:
-    """Counts a text's sentences among others, {"all": counts, "long": counts}; see `of_text`.
-
-    Args:
-      sentences: of the text.
-      texts: the others.
-    """
+    """Counts a text's sentences among others, {"all": counts, "long": counts}; see `of_text`."""
     spelled = [(text, len(words)) for words in sentences if (text := letters(words))]
     long = np.array([len(text) >= LETTERS for text, _ in spelled], bool)
     tokens = np.array([count for _, count in spelled], np.int64)
@@ -70,29 +55,17 @@ def _counts(there, chosen, tokens):
 
 
 def is_validation(split: str) -> bool:
-    """Whether a split, or a part of one, is the one that checkpoints are chosen on.
-
-    Args:
-      split: its name.
-    """
+    """Whether a split, or a part of one, is the one that checkpoints are chosen on."""
     return split == "validation" or split.endswith(".validation")
 
 
 def share(counts: dict) -> float:
-    """Returns the share of the tokens that are found; 0 without any.
-
-    Args:
-      counts: see `of_text`.
-    """
+    """Returns the share of the tokens that are found; 0 without any."""
     return counts["tokens"] / counts["of_tokens"] if counts["of_tokens"] else 0.0
 
 
 def is_seen(counts: dict) -> bool:
-    """Whether more of a text is found than recurs by nature.
-
-    Args:
-      counts: of all and of long sentences; see `of_text`.
-    """
+    """Whether more of a text is found than recurs by nature."""
     return share(counts["long"]) > OF_LONG or share(counts["all"]) > OF_ALL
 
 
@@ -102,9 +75,6 @@ def reason(passport: dict) -> str | None:
 
     A figure on a validation split counts as unseen although the split chose the checkpoint: that is
     its purpose.
-
-    Args:
-      passport: of the figure.
     """
     recorded = passport.get("overlap")
     if recorded and is_seen(recorded["trained_on"]):
@@ -117,11 +87,7 @@ def reason(passport: dict) -> str | None:
 
 
 def told(counts: dict) -> str:
-    """Describes the shares of a text that a model had seen.
-
-    Args:
-      counts: of all and of long sentences; see `of_text`.
-    """
+    """Describes the shares of a text that a model had seen."""
     if not counts["all"]["tokens"]:
         return "none of its sentences found"
     shown = f"{share(counts['all']):.2%} of its tokens in sentences found there"
@@ -130,11 +96,7 @@ def told(counts: dict) -> str:
 
 
 def lines(passport: dict) -> list[str]:
-    """Returns lines about the texts that the model of a figure has seen, one a role.
-
-    Args:
-      passport: of the figure.
-    """
+    """Returns lines about the texts that the model of a figure has seen, one a role."""
     recorded, unknown = passport.get("overlap"), passport.get("not_known") or []
     if not recorded:
         return ["trained on, selected on: not recorded"]
@@ -147,10 +109,6 @@ def lines(passport: dict) -> list[str]:
 
 
 def warnings(passport: dict) -> list[str]:
-    """Returns the warning of a figure whose text the model saw: one line, or none.
-
-    Args:
-      passport: of the figure.
-    """
+    """Returns the warning of a figure whose text the model saw: one line, or none."""
     why = reason(passport)
     return [f"  not a figure of unseen text: {why}"] if why else []

@@ -23,17 +23,7 @@ _PADDING = 0.3
 
 
 def read(experiment: Experiment, lexicon: Lexicon, source: Lexicon, corpus: Corpus) -> PairedText:
-    """Reads a split of pairs as word ids, in the orders in which the model reads and writes them.
-
-    Args:
-      experiment: the recipe.
-      lexicon: of the translations.
-      source: the lexicon of the sources.
-      corpus: as the vocabulary reads it.
-
-    Raises:
-      UserError: the corpus has no sources, or the vocabulary no boundary to start from.
-    """
+    """Reads pairs as word ids, in the orders in which the model reads and writes them."""
     model: Any = experiment.model
     boundary = lexicon.boundary_id
     if boundary is None:
@@ -49,18 +39,7 @@ def read(experiment: Experiment, lexicon: Lexicon, source: Lexicon, corpus: Corp
 
 
 def score_step(params, tables, prepared, source, lengths, words, targets, *, model):
-    """Computes (log p of each target, log Z), [B, T] each in nats, exact, of a batch of pairs.
-
-    Args:
-      params: of the model.
-      tables: of the model.
-      prepared: of the model.
-      source: int32 [B, S], words of the sources.
-      lengths: int32 [B], of the sources.
-      words: int32 [B, T], the word before each target.
-      targets: int32 [B, T], words of the translations.
-      model: a `SequenceToSequence`.
-    """
+    """Computes (log p of each target, log Z), [B, T] each in nats, exact, of a batch of pairs."""
     return model.log_prob_and_log_z(
         params, tables, source, lengths, words, targets, prepared=prepared
     )
@@ -85,17 +64,6 @@ def score(
 ) -> Scores:
     """Computes the log-probabilities of all translations, in the order of their text, none left
     out.
-
-    Args:
-      model: a `SequenceToSequence`.
-      params: on the device, or on the mesh.
-      tables: as the parameters.
-      pairs: as `read` gives them.
-      batch: pairs side by side; figures do not depend on it.
-      mesh: devices, perhaps of several processes, along whose data axis pairs are shared out.
-
-    Raises:
-      UserError: a head of another module is not a distribution; see heads.own_head_check.
     """
     text = pairs.target
     log_prob = np.full(len(text.words), np.nan, np.float32)

@@ -42,30 +42,7 @@ def of_text(
     scores: Scores,
     mixture: Mixture | None = None,
 ) -> dict:
-    """Makes the passport of a perplexity.
-
-    Args:
-      run: that was judged.
-      split: the name of the text.
-      corpus: as it was read.
-      text: as `Run.score` gives it.
-      scores: as `Run.score` gives them.
-      mixture: of the run, for a figure under `zoo.evaluation.unseen_weight`.
-
-    Returns:
-      {"figures": {log_perplexity (nats per token), bits (the same in bits), perplexity, bands,
-      seen, unseen, perhaps mixture, strings, impossible}, "tokens", "counts",
-      "priors_saw_this_text": see `zoo.evaluation.leakage`, "trained_on", "selected_on": the texts
-      that the model has seen, "knowledge": the texts that gave words, features and backgrounds,
-      "overlap": how much of this one is found there, see `zoo.evaluation.overlap`, "constraint":
-      the grammar that forbids words, if any, ...}.
-      `seen` are words of the training text; `unseen` are words that did not occur there, of the
-      lexicon or of a class of strings; `strings` are strings of such classes; `impossible` are
-      words of probability 0.
-      Where boundaries are predicted but not counted, the figures also have
-      log_perplexity_with_boundaries, over tokens_with_boundaries tokens: counted words and all
-      boundaries.
-    """
+    """Makes the passport of a perplexity."""
     vocabulary, lexicon = run.experiment.vocabulary, run.lexicon
     words = sum(map(len, corpus.sentences))
     types = {word for sentence in corpus.sentences for word in sentence}
@@ -127,11 +104,6 @@ def unseen(lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
     """Computes the figures of the lexicon's words that did not occur in the training text.
 
     Words outside the lexicon, which are read as the unknown word, are not among them.
-
-    Args:
-      lexicon: of the model.
-      text: as `Run.score` gives it.
-      scores: as `Run.score` gives them.
     """
     marks = [lexicon.ids[word] for word in (lexicon.unknown, lexicon.boundary) if word is not None]
     never = text.occurrences(lexicon) == 0
@@ -150,14 +122,7 @@ def _part(scores: Scores, chosen: np.ndarray) -> dict:
 
 
 def of_pairs(run: Run, path: str, pairs: list, scores) -> dict:
-    """Makes the passport of an accuracy on minimal pairs, scored by `minimal_pairs.score_pairs`.
-
-    Args:
-      run: that was judged.
-      path: of the pairs.
-      pairs: (good words, bad words, ...) of each.
-      scores: of the pairs.
-    """
+    """Makes the passport of an accuracy on minimal pairs, scored by `minimal_pairs.score_pairs`."""
     sentences = [sentence for pair in pairs for sentence in pair[:2]]
     return {
         "kind": "minimal pairs",
@@ -175,14 +140,7 @@ def of_pairs(run: Run, path: str, pairs: list, scores) -> dict:
 
 
 def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
-    """Makes the passport of greedily decoded answers; see `zoo.evaluation.judgements.exact_match`.
-
-    Args:
-      run: that was judged.
-      split: the name of the questions.
-      corpus: questions with their answers.
-      scores: of `exact_match.judge`.
-    """
+    """Makes the passport of greedily decoded answers; see `judgements.exact_match`."""
     return {
         "kind": "exact match",
         "split": f"answers:{split}",
@@ -196,14 +154,7 @@ def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
 
 
 def of_slot_errors(run: Run, split: str, corpus: Corpus, figures: dict) -> dict:
-    """Makes the passport of names in texts that were drawn; see `zoo.papers.slot_errors`.
-
-    Args:
-      run: that was judged.
-      split: the name of the conditions.
-      corpus: conditions with their texts.
-      figures: of the texts that were drawn.
-    """
+    """Makes the passport of names in texts that were drawn; see `zoo.papers.slot_errors`."""
     return {
         "kind": "slot errors",
         "split": f"slots-{split}",
@@ -219,10 +170,6 @@ def of_slot_errors(run: Run, split: str, corpus: Corpus, figures: dict) -> dict:
 def of_translations(run: Run, corpus: Corpus) -> dict:
     """Returns the fields of a passport of translations beside its figures; see
     `zoo.evaluation.translation_quality`.
-
-    Args:
-      run: that translated.
-      corpus: the translations of the split, with their sources.
     """
     return {
         "data": data_of(corpus.name, corpus.sentences),
@@ -235,10 +182,6 @@ def of_translations(run: Run, corpus: Corpus) -> dict:
 def data_of(path: str, sentences: list[list[str]]) -> dict:
     """Describes a text by path, size and a hash of its words as read, which the path does not
     change.
-
-    Args:
-      path: of the text.
-      sentences: its words.
     """
     return {
         "path": path,
@@ -249,11 +192,7 @@ def data_of(path: str, sentences: list[list[str]]) -> dict:
 
 
 def policies(run: Run) -> dict:
-    """Returns the choices that change a figure without changing the model.
-
-    Args:
-      run: that is judged.
-    """
+    """Returns the choices that change a figure without changing the model."""
     vocabulary, recipe = run.experiment.vocabulary, run.experiment.evaluation
     texts = run.experiment.data.texts()
     blank_lines = {source.form.blank_lines for source in texts}
@@ -270,11 +209,7 @@ def policies(run: Run) -> dict:
 
 
 def counts_sentence(run: Run) -> str:
-    """Describes the tokens that figures count.
-
-    Args:
-      run: that is judged.
-    """
+    """Describes the tokens that figures count."""
     chosen = policies(run)
     language = run.experiment.data.form.language
     tokens = f"words (by the Moses tokenizer for {language})" if language else "words"
@@ -373,12 +308,7 @@ def _words(lexicon: Lexicon) -> dict:
 
 
 def file_of(run: Run, passport: dict) -> pathlib.Path:
-    """Returns results/SPLIT.STATE.json, with the start of a hash for texts and pairs given by path.
-
-    Args:
-      run: that was judged.
-      passport: of its figure.
-    """
+    """Returns results/SPLIT.STATE.json, with part of a hash for texts and pairs given by path."""
     name = re.sub(r"[^\w.-]+", "_", passport["split"])
     if ":" in passport["split"]:
         name += f"-{passport['data']['sha256'][:8]}"
@@ -390,9 +320,6 @@ def check(folder: str | pathlib.Path):
     """Raises UserError if the folder of a run cannot hold results; makes and changes nothing.
 
     Where the folder does not hold a run, `Run.load` raises an error.
-
-    Args:
-      folder: of the run.
     """
     if location.is_bucket(folder):  # only writing shows whether it can be written to
         return
@@ -405,19 +332,7 @@ def check(folder: str | pathlib.Path):
 
 
 def write(run: Run, passport: dict, scores: item_scores.Arrays | None = None) -> pathlib.Path:
-    """Keeps a passport in the run's results; one of the same name is replaced when whole.
-
-    Args:
-      run: that was judged.
-      passport: of its figure.
-      scores: of single words or questions, to be kept beside it; see `zoo.evaluation.item_scores`.
-
-    Returns:
-      The file of the passport.
-
-    Raises:
-      UserError: the run cannot be written to.
-    """
+    """Keeps a passport in the run's results; one of the same name is replaced when whole."""
     path = file_of(run, passport)
     if scores is not None:
         passport = {**passport, "scores": item_scores.digest(scores)}

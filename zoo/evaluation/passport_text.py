@@ -7,11 +7,7 @@ _MANY_UNKNOWN = 0.2
 
 
 def unfinished(passport: dict) -> str | None:
-    """Returns a note where a run was judged before the end of its training; else None.
-
-    Args:
-      passport: of the figure.
-    """
+    """Returns a note where a run was judged before the end of its training; else None."""
     if (passport.get("training") or {}).get("finished") is not False:
         return None
     return f"judged at step {passport['checkpoint']:,}, before its training was finished"
@@ -67,11 +63,7 @@ def _tuned(mixture):
 
 
 def describe(passport: dict) -> str:
-    """Formats the figures of a perplexity as text.
-
-    Args:
-      passport: of a perplexity.
-    """
+    """Formats the figures of a perplexity as text."""
     figures, data = passport["figures"], passport["data"]
     of_characters = passport["counts"].startswith("characters")
     token, word, sentence = (

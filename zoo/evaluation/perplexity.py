@@ -26,16 +26,12 @@ UNKNOWN = "unknown"
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Scores:
-    """Log-probabilities of the words of a text.
+    """Log-probabilities of the words of a text."""
 
-    Attributes:
-      log_prob: float32 [n], nats, of each word of the text; NaN where none was predicted.
-      counted: bool [n], whether figures count it.
-      log_z: float32 [n], nats, the log normaliser of the head's scores; None if not known.
-    """
-
+    # float32 [n], nats, of each word of the text; NaN where none was predicted
     log_prob: np.ndarray
-    counted: np.ndarray
+    counted: np.ndarray  # bool [n], whether figures count it
+    # float32 [n], nats, the log normaliser of the head's scores; None if not known
     log_z: np.ndarray | None = None
 
     def __repr__(self):
@@ -74,10 +70,6 @@ class Scores:
 
         The band `UNKNOWN` stands before them, whatever its number: all words that the model reads
         as <unk> are one class to it.
-
-        Args:
-          occurrences: [n], of each word of the text; see `EncodedText.occurrences`.
-          unknown: bool [n], see `EncodedText.unknown`; none if None.
         """
         rows = []
         for name, chosen in band_masks(occurrences, unknown).items():
@@ -96,12 +88,7 @@ class Scores:
 
 
 def band_masks(occurrences: np.ndarray, unknown: np.ndarray | None = None) -> dict[str, np.ndarray]:
-    """Returns {band: bool [n], whether each word is of the band}; see `Scores.bands`.
-
-    Args:
-      occurrences: [n], of each word of the text in training.
-      unknown: bool [n], whether the model reads <unk>; none if None.
-    """
+    """Returns {band: bool [n], whether each word is of the band}; see `Scores.bands`."""
     unknown = np.zeros(len(occurrences), bool) if unknown is None else unknown
     masks = {UNKNOWN: unknown}
     for name, low, high in zip(BAND_NAMES, BANDS, (*BANDS[1:], math.inf), strict=True):
@@ -111,17 +98,11 @@ def band_masks(occurrences: np.ndarray, unknown: np.ndarray | None = None) -> di
 
 @dataclasses.dataclass(frozen=True)
 class Impossible:
-    """Counted tokens of probability 0; one of them makes every mean over it infinite.
-
-    Attributes:
-      tokens: their number.
-      first: the first of them, in words.
-      others: the log-perplexity of the other counted tokens, nats per token.
-    """
+    """Counted tokens of probability 0; one of them makes every mean over it infinite."""
 
     tokens: int
     first: str
-    others: float
+    others: float  # the log-perplexity of the other counted tokens, nats per token
 
     @property
     def sentence(self) -> str:
@@ -133,13 +114,7 @@ class Impossible:
 
 
 def impossible_words(scores: Scores, text: EncodedText, lexicon: Lexicon) -> Impossible | None:
-    """Returns the counted tokens to which the model gives probability 0; None if there are none.
-
-    Args:
-      scores: of the text.
-      text: as word ids.
-      lexicon: of the model.
-    """
+    """Returns the counted tokens to which the model gives probability 0; None if there are none."""
     impossible = scores.counted & np.isneginf(scores.log_prob)
     if not impossible.any():
         return None
@@ -151,27 +126,12 @@ def impossible_words(scores: Scores, text: EncodedText, lexicon: Lexicon) -> Imp
 
 
 def perplexity_of(log_perplexity: float) -> float:
-    """Computes exp(log_perplexity), inf instead of an overflow; NaN of NaN.
-
-    Args:
-      log_perplexity: nats per token.
-    """
+    """Computes exp(log_perplexity), inf instead of an overflow; NaN of NaN."""
     return math.inf if log_perplexity >= 700 else math.exp(log_perplexity)
 
 
 def score_step(params, tables, prepared, words, targets, reset, carry, *, model):
-    """Computes ((log p of each target, log Z), [B, T] each in nats, exact; carry) for a batch.
-
-    Args:
-      params: of the model.
-      tables: of the model.
-      prepared: of the model.
-      words: int32 [B, T], the word before each target.
-      targets: int32 [B, T].
-      reset: bool [B, T], where the carry is emptied before the word.
-      carry: before these words.
-      model: a `LanguageModel`.
-    """
+    """Computes ((log p of each target, log Z), [B, T] each in nats, exact; carry) for a batch."""
     return model.log_prob_and_log_z(
         params, tables, words, targets, carry, reset=reset, prepared=prepared
     )
@@ -183,12 +143,7 @@ PRECISION = "highest"
 
 @functools.cache
 def compiled_score_step(model, mesh: Mesh | None = None):
-    """Compiles the scoring step of a model; one program serves all texts of the same batch rows.
-
-    Args:
-      model: a `LanguageModel`.
-      mesh: devices along whose data axis batch rows are shared out; None for one.
-    """
+    """Compiles the scoring step of a model; one program serves all texts of the same batch rows."""
     step = functools.partial(score_step, model=model)
     if mesh is None:
         return jax.jit(step, donate_argnames="carry")
@@ -202,11 +157,6 @@ def compiled_score_step(model, mesh: Mesh | None = None):
 def over_rows(step, mesh: Mesh, whole: int):
     """Shares the batch rows of a scoring step out over the devices of the data axis, without
     communication.
-
-    Args:
-      step: of arguments that all batch rows share, and then of arguments of batch rows alone.
-      mesh: the devices.
-      whole: number of the first.
     """
 
     def shared_out(*arguments):
@@ -227,10 +177,6 @@ def over_rows(step, mesh: Mesh, whole: int):
 def sharing(mesh: Mesh | None, batch_rows: int) -> Mesh | None:
     """Returns the mesh if its data axis divides the batch rows; else None, and every device has
     all.
-
-    Args:
-      mesh: or None.
-      batch_rows: their number.
     """
     return mesh if mesh is not None and batch_rows % mesh.shape[DATA] == 0 else None
 
@@ -238,9 +184,6 @@ def sharing(mesh: Mesh | None, batch_rows: int) -> Mesh | None:
 def of_all_devices(batch_rows: int) -> Mesh | None:
     """Makes a mesh of this process's devices, if there are several and they divide the batch rows;
     else None.
-
-    Args:
-      batch_rows: their number.
     """
     devices = np.array(jax.local_devices())
     if len(devices) == 1:
@@ -249,22 +192,13 @@ def of_all_devices(batch_rows: int) -> Mesh | None:
 
 
 def on_all(tree, mesh: Mesh | None):
-    """Copies arrays to each device of a mesh; keeps them as they are without one.
-
-    Args:
-      tree: of arrays.
-      mesh: the devices, or None.
-    """
+    """Copies arrays to each device of a mesh; keeps them as they are without one."""
     return tree if mesh is None else jax.device_put(tree, NamedSharding(mesh, WHOLE))
 
 
 def placed(tree, mesh: Mesh | None):
     """Shards host arrays [batch rows, ...] along the data axis; without a mesh they stay as they
     are.
-
-    Args:
-      tree: of arrays.
-      mesh: the devices, or None.
     """
     if mesh is None:
         return tree
@@ -277,19 +211,7 @@ def placed(tree, mesh: Mesh | None):
 def score(
     model, params, tables, text: EncodedText, batches: Batches, mesh: Mesh | None = None
 ) -> Scores:
-    """Runs the model over a text, its products in full float32 wherever it runs.
-
-    Args:
-      model: a `LanguageModel`.
-      params: on the device, or on the mesh.
-      tables: as the parameters.
-      text: as word ids.
-      batches: the text in batch rows; their state policy is the figure's.
-      mesh: devices, perhaps of several processes, along whose data axis batch rows are shared out.
-
-    Raises:
-      UserError: a head of another module is not a distribution; see heads.own_head_check.
-    """
+    """Runs the model over a text, its products in full float32 wherever it runs."""
     with jax.default_matmul_precision(PRECISION):
         head = model.head_params(params), tables["head"]
         own_head_check.check(model.head, *head, model.hidden_size)

@@ -33,18 +33,7 @@ TOGETHER, WORDS = 4096, 1 << 22
 
 
 def score(model, params: Params, tables: Tables, text: EncodedText, boundary: int) -> np.ndarray:
-    """Computes log p of each word of a text, each sentence from the boundary and an empty state.
-
-    Args:
-      model: a `LanguageModel`.
-      params: its parameters.
-      tables: its tables, for judging.
-      text: sentences of at least one word each, boundaries among them.
-      boundary: the id of the boundary.
-
-    Returns:
-      float32 [n], nats.
-    """
+    """Computes log p of each word of a text, each sentence from the boundary and an empty state."""
     log_prob = np.full(len(text.words), np.nan, np.float32)
     sentences = progress.bar(len(text.starts), "sentences")
     with jax.default_matmul_precision(PRECISION), sentences as scored:
@@ -134,11 +123,7 @@ def _tree_scores(model, params, tables, prepared, tree: PrefixTree, scored) -> n
 
 
 def chunks(rows: int) -> Iterator[slice]:
-    """Yields slices of rows that are computed together, of two sizes; the last may end behind them.
-
-    Args:
-      rows: their number.
-    """
+    """Yields slices of rows computed together, of two sizes; the last may end behind them."""
     start = 0
     while start < rows:
         # A large chunk that is half padding costs less than as many small chunks.
@@ -148,35 +133,18 @@ def chunks(rows: int) -> Iterator[slice]:
 
 
 def filled(values: np.ndarray, size: int) -> np.ndarray:
-    """Pads values with zeros to int32 [size].
-
-    Args:
-      values: [n], n at most `size`.
-      size: of the result.
-    """
+    """Pads values with zeros to int32 [size]."""
     return np.pad(values, (0, size - len(values))).astype(np.int32)
 
 
 def outputs(states):
-    """Returns the states that log-probabilities depend on: hidden states, contexts, log Z.
-
-    Args:
-      states: of `states_after`.
-    """
+    """Returns the states that log-probabilities depend on: hidden states, contexts, log Z."""
     hidden, context, _, log_z = states
     return hidden, context, log_z
 
 
 def levels(model, params, tables, prepared, rows):
-    """Allocates the states of the nodes of two depths; the second holds the states before any word.
-
-    Args:
-      model: a `LanguageModel`.
-      params: its parameters.
-      tables: its tables, for judging.
-      prepared: of the model.
-      rows: nodes of a depth at most.
-    """
+    """Allocates the states of nodes of two depths; the second holds those before any word."""
     return _compiled_levels(model)(params, tables, prepared, rows)
 
 
@@ -234,14 +202,6 @@ def states_after(model, params, tables, prepared, words, carry):
     """Computes (hidden [rows, D], context, carry, log Z [rows]) after a word in each row.
 
     log Z is 0 where the head needs none: see `Head.target_scores`.
-
-    Args:
-      model: a `LanguageModel`.
-      params: its parameters.
-      tables: its tables, for judging.
-      prepared: of the model.
-      words: int32 [rows].
-      carry: before these words.
     """
     hidden, context, carry = model.states(params, tables, words[:, None], carry)
     hidden, context = hidden[:, 0], jax.tree.map(lambda leaf: leaf[:, 0], context)
@@ -254,11 +214,7 @@ def states_after(model, params, tables, prepared, words, carry):
 
 @functools.cache
 def compiled(model):
-    """Compiles (the step from a depth's carries to the next states, log p of words after nodes).
-
-    Args:
-      model: a `LanguageModel`.
-    """
+    """Compiles (the step from a depth's carries to the next states, log p of words after nodes)."""
 
     def advance(params, tables, prepared, above, level, rows, words, start):
         carry = jax.tree.map(lambda leaf: leaf[rows], above)

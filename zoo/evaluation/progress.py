@@ -26,10 +26,6 @@ def bar(total: int, unit: str) -> Iterator[Callable[[int], object]]:
     """Yields a function that advances a bar, which appears after `DELAY`.
 
     Outside `on_terminal` there is none, and the function does nothing.
-
-    Args:
-      total: units of the whole computation.
-      unit: their name.
     """
     if not _asked.get():
         yield lambda done: None

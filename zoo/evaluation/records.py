@@ -29,39 +29,22 @@ _FIELDS = (*_LINE, "validations")
 
 
 class Record(NamedTuple):
-    """A run of a record.
-
-    Attributes:
-      run: its name.
-      experiment: its recipe, as JSON.
-      results: {name: passport}.
-      validations: lines of its metrics.jsonl, its learning curve; () if they were not kept.
-    """
+    """A run of a record."""
 
     run: str
     experiment: dict
     results: dict[str, dict]
+    # lines of its metrics.jsonl, its learning curve; () if they were not kept
     validations: Sequence[dict] = ()
 
 
 def is_record(path: str | pathlib.Path) -> bool:
-    """Whether a path names a record, or a run of one, rather than a run's folder.
-
-    Args:
-      path: a folder, NAME.jsonl or NAME.jsonl:RUN.
-    """
+    """Whether a path names a record, or a run of one, rather than a run's folder."""
     return _NAME.fullmatch(str(path)) is not None and not os.path.isdir(path)
 
 
 def expanded(paths: Iterable[str]) -> list[str]:
-    """Replaces each NAME.jsonl by the names of its runs, NAME.jsonl:RUN.
-
-    Args:
-      paths: folders of runs, records and runs of records.
-
-    Raises:
-      UserError: as `read`.
-    """
+    """Replaces each NAME.jsonl by the names of its runs, NAME.jsonl:RUN."""
     names = []
     for path in paths:
         if is_record(path) and str(path).endswith(".jsonl"):
@@ -72,14 +55,7 @@ def expanded(paths: Iterable[str]) -> list[str]:
 
 
 def file_and_run(path: str | pathlib.Path) -> tuple[pathlib.Path, str]:
-    """Splits NAME.jsonl:RUN into the file and the run's name.
-
-    Args:
-      path: NAME.jsonl:RUN.
-
-    Raises:
-      UserError: the path is NAME.jsonl alone.
-    """
+    """Splits NAME.jsonl:RUN into the file and the run's name."""
     match = _NAME.fullmatch(str(path))
     if match is None or match[2] is None:
         raise UserError(f"{path} has several runs: name one of them, as in {path}:RUN.")
@@ -87,14 +63,7 @@ def file_and_run(path: str | pathlib.Path) -> tuple[pathlib.Path, str]:
 
 
 def record_of(path: str | pathlib.Path) -> Record:
-    """Reads the run NAME.jsonl:RUN.
-
-    Args:
-      path: NAME.jsonl:RUN.
-
-    Raises:
-      UserError: as `read`, or the record does not have the run.
-    """
+    """Reads the run NAME.jsonl:RUN."""
     file, run = file_and_run(path)
     records = {record.run: record for record in read(file)}
     if run not in records:
@@ -107,12 +76,6 @@ def experiment_of(path: str | pathlib.Path) -> Experiment:
 
     A record may come from somebody else, so nothing but Zoo is imported for its recipe unless the
     user permits it (`zoo.trust.permissions`).
-
-    Args:
-      path: NAME.jsonl:RUN.
-
-    Raises:
-      UserError: as `record_of`, or the recipe is not an experiment of this version of Zoo.
     """
     saved = record_of(path).experiment
     permissions.close(workdir.names(saved), path)
@@ -126,14 +89,7 @@ def experiment_of(path: str | pathlib.Path) -> Experiment:
 
 
 def read(file: pathlib.Path) -> list[Record]:
-    """Reads all runs of a record.
-
-    Args:
-      file: NAME.jsonl.
-
-    Raises:
-      UserError: the file cannot be read, a line is not of this form, or a run stands there twice.
-    """
+    """Reads all runs of a record."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:
@@ -161,11 +117,7 @@ def _line(record):
 
 
 def scores_file(file: pathlib.Path) -> pathlib.Path:
-    """Returns the file of a record's kept scores, NAME.npz for NAME.jsonl.
-
-    Args:
-      file: NAME.jsonl.
-    """
+    """Returns the file of a record's kept scores, NAME.npz for NAME.jsonl."""
     return file.with_suffix(".npz")
 
 
@@ -174,13 +126,7 @@ def write(
     records: Sequence[Record],
     scores: Mapping[str, Mapping[str, item_scores.Arrays]],
 ):
-    """Adds runs to a record, which is made if it does not exist; replaces runs of the same names.
-
-    Args:
-      file: NAME.jsonl.
-      records: the runs.
-      scores: {run: {result: its kept scores}}, where there are any.
-    """
+    """Adds runs to a record, made if it does not exist; replaces runs of the same names."""
     new = {record.run for record in records}
     others = [record for record in read(file) if record.run not in new] if file.exists() else []
     every = sorted([*others, *records], key=lambda record: record.run)

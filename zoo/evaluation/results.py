@@ -79,18 +79,7 @@ _SHAPES: dict[str, dict] = {
 
 
 class Column(NamedTuple):
-    """A column of the table of results.
-
-    Attributes:
-      split: the name of the text.
-      state: the policy.
-      digest: the start of the text's hash where the text was given by path, since one name may
-        stand for several texts there; else "".
-      lexicon: the start of the digest of the words; "" where they have no part in the figure.
-      over: the set that probabilities are normalised over.
-      constraint: the grammar that forbade words and the start of its digest; "" without one.
-      learns: how the model learned from the text that it was judged on; "" if it did not.
-    """
+    """A column of the table of results."""
 
     split: str
     state: str
@@ -102,11 +91,7 @@ class Column(NamedTuple):
 
     @classmethod
     def of(cls, passport: dict) -> "Column":
-        """Returns the column of a result.
-
-        Args:
-          passport: of the result.
-        """
+        """Returns the column of a result."""
         split, constraint = passport["split"], passport["constraint"]
         digest = passport["data"]["sha256"][:8] if ":" in split else ""
         grammar = ""
@@ -133,9 +118,6 @@ class Column(NamedTuple):
 def names_of(columns: Iterable[Column]) -> dict[Column, str]:
     """Names each column, with lexicon and normalisation where columns of one text and policy
     differ.
-
-    Args:
-      columns: of the table.
     """
     columns, names = [*columns], {}
     for column in columns:
@@ -150,15 +132,7 @@ def names_of(columns: Iterable[Column]) -> dict[Column, str]:
 
 
 def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column, dict]]:
-    """Reads {run: the passports of its perplexities by their columns}, in the order of file names.
-
-    Args:
-      folders: of runs, or the names of runs of records (`zoo.evaluation.records`).
-
-    Raises:
-      UserError: a run has no perplexities or is given twice, a file cannot be read, or two results
-        of a run are of one column.
-    """
+    """Reads {run: passports of its perplexities by column}, in the order of file names."""
     folders = [*folders]
     check_folders(folders)
     found = {folder: [*of_kinds(folder, ("perplexity",))] for folder in folders}
@@ -173,24 +147,14 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column
 
 
 class Place(NamedTuple):
-    """Location of a result.
-
-    Attributes:
-      name: of the result within its run.
-      scores: the archive of the scores that are kept.
-      prefix: the beginning of the names of its arrays there.
-    """
+    """Location of a result."""
 
     name: str
     scores: pathlib.Path
     prefix: str = ""
 
     def read_scores(self, passport: dict) -> item_scores.Arrays | None:
-        """Reads the scores of the result; see `item_scores.read_archive`.
-
-        Args:
-          passport: of the result.
-        """
+        """Reads the scores of the result; see `item_scores.read_archive`."""
         return item_scores.read_archive(self.scores, passport, self.prefix)
 
 
@@ -208,14 +172,7 @@ def _reading(path):
 
 
 def read_passport(path: pathlib.Path) -> dict:
-    """Reads the passport of a file.
-
-    Args:
-      path: the file.
-
-    Raises:
-      UserError: it is damaged, or lacks fields that passports of its kind must have.
-    """
+    """Reads the passport of a file."""
     with _reading(path):
         passport = strict_json.loads(path.read_text(encoding="utf-8"))
         _check(passport)
@@ -263,15 +220,7 @@ def _check_counts(passport):
 
 
 def of_kinds(run: str | pathlib.Path, kinds: Container[str]) -> Iterator[tuple[Place, dict]]:
-    """Reads (place, passport) of the results of some kinds of a run, in the order of file names.
-
-    Args:
-      run: its folder, or the name of a run of a record.
-      kinds: of passports.
-
-    Raises:
-      UserError: a file cannot be read.
-    """
+    """Reads (place, passport) of the results of some kinds of a run, in the order of file names."""
     every = _of_record(run) if records.is_record(run) else _of_folder(location.path_of(run))
     return ((place, passport) for place, passport in every if passport["kind"] in kinds)
 
@@ -297,14 +246,7 @@ def _of_record(path):
 
 
 def recipe_of(run: str | pathlib.Path) -> dict:
-    """Reads the experiment of a run as JSON; {} if its folder does not have one.
-
-    Args:
-      run: its folder, or the name of a run of a record.
-
-    Raises:
-      UserError: the file is damaged.
-    """
+    """Reads the experiment of a run as JSON; {} if its folder does not have one."""
     if records.is_record(run):
         return records.record_of(run).experiment
     with location.reaching(run):
@@ -313,24 +255,13 @@ def recipe_of(run: str | pathlib.Path) -> dict:
 
 
 def judged_texts(folder: str | pathlib.Path) -> set[tuple[str, str]]:
-    """Returns (split, SHA-256) of the texts on which a run has a perplexity.
-
-    Args:
-      folder: of a run, or the name of a run of a record.
-    """
+    """Returns (split, SHA-256) of the texts on which a run has a perplexity."""
     found = (passport for _, passport in of_kinds(folder, ("perplexity",)))
     return {(passport["split"], passport["data"]["sha256"]) for passport in found}
 
 
 def read_translations(run: str | pathlib.Path) -> list[tuple[Place, dict]]:
-    """Reads (place, passport) of the translations of a run, in the order of file names.
-
-    Args:
-      run: its folder, or the name of a run of a record.
-
-    Raises:
-      UserError: a file cannot be read.
-    """
+    """Reads (place, passport) of the translations of a run, in the order of file names."""
     return [*of_kinds(run, ("translation",))]
 
 
@@ -356,9 +287,6 @@ def columns_of(runs: dict[str, dict[Column, dict]]) -> dict[Column, dict[str, di
     of one name, over other words), stand in one column, so that the check refuses them. In columns
     of their own they would stay apart in silence. Figures of models that learn from the judged text
     always stand apart, in a column whose name tells it.
-
-    Args:
-      runs: of `read_results`.
     """
     columns: dict[Column, dict[str, dict]] = {}
     for name, results in runs.items():

@@ -31,21 +31,7 @@ _LIMITS = ("start", "longest", "depth", "stacks")
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """A run: its recipe, its words and its parameters.
-
-    Attributes:
-      path: the work directory.
-      experiment: the recipe.
-      lexicon: the words.
-      params: on the device.
-      tables: on the device, for judging.
-      checkpoint: the training step of the parameters.
-      variant: the differences from training, for the names of results: "" or "lexicon-HASH",
-        "lexicon-HASH-spread", "renormalised", "constrained-HASH", "cache", "dynamic".
-      of_training: the words of training, where others are in their place; else None.
-      others: further lexicons that the parameters depend on: for pairs, the lexicon of the sources.
-      dynamic: how the model is trained on the text that it is judged on; None if it is not.
-    """
+    """A run: its recipe, its words and its parameters."""
 
     path: pathlib.Path
     experiment: Experiment
@@ -56,6 +42,7 @@ class Run:
     variant: str = ""
     of_training: Lexicon | None = None
     others: tuple[Lexicon, ...] = ()
+    # how the model is trained on the text that it is judged on; None if it is not
     dynamic: DynamicEvaluation | None = None
 
     def __repr__(self):
@@ -72,14 +59,7 @@ class Run:
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "Run":
-        """Loads the run of a work directory.
-
-        Args:
-          path: the work directory.
-
-        Raises:
-          UserError: the folder does not hold a run, or nothing is trained yet.
-        """
+        """Loads the run of a work directory."""
         workdir = Workdir(path)
         experiment, lexicon = workdir.experiment(), workdir.lexicon()
         checkpoint, params = workdir.params(experiment, lexicon)
@@ -88,11 +68,7 @@ class Run:
         return cls(workdir.path, experiment, lexicon, params, tables, checkpoint, others=others)
 
     def with_state(self, state: str | None) -> "Run":
-        """Returns the run judged under another state policy; None changes nothing.
-
-        Args:
-          state: the policy, "sentences" or "carried".
-        """
+        """Returns the run judged under another state policy; None changes nothing."""
         if state is None:
             return self
         evaluation = dataclasses.replace(self.experiment.evaluation, state=state)
@@ -108,17 +84,6 @@ class Run:
 
         The boundary and the unknown word stay, for texts that have words outside the file. Where
         words have features, new words get features from the same priors.
-
-        Args:
-          path: the file of words; None changes nothing.
-          spread: new words share the probability of the head's unknown word, which any head has:
-            see heads.SpreadUnknown.
-          add: keeps the words of training; the words of the file come after them.
-          letters: n of the n-grams of letters by which they share it; 0 is evenly.
-
-        Raises:
-          UserError: the file has no words, or lines that are not words, or a component of the model
-            has parameters of words.
         """
         if path is None:
             return self
@@ -161,11 +126,7 @@ class Run:
         )
 
     def renormalised(self) -> "Run":
-        """Returns the run with a head whose probabilities are over the words of the lexicon.
-
-        Raises:
-          UserError: the head does not spell; its probabilities are over the lexicon already.
-        """
+        """Returns the run with a head whose probabilities are over the words of the lexicon."""
         head = self.experiment.language_model.head
         if not head.spells:
             raise UserError(
@@ -178,16 +139,7 @@ class Run:
         return self._changed("renormalised", model=model)
 
     def with_cache(self, size: int, flatness: float, weight: float) -> "Run":
-        """Returns the run with a cache around its head; see heads.WithCache.
-
-        Args:
-          size: N, the number of words in the memory.
-          flatness: theta.
-          weight: l.
-
-        Raises:
-          UserError: the run translates, or its head cannot have a cache.
-        """
+        """Returns the run with a cache around its head; see heads.WithCache."""
         model = self._language_model("--cache")
         model = dataclasses.replace(model, head=WithCache(model.head, size, flatness, weight))
         tables = model.evaluation_tables(self.lexicon)
@@ -197,12 +149,6 @@ class Run:
         """Returns the run that is trained on each segment of a text that it has scored.
 
         The text is read in one batch row.
-
-        Args:
-          settings: of dynamic evaluation.
-
-        Raises:
-          UserError: the run translates, or a grammar forbids words.
         """
         self._language_model("--dynamic")
         if self.constraint:
@@ -242,14 +188,6 @@ class Run:
         p'(x) is proportional to p(x) where some form of the grammar continues with x after the
         words since the source's separator, or since the boundary if it has none: the head's uniform
         background becomes priors.Grammar, its parameters stay.
-
-        Args:
-          grammar: the path of the grammar.
-
-        Raises:
-          UserError: the head is not a LogLinear without a background, the grammar is wrong, the
-            texts have different separators, or translations are written from their last word to
-            their first.
         """
         head = self.experiment.head
         if not isinstance(head, LogLinear) or head.background is not None:
@@ -310,11 +248,7 @@ class Run:
         return inherited_texts.of_run(self.path)
 
     def read(self, split: str) -> Corpus:
-        """Reads a split of the data, as the vocabulary reads it.
-
-        Args:
-          split: its name.
-        """
+        """Reads a split of the data, as the vocabulary reads it."""
         return self.experiment.vocabulary.read(self.experiment.data, split)
 
     @property
@@ -339,9 +273,6 @@ class Run:
         condition, read files of the kind of their data, and so do all runs with files that only
         `datasets` reads: JSON, CSV, Parquet, folders. Runs on pairs read a table of pairs, or two
         files, "SOURCE,TARGET".
-
-        Args:
-          path: the file.
         """
         source = self.experiment.data.with_test(path)
         if isinstance(self.experiment.model, SequenceToSequence) and not source.form.pairs:
@@ -358,10 +289,6 @@ class Run:
 
         Other splits are given as their words with blanks between them, or their characters with
         nothing.
-
-        Args:
-          split: its name.
-          corpus: the split as it was read.
         """
         source: Any = self.experiment.data.within()
         raw = bool(source.form.language)  # a line may have several sentences
@@ -375,20 +302,13 @@ class Run:
         return texts.of_corpus(corpus, "" if self.lexicon.of_characters else " ")
 
     def read_file(self, path: str) -> Corpus:
-        """Reads the words of a file; see `given`.
-
-        Args:
-          path: the file.
-        """
+        """Reads the words of a file; see `given`."""
         return self.given(path).corpus
 
     def notes(self, sentences: list[list[str]]) -> list[str]:
         """Returns notes on unknown words of a text that the run knows in another form.
 
         See `Lexicon.fused_note`, `unicode_forms.note` and `untokenised.note`.
-
-        Args:
-          sentences: of the text.
         """
         unknown = [*self.experiment.vocabulary.missing(sentences, self.lexicon)]
         notes = (
@@ -409,14 +329,7 @@ class Run:
         return note if attached >= alone else None
 
     def score(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
-        """Returns (the corpus as word ids, their exact log-probabilities under the state policy).
-
-        Args:
-          corpus: words, as `read` gives them.
-
-        Raises:
-          UserError: the figures would count no token of the corpus.
-        """
+        """Returns (the corpus as word ids, log-probabilities under the state policy)."""
         text, scores = self._scores(corpus)
         if not scores.tokens:
             raise UserError(
@@ -456,15 +369,7 @@ class Run:
 
 
 def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:
-    """Returns the splits of a run that were asked for, or its tests; reads no parameters.
-
-    Args:
-      workdir: the run's folder.
-      asked: names of splits; may be empty.
-
-    Raises:
-      UserError: the run does not have a test split, or the folder does not hold a run.
-    """
+    """Returns the splits of a run that were asked for, or its tests; reads no parameters."""
     if asked:
         return asked
     splits = Workdir(workdir).experiment().data.splits()
@@ -475,14 +380,7 @@ def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:
 
 
 def short_names(workdirs: list[str]) -> list[str]:
-    """Returns the runs' own names, for tables and pictures; whole paths where names are the same.
-
-    Args:
-      workdirs: of runs, or the names of runs of records.
-
-    Raises:
-      UserError: as `zoo.runs.workdir.check_folders`.
-    """
+    """Returns the runs' names for tables and pictures; whole paths where names are equal."""
     check_folders(workdirs)
     names = [re.sub(r".*\.jsonl:", "", pathlib.Path(path).name) for path in workdirs]
     return names if len({*names}) == len(names) else [str(path) for path in workdirs]

@@ -39,17 +39,6 @@ def report(
     """Writes a table of the scores of a file's sentences, or prints it.
 
     The number of sentences and words and a note on unknown words go to stderr.
-
-    Args:
-      run: of a language model.
-      path: the text, or /dev/stdin.
-      file: the table to write; None prints it.
-      nbest: see `sentence_scores.rows`.
-      column: see `sentence_scores.rows`.
-
-    Raises:
-      UserError: the run's text is not plain sentences of words; an n-best list continues after
-        another list; or as `sentence_scores.rows` and `score`.
     """
     sentence_scores.check_run(run)
     totals = _Totals(path, run)
@@ -62,14 +51,7 @@ def report(
 
 
 def chunks(run, path: str, nbest: bool = False, column: int | None = None) -> Iterator[Sentences]:
-    """Yields the sentences of a file, some thousand at a time, lists whole.
-
-    Args:
-      run: of a language model.
-      path: the text, or /dev/stdin.
-      nbest: see `sentence_scores.rows`.
-      column: see `sentence_scores.rows`.
-    """
+    """Yields the sentences of a file, some thousand at a time, lists whole."""
     if nbest or column is not None:
         rows = sentence_scores.rows(path, run.reading, nbest=nbest, column=column)
         yield from _of_rows(_apart(rows, path) if nbest else rows, nbest)
@@ -126,12 +108,7 @@ def _apart(rows, path):
 
 
 class _Totals:
-    """Totals of the sentences scored so far.
-
-    Attributes:
-      path: the text.
-      run: whose model scores it.
-    """
+    """Totals of the sentences scored so far."""
 
     def __init__(self, path, run):
         self.path, self.run = path, run

@@ -31,41 +31,24 @@ COLUMNS = ("line", "words", "unknown", "log_prob", "log_prob_known")
 
 
 class Row(NamedTuple):
-    """The score of a sentence.
-
-    Attributes:
-      sentence: the sentence, words between blanks.
-      words: the number of words that the model reads.
-      unknown: the number of words that were read as <unk>.
-      log_prob: log p(w_1 ... w_n </s>), nats.
-      log_prob_known: the same without the factors of unknown words.
-    """
+    """The score of a sentence."""
 
     sentence: str
     words: int
     unknown: int
-    log_prob: float
+    log_prob: float  # log p(w_1 ... w_n </s>), nats
     log_prob_known: float
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class SentenceScores:
-    """Arrays [n] of the scores of n sentences.
-
-    Attributes:
-      words: int64, the number of words.
-      unknown: int64, the number of words that were read as <unk>: words outside the lexicon, and
-        <unk> where the sentence itself has it.
-      of_known: float64, nats, the sum of log p over the words of the lexicon.
-      of_unknown: float64, nats, the sum of log p over the words read as <unk>.
-      of_boundary: float64, nats, the sum of log p over the boundaries after the words.
-    """
+    """Arrays [n] of the scores of n sentences."""
 
     words: np.ndarray
     unknown: np.ndarray
-    of_known: np.ndarray
-    of_unknown: np.ndarray
-    of_boundary: np.ndarray
+    of_known: np.ndarray  # float64, nats, the sum of log p over the words of the lexicon
+    of_unknown: np.ndarray  # float64, nats, the sum of log p over the words read as <unk>
+    of_boundary: np.ndarray  # float64, nats, the sum of log p over the boundaries after the words
 
     def __repr__(self):
         return f"SentenceScores({len(self.words):,} sentences, {self.words.sum():,} words)"
@@ -81,11 +64,7 @@ class SentenceScores:
         return self.of_words + self.of_boundary
 
     def rows(self, sentences: Sequence[str]) -> list[Row]:
-        """Returns a row for each sentence.
-
-        Args:
-          sentences: the n sentences.
-        """
+        """Returns a row for each sentence."""
         arrays = self.words, self.unknown, self.log_prob, self.log_prob_known
         columns = (array.tolist() for array in arrays)
         return [Row(*values) for values in zip(sentences, *columns, strict=True)]
@@ -105,21 +84,7 @@ def score(
     sentences: list[list[str]],
     name: str = "the text",
 ) -> SentenceScores:
-    """Scores sentences, each from an empty state; a common beginning of several is computed once.
-
-    Args:
-      model: a `LanguageModel`.
-      params: on the device.
-      tables: on the device.
-      lexicon: the words of the model.
-      vocabulary: how sentences are read.
-      sentences: words in the vocabulary's case; some may be empty.
-      name: where they come from, for messages.
-
-    Raises:
-      UserError: the vocabulary has no boundary to start from, or refuses a word, or no sentence has
-        words.
-    """
+    """Scores sentences, each from an empty state; common beginnings are computed once."""
     first = _before_sentences(lexicon)
     if first is None:
         raise UserError(
@@ -156,17 +121,7 @@ def _before_sentences(lexicon):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sentences:
-    """The sentences of a file.
-
-    Attributes:
-      words: of each sentence, as the model reads them.
-      lines: the line where each begins, from 1.
-      ids: the names of the sentences; in n-best lists, the list of each hypothesis; None in plain
-        text.
-      nbest: whether the sentences are hypotheses of n-best lists.
-      columns: names of the further columns of a table of items.
-      extra: the values of these columns for each sentence.
-    """
+    """The sentences of a file."""
 
     words: list[list[str]]
     lines: list[int]
@@ -177,11 +132,7 @@ class Sentences:
 
     @classmethod
     def of(cls, text: GivenText) -> "Sentences":
-        """Makes the sentences of a text of any kind.
-
-        Args:
-          text: as it was given.
-        """
+        """Makes the sentences of a text of any kind."""
         sentences = text.sentences
         ids = [sentence.id for sentence in sentences if sentence.id is not None]
         return cls(
@@ -194,12 +145,7 @@ class Sentences:
 
     @classmethod
     def of_rows(cls, rows: Sequence[tuple], nbest: bool) -> "Sentences":
-        """Makes the sentences of the rows of a file.
-
-        Args:
-          rows: (id, line, words) of each sentence.
-          nbest: whether they are hypotheses of n-best lists; other sentences have no ids.
-        """
+        """Makes the sentences of the rows of a file."""
         ids, lines, words = ([*values] for values in zip(*rows, strict=True))
         return cls(words, lines, ids if nbest else None, nbest)
 
@@ -210,17 +156,6 @@ def rows(
     """Yields (first field or id of the list, line, words) of each sentence while it reads a file.
 
     A sentence is a field of a line, words between blanks; blank lines are sentences, too.
-
-    Args:
-      path: the file.
-      reading: how tokens are read.
-      nbest: fields are separated by "|||"; the first is the list's id and the second the
-        hypothesis. Without `column` lists of JSON and of Kaldi are read as well; see
-        `zoo.sources.nbest`.
-      column: which field is the sentence, from 1; without nbest fields are separated by tabs.
-
-    Raises:
-      UserError: a line, which is named, does not have the field.
     """
     field = 1 + nbest if column is None else column
     if field < 1:
@@ -246,12 +181,7 @@ def rows(
 
 
 def words_of(text: str, reading: Reading) -> list[str]:
-    """Splits a line into the words that a model reads.
-
-    Args:
-      text: the line.
-      reading: how tokens are read.
-    """
+    """Splits a line into the words that a model reads."""
     return [word for token in evaluation_texts.tokens_of(text, reading) for word in token.words]
 
 
@@ -259,10 +189,6 @@ def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
     """Ranks each hypothesis in its list, int64 [n]: 1 for the most probable.
 
     Among equally probable hypotheses the earlier comes first.
-
-    Args:
-      ids: the list of each hypothesis.
-      log_prob: float [n], nats.
     """
     lists = collections.defaultdict(list)
     for row, name in enumerate(ids):
@@ -279,10 +205,6 @@ def table(sentences: Sentences, scores: SentenceScores) -> tuple[tuple[str, ...]
 
     Named sentences have a column "id" before these, and n-best lists a column "rank" after them,
     see `ranks`. The further columns of a table of items come last.
-
-    Args:
-      sentences: the sentences.
-      scores: of the sentences.
     """
     values = (scores.words, scores.unknown, scores.log_prob, scores.log_prob_known)
     columns: tuple[str, ...] = COLUMNS
@@ -303,10 +225,6 @@ def warning(lexicon: Lexicon, unknown: int) -> str | None:
     """Returns a warning if scores of unknown words mean nothing; else None.
 
     They mean nothing where <unk> was not a word of the training text.
-
-    Args:
-      lexicon: of the model.
-      unknown: the number of unknown words that were scored.
     """
     if not unknown or lexicon.unknown is None or lexicon.counts[lexicon.ids[lexicon.unknown]]:
         return None
@@ -320,13 +238,7 @@ def warning(lexicon: Lexicon, unknown: int) -> str | None:
 
 
 def score_words(run, sentences: list[list[str]], name: str) -> SentenceScores:
-    """Scores sentences under a run's model, of words or characters; see `score`. All may be empty.
-
-    Args:
-      run: of a language model.
-      sentences: words as the run reads them.
-      name: where they come from, for messages.
-    """
+    """Scores sentences of words or characters under a run; see `score`. All may be empty."""
     model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
     # A text must have words: where all sentences are empty, a word is scored beside them.
     beside = [] if any(sentences) else [[run.lexicon.words[0]]]
@@ -338,16 +250,7 @@ def score_words(run, sentences: list[list[str]], name: str) -> SentenceScores:
 
 
 def word_log_probs(run, sentences: Sequence[list[str]], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Computes log p of each word and boundary of sentences, and where each sentence starts.
-
-    Args:
-      run: of a language model with a boundary.
-      sentences: words as the run reads them; some may be empty.
-      name: where they come from, for messages.
-
-    Returns:
-      (float64 [n], nats; int64 [sentences]).
-    """
+    """Computes log p of each word and boundary of sentences, and where each sentence starts."""
     first = _before_sentences(run.lexicon)
     if first is None:
         raise UserError(f"{run.path} has no boundary, from which a sentence is scored.")
@@ -365,10 +268,6 @@ def words_by(run, text: str) -> list[str]:
 
     Among characters, blanks are left out if the run's lexicon does not have them, as in Chinese,
     and a line break ends the line if the lexicon has it.
-
-    Args:
-      run: of a language model.
-      text: the hypothesis.
     """
     if not run.lexicon.of_characters:
         return words_of(text, run.reading)
@@ -379,21 +278,13 @@ def words_by(run, text: str) -> list[str]:
 
 
 def check_hypotheses(run):
-    """Raises UserError unless a run scores hypotheses: sentences of words, or lines of characters.
-
-    Args:
-      run: of a language model.
-    """
+    """Raises UserError unless a run scores hypotheses: sentences, or lines of characters."""
     if not run.lexicon.of_characters:
         check_run(run)
 
 
 def check_run(run):
-    """Raises UserError unless a run's texts are plain sentences of words.
-
-    Args:
-      run: of a language model.
-    """
+    """Raises UserError unless a run's texts are plain sentences of words."""
     if run.lexicon.of_characters:
         raise UserError(
             f"the words of {run.path} are characters, blanks among them, and words between blanks "
@@ -420,12 +311,7 @@ class CachedScores:
         self.known: dict[tuple[str, ...], tuple] = {}
 
     def score(self, sentences: list[list[str]], name: str) -> SentenceScores:
-        """Returns the scores of sentences; see `score_words`.
-
-        Args:
-          sentences: words as the run reads them.
-          name: where they come from, for messages.
-        """
+        """Returns the scores of sentences; see `score_words`."""
         new = [*dict.fromkeys(words for words in map(tuple, sentences) if words not in self.known)]
         values = dict(self.known)
         if new:

@@ -23,15 +23,6 @@ def bootstrap_interval(
     """Computes the 95 % interval of a figure by drawing sentences with replacement.
 
     Efron (1979); for translations Koehn (2004).
-
-    Args:
-      statistics: [L, S], of each sentence.
-      figure: of sums of statistics over sentences, [..., S] -> [...].
-      seed: of the draws.
-      samples: how many texts are drawn.
-
-    Returns:
-      (low, high); NaN twice without two sentences, or with statistics that are not finite.
     """
     count = len(statistics)
     if count < 2 or not np.isfinite(statistics).all():
@@ -53,16 +44,6 @@ def paired_test(
 
     Each sample exchanges the two systems' sentences with probability 1/2 each (Riezler and Maxwell
     2005); p = (1 + samples with as large a difference) / (1 + samples).
-
-    Args:
-      one: statistics [L, S] of a system, of each sentence.
-      other: statistics [L, S] of another system on the same sentences.
-      figure: of sums of statistics over sentences, [..., S] -> [...].
-      seed: of the exchanges.
-      samples: how often sentences are exchanged.
-
-    Returns:
-      p, exactly 1 if the statistics are the same; NaN if they or the figures are not finite.
     """
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
         return math.nan
@@ -84,13 +65,6 @@ def binomial_interval(right: float, count: float) -> tuple[float, float]:
 
     (c + z^2/2 ± z sqrt(c (n - c)/n + z^2/4)) / (n + z^2) with c = `right`, n = `count` and z the
     0.975 quantile of the normal distribution.
-
-    Args:
-      right: questions answered right; may be a mean over seeds.
-      count: questions; may be a mean over seeds.
-
-    Returns:
-      (low, high), shares; NaN twice without questions.
     """
     if not count:
         return math.nan, math.nan
@@ -102,11 +76,7 @@ def binomial_interval(right: float, count: float) -> tuple[float, float]:
 
 
 def percent(interval: tuple[float, float]) -> str:
-    """Formats an interval of shares as percents: "[25.5, 36.6]".
-
-    Args:
-      interval: (low, high), shares.
-    """
+    """Formats an interval of shares as percents: "[25.5, 36.6]"."""
     low, high = (f"{100 * end:.1f}" for end in interval)
     return f"[{low}, {high}]"
 
@@ -118,10 +88,6 @@ def mcnemar_test(only_one: int, only_other: int) -> float:
     If they are alike, each question that one of them alone has right belongs to either with
     probability 1/2: p = min(1, 2 P(X <= min(only_one, only_other))), X binomial of their number and
     1/2.
-
-    Args:
-      only_one: how many questions the one system alone has right.
-      only_other: how many questions the other system alone has right.
     """
     from scipy import stats  # half a second, which few commands need
 
@@ -133,13 +99,6 @@ def seeds_test(one: list[float], other: list[float]) -> float:
     """Computes the probability of as large a difference of means if two groups of runs were alike.
 
     This is Welch's t-test (1947) of the figures of runs that differ in their seed.
-
-    Args:
-      one: a figure of each run of a group.
-      other: the same of another group.
-
-    Returns:
-      p; NaN where a group has less than two runs.
     """
     if min(len(one), len(other)) < 2:
         return math.nan

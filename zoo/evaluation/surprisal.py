@@ -35,11 +35,7 @@ COLUMNS = Row._fields
 
 
 def columns(given: GivenText) -> tuple[str, ...]:
-    """Returns `COLUMNS` and the text's own columns, with "given_" before a name that is among both.
-
-    Args:
-      given: the text.
-    """
+    """Returns `COLUMNS` and the text's own columns, "given_" before a name among both."""
     return (*COLUMNS, *output_files.beside(COLUMNS, given.columns))
 
 
@@ -60,12 +56,6 @@ def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
     occurrences in training; for an unknown word, of all words that were <unk> there; for a fused
     form, the least over its words. counted is True where perplexities count all words: over these
     rows, the sum of surprisals divided by the sum of `words` is the log-perplexity.
-
-    Args:
-      given: the text as it was given.
-      text: the same as word ids.
-      scores: of its words.
-      lexicon: of the model.
     """
     occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
     ends = [*text.starts[1:].tolist(), len(text.words)]
@@ -101,13 +91,5 @@ def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
 
 
 def write(path: str | pathlib.Path, given, text, scores, lexicon):
-    """Writes the table; see `rows`.
-
-    Args:
-      path: the file.
-      given: the text as it was given.
-      text: the same as word ids.
-      scores: of its words.
-      lexicon: of the model.
-    """
+    """Writes the table; see `rows`."""
     output_files.write_table(path, columns(given), rows(given, text, scores, lexicon))

@@ -23,17 +23,7 @@ def shares(
     tagged: Mapping[str, tuple[str, ...]],
     guessed: bool,
 ) -> dict[str, tuple[float, float]]:
-    """Computes the shares of words and of types by the origin of their tags.
-
-    Args:
-      sentences: the words of a text.
-      lexicon: {word: id}.
-      tagged: {word: its tags} of the words that the treebank shows.
-      guessed: whether the tags of other words are guessed.
-
-    Returns:
-      {origin: (share of the words, share of the distinct words)}, without origins of no word.
-    """
+    """Computes the shares of words and of types by the origin of their tags."""
     counts = collections.Counter(word for sentence in sentences for word in sentence)
     words: collections.Counter = collections.Counter()
     types: collections.Counter = collections.Counter()
@@ -50,16 +40,7 @@ def shares(
 
 
 def report(folder: str | pathlib.Path, text: str, log=output_files.show):
-    """Prints the shares of a text's words and types by the origin of their tags.
-
-    Args:
-      folder: of a run whose vocabulary has `priors.Morphology`.
-      text: a split of the run, or a file.
-      log: prints a line.
-
-    Raises:
-      UserError: the run has no such prior, or the text or a treebank cannot be read.
-    """
+    """Prints the shares of a text's words and types by the origin of their tags."""
     workdir = Workdir(folder)
     experiment, lexicon = workdir.experiment(), workdir.lexicon()
     vocabulary, source = experiment.vocabulary, experiment.data

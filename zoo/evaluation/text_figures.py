@@ -14,63 +14,35 @@ from zoo.sources.evaluation_texts import GivenText
 
 
 class Judged(NamedTuple):
-    """A text scored by a run.
-
-    Attributes:
-      name: its split, or "data:" and its file's name.
-      corpus: the text as it was read.
-      text: the text as word ids.
-      scores: of its words.
-      file: the text as its file gives it; None for a split.
-    """
+    """A text scored by a run."""
 
     name: str
     corpus: Corpus
-    text: EncodedText
+    text: EncodedText  # the text as word ids
     scores: Scores
-    file: GivenText | None = None
+    file: GivenText | None = None  # the text as its file gives it; None for a split
 
     def given(self, run: Run) -> GivenText:
-        """Returns the text as its file gives it.
-
-        Args:
-          run: that scored it.
-        """
+        """Returns the text as its file gives it."""
         return self.file or run.given_split(self.name, self.corpus)
 
 
 class Row(NamedTuple):
-    """The perplexity of a text.
-
-    Attributes:
-      text: the split, or "data:" and the name of the file.
-      state: "carried" from sentence to sentence, or "sentences", each from an empty state.
-      sentences: their number.
-      tokens: that are counted.
-      unknown: tokens that the model reads as <unk>.
-      log_perplexity: nats per token.
-      bits: the same in bits.
-      perplexity: exp of the log-perplexity.
-      passport: the file with all that comparing the figure requires.
-    """
+    """The perplexity of a text."""
 
     text: str
     state: str
     sentences: int
     tokens: int
     unknown: int
-    log_perplexity: float
-    bits: float
+    log_perplexity: float  # nats per token
+    bits: float  # the same in bits
     perplexity: float
     passport: str
 
 
 def unseen_splits(run: Run) -> list[str]:
-    """Returns the splits of a run but the training text, each followed by its parts.
-
-    Args:
-      run: the run.
-    """
+    """Returns the splits of a run but the training text, each followed by its parts."""
     data = run.experiment.data
     return [
         part for split in data.splits() if split != "train" for part in (split, *data.parts(split))
@@ -78,16 +50,7 @@ def unseen_splits(run: Run) -> list[str]:
 
 
 def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[Judged]:
-    """Scores splits of a run, and then a file, one after another.
-
-    Args:
-      run: the run.
-      splits: their names.
-      file: another text, see `Run.given`; None for no other.
-
-    Yields:
-      Each text as soon as it is scored.
-    """
+    """Scores splits of a run, and then a file, one after another."""
     for split in splits:
         corpus = run.read(split)
         yield Judged(split, corpus, *run.score(corpus))
@@ -101,14 +64,7 @@ def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[
 def keep(
     run: Run, judged: Judged, mixture: Mixture | None = None, scores: bool = True
 ) -> tuple[dict, pathlib.Path]:
-    """Writes the passport of a text's perplexity; returns it and its file.
-
-    Args:
-      run: that scored the text.
-      judged: the text.
-      mixture: see `passport.of_text`.
-      scores: whether the scores of single words are kept beside it.
-    """
+    """Writes the passport of a text's perplexity; returns it and its file."""
     _, corpus, text, of_words, _ = judged
     figures = passport.of_text(run, judged.name, corpus, text, of_words, mixture)
     kept = item_scores.of_text(text, of_words, run.lexicon) if scores else None
@@ -116,12 +72,7 @@ def keep(
 
 
 def row(record: dict, file: pathlib.Path) -> Row:
-    """Returns the figures of a passport.
-
-    Args:
-      record: the passport.
-      file: the passport's file.
-    """
+    """Returns the figures of a passport."""
     figures = record["figures"]
     return Row(
         record["split"],

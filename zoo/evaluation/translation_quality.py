@@ -29,12 +29,7 @@ EXACT_MATCH = "exact match"
 
 
 def metrics(tokenizer: str) -> dict[str, Any]:
-    """Returns sacrebleu's metrics, {"BLEU", "chrF2"}.
-
-    Args:
-      tokenizer: of sacrebleu, applied to the text before it counts n-grams: "none" for text that is
-        tokenised, "13a" for text that is not. chrF does not see words.
-    """
+    """Returns sacrebleu's metrics, {"BLEU", "chrF2"}."""
     with lazy.extra():
         from sacrebleu.metrics import BLEU, CHRF
 
@@ -47,11 +42,6 @@ def figures(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str
 
     Beside sacrebleu's metrics, "exact match": the share of hypotheses that are their reference,
     character for character.
-
-    Args:
-      hypotheses: a line each.
-      references: a line each.
-      tokenizer: see `metrics`.
     """
     scores = {}
     for name, metric in metrics(tokenizer).items():
@@ -64,12 +54,7 @@ def figures(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str
 
 
 def describe(name: str, figures: dict) -> str:
-    """Formats the figures as lines of text.
-
-    Args:
-      name: of the translated text.
-      figures: a passport of translations.
-    """
+    """Formats the figures as lines of text."""
     lines = [
         f"{metric} {one['score']:.2f}  {one['signature']}"
         for metric, one in figures["figures"].items()
@@ -78,16 +63,7 @@ def describe(name: str, figures: dict) -> str:
 
 
 def of_run(run: Run, split: str, corpus: Corpus, tokenizer: str, scores: dict, how: dict) -> dict:
-    """Makes the passport of the scores of a run's translations of a split.
-
-    Args:
-      run: that translated.
-      split: the name of the text.
-      corpus: the translations of the split, which are the references, with their sources.
-      tokenizer: see `metrics`.
-      scores: of `figures`.
-      how: the search that found the hypotheses, and its runs; see `decoding`.
-    """
+    """Makes the passport of the scores of a run's translations of a split."""
     text = "tokenised, as the files are" if tokenizer == "none" else f"tokenised by {tokenizer}"
     return {
         "kind": "translation",
@@ -107,14 +83,7 @@ def decoding(
     unknowns: dict | None = None,
     ratio: float = LONGEST_RATIO,
 ) -> dict:
-    """Describes how hypotheses are found, for a passport.
-
-    Args:
-      translator: the runs.
-      search: its settings.
-      unknowns: how unknown words were put into them; see `unknown_words.Restoring.described`.
-      ratio: see `Translator.translate`.
-    """
+    """Describes how hypotheses are found, for a passport."""
     other = translator.language_model
     settings: dict[str, Any] = {
         "search": dataclasses.asdict(search),
@@ -139,17 +108,6 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
 
     Results of other settings of the search, of another tokenizer or of another ensemble have other
     names.
-
-    Args:
-      run: the first of the runs that translated.
-      figures: the passport.
-      hypotheses: a line each.
-
-    Returns:
-      The two paths.
-
-    Raises:
-      UserError: the run cannot be written to.
     """
     how = figures["decoding"]
     plain = dataclasses.asdict(BeamSearch(how["search"]["beam"]))
@@ -172,16 +130,7 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
 
 
 def read(path: Any, split: str) -> tuple[dict, list[str]]:
-    """Reads (passport, hypotheses) of a split.
-
-    Args:
-      path: the folder of a run that has one result of translations of the split, or the file of a
-        result.
-      split: the name of the text.
-
-    Raises:
-      UserError: there is none, there are several, or they cannot be read.
-    """
+    """Reads (passport, hypotheses) of a split."""
     file = path = location.path_of(path)
     # os.path.isdir takes a name that is too long, unlike pathlib.
     if file.is_dir() if location.is_bucket(file) else os.path.isdir(file):
@@ -221,11 +170,6 @@ def check_results(
 ):
     """Raises UserError unless figures are of the same quantity and were computed against the
     references.
-
-    Args:
-      names: of the runs, for messages.
-      results: of each run, as `read` gives them.
-      references: words.
     """
     first = results[0][0]
     for name, (other, _) in zip(names[1:], results[1:], strict=True):
@@ -238,15 +182,7 @@ def check_results(
 
 
 class OfLength(NamedTuple):
-    """BLEU of the sentences of about one length.
-
-    Attributes:
-      least: words of the shortest sources.
-      greatest: words of the longest.
-      sentences: their number.
-      scores: BLEU in percent of each run.
-      intervals: the 95 % interval of each score by bootstrap over sentences.
-    """
+    """BLEU of the sentences of about one length."""
 
     least: int
     greatest: int
@@ -264,16 +200,6 @@ def by_length(
 ) -> list[OfLength]:
     """Computes BLEU of the sentences of about one length, as in figure 3 of Sutskever et al.
     (2014).
-
-    Args:
-      results: of each run, as `read` gives them, of the same quantity.
-      references: words.
-      lengths: words of each source.
-      step: lengths 1 to `step` are put together, then `step` + 1 to 2 * `step`, and so on.
-      samples: of the bootstrap.
-
-    Returns:
-      A row for each of the lengths that there are.
     """
     metric = metrics(results[0][0]["tokenizer"])["BLEU"]
     figure = figure_of(metric)
@@ -296,12 +222,7 @@ def by_length(
 
 
 def length_table(names: Sequence[str], rows: list[OfLength]) -> str:
-    """Formats the rows of `by_length` as text, with the interval of each score.
-
-    Args:
-      names: of the runs.
-      rows: of `by_length`.
-    """
+    """Formats the rows of `by_length` as text, with the interval of each score."""
     cells = [
         [
             f"{row.least}-{row.greatest}",
@@ -317,23 +238,13 @@ def length_table(names: Sequence[str], rows: list[OfLength]) -> str:
 
 
 def statistics(metric, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
-    """Counts [L, S] of each sentence, whose sums a metric of sacrebleu is computed from.
-
-    Args:
-      metric: of `metrics`.
-      hypotheses: a line each.
-      references: a line each.
-    """
+    """Counts [L, S] of each sentence, whose sums a metric of sacrebleu is computed from."""
     # sacrebleu's own tests are made of these two functions; there are no public ones.
     return np.array(metric._extract_corpus_statistics(hypotheses, [references]), np.float64)
 
 
 def figure_of(metric) -> significance.Figure:
-    """Returns the function from sums of `statistics` to the score (percent) of a metric.
-
-    Args:
-      metric: of `metrics`.
-    """
+    """Returns the function from sums of `statistics` to the score (percent) of a metric."""
 
     def score(sums):
         return metric._compute_score_from_stats(sums.tolist()).score
@@ -347,21 +258,7 @@ def compare(
     references: list[list[str]],
     samples: int,
 ) -> list[dict[str, Any]]:
-    """Returns the scores of runs with their intervals, and tests of each run against the first one.
-
-    Args:
-      names: of the runs.
-      results: of each run, as `read` gives them.
-      references: words.
-      samples: of the bootstrap and of the test; see `significance`.
-
-    Returns:
-      A row each: {"run", metric: {"score", "interval" (of 95 %), "p"}}, p None for the first: the
-      probability of as large a difference if the two systems were alike.
-
-    Raises:
-      UserError: figures are not of the same quantity, or were computed against other references.
-    """
+    """Returns the scores of runs with their intervals, and tests against the first run."""
     check_results(names, results, references)
     reference_lines = [" ".join(words) for words in references]
     rows: list[dict[str, Any]] = [{"run": name} for name in names]
@@ -381,12 +278,7 @@ def compare(
 
 
 def table(rows: list[dict[str, Any]], figures: dict) -> str:
-    """Formats the rows of `compare` as text, with a line on the text and its counted tokens.
-
-    Args:
-      rows: of `compare`.
-      figures: the passport of one of them.
-    """
+    """Formats the rows of `compare` as text, with a line on the text and its counted tokens."""
     width = max(len(row["run"]) for row in rows)
     lines = []
     for row in rows:

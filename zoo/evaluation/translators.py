@@ -19,17 +19,7 @@ from zoo.sources import moses
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Translator:
-    """Runs that translate together.
-
-    Attributes:
-      runs: encoder-decoders over the same words.
-      of: the quantity that is averaged, "probabilities" or "logs"; see `zoo.decoding.average`.
-      language_model: a run over the same target words, or None.
-      weight: of its log-probabilities; see `zoo.decoding.fuse`.
-
-    Raises:
-      UserError: a run is not an encoder-decoder, or its words differ from the first run's.
-    """
+    """Runs that translate together."""
 
     runs: tuple[Run, ...]
     of: str = "probabilities"
@@ -80,39 +70,23 @@ class Translator:
         return word_id
 
     def read(self, line: str) -> list[str]:
-        """Splits a source into words, in the case in which the runs read it.
-
-        Args:
-          line: words between blanks, or untokenised if the run was trained on untokenised pairs.
-        """
+        """Splits a source into words, in the case in which the runs read it."""
         experiment = self.runs[0].experiment
         words = moses.words(line, experiment.data.form.source_language)
         lower_case = experiment.reading_of_sources.lower_case
         return [word.lower() for word in words] if lower_case else words
 
     def written(self, words: list[str]) -> str:
-        """Joins the words of a translation, untokenised if the run was trained on such pairs.
-
-        Args:
-          words: of the translation.
-        """
+        """Joins the words of a translation, untokenised if the run was trained on such pairs."""
         return moses.text(words, self.runs[0].experiment.data.form.language)
 
     def pairs(self, split: str) -> Corpus:
-        """Reads the pairs of a split of the first run's data, unknown words as they are written.
-
-        Args:
-          split: its name.
-        """
+        """Reads the pairs of a split of the first run's data, unknown words as they are written."""
         experiment = self.runs[0].experiment
         return experiment.vocabulary.read(experiment.data.as_written(), split)
 
     def unknown(self, sentences: Sequence[list[str]]) -> dict[str, int]:
-        """Counts the source words outside the lexicon: {word: how often}, the most frequent first.
-
-        Args:
-          sentences: as `read` gives them.
-        """
+        """Counts the source words outside the lexicon, {word: count}, most frequent first."""
         run = self.runs[0]
         return run.experiment.reading_of_sources.missing(sentences, run.others[0])
 
@@ -128,18 +102,6 @@ class Translator:
     ) -> list[list[Hypothesis]]:
         """Returns the best or the drawn hypotheses of each source, in order; none for an empty
         source.
-
-        Args:
-          sentences: as `read` gives them.
-          search: beam search, or how hypotheses are drawn.
-          batch: sentences side by side.
-          done: called after each batch with the number of sentences that are done.
-          name: where they come from, for messages.
-          ratio: a hypothesis of n source words has at most ratio * n + 10 tokens.
-          first_number: of the first sentence; samples depend on the sentences' numbers.
-
-        Raises:
-          UserError: a vocabulary refuses a word, or the memory is too small.
         """
         numbers = [number for number, words in enumerate(sentences) if words]
         sources = self._encoded([sentences[number] for number in numbers], name)
@@ -172,11 +134,7 @@ class Translator:
         return hypotheses_of
 
     def words(self, hypothesis: Hypothesis) -> list[str]:
-        """Returns the words of a hypothesis, from the first to the last.
-
-        Args:
-          hypothesis: as `translate` gives it, in the order of the decoder.
-        """
+        """Returns the words of a hypothesis, from the first to the last."""
         words = [self.runs[0].lexicon.words[word] for word in hypothesis.words]
         return words[::-1] if self._turned(self.runs[0]) else words
 

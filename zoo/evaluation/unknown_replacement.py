@@ -16,20 +16,12 @@ WAYS = ("marks", "attention", "keep")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Restoring:
-    """Replacement of the unknown words in a translator's output.
-
-    Attributes:
-      translator: whose first run was trained to mark them, or one of whose runs has attention.
-      dictionary: {source word: target word}; a word that is not in it is copied.
-      by: "marks", as the first run was trained to write them; "attention", of each unknown word;
-        "keep" leaves them; None for marks where the run has them, else for attention.
-
-    Raises:
-      UserError: the runs have neither marks nor attention, or not the one that `by` names.
-    """
+    """Replacement of the unknown words in a translator's output."""
 
     translator: Translator
     dictionary: Mapping[str, str]
+    # "marks", as the first run was trained to write them; "attention", of each unknown word; "keep"
+    # leaves them; None for marks where the run has them, else for attention
     by: str | None = None
 
     def __post_init__(self):
@@ -63,22 +55,13 @@ class Restoring:
         return self.translator.runs[0].others[0].ids
 
     def annotate(self, sentences: Sequence[list[str]]) -> list[list[str]]:
-        """Returns the sources as the run was trained to read them.
-
-        Args:
-          sentences: words of each source.
-        """
+        """Returns the sources as the run was trained to read them."""
         if self.strategy is None:
             return [*sentences]
         return [self.strategy.annotate_source(words, self._known) for words in sentences]
 
     def words(self, hypothesis: Hypothesis, source: Sequence[str]) -> list[str]:
-        """Returns the words of a hypothesis with its unknown words replaced.
-
-        Args:
-          hypothesis: the translation.
-          source: the words that were translated, not annotated.
-        """
+        """Returns the words of a hypothesis with its unknown words replaced."""
         words = self.translator.words(hypothesis)
         if self.way == "keep":
             return words

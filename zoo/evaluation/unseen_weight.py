@@ -24,28 +24,16 @@ TUNED_ON = "validation"
 
 
 class Mixture(NamedTuple):
-    """The mixture of a run.
-
-    Attributes:
-      weight: l, from 0 to below 1.
-      words: N, the number of words of the lexicon without training text.
-      tuned_on: the split on which the weight was set; None for a weight that was given.
-    """
+    """The mixture of a run."""
 
     weight: float
     words: int
+    # the split on which the weight was set; None for a weight that was given
     tuned_on: str | None = TUNED_ON
 
 
 def mixed(log_prob: np.ndarray, unseen: np.ndarray, weight: float, words: int) -> np.ndarray:
-    """Computes log((1 - l) p + l [unseen] / N), float64 [n], nats.
-
-    Args:
-      log_prob: [n], log p of each word, nats.
-      unseen: bool [n], whether training never saw the word.
-      weight: l.
-      words: N.
-    """
+    """Computes log((1 - l) p + l [unseen] / N), float64 [n], nats."""
     given = np.asarray(log_prob, np.float64) + np.log1p(-weight)
     with np.errstate(divide="ignore"):
         uniform = np.where(unseen, np.log(weight) - np.log(words), -np.inf)
@@ -58,14 +46,6 @@ def tuned(log_prob: np.ndarray, unseen: np.ndarray, words: int) -> float:
     The log-likelihood is concave in l. Its derivative is
 
         sum over unseen words (1/N - p) / ((1 - l) p + l/N)  -  (number of other words) / (1 - l).
-
-    Args:
-      log_prob: [n], log p of each counted word, nats.
-      unseen: bool [n], whether training never saw the word.
-      words: N.
-
-    Returns:
-      l, at least 0 and below 1; 0 where the text gives no reason to mix.
     """
     p = np.exp(np.asarray(log_prob, np.float64)[unseen])
     others, share = int(np.sum(~unseen)), 1 / words
@@ -86,24 +66,13 @@ def tuned(log_prob: np.ndarray, unseen: np.ndarray, words: int) -> float:
 def unseen_words(lexicon: Lexicon) -> int:
     """Counts the words of a lexicon without training text; boundary and unknown word are not among
     them.
-
-    Args:
-      lexicon: of the model.
     """
     marks = [lexicon.ids[word] for word in (lexicon.unknown, lexicon.boundary) if word is not None]
     return int((np.delete(lexicon.counts, marks) == 0).sum())
 
 
 def of_run(run: Run, weight: float | None = None) -> Mixture | None:
-    """Sets the weight of a run on its validation text; None if training saw all of its words.
-
-    Args:
-      run: that is judged.
-      weight: l where it is given.
-
-    Raises:
-      UserError: the run's lexicon has classes of strings, or a grammar forbids words.
-    """
+    """Sets the weight of a run on its validation text; None if training saw all of its words."""
     if run.experiment.vocabulary.open_classes or run.constraint:
         what = "a grammar that forbids words" if run.constraint else "classes of strings"
         raise UserError(f"{run.path} has {what}, so no weight is set: leave out --unseen-weight.")
@@ -118,17 +87,7 @@ def of_run(run: Run, weight: float | None = None) -> Mixture | None:
 
 
 def figures(mixture: Mixture, lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
-    """Computes the log-perplexity of a text under the mixture.
-
-    Args:
-      mixture: of the run.
-      lexicon: of the model.
-      text: as `Run.score` gives it.
-      scores: as `Run.score` gives them.
-
-    Returns:
-      {"weight", "words", "tuned_on", "log_perplexity"}.
-    """
+    """Computes the log-perplexity of a text under the mixture."""
     log_prob, unseen = _counted(lexicon, text, scores)
     mean = -float(mixed(log_prob, unseen, mixture.weight, mixture.words).mean())
     return {**mixture._asdict(), "log_perplexity": mean}

@@ -17,14 +17,6 @@ def read(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, Non
     """Reads the words of a file, each once, in its order, without the marks of a lexicon.
 
     The file has a word a line, or is a table with a column "word", as `report` writes.
-
-    Args:
-      path: the file.
-      lexicon: whose boundary and unknown word are left out.
-      lower_case: reads the words in lower case.
-
-    Raises:
-      UserError: the file has no words, or a line that is not a word.
     """
     file = files.find(path)
     lines = files.read_text(file).split("\n")
@@ -57,13 +49,7 @@ def read(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, Non
 
 
 def table(lexicon: Lexicon, features: bool = False) -> tuple[tuple[str, ...], list[tuple]]:
-    """Returns (the names of the columns, a row for each word of a lexicon in its order).
-
-    Args:
-      lexicon: the words.
-      features: adds a column of each word's features, as "POS:NOUN Number:Sing", with "=2.5" behind
-        a feature whose value is not 1.
-    """
+    """Returns (the names of the columns, a row for each word of a lexicon in its order)."""
     rows = [*zip(lexicon.words, lexicon.counts, strict=True)]
     if not features:
         return COLUMNS, rows
@@ -80,17 +66,7 @@ def _said(lexicon, word):
 def report(
     workdir: str | pathlib.Path, features: bool = False, file: str | pathlib.Path | None = None
 ):
-    """Prints the words of a run as a table, or writes them to a file.
-
-    Args:
-      workdir: the run's folder.
-      features: adds a column of the words' features.
-      file: the table to write; None prints it.
-
-    Raises:
-      UserError: the folder does not hold a run, or its words do not have the features that were
-        asked for.
-    """
+    """Prints the words of a run as a table, or writes them to a file."""
     lexicon = Workdir(workdir).lexicon()
     if features and not lexicon.feature_names:
         raise UserError(f"the words of {workdir} have no features: leave --features out.")

@@ -37,18 +37,7 @@ _USE_OF_PAIRS = (
 def card(
     run: Run, name: str, licence: str | None, passports: dict[pathlib.Path, dict], size: int
 ) -> str:
-    """Writes the card, as Markdown.
-
-    Args:
-      run: the run that is exported.
-      name: of the model.
-      licence: of the data, in words; None if it is not known.
-      passports: of its figures, by their files.
-      size: the number of the parameters' values.
-
-    Raises:
-      UserError: a passport of a perplexity is damaged.
-    """
+    """Writes the card, as Markdown."""
     model, lexicon = run.experiment.model, run.lexicon
     head = getattr(model, "head", None)
     pairs = isinstance(model, SequenceToSequence)
@@ -88,11 +77,7 @@ def card(
 
 
 def known_licence(run: Run) -> str:
-    """Returns the licence of a run's data as far as Zoo knows it: for texts that it generates.
-
-    Args:
-      run: that is exported.
-    """
+    """Returns the licence of a run's data as far as Zoo knows it: for texts that it generates."""
     if run.experiment.data.within().generated:
         return "none is needed: Zoo generates the text"
     return "not known to the exporter; ask whoever made the text"

@@ -39,21 +39,7 @@ def write(
     licence: str | None = None,
     platforms: tuple[str, ...] = stablehlo.PLATFORMS,
 ) -> pathlib.Path:
-    """Exports the best parameters of a run; the folder exists whole or not at all.
-
-    Args:
-      path: the work directory of the run.
-      out: the folder to make.
-      licence: of the data, in words, for the model card; None if it is not known.
-      platforms: JAX's names of the platforms that the programs run on.
-
-    Returns:
-      The folder.
-
-    Raises:
-      UserError: `out` exists, or `path` does not hold a trained model of words.
-      lazy.MissingExtra: safetensors or flatbuffers is not installed.
-    """
+    """Exports the best parameters of a run; the folder exists whole or not at all."""
     exported.safetensors()  # before any work begins, if it is missing
     with lazy.extra():
         import flatbuffers  # noqa: F401 (jax.export serialises with it)

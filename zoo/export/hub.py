@@ -37,17 +37,7 @@ def _refused(repository: str, error: Exception) -> UserError:
 
 
 def push(folder: str | pathlib.Path, repository: str, private: bool = True) -> str:
-    """Uploads an export and returns its address.
-
-    Args:
-      folder: the export.
-      repository: "OWNER/NAME"; made if it does not exist.
-      private: whether only the owner sees a repository that is made.
-
-    Raises:
-      UserError: the folder is not an export, or the hub refuses.
-      lazy.MissingExtra: huggingface_hub is not installed.
-    """
+    """Uploads an export and returns its address."""
     folder = pathlib.Path(folder)
     if not exported.is_whole(folder):
         raise UserError(f"{folder} is not an export: make one with `zoo export DIR OUT`.")
@@ -61,17 +51,7 @@ def push(folder: str | pathlib.Path, repository: str, private: bool = True) -> s
 
 
 def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
-    """Downloads an export into a folder, which exists whole or not at all.
-
-    Args:
-      repository: "OWNER/NAME".
-      out: the folder to make.
-
-    Raises:
-      UserError: the repository's name has another form, `out` exists, the hub refuses, a name leads
-        out of the folder, or the repository does not hold an export.
-      lazy.MissingExtra: huggingface_hub is not installed.
-    """
+    """Downloads an export into a folder, which exists whole or not at all."""
     if not _NAME.fullmatch(repository):
         raise UserError(
             f"{shortened(repository)} is neither OWNER/NAME on the hub nor an address: give one of "

@@ -37,15 +37,11 @@ PLATFORMS = ("cpu", "cuda", "tpu")
 
 
 class Programs(NamedTuple):
-    """A model as data.
-
-    Attributes:
-      programs: {"score", "step" or "encode": serialised program}.
-      arrays: all arguments but the text, by name, on the host; "carry/0", "carry/1" ... [1, ...]
-        are the carry of one row of a language model before any word.
-    """
+    """A model as data."""
 
     programs: dict[str, bytearray]
+    # all arguments but the text, by name, on the host; "carry/0", "carry/1" ... [1, ...] are the
+    # carry of one row of a language model before any word
     arrays: dict[str, np.ndarray]
 
 
@@ -55,12 +51,6 @@ def of_language_model(
     """Exports the scoring function of a model, and its step if its head has all words' log p.
 
     Products are in full float32 on each platform, as in all figures of Zoo.
-
-    Args:
-      model: the model.
-      params: its parameters.
-      tables: `evaluation_tables` of its lexicon.
-      platforms: JAX's names of the platforms that the programs run on.
     """
     structure, arrays = _arrays(model, params, tables)
     row = jax.tree.leaves(model.initial_carry(1))
@@ -92,12 +82,6 @@ def of_sequence_to_sequence(
     """Exports the scoring function of an encoder-decoder, its encoder and the decoder's step.
 
     Encoder and step are left out if its head does not have all words' log p.
-
-    Args:
-      model: the model.
-      params: its parameters.
-      tables: `evaluation_tables` of its lexicons.
-      platforms: JAX's names of the platforms that the programs run on.
     """
     structure, arrays = _arrays(model, params, tables)
     rows, source, length = export.symbolic_shape("rows, source, length")

@@ -32,14 +32,6 @@ class Head(nn.Module, HeadOperations):
     The first hidden states set the sizes of the parameters. A loss that draws noise words or
     masks takes its key from the argument `key` or from the stream "noise" of `rngs`.
 
-    Attributes:
-      head: a head of zoo.heads.
-      lexicon: the words.
-      axes: names for the axes of the parameters, {"words": "vocab", "hidden": "embed"}; None for
-        parameters without names.
-      dtype: the type to which hidden states and parameters are cast for the head; None for no cast.
-      param_dtype: the type of the parameters; None for the type that `head.init` gives, float32.
-
     Example:
       >>> from zoo.interop import linen
       >>> head = linen.Head(heads.Softmax(), lexicon)
@@ -50,8 +42,12 @@ class Head(nn.Module, HeadOperations):
 
     head: heads.Head
     lexicon: Lexicon
+    # names for the axes of the parameters, {"words": "vocab", "hidden": "embed"}; None for
+    # parameters without names
     axes: Mapping[str, Any] | None = None
+    # the type to which hidden states and parameters are cast for the head; None for no cast
     dtype: Any = None
+    # the type of the parameters; None for the type that `head.init` gives, float32
     param_dtype: Any = None
 
     @nn.compact
@@ -72,13 +68,6 @@ class Head(nn.Module, HeadOperations):
 class Embedding(nn.Module):
     """An embedding as a module: `Embedding(embeddings.Lookup(64), lexicon)(words)`.
 
-    Attributes:
-      embedding: an embedding of zoo.embeddings.
-      lexicon: the words.
-      axes: names for the axes of the parameters; None for parameters without names.
-      dtype: the type to which parameters are cast for the embedding; None for no cast.
-      param_dtype: the type of the parameters; None for float32.
-
     Example:
       >>> from zoo.interop import linen
       >>> embedding = linen.Embedding(embeddings.Lookup(size=5), lexicon)
@@ -89,9 +78,10 @@ class Embedding(nn.Module):
 
     embedding: embeddings.Embedding
     lexicon: Lexicon
+    # names for the axes of the parameters; None for parameters without names
     axes: Mapping[str, Any] | None = None
-    dtype: Any = None
-    param_dtype: Any = None
+    dtype: Any = None  # the type to which parameters are cast for the embedding; None for no cast
+    param_dtype: Any = None  # the type of the parameters; None for float32
 
     @nn.compact
     def _arrays(self) -> tuple[Params, Tables]:
@@ -102,11 +92,7 @@ class Embedding(nn.Module):
         return params, _tables(self, lambda: self.embedding.tables(self.lexicon))
 
     def __call__(self, words) -> jax.Array:
-        """Returns the vectors of words, [..., E].
-
-        Args:
-          words: word ids, int32 [...].
-        """
+        """Returns the vectors of words, [..., E]."""
         params, tables = self._arrays()
         return self.embedding.apply(cast(params, self.dtype), tables, words)
 
@@ -120,11 +106,6 @@ class Core(nn.Module):
 
     Dropout takes its key from the stream "dropout" of `rngs`; without the stream, it is off.
 
-    Attributes:
-      core: a core of zoo.cores.
-      dtype: the type to which inputs and parameters are cast for the core; None for no cast.
-      param_dtype: the type of the parameters; None for float32.
-
     Example:
       >>> from zoo.interop import linen
       >>> core = linen.Core(cores.GRU(size=3))
@@ -136,25 +117,16 @@ class Core(nn.Module):
     """
 
     core: cores.Core
+    # the type to which inputs and parameters are cast for the core; None for no cast
     dtype: Any = None
-    param_dtype: Any = None
+    param_dtype: Any = None  # the type of the parameters; None for float32
     axes = None
 
     @nn.compact
     def __call__(
         self, inputs, carry: Carry = None, *, reset=None, deterministic: bool = False
     ) -> tuple[jax.Array, Carry]:
-        """Runs the core over a batch of sequences.
-
-        Args:
-          inputs: [B, T, E].
-          carry: the carry of an earlier call; None for the initial carry.
-          reset: bool [B, T], positions before which the carry is reset; None for none.
-          deterministic: whether dropout is off.
-
-        Returns:
-          (hidden [B, T, D], carry).
-        """
+        """Runs the core over a batch of sequences."""
         inputs = cast(inputs, self.dtype)
         shapes = jax.eval_shape(lambda: self.core.init(jax.random.key(0), inputs.shape[-1]))
 
@@ -169,17 +141,7 @@ class Core(nn.Module):
 
 
 def _parameters(module: Any, init: Callable, partition: Any, is_sized: bool) -> Any:
-    """Returns a module's parameters of the collection "params"; makes them if there are none.
-
-    Args:
-      module: the module.
-      init: key -> parameters.
-      partition: a tree like the parameters, of the names of their axes.
-      is_sized: whether the shapes are known, so that `init` can be called.
-
-    Raises:
-      ValueError: the collection has parameters of other shapes.
-    """
+    """Returns a module's parameters of the collection "params"; makes them if there are none."""
     names = list(partition) if isinstance(partition, dict) else [*map(str, range(len(partition)))]
     made: Any = {}
     if not is_sized and not module.has_variable("params", names[0]) and module.is_initializing():
@@ -215,11 +177,7 @@ def _check_shapes(module, params, wanted):
 
 
 def _tables(module: Any, make: Callable) -> Tables:
-    """Returns the component's tables of the collection "tables"; makes them in `init`.
-
-    Raises:
-      ValueError: `apply` is called without the collection.
-    """
+    """Returns the component's tables of the collection "tables"; makes them in `init`."""
     if module.has_variable(TABLES, "arrays"):
         return module.variable(TABLES, "arrays").value
     tables = make()

@@ -59,19 +59,7 @@ class Head(HeadOperations, nnx.Module):
         dtype: Any = None,
         param_dtype: Any = None,
     ):
-        """Draws the parameters.
-
-        Args:
-          head: a head of zoo.heads.
-          hidden_size: D.
-          lexicon: the words.
-          rngs: the random numbers, whose stream "params" gives the key.
-          axes: names for the axes of the parameters, {"words": "model"}; None for no names.
-          dtype: the type to which hidden states and parameters are cast for the head; None for no
-            cast.
-          param_dtype: the type of the parameters; None for the type that `head.init` gives,
-            float32.
-        """
+        """Draws the parameters."""
         self.head, self.dtype = head, dtype
         params = cast(head.init(rngs.params(), hidden_size, lexicon), param_dtype)
         self.params = nnx.data(_parameters(params, head.partition(lexicon), axes))
@@ -105,27 +93,14 @@ class Embedding(nnx.Module):
         dtype: Any = None,
         param_dtype: Any = None,
     ):
-        """Draws the parameters.
-
-        Args:
-          embedding: an embedding of zoo.embeddings.
-          lexicon: the words.
-          rngs: the random numbers, whose stream "params" gives the key.
-          axes: names for the axes of the parameters, {"words": "model"}; None for no names.
-          dtype: the type to which parameters are cast for the embedding; None for no cast.
-          param_dtype: the type of the parameters; None for float32.
-        """
+        """Draws the parameters."""
         self.embedding, self.dtype = embedding, dtype
         params = cast(embedding.init(rngs.params(), lexicon), param_dtype)
         self.params = nnx.data(_parameters(params, embedding.partition(lexicon), axes))
         self.tables = nnx.data(jax.tree.map(Table, embedding.tables(lexicon)))
 
     def __call__(self, words) -> jax.Array:
-        """Returns the vectors of words, [..., E].
-
-        Args:
-          words: word ids, int32 [...].
-        """
+        """Returns the vectors of words, [..., E]."""
         params = cast(_values(self.params), self.dtype)
         return self.embedding.apply(params, _values(self.tables), words)
 
@@ -155,15 +130,7 @@ class Core(nnx.Module):
         dtype: Any = None,
         param_dtype: Any = None,
     ):
-        """Draws the parameters.
-
-        Args:
-          core: a core of zoo.cores.
-          input_size: E.
-          rngs: the random numbers, whose stream "params" gives the key.
-          dtype: the type to which inputs and parameters are cast for the core; None for no cast.
-          param_dtype: the type of the parameters; None for float32.
-        """
+        """Draws the parameters."""
         self.core, self.dtype = core, dtype
         params = cast(core.init(rngs.params(), input_size), param_dtype)
         self.params = nnx.data(jax.tree.map(nnx.Param, params))
@@ -171,18 +138,7 @@ class Core(nnx.Module):
     def __call__(
         self, inputs, carry: Carry = None, *, reset=None, key: Any = None
     ) -> tuple[jax.Array, Carry]:
-        """Runs the core over a batch of sequences.
-
-        Args:
-          inputs: [B, T, E].
-          carry: the carry of an earlier call; None for the initial carry.
-          reset: bool [B, T], positions before which the carry is reset; None for none.
-          key: a key, or an `nnx.Rngs` with the stream "dropout", which turns dropout on; None for
-            no dropout.
-
-        Returns:
-          (hidden [B, T, D], carry).
-        """
+        """Runs the core over a batch of sequences."""
         inputs = cast(inputs, self.dtype)
         key = key.dropout() if isinstance(key, nnx.Rngs) else key
         carry = self.core.initial_carry(inputs.shape[0]) if carry is None else carry

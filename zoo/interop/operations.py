@@ -149,21 +149,7 @@ class HeadOperations(abc.ABC):
     def context_of(
         self, words, carry: Carry = None, *, reset=None, hidden=None
     ) -> tuple[Context, Carry]:
-        """Runs the head's background or expert over words.
-
-        Args:
-          words: the word before each position, int32 [B, T].
-          carry: the carry of the call before; None at the beginning of texts.
-          reset: bool [B, T], positions before which a text begins.
-          hidden: h, [B, T, D], for a head with a memory of states, such as WithCache.
-
-        Returns:
-          (the context of each position, leaves [B, T, ...], the carry).
-
-        Raises:
-          TypeError: the head has no background and no expert, or hidden states are missing or
-            superfluous.
-        """
+        """Runs the head's background or expert over words."""
         background = self.head.background
         if background is None:
             raise TypeError(
@@ -181,16 +167,7 @@ class HeadOperations(abc.ABC):
 
 
 def with_tied(head: heads.Head, params: Params, tied_weights) -> Params:
-    """Returns the parameters, with the shared table if the head is tied.
-
-    Args:
-      head: the head.
-      params: its own parameters.
-      tied_weights: the embedding's table, [V, D]; None if the head is not tied.
-
-    Raises:
-      TypeError: a tied head gets no table, or a head that is not tied gets one.
-    """
+    """Returns the parameters, with the shared table if the head is tied."""
     name = type(head).__name__
     if head.tied == (tied_weights is not None):
         return {**params, "weights": tied_weights} if head.tied else params
@@ -202,12 +179,7 @@ def with_tied(head: heads.Head, params: Params, tied_weights) -> Params:
 
 
 def cast(tree: Any, dtype: Any) -> Any:
-    """Casts the floating-point arrays of a tree.
-
-    Args:
-      tree: a pytree of arrays.
-      dtype: the type; None for no cast.
-    """
+    """Casts the floating-point arrays of a tree."""
     if dtype is None:
         return tree
 
@@ -219,15 +191,7 @@ def cast(tree: Any, dtype: Any) -> Any:
 
 
 def renamed(names: tuple[Any, ...], axes: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Returns the user's names for Zoo's names of axes.
-
-    Args:
-      names: Zoo's names of an array's axes.
-      axes: {Zoo's name: the user's name}.
-
-    Raises:
-      ValueError: a key of `axes` is not a name of Zoo's.
-    """
+    """Returns the user's names for Zoo's names of axes."""
     for name in axes:
         if name not in NAMES:
             raise ValueError(f"axes has {name!r}: give names for {', '.join(NAMES)}")

@@ -29,18 +29,11 @@ ORDERS = ("forward", "source_reversed", "target_reversed")
 
 
 class Encoded(NamedTuple):
-    """Encoded sources: the decoder's first carry, and the memory for attention.
+    """Encoded sources: the decoder's first carry, and the memory for attention."""
 
-    Attributes:
-      carry: the decoder's before its first word, leaves [B, ...].
-      memory: the encoder's hidden states [B, S, M].
-      mask: bool [B, S], False at padding.
-      prepared: arrays that attention computes once from these; None without attention.
-    """
-
-    carry: Carry
-    memory: jax.Array
-    mask: jax.Array
+    carry: Carry  # the decoder's before its first word, leaves [B, ...]
+    memory: jax.Array  # the encoder's hidden states [B, S, M]
+    mask: jax.Array  # bool [B, S], False at padding
     prepared: PreparedMemory | None = None
 
 

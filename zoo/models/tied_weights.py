@@ -15,12 +15,7 @@ from zoo.lexicon import Lexicon
 
 
 def head_params(head: Params, embedding: Params) -> Params:
-    """Returns a tied head's parameters with the embedding's table as its output vectors.
-
-    Args:
-      head: the head's own parameters.
-      embedding: the embedding's.
-    """
+    """Returns a tied head's parameters with the embedding's table as its output vectors."""
     return {**head, "weights": embedding["table"]}
 
 
@@ -32,19 +27,7 @@ def check(
     hidden_size: int,
     lexicon: Lexicon,
 ):
-    """Raises UserError if a tied head cannot share the embedding's table.
-
-    Args:
-      embedding: the embedding.
-      core: the core.
-      head: the tied head.
-      embedding_params: the embedding's parameters.
-      hidden_size: D.
-      lexicon: of the words.
-
-    Raises:
-      UserError: features' kinds or the table's shape differ from the head's.
-    """
+    """Raises UserError if a tied head cannot share the embedding's table."""
     while isinstance(head, HeadAround):
         head = head.head  # the parameters are the inner head's
     kinds, of_embedding = (part.kinds or () for part in (head, embedding))

@@ -71,11 +71,7 @@ class Overnight(FileSource):
 
 
 def _expressions(text, path):
-    """Parses the expressions of a text as nested lists of strings.
-
-    Raises:
-      UserError: parentheses or quotation marks do not match.
-    """
+    """Parses the expressions of a text as nested lists of strings."""
     stack: list = [[]]
     begins = []
     for match in _TOKEN.finditer(text):

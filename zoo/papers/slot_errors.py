@@ -19,12 +19,7 @@ SLOTS = ("name", "near")
 
 
 def names_of(meaning: str, slots: tuple[str, ...] = SLOTS) -> list[str]:
-    """Returns the values of some slots of a meaning such as "name[Zizzi], area[riverside]".
-
-    Args:
-      meaning: the meaning representation.
-      slots: the names of the slots.
-    """
+    """Returns the values of some slots of a meaning such as "name[Zizzi], area[riverside]"."""
     return [
         value
         for slot in slots
@@ -34,12 +29,7 @@ def names_of(meaning: str, slots: tuple[str, ...] = SLOTS) -> list[str]:
 
 @dataclasses.dataclass(frozen=True)
 class SlotErrors:
-    """The slot errors of one text.
-
-    Attributes:
-      missing: names of the condition that the text omits.
-      wrong: names in the text that the condition does not have.
-    """
+    """The slot errors of one text."""
 
     missing: list[str]
     wrong: list[str]
@@ -50,11 +40,6 @@ def errors(meaning: str, text: str, names: set[str]) -> SlotErrors:
 
     A text contains a name if the name occurs in it between characters that are not letters, and not
     within a longer name.
-
-    Args:
-      meaning: the condition.
-      text: the generated text.
-      names: all names of the data.
     """
     wanted, named, rest = names_of(meaning), set(), text
     for name in sorted({*names, *wanted}, key=lambda name: (-len(name), name)):
@@ -66,11 +51,7 @@ def errors(meaning: str, text: str, names: set[str]) -> SlotErrors:
 
 
 def conditions(corpus: Corpus) -> Corpus:
-    """Returns the corpus with one sentence for each condition, its first.
-
-    Args:
-      corpus: a corpus whose prefixes are the conditions.
-    """
+    """Returns the corpus with one sentence for each condition, its first."""
     if corpus.prefixes is None:
         raise UserError(
             f"slot errors need texts with conditions, and {corpus.name} has none: give a run whose "
@@ -92,21 +73,7 @@ def conditions(corpus: Corpus) -> Corpus:
 def judge(
     run, split: str, temperature: float = 0.5, length: int = 300, seed: int = 0
 ) -> tuple[dict, item_scores.Arrays]:
-    """Generates a text for each condition of a split, and counts the slot errors.
-
-    Args:
-      run: a run trained on papers.Realisations.
-      split: the split with the conditions.
-      temperature: temperature of the draws; 0 is greedy.
-      length: most characters of a text.
-      seed: seed of the draws.
-
-    Returns:
-      (a passport with the slot errors, which texts are right: those without one).
-
-    Raises:
-      UserError: the texts have no conditions, or the conditions have no names.
-    """
+    """Generates a text for each condition of a split, and counts the slot errors."""
     source = run.experiment.data
     names = set()
     for name in source.splits():
@@ -157,11 +124,7 @@ def _pairs(corpus):
 
 
 def describe(record: dict) -> str:
-    """Formats a passport of `judge` as text: its figures and examples.
-
-    Args:
-      record: the passport.
-    """
+    """Formats a passport of `judge` as text: its figures and examples."""
     figures = record["figures"]
     of_slots = [
         f"{slot} {figures['missing_by_slot'][slot]:,} of {count:,}"

@@ -67,15 +67,7 @@ class Background:
 
 
 def token_counts(corpora: dict[str, Corpus], splits: tuple[str, ...]) -> collections.Counter:
-    """Counts the occurrences of each word in the splits.
-
-    Args:
-      corpora: {split: Corpus}.
-      splits: names of splits; all if empty.
-
-    Raises:
-      UserError: one of the splits is not among the corpora.
-    """
+    """Counts the occurrences of each word in the splits."""
     check_splits(corpora, splits)
     counts: collections.Counter = collections.Counter()
     for name, corpus in corpora.items():
@@ -85,12 +77,7 @@ def token_counts(corpora: dict[str, Corpus], splits: tuple[str, ...]) -> collect
 
 
 def check_splits(corpora: dict[str, Corpus], splits: tuple[str, ...]):
-    """Raises UserError if one of the splits is not among the corpora.
-
-    Args:
-      corpora: {split: Corpus}.
-      splits: names of splits.
-    """
+    """Raises UserError if one of the splits is not among the corpora."""
     for split in splits:
         if split not in corpora:
             raise UserError(
@@ -100,23 +87,13 @@ def check_splits(corpora: dict[str, Corpus], splits: tuple[str, ...]):
 
 
 def log_of(probabilities: np.ndarray) -> np.ndarray:
-    """Computes log p, -inf where p is 0.
-
-    Args:
-      probabilities: p, [...].
-    """
+    """Computes log p, -inf where p is 0."""
     with np.errstate(divide="ignore"):
         return np.log(probabilities)
 
 
 def check_features(prior, words, features):
-    """Raises UserError unless a prior gave one dict of finite numbers for each word.
-
-    Args:
-      prior: the prior, perhaps a user's own.
-      words: V words.
-      features: the result of its method `features`.
-    """
+    """Raises UserError unless a prior gave one dict of finite numbers for each word."""
     name = type(prior).__name__
     if len(features) != len(words):
         raise UserError(
@@ -136,13 +113,7 @@ def check_features(prior, words, features):
 
 
 def check_background(prior, words, log_background):
-    """Raises UserError unless a background gave log-probabilities, not all of them -inf.
-
-    Args:
-      prior: the background, perhaps a user's own.
-      words: V words.
-      log_background: the result of its method `log_probs`.
-    """
+    """Raises UserError unless a background gave log-probabilities, not all of them -inf."""
     name = type(prior).__name__
     if log_background.shape != (len(words),):
         raise UserError(

@@ -261,13 +261,6 @@ def count_errors(hypotheses: Sequence[Sequence[str]], reference: Sequence[str]) 
     Among alignments with the fewest edits the one with most substitutions is counted. One row of
     the table is computed at a time, for all hypotheses and positions of the reference together;
     deletions are a running minimum along the row.
-
-    Args:
-      hypotheses: words of each.
-      reference: words.
-
-    Returns:
-      int64 [hypotheses, 3]: substitutions, insertions, deletions.
     """
     numbers = {word: n for n, word in enumerate(dict.fromkeys(reference))}
     target = np.array([numbers[word] for word in reference], np.int64)
@@ -295,16 +288,7 @@ def count_matches(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Counts matches of n-grams, clipped by the reference with most of each (Papineni et al. 2002).
 
-        matches[h, n] = sum over n-grams g of min(count of g in h, max over r of count of g in r)
-
-    Args:
-      hypotheses: sequences of words or of characters.
-      references: sequences of the same kind.
-      order: the largest n.
-
-    Returns:
-      matches, int64 [hypotheses, order]; the numbers of n-grams of each hypothesis, [hypotheses,
-      order], and of each reference, [references, order].
+    matches[h, n] = sum over n-grams g of min(count of g in h, max over r of count of g in r)
     """
     sequences = [*hypotheses, *references]
     first = len(hypotheses)

@@ -38,18 +38,12 @@ PARTS = ("language_weight", "word_penalty", "posterior_weight")
 
 
 class Path(NamedTuple):
-    """A path through a lattice.
-
-    Attributes:
-      score: the recogniser's and the models' parts together, larger is better.
-      words: the words of its links.
-      first: the recogniser's part of the score, scaled.
-      log_probs: log p of the words and the boundary under each model, or under their mean, nats.
-    """
+    """A path through a lattice."""
 
     score: float
     words: tuple[str, ...]
     first: float
+    # log p of the words and the boundary under each model, or under their mean, nats
     log_probs: tuple[float, ...]
 
     @property
@@ -59,17 +53,9 @@ class Path(NamedTuple):
 
 
 class Searched(NamedTuple):
-    """The result of a search in a lattice.
+    """The result of a search in a lattice."""
 
-    Attributes:
-      id: the lattice's id.
-      paths: the best paths with different words, from the best on.
-      dropped: number of hypotheses dropped because a node had more than `most`; 0 where only
-        history and beams bound the search.
-      lattice: the lattice with new scores, if it was asked for: see `LatticeSearch.search_all`.
-    """
-
-    id: str
+    id: str  # the lattice's id
     paths: list[Path]
     dropped: int
     lattice: Lattice | None
@@ -77,28 +63,7 @@ class Searched(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class LatticeSearch:
-    """Settings of the search for paths.
-
-    Attributes:
-      weight: the weight of the model's log-probability; a tuple for several models, one for each.
-      shares: a_k of the mean log sum_k a_k p_k(word) of several models, word by word, which then
-        counts in place of the models with one weight; None: no mean.
-      language_weight: factor of the recogniser's language scores, beside the header's scale.
-      word_penalty: added for each word, beside the header's.
-      history: n, the number of last words that merged hypotheses share; None: all words.
-      beam: hypotheses of a node are dropped if their score is this much below the node's best.
-      look_ahead: among all nodes that are computed together, hypotheses are dropped if their score
-        plus the recogniser's best score to the end is this much below the best such sum.
-      most: greatest number of hypotheses of a node; None: no limit, so that time and memory grow
-        with the number of paths where `history` is None.
-      nbest: number of paths with different words that the search returns.
-      posterior_weight: factor of the logarithm of the links' posteriors, which contain the
-        recogniser's language model where its scores are not written; posteriors are clamped to
-        [1e-6, 1].
-
-    Raises:
-      UserError: a number is out of range.
-    """
+    """Settings of the search for paths."""
 
     weight: float | tuple[float, ...] = 1.0
     language_weight: float = 1.0
@@ -109,6 +74,8 @@ class LatticeSearch:
     most: int | None = MOST
     nbest: int = 1
     shares: tuple[float, ...] | None = None
+    # factor of the logarithm of the links' posteriors, which contain the recogniser's language
+    # model where its scores are not written; posteriors are clamped to [1e-6, 1]
     posterior_weight: float = 0.0
 
     def __post_init__(self):
@@ -143,12 +110,7 @@ class LatticeSearch:
             )
 
     def search(self, run: Run | Sequence[Run], lattice: Lattice) -> list[Path]:
-        """Returns the best paths of a lattice with different words, from the best on.
-
-        Args:
-          run: a language model whose tokens are words, or several.
-          lattice: to search.
-        """
+        """Returns the best paths of a lattice with different words, from the best on."""
         (searched,) = self.search_all(run, [lattice])
         return searched.paths
 
@@ -168,12 +130,6 @@ class LatticeSearch:
 
         whose scale is 1, so that a path's score is the search's. Links without a word to a last
         node have log p(</s> | history).
-
-        Args:
-          run: a language model whose tokens are words, or several.
-          lattices: read as they are needed.
-          together: number of lattices that are searched side by side.
-          expand: whether results have the lattice with new scores.
         """
         runs = [*run] if isinstance(run, Sequence) else [run]
         self.check_models(len(runs))
@@ -192,21 +148,13 @@ class LatticeSearch:
 
 
 class _Hypothesis(NamedTuple):
-    """A path from the start of a lattice to one of its nodes.
-
-    Attributes:
-      score: see `Path`.
-      words: numbers of its words in the lattice.
-      first: see `Path`.
-      log_probs: see `Path`.
-      state: the slot of the state before the last word, and the word's ids.
-    """
+    """A path from the start of a lattice to one of its nodes."""
 
     score: float
     words: tuple[int, ...]
     first: float
     log_probs: tuple[float, ...]
-    state: model_states.Pair
+    state: model_states.Pair  # the slot of the state before the last word, and the word's ids
 
 
 def _pass_on(fronts, level, states):
@@ -222,12 +170,7 @@ def _pass_on(fronts, level, states):
 
 
 class _Front:
-    """The hypotheses of one lattice that wait at its nodes.
-
-    Attributes:
-      levels: lists of nodes that are computed together; see `_levels`.
-      kept: {node: its hypotheses that are extended}, of the level that is computed.
-    """
+    """The hypotheses of one lattice that wait at its nodes."""
 
     def __init__(self, settings, runs, lattice, expand):
         self.settings, self.lattice, self.words = settings, lattice, lattice.words
@@ -348,11 +291,7 @@ class _Front:
         return math.fsum(map(operator.mul, self.settings.weights, of_word)), of_word
 
     def result(self) -> Searched:
-        """Returns the best paths, and the lattice with new scores.
-
-        Raises:
-          UserError: no path has a finite score.
-        """
+        """Returns the best paths, and the lattice with new scores."""
         best: dict[tuple[int, ...], _Hypothesis] = {}
         for one in sorted(self.arrived[self.lattice.nodes], key=_score, reverse=True):
             if math.isfinite(one.score):

@@ -25,15 +25,9 @@ ACOUSTIC, LANGUAGE = "acoustic", "language"
 
 
 class Parts(NamedTuple):
-    """Scores of the best path with some words.
+    """Scores of the best path with some words."""
 
-    Attributes:
-      score: the recogniser's whole score, nats, scaled.
-      acoustic: the sum of acoustic_scale * a.
-      language: the sum of language_scale * l.
-    """
-
-    score: float
+    score: float  # the recogniser's whole score, nats, scaled
     acoustic: float
     language: float
 
@@ -43,10 +37,6 @@ def best_parts(lattice: Lattice, sentences: Sequence[Sequence[str]]) -> list[Par
     path.
 
     All sentences are followed along the lattice together, as a tree of their prefixes.
-
-    Args:
-      lattice: to search.
-      sentences: words of each.
     """
     tree: list[dict[str, int]] = [{}]
     leaves = [_insert(tree, words) for words in sentences]
@@ -85,23 +75,12 @@ def _insert(tree, words):
 
 @dataclasses.dataclass(frozen=True)
 class LatticeFolder:
-    """A folder with a file for each lattice, ID.slf, ID.slf.gz or another ending.
-
-    Attributes:
-      path: the folder.
-    """
+    """A folder with a file for each lattice, ID.slf, ID.slf.gz or another ending."""
 
     path: str
 
     def read(self, id: str) -> Lattice:
-        """Reads the lattice of a list.
-
-        Args:
-          id: of the list.
-
-        Raises:
-          UserError: the folder does not have exactly one file for it, with one lattice.
-        """
+        """Reads the lattice of a list."""
         folder = files.find(self.path)
         plain = pathlib.PurePath(id).name == id
         found = sorted(folder.glob(f"{glob.escape(id)}.*")) if plain else []
@@ -120,12 +99,6 @@ class LatticeFolder:
         hypothesis}.
 
         A hypothesis without a path has the lowest value of its list.
-
-        Args:
-          one: the list.
-
-        Raises:
-          UserError: no hypothesis of the list is a path of the lattice.
         """
         lattice = self.read(one.id)
         parts = best_parts(lattice, [hypothesis.words for hypothesis in one.hypotheses])

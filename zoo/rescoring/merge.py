@@ -23,15 +23,6 @@ def merge_lists(
     A hypothesis with the same words as another is added once. A missing feature, and the score of a
     hypothesis that the first system did not make, is the lowest of its list. Sparse features may
     be missing.
-
-    Args:
-      lists: of the first system.
-      others: of other systems, the same lists in the same order.
-      best: number of hypotheses from each other list, by its score or, without one, in its order.
-      sparse: whether a hypothesis may lack features.
-
-    Raises:
-      UserError: another file has other lists, or fewer or more.
     """
     for one, *more in itertools.zip_longest(lists, *others):
         for other in more:

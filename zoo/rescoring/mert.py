@@ -112,10 +112,6 @@ class Search:
         """Finds the best interval of w + x d; returns (x in its middle, figure), larger is better.
 
         Of intervals equally good the widest is taken, then the one nearest to x = 0.
-
-        Args:
-          weights: w, [F].
-          direction: d, [F].
         """
         intercepts = np.where(self.missing, -np.inf, self.features @ weights)
         slopes = np.where(self.missing, -np.inf, self.features @ direction)
@@ -138,16 +134,7 @@ class Search:
 
 
 def envelopes(slopes: np.ndarray, intercepts: np.ndarray):
-    """Computes the upper envelopes of the lines a + x b of each row, from x = -inf to inf.
-
-    Args:
-      slopes: b, [L, N]; -inf for a missing line.
-      intercepts: a, [L, N]; -inf for a missing line.
-
-    Returns:
-      first, int64 [L], the highest line for x -> -inf; then for all corners their x, float64
-      [corners], and int64 their row, the line from there on, and the line before.
-    """
+    """Computes the upper envelopes of the lines a + x b of each row, from x = -inf to inf."""
     rows = np.arange(len(slopes))
     there = np.isfinite(slopes)
     # The least slope is highest far to the left, and of equal ones the highest line everywhere.

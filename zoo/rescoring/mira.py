@@ -120,14 +120,11 @@ class Objective:
 
     It bounds the gain that is lost by choosing with w. With the hope in place of the best
     hypothesis o, larger weights would make it 0 for any choice.
-
-    Attributes:
-      features: [L, most, F], in standard deviations.
-      gains: [L, most], against decayed statistics of the first system's hypotheses as background;
-        -inf beyond a list's end.
     """
 
-    features: np.ndarray
+    features: np.ndarray  # [L, most, F], in standard deviations
+    # [L, most], against decayed statistics of the first system's hypotheses as background; -inf
+    # beyond a list's end
     gains: np.ndarray
 
     @classmethod
@@ -143,9 +140,6 @@ class Objective:
         """Returns the loss of weights in words, at their best scale.
 
         Choices do not depend on the scale of weights, and so their loss should not.
-
-        Args:
-          weights: [F], of features in standard deviations.
         """
         return float(self._of_scales(weights).min())
 

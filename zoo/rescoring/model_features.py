@@ -24,15 +24,7 @@ _FIELDS = ("text", "score")
 
 
 def check_names(runs: Iterable[str], others: Iterable[str]):
-    """Checks that the names of runs can be names of features.
-
-    Args:
-      runs: the names.
-      others: names that have another meaning.
-
-    Raises:
-      UserError: a name is among the others, or cannot be written in a list.
-    """
+    """Checks that the names of runs can be names of features."""
     others = {*others}
     for name in runs:
         if name in others:
@@ -49,19 +41,9 @@ def check_names(runs: Iterable[str], others: Iterable[str]):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Columns:
-    """Features of models, and counts, that are added to each hypothesis.
+    """Features of models, and counts, that are added to each hypothesis."""
 
-    Attributes:
-      runs: {name: a run}; each adds NAME, the log-probability of the words and the boundary, nats.
-      word_count: adds "words", the number of words.
-      unknown_count: adds NAME.unknown for each run, the number of words that it reads as `<unk>`.
-      rank: adds "rank", minus the logarithm of the rank in the list, from 1: all that is left of
-        the first system's order where the list has no score, or another order.
-      interpolation: adds "interpolated", the log-probability by the runs' mean, word by word.
-      lattices: adds "acoustic", and "language" where the first list's lattice has such scores, of
-        the best path with the words; see `lattice_scores`.
-    """
-
+    # {name: a run}; each adds NAME, the log-probability of the words and the boundary, nats
     runs: dict[str, "Run"] = dataclasses.field(default_factory=dict)
     word_count: bool = False
     unknown_count: bool = False
@@ -90,14 +72,7 @@ class Columns:
         return (*of_runs, *(name for name, wanted in others if wanted))
 
     def add(self, lists: Iterable[NBestList]) -> Iterator[NBestList]:
-        """Yields the lists with the added features; some thousand hypotheses are held at a time.
-
-        Args:
-          lists: in the order of their file.
-
-        Raises:
-          UserError: a list has a feature of such a name already.
-        """
+        """Yields the lists with the added features; some thousand hypotheses are held at a time."""
         from zoo.evaluation import sentence_scores
 
         waiting = iter(lists)

@@ -24,9 +24,6 @@ class ModelStates:
     A word is the tuple of its ids, one for each model. Batches have two shapes and the arrays grow
     fourfold, so that few programs are compiled for any search. Free slots are used again, so that
     memory is bounded by the states held at once.
-
-    Attributes:
-      slots: {(the slot of the state before a word, the word): the slot of the state after it}.
     """
 
     def __init__(self, runs: Sequence[Any]):
@@ -37,11 +34,7 @@ class ModelStates:
         self.used: set[int] = set()
 
     def read(self, asked: Iterable[Pair]):
-        """Computes the states after words, unless they are computed already.
-
-        Args:
-          asked: (the slot of the state before a word, the word) of each.
-        """
+        """Computes the states after words, unless they are computed already."""
         new = [pair for pair in dict.fromkeys(asked) if pair not in self.slots]
         while len(self.free) < len(new):
             size = self.models[0].grow()
@@ -71,11 +64,7 @@ class ModelStates:
         }
 
     def log_probs(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Computes log p of words after states under each model, float64 [models, n], nats.
-
-        Args:
-          pairs: (the slot of the state, the word) of each, n.
-        """
+        """Computes log p of words after states under each model, float64 [models, n], nats."""
         rows = np.array([slot for slot, _ in pairs], np.int64)
         ids = np.array([word for _, word in pairs], np.int64).reshape(len(pairs), len(self.models))
         # All are dispatched before any result is awaited.

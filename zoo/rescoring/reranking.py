@@ -12,17 +12,7 @@ from zoo.sources.hypotheses import NBestList
 
 
 def reorder(lists: Iterable[NBestList], weights: Weights, path: str, sparse: bool = False):
-    """Yields the lists re-ranked, each hypothesis with its new score; of equals the earlier first.
-
-    Args:
-      lists: to re-rank.
-      weights: of their features.
-      path: the file of the lists, for messages.
-      sparse: whether a hypothesis may lack features.
-
-    Raises:
-      UserError: a list has other features than the weights.
-    """
+    """Yields re-ranked lists, each hypothesis with its new score; of equals the earlier first."""
     for one in lists:
         first = one.hypotheses[0]
         if not sparse:
@@ -52,11 +42,6 @@ def lines(lists: Iterable[NBestList], form: str, best: bool = False) -> Iterator
     """Yields lines with their ends: all hypotheses of lists, or only the best of each.
 
     Lists in JSON are written as JSON, a list a line; others as id ||| words ||| features ||| score.
-
-    Args:
-      lists: to write.
-      form: format of the file that was read; see `zoo.sources.nbest`.
-      best: whether to write only the words of the first hypothesis, after the id in Kaldi's format.
     """
     for one in lists:
         first = one.hypotheses[0]

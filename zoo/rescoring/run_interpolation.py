@@ -25,30 +25,14 @@ NAME = "interpolated"
 
 
 def mix(log_probs: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Computes log sum_k a_k p_k.
-
-    Args:
-      log_probs: log p_k of each word, [K, N], nats.
-      weights: a, [K]; models of weight 0 are left out.
-
-    Returns:
-      float64 [N], nats.
-    """
+    """Computes log sum_k a_k p_k."""
     used = weights > 0
     logits = np.log(weights[used])[:, None] + log_probs[used].astype(np.float64)
     return np.logaddexp.reduce(logits, axis=0)
 
 
 def tune_weights(log_probs: np.ndarray, rounds: int = 1000) -> np.ndarray:
-    """Finds the weights that make a text most probable, from equal weights at the start.
-
-    Args:
-      log_probs: log p_k of each word, [K, N], nats.
-      rounds: greatest number of steps; it stops when no weight changes by more than 1e-7.
-
-    Returns:
-      float64 [K], which sum to 1.
-    """
+    """Finds the weights that make a text most probable, from equal weights at the start."""
     weights = np.full(len(log_probs), 1 / len(log_probs))
     for _ in range(rounds):
         with np.errstate(divide="ignore"):
@@ -63,11 +47,7 @@ def tune_weights(log_probs: np.ndarray, rounds: int = 1000) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Interpolation:
-    """Interpolation weights of runs, by the runs' names.
-
-    Attributes:
-      weights: {name: a}; at least 0, their sum 1.
-    """
+    """Interpolation weights of runs, by the runs' names."""
 
     weights: dict[str, float]
 
@@ -78,11 +58,7 @@ class Interpolation:
 
     @classmethod
     def read(cls, path: str) -> "Interpolation":
-        """Reads the weights of a file.
-
-        Raises:
-          UserError: the file has no weights, or they do not sum to 1.
-        """
+        """Reads the weights of a file."""
         file = files.find(path)
         text = files.read_text(file)
         try:
@@ -108,13 +84,7 @@ class Interpolation:
         return cls({name: float(weight) for name, weight in weights.items()})
 
     def score(self, runs: dict[str, Any], sentences: Sequence[list[str]], name: str) -> np.ndarray:
-        """Computes log p of sentences and their boundaries, float64 [sentences], nats.
-
-        Args:
-          runs: {name: a run}; runs without a weight are left out.
-          sentences: words as the runs read them.
-          name: where they come from, for messages.
-        """
+        """Computes log p of sentences and their boundaries, float64 [sentences], nats."""
         self.check(runs)
         chosen = {one: runs[one] for one in self.weights}
         log_probs, starts = word_log_probs(chosen, sentences, name)
@@ -143,16 +113,7 @@ def check_same_words(runs: dict[str, Any]):
 def word_log_probs(
     runs: dict[str, Any], sentences: Sequence[list[str]], name: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Computes log p of each word and boundary under each run, and where sentences start.
-
-    Args:
-      runs: {name: a run}, of the same words.
-      sentences: words as the runs read them; some may be empty.
-      name: where they come from, for messages.
-
-    Returns:
-      (float64 [K, N], nats; int64 [sentences]).
-    """
+    """Computes log p of each word and boundary under each run, and where sentences start."""
     from zoo.evaluation import sentence_scores
 
     rows = [sentence_scores.word_log_probs(run, sentences, name) for run in runs.values()]

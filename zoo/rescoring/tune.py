@@ -22,15 +22,7 @@ METHODS: dict[str, Any] = {"mira": Mira, "mert": Mert}
 def arrays(
     lists: Sequence[NBestList], references: dict[str, tuple[str, ...]], metric: Metric
 ) -> Lists:
-    """Returns lists as arrays.
-
-    Args:
-      lists: every hypothesis with the same features, or where these are sparse, some of them.
-      references: {id of a list: one or more references}.
-
-    Raises:
-      UserError: there are several references, and the metric takes one; or `lists` is empty.
-    """
+    """Returns lists as arrays."""
     if not lists:
         raise UserError("the lists to tune on are empty: give a file with lists.")
     names = [*dict.fromkeys(name for one in lists for h in one.hypotheses for name in h.features)]
@@ -54,11 +46,7 @@ def arrays(
 
 
 def tune(lists: Lists, metric: Metric, method: str, seed: int, start=None) -> np.ndarray:
-    """Tunes weights [F] by a method of `METHODS`, from `start` or from `first_start`.
-
-    Raises:
-      UserError: the lists have no features.
-    """
+    """Tunes weights [F] by a method of `METHODS`, from `start` or from `first_start`."""
     if not lists.names:
         raise UserError(
             "the hypotheses have no features to tune weights for: give lists with features, --run "
@@ -74,17 +62,6 @@ def cross_validate(
     """Evaluates tuning on lists that it has not seen: a safeguard against overfitting few lists.
 
     Each N-th list is evaluated with weights that were tuned on the others.
-
-    Args:
-      lists: to tune on.
-      metric: to tune for.
-      method: of `METHODS`.
-      seed: of the tuning.
-      start: weights [F] to begin with.
-      folds: N, at least 2 and at most the number of lists.
-
-    Returns:
-      (the figure of all lists evaluated so, the figure of `start`).
     """
     statistics = np.zeros((len(lists.ids), lists.statistics.shape[1]))
     numbers = np.arange(len(lists.ids))
@@ -151,13 +128,7 @@ class Figures:
 
 
 def notes(figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:
-    """Returns a warning if tuned weights choose worse than the lists' own order, or keep it.
-
-    Args:
-      figures: of the lists that were tuned on.
-      metric: that they were tuned for.
-      weights: that were found, [F].
-    """
+    """Returns a warning if tuned weights choose worse than the lists' own order, or keep it."""
     if not weights.any():
         return [
             "note: no weights were found that choose better than the lists' first hypotheses, and "
@@ -195,11 +166,6 @@ def choose(lists: Lists, metric: Metric, passes: int = 10) -> np.ndarray:
     For the word error rate this is the oracle. BLEU and chrF of a corpus are not sums over
     sentences: there each list in turn takes the hypothesis that improves the whole most, until no
     single exchange improves it. The figure is then a close lower bound of the oracle's.
-
-    Args:
-      lists: to choose from.
-      metric: of the figure.
-      passes: greatest number of passes over the lists.
     """
     background = lists.statistics[lists.untuned()].sum(0)
     rows = lists.best(metric.gain(lists.statistics, background))

@@ -17,12 +17,7 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 
 def write_whole(path: Any, write):
-    """Writes a file atomically: it is complete or absent after a kill, a full disk or a power loss.
-
-    Args:
-      path: the file, a pathlib.Path or an epath.Path.
-      write: called with the path to write to.
-    """
+    """Writes a file that is complete or absent after a kill, a full disk or a power loss."""
     if location.is_bucket(path):
         with tempfile.TemporaryDirectory() as folder:
             write(pathlib.Path(folder, path.name))
@@ -33,12 +28,7 @@ def write_whole(path: Any, write):
 
 
 def write_text(path: Any, text: str):
-    """Writes a file of text in UTF-8 atomically; see `write_whole`.
-
-    Args:
-      path: the file, a pathlib.Path or an epath.Path.
-      text: its content.
-    """
+    """Writes a file of text in UTF-8 atomically; see `write_whole`."""
     write_whole(path, lambda own: own.write_text(text, encoding="utf-8"))
 
 
@@ -46,13 +36,6 @@ def write_new(path: Any, write) -> bool:
     """Writes a new file atomically, unless the file exists.
 
     In a bucket two processes at the same moment may both write: see `zoo.runs.training_lock`.
-
-    Args:
-      path: the file, a pathlib.Path or an epath.Path.
-      write: called with the path to write to.
-
-    Returns:
-      Whether this process wrote the file; False if it existed or another process was first.
     """
     if location.is_bucket(path):
         if path.exists():
@@ -83,10 +66,6 @@ def place_new(own: pathlib.Path, path: pathlib.Path) -> bool:
     """Whether the file `own` could be linked to `path`, where no file was.
 
     Of several processes, on any machines, exactly one succeeds.
-
-    Args:
-      own: a complete file in the same folder.
-      path: the new name.
     """
     try:
         os.link(own, path)
@@ -115,14 +94,7 @@ def _keep_names(folder):
 
 
 def check_writable(path: Any):
-    """Checks that a folder or file, if it exists, can be written to.
-
-    Args:
-      path: the folder or file; not checked if it is in a bucket.
-
-    Raises:
-      UserError: it cannot be written to.
-    """
+    """Checks that a folder or file, if it exists, can be written to."""
     if location.is_bucket(path):  # rights in a bucket show only on writing
         return
     # Not by pathlib, which raises an error for a name that is too long.

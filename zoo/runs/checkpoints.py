@@ -25,12 +25,7 @@ DELETED = "deleted"
 
 
 def any_kept(folder: Any, kind: str = "last") -> bool:
-    """Whether a folder has checkpoints of a kind; changes nothing.
-
-    Args:
-      folder: the folder of checkpoints.
-      kind: "last" or "best".
-    """
+    """Whether a folder has checkpoints of a kind; changes nothing."""
     of_kind = folder / kind
     with location.reaching(folder):
         return of_kind.is_dir() and any(path.name.isdecimal() for path in of_kind.iterdir())
@@ -49,11 +44,6 @@ class Checkpoints:
 
         Unless `read_only`, only the processes of this run may write there, and process 0 removes
         checkpoints that a kill left half written or half deleted.
-
-        Args:
-          folder: the folder of checkpoints.
-          kinds: the kinds of checkpoints that are used.
-          read_only: the folder exists and is not changed.
         """
         self.folder = location.absolute(folder)
         if not read_only and jax.process_index() == 0:
@@ -84,15 +74,6 @@ class Checkpoints:
         """Writes a checkpoint atomically; replaces a checkpoint of the same step.
 
         All processes together write the shards of sharded arrays, without gathering them.
-
-        Args:
-          kind: "last" or "best".
-          step: steps done.
-          arrays: a pytree of arrays.
-          progress: the progress of the run, as JSON.
-
-        Raises:
-          UserError: the disk or the quota is full.
         """
         manager = self._managers[kind]
         if step in manager.all_steps():
@@ -127,11 +108,7 @@ class Checkpoints:
         return sorted(self._managers[kind].all_steps(), reverse=True)
 
     def shapes(self, kind: str) -> list[tuple[int, ...]] | None:
-        """Returns the shapes of the newest readable checkpoint's arrays, without reading them.
-
-        Returns:
-          The shapes; None if no checkpoint can be read, for which `restore` raises an error.
-        """
+        """Returns the shapes of the newest readable checkpoint's arrays, without reading them."""
         for step in self.steps(kind):
             try:
                 folder = self.folder / kind / str(step) / "arrays"
@@ -144,30 +121,11 @@ class Checkpoints:
         return None
 
     def progress_file(self, kind: str, step: int) -> Any:
-        """Returns the path of the file with a checkpoint's progress, for messages.
-
-        Args:
-          kind: "last" or "best".
-          step: the step of the checkpoint.
-        """
+        """Returns the path of the file with a checkpoint's progress, for messages."""
         return self.folder / kind / str(step) / "progress" / "metadata"
 
     def restore(self, kind: str, like: Any, log=print) -> tuple[int, Any, dict] | None:
-        """Reads the newest checkpoint that is not damaged.
-
-        Args:
-          kind: "last" or "best".
-          like: a pytree of arrays or shapes as they were saved. A leaf with a sharding is read onto
-            its devices, each its shard; other leaves are read onto the host.
-          log: called with a sentence for each checkpoint that is skipped because it is damaged or
-            of another model.
-
-        Returns:
-          (step, arrays, progress); None without any checkpoint.
-
-        Raises:
-          UserError: there are checkpoints, but none of them can be read.
-        """
+        """Reads the newest checkpoint that is not damaged."""
         first = None
         for step in self.steps(kind):
             try:

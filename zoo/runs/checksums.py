@@ -19,10 +19,6 @@ def leaf_names(tree: Any, is_leaf=None) -> dict[str, Any]:
     """Returns the leaves of a pytree by path, such as "params/head/bias".
 
     A field of a named tuple has the same path as the key of a dict, to which orbax converts it.
-
-    Args:
-      tree: the pytree.
-      is_leaf: see `jax.tree_util.tree_leaves_with_path`.
     """
     leaves = jax.tree_util.tree_leaves_with_path(tree, is_leaf)
     return {jax.tree_util.keystr(path, simple=True, separator="/"): leaf for path, leaf in leaves}
@@ -51,9 +47,6 @@ def checksums(tree: Any) -> dict[str, str]:
     MurmurHash3, Appleby 2011), a checksum is sum_i m(w_i ^ m(i ^ s)) modulo 2^32 for two seeds s.
     The sum does not depend on how an array is sharded over devices and processes, and no device
     ever holds all of it. Processes that share sharded arrays must call this together.
-
-    Returns:
-      {path of a leaf: its layout and checksum}.
     """
     found = {}
     for name, leaf in leaf_names(tree).items():

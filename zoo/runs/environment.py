@@ -31,9 +31,6 @@ def revision() -> str | None:
     """Returns the git revision of Zoo, with "-dirty" if its files were changed or modules added.
 
     Other files that git does not know, such as a picture, do not count.
-
-    Returns:
-      None if Zoo is not in a git checkout of its own.
     """
     folder = pathlib.Path(version.__file__).resolve().parent.parent
 

@@ -35,11 +35,7 @@ def is_whole(path: pathlib.Path) -> bool:
 
 
 def safetensors() -> Any:
-    """Imports the module `safetensors.numpy`.
-
-    Raises:
-      lazy.MissingExtra: safetensors is not installed.
-    """
+    """Imports the module `safetensors.numpy`."""
     with lazy.extra():
         import safetensors.numpy
     return safetensors.numpy
@@ -52,28 +48,13 @@ def named_arrays(tree: Any) -> dict[str, np.ndarray]:
 
 
 def record(path: pathlib.Path) -> dict:
-    """Reads the record of an export: its checkpoint's step, SHA-256 of files, and more.
-
-    Args:
-      path: the folder of the exported run.
-
-    Raises:
-      UserError: the record cannot be read, or lacks a required key.
-    """
+    """Reads the record of an export: its checkpoint's step, SHA-256 of files, and more."""
     with _reading(path / RECORD):
         return strict_json.read(path / RECORD, _RECORD)
 
 
 def check(path: pathlib.Path, name: str):
-    """Checks the SHA-256 of a file of an exported run.
-
-    Args:
-      path: the folder of the exported run.
-      name: the name of the file.
-
-    Raises:
-      UserError: the file or the record cannot be read, or the checksums differ.
-    """
+    """Checks the SHA-256 of a file of an exported run."""
     known, file = record(path)["sha256"], path / name
     with _reading(file):
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -109,19 +90,7 @@ def _reading(file):
 
 
 def read_params(path: pathlib.Path, like: Any) -> tuple[int, Any]:
-    """Reads the parameters of an exported run.
-
-    Args:
-      path: the folder of the exported run.
-      like: the shapes of the model's parameters, a pytree.
-
-    Returns:
-      (step, parameters on the host).
-
-    Raises:
-      UserError: the file is damaged, or of another model.
-      lazy.MissingExtra: safetensors is not installed.
-    """
+    """Reads the parameters of an exported run."""
     file, kept, load = path / PARAMS, record(path), safetensors().load
     with _reading(file):
         content = file.read_bytes()

@@ -23,14 +23,7 @@ def of_experiment(
     data: str = "",
     made_with: dict | None = None,
 ) -> SeenTexts:
-    """Returns the texts that a run of an experiment sees, and texts that its parts saw before.
-
-    Args:
-      experiment: the experiment.
-      corpora: {split: text as the vocabulary reads it}.
-      data: the digest of training and validation text that checkpoints keep.
-      made_with: revision of Zoo and versions of the packages that train.
-    """
+    """Returns the texts that a run of an experiment sees, and texts that its parts saw before."""
     train, validation = (_texts(corpora[split]) for split in ("train", "validation"))
     seen = SeenTexts(
         train,
@@ -85,18 +78,7 @@ def _with_run(seen, workdir, by):
 
 
 def of_run(path: str | pathlib.Path) -> SeenTexts | None:
-    """Reads the texts that a run has seen, as they were recorded when it began.
-
-    Args:
-      path: the run's work directory.
-
-    Returns:
-      The texts; None if the run has been deleted, does not have a record, or has checkpoints of
-      other texts.
-
-    Raises:
-      UserError: the record is damaged.
-    """
+    """Reads the texts that a run has seen, as they were recorded when it began."""
     workdir = Workdir(path)
     if not workdir.exists():
         return None

@@ -32,12 +32,7 @@ def _note(recipe: dict) -> pathlib.Path:
 
 
 def keep(recipe: dict, workdir: Any):
-    """Notes the recipe of a run; logs a warning if the note cannot be written.
-
-    Args:
-      recipe: the recipe, as JSON.
-      workdir: the run's folder.
-    """
+    """Notes the recipe of a run; logs a warning if the note cannot be written."""
     note = {"workdir": str(location.absolute(workdir)), "modules": user_modules.folders()}
     try:
         path = _note(recipe)
@@ -54,14 +49,7 @@ def keep(recipe: dict, workdir: Any):
 
 
 def modules(recipe: dict) -> list[str] | None:
-    """Returns the folders of modules that were permitted when a run was made.
-
-    Args:
-      recipe: the recipe of the run, as JSON.
-
-    Returns:
-      The folders; None if the recipe is not noted.
-    """
+    """Returns the folders of modules that were permitted when a run was made."""
     try:
         text = _note(recipe).read_bytes()
     except (OSError, RuntimeError):

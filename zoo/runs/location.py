@@ -32,18 +32,7 @@ def is_bucket(path: Any) -> bool:
 
 
 def path_of(folder: Any) -> Any:
-    """Returns the path of a run's folder.
-
-    Args:
-      folder: a path, or an address gs://BUCKET/RUN.
-
-    Returns:
-      A pathlib.Path, or an epath.Path for a bucket.
-
-    Raises:
-      UserError: the address is not a bucket's, or has empty names, . or .. in it.
-      MissingExtra: etils or gcsfs is not installed.
-    """
+    """Returns the path of a run's folder."""
     text = str(folder)
     scheme = _SCHEME.match(text)
     if scheme is None:
@@ -81,15 +70,7 @@ def identity(folder: Any) -> str:
 
 @contextlib.contextmanager
 def reaching(path: Any) -> Iterator[None]:
-    """Raises UserError where a bucket cannot be read or written in its context.
-
-    Args:
-      path: the path that is read or written. Errors of a path on disk pass, and so do
-        FileNotFoundError and the errors of a full local disk.
-
-    Raises:
-      UserError: the path is in a bucket and cannot be reached; names it.
-    """
+    """Raises UserError where a bucket cannot be read or written in its context."""
     try:
         yield
     except (UserError, FileNotFoundError):
@@ -106,19 +87,7 @@ def reaching(path: Any) -> Iterator[None]:
 
 
 def fetch(address: str, out: str | pathlib.Path) -> pathlib.Path:
-    """Copies the run in a bucket into a new folder, which is complete or absent.
-
-    Args:
-      address: gs://BUCKET/RUN.
-      out: the folder to make; it must not exist, or be empty.
-
-    Returns:
-      The path of the folder.
-
-    Raises:
-      UserError: `out` exists and is not empty; or the bucket cannot be read, does not hold a run,
-        or has an object whose name leads out of the folder.
-    """
+    """Copies the run in a bucket into a new folder, which is complete or absent."""
     source = path_of(address)
     with temporary_files.folder(out) as folder, reaching(source):
         names = _names(source)

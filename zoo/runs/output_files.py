@@ -40,15 +40,7 @@ def show(*texts: object):
 
 
 def check(file: str | pathlib.Path, what: str = "the table"):
-    """Checks that a file can be written, without writing or making anything.
-
-    Args:
-      file: the file.
-      what: its name in messages.
-
-    Raises:
-      UserError: the file cannot be written.
-    """
+    """Checks that a file can be written, without writing or making anything."""
     path = pathlib.Path(file)
     with _writing(path, what):
         if path.is_dir():
@@ -61,17 +53,7 @@ def check(file: str | pathlib.Path, what: str = "the table"):
 
 
 def check_each(*written: tuple[str | pathlib.Path | None, str], read: Iterable[str] = ()):
-    """Checks that several output files can be written, and that no input is overwritten.
-
-    Args:
-      *written: (file or None, its name in messages), each.
-      read: the inputs, as the user names them: files, perhaps with a range, several with commas,
-        or as NAME=FILE; and folders.
-
-    Raises:
-      UserError: a file cannot be written, two outputs are the same file, or an output is also an
-        input.
-    """
+    """Checks that several output files can be written, and that no input is overwritten."""
     seen: set[str] = set()
     sources: set[str] | None = None
     for file, what in written:
@@ -122,16 +104,7 @@ def _found(text):
 
 
 def write(file: str | pathlib.Path, write: Callable[[pathlib.Path], None], what: str = "the table"):
-    """Writes a file atomically: it is complete or absent.
-
-    Args:
-      file: the file.
-      write: called with the path to write to.
-      what: the file's name in messages.
-
-    Raises:
-      UserError: the file cannot be written.
-    """
+    """Writes a file atomically: it is complete or absent."""
     path = pathlib.Path(file)
     check(path, what)
     with _writing(path, what):
@@ -143,30 +116,12 @@ def write(file: str | pathlib.Path, write: Callable[[pathlib.Path], None], what:
 
 
 def write_table(file: str | pathlib.Path, columns: Iterable[str], rows: Iterable[tuple]):
-    """Writes a table with a header, in the format of `line`.
-
-    Args:
-      file: the file.
-      columns: names of the columns.
-      rows: a tuple of one value a column, each.
-
-    Raises:
-      UserError: the file cannot be written.
-    """
+    """Writes a table with a header, in the format of `line`."""
     write_lines(file, map(line, (columns, *rows)), "the table")
 
 
 def write_lines(file: str | pathlib.Path, lines: Iterable[str], what: str):
-    """Writes lines to a file in UTF-8.
-
-    Args:
-      file: the file.
-      lines: the lines with their line ends.
-      what: the file's name in messages.
-
-    Raises:
-      UserError: the file cannot be written.
-    """
+    """Writes lines to a file in UTF-8."""
 
     def write_all(path):
         with open(path, "w", encoding="utf-8", newline="\n") as text:
@@ -182,23 +137,12 @@ def line(values: Iterable) -> str:
     breaks, tabs and zero characters are written \\n, \\r, \\t and \\0, so that a row is a line.
     Numbers have all digits that are needed to read back the same number; infinite numbers are Inf
     and -Inf. True and False are the texts "yes" and "no". Missing values, NaN and None, are empty.
-
-    Args:
-      values: text, numbers, bool and None.
-
-    Returns:
-      The line with its line end.
     """
     return "\t".join(map(_cell, values)) + "\n"
 
 
 def beside(own: tuple[str, ...], given: tuple[str, ...]) -> tuple[str, ...]:
-    """Renames a user's columns, by "given_" in front, where a table has columns of these names.
-
-    Args:
-      own: names of the table's own columns.
-      given: names of the user's columns.
-    """
+    """Renames a user's columns, by "given_" in front, where a table has columns of these names."""
     names: list = []
     for name in given:
         while name in (*own, *names):

@@ -29,11 +29,7 @@ _NUMBER = 4  # bytes of a float32 or an int32
 
 
 def whole_numbers(component: Any) -> Iterator[tuple[str, str, int]]:
-    """Yields (dotted path, name, value) of each whole number in a component, nested ones included.
-
-    Args:
-      component: a component of a recipe.
-    """
+    """Yields (dotted path, name, value) of each whole number in a component, nested or not."""
     for path, name, value in component_walk.values(component):
         if isinstance(value, int) and not isinstance(value, bool):
             yield path, name, value
@@ -49,14 +45,7 @@ def of_model(model: Any) -> Iterator[tuple[str, int]]:
 
 
 def of_batches(model: Any, recipe: Any, where: str, batch_rows: str) -> tuple[str, int]:
-    """Returns (fields, least bytes) of one batch of training or evaluation.
-
-    Args:
-      model: the model of the recipe.
-      recipe: the recipe's `training` or `evaluation`.
-      where: the name of `recipe` in messages.
-      batch_rows: the name of its field with the number of rows.
-    """
+    """Returns (fields, least bytes) of one batch of training or evaluation."""
     count, length, vector = getattr(recipe, batch_rows), 1, _NUMBER  # pairs have a word at least
     of_length = ""
     if isinstance(model, LanguageModel):
@@ -68,17 +57,7 @@ def of_batches(model: Any, recipe: Any, where: str, batch_rows: str) -> tuple[st
 
 
 def check(experiment: Any, shapes: Sequence[tuple[int, ...]] | None, where: str):
-    """Checks the sizes of a recipe against the stored parameters and the memory.
-
-    Args:
-      experiment: the recipe.
-      shapes: shapes of the stored arrays; None if they are not known.
-      where: the name of the store in messages.
-
-    Raises:
-      UserError: the stored arrays cannot be of this recipe, or there is too little memory; names
-        the field.
-    """
+    """Checks the sizes of a recipe against the stored parameters and the memory."""
     model = experiment.model
     if shapes is not None:
         numbers = sum(map(math.prod, shapes))

@@ -38,19 +38,12 @@ def letters(sentence: list[str]) -> str:
     """Returns the letters of a sentence, from which its hash is made.
 
     Words are joined, blanks removed, case folded and accents composed (NFC).
-
-    Args:
-      sentence: its words.
     """
     return unicodedata.normalize("NFC", "".join("".join(sentence).split()).casefold())
 
 
 def hashes_of(spelled: Iterable[str]) -> np.ndarray:
-    """Hashes the letters of each sentence, uint64 [n].
-
-    Args:
-      spelled: `letters` of each sentence.
-    """
+    """Hashes the letters of each sentence, uint64 [n]."""
     texts = (text.encode("utf-8", "surrogatepass") for text in spelled)
     hashed = bytearray()  # not a list of them, which takes six times as much
     for text in texts:
@@ -59,11 +52,7 @@ def hashes_of(spelled: Iterable[str]) -> np.ndarray:
 
 
 def digest_of(sentences: Iterable[list[str]]) -> str:
-    """Computes the SHA-256 of a whole text, as the JSON list of its sentences.
-
-    Args:
-      sentences: the words of each sentence, as read.
-    """
+    """Computes the SHA-256 of a whole text, as the JSON list of its sentences."""
     hasher, sentences = hashlib.sha256(b"["), iter(sentences)
     encoder, before = json.JSONEncoder(ensure_ascii=False), ""
     # Some sentences at a time: a list's text is that of its elements with ", " between them.
@@ -77,26 +66,14 @@ def digest_of(sentences: Iterable[list[str]]) -> str:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Texts:
-    """Hashes of the sentences of some texts.
-
-    Attributes:
-      hashes: uint64, sorted and distinct: hashes of the sentences that have letters.
-      about: for each text {"text": its name, "by": "this run", or the part of the model or the run
-        that had seen it, "digest": see `digest_of`, "sentences", "tokens": their numbers}.
-    """
+    """Hashes of the sentences of some texts."""
 
     hashes: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0, np.uint64))
     about: tuple[dict, ...] = ()
 
     @classmethod
     def of(cls, name: str, sentences: list[list[str]], by: str = "this run") -> "Texts":
-        """Hashes the sentences of a single text.
-
-        Args:
-          name: the text's name.
-          sentences: lists of words as read, before out-of-vocabulary words are replaced.
-          by: see `about`.
-        """
+        """Hashes the sentences of a single text."""
         about = {
             "text": name,
             "by": by,
@@ -116,11 +93,7 @@ class Texts:
         return Texts(np.union1d(self.hashes, other.hashes), (*self.about, *other.about))
 
     def has(self, hashes: np.ndarray) -> np.ndarray:
-        """Whether each of some sentences is in the texts, bool [n].
-
-        Args:
-          hashes: `hashes_of` the sentences.
-        """
+        """Whether each of some sentences is in the texts, bool [n]."""
         return np.isin(hashes, self.hashes)
 
 
@@ -137,32 +110,19 @@ def _joined(own, others, by):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SeenTexts:
-    """The texts that a run has seen, itself or through the runs and backgrounds it is built on.
-
-    Attributes:
-      trained_on: texts from which parameters or counts were estimated.
-      selected_on: texts on which a checkpoint was chosen.
-      not_known: names of the parts of the model whose texts are not known.
-      data: the digest of the training and validation text as the run encodes them.
-      made_with: {"revision": revision of Zoo that began the training, ...}.
-      knowledge: texts that gave words, features and backgrounds, as `zoo.runs.word_sources` records
-        them; None where they are not recorded.
-    """
+    """The texts that a run has seen, itself or through the runs and backgrounds it is built on."""
 
     trained_on: Texts
     selected_on: Texts
     not_known: tuple[str, ...] = ()
     data: str = ""
     made_with: dict = dataclasses.field(default_factory=dict)
+    # texts that gave words, features and backgrounds, as `zoo.runs.word_sources` records them; None
+    # where they are not recorded
     knowledge: tuple[dict, ...] | None = None
 
     def joined(self, other: "SeenTexts", by: str) -> "SeenTexts":
-        """Adds the texts of another run.
-
-        Args:
-          other: the texts of the other run.
-          by: the origin of these texts, such as "init_from runs/a".
-        """
+        """Adds the texts of another run."""
         return dataclasses.replace(
             self,
             trained_on=self.trained_on + other.trained_on.through(by),

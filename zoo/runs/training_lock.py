@@ -26,12 +26,7 @@ class Ownership:
     """A process's lock of a run's folder, held within a `with` statement."""
 
     def __init__(self, folder: Any, log=print):
-        """Names the folder.
-
-        Args:
-          folder: an existing folder, a pathlib.Path or an epath.Path.
-          log: called with a sentence before a wait.
-        """
+        """Names the folder."""
         self._folder, self._log = folder, log
         self._bucket = location.is_bucket(folder)
         self._path = folder / (BUCKET_FILE if self._bucket else FILE)
@@ -43,11 +38,7 @@ class Ownership:
         self._lock: Any = None
 
     def __enter__(self):
-        """Takes the folder.
-
-        Raises:
-          UserError: another process trains there, or it cannot be written to.
-        """
+        """Takes the folder."""
         if self._bucket:
             self._sign()
             return self
@@ -76,11 +67,7 @@ class Ownership:
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[None]:
-        """Checks, before and after a checkpoint is saved in its context, that the lock is held.
-
-        Raises:
-          UserError: the folder was deleted or moved, or another process has taken it over.
-        """
+        """Checks, before and after a checkpoint is saved in its context, that the lock is held."""
         self._check()
         try:
             with location.reaching(self._folder):
@@ -111,14 +98,7 @@ class Ownership:
 
 
 def check_free(folder: Any):
-    """Checks, without waiting, that no process of this machine trains in a folder.
-
-    Args:
-      folder: the run's folder.
-
-    Raises:
-      UserError: a process trains there.
-    """
+    """Checks, without waiting, that no process of this machine trains in a folder."""
     path = folder / FILE
     if not location.is_bucket(folder) and path.exists():
         with contextlib.suppress(OSError):  # `Ownership` raises it again, with a reason
@@ -126,15 +106,7 @@ def check_free(folder: Any):
 
 
 def _acquired(path, log):
-    """Acquires the lock of a file.
-
-    Args:
-      path: the file.
-      log: called before a wait for another machine's lock; None: does not wait.
-
-    Raises:
-      UserError: another process holds it.
-    """
+    """Acquires the lock of a file."""
     with lazy.extra():
         import filelock
 

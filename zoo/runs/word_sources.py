@@ -22,19 +22,10 @@ _UNNUMBERED = {"sentences": None, "tokens": None}
 
 
 class WordSource(NamedTuple):
-    """A part of a recipe that is made from texts, and these texts.
-
-    Attributes:
-      gave: the part: "vocabulary", "features: NAME", "background: NAME" or "expert: NAME".
-      prior: the prior; None for the vocabulary, which chooses the words.
-      splits: one tuple for each choice of splits; an empty tuple chooses all splits.
-      treebanks: CoNLL-U files, each perhaps with a range, of which the words or their tags are
-        taken.
-      files: other files: lists and tables of words, n-grams in ARPA format, grammars.
-    """
+    """A part of a recipe that is made from texts, and these texts."""
 
     gave: str
-    prior: Any
+    prior: Any  # the prior; None for the vocabulary, which chooses the words
     splits: tuple[tuple[str, ...], ...]
     treebanks: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -45,9 +36,6 @@ def of_experiment(experiment: Experiment) -> list[WordSource]:
 
     The files of a prior are its fields `treebanks` and `path`; the files of the data are
     Conllu.words.
-
-    Args:
-      experiment: the recipe.
     """
     vocabulary, head = experiment.vocabulary, experiment.head
     priors: list[tuple[str, Any]] = [("features", prior) for prior in vocabulary.features]
@@ -82,19 +70,7 @@ def _treebanks_of_words(data) -> tuple[str, ...]:
 
 
 def recorded(experiment: Experiment, corpora: Mapping[str, Corpus]) -> tuple[dict, ...]:
-    """Describes each text that gives a run knowledge of words.
-
-    Args:
-      experiment: the recipe.
-      corpora: {split: text as the vocabulary reads it}.
-
-    Returns:
-      For each text {"text": its name, "by": "this run", "gave": the parts of the recipe that were
-      made from it, "digest", "sentences", "tokens"}, the training text first. Of a list, a table
-      or another file without sentences the digest is the SHA-256 of the file, and the numbers are
-      None. Words and tags that the source itself knows, as the micro language does, are "the
-      dictionary of NAME".
-    """
+    """Describes each text that gives a run knowledge of words."""
     made_by: dict[tuple[str, str], list[str]] = {}
     for source in of_experiment(experiment):
         chosen = {split for splits in source.splits for split in (splits or corpora)}
@@ -130,12 +106,7 @@ def recorded(experiment: Experiment, corpora: Mapping[str, Corpus]) -> tuple[dic
 
 
 def sentences_of(path: str, vocabulary: Vocabulary) -> list[list[str]]:
-    """Reads the sentences of a treebank, in the vocabulary's case.
-
-    Args:
-      path: a CoNLL-U file, perhaps with a range.
-      vocabulary: of the run.
-    """
+    """Reads the sentences of a treebank, in the vocabulary's case."""
     return vocabulary.read(Conllu(train=path, validation=path), "train").sentences
 
 

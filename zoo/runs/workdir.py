@@ -44,14 +44,7 @@ _START = {"workdir": str, "parts": [str]}
 
 
 def check_folders(paths: Iterable[str | pathlib.Path]):
-    """Checks that no two paths are the same folder, which would count as two runs.
-
-    Args:
-      paths: folders of runs.
-
-    Raises:
-      UserError: two paths lead to one folder.
-    """
+    """Checks that no two paths are the same folder, which would count as two runs."""
     first: dict[str, str | pathlib.Path] = {}
     for path in paths:
         whole = location.identity(path)
@@ -61,21 +54,10 @@ def check_folders(paths: Iterable[str | pathlib.Path]):
 
 
 class Workdir:
-    """A run's folder, on a disk or in a bucket.
-
-    Attributes:
-      path: the folder, a pathlib.Path or an epath.Path (`zoo.runs.location`).
-    """
+    """A run's folder, on a disk or in a bucket."""
 
     def __init__(self, path: Any):
-        """Names a folder, which need not exist yet.
-
-        Args:
-          path: a path, or an address gs://BUCKET/RUN.
-
-        Raises:
-          UserError: see `location.path_of`.
-        """
+        """Names a folder, which need not exist yet."""
         self.path: Any = location.path_of(path)
 
     @property
@@ -90,12 +72,7 @@ class Workdir:
         permissions.name(names(configuration.to_json(experiment)))
 
     def check(self, experiment: Experiment):
-        """Checks that the folder can hold a run of this experiment, and writes nothing.
-
-        Raises:
-          UserError: the folder holds another experiment (names the first field that differs) or
-            other files, another process trains in it, or it cannot be written to.
-        """
+        """Checks that the folder can hold a run of this experiment, and writes nothing."""
         whole = location.absolute(self.path)
         if set("[]") & set(str(whole)):
             # orbax takes them for glob patterns and leaves checkpoints that cannot be read.
@@ -150,9 +127,6 @@ class Workdir:
         """Makes the folder, writes the experiment there, and notes the run as the user's own.
 
         See `zoo.runs.known_runs` for the note.
-
-        Raises:
-          UserError: see `check`.
         """
         self.check(experiment)
         if not self.exists():
@@ -213,9 +187,6 @@ class Workdir:
         The paths and modules that the recipe names are permitted if the run is the user's own.
         Otherwise nothing but Zoo is imported, unless the user permits it
         (`zoo.trust.permissions`).
-
-        Raises:
-          UserError: the folder does not hold a run, or its recipe is malformed.
         """
         saved = self._read_experiment()
         modules = known_runs.modules(saved)
@@ -237,27 +208,12 @@ class Workdir:
         return experiment
 
     def keep_lexicons(self, lexicons: Mapping[str, Lexicon]):
-        """Writes the lexicons of a task, or checks that they equal the lexicons of the run.
-
-        Args:
-          lexicons: {name: Lexicon}.
-
-        Raises:
-          UserError: a lexicon differs.
-        """
+        """Writes the lexicons of a task, or checks that they equal the lexicons of the run."""
         for name, lexicon in lexicons.items():
             self.keep_lexicon(lexicon, name)
 
     def keep_lexicon(self, lexicon: Lexicon, name: str = "lexicon"):
-        """Writes a lexicon, or checks that it equals the lexicon of the run.
-
-        Args:
-          lexicon: the lexicon.
-          name: the name of its file, without .npz.
-
-        Raises:
-          UserError: the lexicon differs.
-        """
+        """Writes a lexicon, or checks that it equals the lexicon of the run."""
         path = self.path / f"{name}.npz"
         if not path.exists():
             atomic_files.write_whole(path, lexicon.save)
@@ -298,11 +254,7 @@ class Workdir:
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
 
     def recipe_digest_but_seed(self) -> str:
-        """Hashes the recipe without its seed and devices: runs of several seeds share it.
-
-        Returns:
-          The hash; "" without a recipe.
-        """
+        """Hashes the recipe without its seed and devices: runs of several seeds share it."""
         if not self.exists():
             return ""
         recipe = self._read_experiment()
@@ -311,11 +263,7 @@ class Workdir:
         return checksums.of_json({**recipe, "training": training})
 
     def data_digest(self) -> str:
-        """Reads the digest of the training and validation text from a checkpoint or an export.
-
-        Returns:
-          The digest; "" if there is none.
-        """
+        """Reads the digest of the training and validation text from a checkpoint or an export."""
         if exported.is_exported(self.path):
             return exported.record(self.path).get("data") or ""
         from zoo.runs.checkpoints import Checkpoints, any_kept  # orbax, which exports do not need
@@ -329,19 +277,7 @@ class Workdir:
         return ""
 
     def params(self, experiment: Experiment, lexicon: Lexicon, log=print) -> tuple[int, Any]:
-        """Reads the best parameters of the run.
-
-        Args:
-          experiment: the run's experiment.
-          lexicon: the run's first lexicon.
-          log: called with a sentence for each damaged checkpoint.
-
-        Returns:
-          (step, parameters) of the best checkpoint.
-
-        Raises:
-          UserError: nothing has been validated yet, or no checkpoint can be read.
-        """
+        """Reads the best parameters of the run."""
         step, params, _ = self.best(experiment, lexicon, log)
         return step, jax.tree.map(jnp.asarray, params)
 
@@ -391,11 +327,7 @@ class Workdir:
 
 
 def names(recipe: Any) -> set[str]:
-    """Returns all paths and modules that the strings of a recipe may name.
-
-    Args:
-      recipe: a recipe as JSON.
-    """
+    """Returns all paths and modules that the strings of a recipe may name."""
     names, todo = set(), [recipe]
     while todo:
         value = todo.pop()

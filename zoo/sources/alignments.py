@@ -23,20 +23,7 @@ _LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 def read_alignments(
     path: str, sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]]
 ) -> list[list[Link]]:
-    """Reads the links of each sentence pair, in the order of the file, without duplicates.
-
-    Args:
-      path: a file in Pharaoh's format, perhaps compressed, and perhaps with a range of its lines.
-      sources: the words of each source sentence.
-      targets: the words of each target sentence.
-
-    Returns:
-      A list of links (source position, target position) for each pair.
-
-    Raises:
-      UserError: an entry is not a link, a link lies outside its pair, or the numbers of lines and
-        of pairs differ.
-    """
+    """Reads the links of each sentence pair, in the order of the file, without duplicates."""
     part = files.Part.parse(path)
     file = files.find(part.path)
     lines = [*streams.read_lines(part.path, files.LONGEST_SENTENCE)][part.range]
@@ -60,23 +47,12 @@ def read_alignments(
 
 
 def pharaoh(links: Iterable[Link]) -> str:
-    """Formats the links of a pair as a line, without a line break.
-
-    Args:
-      links: (source position, target position) of each link.
-    """
+    """Formats the links of a pair as a line, without a line break."""
     return " ".join(f"{i}-{j}" for i, j in links)
 
 
 def read_dictionary(path: str) -> dict[str, str]:
-    """Reads a dictionary file as {source word: target word}.
-
-    Args:
-      path: a file with a source word, a tab and a target word on each line.
-
-    Raises:
-      UserError: a line is not two words with a tab between them, or a source word occurs twice.
-    """
+    """Reads a dictionary file as {source word: target word}."""
     file = files.find(path)
     dictionary: dict[str, str] = {}
     for number, line in enumerate(files.read_text(file).removesuffix("\n").split("\n"), 1):
@@ -96,11 +72,7 @@ def read_dictionary(path: str) -> dict[str, str]:
 
 
 def dictionary_lines(dictionary: Mapping[str, str]) -> list[str]:
-    """Formats a dictionary as the lines of a file, with line breaks.
-
-    Args:
-      dictionary: {source word: target word}.
-    """
+    """Formats a dictionary as the lines of a file, with line breaks."""
     return [f"{source}\t{target}\n" for source, target in dictionary.items()]
 
 

@@ -53,20 +53,12 @@ def _lines(file):
 
 
 def pieces(lines: list[str]) -> list[str]:
-    """Cuts lines after each `LONGEST` characters.
-
-    Args:
-      lines: with their line breaks.
-    """
+    """Cuts lines after each `LONGEST` characters."""
     starts = ((line, at) for line in lines for at in range(0, len(line), LONGEST))
     return [line[at : at + LONGEST] for line, at in starts]
 
 
 def lines_of(text: str) -> list[str]:
-    """Splits a text into lines, each with its line break; the last may have none.
-
-    Args:
-      text: with line feeds, or carriage returns and line feeds.
-    """
+    """Splits a text into lines, each with its line break; the last may have none."""
     *whole, last = text.replace("\r\n", "\n").split("\n")
     return [f"{line}\n" for line in whole] + [last] * bool(last)

@@ -23,10 +23,6 @@ def token_features(token: dict, columns: tuple[str, ...]) -> list[str]:
 
     An empty column "_" gives "POS:_" for UPOS and nothing for XPOS and LEMMA, except that the lemma
     of the word "_" is "_".
-
-    Args:
-      token: the columns of a token, as `parse` reads them.
-      columns: the columns to take features from, in this order: some of `TAGS`.
     """
     features = []
     for column in columns:
@@ -133,10 +129,6 @@ def tags_of_words(
     """Returns {form: the union of the features of all its tokens} of treebanks.
 
     Each form is listed as written and in lower case. Fused forms have no features and are left out.
-
-    Args:
-      paths: files, each perhaps with a range.
-      columns: see `Conllu.columns`.
     """
     tags: collections.defaultdict = collections.defaultdict(set)
     for path in paths:
@@ -152,9 +144,6 @@ def fused_forms(sentences) -> dict[str, tuple[str, ...]]:
 
     A form that is split in several ways has its most frequent words. Forms that occur more often as
     a single word, as French "des" may, are left out.
-
-    Args:
-      sentences: lists of tokens, as `read_conllu` reads them.
     """
     ways: collections.defaultdict = collections.defaultdict(collections.Counter)
     alone: collections.Counter = collections.Counter()
@@ -174,13 +163,7 @@ def fused_forms(sentences) -> dict[str, tuple[str, ...]]:
 
 
 class Sentence(NamedTuple):
-    """A sentence of a treebank.
-
-    Attributes:
-      tokens: dicts of columns; a fused form stands before its words and lists them under "parts".
-      comments: {"sent_id": ..., "text": ...} of the lines "# name = value" or "# name: value".
-      line: the line number of the first token.
-    """
+    """A sentence of a treebank."""
 
     tokens: list[dict]
     comments: dict[str, str]
@@ -188,24 +171,12 @@ class Sentence(NamedTuple):
 
 
 def read_conllu(path) -> list[list[dict]]:
-    """Reads the tokens of each sentence of a file; see `parse`.
-
-    Args:
-      path: a file in CoNLL-U, perhaps compressed.
-    """
+    """Reads the tokens of each sentence of a file; see `parse`."""
     return [sentence.tokens for sentence in parse(files.read_text(path), path)]
 
 
 def parse(text: str, path) -> list[Sentence]:
-    """Parses the sentences of a CoNLL-U text.
-
-    Args:
-      text: the content of a file.
-      path: the path of the file, for messages.
-
-    Raises:
-      UserError: a line is not CoNLL-U; the message names it.
-    """
+    """Parses the sentences of a CoNLL-U text."""
     sentences, tokens, comments, first = [], [], {}, 0
     for number, line in enumerate([*text.split("\n"), ""], 1):
         if line.startswith("#"):
@@ -228,11 +199,7 @@ def parse(text: str, path) -> list[Sentence]:
 
 
 def _joined(tokens):
-    """Attaches the words of each fused form and returns the tokens of a sentence.
-
-    Raises:
-      UserError: the tokens after a fused form are not its words, or words are not numbered 1, 2 ...
-    """
+    """Attaches the words of each fused form and returns the tokens of a sentence."""
     for number, (token, where) in enumerate(tokens):
         if "parts" in token:
             first, _, last = token["id"]

@@ -14,15 +14,6 @@ def rows(text: str, path: pathlib.Path, delimiter: str = ",") -> tuple[list[str]
 
     In CSV, cells may be in quotation marks; in TSV, quotation marks are text. The dict of a row
     that ends early lacks the missing cells. The length of a cell is not limited.
-
-    Args:
-      text: the content of a file.
-      path: the path of the file, for messages.
-      delimiter: the character between cells.
-
-    Raises:
-      UserError: two columns have one name, a quotation mark is out of place, or a row has more
-        cells than there are columns, as where commas are not quoted; the message names the line.
     """
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL

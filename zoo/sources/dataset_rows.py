@@ -7,16 +7,7 @@ from zoo.errors import UserError
 
 
 def rows(path, *arguments, **options) -> Iterator[dict]:
-    """Yields the rows of a data set, loaded by `datasets.load_dataset` or `load_from_disk`.
-
-    Args:
-      path: the path or hub name, for messages; without arguments, the folder of a saved data set.
-      *arguments: of `load_dataset`; if there are none, `load_from_disk` reads `path`.
-      **options: of `load_dataset`.
-
-    Raises:
-      UserError: the library cannot read the data set; the message quotes the library's.
-    """
+    """Yields the rows of a data set, loaded by `datasets.load_dataset` or `load_from_disk`."""
     with lazy.extra():
         import datasets  # takes a second to import
 
@@ -33,11 +24,7 @@ def rows(path, *arguments, **options) -> Iterator[dict]:
 
 
 def hub_name(path: str) -> list[str]:
-    """Splits 'hub:NAME:SPLIT' or 'hub:NAME:CONFIGURATION:SPLIT' into the parts after "hub".
-
-    Args:
-      path: the path as given by the user.
-    """
+    """Splits 'hub:NAME:SPLIT' or 'hub:NAME:CONFIGURATION:SPLIT' into the parts after "hub"."""
     parts = path.split(":")[1:]
     if len(parts) not in (2, 3) or not all(parts):
         raise UserError(f"{path} should read hub:NAME:SPLIT or hub:NAME:CONFIGURATION:SPLIT.")

@@ -24,15 +24,7 @@ _KEYS = ("item", "id", "sentence", "condition", "sent_id")
 
 
 class Token(NamedTuple):
-    """A token of a given text.
-
-    Attributes:
-      text: the token as given.
-      start: the position of its first letter in the line, in code points from 0.
-      end: the position after its last letter, in code points.
-      words: the words that the model reads for the token, usually one.
-      extra: its values in the columns `GivenText.columns`.
-    """
+    """A token of a given text."""
 
     text: str
     start: int
@@ -43,15 +35,7 @@ class Token(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Sentence:
-    """A sentence of a given text.
-
-    Attributes:
-      line: the line of the file where it begins, from 1.
-      id: its name; None in plain text.
-      tokens: its tokens, in order.
-      length: the length of its line, in code points.
-      extra: the values shared by all its tokens in the columns `GivenText.columns`, "" elsewhere.
-    """
+    """A sentence of a given text."""
 
     line: int
     id: str | None
@@ -67,16 +51,7 @@ class Sentence:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class GivenText:
-    """A text whose tokens keep their positions in its lines.
-
-    Attributes:
-      name: its path or origin, for messages.
-      sentences: its sentences, including empty ones.
-      columns: names of the further columns of a table; their values are in `Token.extra` and
-        `Sentence.extra`.
-      source: the corpus that the text was made from, if any.
-      blank_lines: "skipped" or "kept", see `Text.blank_lines`.
-    """
+    """A text whose tokens keep their positions in its lines."""
 
     name: str
     sentences: list[Sentence]
@@ -103,17 +78,10 @@ class GivenText:
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """How a run reads a token.
-
-    Attributes:
-      lower_case: see `Vocabulary.lower_case`.
-      fused: see `Conllu.fused`; None for a run trained on plain text, which never splits tokens.
-      parts: {fused form: its words} of the training text, in the vocabulary's case.
-      known: words of the lexicon; other words are looked up in `parts` in lower case, too.
-      language: by whose rules lines are tokenised (`zoo.sources.moses`); "" splits at white space.
-    """
+    """How a run reads a token."""
 
     lower_case: bool = False
+    # see `Conllu.fused`; None for a run trained on plain text, which never splits tokens
     fused: str | None = None
     parts: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     known: Container[str] = ()
@@ -126,12 +94,7 @@ class Reading:
         return self._joined(word, self.parts.get(form, (word,)))
 
     def words_of(self, form: str, parts: Iterable[str]) -> tuple[str, ...]:
-        """Returns the words that the model reads for a form of a treebank.
-
-        Args:
-          form: the form as written.
-          parts: the syntactic words of the form; the form itself if it is not fused.
-        """
+        """Returns the words that the model reads for a form of a treebank."""
         form, *parts = (word.lower() if self.lower_case else word for word in (form, *parts))
         return self._joined(form, tuple(parts))
 
@@ -150,39 +113,20 @@ def read(
     has tabs and a header with the column "word" (a word a row; rows that agree in the columns item,
     id, sentence and condition, where present, form a sentence), or "sentence" or `column` (a
     sentence a row). Any other file is plain text, a sentence a line, words between white space.
-
-    Args:
-      path: the file, perhaps with a range of its sentences: 'a.conllu[:100]'.
-      reading: how the model reads a token.
-      column: the column with the sentences of a table.
-      blank_lines: "skipped" or "kept", see `Text.blank_lines`.
-
-    Raises:
-      UserError: the file is not of its format; the message names the line.
     """
     content = files.read_text(files.find(files.Part.parse(path).path))
     return of_content(content, path, reading, column, blank_lines)
 
 
 def is_plain(path: str, head: str, column: str = "text") -> bool:
-    """Whether `read` treats a file as plain text, a sentence a line.
-
-    Args:
-      path: the path of the file.
-      head: its first thousand lines, or all of them.
-      column: see `read`.
-    """
+    """Whether `read` treats a file as plain text, a sentence a line."""
     suffix = folders.kind(files.find(path))
     others = suffix in (*_TREEBANKS, ".tsv")
     return not others and not _begins_as_conllu(head) and not _header_of(head, column)
 
 
 def is_treebank(path: str) -> bool:
-    """Whether `read` reads the file at a path as CoNLL-U.
-
-    Args:
-      path: the file, perhaps with a range of its sentences.
-    """
+    """Whether `read` reads the file at a path as CoNLL-U."""
     if not is_one(path):
         return False
     file = files.find(files.Part.parse(path).path)
@@ -196,15 +140,7 @@ def of_content(
     column: str = "text",
     blank_lines: str = "skipped",
 ) -> GivenText:
-    """Parses the content of the file at `path`; see `read`.
-
-    Args:
-      content: the text of the file.
-      path: the file, perhaps with a range of its sentences.
-      reading: how the model reads a token.
-      column: the column with the sentences of a table.
-      blank_lines: "skipped" or "kept", see `Text.blank_lines`.
-    """
+    """Parses the content of the file at `path`; see `read`."""
     part = files.Part.parse(path)
     file = files.find(part.path)
     text = files.with_line_feeds(content)
@@ -232,25 +168,14 @@ def is_one(path: str) -> bool:
 
 
 def table(path: str, source: Source) -> Source:
-    """Returns the source that reads a table `read` cannot read: `source` if it is a `Text`.
-
-    Args:
-      path: the table.
-      source: the source of the run's data.
-    """
+    """Returns the source that reads a table `read` cannot read: `source` if it is a `Text`."""
     if isinstance(source, Text):
         return source
     return Text(train=path, validation=path, tests=(path,))
 
 
 def of_corpus(corpus: Corpus, joint: str = " ", reading: Reading | None = None) -> GivenText:
-    """Converts a corpus to a text whose tokens are its words with `joint` between them.
-
-    Args:
-      corpus: the corpus.
-      joint: the text between words.
-      reading: how the model reads a word; None if the corpus has the words that it reads.
-    """
+    """Converts a corpus to a text whose tokens are its words with `joint` between them."""
     sentences = []
     for number, words in enumerate(corpus.sentences, 1):
         pairs = [(word, reading.words(word) if reading else (word,)) for word in words]
@@ -260,12 +185,7 @@ def of_corpus(corpus: Corpus, joint: str = " ", reading: Reading | None = None) 
 
 
 def tokens_of(line: str, reading: Reading) -> list[Token]:
-    """Splits a line into tokens, at white space or by the rules of the reading's language.
-
-    Args:
-      line: the line.
-      reading: how the model reads a token.
-    """
+    """Splits a line into tokens, at white space or by the rules of the reading's language."""
     return [
         Token(line[start:end], start, end, reading.words(line[start:end]))
         for start, end in moses.spans(line, reading.language)
@@ -295,13 +215,7 @@ def _sentence(line, name, tokens, length=None):
 
 
 def of_text(text: str, name: str, reading: Reading) -> GivenText:
-    """Parses plain text, a sentence a line, words between white space.
-
-    Args:
-      text: the content of a file.
-      name: the path of the file.
-      reading: how the model reads a token.
-    """
+    """Parses plain text, a sentence a line, words between white space."""
     sentences = []
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         sentences.append(_sentence(number, None, tokens_of(line, reading), len(line)))

@@ -31,14 +31,7 @@ _SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
 
 class Fetched(NamedTuple):
-    """A verified file.
-
-    Attributes:
-      path: its path.
-      sha256: its SHA-256.
-      how: how it was verified: "known" against `free_corpora`, "recorded" against `fetched.json`,
-        "first" as a trusted first download, or "there" for an existing file without a checksum.
-    """
+    """A verified file."""
 
     path: pathlib.Path
     sha256: str
@@ -54,23 +47,7 @@ def fetch(
     through_datasets: bool = True,
     log: Callable[[str], None] = print,
 ) -> list[Fetched]:
-    """Fetches the missing files of a corpus, and verifies all files.
-
-    Args:
-      name: the name of a corpus, see `zoo.sources.free_corpora.corpus`.
-      folder: the folder of data; recipes find the files there if $ZOO_DATA names it.
-      release: the release of treebanks.
-      mirror: an address to fetch from instead; the host and path of each file's own address are
-        appended to it: "file:///media/disk" reads /media/disk/raw.githubusercontent.com/...
-      through_datasets: whether the library `datasets` is tried first, where a hub has the corpus.
-      log: is called with a line of text for each file.
-
-    Returns:
-      The files of the corpus.
-
-    Raises:
-      UserError: the corpus is unknown, a file cannot be fetched, or its checksum is wrong.
-    """
+    """Fetches the missing files of a corpus, and verifies all files."""
 
     def listing(url):
         try:
@@ -189,17 +166,7 @@ def _through_datasets(corpus, file) -> bytes | None:
 
 
 def _checked(folder, file, content, there=False) -> Fetched:
-    """Verifies the checksum and the number of tokens of a file.
-
-    Args:
-      folder: the folder of data.
-      file: the file, a `free_corpora.File`.
-      content: its bytes.
-      there: whether the file is on disk already.
-
-    Raises:
-      UserError: the file is another one.
-    """
+    """Verifies the checksum and the number of tokens of a file."""
     digest = hashlib.sha256(content).hexdigest()
     recorded = read_record(folder).get(file.path, {})
     expected = file.sha256 or recorded.get("sha256")
@@ -237,14 +204,7 @@ def _write(path, content):
 
 
 def read_record(folder: pathlib.Path) -> dict:
-    """Reads {path: {"sha256", "urls", "release"}} of the files fetched into a folder.
-
-    Args:
-      folder: the folder of data.
-
-    Raises:
-      UserError: the record cannot be read.
-    """
+    """Reads {path: {"sha256", "urls", "release"}} of the files fetched into a folder."""
     path = folder / RECORD
     if not path.exists():
         return {}

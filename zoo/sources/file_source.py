@@ -14,15 +14,9 @@ Sentences = TypeVar("Sentences", bound=Sequence)
 
 @dataclasses.dataclass(frozen=True)
 class FileSource(Source):
-    """Files, one for each split. Subclasses read them.
+    """Files, one for each split. Subclasses read them."""
 
-    Attributes:
-      train: path of a file, perhaps with a range of its sentences: 'a.txt[:-1000]'.
-      validation: as `train`.
-      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
-    """
-
-    train: str
+    train: str  # path of a file, perhaps with a range of its sentences: 'a.txt[:-1000]'
     validation: str
     tests: tuple[str, ...] = ()
 
@@ -41,12 +35,7 @@ class FileSource(Source):
 
 
 def ranged(part: files.Part, sentences: Sentences) -> Sentences:
-    """Selects the sentences in the range of a path; raises UserError if there are none.
-
-    Args:
-      part: the path and the range.
-      sentences: all sentences of the file.
-    """
+    """Selects the sentences in the range of a path; raises UserError if there are none."""
     chosen: Any = sentences[part.range]
     if sentences and not chosen:
         start, stop = ("" if end is None else end for end in (part.range.start, part.range.stop))

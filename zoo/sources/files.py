@@ -58,14 +58,7 @@ class Part:
 
     @classmethod
     def parse(cls, text: str) -> "Part":
-        """Parses 'path', 'path[start:stop]', 'path[:stop]' or 'path[start:]', as in Python slices.
-
-        Args:
-          text: a path, perhaps with a range.
-
-        Raises:
-          UserError: the range is malformed, such as 'path[-:]' or 'path[1:9:2]'.
-        """
+        """Parses 'path', 'path[start:stop]', 'path[:stop]' or 'path[start:]', like a slice."""
         match = _RANGE.fullmatch(text)
         if not match:
             return cls(text, slice(None))
@@ -91,12 +84,6 @@ def find(path: str) -> pathlib.Path:
     """Finds the file or folder at `path` in the working folder, or else in `data_folder`.
 
     Files named configs/FILE that are in neither are taken from the recipes that come with zoo.
-
-    Args:
-      path: a path without a range.
-
-    Raises:
-      UserError: `check_path` refuses the path, nothing exists there, or it is empty.
     """
     check_path(path)
     return locate(path)
@@ -133,11 +120,7 @@ def locate(path: str) -> pathlib.Path:
 
 
 def candidates(path: str) -> list[pathlib.Path]:
-    """Lists where a path may lie: in the working folder, then in `data_folder` if it is set.
-
-    Args:
-      path: a path without a range.
-    """
+    """Lists where a path may lie: in the working folder, then in `data_folder` if it is set."""
     folder = data_folder()
     return [pathlib.Path(path), *([] if folder is None else [folder / path])]
 
@@ -147,13 +130,6 @@ def check_path(path: str, files: Iterable[pathlib.Path] = ()):
 
     Refused are absolute paths, paths with "..", data sets of a hub, and links that lead out of the
     working folder, unless into $ZOO_DATA. Links within $ZOO_DATA are the user's own.
-
-    Args:
-      path: the path as named.
-      files: the files of a folder or pattern at that path.
-
-    Raises:
-      UserError: the path is refused.
     """
     workdir = permissions.stranger(path, path=True)
     if workdir is None:
@@ -183,11 +159,7 @@ def _lies_elsewhere(file):
 
 
 def names_in(text: str) -> set[str]:
-    """Returns the paths that a string may name: itself, and itself without a range.
-
-    Args:
-      text: any string of a recipe.
-    """
+    """Returns the paths that a string may name: itself, and itself without a range."""
     try:
         return {text, Part.parse(text).path}
     except UserError:
@@ -195,15 +167,7 @@ def names_in(text: str) -> set[str]:
 
 
 def read_text(path: pathlib.Path) -> str:
-    """Reads a UTF-8 file, perhaps compressed with gzip, bzip2 or xz.
-
-    Args:
-      path: the file.
-
-    Raises:
-      UserError: the file cannot be read, is empty, binary or not UTF-8, or a line of a compressed
-        file is longer than `LONGEST_LINE`.
-    """
+    """Reads a UTF-8 file, perhaps compressed with gzip, bzip2 or xz."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -214,11 +178,7 @@ def read_text(path: pathlib.Path) -> str:
 
 
 def with_line_feeds(text: str) -> str:
-    r"""Writes the end of each line as \n, where it is \r\n or \r.
-
-    Args:
-      text: of a file.
-    """
+    r"""Writes the end of each line as \n, where it is \r\n or \r."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -226,9 +186,6 @@ def opener(start: bytes) -> Callable[[Any], Any] | None:
     """Returns the function that decompresses an open file, by its first bytes.
 
     Returns None if the file is not compressed.
-
-    Args:
-      start: the first 16 bytes of the file.
     """
     return next((opens for magic, opens in _OPEN if magic.match(start)), None)
 
@@ -254,12 +211,7 @@ def _decompressed(content, path):
 
 
 def check_readable(content: bytes, path: pathlib.Path):
-    """Raises UserError, with the remedy, for a file in one of the formats `OTHERS`.
-
-    Args:
-      content: the first bytes of the file.
-      path: the file, for messages.
-    """
+    """Raises UserError, with the remedy, for a file in one of the formats `OTHERS`."""
     for prefix, what in OTHERS:
         if content.startswith(prefix):
             raise UserError(f"{path} {what} first.")
@@ -280,12 +232,7 @@ def _pieces(file, path) -> Iterator[bytes]:
 
 
 def check_utf8(content: bytes, path: pathlib.Path):
-    """Raises UserError unless the bytes are UTF-8 text.
-
-    Args:
-      content: the content of the file.
-      path: the file, for messages.
-    """
+    """Raises UserError unless the bytes are UTF-8 text."""
     if not content.strip():
         raise UserError(f"{path} is empty: give a file with text.")
     if b"\0" in content:
@@ -301,23 +248,14 @@ def check_utf8(content: bytes, path: pathlib.Path):
 
 
 def test_names(tests: Sequence) -> tuple[str, ...]:
-    """Names the test splits: "test" for a single one, otherwise "test1", "test2" ...
-
-    Args:
-      tests: the paths of the tests.
-    """
+    """Names the test splits: "test" for a single one, otherwise "test1", "test2" ..."""
     if len(tests) == 1:
         return ("test",)
     return tuple(f"test{number}" for number in range(1, len(tests) + 1))
 
 
 def path_of(paths: Mapping[str, Paths], split: str) -> Paths:
-    """Returns the path of a split, or its paths; raises UserError for an unknown split.
-
-    Args:
-      paths: {split: path or paths}.
-      split: the name of a split.
-    """
+    """Returns the path of a split, or its paths; raises UserError for an unknown split."""
     if split not in paths:
         raise UserError(f"unknown split {split!r}: the data have {', '.join(paths)}.")
     return paths[split]

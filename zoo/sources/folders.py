@@ -21,11 +21,7 @@ _SHARD = re.compile(r"-\d+-of-\d+$|\.\d+$")  # news.en-00001-of-00100
 
 
 def kind(path: pathlib.Path) -> str:
-    """Returns the suffix of a file's format: ".csv" of "A.CSV.gz", ".en" of "news.en-1-of-9".
-
-    Args:
-      path: the file.
-    """
+    """Returns the suffix of a file's format: ".csv" of "A.CSV.gz", ".en" of "news.en-1-of-9"."""
     name = path.name.lower()
     for suffix in COMPRESSED:
         name = name.removesuffix(suffix)
@@ -33,11 +29,7 @@ def kind(path: pathlib.Path) -> str:
 
 
 def stem(path: pathlib.Path) -> str:
-    """Returns a file's name without its format: "rec.1" of "rec.1.slf.gz".
-
-    Args:
-      path: the file.
-    """
+    """Returns a file's name without its format: "rec.1" of "rec.1.slf.gz"."""
     name = path.name
     for suffix in COMPRESSED:
         name = name.removesuffix(suffix)
@@ -51,13 +43,6 @@ def text_files(path: str) -> list[pathlib.Path]:
     backups, and files such as README. Their suffixes must be among .txt, .json, .jsonl, .parquet,
     .csv and .tsv, or all equal. A pattern stands for all files that match, without hidden ones. The
     files are logged.
-
-    Args:
-      path: a path without a range.
-
-    Raises:
-      UserError: no file is found, the files have several unknown suffixes, or the folder is or
-        contains the working folder.
     """
     files.check_path(path)
     try:

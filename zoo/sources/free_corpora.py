@@ -24,32 +24,17 @@ _TREEBANK = re.compile(r"ud_(?P<language>[a-z]+(?:_[a-z]+)*)_(?P<treebank>[a-z0-
 
 
 class File(NamedTuple):
-    """A file of a free corpus.
-
-    Attributes:
-      path: its path in the folder of data.
-      urls: the addresses of its parts, which are concatenated.
-      sha256: its SHA-256; None if unknown.
-      member: its name within the zip archive at the only address; "" without an archive.
-      tokens: its number of words and line breaks; 0 if unknown.
-    """
+    """A file of a free corpus."""
 
     path: str
     urls: tuple[str, ...]
-    sha256: str | None = None
+    sha256: str | None = None  # its SHA-256; None if unknown
     member: str = ""
     tokens: int = 0
 
 
 class Corpus(NamedTuple):
-    """A free corpus.
-
-    Attributes:
-      about: a description, with its licence.
-      files: its files.
-      hub: (data set, configuration) on the hub that `datasets` reads, with a column "text"; ("",
-        "") if it is not there.
-    """
+    """A free corpus."""
 
     about: str
     files: tuple[File, ...]
@@ -150,11 +135,7 @@ TREEBANK_FORM = "ud_LANGUAGE_TREEBANK"
 
 
 def name_of(path: str) -> str | None:
-    """Returns the name of the free corpus that has a file of this path, or may have it; or None.
-
-    Args:
-      path: a path in the folder of data, such as "ud_czech_pdt/train.conllu".
-    """
+    """Returns the name of the free corpus that has a file of this path, or may have it; or None."""
     folder, _, file = path.partition("/")
     if _TREEBANK.fullmatch(folder) and file in ("train.conllu", "dev.conllu", "test.conllu"):
         return folder
@@ -167,15 +148,6 @@ def corpus(name: str, release: str, listing: Callable[[str], list[dict]]) -> Cor
 
     The files of a treebank are `train.conllu`, `dev.conllu` and `test.conllu`. The parts of a large
     training text are concatenated; a small treebank may lack some of the files.
-
-    Args:
-      name: a name such as "wikitext-2" or "ud_french_gsd".
-      release: the release of a treebank: a tag such as "r2.14", or "master" for the last one.
-      listing: a function from the address of a GitHub folder to its entries, [{"name",
-        "download_url", ...}].
-
-    Raises:
-      UserError: the name is unknown, or the treebank has no files in that release.
     """
     if name in CORPORA:
         return CORPORA[name]

@@ -11,19 +11,12 @@ _ASCII = re.compile(r"[0-9eE.+-]+")
 
 @dataclasses.dataclass(frozen=True)
 class Hypothesis:
-    """A hypothesis of an n-best list.
-
-    Attributes:
-      line: its line in the file, from 1.
-      text: its words with blanks between; "" if it has none.
-      features: {name: value}, in the order of the file.
-      score: the total score of the first system, larger is better; None if the file has none.
-      rest: the fields after the score, unchanged.
-    """
+    """A hypothesis of an n-best list."""
 
     line: int
     text: str
     features: dict[str, float]
+    # the total score of the first system, larger is better; None if the file has none
     score: float | None = None
     rest: tuple[str, ...] = ()
 
@@ -35,27 +28,16 @@ class Hypothesis:
 
 @dataclasses.dataclass(frozen=True)
 class NBestList:
-    """The hypotheses of one sentence.
-
-    Attributes:
-      id: the name of the sentence.
-      hypotheses: at least one, in the order of the file.
-      reference: the reference transcript or translation; None if the file has none.
-    """
+    """The hypotheses of one sentence."""
 
     id: str
     hypotheses: list[Hypothesis]
+    # the reference transcript or translation; None if the file has none
     reference: str | None = None
 
 
 def number_of(text: object, where: str, what: str) -> float:
-    """Parses a finite number; otherwise raises UserError naming `where` and `what`.
-
-    Args:
-      text: the number.
-      where: the file and line.
-      what: the name of the number, such as "the score".
-    """
+    """Parses a finite number; otherwise raises UserError naming `where` and `what`."""
     try:
         value = float(text) if isinstance(text, str | int | float) else math.nan
         # Refuse Python's own 1_000, and digits of other scripts.

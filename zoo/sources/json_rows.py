@@ -12,16 +12,7 @@ _BLANK = re.compile(r"[ \t\r\n]*")
 
 
 def rows(text: str, path: pathlib.Path) -> list[dict]:
-    """Parses the objects of a text, and fills in None for names that only other objects have.
-
-    Args:
-      text: the content of a file.
-      path: the path of the file, for messages.
-
-    Raises:
-      UserError: the text is not JSON, or a value is not an object; the message names the line or
-        the number of the value.
-    """
+    """Parses the objects of a text, and fills in None for names that only other objects have."""
     values = list(_values(text, path))
     if len(values) == 1 and isinstance(values[0], list):
         (values,) = values

@@ -14,11 +14,7 @@ from zoo.sources.lattices import Lattice
 
 
 def slf_lines(lattice: Lattice) -> Iterator[str]:
-    """Yields the lines of a lattice in SLF with line breaks: words on links, natural logarithms.
-
-    Args:
-      lattice: the lattice.
-    """
+    """Yields the lines of a lattice in SLF with line breaks: words on links, natural logarithms."""
     yield f"VERSION=1.0\nUTTERANCE={_quoted(lattice.id)}\n"
     yield f"acscale={lattice.acoustic_scale!r} lmscale={lattice.language_scale!r} "
     yield f"wdpenalty={lattice.word_penalty!r}\nstart=0 end={lattice.nodes - 1}\n"
@@ -46,12 +42,6 @@ def kaldi_lines(lattice: Lattice) -> Iterator[str]:
 
     Costs are negative scores with the scales and the word penalty multiplied in. Links to the end
     without a word are written as final states, if no state has several of them.
-
-    Args:
-      lattice: the lattice.
-
-    Raises:
-      UserError: the id or a word has blanks, or is "0", which stands for the empty word.
     """
     for text in (lattice.id, *lattice.words):
         if len(text.split()) != 1 or text == "0":

@@ -28,41 +28,22 @@ _HEAD = 1000
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """A link of a lattice.
-
-    Attributes:
-      start: the node that it leaves.
-      end: the node that it reaches.
-      word: the recognised word, or None.
-      acoustic: the recogniser's acoustic score, nats, without its scale.
-      language: the score of the recogniser's language model, nats, without its scale.
-      line: the link's line in the file.
-      log_posterior: the log of the link's posterior probability, nats, the probability clamped to
-        [1e-6, 1]; 0 where the file has none.
-    """
+    """A link of a lattice."""
 
     start: int
     end: int
     word: str | None
-    acoustic: float
-    language: float
+    acoustic: float  # the recogniser's acoustic score, nats, without its scale
+    language: float  # the score of the recogniser's language model, nats, without its scale
     line: int
+    # the log of the link's posterior probability, nats, the probability clamped to [1e-6, 1]; 0
+    # where the file has none
     log_posterior: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Lattice:
-    """A lattice whose nodes all lie on paths from node 0, the start, to the last one, the end.
-
-    Attributes:
-      id: its name.
-      nodes: the number of nodes.
-      links: the links, each from a node to a node with a higher number, ordered by their starts.
-      acoustic_scale: the header's scale of acoustic scores. The recogniser's score of a link is
-        acoustic_scale * acoustic + language_scale * language + word_penalty (if it has a word).
-      language_scale: the header's scale of language-model scores.
-      word_penalty: the header's word penalty.
-    """
+    """A lattice whose nodes all lie on paths from node 0, the start, to the last one, the end."""
 
     id: str
     nodes: int
@@ -83,20 +64,6 @@ def read_lattices(path: str, name: str | None = None) -> Iterator[Lattice]:
     A file is SLF if most of its first 1,000 lines begin with a field NAME=. Nodes from which the
     end cannot be reached, or that cannot be reached from the start, are left out with their links.
     Posteriors p= are clamped to [1e-6, 1].
-
-    Args:
-      path: the file, perhaps compressed.
-      name: the id of an SLF lattice without UTTERANCE or U; None for the path.
-
-    Yields:
-      Each lattice, in the order of the file.
-
-    Raises:
-      UserError: a line is not of the file's format; a count differs from the header's; a field or
-        node is given twice; a link names an unknown node; a node or state is not a whole number; a
-        time is negative; a posterior is not in [0, 1]; only some links have a score; a lattice has
-        a cycle, no path, or several possible starts or ends and none is named; a blank line is
-        missing between two Kaldi lattices; or the file has no lattice. File and line are named.
     """
     lines = (
         line
@@ -346,20 +313,7 @@ def lattice_of(
     path: str,
     scales: Sequence[float],
 ) -> Lattice:
-    """Builds a lattice from links between named nodes, without links that lie on no path.
-
-    Args:
-      name: the id of the lattice.
-      links: (start, end, word or None, acoustic, language, line), perhaps with a log posterior.
-      start: the node where paths begin; None for the only node that no link reaches.
-      end: the node where paths end; None for the only node that no link leaves.
-      path: the file, for messages.
-      scales: acoustic_scale, language_scale and word_penalty.
-
-    Raises:
-      UserError: the lattice has no path, a cycle, or several possible starts or ends and none is
-        named.
-    """
+    """Builds a lattice from links between named nodes, without links that lie on no path."""
     starts, ends = {link[0]: None for link in links}, {link[1]: None for link in links}
     if start is None:
         start = _only([node for node in starts if node not in ends], path, name, "start")

@@ -31,12 +31,7 @@ _OPENING = "\"'“‘«([¿¡„—–-"
 
 
 def check(language: str, field: str):
-    """Raises UserError for a language without rules in Moses.
-
-    Args:
-      language: its code, as "fr".
-      field: the field with the code, for messages.
-    """
+    """Raises UserError for a language without rules in Moses."""
     if language not in LANGUAGES:
         raise UserError(
             f"{field} is {language!r}, for which Moses has no rules: give one of "
@@ -46,10 +41,6 @@ def check(language: str, field: str):
 
 def spans(line: str, language: str) -> list[tuple[int, int]]:
     """Returns the positions (start, end) of the tokens in a line, in code points.
-
-    Args:
-      line: a line of text.
-      language: whose rules are used; "" splits at white space.
 
     Example:
       >>> spans("It's late.", "en")
@@ -89,10 +80,6 @@ def words(line: str, language: str) -> list[str]:
 def text(tokens: list[str], language: str) -> str:
     """Joins words to text as it is written, by the rules of Moses's detokenizer.
 
-    Args:
-      tokens: the words.
-      language: whose rules are used; "" puts a blank between two words.
-
     Example:
       >>> text(["It", "'s", "late", "(", "really", ")", "."], "en")
       "It's late (really)."
@@ -112,10 +99,6 @@ def sentences(paragraph: str, language: str) -> list[str]:
 
     A sentence ends at . ! ? or … if a letter that is not in lower case, or a digit, begins the next
     word. It does not end after abbreviations such as "Mr.", initials and acronyms.
-
-    Args:
-      paragraph: text without line breaks.
-      language: whose abbreviations are known.
 
     Example:
       >>> sentences("Mr. Smith came. He left!", "en")

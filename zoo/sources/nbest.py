@@ -28,29 +28,12 @@ def read_lists(
     costs: Mapping[str, str] | None = None,
     sparse: bool = False,
 ) -> tuple[str, Iterator[NBestList]]:
-    """Reads (the format of a file, an iterator of its lists).
-
-    Args:
-      path: the file, or /dev/stdin.
-      costs: {feature: file} for Kaldi lists: lines `utt-1 cost` in the order of `path`. The feature
-        is the negative cost: larger is better.
-      sparse: whether a feature that a hypothesis does not name is 0, as for Moses' sparse features.
-        Otherwise all hypotheses must have the same features.
-
-    Raises:
-      UserError: a line has another format; its features differ from the first line's; a value is
-        not a finite number; only some hypotheses have a score; an id occurs again after another
-        list; or the file has no lists. File and line are named.
-    """
+    """Reads (the format of a file, an iterator of its lists)."""
     return lists_of(lines_of(path), path, costs, sparse)
 
 
 def lines_of(path: str) -> Iterator[tuple[int, str]]:
-    """Reads the numbered lines of a file of lists; raises UserError for a line that is too long.
-
-    Args:
-      path: the file, or /dev/stdin.
-    """
+    """Reads the numbered lines of a file of lists; raises UserError for a line that is too long."""
     return streams.read_lines(path, files.LONGEST_SENTENCE, files.LONGEST_LIST)
 
 
@@ -60,14 +43,7 @@ def lists_of(
     costs: Mapping[str, str] | None = None,
     sparse: bool = False,
 ) -> tuple[str, Iterator[NBestList]]:
-    """Reads lists as `read_lists` does, from numbered lines.
-
-    Args:
-      lines: (number, text) of each line.
-      path: the file of the lines, for messages.
-      costs: see `read_lists`.
-      sparse: see `read_lists`.
-    """
+    """Reads lists as `read_lists` does, from numbered lines."""
     form, lines = form_of(lines)
     if costs and form != "kaldi":
         raise UserError(
@@ -87,9 +63,6 @@ def form_of(lines: Iterator[tuple[int, str]]) -> tuple[str, Iterator[tuple[int, 
 
     The format is "fields" if it is neither "json" nor "kaldi". The readers refuse lines of another
     format.
-
-    Args:
-      lines: (number, text) of each line.
     """
     seen: list[tuple[int, str]] = []
     for line in itertools.islice(lines, _BLANK):
@@ -106,11 +79,7 @@ def form_of(lines: Iterator[tuple[int, str]]) -> tuple[str, Iterator[tuple[int, 
 
 
 def fields(line: str) -> list[str]:
-    """Splits a line of the format "fields"; the blanks around the fields are kept.
-
-    Args:
-      line: the line.
-    """
+    """Splits a line of the format "fields"; the blanks around the fields are kept."""
     return line.split(SEPARATOR)
 
 
@@ -124,13 +93,6 @@ def line(
     """Formats a hypothesis as a line of the format "fields", without a line break.
 
     A separator within a word is written as "&#124;" three times, as in Moses.
-
-    Args:
-      name: the id of the list.
-      words: the words of the hypothesis.
-      features: {name: value}, in the same order for all hypotheses.
-      score: its score.
-      rest: further fields.
     """
     text = " ".join(words).replace(SEPARATOR, "&#124;" * 3)
     values = " ".join(f"{name}= {value:.9g}" for name, value in features.items())
@@ -141,10 +103,6 @@ def features_of(text: str, where: str) -> dict[str, float]:
     """Parses the features of a field: `name= 1 2`, `name=1`, or numbers alone.
 
     Numbers alone are named f1, f2 ...; several numbers after a name are name_1, name_2 ...
-
-    Args:
-      text: the field.
-      where: the file and line, for messages.
     """
     # The name is None for numbers before any name, and "" for misplaced numbers after name=value.
     groups: list[tuple[str | None, list[str]]] = [(None, [])]
@@ -254,13 +212,7 @@ def _grouped(hypotheses) -> Iterator[NBestList]:
 
 
 def comes_again(id: str, path: str, line: int) -> UserError:
-    """Returns the error of a list that continues after another one.
-
-    Args:
-      id: the id of the list.
-      path: the file.
-      line: the line of the file.
-    """
+    """Returns the error of a list that continues after another one."""
     return UserError(
         f"{path}, line {line}: the list {id!r} comes again after another one: put the lines of a "
         "list together."

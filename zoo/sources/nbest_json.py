@@ -28,13 +28,6 @@ def read(lines: Iterable[tuple[int, str]], path: str) -> Iterator[NBestList]:
 
     A file may also be one JSON list of such objects, as in HyPoradise: it is read whole and may
     have at most `files.LONGEST_LIST` bytes.
-
-    Args:
-      lines: (number, text) of each line.
-      path: the file of the lines, for messages.
-
-    Raises:
-      UserError: a line is not JSON, or not a list or hypothesis; file and line are named.
     """
     for _, group in itertools.groupby(_entries(lines, path), key=lambda entry: entry[0]):
         yield _joined([nbest_list for _, nbest_list in group])

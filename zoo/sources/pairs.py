@@ -234,11 +234,7 @@ def _has(names, columns) -> bool:
 
 
 def read_lines(path):
-    """Reads (the file, its lines); the last line may lack its line break.
-
-    Args:
-      path: the file, perhaps compressed.
-    """
+    """Reads (the file, its lines); the last line may lack its line break."""
     file = files.find(path)
     text = files.with_line_feeds(files.read_text(file))
     return file, text.removesuffix("\n").split("\n")
@@ -273,21 +269,12 @@ def _of_cells(text, path) -> Iterator[Row]:
 
 
 def are_two(path: str) -> bool:
-    """Whether a path such as "a.en,a.fr" names two files, and not one file with a comma.
-
-    Args:
-      path: the path as given by the user.
-    """
+    """Whether a path such as "a.en,a.fr" names two files, and not one file with a comma."""
     return "," in path and not any(map(os.path.exists, files.candidates(path)))
 
 
 def most_frequent(sentences: Sequence[Sequence[str]], size: int) -> frozenset[str]:
-    """Returns the `size` most frequent words; ties are broken in order of code points.
-
-    Args:
-      sentences: the words of each sentence.
-      size: the number of words.
-    """
+    """Returns the `size` most frequent words; ties are broken in order of code points."""
     counts = collections.Counter(word for sentence in sentences for word in sentence)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return frozenset(word for word, _ in ranked[:size])
@@ -299,17 +286,7 @@ def annotate(
     known: tuple[Container[str], Container[str]],
     alignments: str | None,
 ) -> Corpus:
-    """Marks the unknown words of a corpus of pairs.
-
-    Args:
-      corpus: translations with their sources as `source_text`.
-      strategy: how unknown words are marked.
-      known: (the source words, the target words) that are not unknown.
-      alignments: a file of links, a line a pair; None marks the sources alone.
-
-    Raises:
-      UserError: the alignments do not fit the pairs, or a text contains a mark.
-    """
+    """Marks the unknown words of a corpus of pairs."""
     source = corpus.source_text
     if source is None:
         raise ValueError(f"{corpus.name} has no sources")

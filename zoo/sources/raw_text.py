@@ -83,13 +83,7 @@ class RawText(Text):
 
 
 def split(lines: list[str], kind: str, language: str) -> list[str]:
-    """Splits lines into sentences; see `RawText.lines`.
-
-    Args:
-      lines: of the text.
-      kind: what a line is.
-      language: whose abbreviations are known.
-    """
+    """Splits lines into sentences; see `RawText.lines`."""
     if kind == "wrapped":
         lines = paragraphs(lines)
     written = [line.strip() for line in lines if line.strip()]

@@ -27,14 +27,6 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
     ids if any of them has a tab, if all begin with ids, or if more than half begin with different
     ids. Ambiguous files are refused: more than a tenth of the lines begin with ids of lists, or all
     lines begin or end with possible ids that are not of these lists.
-
-    Args:
-      path: the file.
-      ids: the ids of the lists, in their order.
-
-    Raises:
-      UserError: a line lacks its id, the file is ambiguous, an id occurs twice, a list has no
-        reference, or a reference no list; file and line are named.
     """
     lines = list(streams.read_lines(path, files.LONGEST_SENTENCE))
     numbers = all(id.isascii() and id.isdigit() for id in ids)
@@ -85,13 +77,7 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
 
 
 def _check_plain(lines, known, path):
-    """Raises UserError if lines taken as words alone may begin or end with ids.
-
-    Args:
-      lines: (number, text) of each line.
-      known: the numbers of the lines that begin with the id of a list.
-      path: the file, for messages.
-    """
+    """Raises UserError if lines taken as words alone may begin or end with ids."""
     if len(known) > _BY_CHANCE * len(lines):
         raise UserError(
             f"{path}, line {known[0]}: {len(known):,} of {len(lines):,} lines begin with the id of "

@@ -38,11 +38,7 @@ _AT_ONCE = 1 << 20
 
 
 def is_one(folder: pathlib.Path) -> bool:
-    """Whether a folder holds shards.
-
-    Args:
-      folder: the folder.
-    """
+    """Whether a folder holds shards."""
     return (folder / RECORD).is_file()
 
 
@@ -52,20 +48,7 @@ def is_one(folder: pathlib.Path) -> bool:
 def write(
     paths: Sequence[str], out: str | pathlib.Path, keep_blank_lines: bool = False, size: int = SHARD
 ) -> dict:
-    """Encodes files of text into shards, a line at a time; the folder is made whole or not at all.
-
-    Args:
-      paths: plain text, a sentence a line, perhaps compressed: files, folders or patterns.
-      out: the folder to make.
-      keep_blank_lines: whether a blank line is kept as a sentence without words, or skipped.
-      size: words a shard.
-
-    Returns:
-      The content of `shards.json`.
-
-    Raises:
-      UserError: a file is not plain text in UTF-8, none has words, or `out` exists.
-    """
+    """Encodes texts into shards line by line; the folder is made whole or not at all."""
     members = [member for path in paths for member in folders.text_files(path)]
     for member in members:
         if folders.kind(member) in (".json", ".jsonl", ".parquet", ".csv", ".tsv"):
@@ -140,13 +123,7 @@ def _digest(path: pathlib.Path) -> str:
 
 
 class Shards:
-    """The memory-mapped shards of a folder; parts that are not read take no memory.
-
-    Attributes:
-      types: the distinct words, by id.
-      lengths: int32 [sentences], the number of words of each sentence.
-      starts: int64 [sentences], the position of each sentence's first word among all words.
-    """
+    """The memory-mapped shards of a folder; parts that are not read take no memory."""
 
     def __init__(self, folder: pathlib.Path):
         """Opens a folder; raises UserError if it is damaged."""
@@ -172,11 +149,7 @@ class Shards:
         return self.record["blank_lines"]
 
     def ids(self, positions: np.ndarray) -> np.ndarray:
-        """Returns the ids of the words at some positions among all words, int32 of their shape.
-
-        Args:
-          positions: integers of any shape.
-        """
+        """Returns the ids of the words at some positions among all words, int32 of their shape."""
         shard, within = np.divmod(positions, self._size)
         found = np.empty(positions.shape, np.int32)
         for number in np.unique(shard):
@@ -185,12 +158,7 @@ class Shards:
         return found
 
     def slice(self, first: int, last: int) -> np.ndarray:
-        """Returns the ids of the words at the positions first, ..., last - 1, int32.
-
-        Args:
-          first: the first position among all words.
-          last: the position after the last one.
-        """
+        """Returns the ids of the words at the positions first, ..., last - 1, int32."""
         parts = [
             self._ids[number][max(first - number * self._size, 0) : last - number * self._size]
             for number in range(first // self._size, -(-last // self._size))
@@ -268,17 +236,10 @@ def _int32(path, length) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ShardedSentences(Sequence):
-    """A sequence of sentences in shards; each is decoded to a list of words on access.
-
-    Attributes:
-      shards: the shards.
-      words: the spelling of each id.
-      ends: words appended to each sentence, such as boundary marks.
-      numbers: the range of sentences.
-    """
+    """A sequence of sentences in shards; each is decoded to a list of words on access."""
 
     shards: Shards
-    words: tuple[str, ...]
+    words: tuple[str, ...]  # the spelling of each id
     ends: tuple[str, ...] = ()
     numbers: range = range(0)
 
@@ -337,12 +298,7 @@ class ShardedCorpus(Corpus):
 
     @classmethod
     def of(cls, name: str, folder: pathlib.Path) -> "ShardedCorpus":
-        """Makes the corpus of all sentences in a folder of shards.
-
-        Args:
-          name: the name of the corpus, for messages.
-          folder: the folder.
-        """
+        """Makes the corpus of all sentences in a folder of shards."""
         shards = Shards(folder)
         numbers = range(len(shards.lengths))
         return cls(name, ShardedSentences(shards, shards.types, (), numbers))
@@ -356,13 +312,7 @@ class ShardedCorpus(Corpus):
         return self._respelled(tuple(word.lower() for word in self.sentences.words))
 
     def as_seen(self, words: set[str], unknown: str, ends: Sequence[str]) -> "ShardedCorpus":
-        """Returns the corpus with unknown words replaced by a mark.
-
-        Args:
-          words: the known words.
-          unknown: the mark of unknown words.
-          ends: words to append to each sentence, such as boundary marks.
-        """
+        """Returns the corpus with unknown words replaced by a mark."""
         spelled = (word if word in words else unknown for word in self.sentences.words)
         return self._respelled(tuple(spelled), tuple(ends))
 
@@ -372,11 +322,7 @@ class ShardedCorpus(Corpus):
 
 
 def found_at(path: str) -> pathlib.Path | None:
-    """Returns the folder at a path if it holds shards, else None.
-
-    Args:
-      path: a path without a range.
-    """
+    """Returns the folder at a path if it holds shards, else None."""
     try:
         folder = files.find(path)
     except UserError:

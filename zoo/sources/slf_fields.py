@@ -22,16 +22,7 @@ _SHORT = {
 
 
 def read(text: str, where: str) -> dict[str, str]:
-    """Reads the fields of a line, {short name: value}; long names have the meaning of short ones.
-
-    Args:
-      text: the line.
-      where: its file and number, for messages.
-
-    Raises:
-      UserError: a part of the line is not NAME=VALUE, a field comes twice, a quotation mark is not
-        closed, or escapes are not UTF-8.
-    """
+    """Reads a line's fields, {short name: value}; long names mean the same as short ones."""
     fields: dict[str, str] = {}
     end = 0
     while match := _NAMED.match(text, end):

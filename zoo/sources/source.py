@@ -13,13 +13,7 @@ from zoo.errors import UserError
 
 @dataclasses.dataclass(frozen=True)
 class Mixture:
-    """The distribution of an epoch's sentences over concatenated texts.
-
-    Attributes:
-      sizes: the number of sentences of each text.
-      weights: the relative frequency with which each text is drawn.
-      sentences: sentences drawn an epoch.
-    """
+    """The distribution of an epoch's sentences over concatenated texts."""
 
     sizes: tuple[int, ...]
     weights: tuple[float, ...]
@@ -30,9 +24,6 @@ class Mixture:
 
         The text of each sentence is drawn independently. The sentences of a text are drawn without
         replacement, in a new random order whenever all have been drawn.
-
-        Args:
-          generator: the source of random numbers.
         """
         shares = np.array(self.weights, np.float64) / np.sum(self.weights)
         texts = generator.choice(len(self.sizes), size=self.sentences, p=shares)
@@ -99,11 +90,7 @@ class Corpus:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Counted(Corpus):
-    """A text known only by its word counts; its sentences are placeholders.
-
-    Attributes:
-      counts: {word: number of occurrences}.
-    """
+    """A text known only by its word counts; its sentences are placeholders."""
 
     counts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
@@ -113,23 +100,13 @@ class Counted(Corpus):
 
 
 class Form(NamedTuple):
-    """How a source reads text, so that other texts can be read in the same way.
-
-    Attributes:
-      separator: the word between prefix and prediction; "" without prefixes.
-      column: the column of tables that holds the text.
-      blank_lines: how blank lines are read, see `Text.blank_lines`; None if the format has none.
-      fused: how fused forms are read, see `Conllu.fused`; None if the format has none.
-      plain: whether the text is sentences of words, which `zoo.sources.evaluation_texts` can read.
-      pairs: whether the sentences are translations of others.
-      language: the language by whose rules the text is tokenised, see `zoo.sources.moses`; "" if
-        its words stand between blanks.
-      source_language: for pairs, the same of the sources.
-    """
+    """How a source reads text, so that other texts can be read in the same way."""
 
     separator: str = ""
     column: str = "text"
+    # how blank lines are read, see `Text.blank_lines`; None if the format has none
     blank_lines: str | None = None
+    # how fused forms are read, see `Conllu.fused`; None if the format has none
     fused: str | None = None
     plain: bool = False
     pairs: bool = False

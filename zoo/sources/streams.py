@@ -16,17 +16,7 @@ _LIST = (b"[", b"\xef\xbb\xbf[")
 def read_lines(
     path: str, longest: int = files.LONGEST_LINE, longest_list: int = 0
 ) -> Iterator[tuple[int, str]]:
-    """Yields (number from 1, text without line break) of each line while reading a file or pipe.
-
-    Args:
-      path: a UTF-8 text, perhaps compressed with gzip, bzip2 or xz.
-      longest: most bytes of a line.
-      longest_list: most bytes of the first line if it begins a JSON list, if more than `longest`.
-
-    Raises:
-      UserError: the file cannot be read, is empty, binary, damaged or not UTF-8, or a line is too
-        long; the message names the line.
-    """
+    """Yields (number from 1, text without line break) of each line while reading a file or pipe."""
     file = files.find(path)
     number = 0
     try:

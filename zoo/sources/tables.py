@@ -9,12 +9,6 @@ def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
 
     The first line names the column of subjects and then each relation; cells without a value are
     empty.
-
-    Args:
-      path: a file with tabs between cells.
-
-    Raises:
-      UserError: the table is malformed; the message names the line.
     """
     file = files.find(path)
     lines = files.read_text(file).split("\n")

@@ -20,12 +20,7 @@ import optax
 
 
 class AverageState(NamedTuple):
-    """The state of `keep_average`.
-
-    Attributes:
-      averaged_steps: int32, t.
-      averaged_params: the averages, as the parameters.
-    """
+    """The state of `keep_average`."""
 
     averaged_steps: jax.Array
     averaged_params: Any
@@ -41,14 +36,7 @@ def _nearer(average, params, share):
 
 
 def keep_average(decay: float) -> optax.GradientTransformation:
-    """Keeps a moving average of the updated parameters; the updates themselves do not change.
-
-    Args:
-      decay: the greatest d of the average, in (0, 1).
-
-    Returns:
-      A transformation, to be the last of an `optax.chain`.
-    """
+    """Keeps a moving average of the updated parameters; the updates themselves do not change."""
 
     def init(params):
         # Copies: a training step donates its state, which must not have an array twice.
@@ -64,13 +52,7 @@ def keep_average(decay: float) -> optax.GradientTransformation:
 
 
 class MeanState(NamedTuple):
-    """The state of `keep_mean`.
-
-    Attributes:
-      averaging: bool, whether the mean has begun.
-      averaged_steps: int32, the number of steps in the mean.
-      averaged_params: the mean, as the parameters; before it begins, the parameters themselves.
-    """
+    """The state of `keep_mean`."""
 
     averaging: jax.Array
     averaged_steps: jax.Array
@@ -78,14 +60,7 @@ class MeanState(NamedTuple):
 
 
 def keep_mean(begun: bool) -> optax.GradientTransformation:
-    """Keeps the mean of the updated parameters since `begin`; the updates do not change.
-
-    Args:
-      begun: whether the mean begins with the first step.
-
-    Returns:
-      A transformation, to be the last of an `optax.chain`.
-    """
+    """Keeps the mean of the updated parameters since `begin`; the updates do not change."""
 
     def init(params):
         return MeanState(
@@ -103,33 +78,18 @@ def keep_mean(begun: bool) -> optax.GradientTransformation:
 
 
 def begin(optimizer_state: Any) -> Any:
-    """Returns an optimiser's state whose mean begins with the next step.
-
-    Args:
-      optimizer_state: the state of an optimiser with `keep_mean` in it.
-    """
+    """Returns an optimiser's state whose mean begins with the next step."""
     averaging = optax.tree_utils.tree_get(optimizer_state, "averaging")
     # True, on the same devices as before.
     return optax.tree_utils.tree_set(optimizer_state, averaging=averaging | True)
 
 
 def stopped_improving(before: list[float], value: float, window: int) -> bool:
-    """Whether a validation is worse than the best of all validations before but the last n.
-
-    Args:
-      before: the validations before, in order; lower is better.
-      value: the validation.
-      window: n.
-    """
+    """Whether a validation is worse than the best of all validations before but the last n."""
     return len(before) > window and value > min(before[: len(before) - window])
 
 
 def params_to_evaluate(params: dict, optimizer_state) -> dict:
-    """Returns the parameters to evaluate: trained parts are replaced by their average, if any.
-
-    Args:
-      params: {part: parameters}, all parts of the model.
-      optimizer_state: the state of the optimiser, perhaps with an `AverageState` or `MeanState`.
-    """
+    """Returns the parameters to evaluate: trained parts are replaced by their average, if any."""
     average = optax.tree_utils.tree_get(optimizer_state, "averaged_params")
     return params if average is None else {**params, **average}

@@ -15,19 +15,7 @@ from zoo.training.task import Task
 def choose_devices(
     count: int, batch: int, parallel: Parallel, task: Task, initial_state: Callable[[], TrainState]
 ) -> Devices:
-    """Chooses the devices that train a task together.
-
-    Args:
-      count: devices of each process; 0 for all.
-      batch: rows of a batch.
-      parallel: `parallel.model` above 1 asks for a mesh whose model axis shards the words.
-      task: the source of the lexicons and of the names of the parameters' axes.
-      initial_state: makes the state before the first step; only its shapes are computed here, and
-        only for a mesh.
-
-    Raises:
-      UserError: a process has fewer devices, or they do not divide the batch or the words.
-    """
+    """Chooses the devices that train a task together."""
     if parallel.model == 1:
         return (Devices if len(chosen(count)) == 1 else PmapDevices)(count, batch)
     state = jax.eval_shape(initial_state)

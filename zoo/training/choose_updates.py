@@ -18,19 +18,7 @@ ROWS_A_TOKEN = 4
 def choose_updates(
     recipe: Training, params: Any, paths: list[row_sparse.Path], epoch_steps: int, total_steps: int
 ) -> Updates:
-    """Builds the updates that a training recipe asks for.
-
-    Args:
-      recipe: the optimiser, clipping, rates, and whether tables are updated by rows.
-      params: the parameters, or their shapes.
-      paths: paths of the tables of which one step reads only some rows; see Task.row_tables.
-      epoch_steps: steps of an epoch, for schedules.
-      total_steps: steps of all epochs, for schedules.
-
-    Raises:
-      UserError: row_sparse is combined with an average or accumulated gradients, or no table is
-        trained by rows.
-    """
+    """Builds the updates that a training recipe asks for."""
     steps = epoch_steps, total_steps
     trained = [path for path in paths if path[0] not in recipe.frozen]
     if recipe.row_sparse:

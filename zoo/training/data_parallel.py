@@ -10,12 +10,7 @@ from zoo.training.devices import DATA, Devices, own, placed
 
 
 def sum_over_devices(tree, axis: str | None):
-    """Sums each leaf of a pytree over the devices of a named axis.
-
-    Args:
-      tree: the pytree.
-      axis: the name of the axis under pmap; None on one device, where the tree is returned.
-    """
+    """Sums each leaf of a pytree over the devices of a named axis."""
     return tree if axis is None else jax.lax.psum(tree, axis)
 
 
@@ -29,12 +24,7 @@ class PmapDevices(Devices):
     axis = DATA
 
     def __init__(self, count: int, batch: int):
-        """Takes the first `count` devices of each process; see Devices.
-
-        Args:
-          count: devices of each process; 0 for all.
-          batch: rows of a batch, a multiple of the devices.
-        """
+        """Takes the first `count` devices of each process; see Devices."""
         super().__init__(count, batch)
         here = own([*self.mesh.devices.flat])
         mesh = Mesh(np.array(here), (DATA,), axis_types=(AxisType.Auto,))
@@ -93,14 +83,7 @@ class PmapDevices(Devices):
 
 
 def _moved(array: jax.Array, shape, layout, of_device=None) -> jax.Array:
-    """Wraps the buffers of an array, where they lie, as an array with another sharding.
-
-    Args:
-      array: the array.
-      shape: the shape of the new array.
-      layout: the sharding of the new array.
-      of_device: the shape of each device's shard, if it changes.
-    """
+    """Wraps the buffers of an array, where they lie, as an array with another sharding."""
     parts = [shard.data for shard in array.addressable_shards]
     if of_device is not None:
         parts = [part.reshape(of_device) for part in parts]

@@ -20,31 +20,13 @@ DATA, MODEL = "data", "model"
 
 
 class Devices:
-    """Devices of all processes as a (data, model) mesh: rows of a batch lie along the data axis.
-
-    Attributes:
-      count: number of devices, of all processes together.
-      mesh: the devices.
-      batch: rows of a batch, over all devices.
-      rows: the slice of these rows that the devices of this process have.
-      replicated: sharding of an array that every device holds whole.
-      by_rows: sharding of an array [B, ...] by rows.
-    """
+    """Devices of all processes as a (data, model) mesh: rows of a batch lie along the data axis."""
 
     # The name of the devices' axis within a step; only pmap has one.
     axis: str | None = None
 
     def __init__(self, count: int, batch: int, model: int = 1):
-        """Makes a mesh of the first `count` devices of each process.
-
-        Args:
-          count: devices of each process; 0 for all.
-          batch: rows of a batch, a multiple of the devices along the data axis.
-          model: devices along the model axis.
-
-        Raises:
-          UserError: a process has fewer devices, or the mesh does not divide devices or batch.
-        """
+        """Makes a mesh of the first `count` devices of each process."""
         devices = chosen(count)
         self.count, self.batch = len(devices), batch
         if self.count % model:
@@ -93,11 +75,6 @@ class Devices:
         """Computes the state before the first step; each device draws its shards of the leaves.
 
         Random numbers depend neither on the devices nor on the processes.
-
-        Args:
-          initial_state: (key, taken) -> TrainState.
-          key: the key of its random numbers.
-          taken: {part: parameters on the host}, which replace drawn parts.
         """
         shapes = jax.eval_shape(initial_state, key, taken)
         layouts = self.layouts(shapes)
@@ -121,11 +98,7 @@ class Devices:
         return self.for_steps(jax.tree.unflatten(structure, copies))
 
     def empty(self, carry):
-        """Returns a function that makes the carry of an epoch's start in the layout of a step.
-
-        Args:
-          carry: () -> the carry, leaves [B, ...].
-        """
+        """Returns a function that makes the carry of an epoch's start in the layout of a step."""
         layouts = jax.tree.map(lambda _: self.by_rows, jax.eval_shape(carry))
         return jax.jit(carry, out_shardings=layouts)
 
@@ -146,11 +119,6 @@ class Devices:
 
         The compiled step returns (state, results). Its state is donated; results are the same on
         every device.
-
-        Args:
-          step: a pure function, such as `train_step`.
-          state_axes: a TrainState: None for replicated fields, 0 for fields split by rows.
-          **static: further keyword arguments of the step.
         """
         return jax.jit(functools.partial(step, axis=None, **static), donate_argnums=0)
 
@@ -176,14 +144,7 @@ class Devices:
 
 
 def chosen(count: int) -> list:
-    """Returns the first `count` devices of each process, process by process.
-
-    Args:
-      count: devices of each process; 0 for all.
-
-    Raises:
-      UserError: a process has fewer.
-    """
+    """Returns the first `count` devices of each process, process by process."""
     here = jax.local_device_count()  # as many as in any other process: see zoo.distributed
     if not 0 <= count <= here:
         raise UserError(f"--devices {count}: this machine has {here}; 0 takes all.")
@@ -205,21 +166,11 @@ def _of_processes() -> str:
 
 
 def placed(array, layout) -> jax.Array:
-    """Puts a host array on devices: each device receives only its shard.
-
-    Args:
-      array: the host array.
-      layout: the sharding.
-    """
+    """Puts a host array on devices: each device receives only its shard."""
     array = np.asarray(array)
     return jax.make_array_from_callback(array.shape, layout, lambda index: array[index])
 
 
 def laid_out(shape, layout) -> jax.ShapeDtypeStruct:
-    """Returns a ShapeDtypeStruct with a sharding.
-
-    Args:
-      shape: an array or a ShapeDtypeStruct.
-      layout: the sharding.
-    """
+    """Returns a ShapeDtypeStruct with a sharding."""
     return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=layout)

@@ -42,20 +42,7 @@ class Trainer:
         init_from: str = "",
         parallel: Parallel | None = None,
     ):
-        """Reads the start values of a new run, and compiles nothing yet.
-
-        Args:
-          task: the model and its data.
-          recipe: how it is trained.
-          workdir: the path of the run's folder, as `Workdir.path` gives it.
-          device_count: devices of each process to use, 0 for all.
-          log: called with each line of the log.
-          init_from: the work directory of another run, whose parameters are the start values.
-          parallel: the number of devices that shard the words; None for one.
-
-        Raises:
-          UserError: the recipe does not fit the model, the devices or the other run.
-        """
+        """Reads the start values of a new run, and compiles nothing yet."""
         self.task, self.recipe, self.workdir, self.log = task, recipe, workdir, log
         self.init_from = init_from
         check_steps(task.epoch_steps, recipe.epochs)
@@ -99,11 +86,7 @@ class Trainer:
         return f"{self.task.summary()}, {count:,} parameters{of_them}, {self.devices.summary}"
 
     def initial_state(self, taken: dict | None = None) -> TrainState:
-        """Makes the state before the first step.
-
-        Args:
-          taken: {part: parameters} that replace drawn parts.
-        """
+        """Makes the state before the first step."""
         return self._state_of(jax.random.key(self.recipe.seed), taken or {})
 
     def _state_of(self, key: jax.Array, taken: dict) -> TrainState:
@@ -113,18 +96,7 @@ class Trainer:
         return TrainState(params, optimizer_state, self.task.carry(), jnp.zeros((), jnp.int32))
 
     def train(self) -> Progress:
-        """Trains from the last checkpoint, or from the start, to the end.
-
-        Returns:
-          The progress at the end.
-
-        Raises:
-          Diverged: the loss or the parameters are not finite.
-          UserError: the disk is full, or the work directory is in use by
-            another process, is not writable, or was deleted during training.
-          Interrupted: a SIGTERM, SIGHUP or Ctrl-C came; the state is saved. Also where it came
-            within the last validation, so that callers do not go on with what comes next.
-        """
+        """Trains from the last checkpoint, or from the start, to the end."""
         with contextlib.ExitStack() as stack:
             ownership = None
             if distributed.first():
@@ -216,11 +188,7 @@ class Trainer:
         return self.devices.place(jax.random.key_data(jax.random.key(self.recipe.seed + 1)))
 
     def drawn_state(self, taken: dict) -> TrainState:
-        """Draws the state before the first step on the devices.
-
-        Args:
-          taken: {part: parameters} that replace drawn parts.
-        """
+        """Draws the state before the first step on the devices."""
         return self.devices.drawn(self._state_of, jax.random.key(self.recipe.seed), taken)
 
     def _run(self, progress, checkpoints, ownership, metrics, bar):
@@ -385,11 +353,7 @@ class Trainer:
 
 
 def shapes_of(batch: Batch) -> Hashable:
-    """Returns the shapes of a batch's arrays; a step is compiled once for each.
-
-    Args:
-      batch: as `Devices.split` gives it.
-    """
+    """Returns the shapes of a batch's arrays; a step is compiled once for each."""
     return tuple(leaf.shape for leaf in jax.tree.leaves(batch))
 
 

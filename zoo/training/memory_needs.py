@@ -21,17 +21,7 @@ from zoo.training.choose_updates import choose_updates
 
 
 def check(experiment: Experiment, lexicons: Sequence[Lexicon], devices: list):
-    """Checks that the least memory of a run fits the machine; nothing is allocated.
-
-    Args:
-      experiment: the recipe.
-      lexicons: the lexicons that the model is built for.
-      devices: the devices that hold the state.
-
-    Raises:
-      UserError: the run needs more; names the field, if a single one is the cause, and both
-        numbers of bytes.
-    """
+    """Checks that the least memory of a run fits the machine; nothing is allocated."""
     # Devices of the host share its memory; accelerators have one each.
     shared = len(devices) if devices[0].platform == "cpu" else 1
     for what, needed in needs(experiment, lexicons, shared):
@@ -44,11 +34,6 @@ def needs(
     """Yields (name, least bytes) of the needs of a run, the cheapest to compute first.
 
     Each need is cheap to compute if the needs before it fit in memory.
-
-    Args:
-      experiment: the recipe.
-      lexicons: the lexicons that the model is built for.
-      devices: the number of devices that share one memory and hold a copy of the state each.
     """
     model = experiment.model
     yield from recipe_sizes.of_model(model)

@@ -66,14 +66,7 @@ class Metrics:
     """
 
     def __init__(self, workdir: Any, step: int, loss_name: str = "loss", log=print):
-        """Opens the files of a run.
-
-        Args:
-          workdir: the run's folder, a path.
-          step: steps done; later lines are dropped.
-          loss_name: the name of the training loss.
-          log: called with a sentence for each malformed line of the file.
-        """
+        """Opens the files of a run."""
         self._loss_name = loss_name
         path = workdir / METRICS
         text = path.read_bytes() if path.exists() else b""
@@ -132,11 +125,6 @@ class Metrics:
 
         It has the step's mean loss, nats per token, its gradient norm, and its mean penalty if
         that is not 0.
-
-        Args:
-          step: steps done.
-          progress: the Progress of the run.
-          results: the StepMetrics of the step.
         """
         if step % EVERY == 0:
             values = {
@@ -153,11 +141,6 @@ class Metrics:
 
         It has the mean loss since the epoch's start, the mean penalty if that is not 0, and the
         figures.
-
-        Args:
-          step: steps done.
-          progress: the Progress of the run.
-          figures: figures of the task, {name: number}.
         """
         tokens = max(progress.tokens, 1)
         values = {"epoch": progress.epoch, "epoch_training_loss": progress.loss / tokens}
@@ -213,15 +196,7 @@ class ProgressBar:
         clock=time.perf_counter,
         log: Callable[[str], Any] = print,
     ):
-        """Opens the bar.
-
-        Args:
-          total: steps of the whole run.
-          step: steps done.
-          loss_name: the name of the training loss.
-          clock: returns the time in seconds.
-          log: called with each line of the log.
-        """
+        """Opens the bar."""
         self._loss_name, self._total, self._clock = loss_name, total, clock
         self._log = log
         notebook = type(sys.stdout).__module__ == "ipykernel.iostream"
@@ -250,14 +225,7 @@ class ProgressBar:
             _check_unread(failed)
 
     def step(self, step, share, progress, results):
-        """Shows one more step.
-
-        Args:
-          step: steps done.
-          share: the share of the epoch that is done, 0 to 1.
-          progress: the Progress of the run.
-          results: the StepMetrics of the step.
-        """
+        """Shows one more step."""
         self._tokens += float(results.tokens)
         now = self._clock()
         if self._bar.disable:
@@ -277,11 +245,7 @@ class ProgressBar:
             self._bar.disable = True
 
     def leave_out(self, seconds: float):
-        """Leaves the time of a compilation out of rates and of the time left.
-
-        Args:
-          seconds: that it took.
-        """
+        """Leaves the time of a compilation out of rates and of the time left."""
         self._since += seconds
         if self._first is not None:
             step, begun = self._first

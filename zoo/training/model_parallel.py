@@ -35,20 +35,7 @@ class MeshDevices(Devices):
         parameter_axes: Axes,
         words: Sequence[int],
     ):
-        """Makes a mesh of the first `count` devices of each process.
-
-        Args:
-          count: devices of each process; 0 for all.
-          batch: rows of a batch, a multiple of the devices along the data axis.
-          model: devices along the model axis.
-          state: shapes of a TrainState, with the parameters in `params`.
-          parameter_axes: names of the axes of the parameters; see Task.parameter_axes.
-          words: sizes of the lexicons: a table with that many rows is sharded by rows.
-
-        Raises:
-          UserError: see Devices; or there are more shards than words, or no parameter of words
-            divides.
-        """
+        """Makes a mesh of the first `count` devices of each process."""
         if model > min(words):
             raise UserError(
                 f"parallel.model={model} are more shards than there are words, {min(words)}: give "
@@ -125,14 +112,7 @@ class MeshDevices(Devices):
         return NamedSharding(self.mesh, PartitionSpec(MODEL) if cut else _WHOLE)
 
     def step_shapes(self, state, tables, batch, key):
-        """Returns the shapes of a compiled step's arguments with shardings, to lower it.
-
-        Args:
-          state: shapes of a TrainState.
-          tables: shapes of the task's tables.
-          batch: shapes of a Batch.
-          key: shape of the key data.
-        """
+        """Returns the shapes of a compiled step's arguments with shardings, to lower it."""
         layouts = (
             self.layouts(state),
             jax.tree.map(lambda x: self._of_table(x.shape), tables),

@@ -14,26 +14,13 @@ from zoo.errors import UserError
 
 
 def split(params: dict, frozen: tuple[str, ...]) -> tuple[dict, dict]:
-    """Splits parameters into (trained parts, frozen parts).
-
-    Args:
-      params: {part: pytree}.
-      frozen: names of the frozen parts.
-    """
+    """Splits parameters into (trained parts, frozen parts)."""
     trained = {name: part for name, part in params.items() if name not in frozen}
     return trained, {name: params[name] for name in frozen}
 
 
 def check_frozen(params: dict, frozen: tuple[str, ...]):
-    """Checks training.frozen against the parameters.
-
-    Args:
-      params: {part: pytree}, parameters or their shapes.
-      frozen: names of the frozen parts.
-
-    Raises:
-      UserError: the model does not have such a part, or no parameter is left to train.
-    """
+    """Checks training.frozen against the parameters."""
     for name in frozen:
         if name not in params:
             raise UserError(
@@ -47,12 +34,7 @@ def check_frozen(params: dict, frozen: tuple[str, ...]):
 
 
 def axes_of(model, names: tuple[str, ...]) -> Axes:
-    """Returns the names of the parameters' axes in some parts of a model, by whole path.
-
-    Args:
-      model: the model.
-      names: names of the parts.
-    """
+    """Returns the names of the parameters' axes in some parts of a model, by whole path."""
     return {
         f"{name}/{path}": of_parameter
         for name in names
@@ -61,22 +43,13 @@ def axes_of(model, names: tuple[str, ...]) -> Axes:
 
 
 def factor_of(rates: tuple[tuple[str, float], ...], of: str) -> float:
-    """Returns the learning-rate factor of a parameter: the longest matching prefix's; else 1.
-
-    Args:
-      rates: (prefix of a path in whole names, factor), each.
-      of: the path of the parameter, "head/bias".
-    """
+    """Returns the learning-rate factor of a parameter: the longest matching prefix's; else 1."""
     fitting = {prefix: rate for prefix, rate in rates if f"{of}/".startswith(f"{prefix}/")}
     return fitting[max(fitting, key=len)] if fitting else 1.0
 
 
 def scale_updates(rates: tuple[tuple[str, float], ...]) -> optax.GradientTransformation:
-    """Multiplies each update by the factor of its parameter.
-
-    Args:
-      rates: see `factor_of`.
-    """
+    """Multiplies each update by the factor of its parameter."""
 
     def update(updates, state, params=None):
         def times_factor(path, leaf):
@@ -88,16 +61,7 @@ def scale_updates(rates: tuple[tuple[str, float], ...]) -> optax.GradientTransfo
 
 
 def check_rates(params: dict, frozen: tuple[str, ...], rates: tuple[tuple[str, float], ...]):
-    """Checks training.rates against the parameters.
-
-    Args:
-      params: {part: pytree}, parameters or their shapes.
-      frozen: names of the frozen parts.
-      rates: see `factor_of`.
-
-    Raises:
-      UserError: a prefix does not match any trained parameter.
-    """
+    """Checks training.rates against the parameters."""
     leaves = jax.tree_util.tree_leaves_with_path(split(params, frozen)[0])
     names = [path_name(path).split("/") for path, _ in leaves]
     prefixes = {"/".join(of[:depth]) for of in names for depth in range(1, len(of) + 1)}

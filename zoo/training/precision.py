@@ -13,12 +13,7 @@ import jax.numpy as jnp
 
 
 def rounded(params: dict[str, Any], compute: str) -> dict[str, Any]:
-    """Rounds the matrices among parameters; gradients pass through to float32.
-
-    Args:
-      params: {part: parameters}; a table may be an `arrays.row_lookup.Watched`.
-      compute: the precision, "float32" or "bfloat16".
-    """
+    """Rounds the matrices among parameters; gradients pass through to float32."""
     if compute == "float32":
         return params
 

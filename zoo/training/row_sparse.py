@@ -29,26 +29,16 @@ Path = tuple[str, ...]
 
 
 class RowGradient(NamedTuple):
-    """The gradient of a table, as its nonzero rows.
+    """The gradient of a table, as its nonzero rows."""
 
-    Attributes:
-      ids: int32 [n], numbers of rows, ascending and distinct, padded with V, V + 1, ..., which
-        scatters drop.
-      rows: [n, *row], the gradient of each row.
-    """
-
+    # int32 [n], numbers of rows, ascending and distinct, padded with V, V + 1, ..., which scatters
+    # drop
     ids: jax.Array
-    rows: jax.Array
+    rows: jax.Array  # [n, *row], the gradient of each row
 
 
 def merged(ids, rows, size: int) -> RowGradient:
-    """Sums the gradients of each row of a table.
-
-    Args:
-      ids: int32 [n], numbers of rows, perhaps repeated.
-      rows: [n, *row], a gradient for each id.
-      size: the number of rows of the table.
-    """
+    """Sums the gradients of each row of a table."""
     count = ids.shape[0]
     order = jnp.argsort(ids)
     ids, rows = ids[order], rows[order]
@@ -73,29 +63,13 @@ class RowSGD:
         return ()
 
     def update(self, table, state, gradient, rate, count):
-        """Returns (table, state) after a step.
-
-        Args:
-          table: [V, *row].
-          state: the rule's state of the table.
-          gradient: a RowGradient.
-          rate: the learning rate.
-          count: steps done, this one included.
-        """
+        """Returns (table, state) after a step."""
         return table.at[gradient.ids].add(-rate * gradient.rows, **_AT), state
 
 
 @dataclasses.dataclass(frozen=True)
 class RowAdagrad:
-    """Adagrad: s += g^2, row -= rate g / sqrt(s + epsilon), as optax.adagrad.
-
-    Attributes:
-      initial_accumulator: the first value of s.
-      every: s of all rows is reset to its first value before steps every, 2 every, ...,
-        resets * every; 0: never.
-      resets: the number of resets.
-      epsilon: see above.
-    """
+    """Adagrad: s += g^2, row -= rate g / sqrt(s + epsilon), as optax.adagrad."""
 
     initial_accumulator: float
     every: int = 0
@@ -149,11 +123,7 @@ class RowAdam:
 
 
 def is_exact(recipe: optimizers.Optimizer) -> bool:
-    """Whether updates by rows equal an optimiser's dense updates up to rounding.
-
-    Args:
-      recipe: the optimiser.
-    """
+    """Whether updates by rows equal an optimiser's dense updates up to rounding."""
     match recipe:
         case optimizers.SGD(momentum=0.0, weight_decay=0.0) | optimizers.Adagrad():
             return True
@@ -177,15 +147,11 @@ def _row_rule(recipe: optimizers.Optimizer, epoch_steps: int):
 
 
 class SparseGradients(NamedTuple):
-    """Gradients of parameters: dense, but for some tables whose gradients are row-sparse.
-
-    Attributes:
-      dense: gradients of the parameters without these tables, as `split` leaves them.
-      rows: gradients of the tables by path: (ids [n], rows [n, *row]) of each device, or a
-        RowGradient once gradients of equal ids are merged.
-    """
+    """Gradients of parameters: dense, but for some tables whose gradients are row-sparse."""
 
     dense: Any
+    # gradients of the tables by path: (ids [n], rows [n, *row]) of each device, or a RowGradient
+    # once gradients of equal ids are merged
     rows: dict[Path, Any]
 
 
@@ -205,19 +171,7 @@ class RowSparseUpdates(Updates):
         total_steps: int,
         rates: tuple[tuple[str, float], ...] = (),
     ):
-        """Builds the updates.
-
-        Args:
-          recipe: the optimiser.
-          clip: greatest norm of the gradient of all parameters together; 0 does not clip.
-          paths: paths of the tables that are updated by rows.
-          epoch_steps: steps of an epoch, for schedules.
-          total_steps: steps of all epochs, for schedules.
-          rates: factors of the learning rate; see zoo.training.parameter_groups.
-
-        Raises:
-          UserError: the optimiser cannot update rows alone.
-        """
+        """Builds the updates."""
         self.paths, self.clip, self.rule = paths, clip, _row_rule(recipe, epoch_steps)
         self.dense = recipe.build(epoch_steps, total_steps)
         if rates:
@@ -278,15 +232,7 @@ def _name(path: Path) -> str:
 
 
 def split(params: dict, paths: list[Path]) -> tuple[dict, dict[Path, jax.Array]]:
-    """Splits tables off parameters.
-
-    Args:
-      params: the parameters, nested dicts.
-      paths: paths of the tables.
-
-    Returns:
-      (the parameters without the tables at `paths`, {path: table}).
-    """
+    """Splits tables off parameters."""
     tables: dict = {path: functools.reduce(operator.getitem, path, params) for path in paths}
     return _without(params, paths), tables
 
@@ -302,12 +248,7 @@ def _without(params, paths):
 
 
 def join(dense: dict, tables: dict[Path, Any]) -> dict:
-    """Puts tables back into parameters: the inverse of `split`.
-
-    Args:
-      dense: the parameters without the tables.
-      tables: {path: table}.
-    """
+    """Puts tables back into parameters: the inverse of `split`."""
     for path, table in tables.items():
         dense = _with(dense, path, table)
     return dense
@@ -319,17 +260,7 @@ def _with(params, path, table):
 
 
 def value_and_gradients(objective, params, paths: list[Path]):
-    """Computes an objective, and its gradients with respect to the rows that it looks up.
-
-    Args:
-      objective: params -> (value, auxiliary); it must read the tables at `paths` by `rows.take`
-        only.
-      params: a dict of parts.
-      paths: paths of the tables.
-
-    Returns:
-      ((value, auxiliary), gradients of the other parameters, {path: (ids [n], rows [n, *row])}).
-    """
+    """Computes an objective, and its gradients with respect to the rows that it looks up."""
     dense, tables = split(params, paths)
 
     def watched(dense, offsets):

@@ -10,47 +10,26 @@ from zoo.errors import UserError
 
 @dataclasses.dataclass
 class Progress:
-    """The position of a run in its training, as its checkpoints keep it.
-
-    Attributes:
-      epoch: the epoch of the next batch, from 0.
-      index: the number of the next batch in its epoch.
-      loss: the sum of the loss since the epoch's start, nats.
-      tokens: the sum of the weights since the epoch's start.
-      best: the lowest validation log-perplexity so far, nats.
-      best_step: the step of `best`.
-      stale: validations since `best_step`.
-      seconds: seconds of training steps, over all interruptions; see `zoo.training.stopwatch`.
-      finished: whether training is complete.
-      data: a hash of the training and validation text.
-      penalty: the sum of the penalties since the epoch's start.
-      validations: all validation log-perplexities, nats, in order.
-    """
+    """The position of a run in its training, as its checkpoints keep it."""
 
     epoch: int = 0
     index: int = 0
-    loss: float = 0.0
+    loss: float = 0.0  # the sum of the loss since the epoch's start, nats
     tokens: float = 0.0
-    best: float = math.inf
+    best: float = math.inf  # the lowest validation log-perplexity so far, nats
     best_step: int = 0
     stale: int = 0
+    # seconds of training steps, over all interruptions; see `zoo.training.stopwatch`
     seconds: float = 0.0
     finished: bool = False
     data: str = ""
     penalty: float = 0.0
+    # all validation log-perplexities, nats, in order
     validations: list[float] = dataclasses.field(default_factory=list)
 
     @classmethod
     def of(cls, kept: dict, where: pathlib.Path) -> "Progress":
-        """Converts the JSON of a checkpoint to a Progress.
-
-        Args:
-          kept: the JSON.
-          where: the file of the JSON, for messages.
-
-        Raises:
-          UserError: a key is missing, is not known, or has a value of another type.
-        """
+        """Converts the JSON of a checkpoint to a Progress."""
         fields = {field.name: field for field in dataclasses.fields(cls)}
         kinds_of = typing.get_type_hints(cls)
         for name in [*fields, *kept]:

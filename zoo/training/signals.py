@@ -16,9 +16,6 @@ def handled(handler: Callable[[int, object], None]) -> Iterator[None]:
     A second Ctrl-C raises KeyboardInterrupt at once. A signal that is ignored, as SIGHUP is under
     nohup, stays ignored. Outside the main thread, where Python does not allow handlers, no signal
     is handled.
-
-    Args:
-      handler: called with the number of the signal and the stack frame.
     """
 
     def once(number, frame):

@@ -24,18 +24,11 @@ from zoo.training.updates import Updates
 
 
 class TrainState(NamedTuple):
-    """The state of training: all that a step changes.
-
-    Attributes:
-      params: {part: pytree}, all parameters.
-      optimizer_state: the optimiser's state, for the parts that are trained.
-      carry: the model's carry, leaves [B, ...].
-      step: int32, steps done.
-    """
+    """The state of training: all that a step changes."""
 
     params: Any
     optimizer_state: Any
-    carry: Any
+    carry: Any  # the model's carry, leaves [B, ...]
     step: jax.Array
 
 
@@ -44,17 +37,9 @@ STATE_AXES = TrainState(params=None, optimizer_state=None, carry=0, step=None)  
 
 
 class StepMetrics(NamedTuple):
-    """The figures of a training step.
+    """The figures of a training step."""
 
-    Attributes:
-      loss: the sum over tokens, without penalties, nats.
-      tokens: the sum of the weights: the number of tokens that the step trains on.
-      gradient_norm: the norm of the gradient of the mean loss with penalties, over the parts that
-        are trained.
-      penalty: the sum over tokens of the penalties.
-    """
-
-    loss: jax.Array
+    loss: jax.Array  # the sum over tokens, without penalties, nats
     tokens: jax.Array
     gradient_norm: jax.Array
     penalty: jax.Array
@@ -66,24 +51,6 @@ def make_objective(
     """Makes the objective of a step, and its arguments.
 
     On several devices each computes its share of the mean, over its batch rows: the shares add up.
-
-    Args:
-      state: see `train_step`.
-      fixed: the parts of the parameters that are not trained.
-      tables: see `train_step`.
-      batch: see `train_step`.
-      key: see `train_step`.
-      loss: see `train_step`.
-      usual_weight: see `train_step`.
-      mean_over: see `train_step`.
-      compute: see `train_step`.
-      axis: see `train_step`.
-
-    Returns:
-      (objective, batch rows, weight, divisor): objective(trained, batch rows) gives (mean loss with
-      the penalty, (penalty, carry)); batch rows are its second argument for this batch; weight is
-      the sum of the weights over all devices; divisor, by which the mean divides, is that sum (or
-      the number of rows with weights, if mean_over is "pairs"), at least `usual_weight`.
     """
     weight = sum_over_devices(batch.weights.sum(), axis)
     over = weight
@@ -122,27 +89,7 @@ def train_step(
     compute: str = "float32",
     axis: str | None = None,
 ) -> tuple[TrainState, StepMetrics]:
-    """Updates the parameters once, by the gradient of the mean loss of a batch.
-
-    Args:
-      state: the state before the step.
-      tables: the task's tables.
-      batch: the batch, or under pmap this device's share of it.
-      key: the run's key data; dropout's keys are derived from it, the step and the batch row, so
-        that they depend neither on devices nor on interruptions.
-      loss: see Task.loss; static, like all arguments after it.
-      optimizer: the updates that are made of the gradients.
-      frozen: parts that are not trained.
-      usual_weight: the least number that the summed loss is divided by.
-      usual_length: see Task.
-      mean_over: see Training.
-      accumulate: see Training.
-      compute: see Training.
-      axis: the devices' axis under pmap, None on one device.
-
-    Returns:
-      (state, metrics) after the step.
-    """
+    """Updates the parameters once, by the gradient of the mean loss of a batch."""
     rate_factor = batch.weights.shape[1] / usual_length if usual_length else 1.0
     usual_weight *= rate_factor
     options = {"usual_weight": usual_weight, "mean_over": mean_over, "axis": axis}
@@ -163,18 +110,7 @@ def train_step(
 
 
 def accumulated(value_and_gradients: Callable, batch: Any, count: int) -> Any:
-    """Sums values and gradients over the pieces of a batch, one piece after the other.
-
-    Args:
-      value_and_gradients: maps a piece to ((total, (penalty, carry)), gradients), sums over the
-        batch rows of the piece.
-      batch: a pytree of leaves [B, ...]. Piece i has the batch rows i, i + count, ...: where batch
-        rows are sharded over devices in their order, each device has its share of every piece.
-      count: the number of pieces, which must divide B.
-
-    Returns:
-      The same as value_and_gradients(batch), up to rounding.
-    """
+    """Sums values and gradients over the pieces of a batch, one piece after the other."""
     if count == 1:
         return value_and_gradients(batch)
     pieces = jax.tree.map(

@@ -15,27 +15,18 @@ _LOOKED_AT = 64
 
 
 class StepCost(NamedTuple):
-    """The cost of a training step.
+    """The cost of a training step."""
 
-    Attributes:
-      seconds: time of a step, without compilation: the mean over shapes of batches of the fastest
-        step with that shape, which other work on the machine disturbs least; None if none was
-        timed.
-      bytes: greatest memory of a device within a step, by XLA's own account: arguments, results and
-        temporary arrays; None where XLA does not give one.
-    """
-
+    # time of a step, without compilation: the mean over shapes of batches of the fastest step with
+    # that shape, which other work on the machine disturbs least; None if none was timed
     seconds: float | None
+    # greatest memory of a device within a step, by XLA's own account: arguments, results and
+    # temporary arrays; None where XLA does not give one
     bytes: int | None
 
 
 def measure(trainer: Trainer, seconds: float) -> StepCost:
-    """Measures the steps of the first epoch from the state before training, for some time.
-
-    Args:
-      trainer: of a run, which it neither begins nor changes.
-      seconds: how long steps are timed, at least `LEAST` of them; 0 times none.
-    """
+    """Measures the steps of the first epoch from the state before training, for some time."""
     devices, step_function = trainer.devices, trainer.step_function()
     tables, key = devices.place_tables(trainer.task.tables), trainer.step_key()
     state, batches = trainer.drawn_state({}), trainer.task.epoch(0)

@@ -26,12 +26,7 @@ EPOCH_STEPS = 1_000_000
 
 
 class StepShapes(NamedTuple):
-    """A training step and the shapes of its arguments.
-
-    Attributes:
-      function: maps (state, tables, batch, key) to (state, metrics).
-      arguments: ShapeDtypeStructs of these four.
-    """
+    """A training step and the shapes of its arguments."""
 
     function: Callable
     arguments: tuple[Any, Any, Batch, Any]
@@ -43,13 +38,7 @@ class StepShapes(NamedTuple):
 
 
 def of_task(task: Task, experiment: Experiment, initial_state: Callable) -> StepShapes:
-    """Returns the step of a task on one device, with the shapes of its first batch.
-
-    Args:
-      task: the model and its data.
-      experiment: the recipe.
-      initial_state: makes the state before the first step, as `Trainer.initial_state` does.
-    """
+    """Returns the step of a task on one device, with the shapes of its first batch."""
     shapes = jax.eval_shape(initial_state)
     optimizer = choose_updates(
         experiment.training,
@@ -73,13 +62,7 @@ def of_task(task: Task, experiment: Experiment, initial_state: Callable) -> Step
 
 
 def of_language_model(experiment: Experiment, lexicon: Lexicon, devices: int = 1) -> StepShapes:
-    """Returns the step of a language model on one device, without reading any text.
-
-    Args:
-      experiment: the recipe; its data are not read.
-      lexicon: the words.
-      devices: the number of devices that share the rows of a batch; the shapes are one device's.
-    """
+    """Returns the step of a language model on one device, without reading any text."""
     model, recipe = experiment.language_model, experiment.training
     batch_rows = recipe.batch // devices
     params = jax.eval_shape(lambda: model.init(jax.random.key(0), lexicon))
@@ -110,13 +93,7 @@ def of_language_model(experiment: Experiment, lexicon: Lexicon, devices: int = 1
 
 
 def ranked_lexicon(size: int, boundary: str = "</s>", unknown: str = "<unk>") -> Lexicon:
-    """Makes a stand-in for a lexicon of a size: its words are numbers, with counts as 1/rank.
-
-    Args:
-      size: the number of words, the two below included.
-      boundary: the word at ends of sentences.
-      unknown: the word for words outside the lexicon.
-    """
+    """Makes a stand-in for a lexicon of a size: its words are numbers, with counts as 1/rank."""
     words = (boundary, unknown, *map(str, range(size - 2)))
     counts = np.ceil(1e8 / np.arange(1, size + 1)).astype(np.int64)
     return Lexicon(words=words, counts=counts, boundary=boundary, unknown=unknown)

@@ -13,12 +13,7 @@ class Stopwatch:
     """Seconds of training steps."""
 
     def __init__(self, seconds: float = 0.0, clock: Callable[[], float] = time.perf_counter):
-        """Starts the watch.
-
-        Args:
-          seconds: that it shows at first.
-          clock: returns the time in seconds.
-        """
+        """Starts the watch."""
         self._clock = clock
         self._begun = clock() - seconds
         self._stopped: float | None = None

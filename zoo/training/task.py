@@ -24,29 +24,16 @@ MOST_STEPS = 2**31 - 1
 
 
 class Batch(NamedTuple):
-    """A batch as a training step sees it: all that the step knows of the data.
+    """A batch as a training step sees it: all that the step knows of the data."""
 
-    Attributes:
-      inputs: a pytree of arrays [B, ...], the arguments of the task's loss.
-      weights: float32 [B, ...], weights of the terms of the loss; the loss is divided by their
-        sum.
-      batch_rows: int32 [B], the number of each row, from which its random keys are made.
-    """
-
-    inputs: Any
+    inputs: Any  # a pytree of arrays [B, ...], the arguments of the task's loss
+    # float32 [B, ...], weights of the terms of the loss; the loss is divided by their sum
     weights: np.ndarray
-    batch_rows: np.ndarray
+    batch_rows: np.ndarray  # int32 [B], the number of each row, from which its random keys are made
 
 
 class Validation(NamedTuple):
-    """The result of a validation.
-
-    Attributes:
-      value: the figure by which checkpoints are compared; lower is better.
-      figures: {name: number} for metrics.jsonl.
-      summary: the figures in words, for the log.
-      lines: further lines of the log.
-    """
+    """The result of a validation."""
 
     value: float
     figures: dict[str, float]
@@ -55,13 +42,7 @@ class Validation(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Start values from another run.
-
-    Attributes:
-      params: the parts taken, {part: parameters on the host}.
-      record: the origin of these parts, as JSON: it is kept with the run.
-      lines: for the log: one sentence a part, whether and from where it was taken.
-    """
+    """Start values from another run."""
 
     params: dict[str, Any]
     record: dict
@@ -69,15 +50,7 @@ class Start(NamedTuple):
 
 
 def check_steps(epoch_steps: int, epochs: int):
-    """Checks that an int32 can number all steps of a run.
-
-    Args:
-      epoch_steps: steps of an epoch.
-      epochs: `training.epochs`.
-
-    Raises:
-      UserError: the run has 2**31 steps or more; names the epochs.
-    """
+    """Checks that an int32 can number all steps of a run."""
     if epoch_steps * epochs > MOST_STEPS:
         raise UserError(
             f"training.epochs={epochs} of {epoch_steps:,} steps each are more than the "
@@ -86,12 +59,7 @@ def check_steps(epoch_steps: int, epochs: int):
 
 
 def total_steps(of_epochs: int, most: int) -> int:
-    """Returns the steps of a whole training.
-
-    Args:
-      of_epochs: steps of all epochs.
-      most: `training.steps`, 0 for no limit.
-    """
+    """Returns the steps of a whole training."""
     return min(of_epochs, most) if most else of_epochs
 
 

@@ -14,11 +14,7 @@ from zoo.training.loop import Trainer
 
 
 def say(line: str) -> None:
-    """Prints a line at once, also into a pipe.
-
-    Args:
-      line: the line.
-    """
+    """Prints a line at once, also into a pipe."""
     print(line, flush=True)
 
 

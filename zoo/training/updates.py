@@ -14,62 +14,28 @@ class Updates(abc.ABC):
 
     @abc.abstractmethod
     def init(self, params) -> Any:
-        """Returns the optimiser's state before the first step.
-
-        Args:
-          params: the trained parameters, or their shapes.
-        """
+        """Returns the optimiser's state before the first step."""
 
     @abc.abstractmethod
     def value_and_gradients(self, objective, params, batch_rows) -> tuple[Any, Any]:
-        """Computes an objective and its gradients.
-
-        Args:
-          objective: (params, batch rows) -> (value, auxiliary).
-          params: the trained parameters.
-          batch_rows: the data of the batch.
-
-        Returns:
-          ((value, auxiliary), gradients).
-        """
+        """Computes an objective and its gradients."""
 
     @abc.abstractmethod
     def sum_over_devices(self, gradients, params, axis: str | None) -> Any:
-        """Sums gradients over devices.
-
-        Args:
-          gradients: as `value_and_gradients` returns them.
-          params: the trained parameters.
-          axis: the devices' axis under pmap; None on one device.
-        """
+        """Sums gradients over devices."""
 
     @abc.abstractmethod
     def update(
         self, params, state, step, gradients, rate_factor: float = 1.0
     ) -> tuple[Any, Any, jax.Array]:
-        """Updates parameters by gradients.
-
-        Args:
-          params: the trained parameters.
-          state: the optimiser's state.
-          step: steps done before this one, int32.
-          gradients: as `sum_over_devices` returns them.
-          rate_factor: multiplies the learning rate of this step.
-
-        Returns:
-          (params, state, norm of the gradients before clipping) after the step.
-        """
+        """Updates parameters by gradients."""
 
 
 class DenseUpdates(Updates):
     """Updates of all parameters by an optax transformation."""
 
     def __init__(self, transformation: optax.GradientTransformation):
-        """Wraps a transformation.
-
-        Args:
-          transformation: maps gradients to updates, clipping included.
-        """
+        """Wraps a transformation."""
         self.transformation = optax.with_extra_args_support(transformation)
 
     def init(self, params):

@@ -24,19 +24,7 @@ _OF_SOURCES = ("source_embedding", "encoder")
 def read(
     path: str, model, lexicon: Lexicon, frozen: tuple[str, ...] = (), *others: Lexicon
 ) -> Start:
-    """Reads those parts of a run's best parameters whose names and shapes fit a model.
-
-    Args:
-      path: the work directory of the run.
-      model: the model of the run that is to start.
-      lexicon: the lexicon of the run that is to start.
-      frozen: parts that must be taken, for they are not trained.
-      *others: further lexicons of the run that is to start.
-
-    Raises:
-      UserError: `path` does not have a run or a checkpoint; a part fits, but was trained on other
-        words or letters; no part fits, or a part in `frozen` does not.
-    """
+    """Reads those parts of a run's best parameters whose names and shapes fit a model."""
     taken, lines = {}, []
     try:
         source = Workdir(path)
@@ -122,11 +110,7 @@ def _shapes(part):
 
 
 def _check_words(path, name, component, params, theirs, ours):
-    """Checks that parameters trained with the other run's lexicon suit this run's lexicon.
-
-    Raises:
-      UserError: they have rows for words or letters, which differ between the lexicons.
-    """
+    """Checks that parameters trained with the other run's lexicon suit this run's lexicon."""
     if theirs.words == ours.words and theirs.feature_names == ours.feature_names:
         if component.ordered_by_frequency:
             _check_counts(path, name, component, theirs, ours)
@@ -147,11 +131,7 @@ def _check_words(path, name, component, params, theirs, ours):
 
 
 def _check_counts(path, name, component, theirs, ours):
-    """Checks that words ordered by their frequencies have the same order in both lexicons.
-
-    Raises:
-      UserError: the orders differ.
-    """
+    """Checks that words ordered by their frequencies have the same order in both lexicons."""
     old, new = component.tables(theirs), component.tables(ours)
     if not all(map(np.array_equal, jax.tree.leaves(old), jax.tree.leaves(new))):
         raise UserError(

@@ -20,17 +20,7 @@ _FEWEST = 20  # sentences of such a treebank
 def recipe_of(
     given: Sequence[str], letters: bool = False, languages: Sequence[str] = ()
 ) -> tuple[Experiment, tuple[str, ...]]:
-    """Returns (the recipe that all heads share, sentences on the text for people).
-
-    Args:
-      given: the name of a config, the path of a config file, a treebank FILE.conllu or a folder
-        with train.conllu, dev.conllu and test.conllu, one text, or two texts for pairs.
-      letters: see `own_text.of_text`.
-      languages: see `own_text.of_text`.
-
-    Raises:
-      UserError: there are more than two texts, or the text cannot be read or is too short.
-    """
+    """Returns (the recipe that all heads share, sentences on the text for people)."""
     if len(given) > 2:
         raise UserError(f"{len(given)} texts are given: give one, or two for pairs.")
     path = given[0]

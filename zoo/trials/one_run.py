@@ -12,13 +12,7 @@ from zoo.training.loop import Trainer
 
 
 def trainer(experiment: Experiment, folder: pathlib.Path, log=print) -> Trainer:
-    """Prepares the data and the trainer of a run, and writes nothing.
-
-    Args:
-      experiment: the recipe.
-      folder: of the run.
-      log: called with each line of the log.
-    """
+    """Prepares the data and the trainer of a run, and writes nothing."""
     workdir = Workdir(folder)
     workdir.name(experiment)
     task = tasks.prepare(experiment)
@@ -33,11 +27,7 @@ def trainer(experiment: Experiment, folder: pathlib.Path, log=print) -> Trainer:
 
 
 def best_validation(folder: pathlib.Path) -> float:
-    """Reads the lowest validation log-perplexity of a run, nats per token.
-
-    Args:
-      folder: of the run, which has been validated.
-    """
+    """Reads the lowest validation log-perplexity of a run, nats per token."""
     lines = validations.read(folder / METRICS, {"step": int, "validation_log_perplexity": float})
     return min(float(line["validation_log_perplexity"]) for line in lines)
 
@@ -46,13 +36,6 @@ def judge(folder: pathlib.Path, split: str) -> pathlib.Path:
     """Computes the exact perplexity of a run on a split; keeps it with its passport.
 
     A head that spells is normalised over the words of the lexicon, as all others are.
-
-    Args:
-      folder: of the run.
-      split: the text.
-
-    Returns:
-      The file of the passport.
     """
     run = Run.load(folder)
     if run.experiment.head.spells:
@@ -64,10 +47,5 @@ def judge(folder: pathlib.Path, split: str) -> pathlib.Path:
 
 
 def is_judged(folder: pathlib.Path, split: str) -> bool:
-    """Whether a run has its figure on a split.
-
-    Args:
-      folder: of the run.
-      split: the text.
-    """
+    """Whether a run has its figure on a split."""
     return any((folder / "results").glob(f"{split}.*.json"))

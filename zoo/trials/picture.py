@@ -23,10 +23,6 @@ def draw(summary: Summary, file: pathlib.Path):
 
     Areas on the left span the seeds. On the right, lines are 95 % intervals over sentences, and
     small points are seeds.
-
-    Args:
-      summary: the comparison.
-      file: the picture to write, .png, .pdf or .svg.
     """
     figure = Figure(figsize=(11, 5), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)

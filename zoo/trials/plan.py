@@ -30,16 +30,10 @@ _HEAD = {"steps": int, "bytes": int | None, "tried": dict, "rate": float | None}
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """The budget of one training.
+    """The budget of one training."""
 
-    Attributes:
-      minutes: of training steps; None if steps are given.
-      steps: the number of steps; None if minutes are given.
-      rates: factors of the recipe's learning rate that are tried for each head.
-    """
-
-    minutes: float | None
-    steps: int | None
+    minutes: float | None  # of training steps; None if steps are given
+    steps: int | None  # the number of steps; None if minutes are given
     rates: tuple[float, ...] = (1.0,)
 
     def told(self) -> str:
@@ -49,13 +43,7 @@ class Budget:
         return f"{self.minutes:g} minute{'s' * (self.minutes != 1)}"
 
     def told_in_all(self, heads: int, seeds: int, tried: float) -> str:
-        """Describes the time of all runs; "" for steps.
-
-        Args:
-          heads: their number.
-          seeds: runs of each.
-          tried: the share of a run for which each learning rate is tried.
-        """
+        """Describes the time of all runs; "" for steps."""
         if self.minutes is None:
             return ""
         rates = len(self.rates) * tried if len(self.rates) > 1 else 0
@@ -66,40 +54,20 @@ class Budget:
 
 @dataclasses.dataclass
 class HeadPlan:
-    """The plan of one head.
-
-    Attributes:
-      steps: of each of its runs.
-      bytes: memory of a step, see `zoo.training.step_cost`; None if it is not known.
-      tried: {factor of the learning rate: validation log-perplexity, nats}.
-      rate: the factor that its runs have; None as long as factors are tried.
-    """
+    """The plan of one head."""
 
     steps: int
-    bytes: int | None
+    bytes: int | None  # memory of a step, see `zoo.training.step_cost`; None if it is not known
+    # {factor of the learning rate: validation log-perplexity, nats}
     tried: dict[str, float] = dataclasses.field(default_factory=dict)
     rate: float | None = None
 
 
 class Plan:
-    """The plan that lies in the folder of the trials.
-
-    Attributes:
-      budget: of each run.
-      heads: {name: HeadPlan} of the heads whose budget is fixed.
-    """
+    """The plan that lies in the folder of the trials."""
 
     def __init__(self, folder: pathlib.Path, experiment: Experiment, budget: Budget):
-        """Reads the plan of a folder, or begins one.
-
-        Args:
-          folder: of the trials.
-          experiment: the recipe that all heads share.
-          budget: of each run.
-
-        Raises:
-          UserError: the folder has a plan with another recipe or budget, or other files.
-        """
+        """Reads the plan of a folder, or begins one."""
         self._path, self.budget = folder / FILE, budget
         self._head: dict[str, Any] = {
             "recipe": configuration.to_json(experiment),
@@ -141,13 +109,7 @@ class Plan:
 
 
 def steps_of(budget: Budget, step_seconds: float | None, most: int) -> int:
-    """Returns the steps of a budget, at least one.
-
-    Args:
-      budget: the budget.
-      step_seconds: the time of a step, for a budget of minutes.
-      most: steps of all epochs of the recipe.
-    """
+    """Returns the steps of a budget, at least one."""
     if budget.steps is not None:
         return min(budget.steps, most)
     assert budget.minutes is not None and step_seconds is not None
@@ -155,15 +117,7 @@ def steps_of(budget: Budget, step_seconds: float | None, most: int) -> int:
 
 
 def best_rate(tried: dict[str, float], factors: Sequence[float]) -> float:
-    """Returns the factor with the lowest validation log-perplexity.
-
-    Args:
-      tried: {factor: nats}, infinite where training diverged.
-      factors: in the order of preference among equals.
-
-    Raises:
-      Diverged: training diverged with each of them.
-    """
+    """Returns the factor with the lowest validation log-perplexity."""
     if len(factors) == 1:
         return factors[0]
     best = min(factors, key=lambda factor: tried[f"{factor:g}"])

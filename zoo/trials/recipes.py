@@ -39,13 +39,7 @@ MOST_SPELLED = 2_000_000
 
 
 class Words(NamedTuple):
-    """The words of a text, as far as the choice and the settings of heads depend on them.
-
-    Attributes:
-      size: V.
-      characters: whether the words are single characters.
-      judged: tokens of the text that heads are judged on.
-    """
+    """The words of a text, as far as the choice and the settings of heads depend on them."""
 
     size: int
     characters: bool
@@ -53,21 +47,13 @@ class Words(NamedTuple):
 
 
 def split_of(experiment: Experiment) -> str:
-    """Returns the split that heads are judged on: the first test, or validation without one.
-
-    Args:
-      experiment: the recipe.
-    """
+    """Returns the split that heads are judged on: the first test, or validation without one."""
     tests = (s for s in experiment.data.splits() if s not in ("train", "validation"))
     return next(tests, "validation")
 
 
 def words_of(experiment: Experiment) -> Words:
-    """Reads a text and counts its words.
-
-    Args:
-      experiment: the recipe.
-    """
+    """Reads a text and counts its words."""
     bare = plain(experiment)
     lexicon, corpora = bare.vocabulary.build(bare.data)
     marks = (lexicon.boundary, lexicon.unknown)
@@ -77,11 +63,7 @@ def words_of(experiment: Experiment) -> Words:
 
 
 def plain(experiment: Experiment) -> Experiment:
-    """Returns the recipe of words without features, with a softmax.
-
-    Args:
-      experiment: any recipe.
-    """
+    """Returns the recipe of words without features, with a softmax."""
     embedding: Any = experiment.model.embedding  # type: ignore[attr-defined]
     changes: dict[str, Any] = {
         "vocabulary.features": (),
@@ -98,16 +80,7 @@ def plain(experiment: Experiment) -> Experiment:
 
 
 def recipe(name: str, experiment: Experiment, words: Words) -> Experiment:
-    """Returns the recipe of a head.
-
-    Args:
-      name: one of `HEADS`, or "module:Class" for a head of the user's own, with its defaults.
-      experiment: the recipe that all heads share.
-      words: of its text.
-
-    Raises:
-      UserError: the head is not known, or has no recipe for this model or these words.
-    """
+    """Returns the recipe of a head."""
     bare = plain(experiment)
     if ":" in name:
         return configuration.apply_settings(bare, [f"model.head={name}"])
@@ -121,12 +94,7 @@ def recipe(name: str, experiment: Experiment, words: Words) -> Experiment:
 
 
 def defaults(experiment: Experiment, words: Words) -> list[str]:
-    """Returns the heads that are tried on a text if none are named.
-
-    Args:
-      experiment: the recipe that all heads share.
-      words: of its text.
-    """
+    """Returns the heads that are tried on a text if none are named."""
     names = [SOFTMAX, "tied"]
     if not words.characters:
         names.append("log_linear")
@@ -142,12 +110,7 @@ def defaults(experiment: Experiment, words: Words) -> list[str]:
 
 
 def with_warmup_within(experiment: Experiment, steps: int) -> Experiment:
-    """Shortens the warm-up of the learning rate to a fifth of the steps, where it is longer.
-
-    Args:
-      experiment: a recipe.
-      steps: of its training.
-    """
+    """Shortens the warm-up of the learning rate to a fifth of the steps, where it is longer."""
     schedule: Any = experiment.training.optimizer.schedule
     if not isinstance(schedule, Cosine) or schedule.warmup <= steps // 5:
         return experiment
@@ -348,23 +311,12 @@ _OF_LETTERS = ("log_linear", "sampled_log_linear", "cnn", "char_lstm")
 
 
 def short_name(name: str) -> str:
-    """Returns a head's name for folders, tables and pictures: the class of "module:Class".
-
-    Args:
-      name: as for `recipe`.
-    """
+    """Returns a head's name for folders, tables and pictures: the class of "module:Class"."""
     return name.rpartition(":")[2]
 
 
 def check_names(names: Sequence[str]):
-    """Checks that no two heads have one short name.
-
-    Args:
-      names: as for `recipe`.
-
-    Raises:
-      UserError: two heads would share a folder.
-    """
+    """Checks that no two heads have one short name."""
     short = [short_name(name) for name in names]
     for name in short:
         if short.count(name) > 1:
@@ -372,12 +324,7 @@ def check_names(names: Sequence[str]):
 
 
 def with_rate(experiment: Experiment, factor: float) -> Experiment:
-    """Returns a recipe with its learning rate times a factor.
-
-    Args:
-      experiment: the recipe.
-      factor: the factor.
-    """
+    """Returns a recipe with its learning rate times a factor."""
     rate = experiment.training.optimizer.learning_rate * factor
     optimizer: Any = dataclasses.replace(experiment.training.optimizer, learning_rate=rate)
     return changed(experiment, {"training.optimizer": optimizer})

@@ -32,44 +32,28 @@ _VALIDATION = {"step": int, "validation_log_perplexity": float, "seconds": float
 
 
 class Point(NamedTuple):
-    """The validations of a head's runs at one step.
-
-    Attributes:
-      step: steps done.
-      minutes: of training steps, the mean of the runs.
-      losses: validation log-perplexity of each run, nats per token.
-    """
+    """The validations of a head's runs at one step."""
 
     step: int
     minutes: float
-    losses: tuple[float, ...]
+    losses: tuple[float, ...]  # validation log-perplexity of each run, nats per token
 
 
 class Row(NamedTuple):
-    """A head.
-
-    Attributes:
-      name: of the head.
-      losses: log-perplexity of each seed on the judged text, nats per token.
-      interval: 95 % of their mean by bootstrap over sentences, nats; NaN twice if not known.
-      parameters: their number.
-      minutes: of training steps, the mean of the runs.
-      steps: of the first run.
-      bytes: memory of a step; None if not known.
-      rate: the learning rate.
-      curve: the validations; () for a head whose validations are over spellings.
-      difference: from the lowest, None for the lowest itself or without finite figures.
-    """
+    """A head."""
 
     name: str
-    losses: tuple[float, ...]
+    losses: tuple[float, ...]  # log-perplexity of each seed on the judged text, nats per token
+    # 95 % of their mean by bootstrap over sentences, nats; NaN twice if not known
     interval: tuple[float, float]
     parameters: int
     minutes: float
     steps: int
-    bytes: int | None
+    bytes: int | None  # memory of a step; None if not known
     rate: float
+    # the validations; () for a head whose validations are over spellings
     curve: tuple[Point, ...] = ()
+    # from the lowest, None for the lowest itself or without finite figures
     difference: paired.Difference | None = None
 
     @property
@@ -99,15 +83,7 @@ class Row(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The comparison.
-
-    Attributes:
-      rows: of the heads, the lowest perplexity first.
-      split: the text that they are judged on.
-      tokens: of that text, which the figures count.
-      notes: on the figures as a whole.
-      failed: {head: why it could not be trained}.
-    """
+    """The comparison."""
 
     rows: tuple[Row, ...]
     split: str
@@ -128,17 +104,7 @@ def of_runs(
     plan: Plan,
     failed: Mapping[str, str],
 ) -> Summary:
-    """Compares judged runs.
-
-    Args:
-      folders: {head: the folders of its runs}.
-      split: the text that they are judged on.
-      plan: of the trials.
-      failed: {head: why it could not be trained}.
-
-    Raises:
-      UserError: no run is judged, or figures are not of the same quantity.
-    """
+    """Compares judged runs."""
     results = read_results(folder for of_head in folders.values() for folder in of_head)
     passports = {
         folder: next(one for column, one in of_run.items() if column.split == split)
@@ -286,11 +252,7 @@ def _verdict(row, lowest):
 
 
 def sentence(summary: Summary) -> str:
-    """Tells in one sentence which head to take, which heads are ties with it, and which are worse.
-
-    Args:
-      summary: the comparison.
-    """
+    """Tells in one sentence which head to take, which are ties with it, and which are worse."""
     lowest, *others = summary.rows
     told = f"Take {lowest.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}"
     ties = [row for row in others if row.is_tie]
@@ -326,11 +288,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def to_json(summary: Summary) -> dict:
-    """Returns the comparison as JSON.
-
-    Args:
-      summary: the comparison.
-    """
+    """Returns the comparison as JSON."""
     return {
         "sentence": sentence(summary),
         "split": summary.split,
@@ -360,12 +318,7 @@ def to_json(summary: Summary) -> dict:
 
 
 def write(folder: pathlib.Path, summary: Summary):
-    """Writes comparison.txt, .json, .png and .svg into the folder of the trials.
-
-    Args:
-      folder: of the trials.
-      summary: the comparison.
-    """
+    """Writes comparison.txt, .json, .png and .svg into the folder of the trials."""
     from zoo.trials import picture
 
     of_json = strict_json.dumps(to_json(summary), indent=2, ensure_ascii=False)

@@ -25,15 +25,7 @@ TIMED_FRACTION, TIMED_SECONDS = 20, (3.0, 10.0)
 
 
 class Trials(NamedTuple):
-    """Trials to be made.
-
-    Attributes:
-      experiment: the recipe that all heads share.
-      names: of the heads, see `recipes.recipe`; empty for `recipes.defaults`.
-      folder: where all of them lie.
-      budget: of each run.
-      seeds: the number of runs of each head.
-    """
+    """Trials to be made."""
 
     experiment: Experiment
     names: Sequence[str]
@@ -43,19 +35,7 @@ class Trials(NamedTuple):
 
 
 def run(trials: Trials, log: Callable[[str], None] = print) -> summary.Summary:
-    """Makes trials, or resumes them, and writes the comparison after each run.
-
-    Args:
-      trials: the trials.
-      log: called with each line of the log.
-
-    Returns:
-      The comparison of all runs.
-
-    Raises:
-      UserError: the recipe, a head or the folder does not fit, or no head could be trained.
-      Interrupted: as `Trainer.train`; the same call resumes.
-    """
+    """Makes trials, or resumes them, and writes the comparison after each run."""
     Workdir(trials.folder).name(trials.experiment)
     plan = Plan(trials.folder, trials.experiment, trials.budget)
     words = recipes.words_of(trials.experiment)
@@ -152,13 +132,7 @@ def _try_rate(name, experiment, factor, plan, folder, log):
 
 
 def final_recipe(experiment: Experiment, of_head: HeadPlan, seed: int) -> Experiment:
-    """Returns the recipe of a run.
-
-    Args:
-      experiment: the recipe of the head.
-      of_head: its plan.
-      seed: the number of the run, added to the recipe's seed.
-    """
+    """Returns the recipe of a run."""
     assert of_head.rate is not None
     recipe = recipes.with_warmup_within(experiment, of_head.steps)
     return changed(

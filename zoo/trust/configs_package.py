@@ -39,21 +39,13 @@ def configs() -> ModuleType:
 
 
 def has(module: str) -> bool:
-    """Whether a dotted name, such as configs.ptb_nce, names the package or one of its modules.
-
-    Args:
-      module: the dotted name.
-    """
+    """Whether a dotted name, such as configs.ptb_nce, names the package or one of its modules."""
     package, _, name = module.partition(".")
     return package == NAME and (not name or any(folder().glob(f"*/{name}.py")))
 
 
 def file(path: str) -> pathlib.Path | None:
-    """Returns the file that a path such as "configs/countries.tsv" names; None for others.
-
-    Args:
-      path: a relative path.
-    """
+    """Returns the file that a path such as "configs/countries.tsv" names; None for others."""
     parts = pathlib.PurePath(path).parts
     shipped = folder().joinpath(*parts[1:])
     inside = len(parts) > 1 and parts[0] == NAME and ".." not in parts

@@ -22,21 +22,12 @@ _paths_are_open = False
 
 
 def name(names: Iterable[str]):
-    """Opens names that the user names: components and functions as "module:name", and paths.
-
-    Args:
-      names: the names.
-    """
+    """Opens names that the user names: components and functions as "module:name", and paths."""
     _named.update(names)
 
 
 def close(names: Iterable[str], workdir: str | pathlib.Path):
-    """Closes names in a recipe that is not the user's; `workdir` is its run, for messages.
-
-    Args:
-      names: the names in the recipe.
-      workdir: the folder of the run.
-    """
+    """Closes names in a recipe that is not the user's; `workdir` is its run, for messages."""
     _closed.update(dict.fromkeys(names, str(workdir)))
 
 
@@ -47,23 +38,14 @@ def open_paths():
 
 
 def stranger(name: str, *, path: bool = False) -> str | None:
-    """Returns the folder of the run that closed a name; None if the name may be used.
-
-    Args:
-      name: a component, function or path.
-      path: whether the name is a path, which `open_paths` also opens.
-    """
+    """Returns the folder of the run that closed a name; None if the name may be used."""
     if name in _named or (path and _paths_are_open):
         return None
     return _closed.get(name)
 
 
 def check_function(name: str):
-    """Raises UserError for a function "module:name" that only another person's recipe names.
-
-    Args:
-      name: "module:name".
-    """
+    """Raises UserError for a function "module:name" that only another person's recipe names."""
     workdir = stranger(name)
     if workdir is not None:
         raise UserError(
@@ -77,13 +59,6 @@ def component(name: str) -> type:
 
     The class is one of zoo's (see `zoo.component_registry`), one of a module that the program
     has imported already, or one that the user names, whose module is then imported.
-
-    Args:
-      name: "package:Class" or "module:Class".
-
-    Raises:
-      UserError: the class is none of these, or does not exist. Errors raised by the import of its
-        module are passed on.
     """
     kind = component_registry.component(name) or component_registry.imported(name)
     if kind is not None:

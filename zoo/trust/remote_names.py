@@ -16,36 +16,19 @@ _NOWHERE = ("", ".", "..")
 
 
 def leads_out(name: str) -> bool:
-    """Whether a name is absolute, or has a part that is empty, "." or "..".
-
-    Args:
-      name: a name relative to a folder.
-    """
+    """Whether a name is absolute, or has a part that is empty, "." or ".."."""
     return bool(_DISK.match(name)) or any(part in _NOWHERE for part in _SLASHES.split(name))
 
 
 def check(names: Iterable[str], where: str):
-    """Checks that names, joined to a folder, name files below it.
-
-    Args:
-      names: names relative to the folder, such as "checkpoints/last/10/arrays".
-      where: the origin of the names, for the message.
-
-    Raises:
-      UserError: a name `leads_out`.
-    """
+    """Checks that names, joined to a folder, name files below it."""
     for name in names:
         if leads_out(name):
             raise refusal(where, name)
 
 
 def refusal(where: str, name: str) -> UserError:
-    """Returns the error of an object whose name `leads_out`.
-
-    Args:
-      where: the origin of the object.
-      name: the name of the object.
-    """
+    """Returns the error of an object whose name `leads_out`."""
     return UserError(
         f"{where} has an object whose name, {shortened(name)!r}, is absolute or has an empty part, "
         ". or .., so that it could be written outside the folder of the run: delete or rename that "

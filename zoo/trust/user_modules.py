@@ -17,11 +17,7 @@ _folders: list[str] = []
 
 
 def look_in(folder: str | pathlib.Path):
-    """Adds a folder with the user's own modules, without importing any.
-
-    Args:
-      folder: the folder.
-    """
+    """Adds a folder with the user's own modules, without importing any."""
     name = str(pathlib.Path(folder).resolve())
     if name not in _folders:
         _folders.append(name)
@@ -42,11 +38,7 @@ def open_path():
 
 
 def is_own(module: str) -> bool:
-    """Whether a module lies in one of the folders and does not belong to zoo.
-
-    Args:
-      module: the dotted name of the module.
-    """
+    """Whether a module lies in one of the folders and does not belong to zoo."""
     top = module.partition(".")[0]
     return top not in ("zoo", configs_package.NAME) and any(
         (pathlib.Path(folder) / top).is_dir() or (pathlib.Path(folder) / f"{top}.py").is_file()
@@ -59,15 +51,7 @@ class Missing(Exception):
 
 
 def value(name: str) -> Any:
-    """Imports a module and returns its function or class, by "module:name".
-
-    Args:
-      name: "module:name", where the name may have points.
-
-    Raises:
-      Missing: the module or the name does not exist. Errors raised by the module itself are passed
-        on.
-    """
+    """Imports a module and returns its function or class, by "module:name"."""
     module, _, path = name.partition(":")
     found: Any = load(module)
     for part in path.split("."):
@@ -78,11 +62,7 @@ def value(name: str) -> Any:
 
 
 def load(name: str) -> ModuleType:
-    """Imports a module; raises `Missing` if it does not exist, and passes on its own errors.
-
-    Args:
-      name: the dotted name of the module.
-    """
+    """Imports a module; raises `Missing` if it does not exist, and passes on its own errors."""
     if not all(part.isidentifier() for part in name.split(".")):
         raise Missing(f"{name!r} is not the name of a module")
     if configs_package.has(name):

@@ -26,35 +26,15 @@ DISTANCES = {"1": (1, 1), "2-4": (2, 4), "5+": (5, math.inf)}
 
 
 class Row(NamedTuple):
-    """A pair and its scores, a row of the table of pairs.
-
-    Attributes:
-      pair: see `minimal_pairs.Row`, also for the next seven.
-      good: the sentence as it stands in the treebank.
-      bad: the same with one other form.
-      log_prob_good: nats.
-      log_prob_bad: nats.
-      difference: nats.
-      right: whether the good sentence is more probable; None where the pair is skipped.
-      missing: out-of-vocabulary words because of which the pair is skipped.
-      sentence: number of the sentence in the split, from 1.
-      position: place of the controlled word in it, from 1.
-      phenomenon: "number" or "gender".
-      distance: from the controller to the controlled word, in words.
-      controller: the word that it agrees with.
-      good_word: the controlled word.
-      bad_word: the form in its place.
-      good_count: occurrences of good_word in the training text.
-      bad_count: of bad_word.
-    """
+    """A pair and its scores, a row of the table of pairs."""
 
     pair: int
     good: str
     bad: str
-    log_prob_good: float
-    log_prob_bad: float
-    difference: float
-    right: bool | None
+    log_prob_good: float  # nats
+    log_prob_bad: float  # nats
+    difference: float  # nats
+    right: bool | None  # whether the good sentence is more probable; None where the pair is skipped
     missing: str
     sentence: int
     position: int
@@ -78,13 +58,6 @@ def judge(run, split: str) -> tuple[dict, minimal_pairs.PairScores, list]:
     `pairs_of` makes the pairs, whose facts here also have `COUNTS`. The passport's figures have
     "cases", by kind and distance, and "both_seen", of the pairs whose two forms training saw. Forms
     of lemmas are looked up in all splits, whose lexicon does not matter here.
-
-    Args:
-      run: of a treebank.
-      split: its name.
-
-    Raises:
-      UserError: the run's data are not a treebank, or no pair can be scored.
     """
     source = run.experiment.data.within()
     if not isinstance(source, Conllu):
@@ -99,13 +72,6 @@ def judge_file(run, path: str) -> tuple[dict, minimal_pairs.PairScores, list]:
     """Returns, as `judge`, a run's accuracy on the pairs of a treebank that is not a split of it.
 
     Fused forms are read as in the run's own data. Forms of lemmas are looked up in the file.
-
-    Args:
-      run: of a language model.
-      path: the file, CoNLL-U.
-
-    Raises:
-      UserError: no pair can be scored, or the file is not CoNLL-U.
     """
     fused = run.experiment.data.form.fused or "surface"
     sentences = Conllu(path, path, fused=fused).tokens("train")
@@ -137,14 +103,7 @@ def _judged(run, name, sentences, forms):
 
 
 def keep(run, record: dict, scores: minimal_pairs.PairScores, pairs: list) -> tuple:
-    """Writes a passport with its answers and the table of its pairs; returns the two files.
-
-    Args:
-      run: that was judged.
-      record: its passport, of `judge`.
-      scores: of `judge`.
-      pairs: of `judge`.
-    """
+    """Writes a passport with its answers and the table of its pairs; returns the two files."""
     result = passport.write(run, record, scores.answers())
     table = result.with_suffix(".tsv")
     output_files.write_table(table, COLUMNS, rows(pairs, scores))
@@ -154,12 +113,7 @@ def keep(run, record: dict, scores: minimal_pairs.PairScores, pairs: list) -> tu
 def rows(
     pairs: list[tuple[list[str], list[str], dict]], scores: minimal_pairs.PairScores
 ) -> Iterator[Row]:
-    """Yields a row for each pair.
-
-    Args:
-      pairs: of `judge`.
-      scores: of the pairs.
-    """
+    """Yields a row for each pair."""
     plain = [
         minimal_pairs.Pair(good, bad, (" ".join(good), " ".join(bad))) for good, bad, _ in pairs
     ]
@@ -171,10 +125,6 @@ def rows(
 def by_case(scores, facts: list[dict]) -> dict[str, dict]:
     """Returns {"number, 2-4": `PairScores.figures`, ...} by kind, for each of `DISTANCES` and for
     all.
-
-    Args:
-      scores: of the pairs.
-      facts: of each pair, see `pairs_of`.
     """
     cases = {}
     for name in map(str.lower, PHENOMENA):
@@ -188,11 +138,7 @@ def by_case(scores, facts: list[dict]) -> dict[str, dict]:
 
 
 def describe(record: dict) -> str:
-    """Formats the figures of a passport of `judge` as a table, a case a line.
-
-    Args:
-      record: the passport.
-    """
+    """Formats the figures of a passport of `judge` as a table, a case a line."""
     figures = record["figures"]
     lines = [
         f"{record['split']}: accuracy {figures['accuracy']:.2%} "
@@ -226,17 +172,6 @@ def report(
     There is a table for each run and split (all tests if none is given), and tests of the
     differences between runs. One picture shows the pairs of all splits together; runs that differ
     in their seed alone are one in it. A table of the pairs lies beside each passport.
-
-    Args:
-      workdirs: the runs' folders.
-      splits: their names; may be empty.
-      file: the picture to write.
-      pairs_file: a table of the pairs of all runs and splits to write; None for none.
-      labels: names of the recipes, in tables and picture; () for names made from the runs'.
-      log: prints a line.
-
-    Raises:
-      UserError: as `judge`; a run has no tests, or the picture or table cannot be written.
     """
     from zoo.evaluation.reports import paired, plot_style, seeds
     from zoo.evaluation.run import Run, short_names, splits_of
@@ -281,13 +216,7 @@ def draw(
     names: Mapping[tuple[str, ...], str],
     file: str,
 ):
-    """Draws the accuracies of recipes by phenomenon and case.
-
-    Args:
-      counts: {run: {case: (right, pairs)}}.
-      names: {runs of a recipe: its name}.
-      file: the picture to write.
-    """
+    """Draws the accuracies of recipes by phenomenon and case."""
     from zoo.evaluation.reports import bar_plots
 
     every = list(dict.fromkeys(case for of_run in counts.values() for case in of_run))
@@ -305,11 +234,7 @@ def draw(
 
 
 def pooled(of_splits: list[dict[str, dict]]) -> dict[str, tuple[int, int]]:
-    """Sums (right, pairs) of each case over several splits, for the cases that have pairs.
-
-    Args:
-      of_splits: the cases of each split.
-    """
+    """Sums (right, pairs) of each case over several splits, for the cases that have pairs."""
     counts = {}
     for name in dict.fromkeys(name for cases in of_splits for name in cases):
         right, pairs = (sum(cases[name][key] for cases in of_splits) for key in ("right", "pairs"))

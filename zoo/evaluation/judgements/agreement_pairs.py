@@ -34,11 +34,7 @@ Paradigms = dict[tuple[str, str], dict[Features, collections.Counter]]
 
 
 def paradigms(sentences: Iterable[list[dict]]) -> Paradigms:
-    """Returns {(lemma, part of speech): {features: how often each form has them}}, in lower case.
-
-    Args:
-      sentences: of a treebank, tokens as CoNLL-U gives them.
-    """
+    """Returns {(lemma, part of speech): {features: counts of forms}}, in lower case."""
     forms_of: collections.defaultdict = collections.defaultdict(
         lambda: collections.defaultdict(collections.Counter)
     )
@@ -56,11 +52,6 @@ def twin(token: dict, name: str, forms: Paradigms) -> str | None:
 
     None if there is none, or if that form has the token's own features too, rare errors of the
     treebank aside.
-
-    Args:
-      token: of a treebank.
-      name: of the feature, "Number" or "Gender".
-      forms: of `paradigms`.
     """
     features = _features(token)
     analyses = forms.get((token["lemma"], token["upos"]), {})
@@ -80,9 +71,6 @@ def twin(token: dict, name: str, forms: Paradigms) -> str | None:
 def agreements(sentence: list[dict]) -> list[tuple[int, int]]:
     """Returns (controller, controlled) positions of words that may agree, the controller to the
     left.
-
-    Args:
-      sentence: tokens of a treebank.
     """
     position = {token["id"]: number for number, token in enumerate(sentence)}
     pairs = set()
@@ -112,11 +100,6 @@ def pairs_of(
     as far as both words have them, each have a single value, the same in both: a participle that
     does not agree often differs in one of them. The distance is between the words' positions.
     Sentences and positions are counted from 1.
-
-    Args:
-      sentences: of a treebank.
-      forms: of `paradigms`.
-      lower_case: writes the pairs in lower case.
     """
     pairs = []
     for number, sentence in enumerate(sentences, 1):

@@ -27,20 +27,12 @@ STACKS = 16
 
 @dataclasses.dataclass(frozen=True)
 class ExactMatch:
-    """Counts of answers that are the corpus's, word for word.
-
-    Attributes:
-      answers: their number.
-      right: equal to the corpus's in every word.
-      complete: ended by the boundary.
-      well_formed: complete and of the grammar, None if no grammar was given.
-      correct: whether each answer is right.
-    """
+    """Counts of answers that are the corpus's, word for word."""
 
     answers: int
     right: int
     complete: int
-    well_formed: int | None
+    well_formed: int | None  # complete and of the grammar, None if no grammar was given
     correct: tuple[bool, ...] = ()
 
     @property
@@ -59,23 +51,7 @@ class ExactMatch:
 def answer(
     run, corpus: Corpus, length: int | None = None, temperature: float = 0, seed: int = 0
 ) -> list[tuple[list[str], bool]]:
-    """Decodes the answer to each sentence's prefix, or the translation of each source.
-
-    Args:
-      run: of a language model on prefixed sentences, or of an encoder-decoder.
-      corpus: sentences with prefixes, or pairs.
-      length: words of an answer at most, and one more for the boundary; None for LONGEST, or the
-        limit of the head's grammar, so that the answers that it closes at its limit are whole.
-      temperature: 0 is greedy; above it, answers are drawn by `seed`. Translations are greedy
-        alone.
-      seed: of the draws.
-
-    Returns:
-      (words, whether the answer ended) of each sentence.
-
-    Raises:
-      UserError: the corpus has no prefixes, or the model no boundary; a temperature for pairs.
-    """
+    """Decodes the answer to each sentence's prefix, or the translation of each source."""
     if length is None:
         own = run.experiment.head.background
         length = own.longest if isinstance(own, Grammar) else LONGEST
@@ -157,11 +133,7 @@ def _read(step, words, real, carry):
 
 
 def questions(corpus: Corpus) -> Corpus:
-    """Returns the sentences of a mixture that have a prefix; raises UserError if there are none.
-
-    Args:
-      corpus: sentences; pairs are returned as they are.
-    """
+    """Returns the sentences of a mixture that have a prefix; raises UserError if there are none."""
     if corpus.prefixes is None:
         return corpus  # pairs; for other corpora `answer` raises the error
     kept = np.flatnonzero(corpus.prefixes)
@@ -176,13 +148,7 @@ def questions(corpus: Corpus) -> Corpus:
 
 
 def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
-    """Answers every question of a corpus.
-
-    Args:
-      run: as `answer` takes it.
-      corpus: questions with their answers.
-      grammar: the path of a grammar of the answers, or None not to parse them.
-    """
+    """Answers every question of a corpus."""
     corpus = questions(corpus)
     answers = answer(run, corpus)
     prefixes = corpus.prefixes or [0] * len(corpus.sentences)
@@ -207,12 +173,7 @@ def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
 
 
 def describe(name: str, scores: ExactMatch) -> str:
-    """Formats the figures as one line of text.
-
-    Args:
-      name: of the questions.
-      scores: of `judge`.
-    """
+    """Formats the figures as one line of text."""
     parsed = "" if scores.well_formed is None else f", {scores.well_formed:,} of the grammar"
     interval = significance.binomial_interval(scores.right, scores.answers)
     return (

@@ -35,14 +35,7 @@ PLAIN = Reading()
 
 
 class Pair(NamedTuple):
-    """A good and a bad sentence that differ in a few words.
-
-    Attributes:
-      good: the words of the good sentence, as the model reads them.
-      bad: the words of the bad sentence.
-      texts: the two as they were given.
-      groups: the pair's value of each of `GROUPS`, or ().
-    """
+    """A good and a bad sentence that differ in a few words."""
 
     good: list[str]
     bad: list[str]
@@ -51,28 +44,16 @@ class Pair(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A pair and its scores, a row of the table of pairs.
-
-    Attributes:
-      pair: its number, from 1.
-      good: the good sentence as it was given.
-      bad: the bad sentence.
-      log_prob_good: the sum of log p over the words of the good sentence, nats; NaN where the pair
-        is skipped.
-      log_prob_bad: the same of the bad sentence.
-      difference: log_prob_good - log_prob_bad.
-      right: whether the good sentence is strictly more probable; None where the pair is skipped.
-      missing: the out-of-vocabulary words because of which the pair is skipped, blanks between.
-      field: of BLiMP; "" in other files.
-      UID: of BLiMP; "" in other files.
-    """
+    """A pair and its scores, a row of the table of pairs."""
 
     pair: int
     good: str
     bad: str
+    # the sum of log p over the words of the good sentence, nats; NaN where the pair is skipped
     log_prob_good: float
     log_prob_bad: float
     difference: float
+    # whether the good sentence is strictly more probable; None where the pair is skipped
     right: bool | None
     missing: str
     field: str = ""
@@ -84,22 +65,13 @@ COLUMNS = Row._fields[: -len(GROUPS)]
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class PairScores:
-    """Log-probabilities of the two sentences of n pairs.
+    """Log-probabilities of the two sentences of n pairs."""
 
-    Attributes:
-      good: float64 [n], log p of the good sentences, nats; NaN where a pair is skipped.
-      bad: float64 [n], log p of the bad sentences, nats; NaN where a pair is skipped.
-      scored: bool [n], whether each pair was scored.
-      missing: of each pair the out-of-vocabulary words because of which it is skipped, none if it
-        is scored; () where they are not known.
-      groups: of each pair, see `Pair`; () if there are none.
-    """
-
-    good: np.ndarray
-    bad: np.ndarray
-    scored: np.ndarray
+    good: np.ndarray  # float64 [n], log p of the good sentences, nats; NaN where a pair is skipped
+    bad: np.ndarray  # float64 [n], log p of the bad sentences, nats; NaN where a pair is skipped
+    scored: np.ndarray  # bool [n], whether each pair was scored
     missing: tuple[tuple[str, ...], ...] = ()
-    groups: tuple[tuple[str, ...], ...] = ()
+    groups: tuple[tuple[str, ...], ...] = ()  # of each pair, see `Pair`; () if there are none
 
     def __repr__(self):
         return f"PairScores({self.right:,} of {self.pairs:,} right, {self.skipped:,} skipped)"
@@ -152,11 +124,7 @@ class PairScores:
         return {name: groups for name, groups in scores_of.items() if groups}
 
     def chosen(self, chosen: np.ndarray) -> "PairScores":
-        """Returns the scores of some of the pairs.
-
-        Args:
-          chosen: bool [n].
-        """
+        """Returns the scores of some of the pairs."""
         return PairScores(self.good[chosen], self.bad[chosen], self.scored[chosen])
 
     def answers(self) -> item_scores.Arrays:
@@ -181,15 +149,7 @@ class PairScores:
 
 
 def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
-    """Reads the pairs of a file.
-
-    Args:
-      path: a file of CLAMS or of BLiMP.
-      reading: how tokens are read.
-
-    Raises:
-      UserError: a line, which is named, is not of this form.
-    """
+    """Reads the pairs of a file."""
     file = files.find(path)
     lines = [*enumerate(files.read_text(file).split("\n"), 1)]
     lines = [(number, line.removesuffix("\r")) for number, line in lines if line.strip()]
@@ -261,12 +221,7 @@ def _of_labels(lines, path, reading):
 
 
 def differing_words(good: list[str], bad: list[str]) -> set[str]:
-    """Returns the words that one sentence has more often than the other.
-
-    Args:
-      good: words.
-      bad: words.
-    """
+    """Returns the words that one sentence has more often than the other."""
     first, second = collections.Counter(good), collections.Counter(bad)
     return {*(first - second), *(second - first)}
 
@@ -279,17 +234,6 @@ def score_pairs(
     A sentence's score is sum_t log p(w_t | w_<t) over its words, the boundary left out; words
     outside the lexicon are scored as <unk>. A pair is skipped if a word in which its sentences
     differ is outside the lexicon, or any word at all where the vocabulary refuses unknown words.
-
-    Args:
-      model: a `LanguageModel`.
-      params: on the device.
-      tables: on the device.
-      lexicon: the words of the model.
-      vocabulary: how sentences are read.
-      pairs: (good words, bad words, ...), in the vocabulary's case.
-
-    Raises:
-      UserError: the vocabulary has no boundary for sentences to start from.
     """
     missing = tuple(missing_words(pair, lexicon, vocabulary) for pair in pairs)
     scored = np.array([not words for words in missing], bool)
@@ -305,28 +249,14 @@ def score_pairs(
 
 
 def missing_words(pair: tuple, lexicon: Lexicon, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """Returns the words outside the lexicon because of which a pair is skipped; see `score_pairs`.
-
-    Args:
-      pair: (good words, bad words, ...).
-      lexicon: the words of the model.
-      vocabulary: how sentences are read.
-    """
+    """Returns the unknown words because of which a pair is skipped; see `score_pairs`."""
     needed = {*pair[0], *pair[1]} if vocabulary.unknown == "refused" else differing_words(*pair[:2])
     words = dict.fromkeys((*pair[0], *pair[1]))
     return tuple(word for word in words if word in needed and not vocabulary.has(word, lexicon))
 
 
 def judge(run, path: str) -> tuple[list[Pair], PairScores]:
-    """Returns (the pairs of a file, their scores under a run's model); see `score_pairs`.
-
-    Args:
-      run: of a language model.
-      path: the file.
-
-    Raises:
-      UserError: no pair can be scored, or as `read` and `score_pairs`.
-    """
+    """Returns (the pairs of a file, their scores under a run's model); see `score_pairs`."""
     vocabulary = run.experiment.vocabulary
     pairs = read(path, run.reading)
     model, lexicon = run.experiment.language_model, run.lexicon
@@ -341,12 +271,7 @@ def judge(run, path: str) -> tuple[list[Pair], PairScores]:
 
 
 def describe(path: str, scores: PairScores) -> str:
-    """Formats the figures as a line of text, and groups and the commonest missing words below it.
-
-    Args:
-      path: of the pairs.
-      scores: of the pairs.
-    """
+    """Formats the figures as a line, with groups and the commonest missing words below it."""
     interval = significance.binomial_interval(scores.right, scores.pairs)
     line = (
         f"{path}: accuracy {scores.accuracy:.2%} {significance.percent(interval)} "
@@ -370,12 +295,7 @@ def describe(path: str, scores: PairScores) -> str:
 
 
 def rows(pairs: list[Pair], scores: PairScores) -> Iterator[Row]:
-    """Yields a row for each pair, in the order of the file.
-
-    Args:
-      pairs: of `read`.
-      scores: of the pairs.
-    """
+    """Yields a row for each pair, in the order of the file."""
     for number, (pair, good, bad, missing) in enumerate(
         zip(pairs, scores.good.tolist(), scores.bad.tolist(), scores.missing, strict=True), 1
     ):
@@ -392,18 +312,7 @@ def keep(
     scores: PairScores,
     table: str | pathlib.Path | None = None,
 ) -> tuple[dict, pathlib.Path, pathlib.Path]:
-    """Writes the passport of an accuracy with its answers, and the table of its pairs.
-
-    Args:
-      run: that was judged.
-      path: the file of the pairs.
-      pairs: of `judge`.
-      scores: of `judge`.
-      table: the file of the table; None for one beside the passport.
-
-    Returns:
-      (the passport, its file, the table's file).
-    """
+    """Writes the passport of an accuracy with its answers, and the table of its pairs."""
     record = passport.of_pairs(run, path, pairs, scores)
     result = passport.write(run, record, scores.answers())
     table = pathlib.Path(table) if table else result.with_suffix(".tsv")

@@ -29,9 +29,6 @@ def kinds(lexicon: Lexicon) -> dict[str, list[int]]:
 
     A number is written in digits. A name has letters only, a capital first and small ones after it,
     and its spelling in lower case is not in the lexicon.
-
-    Args:
-      lexicon: the words.
     """
     of_kind: dict = {"number": [], "name": []}
     for word_id, word in enumerate(lexicon.words):
@@ -49,12 +46,6 @@ def examples(
 
     `other` is drawn from the words of the other kind whose number of occurrences in training is
     nearest to the word's. The first word of a sentence, which always has a capital, is left out.
-
-    Args:
-      corpus: the text.
-      lexicon: the words, with their counts in training.
-      most: examples of each kind and band at most, drawn if there are more.
-      seed: of the draws.
     """
     of_kind = kinds(lexicon)
     kind_of = {lexicon.words[word_id]: kind for kind in of_kind for word_id in of_kind[kind]}
@@ -90,13 +81,6 @@ def judge(run, split: str) -> tuple[dict, item_scores.Arrays]:
     "cases" of the figures, by kind and band: the number of words, mean log p(word | words before)
     and log p(other | words before) in nats, and the share of words that are more probable than the
     other one, with its 95 % interval.
-
-    Args:
-      run: of a language model.
-      split: its name.
-
-    Raises:
-      UserError: the split has no rare number or name.
     """
     chosen = examples(run.read(split), run.lexicon)
     if not chosen:
@@ -140,11 +124,7 @@ def _cases(chosen, words, others):
 
 
 def describe(record: dict) -> str:
-    """Formats the figures of a passport of `judge` as a table, a case a line.
-
-    Args:
-      record: the passport.
-    """
+    """Formats the figures of a passport of `judge` as a table, a case a line."""
     lines = [
         f"{record['split']}: mean log-probability in nats, of the word that stands there and of "
         "one of the other kind",

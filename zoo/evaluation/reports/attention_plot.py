@@ -18,15 +18,7 @@ def attention(
     file: str | pathlib.Path,
     label: str = "weight",
 ):
-    """Draws how much each word of a translation attends to, or depends on, each source word.
-
-    Args:
-      source: words.
-      target: words.
-      weights: [T, S], weights from 0 to 1, or other numbers from 0 on, the greatest drawn darkest.
-      file: the picture to write.
-      label: the name of the numbers.
-    """
+    """Draws how much each word of a translation attends to, or depends on, each source word."""
     width, height = (1.8 + 0.36 * max(len(words), 3) for words in (source, target))
     shape = (max(len(target), 1), max(len(source), 1))
     greatest = 1 if label == "weight" else float(np.max(weights, initial=0)) or 1

@@ -28,27 +28,17 @@ _HATCHED: dict[str, Any] = {"hatch": "///", "edgecolor": "white", "alpha": 0.6}
 
 
 class Bar(NamedTuple):
-    """A bar with its interval.
+    """A bar with its interval."""
 
-    Attributes:
-      height: a mean over seeds, or a single figure; NaN for a gap, inf for the text "∞" alone.
-      interval: (low, high), NaN twice without one.
-      items: number of pairs or tokens that the figure is of.
-      seeds: the figure of each seed, points on the bar; () for a single run.
-    """
-
+    # a mean over seeds, or a single figure; NaN for a gap, inf for the text "∞" alone
     height: float
-    interval: tuple[float, float]
+    interval: tuple[float, float]  # (low, high), NaN twice without one
     items: float
-    seeds: tuple[float, ...] = ()
+    seeds: tuple[float, ...] = ()  # the figure of each seed, points on the bar; () for a single run
 
 
 def _draw_bars(axes: Axes, groups: Sequence[str], bars, numbers: Mapping[str, int]) -> bool:
-    """Draws bars of {recipe: {group: Bar}}, side by side within a group.
-
-    Returns:
-      Whether a bar is of `FEW` items.
-    """
+    """Draws bars of {recipe: {group: Bar}}, side by side within a group."""
     width, any_few = 0.8 / max(len(bars), 1), False
     for place, (name, by_group) in enumerate(bars.items()):
         there = {x: by_group[group] for x, group in enumerate(groups) if group in by_group}
@@ -112,11 +102,7 @@ def _width(groups, recipes):
 
 
 def least_count(band: str) -> int:
-    """Returns the sort key of a band; the bands of unknown and of unseen words come first.
-
-    Args:
-      band: its name in passports.
-    """
+    """Returns the sort key of a band; the bands of unknown and of unseen words come first."""
     without = {UNKNOWN: -2, "unseen": -1}
     return without[band] if band in without else int(band.rstrip("+").split("-")[0])
 
@@ -125,9 +111,6 @@ def band_bars(seeds: Sequence[Sequence[dict]]) -> dict[str, Bar]:
     """Returns {band: its bar} of the seeds of a recipe.
 
     The interval of several seeds reaches from the least to the greatest.
-
-    Args:
-      seeds: of each seed the "bands" of its passport's figures; each may have an "interval".
     """
     bars = {}
     for band in dict.fromkeys(row["band"] for rows in seeds for row in rows):
@@ -147,16 +130,7 @@ def bands(
     limit: Mapping[str, float] | None = None,
     title: str = "Log-perplexity by frequency of the word",
 ):
-    """Draws log-perplexity of words by how often they were seen in training.
-
-    Args:
-      rows: for each recipe, of each seed the "bands" of its passport's figures; each may have an
-        "interval".
-      file: the picture to write.
-      limit: for each band the language's own log-perplexity, nats per token: a lower bound over all
-        bands together, but not within one.
-      title: of the picture.
-    """
+    """Draws log-perplexity of words by how often they were seen in training."""
     bars = {name: band_bars(seeds) for name, seeds in rows.items()}
     groups = sorted(plot_style.groups(bars), key=least_count)
     several = any(bar.seeds for of_recipe in bars.values() for bar in of_recipe.values())
@@ -190,9 +164,6 @@ def accuracy_bar(seeds: Sequence[tuple[int, int]]) -> Bar:
     """Returns the bar of an accuracy in percent, the mean of seeds.
 
     Its interval is the 95 % interval for as many pairs as one seed was asked (Wilson 1927).
-
-    Args:
-      seeds: (right pairs, pairs) of each seed.
     """
     right, pairs = np.mean(seeds, axis=0)
     low, high = significance.binomial_interval(right, pairs)
@@ -210,12 +181,6 @@ def accuracy(
 
     The line on a bar is the 95 % interval for as many pairs (Wilson 1927). For several seeds the
     bar is the mean, and each seed is a point.
-
-    Args:
-      counts: {recipe: {"phenomenon, case": (right pairs, pairs) of each seed}}.
-      file: the picture to write.
-      x_label: what the cases of a phenomenon are.
-      title: of the vertical axis.
     """
     bars: dict[str, dict[str, dict[str, Bar]]] = {}
     for name in plot_style.groups(counts):

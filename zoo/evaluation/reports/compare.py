@@ -29,17 +29,6 @@ def compare(folders: list[str], in_parts: bool = False, wanted: Wanted = ALL) ->
 
     Runs have their short names, and lines have at most `tables.WIDTH` letters: columns that do not
     fit make a further table of the same rows.
-
-    Args:
-      folders: of runs, or records of runs (`zoo.evaluation.records`).
-      in_parts: adds the figures and tests of each column by the words' training counts
-        (`zoo.evaluation.reports.parts`).
-      wanted: the results that are compared.
-
-    Raises:
-      UserError: a run has no results or two of the same, or figures of a split have different
-        denominators, policies, texts, lexicons or constraints; the message names the field and both
-        values.
     """
     from zoo.evaluation.run import short_names
 

@@ -17,15 +17,10 @@ _FIELDS = {"data.train": "sentences of training text"}
 
 
 class Curve(NamedTuple):
-    """Learning curves of the seeds of a recipe.
-
-    Attributes:
-      name: of the recipe.
-      validation: (x, nats per token) of each validation of each seed.
-      training: the same of the training loss, or ().
-    """
+    """Learning curves of the seeds of a recipe."""
 
     name: str
+    # (x, nats per token) of each validation of each seed
     validation: Sequence[Sequence[tuple[float, float]]]
     training: Sequence[Sequence[tuple[float, float]]] = ()
 
@@ -42,13 +37,6 @@ def learning_curves(
     Of several seeds the line is the mean, the shade reaches from the least to the greatest, and
     each seed is a thin line. A training loss need not have the denominator of the validation: it is
     over all that is predicted, with the boundaries, and may be sampled.
-
-    Args:
-      curves: of each recipe.
-      file: the picture to write.
-      x_label: name of the horizontal axis.
-      limit: a lower bound for any model, nats per token, if it is known.
-      title: of the picture.
     """
     several = any(len(curve.validation) > 1 for curve in curves)
     notes = ["shade: least and greatest of the seeds"] * several
@@ -81,16 +69,7 @@ def sweep(
     lines: Mapping[str, Mapping[str, float]],
     file: str | pathlib.Path,
 ):
-    """Draws log-perplexity against a number of the experiment, a panel for each text.
-
-    Args:
-      field: its name.
-      panels: {text: {recipe: its points (see zoo.evaluation.reports.sweep.Point)}}. The line of a
-        point reaches from the least to the greatest of its runs; where all points are of one run,
-        it is the interval.
-      lines: {text: {recipe: the log-perplexity of runs without the number, nats per token}}.
-      file: the picture to write.
-    """
+    """Draws log-perplexity against a number of the experiment, a panel for each text."""
     numbers = plot_style.numbers(plot_style.groups(panels))
     points = [point for panel in panels.values() for curve in panel.values() for point in curve]
     several = any(len(point.losses) > 1 for point in points)
@@ -125,13 +104,7 @@ def _scale(axes, values):
 
 
 def spectra(values: Mapping[str, np.ndarray], file: str | pathlib.Path, contexts: int):
-    """Draws singular values of log-probability matrices, largest first, on a logarithmic scale.
-
-    Args:
-      values: of each run, divided by the largest.
-      file: the picture to write.
-      contexts: rows of the matrices.
-    """
+    """Draws singular values of log-probability matrices, largest first, on a logarithmic scale."""
     title = "Singular values of the log-probability matrix"
     label = f"number of the singular value, of {contexts:,} contexts"
     with plot_style.picture(file, [title], label, "divided by the largest") as (axes,):
@@ -148,14 +121,7 @@ def by_length(
     curves: Mapping[str, Sequence[tuple[float, tuple[float, float]]]],
     file: str | pathlib.Path,
 ):
-    """Draws BLEU against the length of the source, with the number of sentences and intervals.
-
-    Args:
-      spans: of lengths, from the shortest.
-      counts: sentences of each span.
-      curves: by name, (BLEU, its interval) of each span, percent.
-      file: the picture to write.
-    """
+    """Draws BLEU against the length of the source, with the number of sentences and intervals."""
     title, note = "BLEU by the length of the source", "lines: 95 % interval by sentences"
     with plot_style.picture(file, [title], "source words", "BLEU", note) as (axes,):
         for number, (name, points) in enumerate(curves.items()):

@@ -15,13 +15,7 @@ ABSENT: Any = object()
 
 
 def lines(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> list[str]:
-    """Returns a line for each value of each field in which recipes differ; [] if none does.
-
-    Args:
-      recipes: {name of a run: its experiment as JSON}; runs without a recipe are left out.
-      knowledge: {name: texts that gave words, features and backgrounds, as its passports list
-        them; None if they do not}.
-    """
+    """Returns a line for each value of each field in which recipes differ; [] if none does."""
     if len(recipes) < 2:
         return []
     found = ["fields in which the runs differ:"]
@@ -39,10 +33,6 @@ def differing(recipes: list[Any], path: str = "") -> list[str]:
     Two components of one class are compared field by field, and other values as a whole. A field
     that the recipe of an older record does not have yet was off: it does not differ from 0, False,
     empty or null.
-
-    Args:
-      recipes: experiments as JSON, or values of one of their fields.
-      path: of the field within the experiment.
     """
     there = [one for one in recipes if one is not ABSENT]
     first, *others = there
@@ -68,11 +58,7 @@ def _of_one_class(one, other):
 
 
 def told(value: Any) -> str:
-    """Formats a value of a recipe; components are written as calls, without their empty fields.
-
-    Args:
-      value: as JSON.
-    """
+    """Formats a value of a recipe; components are written as calls, without their empty fields."""
     if isinstance(value, dict) and isinstance(value.get(COMPONENT), str):
         fields = (f"{name}={told(item)}" for name, item in value.items() if _is_set(name, item))
         return f"{value[COMPONENT].rpartition(':')[2]}({', '.join(fields)})"

@@ -25,19 +25,7 @@ def bands(
     labels: Sequence[str] = (),
     log=output_files.show,
 ):
-    """Prints and draws log-perplexity by the words' training counts.
-
-    Args:
-      workdirs: folders of evaluated runs, or records.
-      file: the picture to write.
-      split: the text; None for the first text that all runs were judged on, tests first.
-      labels: names of the recipes; () for names made from the runs'.
-      log: prints a line.
-
-    Raises:
-      UserError: no run has such a text, figures are not of the same quantity, a run was trained on
-        the text, or the picture cannot be written.
-    """
+    """Prints and draws log-perplexity by the words' training counts."""
     paths = _named(workdirs, file)
     columns = columns_of({name: read_results([path])[path] for name, path in paths.items()})
     of_all = [
@@ -84,18 +72,7 @@ def _bands(passport):
 def agreement(
     workdirs: Sequence[str], file: str, labels: Sequence[str] = (), log=output_files.show
 ):
-    """Prints and draws the accuracies that `zoo agreement` kept, as `judgement.report` draws them.
-
-    Args:
-      workdirs: folders of runs, or records.
-      file: the picture to write.
-      labels: names of the recipes; () for names made from the runs'.
-      log: prints a line.
-
-    Raises:
-      UserError: a run was not judged, runs were judged on different pairs, or the picture cannot be
-        written.
-    """
+    """Prints and draws the accuracies that `zoo agreement` kept; see `judgement.report`."""
     paths = _named(workdirs, file)
     of_paths: dict[str, dict[Questions, dict]] = {path: {} for path in paths.values()}
     for questions, of_runs in read_answers(paths.values()).items():

@@ -23,20 +23,7 @@ def report(
     labels: Sequence[str] = (),
     log=output_files.show,
 ):
-    """Prints the best validation of each recipe, and draws the learning curves.
-
-    Args:
-      workdirs: folders of runs, which may still train, or records.
-      file: the picture to write.
-      against: the horizontal axis, a key of `validations.FIELDS`.
-      training: draws the training loss, too.
-      labels: names of the recipes; () for names made from the runs'.
-      log: prints a line.
-
-    Raises:
-      UserError: a run has no validations, the runs' validations are not comparable, or the picture
-        cannot be written.
-    """
+    """Prints the best validation of each recipe, and draws the learning curves."""
     from zoo.evaluation.run import short_names
 
     plot_style.check_file(file)
@@ -69,11 +56,7 @@ def report(
 
 
 def table(lines: Mapping[str, Sequence[Sequence[dict]]]):
-    """Yields the lines of a table of the best validations.
-
-    Args:
-      lines: {recipe: the validations of each seed}.
-    """
+    """Yields the lines of a table of the best validations."""
     rows = []
     for name, of_seeds in lines.items():
         best = [min(of_run, key=lambda line: float(line[validations.LOSS])) for of_run in of_seeds]

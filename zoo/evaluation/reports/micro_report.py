@@ -34,14 +34,7 @@ SPLIT = "test"
 
 
 def language_scores(language: Micro, corpus: Corpus, text: EncodedText, counted) -> Scores:
-    """Computes the language's own log-probabilities of a text; boundaries are certain, 0 nats.
-
-    Args:
-      language: the grammar.
-      corpus: sentences of the language.
-      text: the same as word ids.
-      counted: bool [n], the words that the model's figures count.
-    """
+    """Computes the language's own log-probabilities of a text; boundaries are certain, 0 nats."""
     log_prob = np.zeros(len(text.words), np.float32)
     for start, sentence in zip(text.starts, corpus.sentences, strict=True):
         log_prob[start : start + len(sentence)] = language.token_log_probs(sentence)
@@ -55,10 +48,6 @@ def agreement(
 
     Its figures have "cases" too: the figures by phenomenon, with and without an attractor between
     the two words that agree, and of all pairs.
-
-    Args:
-      run: of the micro language.
-      pairs: of `Micro.minimal_pairs`.
     """
     plain = [(good, bad) for good, bad, _ in pairs]
     scores = minimal_pairs.score_pairs(
@@ -85,17 +74,6 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
     """Prints the tables, keeps the figures in each run's results and draws the plots.
 
     The plots lie beside the first run.
-
-    Args:
-      workdirs: the runs' folders.
-      log: prints a line.
-
-    Returns:
-      The plots' paths.
-
-    Raises:
-      UserError: a run is not of the micro language as it is spelt, or the runs are not of the same
-        one, or are not judged alike; or the plots cannot be written.
     """
     for workdir in workdirs:
         passport.check(workdir)

@@ -18,17 +18,12 @@ from zoo.evaluation import item_scores, significance
 
 
 class Runs(NamedTuple):
-    """Runs that differ in their seed at most, on one text.
-
-    Attributes:
-      name: of the group, in tables.
-      losses: the log-perplexity of each, nats per token.
-      statistics: of the sentences by each run, float64 [L, 2], see `item_scores.statistics`; ()
-        where not all are kept.
-    """
+    """Runs that differ in their seed at most, on one text."""
 
     name: str
-    losses: tuple[float, ...]
+    losses: tuple[float, ...]  # the log-perplexity of each, nats per token
+    # of the sentences by each run, float64 [L, 2], see `item_scores.statistics`; () where not all
+    # are kept
     statistics: tuple[np.ndarray, ...] = ()
 
     @property
@@ -50,11 +45,7 @@ class Runs(NamedTuple):
 
 
 def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Returns the pairs to compare: the first name with each other, and each with its successor.
-
-    Args:
-      names: in the order of their figures.
-    """
+    """Returns the pairs to compare: the first name with each other, and each with its successor."""
     first = [(names[0], name) for name in names[1:]]
     return first + list(itertools.pairwise(names[1:]))
 
@@ -64,9 +55,6 @@ def loss_lines(groups: Sequence[Runs]) -> list[str]:
 
     Where fewer than two groups have scores, the lines compare the groups of two seeds or more. A
     last line names the groups without scores where others have them.
-
-    Args:
-      groups: of runs, on one text.
     """
     kept = sorted((runs for runs in groups if runs.statistics), key=lambda runs: runs.loss)
     without = [runs.name for runs in groups if not runs.statistics]
@@ -84,21 +72,13 @@ def loss_lines(groups: Sequence[Runs]) -> list[str]:
 
 
 class Difference(NamedTuple):
-    """The difference between two groups of runs, and the tests of it.
-
-    Attributes:
-      nats: the second loss less the first.
-      interval: 95 % of the difference by bootstrap over sentences.
-      sentences: their number.
-      p: of as large a difference by exchanged sentences.
-      p_of_seeds: by Welch's test of the seeds; NaN where a group has one run.
-    """
+    """The difference between two groups of runs, and the tests of it."""
 
     nats: float
     interval: tuple[float, float]
     sentences: int
     p: float
-    p_of_seeds: float
+    p_of_seeds: float  # by Welch's test of the seeds; NaN where a group has one run
 
     @property
     def tie(self) -> bool:
@@ -113,15 +93,7 @@ class Difference(NamedTuple):
 
 
 def difference(one: Runs, other: Runs) -> Difference | None:
-    """Tests the difference between two groups of runs with kept scores of the same tokens.
-
-    Args:
-      one: a group.
-      other: another group.
-
-    Returns:
-      None where the figures are not finite.
-    """
+    """Tests the difference between two groups of runs with kept scores of the same tokens."""
     statistics = one.mean_statistics, other.mean_statistics
     p = significance.paired_test(*statistics, item_scores.log_perplexity)
     if math.isnan(p):
@@ -155,11 +127,7 @@ def _loss_line(one, other):
 
 
 def p_text(p: float) -> str:
-    """Formats a p to three decimals. A thousand random exchanges give 1 / 1,001 at least.
-
-    Args:
-      p: the probability.
-    """
+    """Formats a p to three decimals. A thousand random exchanges give 1 / 1,001 at least."""
     return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
 
 
@@ -183,10 +151,6 @@ def answer_lines(
 
     Only questions that both of two runs answered count. There are lines only if the answers of two
     runs or more are kept.
-
-    Args:
-      title: of the questions.
-      of_runs: (passport, scores) of each run.
     """
     texts: dict = {}
     for name, (record, arrays) in of_runs.items():
@@ -205,11 +169,7 @@ def answer_lines(
 
 
 def accuracy_lines(of_groups: Mapping[str, Sequence[float]]) -> list[str]:
-    """Returns the lines of Welch's test of accuracies by seeds, of groups of two runs or more.
-
-    Args:
-      of_groups: {name: accuracies of the group's runs}.
-    """
+    """Returns the lines of Welch's test of accuracies by seeds, of groups of two runs or more."""
     several = {name: shares for name, shares in of_groups.items() if len(shares) > 1}
     means = {name: float(np.mean(shares)) for name, shares in several.items()}
     order = sorted(several, key=lambda name: -means[name])

@@ -33,23 +33,14 @@ _TITLES = {
 
 
 class Part(NamedTuple):
-    """A part of a figure.
-
-    Attributes:
-      tokens: their number.
-      loss: nats per token.
-    """
+    """A part of a figure."""
 
     tokens: int
-    loss: float
+    loss: float  # nats per token
 
 
 def of_passport(passport: dict) -> dict[str, Part]:
-    """Returns the parts of a passport by name: all, the bands, seen, and spread and mixture if any.
-
-    Args:
-      passport: of a perplexity.
-    """
+    """Returns a passport's parts by name: all, bands, seen, and spread and mixture if any."""
     figures = passport["figures"]
     bands = {
         row["band"]: Part(row["tokens"], float(row["log_perplexity"]))
@@ -70,13 +61,7 @@ def of_passport(passport: dict) -> dict[str, Part]:
 
 
 def statistics(passport: dict, arrays: item_scores.Arrays, part: str) -> np.ndarray:
-    """Computes the statistics of the sentences of a part, see `item_scores.statistics`.
-
-    Args:
-      passport: of the figure.
-      arrays: its scores.
-      part: one of `ORDER` but `SPREAD`.
-    """
+    """Computes the statistics of the sentences of a part, see `item_scores.statistics`."""
     band = np.asarray(arrays["band"])
     if part == ALL:
         return item_scores.statistics(arrays)
@@ -89,12 +74,7 @@ def statistics(passport: dict, arrays: item_scores.Arrays, part: str) -> np.ndar
 
 
 def lines(title: str, groups: Mapping[str, Sequence[dict]]) -> Iterator[str]:
-    """Yields the table of the parts of a text and, for each part, the tests of the differences.
-
-    Args:
-      title: of the text.
-      groups: {name of a row: passports of its seeds}, each with its `results.Place`.
-    """
+    """Yields the table of the parts of a text and, for each part, the tests of the differences."""
     found = {name: [*map(of_passport, passports)] for name, passports in groups.items()}
     parts_of = [of for of_runs in found.values() for of in of_runs]
     order = [name for name in ORDER if any(name in of for of in parts_of)]

@@ -55,11 +55,7 @@ _LETTERS = 10
 
 
 def check_file(file: str | pathlib.Path):
-    """Raises UserError if a picture cannot be written to a file, or its suffix is unknown.
-
-    Args:
-      file: the picture that is yet to be computed; its suffix is one of `SUFFIXES`.
-    """
+    """Raises UserError if a picture cannot be written to a file, or its suffix is unknown."""
     path = pathlib.Path(file)
     if path.suffix.lower() not in SUFFIXES:
         raise UserError(
@@ -69,20 +65,12 @@ def check_file(file: str | pathlib.Path):
 
 
 def colour(number: int) -> str:
-    """Returns the colour of a run or recipe.
-
-    Args:
-      number: its place among those that are drawn.
-    """
+    """Returns the colour of a run or recipe."""
     return COLOURS[number % len(COLOURS)]
 
 
 def marker(number: int) -> str:
-    """Returns the mark of a run or recipe.
-
-    Args:
-      number: its place among those that are drawn.
-    """
+    """Returns the mark of a run or recipe."""
     return MARKERS[number % len(MARKERS)]
 
 
@@ -95,16 +83,7 @@ def picture(
     note: str = "",
     width: float = WIDTH,
 ) -> Iterator[list[Axes]]:
-    """Yields the axes of a picture, side by side, then adds the legend and writes the file.
-
-    Args:
-      file: the picture to write.
-      titles: of the axes, which share the vertical axis; or {title: relative width}.
-      x_label: name of each horizontal axis.
-      y_label: name of the vertical axis.
-      note: how to read marks and lines, in small print above the legend.
-      width: of the picture, inches.
-    """
+    """Yields the axes of a picture, side by side, then adds the legend and writes the file."""
     with matplotlib.rc_context(STYLE):
         figure = _figure(width, HEIGHT)
         ratios = [*titles.values()] if isinstance(titles, Mapping) else None
@@ -152,12 +131,7 @@ def _add_legend(figure, every, note, width):
 
 
 def save(figure: Figure, file: str | pathlib.Path):
-    """Writes a picture whole, in the format of its suffix.
-
-    Args:
-      figure: the picture.
-      file: its file.
-    """
+    """Writes a picture whole, in the format of its suffix."""
     check_file(file)
     for text in figure.findobj(Text):  # names of runs and words, where "$" is not mathematics
         assert isinstance(text, Text)
@@ -173,13 +147,7 @@ def save(figure: Figure, file: str | pathlib.Path):
 
 @contextlib.contextmanager
 def matrix(file: str | pathlib.Path, width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
-    """Yields (the figure, axes without a grid) of a picture of its own size, then writes it.
-
-    Args:
-      file: the picture to write.
-      width: inches.
-      height: inches.
-    """
+    """Yields (the figure, axes without a grid) of a picture of its own size, then writes it."""
     with matplotlib.rc_context({**STYLE, "font.size": 11, "axes.grid": False}):
         figure = _figure(width, height)
         yield figure, figure.add_subplot()
@@ -187,18 +155,10 @@ def matrix(file: str | pathlib.Path, width: float, height: float) -> Iterator[tu
 
 
 def groups(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Returns all groups of all recipes, in order of first appearance.
-
-    Args:
-      values: {recipe: {group: anything}}.
-    """
+    """Returns all groups of all recipes, in order of first appearance."""
     return list(dict.fromkeys(group for by_group in values.values() for group in by_group))
 
 
 def numbers(names: Iterable[str]) -> dict[str, int]:
-    """Numbers names in their order, by which they have colours and marks.
-
-    Args:
-      names: of recipes.
-    """
+    """Numbers names in their order, by which they have colours and marks."""
     return {name: number for number, name in enumerate(names)}

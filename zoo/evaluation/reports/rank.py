@@ -22,14 +22,9 @@ from zoo.sources.source import Corpus
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Spectrum:
-    """The singular values of a matrix of log-probabilities.
+    """The singular values of a matrix of log-probabilities."""
 
-    Attributes:
-      singular_values: of the [contexts, V] matrix, float64, largest first.
-      bound: the greatest possible rank: the number of contexts or of words, whichever is smaller.
-    """
-
-    singular_values: np.ndarray
+    singular_values: np.ndarray  # of the [contexts, V] matrix, float64, largest first
     bound: int
 
     @property
@@ -40,13 +35,7 @@ class Spectrum:
 
 
 def log_prob_matrix(run: Run, corpus: Corpus, contexts: int) -> np.ndarray:
-    """Computes log p of every word, float32 [contexts, V], after contexts spread over the text.
-
-    Args:
-      run: of a language model.
-      corpus: the text.
-      contexts: their number; fewer if the text is shorter.
-    """
+    """Computes log p of every word, float32 [contexts, V], after contexts spread over the text."""
     recipe, model = run.experiment.evaluation, run.experiment.language_model
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
     boundary = run.lexicon.boundary_id
@@ -82,28 +71,13 @@ def log_prob_matrix(run: Run, corpus: Corpus, contexts: int) -> np.ndarray:
 
 
 def spectrum(matrix: np.ndarray) -> Spectrum:
-    """Computes the singular values of a matrix, by numpy in float64.
-
-    Args:
-      matrix: [contexts, V].
-    """
+    """Computes the singular values of a matrix, by numpy in float64."""
     values = np.linalg.svd(np.asarray(matrix, np.float64), compute_uv=False)
     return Spectrum(values, len(values))
 
 
 def report(workdirs: list[str], contexts: int, split: str, file: str, log=output_files.show):
-    """Prints rank and spectrum of each run on one split and draws them in one picture.
-
-    Args:
-      workdirs: the runs' folders.
-      contexts: rows of each matrix.
-      split: the text.
-      file: the picture to write.
-      log: prints a line.
-
-    Raises:
-      UserError: there would be no context, or no picture, or a word has no probability.
-    """
+    """Prints rank and spectrum of each run on one split and draws them in one picture."""
     from zoo.evaluation.reports import curve_plots, plot_style
 
     if contexts < 1:

@@ -20,17 +20,7 @@ Group = tuple[str, ...]
 
 
 class Ranking(NamedTuple):
-    """Perplexities of runs.
-
-    Attributes:
-      runs: {run: {column: passport}}.
-      columns: {column: {run: passport}}; the first column ranks.
-      names: of the columns.
-      ranked: groups of runs that differ in their seed alone, the lowest log-perplexity first.
-      others: runs that had seen the first column's text, each alone; they are not ranked.
-      called: the names of the groups.
-      figures: {(column, group): its figures; None without any}.
-    """
+    """Perplexities of runs."""
 
     runs: Mapping[str, dict[Column, dict]]
     columns: Mapping[Column, dict[str, dict]]
@@ -46,41 +36,13 @@ class Ranking(NamedTuple):
         return next(iter(self.columns))
 
     def passports(self, column: Column, group: Group) -> list[dict]:
-        """Returns the passports of a group in a column.
-
-        Args:
-          column: the column.
-          group: names of runs.
-        """
+        """Returns the passports of a group in a column."""
         of_column = self.columns[column]
         return [of_column[name] for name in group if name in of_column]
 
 
 class Row(NamedTuple):
-    """The figures of a group of runs on one text.
-
-    Attributes:
-      run: the name of the run, or of the recipe of runs that differ in their seed alone.
-      seeds: the number of these runs.
-      head: the class of the head.
-      parameters: their number.
-      text: the split, or "data:" and the name of a file.
-      state: "carried" from sentence to sentence, or "sentences", each from an empty state.
-      over: the set that probabilities are normalised over.
-      tokens: that are counted.
-      log_perplexity: nats per token, the mean of the runs.
-      low: lower end of its 95 % interval by bootstrap over sentences; NaN where the scores of
-        single words were not kept.
-      high: upper end of the interval.
-      perplexity: exp of the log-perplexity.
-      seen: whether a run was trained or selected on the text, so that the figure is not ranked.
-      above: nats per token above the first row of the text; NaN for that row itself, and where
-        the scores of single words were not kept or are of other tokens.
-      above_low: lower end of its 95 % interval by bootstrap over sentences.
-      above_high: upper end of the interval.
-      p: of as large a difference by exchanged sentences.
-      p_of_seeds: by Welch's test between seeds; NaN where one of the two has one run.
-    """
+    """The figures of a group of runs on one text."""
 
     run: str
     seeds: int
@@ -90,36 +52,31 @@ class Row(NamedTuple):
     state: str
     over: str
     tokens: int
-    log_perplexity: float
+    log_perplexity: float  # nats per token, the mean of the runs
+    # lower end of its 95 % interval by bootstrap over sentences; NaN where the scores of single
+    # words were not kept
     low: float
     high: float
     perplexity: float
     seen: bool
+    # nats per token above the first row of the text; NaN for that row itself, and where the scores
+    # of single words were not kept or are of other tokens
     above: float = math.nan
     above_low: float = math.nan
     above_high: float = math.nan
     p: float = math.nan
+    # by Welch's test between seeds; NaN where one of the two has one run
     p_of_seeds: float = math.nan
 
 
 class Wanted(NamedTuple):
-    """Which results are compared.
+    """Which results are compared."""
 
-    Attributes:
-      texts: the SHA-256 of texts and questions; None for all.
-      splits: names of splits; none for all.
-    """
-
-    texts: Container[str] | None = None
+    texts: Container[str] | None = None  # the SHA-256 of texts and questions; None for all
     splits: Sequence[str] = ()
 
     def has(self, split: str, digest: str) -> bool:
-        """Whether a result is compared.
-
-        Args:
-          split: its split.
-          digest: the SHA-256 of its text or questions.
-        """
+        """Whether a result is compared."""
         of_text = self.texts is None or digest in self.texts
         return of_text and (not self.splits or split in self.splits)
 
@@ -128,15 +85,7 @@ ALL = Wanted()
 
 
 def rank(short: Mapping[str, str], wanted: Wanted = ALL) -> Ranking:
-    """Reads, checks and orders the perplexities of runs.
-
-    Args:
-      short: {folder of a run, or name of a run of a record: its name in the ranking}.
-      wanted: the results that are compared.
-
-    Raises:
-      UserError: see `zoo.evaluation.reports.compare.compare`.
-    """
+    """Reads, checks and orders the perplexities of runs."""
     runs = {
         short[folder]: {
             column: passport
@@ -248,23 +197,14 @@ def _row(ranking, column, group, runs):
 
 
 def perplexity(runs: Runs, passports: list[dict]) -> float:
-    """Returns the perplexity of a single passport, or exp of the mean loss of several.
-
-    Args:
-      runs: the figures of the passports.
-      passports: of the runs.
-    """
+    """Returns the perplexity of a single passport, or exp of the mean loss of several."""
     if len(passports) == 1:
         return float(passports[0]["figures"]["perplexity"])
     return perplexity_of(runs.loss)
 
 
 def any_unseen(passports: Mapping[str, dict]) -> bool:
-    """Whether some run never saw the text, as far as is recorded.
-
-    Args:
-      passports: of a column.
-    """
+    """Whether some run never saw the text, as far as is recorded."""
     return any(overlap.reason(passport) is None for passport in passports.values())
 
 

@@ -19,20 +19,12 @@ def grouped(names: Iterable[str], results: Mapping[str, Mapping]) -> list[tuple[
 
     Runs are of one group if their passports have the same recipe but for the seed, and different
     seeds; a run whose passports do not record its recipe stands alone.
-
-    Args:
-      names: of runs.
-      results: {run: {column: passport}}.
     """
     return _groups({name: _recipe_of(results[name]) for name in names})
 
 
 def grouped_by_recipe(paths: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """Groups runs by their recipes alone, as `grouped`, whether they are judged or not.
-
-    Args:
-      paths: {name: folder of a run, or the name of a run of a record}.
-    """
+    """Groups runs by their recipes alone, as `grouped`, whether they are judged or not."""
     return _groups({name: _key(recipe_of(path)) for name, path in paths.items()})
 
 
@@ -70,13 +62,6 @@ def names_of(
     """Names groups by their recipe: "softmax, 3 seeds" for softmax_0, softmax_1 and softmax_2.
 
     A single run keeps its name.
-
-    Args:
-      groups: names of runs.
-      labels: names in place of what the runs' names have in common, one a group; () for none.
-
-    Raises:
-      UserError: there are labels, and not one for each group.
     """
     counts = [len(group) for group in groups]
     stems = stems_of(groups)
@@ -88,15 +73,7 @@ def names_of(
 
 
 def labelled(groups: Sequence[tuple[str, ...]], labels: Sequence[str] = ()) -> dict[str, str]:
-    """Names runs by the labels of their recipes, with a number where a recipe has several runs.
-
-    Args:
-      groups: names of runs.
-      labels: one a group; () for the runs' own names.
-
-    Raises:
-      UserError: there are labels, and not one for each group.
-    """
+    """Names runs by the labels of their recipes, with a number where a recipe has several runs."""
     if not labels:
         return {run: run for group in groups for run in group}
     check_labels(labels, stems_of(groups))
@@ -108,12 +85,7 @@ def labelled(groups: Sequence[tuple[str, ...]], labels: Sequence[str] = ()) -> d
 
 
 def check_labels(labels: Sequence[str], names: Sequence[str]):
-    """Raises UserError unless labels are different and one for each of the names.
-
-    Args:
-      labels: of --label.
-      names: of the recipes.
-    """
+    """Raises UserError unless labels are different and one for each of the names."""
     if len(labels) != len(names) or len({*labels}) < len(labels):
         raise UserError(
             f"--label is given {len(labels)} times for {len(names)} recipes: give a different one "
@@ -129,9 +101,6 @@ def stems_of(groups: Sequence[tuple[str, ...]]) -> list[str]:
     """Returns the name that the runs of each group share without their seeds; a single run's own.
 
     Where two groups would have one name, each has the name of its first run.
-
-    Args:
-      groups: names of runs.
     """
     stems = [_stem(group) for group in groups]
     unique = [stems.count(stem) == 1 for stem in stems]
@@ -151,13 +120,7 @@ def _stem(group):
 
 
 def runs_of(group: tuple[str, ...], passports: Mapping[str, dict], name: str) -> Runs | None:
-    """Returns the figures of a group on one text, with the scores that are kept; None without any.
-
-    Args:
-      group: names of runs.
-      passports: of the runs that have a figure on the text.
-      name: of the group.
-    """
+    """Returns a group's figures on one text, with the scores that are kept; None without any."""
     there = [passports[run] for run in group if run in passports]
     if not there:
         return None

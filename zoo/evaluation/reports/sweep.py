@@ -28,18 +28,12 @@ _NONE = (math.nan, math.nan)
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """Runs that differ in their seed at most.
-
-    Attributes:
-      value: of the field, None without it.
-      losses: nats per token.
-      workdirs: of the runs.
-      interval: the 95 % interval of the loss of a single run, NaN twice if it is not known.
-    """
+    """Runs that differ in their seed at most."""
 
     value: float | None
-    losses: tuple[float, ...]
+    losses: tuple[float, ...]  # nats per token
     workdirs: tuple[str, ...]
+    # the 95 % interval of the loss of a single run, NaN twice if it is not known
     interval: tuple[float, float] = (math.nan, math.nan)
 
     @property
@@ -53,11 +47,7 @@ class Point:
         return min(self.losses), max(self.losses)
 
     def line(self, short: Mapping[str, str]) -> str:
-        """Formats the point as text.
-
-        Args:
-          short: the names of the runs, by their folders.
-        """
+        """Formats the point as text."""
         value = "-" if self.value is None else f"{self.value:,}"
         spread = ""
         if len(self.losses) == 1 and not math.isnan(self.interval[0]):
@@ -76,13 +66,6 @@ def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
     learning curve. For data.train without a range of known length, 'a.txt' or 'a.txt[:-100]', it is
     the number of sentences that the run was trained on, by its passports. None if the experiment
     does not have the field.
-
-    Args:
-      workdir: the run's folder.
-      field: its dotted name, such as "vocabulary.features.0.count".
-
-    Raises:
-      UserError: the folder does not hold a run, or the value is not a number.
     """
     value = _without(_experiment(workdir), field)[0]
     if isinstance(value, str):
@@ -140,12 +123,7 @@ def _without(experiment, field):
 
 
 def settings_of(workdir: str | pathlib.Path, field: str) -> str:
-    """Returns a run's experiment without the field and the seed, as text to compare.
-
-    Args:
-      workdir: the run's folder.
-      field: its dotted name.
-    """
+    """Returns a run's experiment without the field and the seed, as text to compare."""
     experiment = _experiment(workdir)
     for name in (field, SEED):
         experiment = _without(experiment, name)[1]
@@ -157,13 +135,7 @@ def points_of(
     field: str,
     intervals: Mapping[str, tuple[float, float]] = MappingProxyType({}),
 ) -> list[list[Point]]:
-    """Returns curves, in the order of their first runs: the points of each, by the field's value.
-
-    Args:
-      losses: nats per token, by the run's folder.
-      field: its dotted name.
-      intervals: of the losses, by the run's folder, as far as they are known.
-    """
+    """Returns curves in the order of their first runs, points by the field's value."""
     curves: dict = {}
     for workdir, loss in losses.items():
         curve = curves.setdefault(settings_of(workdir, field), {})
@@ -194,17 +166,6 @@ def report(
 
     Runs whose experiments do not have the field come last, and are horizontal lines. Runs that were
     trained or selected on a text (see `zoo.evaluation.overlap`) are named and not drawn.
-
-    Args:
-      field: its dotted name.
-      workdirs: the runs' folders, or records.
-      file: the picture to write.
-      labels: names of the curves; () for names made from the runs'.
-      log: prints a line.
-
-    Raises:
-      UserError: no run has the field, a run has no results, they are not of the same quantity, or
-        the picture cannot be written.
     """
     from zoo.evaluation.reports import curve_plots, plot_style
     from zoo.evaluation.run import short_names
@@ -259,11 +220,7 @@ def report(
 
 
 def interval_of(passport: dict) -> tuple[float, float]:
-    """Returns the 95 % interval of a log-perplexity by sentences; NaN twice if it is not known.
-
-    Args:
-      passport: of the figure, with its `results.Place`.
-    """
+    """Returns the 95 % interval of a log-perplexity by sentences; NaN twice if it is not known."""
     arrays = passport["place"].read_scores(passport)
     if arrays is not None:
         statistics_of = item_scores.statistics(arrays)

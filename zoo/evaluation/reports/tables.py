@@ -9,13 +9,7 @@ Block = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2) -> Iterator[str]:
-    """Yields the lines of a table, its columns as wide as their widest cells.
-
-    Args:
-      header: a cell for each column.
-      rows: cells as in the header.
-      left: the number of columns that are aligned on the left; the others are on the right.
-    """
+    """Yields the lines of a table, its columns as wide as their widest cells."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     for cells in (header, *rows):
         padded = [
@@ -29,10 +23,6 @@ def beside(blocks: Sequence[Block], left: int = 2) -> Iterator[list[str]]:
     """Yields the lines of tables that have the blocks side by side, as many as fit `WIDTH`.
 
     Each table begins with the first column of the first block.
-
-    Args:
-      blocks: (header, rows), of the same number of rows; the first names the rows.
-      left: the number of columns of the first block that are aligned on the left.
     """
     (first, *_), rows = blocks[0]
     names = [first], [row[:1] for row in rows]
@@ -52,11 +42,7 @@ def _joined(one: Block, other: Block) -> Block:
 
 
 def wrapped(lines: Iterable[str]) -> Iterator[str]:
-    """Breaks lines that are longer than `WIDTH` between words, and indents what follows.
-
-    Args:
-      lines: of text.
-    """
+    """Breaks lines that are longer than `WIDTH` between words, and indents what follows."""
     for line in lines:
         if len(line) <= WIDTH:
             yield line

@@ -30,16 +30,6 @@ def report(
 
     The figures are kept with their passports and scores among each run's results. Of a treebank the
     accuracies on its agreement pairs are added, see `zoo.evaluation.judgements.agreement`.
-
-    Args:
-      workdirs: the runs' folders.
-      path: CoNLL-U, a table of items or plain text, perhaps with a range of its sentences.
-      load: makes the run of a folder.
-      mixed: adds the figures under the mixture of `zoo.evaluation.unseen_weight`.
-      log: prints a line.
-
-    Raises:
-      UserError: a run refuses the text, or the runs' figures are not of the same quantity.
     """
     check_folders(workdirs)
     for workdir in workdirs:

@@ -24,15 +24,7 @@ WITH_TRAINING = {name: {**fields, TRAINING: float} for name, fields in FIELDS.it
 
 
 def of_run(run: str, fields: dict[str, Any]) -> list[dict]:
-    """Reads the validations of a run.
-
-    Args:
-      run: its folder, or the name of a run of a record.
-      fields: {field: its type} that each of them must have.
-
-    Raises:
-      UserError: there are none, or a field is missing or of another type.
-    """
+    """Reads the validations of a run."""
     if records.is_record(run):
         found = [*records.record_of(run).validations]
         if not found:
@@ -56,13 +48,6 @@ def read(metrics: Any, fields: dict[str, Any]) -> list[dict]:
     """Reads the lines of a metrics.jsonl that belong to validations.
 
     The last line of a killed run may be incomplete; it is left out.
-
-    Args:
-      metrics: the path of the file.
-      fields: {field: its type} that each of these lines must have.
-
-    Raises:
-      UserError: a field is missing or of another type.
     """
     found = []
     for number, line in enumerate(metrics.read_bytes().splitlines(), 1):
@@ -76,16 +61,7 @@ def read(metrics: Any, fields: dict[str, Any]) -> list[dict]:
 def points(
     lines: Sequence[dict], against: str = "step", field: str = LOSS
 ) -> list[tuple[float, float]]:
-    """Returns the (x, y) of the validations that have a field.
-
-    Args:
-      lines: of `of_run`, with the `FIELDS` of the axis.
-      against: the horizontal axis, a key of `FIELDS`.
-      field: the name of y, nats per token.
-
-    Raises:
-      UserError: no epoch is finished, and `against` is "epoch".
-    """
+    """Returns the (x, y) of the validations that have a field."""
     if against == "minutes":
         unit, name = 60.0, "seconds"
     else:
@@ -110,9 +86,6 @@ def mean_curve(seeds: Sequence[Sequence[tuple[float, float]]]) -> np.ndarray:
     """Returns [4, n]: mean x, and mean, least and greatest y of the n-th points of several seeds.
 
     Seeds that stop early end the curve, for a mean over other seeds would jump.
-
-    Args:
-      seeds: (x, y) of the points of each seed.
     """
     count = min(map(len, seeds))
     points = np.array([[*points][:count] for points in seeds], float).reshape(len(seeds), count, 2)

@@ -42,37 +42,15 @@ class Contextual:
     reads_states: ClassVar[bool] = False
 
     def prepare(self, lexicon: Lexicon, texts: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """Computes the arrays that the prior makes once from the training text; {} by default.
-
-        Args:
-          lexicon: the words.
-          texts: {split: EncodedText} of `splits`.
-
-        Returns:
-          {name: array}, which is kept as `lexicon.background_tables`.
-        """
+        """Computes the arrays that the prior makes once from the training text; {} by default."""
         return {}
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """Returns the arrays of `prepare`, on the device.
-
-        Args:
-          lexicon: the words, with the arrays in `background_tables`.
-
-        Raises:
-          ValueError: `prepare` was not called, or its arrays were not kept in the lexicon.
-        """
+        """Returns the arrays of `prepare`, on the device."""
         return {name: jnp.asarray(array) for name, array in self.kept(lexicon).items()}
 
     def kept(self, lexicon: Lexicon) -> dict[str, np.ndarray]:
-        """Returns the arrays of `prepare`.
-
-        Args:
-          lexicon: the words, with the arrays in `background_tables`.
-
-        Raises:
-          ValueError: the lexicon does not have them.
-        """
+        """Returns the arrays of `prepare`."""
         if not lexicon.background_tables and type(self).prepare is not Contextual.prepare:
             raise ValueError(
                 f"{type(self).__name__} is not prepared: it has to read its text or file first. "
@@ -82,30 +60,13 @@ class Contextual:
         return lexicon.background_tables
 
     def initial_carry(self, batch: int) -> Carry:
-        """Returns the carry before any word; every prior writes this itself.
-
-        Args:
-          batch: the number of batch rows.
-
-        Returns:
-          Leaves [batch, ...].
-        """
+        """Returns the carry before any word; every prior writes this itself."""
         raise _unwritten(self, "initial_carry")
 
     def apply(
         self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
     ) -> tuple[Context, Carry]:
-        """Computes (contexts, carry) after words; every prior writes this itself.
-
-        Args:
-          tables: the arrays of `tables`.
-          words: int32 [B, T], the word before each position.
-          carry: the carry before the first position.
-          reset: bool [B, T], positions before which the carry becomes the initial one.
-
-        Returns:
-          (contexts, leaves [B, T, ...]; carry after the last position).
-        """
+        """Computes (contexts, carry) after words; every prior writes this itself."""
         raise _unwritten(self, "apply")
 
 
@@ -173,14 +134,6 @@ def sum_by_signature(log_probs: jax.Array, signature: jax.Array, signatures: int
     The largest value of each row is factored out. Where some word is so far below it that its
     exponential would be 0, the largest value of each signature is factored out instead, which takes
     longer.
-
-    Args:
-      log_probs: [..., V], nats.
-      signature: int32 [V], the signature of each word, numbered in the order of their first words.
-      signatures: S, the number of signatures; if S = V, each word is its own signature.
-
-    Returns:
-      [..., S], nats.
     """
     if signatures == log_probs.shape[-1]:
         return log_probs

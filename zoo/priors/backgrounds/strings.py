@@ -24,19 +24,11 @@ class StringDistribution(Protocol):
     """A distribution over strings, fitted by a class of strings."""
 
     def log_prob(self, string: str) -> float:
-        """Computes log p of a string, nats; -inf outside the class.
-
-        Args:
-          string: any string.
-        """
+        """Computes log p of a string, nats; -inf outside the class."""
         ...
 
     def sample(self, generator: np.random.Generator) -> str:
-        """Draws a string.
-
-        Args:
-          generator: the source of randomness.
-        """
+        """Draws a string."""
         ...
 
 
@@ -217,15 +209,7 @@ def letter_model(
     others: Iterable[str] = (),
     may_begin: Callable[[str], bool] = lambda letter: True,
 ) -> "LetterModel":
-    """Estimates the n-gram model of the letters of words; see `LetterStrings`.
-
-    Args:
-      words: each once.
-      order: n, letters of an n-gram.
-      smoothing: see `LetterStrings`.
-      others: words whose letters are added to the alphabet, but not counted.
-      may_begin: letter -> whether a string may begin with it.
-    """
+    """Estimates the n-gram model of the letters of words; see `LetterStrings`."""
     letters = (_END, *sorted({*itertools.chain(*words, *others)}))
     counts: collections.defaultdict = collections.defaultdict(collections.Counter)
     for word in words:
@@ -239,15 +223,7 @@ def letter_model(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LetterModel:
-    """An n-gram model of letters: see LetterStrings.
-
-    Attributes:
-      letters: the end of a string, then the letters.
-      counts: {context of less than `order` letters: {letter: the times that it follows}}.
-      strength: s of the equation.
-      begins: the letters that a string may begin with.
-      order: n, letters of an n-gram.
-    """
+    """An n-gram model of letters: see LetterStrings."""
 
     letters: tuple[str, ...]
     counts: dict[tuple[str, ...], collections.Counter]

@@ -68,12 +68,7 @@ class SuffixGuesser:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SuffixTable:
-    """The counts that a guesser has learnt.
-
-    Attributes:
-      guesser: the guesser.
-      endings: {ending: the number of words of each tag set with this ending}.
-    """
+    """The counts that a guesser has learnt."""
 
     guesser: SuffixGuesser
     endings: dict[str, collections.Counter]
@@ -85,14 +80,7 @@ class SuffixTable:
         return {"": {tags: count / counts.total() for tags, count in counts.items()}}
 
     def distribution(self, word: str) -> dict[Tags, float]:
-        """Computes P(s | ending of the word) of each tag set s.
-
-        Args:
-          word: known or new.
-
-        Returns:
-          {tag set: probability}; the sum is 1.
-        """
+        """Computes P(s | ending of the word) of each tag set s."""
         theta = self.guesser.smoothing
         probabilities = self._distributions[""]
         for ending in self.guesser._endings(word)[1:]:
@@ -109,10 +97,6 @@ class SuffixTable:
         return probabilities
 
     def guess(self, word: str) -> Tags:
-        """Returns the most probable tag set of a word; among equals the first by name.
-
-        Args:
-          word: known or new.
-        """
+        """Returns the most probable tag set of a word; among equals the first by name."""
         distribution = self.distribution(word)
         return min(distribution, key=lambda tags: (-distribution[tags], tags))

@@ -81,15 +81,7 @@ class WordList(FeaturePrior):
 
 
 def finite_number(text: str, where: str) -> float:
-    """Reads the value of a feature.
-
-    Args:
-      text: the cell of a table.
-      where: the file and the line, for the message.
-
-    Raises:
-      UserError: it is not a finite number.
-    """
+    """Reads the value of a feature."""
     try:
         number = float(text)
     except ValueError:

@@ -208,14 +208,6 @@ class Grammar(ContextualBackground):
         """Finds the moves that may be taken from each state of the stacks.
 
         A state of a stack may read a word if all states above it are complete.
-
-        Args:
-          tables: the arrays of `tables`.
-          contexts: as `apply` gives them.
-          classes: the class of the word read, [...]; None for all classes.
-
-        Returns:
-          bool [..., stacks, depth, (classes), moves].
         """
         stack, size, left = contexts["stack"], contexts["size"], contexts["left"]
         level = jnp.arange(self.depth).reshape((1,) * (stack.ndim - 1) + (self.depth,))
@@ -301,19 +293,7 @@ class Grammar(ContextualBackground):
 
 
 def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
-    """Compiles automata to arrays for the words of a lexicon.
-
-    Returns:
-      class: [V], words of one class may stand in the same places; words of class 0 in none.
-      first: the state in which a form begins.
-      ends: [Q], whether a rule may end in a state.
-      fewest, levels: [Q], see `rules.completions`.
-      moves: [Q, C, moves], numbers of shifts, 0 for none.
-      move_words: [Q, C, moves], the fewest words to the end after the move; NEVER without a move.
-      move_room: [Q, C, moves], the levels that these words need; NEVER without a move.
-      pushed: [shifts, width], the states that a shift puts in the place of the state.
-      height: [shifts], the number of these states.
-    """
+    """Compiles automata to arrays for the words of a lexicon."""
     marks, boundary = (lexicon.boundary, lexicon.unknown), lexicon.ids[lexicon.boundary]
     words_of = {}
     for symbol in sorted({symbol for edges in automata.edges for symbol in edges}):

@@ -33,15 +33,7 @@ Symbol = tuple[str, str]
 
 @dataclasses.dataclass(frozen=True)
 class Automata:
-    """The automata of all rules, their states numbered together.
-
-    Attributes:
-      edges: {symbol: next state} for each state.
-      final: for each state, whether a rule may end in it.
-      starts: {rule: its first state}.
-      start: the first state of the grammar's first rule.
-      lines: {rule: its line in the text}.
-    """
+    """The automata of all rules, their states numbered together."""
 
     edges: list[dict[Symbol, int]]
     final: list[bool]
@@ -51,15 +43,7 @@ class Automata:
 
 
 def read(text: str, path) -> Automata:
-    """Reads a grammar and builds its automata.
-
-    Args:
-      text: the grammar.
-      path: the file of the text, for messages.
-
-    Raises:
-      UserError: the grammar is malformed; names the path and the line.
-    """
+    """Reads a grammar and builds its automata."""
     rules: dict = {}
     lines: dict = {}
     name = None
@@ -233,11 +217,7 @@ def _determinise(automaton, edges, final):
 
 
 def skips(automata: Automata) -> list[set[int]]:
-    """Finds the states that each state reaches without reading a word, itself among them.
-
-    Args:
-      automata: of a grammar.
-    """
+    """Finds the states that each state reaches without reading a word, itself among them."""
     empty: set = set()  # rules that may be nothing
     while True:
         reached = []
@@ -285,16 +265,7 @@ def _check_left_recursion(automata, path):
 
 
 def completions(automata: Automata, possible) -> list[tuple[float, float]]:
-    """Computes the cost of the cheapest completion of each state.
-
-    Args:
-      automata: of a grammar.
-      possible: symbol -> whether any word of the lexicon matches it.
-
-    Returns:
-      (fewest words to the end of the rule, fewest levels of the stack that they need) for each
-      state; (inf, inf) where no completion exists.
-    """
+    """Computes the cost of the cheapest completion of each state."""
     values = [(0, 0) if final else (math.inf, math.inf) for final in automata.final]
     changed = True
     while changed:
@@ -316,25 +287,12 @@ def completions(automata: Automata, possible) -> list[tuple[float, float]]:
 
 
 def is_end(automata: Automata, state: int) -> bool:
-    """Whether a rule can only end in the state, so that a call that leads there needs no stack.
-
-    Args:
-      automata: of a grammar.
-      state: the number of a state.
-    """
+    """Whether a rule can only end in the state, so that a call that leads there needs no stack."""
     return automata.final[state] and not automata.edges[state]
 
 
 def shifts(automata: Automata) -> list[set[tuple[Symbol, tuple[int, ...], int]]]:
-    """Finds the effects of reading one word in each state.
-
-    Args:
-      automata: of a grammar.
-
-    Returns:
-      {(symbol of the word, pushed states, new state), ...} for each state. The pushed states and
-      the new state, the innermost, replace the state.
-    """
+    """Finds the effects of reading one word in each state."""
     reached, results_of = skips(automata), {}
 
     def of(state):

@@ -151,13 +151,7 @@ def _with_our_unknown(levels):
 
 
 def _in_lexicon(levels, lexicon, predicted):
-    """Returns the n-grams as tuples of ids, without n-grams of words outside the lexicon.
-
-    Args:
-      levels: {n-gram: values} for each order.
-      lexicon: the words.
-      predicted: whether the last word is predicted; if not, the whole n-gram is a context.
-    """
+    """Returns the n-grams as tuples of ids, without n-grams of words outside the lexicon."""
     ids = {word: word_id for word_id, word in enumerate(lexicon.words) if word != lexicon.boundary}
     context, last = dict(ids), dict(ids)
     if lexicon.boundary is not None:
@@ -180,16 +174,6 @@ def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
 
     Words end only at spaces and tabs: a no-break space may be part of a word. Values below -99,
     such as -inf, are read as -99, so that the log-probability of n-grams in a text is finite.
-
-    Args:
-      text: the content of the file.
-      path: the file, for messages.
-
-    Returns:
-      {n-gram: (log10 probability, log10 back-off weight, 0 without one)} for each order.
-
-    Raises:
-      UserError: the file is malformed; names the path and the line.
     """
     promised = {}
     levels: list = []

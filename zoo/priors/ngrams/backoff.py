@@ -39,23 +39,10 @@ UNLISTED = np.inf
 
 
 class Trie:
-    """All suffixes of some contexts, as nodes in breadth-first order; node 0 has no words.
-
-    Attributes:
-      word: int32 [nodes], the word on the edge to each node.
-      start: int64 [nodes + 1], the children of node u are the nodes start[u] to start[u + 1] - 1,
-        in the order of their words.
-      levels: the first node of each length, and the number of nodes.
-      nodes: of the contexts that the trie was built from, int64 [m] each.
-    """
+    """All suffixes of some contexts, as nodes in breadth-first order; node 0 has no words."""
 
     def __init__(self, contexts: list[np.ndarray], vocabulary: int):
-        """Builds the trie of contexts.
-
-        Args:
-          contexts: int [m, length] each, words in the order of the text.
-          vocabulary: V, the number of words.
-        """
+        """Builds the trie of contexts."""
         order = 1 + max((array.shape[1] for array in contexts), default=0)
         parents = [np.zeros(len(array), np.int64) for array in contexts]
         of_lengths = [np.zeros(1, np.int64)]
@@ -87,17 +74,7 @@ class Trie:
 
 
 def prepare(unigram, trie: Trie, backoff, nodes, words, additional) -> dict[str, np.ndarray]:
-    """Makes the tables of an interpolated model, as a `Backoff` keeps them.
-
-    Args:
-      unigram: b(x), [V].
-      trie: the contexts.
-      backoff: [nodes of the trie].
-      nodes: [m], in any order.
-      words: [m], x.
-      additional: [m], b(x | c) - backoff(c) b(x | c') for the word x and the context c of a node;
-        at least 0.
-    """
+    """Makes the tables of an interpolated model, as a `Backoff` keeps them."""
     return {
         "unigram": np.asarray(unigram, np.float32),
         "backoff": np.asarray(backoff, np.float32),
@@ -106,16 +83,7 @@ def prepare(unigram, trie: Trie, backoff, nodes, words, additional) -> dict[str,
 
 
 def prepare_listed(log_unigram, trie: Trie, log_backoff, nodes, words, log_prob):
-    """Makes the tables of a model that is given by its listed log-probabilities; see `prepare`.
-
-    Args:
-      log_unigram: log b(x), [V], nats.
-      trie: the contexts.
-      log_backoff: log backoff(c), [nodes], nats.
-      nodes: [m], in any order.
-      words: [m], x.
-      log_prob: [m], log b(x | c) for the word x and the context c of a node, nats.
-    """
+    """Makes the tables of a model that is given by its listed log-probabilities; see `prepare`."""
     return {
         "log_unigram": np.asarray(log_unigram, np.float32),
         "log_backoff": np.asarray(log_backoff, np.float32),
@@ -157,9 +125,6 @@ class Backoff(ContextualBackground):
     The method `prepare` of a subclass returns the tables of `prepare` or `prepare_listed` of this
     module. The carry is the last n - 1 words, -1 for none. A context is the nodes of its suffixes,
     int32 [..., n - 1], the shortest first, 0 where the model does not have the suffix.
-
-    Attributes:
-      order: n.
     """
 
     order: int
@@ -242,15 +207,7 @@ class Backoff(ContextualBackground):
 
 
 def _on_device(lists, is_dense, levels):
-    """Makes the arrays of `Lists` for `_log_values`.
-
-    Returns:
-      unigram: [C], log of the unigram values.
-      start: int32 [nodes + 1], item: int32 [m], value: [m], as in Lists, values as logs.
-      sparse_length: int32 [nodes], the length of a node's list; 0 if it is a dense row.
-      dense_row: int32 [nodes], the row of a node in `dense` of its level, 0 for none.
-      dense: for each level [1 + rows, C], UNLISTED where an item is not in the list.
-    """
+    """Makes the arrays of `Lists` for `_log_values`."""
     row, dense = np.zeros(len(is_dense), np.int32), []
     for first, end in itertools.pairwise(levels[1:]):
         chosen = first + np.flatnonzero(is_dense[first:end])

@@ -15,24 +15,17 @@ LEAST = 1e-99
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Lists:
-    """The listed values of a back-off model after each context. Items are words or signatures.
+    """The listed values of a back-off model after each context. Items are words or signatures."""
 
-    Attributes:
-      parent: int64 [nodes], the node of a context without its first word; node 0 has no words.
-      backoff: [nodes], back-off weights.
-      unigram: [C], the value of each item after no words.
-      start: int64 [nodes + 1]; node u lists the items item[start[u]:start[u + 1]], sorted, with the
-        values value[start[u]:start[u + 1]].
-      item: int64 [m].
-      value: [m].
-    """
-
+    # int64 [nodes], the node of a context without its first word; node 0 has no words
     parent: np.ndarray
-    backoff: np.ndarray
-    unigram: np.ndarray
+    backoff: np.ndarray  # [nodes], back-off weights
+    unigram: np.ndarray  # [C], the value of each item after no words
+    # int64 [nodes + 1]; node u lists the items item[start[u]:start[u + 1]], sorted, with the values
+    # value[start[u]:start[u + 1]]
     start: np.ndarray
-    item: np.ndarray
-    value: np.ndarray
+    item: np.ndarray  # int64 [m]
+    value: np.ndarray  # [m]
 
     @property
     def log_unigram(self):
@@ -54,15 +47,7 @@ class Lists:
         return self.node * len(self.unigram) + self.item
 
     def of(self, nodes, items):
-        """Computes the value of each item after its node, listed or backed off to.
-
-        Args:
-          nodes: int [n].
-          items: int [n].
-
-        Returns:
-          [n].
-        """
+        """Computes the value of each item after its node, listed or backed off to."""
         size, keys = len(self.unigram), self._keys
         weight, values = np.ones(len(nodes)), np.zeros(len(nodes))
         left, node = np.arange(len(nodes)), np.asarray(nodes, np.int64)
@@ -82,24 +67,13 @@ class Lists:
 
 
 def parents(node_start):
-    """Computes the parent of each node.
-
-    Args:
-      node_start: int [nodes + 1], the first child of each node; see `backoff.Trie`.
-
-    Returns:
-      int64 [nodes].
-    """
+    """Computes the parent of each node."""
     counts = np.diff(node_start.astype(np.int64))
     return np.concatenate([[0], np.repeat(np.arange(len(counts)), counts)])
 
 
 def of_words(kept: dict[str, np.ndarray]) -> Lists:
-    """Makes the lists of words from the tables of `backoff.prepare` or `backoff.prepare_listed`.
-
-    Args:
-      kept: the tables.
-    """
+    """Makes the lists of words from the tables of `backoff.prepare` or `backoff.prepare_listed`."""
     parent = parents(kept["node_start"])
     starts_and_words = kept["list_start"].astype(np.int64), kept["list_word"].astype(np.int64)
     if "list_value" in kept:  # values that are added to the backed-off values
@@ -114,12 +88,7 @@ def of_words(kept: dict[str, np.ndarray]) -> Lists:
 
 
 def of_additions(additions: Lists, levels) -> Lists:
-    """Computes listed(x | c) = additional(x | c) + backoff(c) b(x | c') of an interpolated model.
-
-    Args:
-      additions: lists whose values are additional(x | c).
-      levels: the first node of each length, and the number of nodes.
-    """
+    """Sets listed(x | c) = additional(x | c) + backoff(c) b(x | c') of an interpolated model."""
     listed = additions.value.copy()
     lists = dataclasses.replace(additions, value=listed)
     # The shorter contexts come first: their lists are complete.
@@ -134,11 +103,6 @@ def of_signatures(words: Lists, levels, signature) -> Lists:
 
     B(s | c) = sum of listed(x | c) + backoff(c) (B(s | c') - sum of b(x | c')) over the words x of
     s that c lists. The difference is the mass of the other words of s after c', 0 without any.
-
-    Args:
-      words: the lists of words.
-      levels: as in `of_additions`.
-      signature: int [V], the signature of each word.
     """
     size = int(signature.max()) + 1
     members = np.bincount(signature, minlength=size)

@@ -75,17 +75,7 @@ class NGram(backoff.Backoff):
 
 
 def count(streams, boundary: int | None, order: int, vocabulary: int):
-    """Computes the adjusted counts of the n-grams of each order.
-
-    Args:
-      streams: word ids of texts, int64 [n] each.
-      boundary: the word that ends sentences; None if texts have no sentences.
-      order: the longest n-grams.
-      vocabulary: V, the number of words.
-
-    Returns:
-      For orders 1 to `order`: (contexts [m, order - 1], words [m], counts [m]).
-    """
+    """Computes the adjusted counts of the n-grams of each order."""
     start = [] if boundary is None else [boundary]
     texts = [np.concatenate([np.array(start, np.int64), stream]) for stream in streams]
     stream = np.concatenate(texts)
@@ -122,14 +112,7 @@ def count(streams, boundary: int | None, order: int, vocabulary: int):
 
 
 def discounts(counts: np.ndarray) -> np.ndarray:
-    """Estimates D for counts of 1, 2, and 3 or more (Chen and Goodman 1998, equation 26).
-
-    Args:
-      counts: adjusted counts of n-grams, [m].
-
-    Returns:
-      [3]; the usual discounts where the counts are too few.
-    """
+    """Estimates D for counts of 1, 2, and 3 or more (Chen and Goodman 1998, equation 26)."""
     of = [int((counts == number).sum()) for number in range(1, 5)]
     if all(of):
         ratio = of[0] / (of[0] + 2 * of[1])

@@ -44,12 +44,7 @@ class WordForms:
         self._generator = np.random.default_rng((seed, 0))
 
     def add(self, forms: Iterable[str], *features: str) -> list[str]:
-        """Adds forms that share `features`; raises ValueError if one has an analysis already.
-
-        Args:
-          forms: the word forms.
-          *features: their features.
-        """
+        """Adds forms that share `features`; raises ValueError if one has an analysis already."""
         forms = list(forms)
         for form in forms:
             if form in self.features:
@@ -58,12 +53,7 @@ class WordForms:
         return forms
 
     def paradigm(self, forms: Mapping[Any, str], *features: str) -> None:
-        """Adds the forms of a lemma; each key is the inflection, e.g. ("Number:Sing",).
-
-        Args:
-          forms: {inflection: form}.
-          *features: the features that all forms share.
-        """
+        """Adds the forms of a lemma; each key is the inflection, e.g. ("Number:Sing",)."""
         for inflection, form in forms.items():
             self.add([form], *features[:1], *inflection, *features[1:])
             for rival, twin in forms.items():
@@ -78,17 +68,7 @@ class WordForms:
         *features: str,
         capital: bool = False,
     ) -> dict[tuple[str, ...], list[str]]:
-        """Invents `count` lemmas, drawing for each a new stem and one of the tables of endings.
-
-        Args:
-          count: the number of lemmas.
-          tables: tables {inflection: ending}.
-          *features: features shared by all forms.
-          capital: whether stems begin with a capital letter.
-
-        Returns:
-          {inflection: forms}, the forms of each inflection in the same order of lemmas.
-        """
+        """Invents `count` lemmas, drawing for each a new stem and one of the tables of endings."""
         forms = defaultdict(list)
         while count:
             stem = self._stem().capitalize() if capital else self._stem()
@@ -111,15 +91,7 @@ class WordForms:
 
 
 def zipf(words: Sequence[str], exponent: float) -> dict[str, float]:
-    """Returns {word: p}, with p of the word of rank r proportional to r^-exponent.
-
-    Args:
-      words: the words, by rank.
-      exponent: the exponent of Zipf's law.
-
-    Raises:
-      UserError: a probability is too small for a float.
-    """
+    """Returns {word: p}, with p of the word of rank r proportional to r^-exponent."""
     weights = np.arange(1, len(words) + 1) ** -float(exponent)
     probabilities = weights / weights.sum()
     if not probabilities.all():
@@ -197,11 +169,7 @@ class Grammar:
         return float(self._uses @ np.array(emits))
 
     def sample(self, generator: np.random.Generator) -> list[str]:
-        """Draws one sentence.
-
-        Args:
-          generator: the source of random numbers.
-        """
+        """Draws one sentence."""
         words = []
         stack = [self.start]
         while stack:
@@ -218,9 +186,6 @@ class Grammar:
         """Parses `words`: returns a step per accepted word, and whether they are a sentence.
 
         The steps end before the first word that cannot follow the preceding words.
-
-        Args:
-          words: the words of a sentence, without boundary.
         """
         steps, stack = self._follow(words)
         return steps, len(steps) == len(words) and not stack
@@ -230,20 +195,13 @@ class Grammar:
 
         From the first impossible word on, the values are -inf. The boundary after the final word is
         certain and has no entry.
-
-        Args:
-          words: the words of a sentence or of a prefix of one.
         """
         steps, _ = self._follow(words)
         impossible = [-math.inf] * (len(words) - len(steps))
         return [step.log_prob for step in steps] + impossible
 
     def log_prob(self, words: Sequence[str]) -> float:
-        """Returns the exact log-probability of a sentence, in nats; -inf if it is ungrammatical.
-
-        Args:
-          words: the words of the sentence, without boundary.
-        """
+        """Returns the exact log-probability of a sentence, in nats; -inf if it is ungrammatical."""
         steps, complete = self.trace(words)
         return math.fsum(step.log_prob for step in steps) if complete else -math.inf
 
@@ -251,12 +209,6 @@ class Grammar:
         """Returns the exact distribution p(w | prefix) over the possible next words.
 
         After a whole sentence only the boundary can follow, and the result is empty.
-
-        Args:
-          prefix: the first words of a sentence.
-
-        Raises:
-          ValueError: no sentence begins with `prefix`.
         """
         steps, stack = self._follow(prefix)
         if len(steps) < len(prefix):

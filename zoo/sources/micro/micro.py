@@ -82,14 +82,7 @@ class _Rules:
             self.options[symbol][word] = Option(share * probability, continuation, binds)
 
     def phrase(self, symbol: Symbol, share: float, role: str, *rest: Symbol) -> None:
-        """Adds rules by which `symbol` begins with a determiner and a noun in `role`.
-
-        Args:
-          symbol: the symbol to rewrite.
-          share: the probability of these rules in all.
-          role: the role of the noun, which decides its continuation.
-          *rest: the symbols after the noun phrase.
-        """
+        """Adds rules by which `symbol` begins with a determiner and a noun in `role`."""
         for (gender, number), kind in DETERMINER_KINDS.items():
             words = dict(zip(DETERMINERS[gender, number], DETERMINER_SHARES, strict=True))
             self.add(symbol, share * kind, words, ("nominal", role, gender, number), *rest)

@@ -21,31 +21,13 @@ from zoo.training.tasks.translation import Translation
 
 
 def prepare(experiment: Experiment, device_count: int = 0) -> Task:
-    """Reads an experiment's data and makes its task.
-
-    Args:
-      experiment: the recipe.
-      device_count: local devices that train the model, 0 for all.
-
-    Raises:
-      UserError: the model does not have a task, or needs more memory than there is; there are
-        fewer devices.
-    """
+    """Reads an experiment's data and makes its task."""
     return task_of(experiment.model, experiment, device_count)
 
 
 @functools.singledispatch
 def task_of(model, experiment: Experiment, device_count: int = 0) -> Task:
-    """Makes the task of a model, by the model's class.
-
-    Args:
-      model: the model.
-      experiment: its recipe.
-      device_count: local devices that train the model, 0 for all.
-
-    Raises:
-      UserError: no task is registered for the class.
-    """
+    """Makes the task of a model, by the model's class."""
     raise UserError(
         f"model is {type(model).__name__}, a class without a task: register one with "
         "zoo.training.tasks.task_of."

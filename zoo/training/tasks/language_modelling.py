@@ -21,13 +21,7 @@ COUNTED_EPOCHS = 1000
 
 
 class Words(NamedTuple):
-    """The inputs of a batch, [B, T] each.
-
-    Attributes:
-      words: int32, the word before each position.
-      targets: int32, the word at each position.
-      reset: bool, where the carry is emptied before the position.
-    """
+    """The inputs of a batch, [B, T] each."""
 
     words: np.ndarray
     targets: np.ndarray
@@ -42,17 +36,7 @@ class LanguageModelling(Task):
     """
 
     def __init__(self, experiment, lexicon, corpora: dict):
-        """Encodes the texts.
-
-        Args:
-          experiment: the recipe.
-          lexicon: the lexicon of its vocabulary.
-          corpora: {split: Corpus} with at least "train" and "validation".
-
-        Raises:
-          UserError: no token of the validation text is counted, or there are more steps than a
-            run can count.
-        """
+        """Encodes the texts."""
         if experiment.training.mean_over != "tokens":
             raise UserError(
                 f"training.mean_over is {experiment.training.mean_over!r}, but a text does not "
@@ -198,25 +182,14 @@ class WordBatches:
         return self.part(index)
 
     def part(self, index: int, rows: slice = slice(None)) -> Batch:
-        """Returns some batch rows of a batch.
-
-        Args:
-          index: the batch.
-          rows: a slice of its batch rows.
-        """
+        """Returns some batch rows of a batch."""
         batch = self.batches.part(index, rows)
         inputs = Words(batch.words, batch.targets, batch.reset)
         return Batch(inputs, batch.trained, self.numbers[rows])
 
 
 def validation_of(scores: perplexity.Scores, text: EncodedText, lexicon: Lexicon) -> Validation:
-    """Makes a Validation of the exact log-perplexity of a text.
-
-    Args:
-      scores: scores of its tokens.
-      text: the text.
-      lexicon: its words.
-    """
+    """Makes a Validation of the exact log-perplexity of a text."""
     impossible = perplexity.impossible_words(scores, text, lexicon)
     bits = scores.log_perplexity / math.log(2)
     of_characters = f", {bits:.4f} bits per character" if lexicon.of_characters else ""

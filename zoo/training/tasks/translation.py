@@ -16,19 +16,12 @@ from zoo.training.tasks.language_modelling import validation_of
 
 
 class SourcesAndTargets(NamedTuple):
-    """The inputs of a batch; see `zoo.data.pair_batches.PairBatch`.
+    """The inputs of a batch; see `zoo.data.pair_batches.PairBatch`."""
 
-    Attributes:
-      source: int32 [B, S].
-      lengths: int32 [B].
-      words: int32 [B, T].
-      targets: int32 [B, T].
-    """
-
-    source: np.ndarray
-    lengths: np.ndarray
-    words: np.ndarray
-    targets: np.ndarray
+    source: np.ndarray  # int32 [B, S]
+    lengths: np.ndarray  # int32 [B]
+    words: np.ndarray  # int32 [B, T]
+    targets: np.ndarray  # int32 [B, T]
 
 
 class Translation(Task):
@@ -39,18 +32,7 @@ class Translation(Task):
     """
 
     def __init__(self, experiment, lexicon, source_lexicon, corpora: dict):
-        """Encodes the pairs and chooses the shapes of their batches.
-
-        Args:
-          experiment: the recipe.
-          lexicon: the lexicon of the targets.
-          source_lexicon: the lexicon of the sources.
-          corpora: {split: Corpus} with at least "train" and "validation".
-
-        Raises:
-          UserError: no token of the validation text is counted, all pairs are too long, or the
-            recipe has windows of a text.
-        """
+        """Encodes the pairs and chooses the shapes of their batches."""
         if experiment.training.restart:
             raise UserError(
                 "training.restart empties the state along running text, and pairs have none: set "
@@ -159,12 +141,7 @@ class PairedBatches(Sequence):
         return self.part(index)
 
     def part(self, index: int, rows: slice = slice(None)) -> Batch:
-        """Returns some pairs of a batch.
-
-        Args:
-          index: the batch.
-          rows: a slice of its pairs.
-        """
+        """Returns some pairs of a batch."""
         one = self.pairs.part(index, rows)
         inputs = SourcesAndTargets(one.source, one.lengths, one.words, one.targets)
         batch_rows = np.arange(len(self.pairs.rows[index][0]), dtype=np.int32)[rows]

@@ -20,28 +20,16 @@ _CELL, _LETTER = 20, 8
 
 
 class Attended(NamedTuple):
-    """A translation with its attention.
-
-    Attributes:
-      source: words.
-      translation: words, the boundary at the end.
-      reference: words.
-      weights: [T, S].
-    """
+    """A translation with its attention."""
 
     source: Sequence[str]
     translation: Sequence[str]
     reference: Sequence[str]
-    weights: np.ndarray
+    weights: np.ndarray  # [T, S]
 
 
 def section(subject: Subject, split: str) -> str:
-    """Draws the attention of the first translations of a split.
-
-    Args:
-      subject: a run with attention.
-      split: its name.
-    """
+    """Draws the attention of the first translations of a split."""
     assert subject.run is not None
     parts = []
     for place, one in enumerate(translations(subject.run, split)):
@@ -61,22 +49,13 @@ def section(subject: Subject, split: str) -> str:
 
 
 def has_attention(run: Run | None) -> bool:
-    """Whether a run is an encoder-decoder with attention.
-
-    Args:
-      run: or None.
-    """
+    """Whether a run is an encoder-decoder with attention."""
     model = run and run.experiment.model
     return isinstance(model, SequenceToSequence) and model.attention is not None
 
 
 def translations(run: Run, split: str) -> list[Attended]:
-    """Translates the first sentences of a split.
-
-    Args:
-      run: with attention.
-      split: its name.
-    """
+    """Translates the first sentences of a split."""
     translator = Translator((run,))
     corpus = run.read(split)
     assert corpus.source_text is not None
@@ -91,12 +70,7 @@ def translations(run: Run, split: str) -> list[Attended]:
 
 
 def drawing(one: Attended, about: str) -> str:
-    """Draws weights as squares whose areas are in proportion to them.
-
-    Args:
-      one: the translation.
-      about: the description for readers who do not see it.
-    """
+    """Draws weights as squares whose areas are in proportion to them."""
     left = _LETTER * max(map(len, one.translation), default=1) + 14
     top = _LETTER * max(map(len, one.source), default=1) + 14
     width, height = left + _CELL * len(one.source) + 4, top + _CELL * len(one.translation) + 4

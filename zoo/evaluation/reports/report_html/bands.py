@@ -19,11 +19,7 @@ _NONE = (math.nan, math.nan)
 
 
 def section(recipes: list[Recipe]) -> str:
-    """Draws log-perplexity by bands, a chart and a table for each group of comparable results.
-
-    Args:
-      recipes: of the runs.
-    """
+    """Draws log-perplexity by bands, a chart and a table for each group of comparable results."""
     parts: list[str] = []
     without: list[str] = []
     for group, of_runs in comparable_groups(recipes).items():
@@ -47,9 +43,6 @@ def rows(passports: list[dict]) -> list[dict]:
 
     The interval is the 95 % interval by bootstrap over sentences of a single run, NaN twice if the
     scores of its words are not kept; of several seeds it reaches from the least to the greatest.
-
-    Args:
-      passports: of the seeds of a recipe, of one quantity.
     """
     of_seeds = [
         {row["band"]: row for row in passport["figures"].get("bands", [])} for passport in passports
@@ -119,11 +112,7 @@ def _cell(row):
 
 
 def label(band: str) -> str:
-    """Names a band in plain words.
-
-    Args:
-      band: its name in passports: "unknown", "unseen", "1-9", "10000+".
-    """
+    """Names a band in plain words."""
     if band in _UNKNOWN:
         return _UNKNOWN[band]
     least, _, most = band.rstrip("+").partition("-")

@@ -18,14 +18,7 @@ _LABEL, _LINE = 26, 18
 
 
 class Curve(NamedTuple):
-    """A curve of a run.
-
-    Attributes:
-      run: the number of the run, which gives colour and marks.
-      points: (x, y).
-      dashed: whether the line is dashed and without marks.
-      shade: (x, low, high) of the area of its seeds; may be empty.
-    """
+    """A curve of a run."""
 
     run: int
     points: Sequence[tuple[float, float]]
@@ -34,27 +27,15 @@ class Curve(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A point with its interval.
-
-    Attributes:
-      run: the number of the run.
-      value: of the point.
-      interval: (low, high); NaN where they are not known.
-    """
+    """A point with its interval."""
 
     run: int
     value: float
-    interval: tuple[float, float]
+    interval: tuple[float, float]  # (low, high); NaN where they are not known
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Returns round numbers that span a range: multiples of 1, 2 or 5 times a power of ten.
-
-    Args:
-      low: the least value.
-      high: the greatest value.
-      most: about how many steps there are at most.
-    """
+    """Returns round numbers that span a range: multiples of 1, 2 or 5 times a power of ten."""
     if not high > low:
         low, high = low - 0.5, low + 0.5
     power = 10.0 ** math.floor(math.log10((high - low) / most))
@@ -66,14 +47,7 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def mark(kind: str, x: float, y: float, size: float = 4) -> str:
-    """Returns the mark of a run around a point.
-
-    Args:
-      kind: one of `MARKS`.
-      x: of the point.
-      y: of the point.
-      size: half its width.
-    """
+    """Returns the mark of a run around a point."""
     s = size
     paths = {
         "circle": f"M{-s} 0a{s} {s} 0 1 0 {2 * s} 0a{s} {s} 0 1 0 {-2 * s} 0z",
@@ -89,15 +63,7 @@ def mark(kind: str, x: float, y: float, size: float = 4) -> str:
 def curves(
     drawn: Sequence[Curve], x_name: str, y_name: str, about: str, least: float | None = None
 ) -> str:
-    """Draws curves over a common pair of axes.
-
-    Args:
-      drawn: the curves; points that are not finite are left out.
-      x_name: of the horizontal axis.
-      y_name: of the vertical axis.
-      about: the description for readers who do not see it.
-      least: where the horizontal axis begins; None for the first point.
-    """
+    """Draws curves over a common pair of axes."""
     finite = [
         curve._replace(points=_finite(curve.points), shade=_finite(curve.shade)) for curve in drawn
     ]
@@ -153,15 +119,7 @@ def intervals(
     span: tuple[float, float] | None = None,
     chance: float | None = None,
 ) -> str:
-    """Draws points with their intervals, a row for each name and in it a line for each run.
-
-    Args:
-      rows: (name, its estimates).
-      x_name: of the horizontal axis.
-      about: the description for readers who do not see it.
-      span: ends of the axis; None for the least and the greatest value.
-      chance: where a dotted line stands; None for none.
-    """
+    """Draws points with their intervals, a row for each name and in it a line for each run."""
     ends = [
         value
         for _, estimates in rows
@@ -204,13 +162,7 @@ def _estimate(one, across, y):
 
 
 def legend(names: Sequence[str], only: Container[int], switches: bool = True) -> str:
-    """Returns the names of runs beside their marks.
-
-    Args:
-      names: of all runs.
-      only: the numbers of the runs that are drawn.
-      switches: whether each is a box that shows and hides the run in the charts of its figure.
-    """
+    """Returns the names of runs beside their marks."""
     entries = []
     for run, name in enumerate(names):
         if run not in only:
@@ -230,22 +182,12 @@ def legend(names: Sequence[str], only: Container[int], switches: bool = True) ->
 
 
 def figure(content: str, caption: str) -> str:
-    """Returns a figure with its caption.
-
-    Args:
-      content: HTML.
-      caption: text.
-    """
+    """Returns a figure with its caption."""
     return f"<figure>{content}<figcaption>{text(caption)}</figcaption></figure>"
 
 
 def number_of_tick(value: float, every: Sequence[float]) -> str:
-    """Formats a number of an axis with the digits that its neighbours need.
-
-    Args:
-      value: the number.
-      every: all numbers of the axis.
-    """
+    """Formats a number of an axis with the digits that its neighbours need."""
     step = every[1] - every[0] if len(every) > 1 else 1
     return number(value, max(0, -math.floor(math.log10(step) + 1e-9)))
 

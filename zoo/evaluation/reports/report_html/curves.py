@@ -9,11 +9,7 @@ from zoo.evaluation.reports.report_html.subjects import Recipe
 
 
 def section(recipes: list[Recipe]) -> str:
-    """Draws the learning curves of recipes in one chart.
-
-    Args:
-      recipes: of the runs.
-    """
+    """Draws the learning curves of recipes in one chart."""
     drawn, left_out, last = [], [], []
     for recipe in recipes:
         of_seeds, missing = [], []
@@ -47,12 +43,7 @@ def section(recipes: list[Recipe]) -> str:
 
 
 def curves(number: int, of_seeds: list[list[dict]]) -> list[charts.Curve]:
-    """Returns the curve of validation and the curve of training, means over seeds.
-
-    Args:
-      number: of the recipe.
-      of_seeds: lines of `validations` of each seed.
-    """
+    """Returns the curve of validation and the curve of training, means over seeds."""
     validation, training = (
         [validations.points(lines, field=field) for lines in of_seeds]
         for field in (validations.LOSS, validations.TRAINING)

@@ -11,12 +11,7 @@ LEVELS = (0.5, 2, 4)
 
 
 def is_same_text(one: Shown, other: Shown) -> bool:
-    """Whether two runs were shown the same tokens and count the same ones.
-
-    Args:
-      one: the text under a run.
-      other: the text under another run.
-    """
+    """Whether two runs were shown the same tokens and count the same ones."""
     return [_token(row) for row in one.rows] == [_token(row) for row in other.rows]
 
 
@@ -25,22 +20,13 @@ def _token(row):
 
 
 def level(gain: float) -> str:
-    """Returns the class of a difference: "a1" to "a3" for the first run, "b1" to "b3", or "s0".
-
-    Args:
-      gain: log p of the first run minus log p of the second, nats.
-    """
+    """Returns the class of a difference: "a1" to "a3" for the first run, "b1" to "b3", or "s0"."""
     size = sum(abs(gain) >= least for least in LEVELS)
     return f"{'a' if gain > 0 else 'b'}{size}" if size else "s0"
 
 
 def levels(one: str, other: str) -> list[tuple[str, str]]:
-    """Returns (class, its meaning) of all levels.
-
-    Args:
-      one: the name of the first run.
-      other: the name of the second run.
-    """
+    """Returns (class, its meaning) of all levels."""
     names = [f"from {least:g} nats" for least in LEVELS]
     first = [(f"a{size}", f"{one} better {name}") for size, name in enumerate(names, 1)]
     second = [(f"b{size}", f"{other} better {name}") for size, name in enumerate(names, 1)]
@@ -48,12 +34,7 @@ def levels(one: str, other: str) -> list[tuple[str, str]]:
 
 
 def gains(one: Shown, other: Shown) -> list[float]:
-    """Returns log p of the first run minus log p of the second for each token, nats.
-
-    Args:
-      one: the text under the first run.
-      other: the same text under the second run.
-    """
+    """Returns log p of the first run minus log p of the second for each token, nats."""
     return [
         second.surprisal_nats - first.surprisal_nats
         for first, second in zip(one.rows, other.rows, strict=True)
@@ -61,13 +42,7 @@ def gains(one: Shown, other: Shown) -> list[float]:
 
 
 def about(one: Shown, other: Shown, gain: list[float]) -> str:
-    """Describes the total difference over the counted tokens of the text.
-
-    Args:
-      one: the text under the first run.
-      other: the same text under the second run.
-      gain: of `gains`.
-    """
+    """Describes the total difference over the counted tokens of the text."""
     counted = [(value, row) for value, row in zip(gain, one.rows, strict=True) if row.counted]
     total, tokens = (sum(value for value, _ in counted), sum(row.words for _, row in counted))
     better = one.run if total > 0 else other.run
@@ -78,13 +53,7 @@ def about(one: Shown, other: Shown, gain: list[float]) -> str:
 
 
 def data(one: Shown, other: Shown, gain: list[float]) -> str:
-    """Returns the details of all words under both runs as JSON.
-
-    Args:
-      one: the text under the first run.
-      other: the same text under the second run.
-      gain: of `gains`.
-    """
+    """Returns the details of all words under both runs as JSON."""
     details = []
     for of_one, of_other, value in zip(
         word_details.details(one), word_details.details(other), gain, strict=True

@@ -23,30 +23,19 @@ MOST, CONTEXT = 12, 8
 
 
 class Difference(NamedTuple):
-    """A word of a text under two runs.
-
-    Attributes:
-      sentence: its number, from 1.
-      before: the words before it in its sentence, the last `CONTEXT` of them.
-      word: as the models read it.
-      one: log p of the first run, nats.
-      other: log p of the second run, nats.
-    """
+    """A word of a text under two runs."""
 
     sentence: int
     before: str
     word: str
-    one: float
-    other: float
+    one: float  # log p of the first run, nats
+    other: float  # log p of the second run, nats
 
 
 def section(recipes: list[Recipe]) -> str:
     """Compares the first recipe with each other one on each text that both were judged on.
 
     Totals are over all seeds, and words are of the first seed of each.
-
-    Args:
-      recipes: of the runs, two or more.
     """
     parts: list[str] = []
     left_out: list[tuple[str, str]] = []
@@ -146,11 +135,6 @@ def differences(one: KeptWords, other: KeptWords, lexicon: Lexicon) -> list[Diff
     """Returns the words of a text that differ most, the most in favour of the first run first.
 
     There are at most `MOST` words in favour of each run. A word after the same words is taken once.
-
-    Args:
-      one: the scores of the first run.
-      other: the scores of the second run on the same text.
-      lexicon: of the first run.
     """
     with np.errstate(invalid="ignore"):  # of two words of probability 0
         gain = one.log_prob.astype(np.float64) - other.log_prob.astype(np.float64)

@@ -11,41 +11,23 @@ from zoo.evaluation import significance
 
 
 def text(value: object) -> str:
-    """Escapes a text for HTML; control characters are written as escapes.
-
-    Args:
-      value: the text.
-    """
+    """Escapes a text for HTML; control characters are written as escapes."""
     return html.escape(printable(str(value)))
 
 
 def paragraph(value: str, kind: str = "") -> str:
-    """Returns a paragraph.
-
-    Args:
-      value: HTML.
-      kind: the class of its style, or "".
-    """
+    """Returns a paragraph."""
     return f'<p class="{kind}">{value}</p>' if kind else f"<p>{value}</p>"
 
 
 def missing(why: str, *names: str) -> str:
-    """Returns the line that stands for a part that is left out.
-
-    Args:
-      why: the reason, a sentence.
-      *names: the runs, or the part; may be none.
-    """
+    """Returns the line that stands for a part that is left out."""
     before = f"<strong>{text(', '.join(names))}</strong>: " if names else ""
     return paragraph(f"{before}left out: {text(why)}", "missing")
 
 
 def all_missing(reasons: Iterable[tuple[str, str]]) -> str:
-    """Returns the lines of runs that are left out, one for each reason.
-
-    Args:
-      reasons: (run, why).
-    """
+    """Returns the lines of runs that are left out, one for each reason."""
     names: dict[str, dict[str, None]] = {}
     for name, why in reasons:
         names.setdefault(why, {})[name] = None
@@ -55,14 +37,7 @@ def all_missing(reasons: Iterable[tuple[str, str]]) -> str:
 def table(
     header: Sequence[str], rows: Iterable[Sequence[str]], caption: str, words: int = 1
 ) -> str:
-    """Returns a table whose first column names the rows; it scrolls where it is too wide.
-
-    Args:
-      header: names of the columns, text.
-      rows: cells, HTML.
-      caption: text.
-      words: how many of the first columns are words rather than numbers.
-    """
+    """Returns a table whose first column names the rows; it scrolls where it is too wide."""
     kinds = [' class="left"' * (column < words) for column in range(len(header))]
     head = "".join(
         f'<th scope="col"{kind}>{text(name)}</th>' for kind, name in zip(kinds, header, strict=True)
@@ -82,41 +57,23 @@ def _row(first, cells, kinds):
 
 
 def items(lines: Iterable[str]) -> str:
-    """Returns a list.
-
-    Args:
-      lines: the items, HTML.
-    """
+    """Returns a list."""
     return "<ul>" + "".join(f"<li>{line}</li>" for line in lines) + "</ul>"
 
 
 def more(summary: str, content: str) -> str:
-    """Returns a part that is shown on request.
-
-    Args:
-      summary: the line that is always shown, text.
-      content: HTML.
-    """
+    """Returns a part that is shown on request."""
     return f"<details><summary>{text(summary)}</summary>{content}</details>"
 
 
 def json_data(value: Any) -> str:
-    """Returns JSON that may stand in an element of HTML.
-
-    Args:
-      value: to be read by the script.
-    """
+    """Returns JSON that may stand in an element of HTML."""
     plain = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return plain.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Formats a number; infinity and NaN as "∞" and "–".
-
-    Args:
-      value: the number.
-      digits: behind the point.
-    """
+    """Formats a number; infinity and NaN as "∞" and "–"."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -126,20 +83,12 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def perplexity(value: float) -> str:
-    """Formats a perplexity with at most four digits that tell something.
-
-    Args:
-      value: the perplexity.
-    """
+    """Formats a perplexity with at most four digits that tell something."""
     return number(value, 2 if value < 100 else 1 if value < 1000 else 0)
 
 
 def probability(log_prob: float) -> str:
-    """Formats a probability: "0.31", "0.0042", "4.2e−7".
-
-    Args:
-      log_prob: its logarithm, nats.
-    """
+    """Formats a probability: "0.31", "0.0042", "4.2e−7"."""
     value = math.exp(log_prob)
     return (
         f"{value:.2g}"
@@ -149,12 +98,7 @@ def probability(log_prob: float) -> str:
 
 
 def interval(ends: tuple[float, float], digits: int = 3) -> str:
-    """Formats an interval; "–" if its ends are not known.
-
-    Args:
-      ends: (low, high).
-      digits: behind the point.
-    """
+    """Formats an interval; "–" if its ends are not known."""
     low, high = ends
     if math.isnan(low) or math.isnan(high):
         return "–"
@@ -162,12 +106,7 @@ def interval(ends: tuple[float, float], digits: int = 3) -> str:
 
 
 def share(right: int, count: int) -> str:
-    """Formats a share with its 95 % interval: "63.7 % [61.6, 65.8]"; "–" of nothing.
-
-    Args:
-      right: questions answered right.
-      count: questions.
-    """
+    """Formats a share with its 95 % interval: "63.7 % [61.6, 65.8]"; "–" of nothing."""
     if not count:
         return "–"
     ends = significance.binomial_interval(right, count)

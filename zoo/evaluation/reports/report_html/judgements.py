@@ -8,11 +8,7 @@ from zoo.evaluation.reports.report_html.subjects import Recipe, subjects_of
 
 
 def section(recipes: list[Recipe]) -> str:
-    """Draws the accuracies of recipes by kind of pair, with counts and intervals.
-
-    Args:
-      recipes: of the runs.
-    """
+    """Draws the accuracies of recipes by kind of pair, with counts and intervals."""
     subjects = subjects_of(recipes)
     parts: list[str] = []
     judged: set[str] = set()
@@ -34,11 +30,7 @@ def section(recipes: list[Recipe]) -> str:
 
 
 def cases(figures: dict) -> dict[str, dict]:
-    """Returns {kind of pair: its figures} of a passport, "all" last.
-
-    Args:
-      figures: of the passport.
-    """
+    """Returns {kind of pair: its figures} of a passport, "all" last."""
     cases = figures.get("cases") or {}
     found = {name: one for name, one in cases.items() if isinstance(one, dict)}  # with counts
     for name, groups in (figures.get("groups") or {}).items():
@@ -109,12 +101,7 @@ def _questions(split, of_runs, recipes):
 
 
 def mean_of(case: str, of_seeds: list[dict]) -> tuple[float, float, list[float]]:
-    """Returns (right answers, questions, both means over seeds; the share of each seed, percent).
-
-    Args:
-      case: the kind of the questions.
-      of_seeds: `cases` of each seed.
-    """
+    """Returns (right answers, questions, means over seeds; the share of each seed, percent)."""
     counts = [
         (int(found[case].get("right") or 0), int(found[case].get("pairs") or 0))
         for found in of_seeds

@@ -9,16 +9,9 @@ from zoo.evaluation.reports.report_html.elements import text
 
 
 class Section(NamedTuple):
-    """A section of the page.
+    """A section of the page."""
 
-    Attributes:
-      name: its id in the page.
-      title: text.
-      about: its content and how to read it, text.
-      body: HTML.
-    """
-
-    name: str
+    name: str  # its id in the page
     title: str
     about: str
     body: str
@@ -28,11 +21,6 @@ def document(title: str, lead: str, sections: list[Section]) -> str:
     """Returns the document.
 
     Its policy allows this style and this script, and nothing from anywhere else.
-
-    Args:
-      title: text.
-      lead: HTML before the sections.
-      sections: in their order.
     """
     style, script = part("page.css"), part("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -56,9 +44,5 @@ def document(title: str, lead: str, sections: list[Section]) -> str:
 
 
 def part(name: str) -> str:
-    """Reads a file of this folder.
-
-    Args:
-      name: of the file.
-    """
+    """Reads a file of this folder."""
     return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

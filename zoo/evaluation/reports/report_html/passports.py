@@ -25,11 +25,7 @@ _STATES = {
 
 
 def section(recipes: list[Recipe]) -> str:
-    """Describes the perplexities of recipes, a column a part, and how they compare.
-
-    Args:
-      recipes: of the runs.
-    """
+    """Describes the perplexities of recipes, a column a part, and how they compare."""
     judged = any(subject.columns for subject in subjects_of(recipes))
     parts = [_models(recipes)] if judged else []
     groups = comparable_groups(recipes)
@@ -113,11 +109,7 @@ def _figures(of_runs, recipes):
 
 
 def sentences(passport: dict) -> list[str]:
-    """Describes the conditions of a perplexity in plain words, a sentence a line.
-
-    Args:
-      passport: of the figure.
-    """
+    """Describes the conditions of a perplexity in plain words, a sentence a line."""
     data = passport["data"]
     units = ("line", "character") if _of_characters(passport) else ("sentence", "word")
     lines = [
@@ -168,11 +160,7 @@ def _size(data, sentence="sentence", word="word"):
 
 
 def unknown_words(passport: dict) -> str:
-    """Describes the words, or characters, of a text that are outside the vocabulary.
-
-    Args:
-      passport: of the figure.
-    """
+    """Describes the words, or characters, of a text that are outside the vocabulary."""
     tokens, written = (passport.get(name) for name in ("out_of_vocabulary", "unknown_tokens"))
     word = "character" if _of_characters(passport) else "word"
     if tokens is None:
@@ -189,12 +177,7 @@ def unknown_words(passport: dict) -> str:
 
 
 def comparability(name: str, groups: dict[str, dict[str, dict]]) -> str:
-    """Describes which figures may be put beside the figures of a group.
-
-    Args:
-      name: of the group.
-      groups: of `comparable_groups`.
-    """
+    """Describes which figures may be put beside the figures of a group."""
     first_name, first = next(iter(groups[name].items()))
     digest, words = first["data"]["sha256"][:8], first["lexicon"]["words"][:8]
     lines = [

@@ -41,22 +41,7 @@ def report(
     load: Callable[[str], Run] = Run.load,
     log=output_files.show,
 ):
-    """Writes the page of runs.
-
-    Args:
-      paths: folders of runs, exports, records and runs of records.
-      file: the page to write.
-      split: whose first sentences are shown; None for the first test.
-      text: a text to show instead.
-      sentences: how many sentences are shown.
-      labels: names of the recipes; () for names made from the runs'.
-      load: reads the run of a folder, perhaps with more words.
-      log: prints a line.
-
-    Raises:
-      UserError: a path does not hold a run, a split or a text that was asked for cannot be read, or
-        the page cannot be written; or there are labels, and not one for each recipe.
-    """
+    """Writes the page of runs."""
     output_files.check(file, "the report")
     runs = subjects.read(paths, load)
     content = document(runs, split, text, sentences, labels)

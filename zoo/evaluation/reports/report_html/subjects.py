@@ -15,32 +15,18 @@ from zoo.runs.workdir import Workdir
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Subject:
-    """A run of a report.
-
-    Attributes:
-      name: its short name.
-      path: its folder, or its name in a record, FILE.jsonl:RUN.
-      number: its place among the runs.
-      run: its recipe, words and parameters; None where they cannot be read.
-      no_run: why there is none.
-      columns: {column: passport} of its perplexities, none if none is kept.
-      no_columns: why there are none.
-    """
+    """A run of a report."""
 
     name: str
     path: str
     number: int
-    run: Run | None
+    run: Run | None  # its recipe, words and parameters; None where they cannot be read
     no_run: str
     columns: dict[Column, dict]
     no_columns: str
 
     def text_name(self, split: str | None) -> str:
-        """Returns the split whose first sentences are shown.
-
-        Args:
-          split: its name; None for the first test, or the validation text without any.
-        """
+        """Returns the split whose first sentences are shown."""
         assert self.run is not None
         splits = self.run.experiment.data.splits()
         tests = [name for name in splits if name not in ("train", "validation")]
@@ -48,37 +34,19 @@ class Subject:
 
 
 class Recipe(NamedTuple):
-    """Runs of a report that differ in their seed alone.
-
-    Attributes:
-      name: a single run's own, or as in "softmax, 3 seeds".
-      number: its place among the recipes.
-      subjects: its runs.
-    """
+    """Runs of a report that differ in their seed alone."""
 
     name: str
     number: int
     subjects: tuple[Subject, ...]
 
     def of(self, of_runs: dict[str, dict]) -> dict[str, dict]:
-        """Returns the part of {run: passport} that belongs to its runs.
-
-        Args:
-          of_runs: of any runs of the report.
-        """
+        """Returns the part of {run: passport} that belongs to its runs."""
         return {one.name: of_runs[one.name] for one in self.subjects if one.name in of_runs}
 
 
 def recipes_of(subjects: list[Subject], labels: Sequence[str] = ()) -> list[Recipe]:
-    """Groups the runs of a report by their recipes, in the order of their first runs.
-
-    Args:
-      subjects: the runs.
-      labels: names of the recipes; () for names made from the runs'.
-
-    Raises:
-      UserError: there are labels, and not one for each recipe.
-    """
+    """Groups the runs of a report by their recipes, in the order of their first runs."""
     by_name = {one.name: one for one in subjects}
     groups = seeds.grouped_by_recipe({one.name: one.path for one in subjects})
     names = seeds.names_of(groups, labels)
@@ -89,48 +57,24 @@ def recipes_of(subjects: list[Subject], labels: Sequence[str] = ()) -> list[Reci
 
 
 def labelled(subjects: list[Subject], labels: Sequence[str]) -> list[Subject]:
-    """Returns the runs under the labels of their recipes; as they are without labels.
-
-    Args:
-      subjects: the runs.
-      labels: names of the recipes, in the order of their first runs.
-
-    Raises:
-      UserError: there are labels, and not one for each recipe.
-    """
+    """Returns the runs under the labels of their recipes; as they are without labels."""
     groups = seeds.grouped_by_recipe({one.name: one.path for one in subjects})
     names = seeds.labelled(groups, labels)
     return [dataclasses.replace(one, name=names[one.name]) for one in subjects]
 
 
 def subjects_of(recipes: list[Recipe]) -> list[Subject]:
-    """Returns the runs of recipes.
-
-    Args:
-      recipes: of the runs.
-    """
+    """Returns the runs of recipes."""
     return [subject for recipe in recipes for subject in recipe.subjects]
 
 
 def translate(subjects: list[Subject]) -> bool:
-    """Returns whether any of the runs is an encoder-decoder.
-
-    Args:
-      subjects: the runs.
-    """
+    """Returns whether any of the runs is an encoder-decoder."""
     return any("source_embedding" in recipe_of(one.path).get("model", ()) for one in subjects)
 
 
 def read(paths: list[str], load: Callable[[str], Run] = Run.load) -> list[Subject]:
-    """Reads the runs of a report.
-
-    Args:
-      paths: folders of runs, exports, records and runs of records.
-      load: reads the run of a folder, perhaps with more words.
-
-    Raises:
-      UserError: a path is none of these, or stands there twice.
-    """
+    """Reads the runs of a report."""
     paths = records.expanded(paths)
     named = zip(short_names(paths), paths, strict=True)
     return [_subject(name, path, number, load) for number, (name, path) in enumerate(named)]
@@ -159,9 +103,6 @@ def comparable_groups(recipes: list[Recipe]) -> dict[str, dict[str, dict]]:
 
     Where several groups are of one split, the first recipes are in the name; where this is not
     enough, the policy is.
-
-    Args:
-      recipes: of the runs.
     """
     groups: dict = {}
     called = {one.name: recipe.name for recipe in recipes for one in recipe.subjects}
@@ -188,11 +129,7 @@ def comparable_groups(recipes: list[Recipe]) -> dict[str, dict[str, dict]]:
 
 
 def unjudged(recipes: list[Recipe]) -> list[tuple[str, str]]:
-    """Returns (run or recipe, why) of those without any perplexity.
-
-    Args:
-      recipes: of the runs.
-    """
+    """Returns (run or recipe, why) of those without any perplexity."""
     found = []
     for recipe in recipes:
         missing = [(one.name, one.no_columns) for one in recipe.subjects if not one.columns]
@@ -202,11 +139,7 @@ def unjudged(recipes: list[Recipe]) -> list[tuple[str, str]]:
 
 
 def title(recipes: list[Recipe]) -> str:
-    """Returns the title of a report.
-
-    Args:
-      recipes: of its runs.
-    """
+    """Returns the title of a report."""
     names = [recipe.name for recipe in recipes]
     shown = "; ".join(names[:4]) + f" and {len(names) - 4} more" * (len(names) > 4)
     return f"Report: {shown}"

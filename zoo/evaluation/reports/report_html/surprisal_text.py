@@ -13,12 +13,7 @@ LEVELS = (1, 2, 4, 7, 10)
 
 
 def section(shown: list[Shown], left_out: dict[str, str]) -> str:
-    """Shows the text under each run, and the differences of the first from each other run.
-
-    Args:
-      shown: the text with the predictions of the runs that have any.
-      left_out: {run: why it does not have any}.
-    """
+    """Shows the text under each run, and the differences of the first from each other run."""
     panels = [(one.run, panel(one)) for one in shown]
     for other in shown[1:]:
         if difference_text.is_same_text(shown[0], other):
@@ -29,11 +24,7 @@ def section(shown: list[Shown], left_out: dict[str, str]) -> str:
 
 
 def switches(panels: list[tuple[str, str]]) -> str:
-    """Returns panels of which one is shown, with a button for each.
-
-    Args:
-      panels: (name, HTML).
-    """
+    """Returns panels of which one is shown, with a button for each."""
     if len(panels) == 1:
         return f'<div class="panel"><h3>{text(panels[0][0])}</h3>{panels[0][1]}</div>'
     buttons = "".join(
@@ -49,11 +40,7 @@ def switches(panels: list[tuple[str, str]]) -> str:
 
 
 def panel(shown: Shown) -> str:
-    """Returns the coloured text of a run.
-
-    Args:
-      shown: the text.
-    """
+    """Returns the coloured text of a run."""
     counted = [row for row in shown.rows if row.counted]
     tokens = sum(row.words for row in counted)
     nats = sum(row.surprisal_nats for row in counted) / tokens if tokens else math.nan
@@ -70,12 +57,7 @@ def panel(shown: Shown) -> str:
 
 
 def difference_panel(one: Shown, other: Shown) -> str:
-    """Returns the text coloured by the difference of two runs.
-
-    Args:
-      one: the text under the first run.
-      other: the same text under the second run.
-    """
+    """Returns the text coloured by the difference of two runs."""
     gain = difference_text.gains(one, other)
     kinds = [difference_text.level(value) for value in gain]
     legend = scale(difference_text.levels(one.run, other.run))
@@ -86,14 +68,7 @@ def difference_panel(one: Shown, other: Shown) -> str:
 
 
 def coloured(shown: Shown, kinds: list[str], name: str, data: str) -> str:
-    """Returns a text whose words have colours and details.
-
-    Args:
-      shown: the text.
-      kinds: the class of each token's colour.
-      name: of the data in the page.
-      data: the details of the words, JSON.
-    """
+    """Returns a text whose words have colours and details."""
     joint, layout = ("", " characters") if shown.of_characters else (" ", "")
     sentences: dict[int, list[str]] = {}
     for place, (row, kind) in enumerate(zip(shown.rows, kinds, strict=True)):
@@ -119,24 +94,14 @@ def _source(sources, place):
 
 
 def level(nats: float) -> str:
-    """Returns the class of a surprisal: "s0" below the first of `LEVELS`, ... "off" without one.
-
-    Args:
-      nats: the surprisal, NaN where no word was predicted.
-    """
+    """Returns the class of a surprisal: "s0" below the first of `LEVELS`, ... "off" without one."""
     if math.isnan(nats):
         return "off"
     return f"s{sum(nats >= least for least in LEVELS)}"
 
 
 def word(place: int, row: surprisal.Row, kind: str) -> str:
-    """Returns a word of the text that shows its details.
-
-    Args:
-      place: of the token among the tokens of the text.
-      row: of the token.
-      kind: the class of its colour.
-    """
+    """Returns a word of the text that shows its details."""
     # An unknown word looks easy: <unk> has the probability of all unknown words.
     off = " uncounted" * (not row.counted) + " unknown" * (not row.known)
     return (
@@ -146,11 +111,7 @@ def word(place: int, row: surprisal.Row, kind: str) -> str:
 
 
 def scale(levels: list[tuple[str, str]]) -> str:
-    """Returns the legend of the colours.
-
-    Args:
-      levels: (class, its meaning).
-    """
+    """Returns the legend of the colours."""
     marks = "".join(f'<span class="w {kind}">{text(name)}</span> ' for kind, name in levels)
     return f'<p class="scale">{marks}</p>'
 

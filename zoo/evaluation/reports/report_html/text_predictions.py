@@ -22,27 +22,13 @@ BEST, WORDS = 5, 1500
 
 
 class Shown(NamedTuple):
-    """A text with the predictions of a run.
-
-    Attributes:
-      run: the name of the run.
-      number: of the run.
-      name: of the text.
-      rows: a row for each token and boundary.
-      text: as word ids.
-      best: log p of its words, and the best words, at each position.
-      features: contributions at each position; None without a log-linear head.
-      why: why there are no contributions; "" if there are.
-      words: the lexicon.
-      sources: of translations; else None.
-      of_characters: whether the words are characters.
-    """
+    """A text with the predictions of a run."""
 
     run: str
     number: int
     name: str
     rows: list[surprisal.Row]
-    text: EncodedText
+    text: EncodedText  # as word ids
     best: BestWords
     features: list[Contributions] | None
     why: str
@@ -52,17 +38,7 @@ class Shown(NamedTuple):
 
 
 def predict(subject: Subject, split: str | None, file: str | None, sentences: int) -> Shown:
-    """Predicts the words of a text.
-
-    Args:
-      subject: the run whose predictions are shown.
-      split: the text; None for the first test.
-      file: a text in place of the split; None for the split.
-      sentences: how many of its first sentences are shown.
-
-    Raises:
-      UserError: the run or the text cannot be read.
-    """
+    """Predicts the words of a text."""
     if subject.run is None:
         raise UserError(subject.no_run)
     run, name = subject.run, subject.text_name(split)
@@ -90,13 +66,7 @@ def predict(subject: Subject, split: str | None, file: str | None, sentences: in
 
 
 def first_sentences(run: Run, given: GivenText, sentences: int) -> GivenText:
-    """Returns the first sentences of a text, as far as the page has room for their words.
-
-    Args:
-      run: that reads the text.
-      given: the text.
-      sentences: their number at most.
-    """
+    """Returns the first sentences of a text, as far as the page has room for their words."""
     lengths = np.cumsum([len(sentence.words) for sentence in given.judged])
     count = min(sentences, max(1, int((lengths <= WORDS).sum())))
     if given.source is None:

@@ -17,13 +17,7 @@ SAMPLES = 1000
 
 
 class Scored(NamedTuple):
-    """Scores of a run's translations.
-
-    Attributes:
-      search: the search that found them, in words.
-      passport: of the scores.
-      intervals: {metric: its 95 % interval by sentences}; empty if the translations were not kept.
-    """
+    """Scores of a run's translations."""
 
     search: str
     passport: dict
@@ -31,11 +25,7 @@ class Scored(NamedTuple):
 
 
 def section(recipes: list[Recipe]) -> str:
-    """Returns a table for each text that was translated, a row for each recipe and search.
-
-    Args:
-      recipes: of the runs.
-    """
+    """Returns a table for each text that was translated, a row for each recipe and search."""
     texts: dict[str, dict[tuple[str, str], list[Scored]]] = {}
     for recipe in recipes:
         for subject in recipe.subjects:
@@ -69,12 +59,7 @@ def _table(rows):
 
 
 def cell(metric: str, scored: list[Scored]) -> str:
-    """Formats the score of a recipe: the mean of its seeds with their range, or with an interval.
-
-    Args:
-      metric: the name of the score.
-      scored: of each seed, by one search.
-    """
+    """Formats a recipe's score: the mean of its seeds with their range, or with an interval."""
     scores = [
         float(one.passport["figures"][metric]["score"])
         for one in scored
@@ -90,11 +75,7 @@ def cell(metric: str, scored: list[Scored]) -> str:
 
 
 def search_of(passport: dict) -> str:
-    """Describes the search that found translations: "beam 12, length_normalisation 1".
-
-    Args:
-      passport: of the translations.
-    """
+    """Describes the search that found translations: "beam 12, length_normalisation 1"."""
     how = passport.get("decoding") or {}
     search = how.get("search") or {}
     usual = {field.name: field.default for field in dataclasses.fields(BeamSearch)}

@@ -13,20 +13,12 @@ FEATURES = 8
 
 
 def data(shown: Shown) -> str:
-    """Returns the details of all words as JSON that HTML may contain.
-
-    Args:
-      shown: the text.
-    """
+    """Returns the details of all words as JSON that HTML may contain."""
     return elements.json_data(details(shown))
 
 
 def details(shown: Shown) -> list[dict[str, Any]]:
-    """Returns {"word", "about": lines, "parts": the words that the model read} of each token.
-
-    Args:
-      shown: the text.
-    """
+    """Returns {"word", "about": lines, "parts": the words that the model read} of each token."""
     found, position = [], 0
     for row in shown.rows:
         parts = [_part(shown, at) for at in range(position, position + row.words)]
@@ -36,20 +28,12 @@ def details(shown: Shown) -> list[dict[str, Any]]:
 
 
 def visible(word: str) -> str:
-    """Returns a word with visible signs for blanks and line breaks, where it is nothing else.
-
-    Args:
-      word: of the text.
-    """
+    """Returns a word with visible signs for blanks and line breaks, where it is nothing else."""
     return word if word.strip() else word.replace("\n", "⏎").replace(" ", "␣").replace("\t", "⇥")
 
 
 def about(row: surprisal.Row) -> list[str]:
-    """Describes a word: its surprisal, its probability, and how the model knows it.
-
-    Args:
-      row: of the token.
-    """
+    """Describes a word: its surprisal, its probability, and how the model knows it."""
     if math.isnan(row.surprisal_nats):
         return ["not predicted: the text begins with it"]
     lines = [
@@ -82,11 +66,7 @@ def _part(shown, position):
 
 
 def contributions(parts: Contributions) -> list[list[str]]:
-    """Returns (name, nats) of the parts of a log-probability, the largest features first.
-
-    Args:
-      parts: of the word.
-    """
+    """Returns (name, nats) of the parts of a log-probability, the largest features first."""
     lines = [("background, log b(x)", parts.log_background), *parts.features[:FEATURES]]
     if further := parts.features[FEATURES:]:
         lines.append((f"{len(further):,} further features", sum(nats for _, nats in further)))
