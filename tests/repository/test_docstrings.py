@@ -138,6 +138,76 @@ def test_every_field_of_a_component_is_an_attribute(package):
         assert given <= fields | {*dir(kind)}, f"{name} does not have {given - fields}"
 
 
+def exported_names() -> set[tuple[str, str]]:
+    """(module, name) of all names that a package exports, directly or on first access."""
+    found = set()
+    for init in ZOO.rglob("__init__.py"):
+        text = init.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                found |= {(node.module, alias.name) for alias in node.names}
+        found |= {(module, name) for name, module in re.findall(r'"(\w+)": "(zoo[\w.]+)"', text)}
+    return found
+
+
+EXPORTED = exported_names()
+# Modules that users import by themselves.
+PUBLIC_MODULES = ("adaptation", "component_registry", "distributed", "experiment", "optimizers")
+PUBLIC_MODULES += ("own_text",)
+# Rooms whose helpers still tell their parameters.
+NOT_YET_BARE = ("arrays", "losses", "networks", "heads", "lexicon")
+SECTIONS = re.compile(r"^(Args|Returns|Raises|Attributes|Yields):", re.MULTILINE)
+
+
+def helpers_with_sections(module: str, tree: ast.Module, exported) -> list[str]:
+    """The names of helpers, nested ones included, whose docstrings have a section."""
+    found = []
+
+    def visit(node, public):
+        for part in getattr(node, "body", []):
+            if not isinstance(part, ast.FunctionDef | ast.ClassDef):
+                continue
+            known = public or (node is tree and (module, part.name) in exported)
+            known = known and not part.name.startswith("_")
+            if not known and SECTIONS.search(ast.get_docstring(part) or ""):
+                found.append(part.name)
+            visit(part, known)
+
+    visit(tree, False)
+    return found
+
+
+def test_helpers_have_one_sentence():
+    for path in sorted(ZOO.rglob("*.py")):
+        parts = path.relative_to(ZOO).with_suffix("").parts
+        if parts[0] not in (*PUBLIC_MODULES, *NOT_YET_BARE):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            assert not helpers_with_sections(".".join(("zoo", *parts)), tree, EXPORTED), path
+
+
+def test_a_helper_with_sections_is_found():
+    source = '''
+def public(x):
+    """Doubles.
+
+    Args:
+      x: a number.
+    """
+class Public:
+    """A class."""
+    def _helper(self, x):
+        """Doubles.
+
+        Returns:
+          2 x.
+        """
+'''
+    tree = ast.parse(source)
+    assert helpers_with_sections("zoo.m", tree, {("zoo.m", "Public")}) == ["public", "_helper"]
+    both = {("zoo.m", "Public"), ("zoo.m", "public")}
+    assert helpers_with_sections("zoo.m", tree, both) == ["_helper"]
+
+
 def test_two_parameters_in_an_item_are_found():
     docstring = """Does.
 
