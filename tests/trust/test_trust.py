@@ -12,6 +12,7 @@ import pytest
 
 import configs
 import evaluate
+import train
 from tests.marks import slow
 from tests.training import small
 from zoo import __main__ as commands
@@ -316,6 +317,7 @@ def test_whose_run_it_is_depends_on_the_whole_recipe(workdir):
         Run.load(workdir).read("test")
     # Training it further with one's own config makes it one's own.
     experiment = Workdir(workdir).experiment()
+    permissions._closed.clear()  # a new process, with a config that names the same
     Workdir(workdir).claim(experiment)
     permissions._named.clear()
     assert Run.load(workdir).read("test").sentences
@@ -372,6 +374,75 @@ def test_a_run_that_one_starts_from_is_not_run(workdir, here):
     with pytest.raises(UserError, match=r"^init_from: .*add --trust planted:Head"):
         warm_start.read(str(workdir), small.MODEL, None)
     assert not mark.exists()
+
+
+def with_texts(field, path):
+    return lambda recipe: recipe["data"].update({field: [path] if field == "tests" else path})
+
+
+FUNCTIONS = ("subprocess:getoutput", "os:system", "planted:suffix", "builtins:exec", "posix:system")
+PATHS = ("{far}/secret.txt", "../secret.txt", "linked.txt", "folder/*.txt", "hub:a:b", "gs://a/b")
+WAYS_IN = {
+    **dict.fromkeys(FUNCTIONS),
+    **{
+        f"{field} {path}": with_texts(field, path)
+        for field in ("train", "validation")
+        for path in PATHS
+    },
+    "component": with_head("planted:Head"),
+    "init_from": lambda recipe: recipe.update(init_from="{far}/run"),
+    "init_from above": lambda recipe: recipe.update(init_from="../run"),
+    "init_from in a bucket": lambda recipe: recipe.update(init_from="gs://a/run"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_IN)
+def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, way):
+    far = here.parent
+    (far / "secret.txt").write_text("id>PWNED\nle secret\n")
+    copy(with_function, far / "run")
+    (here / "folder").mkdir()
+    for link in ("linked.txt", "folder/linked.txt"):
+        (here / link).symlink_to(far / "secret.txt")
+    (here / "train.txt").write_text("touch${IFS}PWNED ba\n")
+    mark = plant(here)
+    recipe = json.loads((with_function / "experiment.json").read_text())
+    if way in FUNCTIONS:
+        recipe["vocabulary"]["features"][0]["function"] = way
+    else:
+        recipe["vocabulary"]["features"] = []
+        WAYS_IN[way](recipe)
+    recipe = json.loads(json.dumps(recipe).replace("{far}", str(far)))
+    line = {"run": "run", "experiment": recipe, "results": {}}
+    (here / "theirs.jsonl").write_text(json.dumps(line) + "\n")
+    for _ in range(2):  # the first try changes nothing for the second
+        code, _, errors = call(train, "--config", "theirs.jsonl:run", "out")
+        assert code == 2 and errors.count("\n") == 1 and "add --trust" in errors
+        assert "theirs.jsonl:run" in errors or "component" in way
+    assert not mark.exists() and not (here / "PWNED").exists() and "planted" not in sys.modules
+    assert not (here / "out").exists() and known_runs.modules(recipe) is None
+
+
+def test_a_strangers_recipe_is_trained_and_stays_a_strangers(call, with_function, here):
+    recipe = json.loads((with_function / "experiment.json").read_text())
+    recipe["vocabulary"]["features"] = []
+    recipe["model"]["head"] = configuration.to_json(Softmax())
+    line = {"run": "run", "experiment": recipe, "results": {}}
+    (here / "theirs.jsonl").write_text(json.dumps(line) + "\n")
+    code, _, errors = call(train, "--config", "theirs.jsonl:run", "out")
+    assert code == 0, errors
+    assert known_runs.modules(recipe) is None
+    assert call(evaluate, "--workdir", "out")[0] == 0
+
+
+def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, here):
+    plant(here, "my_features")
+    recipe = json.loads((with_function / "experiment.json").read_text())
+    line = {"run": "run", "experiment": recipe, "results": {}}
+    (here / "theirs.jsonl").write_text(json.dumps(line) + "\n")
+    options = ("--trust", "my_features:suffix", "--trust-paths")
+    assert call(train, "--config", "theirs.jsonl:run", "out", *options)[0] == 0
+    assert known_runs.modules(recipe) is not None
 
 
 CONFIG = """

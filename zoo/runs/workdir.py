@@ -65,11 +65,11 @@ class Workdir:
         return self.path / "experiment.json"
 
     def name(self, experiment: Experiment):
-        """Permits the paths and modules that a user's own experiment names.
+        """Permits the paths and modules of an experiment that no other person's recipe names.
 
         See `zoo.trust.permissions`.
         """
-        permissions.name(names(configuration.to_json(experiment)))
+        permissions.name_unclosed(names(configuration.to_json(experiment)))
 
     def check(self, experiment: Experiment):
         """Checks that the folder can hold a run of this experiment, and writes nothing."""
@@ -107,6 +107,7 @@ class Workdir:
         elif not location.is_bucket(self.path):
             temporary_files.check_place(self.path)
         if experiment.init_from:  # a resumed run does not need it
+            files.check_path(experiment.init_from)
             try:
                 Workdir(experiment.init_from)._read_experiment()
             except UserError as error:
@@ -126,13 +127,15 @@ class Workdir:
     def claim(self, experiment: Experiment):
         """Makes the folder, writes the experiment there, and notes the run as the user's own.
 
-        See `zoo.runs.known_runs` for the note.
+        A recipe with names that are still closed is not noted; see `zoo.runs.known_runs`.
         """
         self.check(experiment)
         if not self.exists():
             with location.reaching(self.path):
                 self._write(experiment)
-        known_runs.keep(self._read_experiment(), self.path)
+        recipe = self._read_experiment()
+        if permissions.all_open(names(recipe)):
+            known_runs.keep(recipe, self.path)
 
     def _write(self, experiment):
         try:

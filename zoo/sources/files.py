@@ -144,7 +144,8 @@ def check_path(path: str, files: Iterable[pathlib.Path] = ()):
 
 def _leads_elsewhere(path):
     written = pathlib.PurePath(path)
-    return path.startswith(("hub:", "~")) or bool(written.anchor) or ".." in written.parts
+    elsewhere = path.startswith(("hub:", "~")) or "://" in path or bool(written.anchor)
+    return elsewhere or ".." in written.parts
 
 
 def _lies_elsewhere(file):

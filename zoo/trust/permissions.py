@@ -6,16 +6,19 @@ names them, too: in a config, on the command line, or by having trained the run
 (`zoo.runs.known_runs`).
 
 The names are kept for the process. A name is closed if a recipe of somebody else names it, however
-it is reached, and open if the user names it, whoever else does.
+it is reached, and open if the user names it, whoever else does. Training a recipe opens its names
+as well, unless somebody else's recipe closed them: the recipe may come from there.
 """
 
 import pathlib
+import re
 from collections.abc import Iterable
 
 from zoo import component_registry
 from zoo.errors import UserError
 from zoo.trust import user_modules
 
+_FUNCTION = re.compile(r"[\w.]+:[\w.]+")  # or the data set of a hub
 _closed: dict[str, str] = {}  # {name in a recipe: the folder of its run}
 _named: set[str] = set()  # by the user
 _paths_are_open = False
@@ -24,6 +27,20 @@ _paths_are_open = False
 def name(names: Iterable[str]):
     """Opens names that the user names: components and functions as "module:name", and paths."""
     _named.update(names)
+
+
+def name_unclosed(names: Iterable[str]):
+    """Opens the names of a recipe in the program, except the ones that another recipe closed."""
+    _named.update(name for name in names if name not in _closed)
+
+
+def all_open(names: Iterable[str]) -> bool:
+    """Whether every name is a component of Zoo, or is one that the user named or permitted."""
+    return all(
+        component_registry.component(name) is not None
+        or stranger(name, path=not _FUNCTION.fullmatch(name) or name.startswith("hub:")) is None
+        for name in names
+    )
 
 
 def close(names: Iterable[str], workdir: str | pathlib.Path):
