@@ -154,6 +154,7 @@ EXPORTED = exported_names()
 # Modules that users import by themselves.
 PUBLIC_MODULES = ("adaptation", "component_registry", "distributed", "experiment", "optimizers")
 PUBLIC_MODULES += ("own_text",)
+SHIPPED = "export/standalone.py"  # which exports have as load.py
 # Rooms whose helpers still tell their parameters.
 NOT_YET_BARE = ("arrays", "losses", "networks", "heads", "lexicon")
 SECTIONS = re.compile(r"^(Args|Returns|Raises|Attributes|Yields):", re.MULTILINE)
@@ -180,7 +181,8 @@ def helpers_with_sections(module: str, tree: ast.Module, exported) -> list[str]:
 def test_helpers_have_one_sentence():
     for path in sorted(ZOO.rglob("*.py")):
         parts = path.relative_to(ZOO).with_suffix("").parts
-        if parts[0] not in (*PUBLIC_MODULES, *NOT_YET_BARE):
+        held = parts[0] not in (*PUBLIC_MODULES, *NOT_YET_BARE)
+        if held and not path.match(SHIPPED):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             assert not helpers_with_sections(".".join(("zoo", *parts)), tree, EXPORTED), path
 

@@ -82,7 +82,8 @@ def test_bytes_that_are_no_text(tmp_path, content, message):
         ("train.conllu", None),
     ],
 )
-def test_a_missing_file_of_a_free_corpus_names_the_command_that_fetches_it(path, name):
+def test_a_missing_file_of_a_free_corpus_names_the_command_that_fetches_it(path, name, monkeypatch):
+    monkeypatch.delenv("ZOO_DATA", raising=False)
     fetched = rf", or fetch it by python -m zoo data {name}" if name else ""
     with pytest.raises(UserError, match=rf"to the folder that holds it{fetched}\.$"):
         files.find(path)

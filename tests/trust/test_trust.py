@@ -426,7 +426,7 @@ def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, wa
 def test_a_strangers_recipe_is_trained_and_stays_a_strangers(call, with_function, here):
     recipe = json.loads((with_function / "experiment.json").read_text())
     recipe["vocabulary"]["features"] = []
-    recipe["model"]["head"] = configuration.to_json(Softmax())
+    recipe["model"] = configuration.to_json(small.MODEL)
     line = {"run": "run", "experiment": recipe, "results": {}}
     (here / "theirs.jsonl").write_text(json.dumps(line) + "\n")
     code, _, errors = call(train, "--config", "theirs.jsonl:run", "out")

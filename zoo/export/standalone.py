@@ -44,7 +44,13 @@ Sentences = Sequence[Sentence]
 
 
 class Words:
-    """The words of a language."""
+    """The words of a language.
+
+    Attributes:
+      words: the word of each id.
+      boundary: the word that begins and ends sentences, or None.
+      unknown: the word that stands for all others, or None.
+    """
 
     def __init__(self, content: bytes):
         """Reads the content of the file of a lexicon."""
@@ -56,7 +62,14 @@ class Words:
         self._of_characters = any(not word.strip() for word in self.words)
 
     def ids(self, sentence: Sentence) -> list[int]:
-        """Returns the ids of words."""
+        """Returns the ids of words.
+
+        Args:
+          sentence: its words.
+
+        Raises:
+          ValueError: a word is outside the lexicon, and the model does not have an unknown word.
+        """
         words = self._words_of(sentence)
         if self.unknown is None:
             for word in words:
@@ -65,19 +78,31 @@ class Words:
         return [self._ids[word if word in self._ids else self.unknown] for word in words]
 
     def outside(self, sentence: Sentence) -> list[str]:
-        """Returns the words of a sentence that are outside the lexicon."""
+        """Returns the words of a sentence that are outside the lexicon.
+
+        Args:
+          sentence: its words.
+        """
         return [word for word in self._words_of(sentence) if word not in self._ids]
 
     def _words_of(self, sentence):
         return self.split(sentence) if isinstance(sentence, str) else sentence
 
     def split(self, text: str) -> list[str]:
-        """Splits a text at blanks; into characters if one of the words is a blank."""
+        """Splits a text at blanks; into characters if one of the words is a blank.
+
+        Args:
+          text: words as they were in training, such as punctuation apart.
+        """
         return list(text) if self._of_characters else text.split()
 
 
 class Exported(Words):
-    """Base of all exported models: programs, arrays, and the words that they predict."""
+    """Base of all exported models: programs, arrays, and the words that they predict.
+
+    Attributes:
+      record: the content of export.json.
+    """
 
     def __init__(self, folder):
         """Reads programs, parameters and words of a folder."""
@@ -133,15 +158,31 @@ class Model(Exported):
     """A language model."""
 
     def initial_carry(self, rows: int) -> tuple:
-        """Returns the carry before any word; step with the boundary first."""
+        """Returns the carry before any word; step with the boundary first.
+
+        Args:
+          rows: their number.
+        """
         return tuple(leaf.repeat(rows, axis=0) for leaf in self._carry)
 
     def step(self, words, carry):
-        """Returns (log p of every word after these, [rows, V], nats; the carry after them)."""
+        """Returns (log p of every word after these, [rows, V], nats; the carry after them).
+
+        Args:
+          words: int32 [rows].
+          carry: before these words.
+        """
         return self._programs["step"](self._arrays, self._checked(words), carry)
 
     def score(self, words, targets, reset, carry):
-        """Computes (log p(targets), log Z, carry), nats, exact."""
+        """Computes (log p(targets), log Z, carry), nats, exact.
+
+        Args:
+          words: int32 [rows, length], the word before each position.
+          targets: int32 [rows, length], the word at it.
+          reset: bool [rows, length], where the carry is emptied before the position.
+          carry: before these words.
+        """
         words, targets = self._checked(words), self._checked(targets)
         return self._programs["score"](self._arrays, words, targets, np.asarray(reset), carry)
 
@@ -149,6 +190,15 @@ class Model(Exported):
         """Computes log p of each sentence and the boundaries after it, from an empty carry, nats.
 
         Without a boundary the first word is given and not predicted.
+
+        Args:
+          sentences: words of each.
+
+        Returns:
+          float64 [sentences].
+
+        Raises:
+          ValueError: the sentences are one string; see also `ids`.
         """
         _check_several(sentences)
         words, targets, there = _positions([self._row(words) for words in sentences])
@@ -157,7 +207,12 @@ class Model(Exported):
         return np.where(there, np.asarray(log_prob, np.float64), 0).sum(axis=1)[: len(sentences)]
 
     def warm_up(self, rows: int, length: int):
-        """Compiles `log_prob` for all calls within limits."""
+        """Compiles `log_prob` for all calls within limits.
+
+        Args:
+          rows: the greatest number of sentences.
+          length: the greatest number of words in a sentence.
+        """
         positions = len(self._row(self.words[:1] * length)) - 1
         for shape in itertools.product(_powers_of_two(rows), _powers_of_two(positions)):
             words = np.zeros(shape, np.int32)
@@ -170,7 +225,11 @@ class Model(Exported):
 
 
 class Translator(Exported):
-    """An encoder-decoder."""
+    """An encoder-decoder.
+
+    Attributes:
+      source: the words of the sources.
+    """
 
     def __init__(self, folder):
         """Reads programs, parameters and the words of both sides of a folder."""
@@ -181,6 +240,9 @@ class Translator(Exported):
         """Returns (words int32 [rows, S], their numbers int32 [rows]) of sources.
 
         Words are in the order of the encoder, padded on the left.
+
+        Args:
+          sentences: words of each source.
         """
         order = -1 if self.record["order"] == "source_reversed" else 1
         rows = [self.source.ids(words)[::order] for words in sentences]
@@ -193,6 +255,10 @@ class Translator(Exported):
 
         Both have leaves [rows, ...] that may be repeated and reordered together; step with the
         boundary first.
+
+        Args:
+          source: int32 [rows, S], of `read_sources`.
+          lengths: int32 [rows], of `read_sources`.
         """
         return self._programs["encode"](self._arrays, source, lengths)
 
@@ -200,11 +266,27 @@ class Translator(Exported):
         """Returns (log p of every word after these, [rows, V], nats; the carry after them).
 
         Words come in the order of the decoder: with "target_reversed" the last one first.
+
+        Args:
+          words: int32 [rows].
+          carry: before these words.
+          constant: of `encode`.
         """
         return self._programs["step"](self._arrays, self._checked(words), carry, constant)
 
     def log_prob(self, sources: Sentences, translations: Sentences) -> np.ndarray:
-        """Computes log p of each translation and its boundaries, given its source, nats."""
+        """Computes log p of each translation and the boundaries after it, given its source, nats.
+
+        Args:
+          sources: words of each.
+          translations: words of each.
+
+        Returns:
+          float64 [pairs].
+
+        Raises:
+          ValueError: there are not as many sources as translations, or one of both is one string.
+        """
         _check_several(sources)
         _check_several(translations)
         if len(sources) != len(translations):
@@ -218,7 +300,12 @@ class Translator(Exported):
         return np.where(there, np.asarray(log_prob, np.float64), 0).sum(axis=1)[: len(sources)]
 
     def warm_up(self, rows: int, length: int):
-        """Compiles `log_prob` for all calls within limits."""
+        """Compiles `log_prob` for all calls within limits.
+
+        Args:
+          rows: the greatest number of pairs.
+          length: the greatest number of words in a source, and in a translation.
+        """
         positions = len(self._row(self.words[:1] * length)) - 1
         sizes = _powers_of_two(rows), _powers_of_two(length), _powers_of_two(positions)
         for count, before, after in itertools.product(*sizes):

@@ -6,6 +6,7 @@ Checksums of all of these are kept in the same checkpoint and compared on readin
 """
 
 import dataclasses
+import logging
 import os
 import shutil
 from typing import Any
@@ -21,6 +22,7 @@ with lazy.extra():
     import orbax.checkpoint as ocp
 
 # The folder to which a checkpoint is moved, by one renaming, before it is deleted.
+logger = logging.getLogger(__name__)
 DELETED = "deleted"
 
 
@@ -124,7 +126,7 @@ class Checkpoints:
         """Returns the path of the file with a checkpoint's progress, for messages."""
         return self.folder / kind / str(step) / "progress" / "metadata"
 
-    def restore(self, kind: str, like: Any, log=print) -> tuple[int, Any, dict] | None:
+    def restore(self, kind: str, like: Any, log=logger.warning) -> tuple[int, Any, dict] | None:
         """Reads the newest checkpoint that is not damaged."""
         first = None
         for step in self.steps(kind):

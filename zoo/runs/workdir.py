@@ -14,6 +14,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import logging
 import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -39,6 +40,7 @@ from zoo.runs.seen_texts import SeenTexts
 from zoo.sources import files
 from zoo.trust import permissions, user_modules
 
+logger = logging.getLogger(__name__)
 METRICS = "metrics.jsonl"
 _START = {"workdir": str, "parts": [str]}
 
@@ -279,7 +281,9 @@ class Workdir:
                         return data
         return ""
 
-    def params(self, experiment: Experiment, lexicon: Lexicon, log=print) -> tuple[int, Any]:
+    def params(
+        self, experiment: Experiment, lexicon: Lexicon, log=logger.warning
+    ) -> tuple[int, Any]:
         """Reads the best parameters of the run."""
         step, params, _ = self.best(experiment, lexicon, log)
         return step, jax.tree.map(jnp.asarray, params)
@@ -301,7 +305,9 @@ class Workdir:
         """Reads the lexicons of the run beside the first; a language model has none."""
         return tuple(map(self.lexicon, experiment.model.lexicon_names[1:]))
 
-    def best(self, experiment: Experiment, lexicon: Lexicon, log=print) -> tuple[int, Any, dict]:
+    def best(
+        self, experiment: Experiment, lexicon: Lexicon, log=logger.warning
+    ) -> tuple[int, Any, dict]:
         """Reads (step, parameters on the host, progress) of the best checkpoint; see `params`."""
         folder = self.path / "checkpoints"
         lexicons = lexicon, *self.other_lexicons(experiment)
