@@ -36,7 +36,7 @@ from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
 from zoo.training.devices import Devices
 from zoo.training.step import STATE_AXES, TrainState, train_step
-from zoo.training.tasks.translation import Batches
+from zoo.training.tasks.translation import PairedBatches
 from zoo.training.updates import DenseUpdates
 
 BATCH, LAYERS, VOCABULARY, BOUNDARY = 64, 2, 10_000, 0
@@ -196,7 +196,7 @@ def main():
     )
     params = model.init(jax.random.key(0), lexicon, lexicon)
     pairs = random_pairs(random)
-    everything = Batches(pairs.epoch(random))
+    everything = PairedBatches(pairs.epoch(random))
     batches = [everything[index] for index in range(arguments.batches)]
     sides = pytorch.eager_and_compiled(torch_side(params, batches))
     sides[pytorch.ZOO] = zoo_side(model, params, batches)

@@ -286,6 +286,23 @@ def test_targets_of_another_shape_are_refused(trial, method):
             function(trial.params, trial.tables, trial.hidden, wrong, *others)
 
 
+def test_parameters_of_64_bits_take_states_of_32_bits(trial):
+    """And the other way round, in the methods that keep sums over blocks of words."""
+    hidden, targets = trial.hidden, trial.targets
+    narrow = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), trial.params)
+    for params, states in ((trial.params, jnp.float32(hidden)), (narrow, hidden)):
+        values, _ = trial.head.top_k(params, trial.tables, states, 4)
+        expected = trial.results["top_k"][0]
+        np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-5)
+        drawn = trial.head.sample(params, trial.tables, states, jax.random.key(0))
+        assert drawn.shape == targets.shape and drawn.dtype == jnp.int32
+        found = trial.head.log_prob(params, trial.tables, states, targets)
+        np.testing.assert_allclose(found, trial.results["log_prob"], rtol=1e-4, atol=1e-5)
+        assert jnp.isfinite(
+            trial.head.loss(params, trial.tables, states, targets, key=training_key())
+        ).all()
+
+
 def test_top_k_sorts_log_probs(trial):
     values, words = trial.results["top_k"]
     log_probs = np.asarray(trial.results["log_probs"])

@@ -45,6 +45,30 @@ def test_a_head_whose_methods_agree_passes():
     check(Own())
 
 
+@dataclasses.dataclass(frozen=True)
+class Masked(Softmax):
+    """A softmax over the words after the first, which has the probability 0; see `shift`."""
+
+    shift: float = 0.0  # added to log p of the first word by one of the two methods
+
+    def _log_probs(self, params, tables, hidden, context, prepared):
+        found = super()._log_probs(params, tables, hidden, context, prepared)
+        return jax.nn.log_softmax(found.at[..., 0].set(-jnp.inf))
+
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
+        found = self._log_probs(params, tables, hidden, context, prepared)
+        log_prob = jnp.take_along_axis(found, targets[..., None], axis=-1)[..., 0]
+        if self.shift:
+            log_prob = jnp.where(targets == 0, self.shift, log_prob)
+        return log_prob, jnp.zeros_like(log_prob)
+
+
+def test_words_of_probability_0_agree_with_themselves_alone():
+    check(Masked())
+    with pytest.raises(UserError, match=r"gives -2\.0000 nats to a word .* gives -inf"):
+        check(Masked(shift=-2.0))
+
+
 def test_probabilities_that_do_not_sum_to_one_are_refused():
     with pytest.raises(UserError, match=r":Own is not a distribution: .* sum to 1\.649, not to 1"):
         check(Own(log_prob_off=0.5, log_probs_off=0.5))

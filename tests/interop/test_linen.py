@@ -145,27 +145,29 @@ def test_what_is_prepared_is_taken(lexicon):
 
 class Tied(nn.Module):
     lexicon: object
+    bias: bool = True
 
     def setup(self):
         self.embedding = linen.Embedding(embeddings.Lookup(SIZE), self.lexicon)
         self.core = linen.Core(cores.LSTM(SIZE, dropout=0.5))
-        self.head = linen.Head(heads.Softmax(tied=True), self.lexicon)
+        self.head = linen.Head(heads.Softmax(tied=True, bias=self.bias), self.lexicon)
 
     def __call__(self, words):
         hidden, _ = self.core(self.embedding(words))
         return self.head(hidden, tied_weights=self.embedding.tied_weights())
 
 
-def test_embedding_core_and_tied_head(lexicon):
-    module = Tied(lexicon)
+@pytest.mark.parametrize("bias", [True, False])
+def test_embedding_core_and_tied_head(lexicon, bias):
+    module = Tied(lexicon, bias)
     variables = module.init(jax.random.key(0), TARGETS)
-    params = variables["params"]
-    assert params["head"].keys() == {"bias"}
+    params = {"head": {}, **variables["params"]}
+    assert params["head"].keys() == ({"bias"} if bias else set())
     embedding, core = embeddings.Lookup(SIZE), cores.LSTM(SIZE, dropout=0.5)
     inputs = embedding.apply(params["embedding"], {}, TARGETS)
     hidden, _ = core.apply((params["core"]["0"],), inputs, core.initial_carry(2))
     of_head = {**params["head"], "weights": params["embedding"]["table"]}
-    expected = heads.Softmax(tied=True).log_probs(of_head, {}, hidden)
+    expected = heads.Softmax(tied=True, bias=bias).log_probs(of_head, {}, hidden)
     np.testing.assert_array_equal(module.apply(variables, TARGETS), expected)
     dropped = module.apply(variables, TARGETS, rngs={"dropout": jax.random.key(1)})
     assert np.abs(dropped - expected).max() > 1e-5

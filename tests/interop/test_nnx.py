@@ -62,10 +62,10 @@ def test_a_stream_gives_noise(lexicon):
 
 
 class Tied(nnx.Module):
-    def __init__(self, lexicon, rngs):
+    def __init__(self, lexicon, rngs, bias=True):
         self.embedding = modules.Embedding(embeddings.Lookup(SIZE), lexicon, rngs=rngs)
         self.core = modules.Core(cores.LSTM(SIZE, dropout=0.5), SIZE, rngs=rngs)
-        self.head = modules.Head(heads.Softmax(tied=True), SIZE, lexicon, rngs=rngs)
+        self.head = modules.Head(heads.Softmax(tied=True, bias=bias), SIZE, lexicon, rngs=rngs)
 
     def loss(self, words, targets, rngs=None):
         hidden, _ = self.core(self.embedding(words), key=rngs)
@@ -74,9 +74,10 @@ class Tied(nnx.Module):
 
 
 @pytest.mark.slow
-def test_a_tied_model_trains(lexicon):
-    model = Tied(lexicon, nnx.Rngs(0))
-    assert values(model.head.params).keys() == {"bias"}
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_tied_model_trains(lexicon, bias):
+    model = Tied(lexicon, nnx.Rngs(0), bias)
+    assert values(model.head.params).keys() == ({"bias"} if bias else set())
     optimizer = nnx.Optimizer(model, optax.adam(0.1), wrt=nnx.Param)
 
     @nnx.jit

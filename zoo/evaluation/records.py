@@ -91,7 +91,8 @@ def experiment_of(path: str | pathlib.Path) -> Experiment:
 def read(file: pathlib.Path) -> list[Record]:
     """Reads all runs of a record."""
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        # Only line feeds end a line: JSON may hold U+2028 and its like as they are.
+        lines = file.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except (OSError, ValueError) as error:
         raise UserError(f"{file} cannot be read ({error}): give a record of runs.") from error
     records: dict[str, Record] = {}

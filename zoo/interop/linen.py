@@ -144,9 +144,11 @@ def _parameters(module: Any, init: Callable, partition: Any, is_sized: bool) -> 
     """Returns a module's parameters of the collection "params"; makes them if there are none."""
     names = list(partition) if isinstance(partition, dict) else [*map(str, range(len(partition)))]
     made: Any = {}
-    if not is_sized and not module.has_variable("params", names[0]) and module.is_initializing():
+    # A tied softmax without bias has no parameters of its own.
+    has_all = all(module.has_variable("params", name) for name in names)
+    if not is_sized and not has_all and module.is_initializing():
         return {}  # a method that needs tables alone, called before there are hidden states
-    if module.is_mutable_collection("params") and not module.has_variable("params", names[0]):
+    if module.is_mutable_collection("params") and not has_all:
         values = cast(init(module.make_rng("params")), module.param_dtype)
         if module.axes is not None:
             values = jax.tree.map(lambda x, of_x: _boxed(x, of_x, module.axes), values, partition)

@@ -244,6 +244,7 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
     flat, (count, size) = hidden.reshape(-1, hidden.shape[-1]), bias.shape
     arrays = flat, class_weights, class_bias, weights, bias
     flat, class_weights, class_bias, weights, bias = sharded_functions.alike(arrays)
+    flat = softmax_decoding.as_wide(flat, class_weights, class_bias, weights, bias)
     tokens, dtype = flat.shape[0], accumulator(flat)
     block = softmax.vocabulary_block(tokens, count * size, flat.shape[1])
     cut = row_blocks.Cut.of(count, max(1, block // size))

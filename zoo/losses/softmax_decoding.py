@@ -43,6 +43,7 @@ def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
       key: a key of `jax.random`; None for no sample.
     """
     hidden, weights, bias = sharded_functions.alike((hidden, weights, bias))
+    hidden = as_wide(hidden, weights, bias)
     tokens, dtype = hidden.shape[0], accumulator(hidden)
     cut = row_blocks.Cut.of(weights.shape[0], block)
 
@@ -74,6 +75,12 @@ def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
     )
     (sums, (values, words), _, sample), _ = jax.lax.scan(step, initial, cut.numbers())
     return Pass(sums.log(), values, words, None if key is None else sample)
+
+
+def as_wide(hidden, *arrays):
+    """Returns states in float64 if a parameter has it, as the sums over blocks of words do."""
+    wide = any(array.dtype == jnp.float64 for array in arrays)
+    return hidden.astype(jnp.float64) if wide else hidden
 
 
 def check_k(k, vocabulary: int):

@@ -65,6 +65,16 @@ def test_a_pair_is_skipped_where_a_differing_word_is_unknown():
     assert judge(pairs, unknown="refused").scored.tolist() == [False, False, False]
 
 
+def test_equal_sentences_are_left_out_and_told():
+    same, good, bad = ["a", "b"], ["a", "b"], ["b", "a"]
+    scores = judge([(good, bad), (same, same), (same, same)])
+    assert (scores.pairs, scores.skipped, scores.equal) == (1, 0, (1, 2))
+    assert np.isnan(scores.good[1:]).all() and scores.figures()["equal"] == 2
+    told = minimal_pairs.describe("pairs", scores)
+    assert "left out: 2, the first is pair 2" in told
+    assert scores.chosen(np.array([False, True, True])).equal == (0, 1)
+
+
 def test_no_pairs_have_no_accuracy():
     scores = judge([])
     assert (scores.pairs, scores.skipped) == (0, 0)

@@ -72,6 +72,7 @@ class PairScores:
     scored: np.ndarray  # bool [n], whether each pair was scored
     missing: tuple[tuple[str, ...], ...] = ()
     groups: tuple[tuple[str, ...], ...] = ()  # of each pair, see `Pair`; () if there are none
+    equal: tuple[int, ...] = ()  # positions of the pairs of equal sentences, which are left out
 
     def __repr__(self):
         return f"PairScores({self.right:,} of {self.pairs:,} right, {self.skipped:,} skipped)"
@@ -84,7 +85,7 @@ class PairScores:
     @property
     def skipped(self) -> int:
         """Number of pairs that were skipped because of an out-of-vocabulary word."""
-        return len(self.scored) - self.pairs
+        return len(self.scored) - self.pairs - len(self.equal)
 
     @property
     def right(self) -> int:
@@ -125,7 +126,9 @@ class PairScores:
 
     def chosen(self, chosen: np.ndarray) -> "PairScores":
         """Returns the scores of some of the pairs."""
-        return PairScores(self.good[chosen], self.bad[chosen], self.scored[chosen])
+        equal = np.flatnonzero(np.isin(np.flatnonzero(chosen), self.equal))
+        scores = self.good[chosen], self.bad[chosen], self.scored[chosen]
+        return PairScores(*scores, equal=tuple(equal.tolist()))
 
     def answers(self) -> item_scores.Arrays:
         """Returns which pairs have the good sentence more probable, to be kept beside a
@@ -140,6 +143,8 @@ class PairScores:
         """
         names = ("accuracy", "right", "pairs", "skipped", "mean_difference")
         figures = {name: getattr(self, name) for name in names}
+        if self.equal:
+            figures["equal"] = len(self.equal)
         figures["interval"] = significance.binomial_interval(self.right, self.pairs)
         groups = {
             name: {value: scores.figures() for value, scores in group.items()}
@@ -234,9 +239,12 @@ def score_pairs(
     A sentence's score is sum_t log p(w_t | w_<t) over its words, the boundary left out; words
     outside the lexicon are scored as <unk>. A pair is skipped if a word in which its sentences
     differ is outside the lexicon, or any word at all where the vocabulary refuses unknown words.
+    A pair of equal sentences, which no model can tell apart, is left out.
     """
+    equal = tuple(number for number, pair in enumerate(pairs) if [*pair[0]] == [*pair[1]])
     missing = tuple(missing_words(pair, lexicon, vocabulary) for pair in pairs)
     scored = np.array([not words for words in missing], bool)
+    scored[list(equal)] = False
     values = np.full((len(pairs), 2), np.nan)
     if scored.any():
         wanted = [pair for pair, chosen in zip(pairs, scored, strict=True) if chosen]
@@ -245,11 +253,13 @@ def score_pairs(
             model, params, tables, lexicon, vocabulary, sentences, "the minimal pairs"
         )
         values[scored] = scores.of_words.reshape(-1, 2)
-    return PairScores(values[:, 0], values[:, 1], scored, missing)
+    return PairScores(values[:, 0], values[:, 1], scored, missing, equal=equal)
 
 
 def missing_words(pair: tuple, lexicon: Lexicon, vocabulary: Vocabulary) -> tuple[str, ...]:
     """Returns the unknown words because of which a pair is skipped; see `score_pairs`."""
+    if [*pair[0]] == [*pair[1]]:
+        return ()
     needed = {*pair[0], *pair[1]} if vocabulary.unknown == "refused" else differing_words(*pair[:2])
     words = dict.fromkeys((*pair[0], *pair[1]))
     return tuple(word for word in words if word in needed and not vocabulary.has(word, lexicon))
@@ -261,6 +271,10 @@ def judge(run, path: str) -> tuple[list[Pair], PairScores]:
     pairs = read(path, run.reading)
     model, lexicon = run.experiment.language_model, run.lexicon
     scores = score_pairs(model, run.params, run.tables, lexicon, vocabulary, pairs)
+    if not scores.pairs and not scores.skipped:
+        raise UserError(
+            f"all pairs of {path} have two equal sentences: give pairs of sentences that differ."
+        )
     if not scores.pairs:
         raise UserError(
             f"no pair of {path} can be scored, for want of words in the lexicon such as "
@@ -287,6 +301,11 @@ def describe(path: str, scores: PairScores) -> str:
             f"{of_group.skipped:,} skipped)"
             for value, of_group in groups.items()
         ]
+    if scores.equal:
+        lines.append(
+            f"  pairs of equal sentences, left out: {len(scores.equal):,}, the first is pair "
+            f"{scores.equal[0] + 1:,}"
+        )
     missing = [f"{word!r} ({count:,})" for word, count in scores.commonest_missing[:10]]
     if missing:
         more = ", ..." * (len(scores.commonest_missing) > 10)
