@@ -66,7 +66,7 @@ def test_a_pair_is_skipped_where_a_differing_word_is_unknown():
 
 
 def test_equal_sentences_are_left_out_and_told():
-    same, good, bad = ["a", "b"], ["a", "b"], ["b", "a"]
+    same, good, bad = "a b", "a b", "b a"
     scores = judge([(good, bad), (same, same), (same, same)])
     assert (scores.pairs, scores.skipped, scores.equal) == (1, 0, (1, 2))
     assert np.isnan(scores.good[1:]).all() and scores.figures()["equal"] == 2
