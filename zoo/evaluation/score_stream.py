@@ -67,19 +67,14 @@ def _of_text(run, path):
     part = files.Part.parse(path)
     lines = streams.read_lines(part.path)
     head = [*itertools.islice(lines, HEAD)]
-    beginning = files.with_line_feeds("\n".join(text for _, text in head))
+    beginning = "\n".join(text for _, text in head)
     plain = part.range == slice(None) and evaluation_texts.is_plain(part.path, beginning, form)
     lines = itertools.chain(head, lines)
     if not plain:
         text = "\n".join(text for _, text in lines)
         yield Sentences.of(evaluation_texts.of_content(text, path, run.reading, form))
         return
-    # A carriage return alone ends a line, too.
-    texts = (one for _, text in lines for one in text.removesuffix("\r").split("\r"))
-    rows = (
-        (None, number, sentence_scores.words_of(text, run.reading))
-        for number, text in enumerate(texts, 1)
-    )
+    rows = ((None, number, sentence_scores.words_of(text, run.reading)) for number, text in lines)
     yield from _of_rows(rows, False)
 
 

@@ -60,5 +60,5 @@ def pieces(lines: list[str]) -> list[str]:
 
 def lines_of(text: str) -> list[str]:
     """Splits a text into lines, each with its line break; the last may have none."""
-    *whole, last = text.replace("\r\n", "\n").split("\n")
+    *whole, last = files.with_line_feeds(text).split("\n")
     return [f"{line}\n" for line in whole] + [last] * bool(last)

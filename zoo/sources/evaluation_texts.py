@@ -143,14 +143,13 @@ def of_content(
     """Parses the content of the file at `path`; see `read`."""
     part = files.Part.parse(path)
     file = files.find(part.path)
-    text = files.with_line_feeds(content)
     suffix = folders.kind(file)
-    if suffix in _TREEBANKS or _begins_as_conllu(text):
-        given = _of_treebank(text, file, part.path, reading)
-    elif suffix == ".tsv" or _header_of(text, column):
-        given = _of_table(text, file, part.path, reading, column)
+    if suffix in _TREEBANKS or _begins_as_conllu(content):
+        given = _of_treebank(content, file, part.path, reading)
+    elif suffix == ".tsv" or _header_of(content, column):
+        given = _of_table(content, file, part.path, reading, column)
     else:
-        given = of_text(text, part.path, reading)
+        given = of_text(content, part.path, reading)
     given = dataclasses.replace(given, blank_lines=blank_lines)
     if part.range == slice(None):
         return given

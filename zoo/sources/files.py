@@ -168,19 +168,25 @@ def names_in(text: str) -> set[str]:
 
 
 def read_text(path: pathlib.Path) -> str:
-    """Reads a UTF-8 file, perhaps compressed with gzip, bzip2 or xz."""
+    """Reads a UTF-8 file, perhaps compressed with gzip, bzip2 or xz; see `with_line_feeds`."""
     try:
         content = path.read_bytes()
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}: give a file of text.") from error
     content = _decompressed(content, path)
     check_utf8(content, path)
-    return content.decode("utf-8-sig")  # without a byte order mark
+    return with_line_feeds(content.decode("utf-8-sig"))  # without a byte order mark
 
 
 def with_line_feeds(text: str) -> str:
-    r"""Writes the end of each line as \n, where it is \r\n or \r."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    r"""Writes the end of each line as \n, by the rule of all readers.
+
+    In a text with \n, only \n and \r\n end a line, as `wc -l` counts, and a lone \r is white space;
+    a text without any \n, as of an old Mac, has its lines ended by \r.
+    """
+    if "\n" not in text:
+        return text.replace("\r", "\n")
+    return text.replace("\r\n", "\n").replace("\r", " ")
 
 
 def opener(start: bytes) -> Callable[[Any], Any] | None:

@@ -186,7 +186,7 @@ class Pairs(Source):
             options["data_files"] = glob.escape(str(file))
             yield from self._of_table(dataset_rows.rows(file, "parquet", **options), file)
             return
-        text = files.with_line_feeds(files.read_text(file))
+        text = files.read_text(file)
         if kind in (".json", ".jsonl"):
             yield from self._of_table(json_rows.rows(text, file), file)
         elif kind == ".csv" or _has(text.partition("\n")[0].split("\t"), self.columns):
@@ -236,7 +236,7 @@ def _has(names, columns) -> bool:
 def read_lines(path):
     """Reads (the file, its lines); the last line may lack its line break."""
     file = files.find(path)
-    text = files.with_line_feeds(files.read_text(file))
+    text = files.read_text(file)
     return file, text.removesuffix("\n").split("\n")
 
 

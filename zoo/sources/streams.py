@@ -1,4 +1,7 @@
-"""Lines of text files, read one by one in constant memory, with the checks of `read_text`."""
+"""Lines of text files, read one by one in constant memory, with the checks of `read_text`.
+
+Lines end as `files.with_line_feeds` tells.
+"""
 
 import functools
 import lzma
@@ -33,7 +36,11 @@ def read_lines(
                     line += text.readline(most + 1 - len(line))
                 if len(line) > most and not line.endswith(b"\n"):
                     raise files.too_long(f"{file}, line {number},", most)
-                yield number, _text(line, number, file)
+                found = _text(line, number, file).removesuffix("\r")
+                if number == 1 and not line.endswith(b"\n"):  # nor does any other line
+                    yield from enumerate(found.split("\r"), 1)
+                else:
+                    yield number, found.replace("\r", " ")
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         if isinstance(error, OSError) and error.errno:
             raise UserError(

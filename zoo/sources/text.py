@@ -98,7 +98,7 @@ class Text(FileSource):
         if reader == "json":
             return self._column(json_rows.rows(text, member), member)
         if reader is None:
-            return _split(files.with_line_feeds(text))
+            return _split(text)
         if reader == "csv":
             names, rows = csv_rows.rows(text, member, "\t" if suffix == ".tsv" else ",")
             return self._column([dict.fromkeys(names) | row for row in rows], member, names)
