@@ -315,10 +315,11 @@ def describe(path: str, scores: PairScores) -> str:
 
 def rows(pairs: list[Pair], scores: PairScores) -> Iterator[Row]:
     """Yields a row for each pair, in the order of the file."""
-    for number, (pair, good, bad, missing) in enumerate(
-        zip(pairs, scores.good.tolist(), scores.bad.tolist(), scores.missing, strict=True), 1
+    both = scores.good.tolist(), scores.bad.tolist()
+    for number, (pair, good, bad, scored, missing) in enumerate(
+        zip(pairs, *both, scores.scored.tolist(), scores.missing, strict=True), 1
     ):
-        right = None if missing else good > bad
+        right = good > bad if scored else None
         yield Row(
             number, *pair.texts, good, bad, good - bad, right, " ".join(missing), *pair.groups
         )
