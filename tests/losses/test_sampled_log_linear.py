@@ -79,10 +79,10 @@ def test_each_proposal_has_its_own_threshold():
 
 def test_the_first_threshold_is_ignored(random):
     """Against a walk in a loop, for each of four first thresholds."""
-    log_weights = random.normal([2, 0, 0, 0, 0, 0], size=(7, 3, 6)).astype(np.float32)
+    log_weights = random.normal([2, 0, 0, 0, 0, 0], size=(13, 3, 6)).astype(np.float32)
     log_thresholds = np.log(random.uniform(size=log_weights.shape)).astype(np.float32)
-    expected = np.zeros((7, 3), int)
-    for row in np.ndindex(7, 3):
+    expected = np.zeros((13, 3), int)
+    for row in np.ndindex(13, 3):
         for slot in range(1, 6):
             ratio = log_weights[row][slot] - log_weights[row][expected[row]]
             if log_thresholds[row][slot] < ratio:
