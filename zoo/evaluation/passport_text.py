@@ -38,6 +38,15 @@ def _many_unknown(passport):
     ]
 
 
+def _read_on(passport, sentence):
+    """Returns a line where sentences begin with the state that the one before left."""
+    policies = passport["policies"]
+    if policies["state"] != "carried" or "source" in passport:
+        return []
+    choice = "" if policies["boundary"] == "none" else "; --state sentences empties it"
+    return [f"  read on: each {sentence} begins with the state of the one before{choice}"]
+
+
 def _of_source(passport):
     """Returns the line on the sources of translations, if there are any."""
     if (source := passport.get("source")) is None:
@@ -77,6 +86,7 @@ def describe(passport: dict) -> str:
         f"  text: {data['path']}, {data['sentences']:,} {sentence}s, {data['words']:,} {word}s, "
         f"{_outside(passport)}; state: {passport['policies']['state']}; normalised over "
         f"{passport['normalised_over']}",
+        *_read_on(passport, sentence),
         *_many_unknown(passport),
         *_of_source(passport),
         *(f"  {line}" for line in overlap.lines(passport)),

@@ -69,12 +69,23 @@ class Run:
 
     def with_state(self, state: str | None) -> "Run":
         """Returns the run judged under another state policy; None changes nothing."""
-        if state is None:
+        if state in (None, self.experiment.evaluation.state):
             return self
         evaluation = dataclasses.replace(self.experiment.evaluation, state=state)
         return dataclasses.replace(
             self, experiment=dataclasses.replace(self.experiment, evaluation=evaluation)
         )
+
+    def for_text(self, given: texts.GivenText, state: str | None, lines: bool = False) -> "Run":
+        """Returns the run judged under a state policy; by default its own, but "sentences" for the
+        items of a table, and for the sentences of any text with `lines`.
+
+        Without a boundary to begin sentences from, the default is the run's own.
+        """
+        apart = (lines or given.items) and self.lexicon.boundary is not None
+        if state is None and apart and not isinstance(self.experiment.model, SequenceToSequence):
+            state = "sentences"
+        return self.with_state(state)
 
     def with_lexicon(
         self, path: str | None, spread: bool = False, add: bool = False, letters: int = 0
