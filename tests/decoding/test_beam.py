@@ -226,6 +226,60 @@ def test_more_rows_than_a_call_of_the_step_takes(random):
     assert len(asked) < LONGEST * -(-sentences * settings.beam // beam.ROWS)
 
 
+def first_order(tables, words, carry):
+    """p(. | the word before), of each sentence by its own table [B, V, V]."""
+    return tables[carry, words], carry
+
+
+def all_strings(table, settings, longest):
+    """[(score, words)] of all strings of probability above 0, the best first, in float64."""
+    others = [word for word in range(len(table)) if word != BOUNDARY]
+    strings = []
+    for length in range(1, longest + 1):
+        for words in itertools.product(others, repeat=length - 1):
+            for last in range(len(table)) if length == longest else [BOUNDARY]:
+                string = (*words, last)
+                log_prob = sum(table[pair] for pair in itertools.pairwise((BOUNDARY, *string)))
+                if log_prob > -np.inf:
+                    strings.append((log_prob / norm(settings, length), string))
+    return sorted(strings, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("normaliser", "alpha"),
+    [("length", 0.0), ("length", 0.5), ("length", 1.0), ("gnmt", 1.0), ("gnmt", 2.5)],
+)
+def test_a_narrow_beam_calls_exact_what_is_the_best_of_all_strings(normaliser, alpha, random):
+    # The first ends with 0.55 at once; its other word repeats itself almost surely, and wins
+    # with length normalisation. The others are random, with words that like to repeat themselves.
+    first = [[0.9989, 0, 0.0011], [0, 1, 0], [0.45, 0, 0.55]]
+    others = random.dirichlet([0.6] * 3, (40, 3)) + 2 * np.diag([1.0, 1.0, 0.0])
+    tables = np.array([first, *(others / others.sum(axis=-1, keepdims=True))])
+    with np.errstate(divide="ignore"):
+        tables = np.log(tables)
+    settings = BeamSearch(2, 1, alpha, normaliser, longest=8)
+    limits = np.resize([8, 7, 5], len(tables))
+    step = jax.tree_util.Partial(first_order, jnp.asarray(tables, jnp.float32))
+    words = np.full(len(tables), BOUNDARY)
+    numbers = jnp.arange(len(tables))
+    found = settings.search(step, words, numbers, boundary=BOUNDARY, longest=limits)
+
+    best = [
+        all_strings(table, settings, limit)[0] for table, limit in zip(tables, limits, strict=True)
+    ]
+    expected, string = best[0]
+    # log 0.55 without normalisation, otherwise (log 0.45 + 7 log 0.9989) / norm(8).
+    hand = np.log(0.55) if alpha == 0 else (np.log(0.45) + 7 * np.log(0.9989)) / norm(settings, 8)
+    np.testing.assert_allclose(expected, hand, rtol=1e-12)
+    assert string == ((BOUNDARY,) if alpha == 0 else (0,) * 8)
+    exact = [*np.flatnonzero(found.missed <= found.score[:, 0])]
+    assert 0 in exact and len(exact) >= 20
+    for sentence in exact:
+        score, string = best[sentence]
+        assert sequences(found, sentence) == [string]
+        np.testing.assert_allclose(found.score[sentence, 0], score, rtol=1e-5)
+
+
 @pytest.mark.slow
 def test_the_search_stops_when_no_open_hypothesis_can_win():
     """p(boundary) = 0.6 after any word: the best ends at once, the second after a word."""

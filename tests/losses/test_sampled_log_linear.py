@@ -61,6 +61,41 @@ def test_a_long_chain_forgets_where_it_started(random):
     assert scipy.stats.chisquare(observed, 10_000 * MODEL).pvalue > 1e-3
 
 
+def test_each_proposal_has_its_own_threshold():
+    # A step from w to w' is taken if u < w' / w: from 1 if u < 0.5, 0.4 and 0.1, from 0.5 if
+    # u < 0.8 and 0.2, and from 0.4 if u < 0.25.
+    log_weights = jnp.log(jnp.array([1.0, 0.5, 0.4, 0.1]))
+    uniform = {
+        (0.9, 0.45, 0.85, 0.15): 3,
+        (0.9, 0.55, 0.35, 0.3): 2,
+        (0.1, 0.45, 0.85, 0.3): 1,
+        (0.1, 0.55, 0.45, 0.2): 0,
+    }
+    found = sampled_log_linear.metropolis_walk(
+        jnp.log(jnp.array(list(uniform))), jnp.tile(log_weights, (4, 1))
+    )
+    assert found.tolist() == list(uniform.values())
+
+
+def test_the_first_threshold_is_ignored(random):
+    """Against a walk in a loop, for each of four first thresholds."""
+    log_weights = random.normal([2, 0, 0, 0, 0, 0], size=(13, 3, 6)).astype(np.float32)
+    log_thresholds = np.log(random.uniform(size=log_weights.shape)).astype(np.float32)
+    expected = np.zeros((13, 3), int)
+    for row in np.ndindex(13, 3):
+        for slot in range(1, 6):
+            ratio = log_weights[row][slot] - log_weights[row][expected[row]]
+            if log_thresholds[row][slot] < ratio:
+                expected[row] = slot
+    assert 0 in expected and len(set(expected.ravel())) >= 4
+    for first in (-np.inf, -5.0, -0.1, 0.0):
+        log_thresholds[..., 0] = first
+        found = sampled_log_linear.metropolis_walk(
+            jnp.asarray(log_thresholds), jnp.asarray(log_weights)
+        )
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_no_step_stays():
     place = sampled_log_linear.metropolis_choice(jax.random.key(0), jnp.zeros((3, 1)))
     assert place.tolist() == [0, 0, 0]

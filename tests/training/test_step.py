@@ -102,6 +102,25 @@ def test_the_rate_follows_the_length_of_the_window(float64):
         np.testing.assert_allclose(other - start, (one - start) / 2, rtol=1e-9, atol=1e-15)
 
 
+def test_a_short_window_is_divided_by_its_share_of_the_usual_tokens(float64):
+    """Where 24 tokens in 8 positions are usual, 6 in 4 positions are divided by 12."""
+
+    def loss(params, tables, inputs, weights, carry, keys):
+        return params["a"] * weights.sum(), jnp.zeros(()), carry
+
+    optimizer = DenseUpdates(optax.chain(optax.sgd(0.7), scale_by_rate_factor()))
+    params = {"a": jnp.asarray(3.0)}
+    state = TrainState(params, optimizer.init(params), jnp.zeros((2, 1)), jnp.zeros((), jnp.int32))
+    assert BATCH.weights.shape == (2, 4) and BATCH.weights.sum() == 6
+    key = jax.random.key_data(jax.random.key(1))
+    usual = {"usual_weight": 24.0, "usual_length": 8}
+    new, results = train_step(state, {}, BATCH, key, loss=loss, optimizer=optimizer, **usual)
+    # The gradient is 6 / 12, and the rate half of 0.7.
+    assert float(results.gradient_norm) == pytest.approx(0.5)
+    assert float(new.params["a"]) == pytest.approx(3 - 0.35 * 0.5)
+    assert float(results.loss) == pytest.approx(3 * 6)
+
+
 def test_a_step_carries_the_last_state(float64):
     state, new, _ = one_step(DenseUpdates(optax.sgd(0.7)))
     flat = flatten(jax.device_get(state.params))

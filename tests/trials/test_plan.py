@@ -56,13 +56,14 @@ def test_other_files_are_refused(tmp_path):
         Plan(tmp_path, small.experiment(), Budget(None, 5))
 
 
-def test_a_malformed_plan_is_named(tmp_path):
+@pytest.mark.parametrize("steps", ["five", 0, -1])
+def test_a_malformed_plan_is_named(tmp_path, steps):
     plan = Plan(tmp_path, small.experiment(), Budget(None, 5))
     plan.heads["softmax"] = HeadPlan(5, None, {}, 1.0)
     plan.write()
     file = tmp_path / "plan.json"
     content = json.loads(file.read_text())
-    content["heads"]["softmax"]["steps"] = "five"
+    content["heads"]["softmax"]["steps"] = steps
     file.write_text(json.dumps(content))
     with pytest.raises(UserError, match="has a malformed head softmax"):
         Plan(tmp_path, small.experiment(), Budget(None, 5))

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from zoo import strict_json
+from zoo.data.batches import POLICIES
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, records
 from zoo.evaluation.comparable import learns, of_strings
@@ -196,6 +197,8 @@ def _check(passport):
     if "lexicon" in shape and (trained := passport["lexicon"].get("of_training")) is not None:
         strict_json.check(trained, {"words": str}, "lexicon.of_training")
     if passport["kind"] == "perplexity":
+        if (state := passport["policies"]["state"]) not in POLICIES:
+            raise ValueError(f"policies.state is {state!r}, not {' or '.join(POLICIES)}")
         _check_parts(passport["figures"])
 
 

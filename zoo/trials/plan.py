@@ -93,6 +93,8 @@ class Plan:
         for name, of_head in kept["heads"].items():
             try:
                 strict_json.check(of_head, _HEAD, name)
+                if of_head["steps"] < 1:  # 0 would train all epochs
+                    raise ValueError(f"{name}.steps is {of_head['steps']}, below 1")
                 tried = {factor: float(loss) for factor, loss in of_head["tried"].items()}
                 self.heads[name] = HeadPlan(**{**of_head, "tried": tried})
             except (TypeError, ValueError) as error:

@@ -407,6 +407,16 @@ def test_a_passport_that_lacks_a_field_names_it(tmp_path):
         compare([folder])
 
 
+def test_a_state_policy_that_does_not_exist_is_named(tmp_path):
+    folder = keep(tmp_path / "a")
+    path = tmp_path / "a" / "results" / "test.carried.json"
+    passport = json.loads(path.read_text())
+    passport["policies"]["state"] = "kept"
+    path.write_text(json.dumps(passport))
+    with pytest.raises(UserError, match=r"policies\.state is 'kept', not carried or sentences"):
+        compare([folder])
+
+
 def test_a_run_without_results_is_named(tmp_path):
     with pytest.raises(
         UserError, match=r"nothing does not exist: give the folder of an evaluated run"

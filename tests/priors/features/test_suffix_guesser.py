@@ -49,6 +49,16 @@ def test_frequent_words_teach_nothing_unless_all_are():
     )
 
 
+def test_a_word_is_rare_up_to_the_given_count():
+    verb = "Mood:Ind", "POS:VERB"
+    tags = {"sera": ("POS:AUX",), "opéra": NOUN, "caméra": NOUN, "tira": verb}
+    counts = {"sera": 4, "opéra": 3, "caméra": 2}  # and no token shows "tira"
+    trained = SuffixGuesser(rare=3).train(tags, counts)
+    assert dict(trained.endings["ra"]) == {NOUN: 2, verb: 1}
+    assert dict(SuffixGuesser(rare=2).train(tags, counts).endings[""]) == {NOUN: 1, verb: 1}
+    assert trained.distribution("fera")[NOUN] == pytest.approx(2 / 3)
+
+
 def test_morphology_guesses_words_that_no_token_shows():
     prior = Morphology(splits=("train",), guesser=SuffixGuesser())
     features = prior.features((*WORDS, "<unk>", "le", "ta"), CORPORA, {})
