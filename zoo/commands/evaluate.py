@@ -38,8 +38,8 @@ def add_evaluate_to(parser: argparse.ArgumentParser):
         action="append",
         default=[],
         metavar="FILE",
-        help="minimal pairs in the format of CLAMS or BLiMP, instead of splits unless --split is "
-        "given; may be repeated",
+        help="minimal pairs in the format of CLAMS, BLiMP, or Marvin and Linzen, instead of splits "
+        "unless --split is given; may be repeated",
     )
     add(
         "--pairs-table",
