@@ -319,12 +319,12 @@ class Run:
     def notes(self, sentences: list[list[str]]) -> list[str]:
         """Returns notes on unknown words of a text that the run knows in another form.
 
-        See `Lexicon.fused_note`, `unicode_forms.note` and `untokenised.note`.
+        See `Lexicon.fused_note`, `unicode_forms.notes` and `untokenised.note`.
         """
         unknown = [*self.experiment.vocabulary.missing(sentences, self.lexicon)]
         notes = (
             self.lexicon.fused_note(unknown),
-            unicode_forms.note(unknown, self.lexicon),
+            *unicode_forms.notes(unknown, self.lexicon),
             self._untokenised(sentences, unknown),
         )
         return [note for note in notes if note]
