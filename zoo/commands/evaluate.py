@@ -167,7 +167,8 @@ def run_evaluate(arguments: argparse.Namespace):
             output_files.show(exact_match.describe(judged.name, answers), f"  {result}")
     for path in arguments.minimal_pairs:
         pairs, scores = minimal_pairs.judge(run, path)
-        options.print_notes(run.notes([sentence for pair in pairs for sentence in pair[:2]]))
+        sentences = [sentence for pair in pairs for sentence in pair[:2]]
+        options.print_notes([*run.notes(sentences), *filter(None, [run.share(sentences, path)])])
         figures, result, table = minimal_pairs.keep(run, path, pairs, scores, arguments.pairs_table)
         output_files.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
         options.print_notes(overlap.warnings(figures))

@@ -2,6 +2,7 @@
 
 from zoo.evaluation import overlap
 from zoo.evaluation.perplexity import UNKNOWN, Impossible
+from zoo.evaluation.sentence_scores import share
 
 _MANY_UNKNOWN = 0.2
 
@@ -28,12 +29,15 @@ def _outside(passport):
 
 def _many_unknown(passport):
     """Returns a line where much of a figure is of unknown words."""
+    words = passport["data"]["words"]
+    if passport["out_of_vocabulary"] == words:
+        return [f"  ! {share(words, words, 'the text')}"]
     tokens = sum(row["tokens"] for row in passport["figures"]["bands"] if row["band"] == UNKNOWN)
-    share = tokens / passport["tokens"]
-    if share < _MANY_UNKNOWN:
+    rate = tokens / passport["tokens"]
+    if rate < _MANY_UNKNOWN:
         return []
     return [
-        f"  ! <unk>, which is easy to predict, is {share:.0%} of the tokens: the perplexity is "
+        f"  ! <unk>, which is easy to predict, is {rate:.0%} of the tokens: the perplexity is "
         "lower than with the words themselves"
     ]
 

@@ -13,7 +13,13 @@ from zoo.data import Corpus, Pairs, unicode_forms, untokenised
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import dynamic_evaluation, pair_scores, perplexity, word_lists
+from zoo.evaluation import (
+    dynamic_evaluation,
+    pair_scores,
+    perplexity,
+    sentence_scores,
+    word_lists,
+)
 from zoo.evaluation.dynamic_evaluation import DynamicEvaluation
 from zoo.experiment import Experiment
 from zoo.heads import LogLinear, SpreadUnknown, WithCache
@@ -326,8 +332,14 @@ class Run:
             self.lexicon.fused_note(unknown),
             *unicode_forms.notes(unknown, self.lexicon),
             self._untokenised(sentences, unknown),
+            *untokenised.notes(sentences, unknown, self.lexicon),
         )
         return [note for note in notes if note]
+
+    def share(self, sentences: list[list[str]], of: str) -> str | None:
+        """Returns a note on the share of unknown words in sentences; None without any."""
+        unknown = self.experiment.vocabulary.missing(sentences, self.lexicon).values()
+        return sentence_scores.share(sum(map(len, sentences)), sum(unknown), of)
 
     def _untokenised(self, sentences, unknown):
         """Returns a note on unknown words that end with punctuation marks; None without any, or in

@@ -112,6 +112,7 @@ class _Totals:
         self.nbest = False
         self.unknown: dict[str, None] = {}
         self.marks: set[str] = set()  # punctuation that stands alone
+        self.spaced: dict[str, None] = {}  # words of the lexicon that are several words here
 
     def lines(self, parts: Iterable[Sentences]) -> Iterator[str]:
         """Yields the lines of the table."""
@@ -142,7 +143,7 @@ class _Totals:
         self.unknown |= dict.fromkeys(
             self.run.experiment.vocabulary.missing(sentences.words, self.run.lexicon)
         )
-
+        self.spaced |= dict.fromkeys(untokenised.spaced(sentences.words, self.run.lexicon))
         self.marks |= untokenised.ALONE & {word for words in sentences.words for word in words}
 
     def notes(self) -> list[str]:
@@ -155,6 +156,9 @@ class _Totals:
             f"{self.path}: {what}, {words:,} words, {unknown:,} of them read as <unk> "
             f"({unknown / max(1, words):.2%}), log-probability {self.log_prob:,.1f} nats"
         )
-        warning = sentence_scores.warning(self.run.lexicon, unknown)
-        notes = (summary, warning, *self.run.notes([[*self.unknown], [*self.marks]]))
+        notes = [summary, sentence_scores.warning(self.run.lexicon, unknown)]
+        if unknown == words:
+            notes.append(sentence_scores.share(words, unknown, self.path))
+        known_apart = map(str.split, self.spaced)
+        notes += self.run.notes([[*self.unknown], [*self.marks], *known_apart])
         return [note for note in notes if note]

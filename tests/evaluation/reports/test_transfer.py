@@ -128,7 +128,9 @@ def test_items_of_a_table_begin_with_an_empty_state(runs, tmp_path):
     items = "item\tsentence\n1\tles filles sont petites\n2\tles filles\n"
     (tmp_path / "items.tsv").write_text(items, encoding="utf-8")
     for state in (None, "carried"):
-        transfer.report(runs[:1], "items.tsv", state=state, log=str)
+        said: list = []
+        transfer.report(runs[:1], "items.tsv", state=state, log=said.append)
+        assert "  2 of the 6 words of items.tsv are unknown to the run (33.33%)" in said
     found = pathlib.Path(runs[0]).glob("results/data_items.tsv-*.json")
     assert sorted(path.name.split(".")[2] for path in found) == ["carried", "sentences"]
 

@@ -8,7 +8,7 @@ words are <unk>.
 from collections.abc import Callable
 
 from zoo.errors import UserError
-from zoo.evaluation import passport, text_figures, unseen_weight
+from zoo.evaluation import passport, sentence_scores, text_figures, unseen_weight
 from zoo.evaluation.judgements import agreement
 from zoo.evaluation.reports.compare import compare
 from zoo.evaluation.reports.ranking import Wanted
@@ -51,6 +51,9 @@ def _text(run, path, state, mixed, log) -> dict:
     mixture = unseen_weight.of_run(judged.run) if mixed else None
     record, file = text_figures.keep(judged, mixture)
     log(f"{file}")
+    unknown = record["out_of_vocabulary"]
+    if told := sentence_scores.share(record["data"]["words"], unknown, path):
+        log(f"  {told}")
     return record
 
 
