@@ -159,7 +159,7 @@ def run_evaluate(arguments: argparse.Namespace):
         figures, result = text_figures.keep(judged, mixture, not arguments.no_scores)
         output_files.show(passport_text.describe(figures), f"  {result}")
         untrained = sentence_scores.warning(run.lexicon, figures["unknown_tokens"])
-        options.print_notes([untrained] if untrained else [])
+        options.print_notes([untrained])
         if arguments.exact_match:
             answers = exact_match.judge(run, judged.corpus, arguments.grammar)
             figures = passport.of_exact_match(run, judged.name, judged.corpus, answers)
@@ -168,7 +168,7 @@ def run_evaluate(arguments: argparse.Namespace):
     for path in arguments.minimal_pairs:
         pairs, scores = minimal_pairs.judge(run, path)
         sentences = [sentence for pair in pairs for sentence in pair[:2]]
-        options.print_notes([*run.notes(sentences), *filter(None, [run.share(sentences, path)])])
+        options.print_notes([*run.notes(sentences), run.share(sentences, path)])
         figures, result, table = minimal_pairs.keep(run, path, pairs, scores, arguments.pairs_table)
         output_files.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
         options.print_notes(overlap.warnings(figures))

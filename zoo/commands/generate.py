@@ -67,7 +67,7 @@ def run_generate(arguments: argparse.Namespace):
         arguments.prompt = " ".join(words_of(arguments.prompt, run.reading))
     prompt = [prompt_words(arguments.prompt, run.lexicon, vocabulary)]
     unknown = None if arguments.spell else run.share(prompt, "the prompt")
-    options.print_notes([*run.notes(prompt), *filter(None, [unknown])])
+    options.print_notes([*run.notes(prompt), unknown])
     names = ("prompt", "count", "length", "temperature", "seed")
     chosen = {name: getattr(arguments, name) for name in names}
     if arguments.length is None:

@@ -309,7 +309,7 @@ def _interpolate(arguments):
     if not lines:
         raise UserError(f"{arguments.text} has no words: give a text that has some.")
     sentences = [sentence_scores.words_by(first, text) for text in lines]
-    options.print_notes(filter(None, [first.share(sentences, arguments.text)]))
+    options.print_notes([first.share(sentences, arguments.text)])
     log_probs, _ = run_interpolation.word_log_probs(runs, sentences, arguments.text)
     tuned = run_interpolation.tune_weights(log_probs)
     weights = run_interpolation.Interpolation(dict(zip(runs, tuned.tolist(), strict=True)))

@@ -13,13 +13,7 @@ from zoo.data import Corpus, Pairs, unicode_forms, untokenised
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import (
-    dynamic_evaluation,
-    pair_scores,
-    perplexity,
-    sentence_scores,
-    word_lists,
-)
+from zoo.evaluation import dynamic_evaluation, pair_scores, perplexity, sentence_scores, word_lists
 from zoo.evaluation.dynamic_evaluation import DynamicEvaluation
 from zoo.experiment import Experiment
 from zoo.heads import LogLinear, SpreadUnknown, WithCache

@@ -1,4 +1,7 @@
-"""Sentence pairs, a source and its translation: in two files line by line, or in one table."""
+"""Sentence pairs, a source and its translation: in two files line by line, or in one table.
+
+Words are between blanks, or are found by the rules of a language.
+"""
 
 import collections
 import dataclasses
@@ -253,6 +256,48 @@ class Pairs(Source):
             f"{path} has no column {column!r}, but {', '.join(names) or 'none'}: set data.columns "
             "to the columns of source and target."
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class RawPairs(Pairs):
+    """Untokenised sentences and their translations, split into words by the Moses tokenizer.
+
+    Sentences to be translated are tokenised in the same way, and translations are written without
+    blanks before punctuation. See `zoo.sources.moses` for the rules.
+
+    Attributes:
+      train: one or two paths as for `Pairs`.
+      validation: as `train`.
+      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
+      languages: the languages of sources and translations, such as ("en", "fr"); "" for a side
+        whose words stand between blanks.
+
+    Example:
+      >>> _ = pathlib.Path("raw.en").write_text("It's late.\\n")
+      >>> _ = pathlib.Path("raw.fr").write_text("L'homme dort.\\n")
+      >>> both = "raw.en", "raw.fr"
+      >>> source = data.RawPairs(train=both, validation=both, languages=("en", "fr"))
+      >>> source.read("train").sentences
+      [["L'", 'homme', 'dort', '.']]
+    """
+
+    languages: tuple[str, str] = ("en", "en")
+
+    def __post_init__(self):
+        super().__post_init__()
+        if len(self.languages) != 2:
+            raise UserError(
+                f"data.languages is {self.languages}: give two, of sources and translations, as in "
+                '("en", "fr").'
+            )
+        for language in filter(None, self.languages):
+            moses.check(language, "data.languages")
+
+    @property
+    def form(self):
+        """The form of pairs in two languages."""
+        source, target = self.languages
+        return Form(pairs=True, language=target, source_language=source)
 
 
 def _empty(row: Row) -> str | None:

@@ -157,8 +157,8 @@ def test_a_table_with_a_header(tmp_path, header, groups):
 @pytest.mark.parametrize(
     ("text", "message"),
     {
-        MARVIN_LINZEN + "a\tb\tc\n": "line 4: 3 values where the first line has 4, separated",
-        MARVIN_LINZEN + "a\tb\t \tc\n": "line 4: a sentence without words: give one",
+        MARVIN_LINZEN + "a\tb\tc\n": "line 4: not a pair of sentences in 4 cells with",
+        MARVIN_LINZEN + "a\tb\t \tc\n": "line 4: not a pair of sentences in 4 cells",
         "good\tbad\n": "has no pairs: give a file with sentences",
     }.items(),
 )

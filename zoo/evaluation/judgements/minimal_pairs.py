@@ -217,15 +217,13 @@ def _of_table(lines, path, reading, sides):
     header = rows.pop(0)[1] if sides else [str(place) for place in range(len(rows[0][1]))]
     pairs = []
     for number, values in rows:
-        if len(values) != len(header):
+        row = dict(zip(header, values, strict=False))
+        good, bad = (row.get(name, "") for name in sides or header[-2:])
+        if len(values) != len(header) or not (good.split() and bad.split()):
             raise UserError(
-                f"{path}, line {number}: {len(values)} values where the first line has "
-                f"{len(header)}, separated by tabs: correct the line."
+                f"{path}, line {number}: not a pair of sentences in {len(header)} cells with tabs "
+                "between them, as many as the first line has: correct the line."
             )
-        row = dict(zip(header, values, strict=True))
-        good, bad = (row[name] for name in sides or header[-2:])
-        if not (good.split() and bad.split()):
-            raise UserError(f"{path}, line {number}: a sentence without words: give one.")
         groups = tuple(row.get(name, "") for name in GROUPS)
         if sides is None:
             groups = values[0], " ".join(values[:2]) if len(values) > 3 else ""
