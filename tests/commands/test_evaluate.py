@@ -106,13 +106,49 @@ def test_fused_forms_that_training_had_as_their_words_are_told(call, workdir, tm
         assert code == 0 and errors.startswith(note)
         untrained = errors.count("scored as <unk>, which the training text never had")
         assert untrained == ("--minimal-pairs" not in options)
-        assert errors.count("\n") == 1 + untrained
+        share = "2 of the 6 words of" in errors and "are unknown to the run (33.33%)" in errors
+        assert share == ("--minimal-pairs" in options)
+        assert errors.count("\n") == 1 + untrained + share
     code, _, errors = call(evaluate, "--workdir", workdir, "--split", "validation")
     assert (code, errors) == (0, "")
     assert note in call(commands, "score", workdir, text)[2]
     code, output, errors = call(commands, "generate", workdir, "--prompt", "le zèbre", "--count=1")
     assert code == 0 and output.startswith("le zèbre")
-    assert errors.startswith(note) and errors.count("\n") == 1
+    assert errors.startswith(note) and errors.count("\n") == 2
+    assert "1 of the 2 words of the prompt are unknown to the run (50.00%)\n" in errors
+
+
+def test_a_text_of_unknown_words_alone_is_told(call, workdir, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("the cat\nsat\n")
+    told = "all 3 words of {} are unknown to the run, and nothing is measured but <unk>: give"
+    code, output, _ = call(evaluate, workdir, "--data", text)
+    assert code == 0 and f"\n  ! {told.format('the text')}" in output
+    code, _, errors = call(commands, "score", workdir, text)
+    assert code == 0 and f"\n{told.format(text)}" in errors
+    text.write_text("the cat\nsat le\n")
+    for script, *words in ((evaluate, workdir, "--data", text), (commands, "score", workdir, text)):
+        assert "all 3" not in str(call(script, *words))
+
+
+def test_words_with_blanks_are_told_in_either_form(call, workdir, tmp_path):
+    """Of treebanks: "10 000", or a word of two syllables in Vietnamese."""
+    told = "'le chat': words with blanks in the training text, and several words here: give the "
+    lexicon = Workdir(workdir).lexicon()
+    text, treebank = tmp_path / "text.txt", tmp_path / "text.conllu"
+    text.write_text("le chat dort\n")
+    rows = ["\t".join([str(n), word, *"________"]) for n, word in enumerate(["le chat", "dort"], 1)]
+    treebank.write_text("\n".join([*rows, "", ""]))
+    apart = "'le chat': words with blanks, which the training text has as several words: give plain"
+    both = (evaluate, workdir, "--data"), (commands, "score", workdir)
+    for command in both:
+        assert call(*command, treebank)[2].count(apart) == 1
+        assert "words with blanks" not in call(*command, text)[2]
+    words = tuple("le chat" if word == "les" else word for word in lexicon.words)
+    dataclasses.replace(lexicon, words=words).save(workdir / "lexicon.npz")
+    for command in both:
+        assert call(*command, text)[2].count(told) == 1
+        assert "words with blanks" not in call(*command, treebank)[2]
 
 
 def test_the_table_of_pairs_may_go_elsewhere(call, workdir, tmp_path):

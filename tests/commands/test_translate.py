@@ -142,7 +142,9 @@ def test_lines_keep_their_order_and_empty_ones_stay_empty(call, folders, transla
         " ".join(translator.words(one)) for (one,) in translator.translate(sources, settings)
     ]
     assert [output[0], output[2], *output[4:7]] == expected
-    assert errors == "unknown to the run and read as <unk>: 1 word of the text, 'qwx'\n"
+    count = len(text.split())
+    share = f"1 of the {count} words of the text are unknown to the run ({1 / count:.2%})"
+    assert errors == f"{share}: 'qwx'\n"
 
 
 def test_standard_input_is_read_as_a_file_is(call, folders, sources, monkeypatch, capsys):

@@ -54,11 +54,40 @@ def test_texts_in_two_forms_are_told(train, validation, said, caplog):
 
 def test_an_unknown_word_that_is_known_in_another_form():
     lexicon = Lexicon(words=("a", NFC), counts=np.array([1, 2]))
-    assert unicode_forms.note(["b", "\u00fc"], lexicon) is None
-    assert unicode_forms.note(["b", NFD], lexicon) == (
+    assert [*unicode_forms.notes(["b", "\u00fc"], lexicon)] == []
+    (note,) = unicode_forms.notes(["b", NFD], lexicon)
+    assert note == (
         f"'{NFD}': words of the training text in another Unicode form: convert the texts to one "
         "form, for instance with uconv -x nfc"
     )
     vocabulary = Vocabulary(unknown="refused", boundary="none")
     with pytest.raises(UserError, match=r"in another Unicode form: .*uconv -x nfc\)\.$"):
         vocabulary.encode(Corpus("the text", [["a", NFD]]), lexicon)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["le", "\u200b", "chat"], r"such as '\u200b': delete them"),
+        (["le", "\ufeff\u00ad"], r"such as '\ufeff\xad': delete them"),
+        (["le", "ch\u200cat", "\u2013"], None),  # as in Persian words; a dash
+        (["a", "\u200d", "b"], None),  # characters
+    ],
+)
+def test_zero_width_characters_that_are_words_are_told(words, said, caplog):
+    with caplog.at_level(logging.WARNING, "zoo"):
+        lexicon, _ = Vocabulary().build(Words(words, ["a"]))
+    assert set(words) <= {*lexicon.words}
+    assert ("zero-width" in caplog.text) == bool(said) and (said or "") in caplog.text
+
+
+def test_unknown_words_with_zero_width_characters_are_told():
+    lexicon = Lexicon(words=("a", "le", NFC), counts=np.array([1, 2, 2]))
+    unknown = ["\u200b", "l\u200be", "ch\u200cat", "un"]
+    (note,) = unicode_forms.notes(unknown, lexicon)
+    assert note == (
+        r"'\u200b', 'l\u200be': words of zero-width characters, or known without them: delete "
+        "these characters"
+    )
+    letters = Lexicon(words=("a", " "), counts=np.array([1, 2]))
+    assert letters.of_characters and [*unicode_forms.notes(["\u200b"], letters)] == []

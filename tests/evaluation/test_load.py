@@ -79,6 +79,72 @@ def test_surprisal_is_that_of_the_command(loaded, workdir, tmp_path):
     assert rows[0]["id"] == "1" and rows[5]["id"] == "3"
 
 
+def expected_surprisals(run, sentences):
+    """-log p of each word and boundary, each sentence from an empty state."""
+    return [
+        -float(run.log_probs(words[:at])[run.id(word)])
+        for words in sentences
+        for at, word in enumerate([*words, "</s>"])
+    ]
+
+
+def test_lines_that_are_given_begin_with_an_empty_state(workdir, tmp_path, capsys):
+    run, table = zoo.load(workdir), tmp_path / "s.tsv"
+    lines = ["le chat dort .", "les chats dorment ."]
+    expected = expected_surprisals(run, [line.split() for line in lines])
+
+    def of_command(path, *options):
+        evaluate.main([str(workdir), "--data", str(path), "--surprisal", str(table), *options])
+        with open(table, encoding="utf-8", newline="") as file:
+            return [float(row["surprisal_nats"]) for row in csv.DictReader(file, delimiter="\t")]
+
+    found = [row.surprisal_nats for row in run.surprisal("\n".join(lines))]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    text = tmp_path / "t.txt"
+    text.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    np.testing.assert_allclose(of_command(text), expected, rtol=1e-5)
+    assert "read on" not in capsys.readouterr().out
+    carried = of_command(text, "--state", "carried")
+    assert "  read on: each sentence begins with the state of the one before; --state " in (
+        capsys.readouterr().out
+    )
+    np.testing.assert_allclose(
+        [row.surprisal_nats for row in run.surprisal("\n".join(lines), "carried")], carried
+    )
+    assert not np.allclose(carried, expected, rtol=1e-3)
+    np.testing.assert_allclose(carried[:2], expected[:2], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "item\tsentence\n1\tle chat dort .\n2\tles chats dorment .\n",
+        "item\tword\n1\tle\n1\tchat\n1\tdort\n1\t.\n2\tles\n2\tchats\n2\tdorment\n2\t.\n",
+    ],
+)
+def test_items_of_a_table_begin_with_an_empty_state(workdir, tmp_path, table):
+    run = zoo.load(workdir)
+    (tmp_path / "t.tsv").write_text(table, encoding="utf-8")
+    sentences = [["le", "chat", "dort", "."], ["les", "chats", "dorment", "."]]
+    (row,) = run.evaluate(data=str(tmp_path / "t.tsv"))
+    expected = expected_surprisals(run, sentences)
+    del expected[4::5]  # boundaries, which this run does not count
+    np.testing.assert_allclose(row.log_perplexity, np.mean(expected), rtol=1e-5)
+    assert row.state == "sentences" and row.passport.endswith(".sentences.json")
+    (row,) = run.evaluate(data=str(tmp_path / "t.tsv"), state="carried")
+    assert row.state == "carried"
+    assert not np.isclose(row.log_perplexity, np.mean(expected), rtol=1e-5)
+
+
+def test_a_text_in_the_column_of_the_data_is_read_on(workdir, tmp_path):
+    (tmp_path / "t.tsv").write_text("text\tsource\nle chat dort .\ta\nles chats .\tb\n")
+    (tmp_path / "t.txt").write_text("le chat dort .\nles chats .\n")
+    of_table, of_text = (zoo.load(workdir).evaluate(data=str(tmp_path / f"t.{end}"))[0]
+                         for end in ("tsv", "txt"))  # fmt: skip
+    assert of_table.state == of_text.state == "carried"
+    assert of_table.log_perplexity == of_text.log_perplexity
+
+
 def test_perplexities_are_those_of_the_command_and_are_kept(workdir):
     run = zoo.load(workdir)
     (test,) = [row for row in run.evaluate() if row.text == "test"]

@@ -226,13 +226,13 @@ def _side_by_side(sides, folder):
     paths = [
         _file(side, folder, suffix) for side, suffix in zip(sides, (".en", ".fr"), strict=True)
     ]
-    Pairs((*paths,), (*paths,)).read("train")
+    Pairs((*paths,), (*paths,), empty="refused").read("train")
 
 
 def _pairs_table(suffix):
     def read(content, folder):
         paths = (_file(content, folder, suffix),)
-        Pairs(paths, paths).read("train")
+        Pairs(paths, paths, empty="refused").read("train")
 
     return read
 
@@ -241,7 +241,7 @@ def _paths_of_pairs(paths, folder):
     with contextlib.chdir(folder):
         pathlib.Path("a.en").write_text("a\nb\n")
         pathlib.Path("a.fr").write_text("A\nB\n")
-        Pairs(paths, paths).read("train")
+        Pairs(paths, paths, empty="refused").read("train")
 
 
 def _alignments(content, folder):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import shutil
 import sys
 
 import jax
@@ -75,6 +76,33 @@ def test_runs_are_given_to_both_commands(trained, tmp_path, monkeypatch, capsys)
     # Lists may lack sparse features, but not a model that was tuned.
     code, printed, errors = call("apply", "l", "w", "--best", "--sparse", "--word-count")
     assert (code, printed) == (2, "") and "and here 'words' are added" in errors
+
+
+def test_unknown_words_of_lists_and_texts_are_told(trained, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(trained, tmp_path / "other")
+    (tmp_path / "r").write_text("le\n")
+    (tmp_path / "t").write_text("le kiwi\n")
+
+    def errors(lists, *words):
+        (tmp_path / "l").write_text(lists)
+        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", *words])
+        assert program.run(commands.main) == 0
+        return capsys.readouterr().err
+
+    name = Run.load(trained).path.name
+    lists = "0 ||| le kiwi ||| f= 0\n0 ||| le ||| f= 1\n"
+    share = f"1 of the 3 words of the lists, by {name}, are unknown to the run (33.33%)\n"
+    tune = ("tune", "l", "r", "--metric", "wer", "--weights", "w", "--run", str(trained))
+    apply = ("apply", "l", "w", "--run", str(trained))
+    assert share in errors(lists, *tune)
+    assert errors(lists, *apply) == share
+    assert errors(lists.replace("kiwi", "chat"), *apply) == ""
+    every = errors("0 ||| a kiwi ||| f= 0\n0 ||| kiwi ||| f= 1\n", *apply)
+    assert every.startswith(f"all 3 words of the lists, by {name}, are unknown to the run, and ")
+    runs = ("--run", str(trained), "--run", "other")
+    told = errors(lists, "interpolate", "t", *runs)
+    assert told == "1 of the 2 words of t are unknown to the run (50.00%)\n"
 
 
 def test_runs_whose_names_mean_something_else_are_refused(trained):

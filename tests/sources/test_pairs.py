@@ -7,7 +7,7 @@ import pytest
 
 from zoo import configuration
 from zoo.alignment import Copyable, PositionalAll, PositionalUnknown
-from zoo.data import MicroPairs, Pairs, Vocabulary
+from zoo.data import MicroPairs, Pairs, RawPairs, Vocabulary
 from zoo.errors import UserError
 
 TEXTS = ["a b\nc\nd e f\n", "A\nB C\nD\n"]
@@ -88,7 +88,48 @@ WRONG = {
 def test_what_is_wrong_is_said_with_its_line(tmp_path, name):
     texts, message = WRONG[name]
     with pytest.raises(UserError, match=message):
-        read(*files(tmp_path, *texts))
+        read(*files(tmp_path, *texts), empty="refused")
+
+
+def test_pairs_with_an_empty_side_are_skipped_and_counted(tmp_path, caplog):
+    paths = files(tmp_path, "a b\n\nc\n \t\nd\ne\n", "A\nB\n\n\nD\nE F\n")
+    corpus = read(*paths)
+    assert corpus.source_text.sentences == [["a", "b"], ["d"], ["e"]]
+    assert corpus.sentences == [["A"], ["D"], ["E", "F"]]
+    ends = [read(*(f"{path}{part}" for path in paths)).sentences for part in ("[:2]", "[2:]")]
+    assert ends == [[["A"], ["D"]], [["E", "F"]]]  # a range is of pairs that are not skipped
+    (message,) = caplog.messages  # for all three
+    assert message == (
+        f"{paths[0]} and {paths[1]}: 3 of 6 pairs have an empty side and are skipped, the first at "
+        f"{paths[0]}, line 2 (data.empty=refused makes this an error)"
+    )
+    with pytest.raises(UserError, match=r"data\.empty is 'kept': give one of skipped, refused"):
+        read(*paths, empty="kept")
+    with pytest.raises(UserError, match=r"x\.en has no pairs"):
+        read(*files(tmp_path, "\n\na\n", "A\n\n\n"))
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    {
+        "a.tsv": "a\tA\nb\t\n\n\tC\nd\tD\n",
+        "b.csv": "source,target\na,A\nb,\n,C\nd,D\n",
+        "c.jsonl": '{"source": "a", "target": "A"}\n{"source": "b", "target": null}\n'
+        '{"source": "d", "target": ["D"]}\n',
+    }.items(),
+)
+def test_rows_with_an_empty_side_are_skipped(tmp_path, caplog, name, table):
+    (tmp_path / name).write_text(table)
+    corpus = read(str(tmp_path / name))
+    assert (corpus.source_text.sentences, corpus.sentences) == ([["a"], ["d"]], [["A"], ["D"]])
+    assert "pairs have an empty side and are skipped, the first at" in caplog.text
+    assert f"{name}, {'line' if name == 'a.tsv' else 'row'} 2 (" in caplog.text
+
+
+def test_a_side_of_control_characters_has_no_words(tmp_path):
+    paths = files(tmp_path, "It's late.\n\x01\n", "L'homme dort.\nRien.\n")
+    corpus = RawPairs(paths, paths, languages=("en", "fr")).read("train")
+    assert corpus.sentences == [["L'", "homme", "dort", "."]]
 
 
 def test_wrong_tables_and_recipes_are_refused(tmp_path):
@@ -185,6 +226,14 @@ def test_wrong_marks_and_alignments_are_sentences(marked, tmp_path):
         pairs = marked(PositionalAll(), "0-0\n\n\n")
         (tmp_path / "x.fr").write_text("A <p_0>\nB\nA B\n")
         pairs.read("train")
+
+
+@pytest.mark.parametrize("links", ["0-0 1-1\n0-1\n", "0-0 1-1\n\n0-1\n"])
+def test_alignments_are_of_all_pairs_or_of_those_that_are_not_skipped(marked, tmp_path, links):
+    pairs = marked(PositionalUnknown(), links, known=(9, 1))
+    (tmp_path / "x.en").write_text("a b\nc\nd e\n")
+    (tmp_path / "x.fr").write_text("A B\n\nA E\n")
+    assert pairs.read("train").sentences == [["A", "<unkpos_0>"], ["A", "<unkpos_1>"]]
 
 
 def test_alignments_may_have_a_range(marked, tmp_path):

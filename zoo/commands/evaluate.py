@@ -26,15 +26,20 @@ def add_evaluate_to(parser: argparse.ArgumentParser):
         "--data",
         help="a file to evaluate instead of splits: text, CoNLL-U, a table of items, or pairs",
     )
-    add("--state", choices=POLICIES, help="state policy; default: the run's own")
+    add(
+        "--state",
+        choices=POLICIES,
+        help="state policy; default: the run's own, but sentences for tables of items and for the "
+        "--surprisal of --data",
+    )
     add("--surprisal", metavar="FILE", help="writes the surprisal of each word; for one text")
     add(
         "--minimal-pairs",
         action="append",
         default=[],
         metavar="FILE",
-        help="minimal pairs in the format of CLAMS or BLiMP, instead of splits unless --split is "
-        "given; may be repeated",
+        help="minimal pairs in the format of CLAMS, BLiMP, or Marvin and Linzen, instead of splits "
+        "unless --split is given; may be repeated",
     )
     add(
         "--pairs-table",
@@ -132,26 +137,29 @@ def run_evaluate(arguments: argparse.Namespace):
         rule, *others = arguments.dynamic
         own = DynamicEvaluation(rule, *others) if others else RMS
         run = run.with_dynamic(own)
-    if run.learns_from_text and run.experiment.evaluation.state == "sentences":
-        options.print_notes(
-            [
-                "each sentence starts from an empty state, so that little of the text is left to "
-                "learn from: see --state carried"
-            ]
-        )
     mixture = None
     if arguments.unseen_weight is not None:
         mixture = _mixture(run, arguments.unseen_weight)
-    for judged in text_figures.judge(run, splits, arguments.data or None):
+    texts = text_figures.judge(
+        run, splits, arguments.data or None, arguments.state, lines=bool(arguments.surprisal)
+    )
+    for judged in texts:
         if arguments.surprisal:  # before anything is printed: the reader may go, as head does
             surprisal.write(
-                arguments.surprisal, judged.given(run), judged.text, judged.scores, run.lexicon
+                arguments.surprisal, judged.given, judged.text, judged.scores, run.lexicon
+            )
+        if run.learns_from_text and judged.run.experiment.evaluation.state == "sentences":
+            options.print_notes(
+                [
+                    "each sentence starts from an empty state, so that little of the text is left "
+                    "to learn from: see --state carried"
+                ]
             )
         options.print_notes(run.notes(judged.corpus.sentences))
-        figures, result = text_figures.keep(run, judged, mixture, not arguments.no_scores)
+        figures, result = text_figures.keep(judged, mixture, not arguments.no_scores)
         output_files.show(passport_text.describe(figures), f"  {result}")
         untrained = sentence_scores.warning(run.lexicon, figures["unknown_tokens"])
-        options.print_notes([untrained] if untrained else [])
+        options.print_notes([untrained])
         if arguments.exact_match:
             answers = exact_match.judge(run, judged.corpus, arguments.grammar)
             figures = passport.of_exact_match(run, judged.name, judged.corpus, answers)
@@ -159,7 +167,8 @@ def run_evaluate(arguments: argparse.Namespace):
             output_files.show(exact_match.describe(judged.name, answers), f"  {result}")
     for path in arguments.minimal_pairs:
         pairs, scores = minimal_pairs.judge(run, path)
-        options.print_notes(run.notes([sentence for pair in pairs for sentence in pair[:2]]))
+        sentences = [sentence for pair in pairs for sentence in pair[:2]]
+        options.print_notes([*run.notes(sentences), run.share(sentences, path)])
         figures, result, table = minimal_pairs.keep(run, path, pairs, scores, arguments.pairs_table)
         output_files.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
         options.print_notes(overlap.warnings(figures))

@@ -65,7 +65,9 @@ def run_generate(arguments: argparse.Namespace):
         arguments.prompt = _BREAK if _BREAK in run.lexicon.ids else " "
     if not run.lexicon.of_characters:
         arguments.prompt = " ".join(words_of(arguments.prompt, run.reading))
-    options.print_notes(run.notes([prompt_words(arguments.prompt, run.lexicon, vocabulary)]))
+    prompt = [prompt_words(arguments.prompt, run.lexicon, vocabulary)]
+    unknown = None if arguments.spell else run.share(prompt, "the prompt")
+    options.print_notes([*run.notes(prompt), unknown])
     names = ("prompt", "count", "length", "temperature", "seed")
     chosen = {name: getattr(arguments, name) for name in names}
     if arguments.length is None:

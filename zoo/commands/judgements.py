@@ -52,12 +52,7 @@ def run_transfer(arguments: argparse.Namespace):
     from zoo.evaluation.reports.transfer import report
 
     load = functools.partial(options.run_with_words, arguments=arguments)
-    report(
-        arguments.workdirs,
-        arguments.data,
-        lambda workdir: load(workdir).with_state(arguments.state),
-        arguments.unseen_weight,
-    )
+    report(arguments.workdirs, arguments.data, load, arguments.state, arguments.unseen_weight)
 
 
 def add_rare_words_to(parser: argparse.ArgumentParser):

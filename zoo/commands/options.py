@@ -344,7 +344,7 @@ def run_with_words(workdir: str, arguments: argparse.Namespace):
     return run.with_lexicon(arguments.add_words, shared, add=True, letters=letters * shared)
 
 
-def print_notes(notes: Iterable[str]):
+def print_notes(notes: Iterable[str | None]):
     """Prints remarks on stderr, each on a line, apart from the command's output."""
-    for note in notes:
+    for note in filter(None, notes):
         print(printable(note), file=sys.stderr)

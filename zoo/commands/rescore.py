@@ -195,7 +195,7 @@ def _tune(arguments):
         for name, part in parts.items()
     }
     weights = Weights(weights.weights, columns.names, _made(arguments, metric, figures))
-    options.print_notes(tune.notes(figures["tuned on"], metric, tuned))
+    options.print_notes([*columns.notes, *tune.notes(figures["tuned on"], metric, tuned)])
     if arguments.weights:
         output_files.write_lines(arguments.weights, [weights.text()], "the weights")
     output_files.show(*tune.table(figures.items(), metric), *lines)
@@ -309,6 +309,7 @@ def _interpolate(arguments):
     if not lines:
         raise UserError(f"{arguments.text} has no words: give a text that has some.")
     sentences = [sentence_scores.words_by(first, text) for text in lines]
+    options.print_notes([first.share(sentences, arguments.text)])
     log_probs, _ = run_interpolation.word_log_probs(runs, sentences, arguments.text)
     tuned = run_interpolation.tune_weights(log_probs)
     weights = run_interpolation.Interpolation(dict(zip(runs, tuned.tolist(), strict=True)))
@@ -406,3 +407,4 @@ def _apply(arguments):
         output_files.write_lines(arguments.output, lines, "the lists")
     else:
         sys.stdout.writelines(lines)
+    options.print_notes(columns.notes)

@@ -62,7 +62,7 @@ def run_text(arguments: argparse.Namespace):
 
     run("train", *words, folder)
     if len(texts) == 2:
-        _judge_pairs(run, folder, recipe, texts[0])
+        _judge_pairs(run, folder, recipe)
     else:
         table = os.path.join(folder, "surprisal.tsv")
         run("evaluate", folder, "--split", "test", "--surprisal", table)
@@ -71,9 +71,9 @@ def run_text(arguments: argparse.Namespace):
     print(f"Open {folder}/report.html: learning curves, figures, the test text by surprisal.")
 
 
-def _judge_pairs(run, folder, recipe, source):
+def _judge_pairs(run, folder, recipe):
     """Writes the dictionary of a run of pairs, evaluates it, and shows some translations."""
-    from zoo.sources import files, pairs
+    from zoo.data import Pairs
 
     dictionary, examples = (
         os.path.join(folder, name) for name in ("dictionary.tsv", "examples.txt")
@@ -82,8 +82,8 @@ def _judge_pairs(run, folder, recipe, source):
     run("align", "--run", folder, "--output", links, "--dictionary", dictionary)
     run("evaluate", folder, "--split", "test")
     run("translate", folder, "--split", "test", "--bleu", "--dictionary", dictionary)
-    chosen = files.Part.parse(recipe.settings["data.tests"][0][0]).range
-    lines = pairs.read_lines(source)[1][chosen][:_EXAMPLES]
+    (test,) = recipe.settings["data.tests"]
+    lines = [row[1] for row in Pairs(test, test).rows("train")[0][:_EXAMPLES]]
     with open(examples, "w", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in lines)
     print("", *lines, sep="\n")

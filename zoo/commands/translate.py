@@ -261,13 +261,16 @@ def _translations(
 ) -> Iterator[list[list[translation_output.Translation]]]:
     """Yields the translations of some sources at a time, with a progress bar; then prints notes on
     unknown words and on translations that were cut off."""
+    from zoo.evaluation import sentence_scores
+
     with lazy.extra():
         from tqdm import tqdm
 
     missing: dict[str, int] = {}
-    read_lines = cut = total = 0
+    words = read_lines = cut = total = 0
     with tqdm(unit=" sentences", file=sys.stderr, disable=None) as bar:
         while some := list(itertools.islice(sources, arguments.batch * _BATCHES)):
+            words += sum(map(len, some))
             for word, count in translator.unknown(some).items():
                 missing[word] = missing.get(word, 0) + count
             read = some if restoring is None else restoring.annotate(some)
@@ -292,13 +295,8 @@ def _translations(
                 for given, seen, best in zip(some, read, hypotheses, strict=True)
             ]
     if missing:
-        count = sum(missing.values())
-        options.print_notes(
-            [
-                f"unknown to the run and read as <unk>: {count:,} word{'s' * (count > 1)} of the "
-                f"text, {named([*missing])}"
-            ]
-        )
+        told = sentence_scores.share(words, sum(missing.values()), "the text")
+        options.print_notes([f"{told}: {named([*missing])}"])
     if cut:
         options.print_notes(
             [

@@ -1,12 +1,13 @@
-"""Warnings about letters with accents in two Unicode forms: one character (NFC), or two (NFD).
+"""Warnings about words that look the same but are different words.
 
-Words in the two forms look the same but are different words. Text is read unchanged; a warning
-tells the user if it mixes the forms, or has another form than the training text.
+Letters with accents have two Unicode forms, one character (NFC) or two (NFD), and characters of no
+width are not seen at all. Text is read unchanged; a warning tells the user if it mixes the forms,
+or has another form than the training text.
 """
 
 import logging
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from zoo.errors import named
 from zoo.lexicon import Lexicon
@@ -42,8 +43,19 @@ def in_two_forms(words: Iterable[str]) -> list[str]:
     return [*forms]
 
 
-def warn(words: Iterable[str]):
-    """Logs a warning if words of a text occur in both forms."""
+def visible(word: str) -> str:
+    """Returns a word without format characters, which have no width."""
+    return "".join(letter for letter in word if unicodedata.category(letter) != "Cf")
+
+
+def warn(words: Collection[str]):
+    """Logs a warning if words of a text occur in both forms, or cannot be seen."""
+    unseen = [word for word in words if not (word.isascii() or visible(word))]
+    if unseen and any(len(visible(word)) > 1 for word in words):  # words, and not characters
+        logger.warning(
+            "the texts have zero-width characters that are words, such as %s: delete them",
+            named(unseen, 3),
+        )
     forms = in_two_forms(words)
     if forms:
         logger.warning(
@@ -54,13 +66,21 @@ def warn(words: Iterable[str]):
         )
 
 
-def note(unknown: Iterable[str], lexicon: Lexicon) -> str | None:
-    """Returns a note on out-of-vocabulary words that the lexicon has in the other form, or None."""
+def notes(unknown: Iterable[str], lexicon: Lexicon) -> Iterator[str]:
+    """Yields notes on out-of-vocabulary words that the lexicon has in the other form, or that are
+    nothing, or known, without zero-width characters.
+    """
     unknown = [word for word in unknown if not word.isascii()]
     if not unknown:
-        return None
+        return
     known = {composed(word) for word in lexicon.words if not word.isascii()}
     alike = [word for word in unknown if composed(word) in known]
-    if not alike:
-        return None
-    return f"{named(alike, 3)}: words of the training text in another Unicode form: {ADVICE}"
+    if alike:
+        yield f"{named(alike, 3)}: words of the training text in another Unicode form: {ADVICE}"
+    seen = [(word, visible(word)) for word in unknown]
+    hidden = [word for word, bare in seen if bare != word and (not bare or bare in lexicon.ids)]
+    if hidden and not lexicon.of_characters:
+        yield (
+            f"{named(hidden, 3)}: words of zero-width characters, or known without them: delete "
+            "these characters"
+        )

@@ -5,9 +5,10 @@ and "importants" are different words, of which one may be unknown. Full stops ar
 the lexicon has the word without it, as "Mr." is a word of tokenised text, too.
 """
 
+import collections
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from zoo.errors import named
 from zoo.lexicon import Lexicon
@@ -67,6 +68,44 @@ def note(unknown: Iterable[str], lexicon: Lexicon) -> str | None:
         f"{named(found, 3)}: known without the punctuation marks: tokenise this text as the "
         "training text was"
     )
+
+
+def spaced(sentences: Iterable[list[str]], lexicon: Lexicon) -> list[str]:
+    """Finds the lexicon's words with blanks, as of a treebank, that sentences of plain text have as
+    several words.
+    """
+    parts_of: collections.defaultdict = collections.defaultdict(dict)
+    for word in lexicon.words:
+        if len(parts := word.split()) > 1:
+            parts_of[parts[0]][word] = parts
+    found: dict[str, None] = {}
+    for sentence in sentences if parts_of else ():
+        for place, first in enumerate(sentence):
+            if any(map(str.isspace, first.strip())):
+                return []  # a treebank, too
+            for word, parts in parts_of.get(first, {}).items():
+                if sentence[place : place + len(parts)] == parts:
+                    found[word] = None
+    return [*found]
+
+
+def notes(
+    sentences: Sequence[list[str]], unknown: Iterable[str], lexicon: Lexicon
+) -> Iterator[str]:
+    """Yields notes on words with blanks that a text and the training text read differently."""
+    if lexicon.of_characters:
+        return
+    if apart := spaced(sentences, lexicon):
+        yield (
+            f"{named(apart, 3)}: words with blanks in the training text, and several words here: "
+            "give the text as CoNLL-U with these words"
+        )
+    joint = [w for w in unknown if len(p := w.split()) > 1 and all(x in lexicon.ids for x in p)]
+    if joint:
+        yield (
+            f"{named(joint, 3)}: words with blanks, which the training text has as several words: "
+            "give plain text"
+        )
 
 
 def _bare(word):

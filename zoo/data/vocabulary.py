@@ -307,7 +307,7 @@ class Vocabulary:
     def _refusal(self, corpus, lexicon):
         words = [*self.missing(corpus.sentences, lexicon)]
         remedy = "" if self.open_classes else "give --add-words FILE, a file with them, "
-        notes = filter(None, (lexicon.fused_note(words), unicode_forms.note(words, lexicon)))
+        notes = filter(None, (lexicon.fused_note(words), *unicode_forms.notes(words, lexicon)))
         noted = "".join(f" ({note})" for note in notes)
         return UserError(
             f"{len(words):,} distinct word{'s' * (len(words) > 1)} of {corpus.name} "

@@ -88,12 +88,11 @@ class Loaded:
         does.
         """
         passport.check(self.run.path)
-        run = self.run.with_state(state)
         splits = [split] if split is not None else []
         if split is None and data is None:
-            splits = text_figures.unseen_splits(run)
-        texts = text_figures.judge(run, splits, data)
-        return [text_figures.row(*text_figures.keep(run, text)) for text in texts]
+            splits = text_figures.unseen_splits(self.run)
+        texts = text_figures.judge(self.run, splits, data, state)
+        return [text_figures.row(*text_figures.keep(text)) for text in texts]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -128,7 +127,7 @@ class LoadedModel(Loaded):
 
     def surprisal(self, text: str, state: str | None = None) -> list[surprisal.Row]:
         """Computes -log p of each word of a text, as `evaluate.py --surprisal` writes it."""
-        run = self.run.with_state(state)
+        run = self.run
         if run.lexicon.of_characters:
             lines = characters.lines_of(text)
             if sentence_scores.LINE_BREAK not in run.lexicon.ids:
@@ -137,6 +136,7 @@ class LoadedModel(Loaded):
             given_text = evaluation_texts.of_corpus(Corpus("the text", letters), "")
         else:
             given_text = evaluation_texts.of_text(text, "the text", run.reading)
+        run = run.for_text(given_text, state, lines=True)
         encoded, scores = run.score(given_text.corpus)
         rows = surprisal.rows(given_text, encoded, scores, run.lexicon)
         return [surprisal.Row(*row) for row in rows]

@@ -2,6 +2,7 @@
 
 from zoo.evaluation import overlap
 from zoo.evaluation.perplexity import UNKNOWN, Impossible
+from zoo.evaluation.sentence_scores import share
 
 _MANY_UNKNOWN = 0.2
 
@@ -28,14 +29,26 @@ def _outside(passport):
 
 def _many_unknown(passport):
     """Returns a line where much of a figure is of unknown words."""
+    words = passport["data"]["words"]
+    if passport["out_of_vocabulary"] == words:
+        return [f"  ! {share(words, words, 'the text')}"]
     tokens = sum(row["tokens"] for row in passport["figures"]["bands"] if row["band"] == UNKNOWN)
-    share = tokens / passport["tokens"]
-    if share < _MANY_UNKNOWN:
+    rate = tokens / passport["tokens"]
+    if rate < _MANY_UNKNOWN:
         return []
     return [
-        f"  ! <unk>, which is easy to predict, is {share:.0%} of the tokens: the perplexity is "
+        f"  ! <unk>, which is easy to predict, is {rate:.0%} of the tokens: the perplexity is "
         "lower than with the words themselves"
     ]
+
+
+def _read_on(passport, sentence):
+    """Returns a line where sentences begin with the state that the one before left."""
+    policies = passport["policies"]
+    if policies["state"] != "carried" or "source" in passport:
+        return []
+    choice = "" if policies["boundary"] == "none" else "; --state sentences empties it"
+    return [f"  read on: each {sentence} begins with the state of the one before{choice}"]
 
 
 def _of_source(passport):
@@ -77,6 +90,7 @@ def describe(passport: dict) -> str:
         f"  text: {data['path']}, {data['sentences']:,} {sentence}s, {data['words']:,} {word}s, "
         f"{_outside(passport)}; state: {passport['policies']['state']}; normalised over "
         f"{passport['normalised_over']}",
+        *_read_on(passport, sentence),
         *_many_unknown(passport),
         *_of_source(passport),
         *(f"  {line}" for line in overlap.lines(passport)),

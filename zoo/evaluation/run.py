@@ -13,7 +13,7 @@ from zoo.data import Corpus, Pairs, unicode_forms, untokenised
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import dynamic_evaluation, pair_scores, perplexity, word_lists
+from zoo.evaluation import dynamic_evaluation, pair_scores, perplexity, sentence_scores, word_lists
 from zoo.evaluation.dynamic_evaluation import DynamicEvaluation
 from zoo.experiment import Experiment
 from zoo.heads import LogLinear, SpreadUnknown, WithCache
@@ -69,12 +69,23 @@ class Run:
 
     def with_state(self, state: str | None) -> "Run":
         """Returns the run judged under another state policy; None changes nothing."""
-        if state is None:
+        if state in (None, self.experiment.evaluation.state):
             return self
         evaluation = dataclasses.replace(self.experiment.evaluation, state=state)
         return dataclasses.replace(
             self, experiment=dataclasses.replace(self.experiment, evaluation=evaluation)
         )
+
+    def for_text(self, given: texts.GivenText, state: str | None, lines: bool = False) -> "Run":
+        """Returns the run judged under a state policy; by default its own, but "sentences" for the
+        items of a table, and for the sentences of any text with `lines`.
+
+        Without a boundary to begin sentences from, the default is the run's own.
+        """
+        apart = (lines or given.items) and self.lexicon.boundary is not None
+        if state is None and apart and not isinstance(self.experiment.model, SequenceToSequence):
+            state = "sentences"
+        return self.with_state(state)
 
     def with_lexicon(
         self, path: str | None, spread: bool = False, add: bool = False, letters: int = 0
@@ -308,15 +319,21 @@ class Run:
     def notes(self, sentences: list[list[str]]) -> list[str]:
         """Returns notes on unknown words of a text that the run knows in another form.
 
-        See `Lexicon.fused_note`, `unicode_forms.note` and `untokenised.note`.
+        See `Lexicon.fused_note`, `unicode_forms.notes` and `untokenised.note`.
         """
         unknown = [*self.experiment.vocabulary.missing(sentences, self.lexicon)]
         notes = (
             self.lexicon.fused_note(unknown),
-            unicode_forms.note(unknown, self.lexicon),
+            *unicode_forms.notes(unknown, self.lexicon),
             self._untokenised(sentences, unknown),
+            *untokenised.notes(sentences, unknown, self.lexicon),
         )
         return [note for note in notes if note]
+
+    def share(self, sentences: list[list[str]], of: str) -> str | None:
+        """Returns a note on the share of unknown words in sentences; None without any."""
+        unknown = self.experiment.vocabulary.missing(sentences, self.lexicon).values()
+        return sentence_scores.share(sum(map(len, sentences)), sum(unknown), of)
 
     def _untokenised(self, sentences, unknown):
         """Returns a note on unknown words that end with punctuation marks; None without any, or in

@@ -9,8 +9,6 @@ import pathlib
 import sys
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-
 from zoo import lazy
 from zoo.data import untokenised
 from zoo.errors import UserError
@@ -107,19 +105,19 @@ class _Totals:
 
     def __init__(self, path, run):
         self.path, self.run = path, run
-        self.counts = np.zeros(3, np.int64)  # sentences, words, unknown words
-        self.lists, self.log_prob = 0, 0.0
+        self.scorer = sentence_scores.CachedScores(run)
+        self.sentences, self.lists, self.log_prob = 0, 0, 0.0
         self.nbest = False
         self.unknown: dict[str, None] = {}
         self.marks: set[str] = set()  # punctuation that stands alone
+        self.spaced: dict[str, None] = {}  # words of the lexicon that are several words here
 
     def lines(self, parts: Iterable[Sentences]) -> Iterator[str]:
         """Yields the lines of the table."""
-        scorer = sentence_scores.CachedScores(self.run)
         bar = tqdm(unit=" sentences", disable=None)
         header = False
         for sentences in parts:
-            scores = scorer.score(sentences.words, self.path)
+            scores = self.scorer.score(sentences.words, self.path)
             columns, rows = sentence_scores.table(sentences, scores)
             if not header:
                 yield output_files.line(columns)
@@ -128,13 +126,13 @@ class _Totals:
             self._add(sentences, scores)
             bar.update(len(rows))
         bar.close()
-        if not self.counts[1]:
+        if not self.scorer.words:
             raise UserError(f"{self.path} has no words to score: give a text that has some.")
 
     def _add(self, sentences, scores):
         # A blank line of a text has a row, and is no sentence; an empty hypothesis is one.
         some = (scores.words > 0) | sentences.nbest
-        self.counts += [some.sum(), scores.words.sum(), scores.unknown.sum()]
+        self.sentences += int(some.sum())
         self.log_prob += float(scores.log_prob[some].sum())
         self.nbest = sentences.nbest and sentences.ids is not None
         if sentences.ids is not None:
@@ -142,19 +140,22 @@ class _Totals:
         self.unknown |= dict.fromkeys(
             self.run.experiment.vocabulary.missing(sentences.words, self.run.lexicon)
         )
-
+        self.spaced |= dict.fromkeys(untokenised.spaced(sentences.words, self.run.lexicon))
         self.marks |= untokenised.ALONE & {word for words in sentences.words for word in words}
 
     def notes(self) -> list[str]:
         """Returns lines on how much was scored and on its unknown words."""
-        sentences, words, unknown = (int(count) for count in self.counts)
-        what = f"{sentences:,} sentences"
+        words, unknown = self.scorer.words, self.scorer.unknown
+        what = f"{self.sentences:,} sentences"
         if self.nbest:
-            what = f"{self.lists:,} lists, {sentences:,} hypotheses"
+            what = f"{self.lists:,} lists, {self.sentences:,} hypotheses"
         summary = (
             f"{self.path}: {what}, {words:,} words, {unknown:,} of them read as <unk> "
             f"({unknown / max(1, words):.2%}), log-probability {self.log_prob:,.1f} nats"
         )
-        warning = sentence_scores.warning(self.run.lexicon, unknown)
-        notes = (summary, warning, *self.run.notes([[*self.unknown], [*self.marks]]))
+        notes = [summary, sentence_scores.warning(self.run.lexicon, unknown)]
+        if unknown == words:
+            notes.append(sentence_scores.share(words, unknown, self.path))
+        known_apart = map(str.split, self.spaced)
+        notes += self.run.notes([[*self.unknown], [*self.marks], *known_apart])
         return [note for note in notes if note]

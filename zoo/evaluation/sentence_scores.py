@@ -237,6 +237,20 @@ def warning(lexicon: Lexicon, unknown: int) -> str | None:
     )
 
 
+def share(words: int, unknown: int, of: str) -> str | None:
+    """Returns a note on the share of unknown words in a text or lists; None without any."""
+    if not unknown:
+        return None
+    if unknown == words:
+        return (
+            f"all {words:,} words of {of} are unknown to the run, and nothing is measured but "
+            "<unk>: give words in the language, tokenisation and case of its training text"
+        )
+    return (
+        f"{unknown:,} of the {words:,} words of {of} are unknown to the run ({unknown / words:.2%})"
+    )
+
+
 def score_words(run, sentences: list[list[str]], name: str) -> SentenceScores:
     """Scores sentences of words or characters under a run; see `score`. All may be empty."""
     model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
@@ -309,6 +323,7 @@ class CachedScores:
         """Starts with an empty cache."""
         self.run = run
         self.known: dict[tuple[str, ...], tuple] = {}
+        self.words = self.unknown = 0  # in all sentences so far
 
     def score(self, sentences: list[list[str]], name: str) -> SentenceScores:
         """Returns the scores of sentences; see `score_words`."""
@@ -323,4 +338,7 @@ class CachedScores:
         self.known = dict(itertools.islice(short.items(), max(0, len(short) - CACHED), None))
         if not rows:
             return score_words(self.run, [], name)
-        return SentenceScores(*map(np.array, zip(*rows, strict=True)))
+        scored = SentenceScores(*map(np.array, zip(*rows, strict=True)))
+        self.words += int(scored.words.sum())
+        self.unknown += int(scored.unknown.sum())
+        return scored

@@ -16,15 +16,17 @@ from zoo.sources.evaluation_texts import GivenText
 class Judged(NamedTuple):
     """A text scored by a run."""
 
+    run: Run  # under the state policy of the text
     name: str
     corpus: Corpus
     text: EncodedText  # the text as word ids
     scores: Scores
     file: GivenText | None = None  # the text as its file gives it; None for a split
 
-    def given(self, run: Run) -> GivenText:
-        """Returns the text as its file gives it."""
-        return self.file or run.given_split(self.name, self.corpus)
+    @property
+    def given(self) -> GivenText:
+        """The text as its file gives it."""
+        return self.file or self.run.given_split(self.name, self.corpus)
 
 
 class Row(NamedTuple):
@@ -49,24 +51,31 @@ def unseen_splits(run: Run) -> list[str]:
     ]
 
 
-def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[Judged]:
-    """Scores splits of a run, and then a file, one after another."""
+def judge(
+    run: Run,
+    splits: Iterable[str],
+    file: str | None = None,
+    state: str | None = None,
+    lines: bool = False,
+) -> Iterator[Judged]:
+    """Scores splits of a run, and then a file, one after another; see `Run.for_text`."""
     for split in splits:
+        of_split = run.with_state(state)
         corpus = run.read(split)
-        yield Judged(split, corpus, *run.score(corpus))
+        yield Judged(of_split, split, corpus, *of_split.score(corpus))
     if file is not None:
         given = run.given(file)
-        corpus = given.corpus
-        name = f"data:{pathlib.Path(file).name}"
-        yield Judged(name, corpus, *run.score(corpus), given)
+        of_file, corpus = run.for_text(given, state, lines), given.corpus
+        name = f"data:{pathlib.PurePath(file).name}"
+        yield Judged(of_file, name, corpus, *of_file.score(corpus), given)
 
 
 def keep(
-    run: Run, judged: Judged, mixture: Mixture | None = None, scores: bool = True
+    judged: Judged, mixture: Mixture | None = None, scores: bool = True
 ) -> tuple[dict, pathlib.Path]:
     """Writes the passport of a text's perplexity; returns it and its file."""
-    _, corpus, text, of_words, _ = judged
-    figures = passport.of_text(run, judged.name, corpus, text, of_words, mixture)
+    run, name, corpus, text, of_words, _ = judged
+    figures = passport.of_text(run, name, corpus, text, of_words, mixture)
     kept = item_scores.of_text(text, of_words, run.lexicon) if scores else None
     return figures, passport.write(run, figures, kept)
 

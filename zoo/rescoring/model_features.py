@@ -50,6 +50,8 @@ class Columns:
     rank: bool = False
     interpolation: Interpolation | None = None
     lattices: LatticeFolder | None = None
+    # notes on the shares of unknown words in the lists that features were added to
+    notes: list[str | None] = dataclasses.field(default_factory=list)
 
     def __post_init__(self):
         others = collections.Counter(self.names) - collections.Counter([*self.runs])
@@ -91,6 +93,9 @@ class Columns:
                 chunk.append(one)
                 size += len(one.hypotheses)
             yield from self._added(chunk, scorers, of_lattices)
+        for name, scorer in scorers.items():
+            of = f"the lists, by {name},"
+            self.notes.append(sentence_scores.share(scorer.words, scorer.unknown, of))
 
     def _added(self, chunk, scorers, of_lattices):
         """Yields the lists of a chunk; `of_lattices` keeps the names of lattice features once a

@@ -9,8 +9,8 @@ from zoo.sources.micro.micro import Micro as Micro
 from zoo.sources.micro.micro_pairs import MicroPairs as MicroPairs
 from zoo.sources.mixed import Mixed as Mixed
 from zoo.sources.pairs import Pairs as Pairs
+from zoo.sources.pairs import RawPairs as RawPairs
 from zoo.sources.prefixed import Prefixed as Prefixed
-from zoo.sources.raw_pairs import RawPairs as RawPairs
 from zoo.sources.raw_text import RawText as RawText
 from zoo.sources.source import Corpus as Corpus
 from zoo.sources.source import Source as Source

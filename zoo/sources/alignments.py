@@ -9,6 +9,7 @@ line:
 A line of a dictionary has a source word, a tab, and its translation.
 """
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -21,12 +22,21 @@ _LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 
 
 def read_alignments(
-    path: str, sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]]
+    path: str,
+    sources: Sequence[Sequence[str]],
+    targets: Sequence[Sequence[str]],
+    kept: Sequence[bool] = (),
 ) -> list[list[Link]]:
-    """Reads the links of each sentence pair, in the order of the file, without duplicates."""
+    """Reads the links of each sentence pair, in the order of the file, without duplicates.
+
+    A file may also have a line for each pair of the texts, those included that are not `kept`.
+    """
     part = files.Part.parse(path)
     file = files.find(part.path)
-    lines = [*streams.read_lines(part.path, files.LONGEST_SENTENCE)][part.range]
+    lines = [*streams.read_lines(part.path, files.LONGEST_SENTENCE)]
+    if len(lines) == len(kept):
+        lines = [*itertools.compress(lines, kept)]
+    lines = lines[part.range]
     if len(lines) != len(sources):
         raise UserError(
             f"{path} has {len(lines):,} lines for {len(sources):,} sentence pairs: give a line of "

@@ -215,9 +215,12 @@ def _joined(tokens):
     words = ((token, where) for token, where in tokens if "parts" not in token)
     for number, (token, where) in enumerate(words, 1):
         if token["id"] != number:
+            remedy = "number the words of each sentence from 1, with a blank line after it"
+            if token["id"] == 1:
+                remedy = "a blank line is missing before it, where a sentence ends: put one there"
             raise UserError(
                 f"{where}: the word {token['form']!r} has the ID {token['id']}, where {number} "
-                "comes next: number the words of each sentence from 1, with an empty line after it."
+                f"comes next: {remedy}."
             )
     return [token for token, _ in tokens]
 

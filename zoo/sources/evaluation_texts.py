@@ -56,6 +56,7 @@ class GivenText:
     name: str
     sentences: list[Sentence]
     columns: tuple[str, ...] = ()
+    items: bool = False  # whether its sentences have nothing to do with each other
     source: Corpus | None = None
     blank_lines: str = "skipped"
 
@@ -298,7 +299,8 @@ def _of_table(text, path, name, reading, column):
         return _of_words(rows, path, name, reading, header)
     for chosen in (column, "sentence", "text"):
         if chosen in header:
-            return _of_sentences(rows, name, reading, header, chosen)
+            given = _of_sentences(rows, name, reading, header, chosen)
+            return dataclasses.replace(given, items=chosen != column)
     raise UserError(
         f"{path}, line 1: no column is called 'word', nor 'sentence': name one so, or call the "
         "file .txt if it is plain text."
@@ -357,4 +359,4 @@ def _of_words(rows, path, name, reading, header):
         )
         number, row = item[0]
         sentences.append(Sentence(number, row[keys[0]], tokens, tokens[-1].end, shared))
-    return GivenText(name, sentences, columns)
+    return GivenText(name, sentences, columns, items=True)

@@ -2,8 +2,10 @@
 
 import bz2
 import dataclasses
+import functools
 import gzip
 import io
+import logging
 import lzma
 import os
 import pathlib
@@ -15,6 +17,8 @@ from typing import Any, TypeVar
 from zoo.errors import UserError, shortened
 from zoo.sources import free_corpora
 from zoo.trust import configs_package, permissions
+
+logger = logging.getLogger(__name__)
 
 # Files that begin with these bytes are decompressed, whatever their names are. (An empty text
 # compressed with bzip2 has others after the ninth.)
@@ -47,6 +51,12 @@ _RANGE = re.compile(r"(?s:(?P<path>.*))\[(?P<start>[^\[\]:]*):(?P<stop>[^\[\]]*)
 _BOUND = re.compile(r"(-?[0-9]{1,16})?")
 # A mistyped bound; anything else within the brackets belongs to the path, or to a hub.
 _SLIP = re.compile(r"[-+:,._\s\d]*")
+
+
+@functools.cache
+def warn_once(message: str):
+    """Logs a warning on a text; once, for the parts of a text are read one by one."""
+    logger.warning(message)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,22 +1,29 @@
-"""Sentence pairs, a source and its translation: in two files line by line, or in one table."""
+"""Sentence pairs, a source and its translation: in two files line by line, or in one table.
+
+Words are between blanks, or are found by the rules of a language.
+"""
 
 import collections
 import dataclasses
 import functools
 import glob
+import itertools
 import os
+import re
 import sys
 from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from zoo.alignment import UnknownWords
-from zoo.errors import UserError
+from zoo.errors import UserError, check_choices
 from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows, moses
 from zoo.sources.alignments import read_alignments
 from zoo.sources.source import Corpus, Form, Source
 
 # (place, for messages; source; translation)
 Row = tuple[str, str, str]
+# A side without words: the rules of languages drop control characters.
+_NOTHING = re.compile(r"[\s\x00-\x1f]*")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,11 +34,11 @@ class Pairs(Source):
     one table with a column of sources and one of translations, as in ("train.tsv",). Tables are
     .csv, .json, .jsonl, .parquet, 'hub:NAME:SPLIT', or .tsv: a .tsv file whose first line names
     neither of `columns` has two cells a line and no header. Files may be compressed with gzip,
-    bzip2 or xz. Neither side of a pair may be empty.
+    bzip2 or xz. Pairs with an empty side are skipped, and a warning counts them.
 
     Attributes:
-      train: one or two paths, perhaps with a range of the pairs, the same for both:
-        ("train.en[:1000]", "train.fr[:1000]").
+      train: one or two paths, perhaps with a range of the pairs that are not skipped, the same for
+        both: ("train.en[:1000]", "train.fr[:1000]").
       validation: as `train`.
       tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
       columns: the columns of sources and translations in a table; a point selects a field of a
@@ -43,6 +50,7 @@ class Pairs(Source):
       alignments: files in Pharaoh's format, as written by `python -m zoo align`, perhaps with
         ranges: for train, validation, and perhaps the tests. Without them, the translations of a
         test are not marked.
+      empty: "skipped", or "refused": a pair with an empty side is an error.
 
     Example:
       >>> _ = pathlib.Path("texte.txt").write_text("le chat dort\\nle chat\\n")
@@ -59,8 +67,10 @@ class Pairs(Source):
     unknowns: UnknownWords | None = None
     known: tuple[int, int] = (15000, 15000)
     alignments: tuple[str, ...] = ()
+    empty: str = "skipped"
 
     def __post_init__(self):
+        check_choices(self, "data", empty=("skipped", "refused"))
         named = (("train", self.train), ("validation", self.validation))
         for name, paths in (*named, *((f"tests.{n}", p) for n, p in enumerate(self.tests))):
             if len(paths) not in (1, 2):
@@ -113,10 +123,10 @@ class Pairs(Source):
         """Reads the translations of a split, with their sources as `source_text`.
 
         Raises:
-          UserError: the files have different numbers of lines, or a side of a pair is empty; the
-            message names the line. Or `annotate` refuses the alignments.
+          UserError: the files have different numbers of lines, or a side of a pair is empty and
+            `empty` is "refused"; the message names the line. Or `annotate` refuses the alignments.
         """
-        corpus = self._read(split)
+        corpus, kept = self._read(split)
         if self.unknowns is None:
             return corpus
         if len(self.alignments) < 2:
@@ -125,7 +135,7 @@ class Pairs(Source):
                 "set data.alignments to two files, as python -m zoo align writes them."
             )
         files_of = dict(zip(self.splits(), self.alignments, strict=False))
-        return annotate(corpus, self.unknowns, self._known, files_of.get(split))
+        return annotate(corpus, self.unknowns, self._known, files_of.get(split), kept)
 
     def as_written(self):
         """Returns the source without marks of unknown words."""
@@ -134,13 +144,30 @@ class Pairs(Source):
     @functools.cached_property
     def _known(self) -> tuple[frozenset[str], frozenset[str]]:
         """The source and the target words that are not marked."""
-        corpus = self._read("train")
+        corpus, _ = self._read("train")
         texts = (corpus.source_text.sentences if corpus.source_text else [], corpus.sentences)
         sources, targets = (most_frequent(*side) for side in zip(texts, self.known, strict=True))
         return sources, targets
 
-    def _read(self, split) -> Corpus:
-        """Reads the pairs of a split without marks."""
+    def _read(self, split) -> tuple[Corpus, list[bool]]:
+        """Reads the pairs of a split without marks, and which of its files are not skipped."""
+        parts = [files.Part.parse(path) for path in self.paths_of(split)]
+        languages = (self.form.source_language, self.form.language)
+        rows, kept = self.rows(split)
+        # Intern words: one object a word, not one a token.
+        sources, targets = (
+            [[*map(sys.intern, moses.words(row[column], language))] for row in rows]
+            for column, language in enumerate(languages, 1)
+        )
+        corpus = Corpus(parts[-1].path, targets, source_text=Corpus(parts[0].path, sources))
+        return corpus, kept
+
+    def rows(self, split: str) -> tuple[list[Row], list[bool]]:
+        """Returns the pairs of a split as they are written, and which of its files are not skipped.
+
+        Args:
+          split: the name of the split.
+        """
         paths = self.paths_of(split)
         parts = [files.Part.parse(path) for path in paths]
         if parts[0].range != parts[-1].range:
@@ -148,24 +175,27 @@ class Pairs(Source):
                 f"{paths[0]} and {paths[1]} take different ranges of their lines: give both the "
                 "same."
             )
-        rows = list(self._rows(*(part.path for part in parts)))
-        for where, *sides in rows:
-            for side, name in zip(sides, ("source", "translation"), strict=True):
-                if not side.split():
-                    raise UserError(
-                        f"{where}: the {name} is empty: leave the pair out, or correct it."
-                    )
+        found = list(self._rows(*(part.path for part in parts)))
+        kept = [not _empty(row) for row in found]
+        rows = [*itertools.compress(found, kept)]
+        if not all(kept):
+            first = found[kept.index(False)]
+            where, name = first[0], _empty(first)
+            if self.empty == "refused":
+                raise UserError(
+                    f"{where}: the {name} is empty: leave the pair out, correct it, or set "
+                    "data.empty=skipped."
+                )
+            files.warn_once(
+                f"{' and '.join(part.path for part in parts)}: {len(found) - len(rows):,} of "
+                f"{len(found):,} pairs have an empty side and are skipped, the first at {where} "
+                "(data.empty=refused makes this an error)"
+            )
         chosen = rows[parts[0].range]
         if not chosen:
             another = f", of {len(rows):,} in all: give another range" if rows else ": give some"
             raise UserError(f"{paths[0]} has no pairs{another}.")
-        # Intern words: one object a word, not one a token.
-        languages = (self.form.source_language, self.form.language)
-        sources, targets = (
-            [[*map(sys.intern, moses.words(row[column], language))] for row in chosen]
-            for column, language in enumerate(languages, 1)
-        )
-        return Corpus(parts[-1].path, targets, source_text=Corpus(parts[0].path, sources))
+        return chosen, kept
 
     def _rows(self, path, other=None) -> Iterator[Row]:
         """Yields the pairs of two files, or of a table."""
@@ -228,6 +258,54 @@ class Pairs(Source):
         )
 
 
+@dataclasses.dataclass(frozen=True)
+class RawPairs(Pairs):
+    """Untokenised sentences and their translations, split into words by the Moses tokenizer.
+
+    Sentences to be translated are tokenised in the same way, and translations are written without
+    blanks before punctuation. See `zoo.sources.moses` for the rules.
+
+    Attributes:
+      train: one or two paths as for `Pairs`.
+      validation: as `train`.
+      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
+      languages: the languages of sources and translations, such as ("en", "fr"); "" for a side
+        whose words stand between blanks.
+
+    Example:
+      >>> _ = pathlib.Path("raw.en").write_text("It's late.\\n")
+      >>> _ = pathlib.Path("raw.fr").write_text("L'homme dort.\\n")
+      >>> both = "raw.en", "raw.fr"
+      >>> source = data.RawPairs(train=both, validation=both, languages=("en", "fr"))
+      >>> source.read("train").sentences
+      [["L'", 'homme', 'dort', '.']]
+    """
+
+    languages: tuple[str, str] = ("en", "en")
+
+    def __post_init__(self):
+        super().__post_init__()
+        if len(self.languages) != 2:
+            raise UserError(
+                f"data.languages is {self.languages}: give two, of sources and translations, as in "
+                '("en", "fr").'
+            )
+        for language in filter(None, self.languages):
+            moses.check(language, "data.languages")
+
+    @property
+    def form(self):
+        """The form of pairs in two languages."""
+        source, target = self.languages
+        return Form(pairs=True, language=target, source_language=source)
+
+
+def _empty(row: Row) -> str | None:
+    """Returns the name of a side that is empty; None if neither is."""
+    sides = zip(row[1:], ("source", "translation"), strict=True)
+    return next((name for side, name in sides if _NOTHING.fullmatch(side)), None)
+
+
 def _has(names, columns) -> bool:
     """Whether a line of names has one of the columns."""
     return any(column in names for column in columns)
@@ -257,11 +335,11 @@ def _side_by_side(path, other) -> Iterator[Row]:
 def _of_cells(text, path) -> Iterator[Row]:
     """Yields the pairs of a text with a source, a tab and its translation on each line."""
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
-        cells = line.split("\t")
+        cells = line.split("\t") if line.strip() else ["", ""]
         if len(cells) != 2:
-            found = "no tab" if line.strip() else "nothing"
+            found = f"{len(cells)} cells" if cells[1:] else "no tab"
             raise UserError(
-                f"{path}, line {number}: {f'{len(cells)} cells' if cells[1:] else found}, where a "
+                f"{path}, line {number}: {found}, where a "
                 "source, one tab and its translation should be: correct the line, or give two "
                 "files."
             )
@@ -285,6 +363,7 @@ def annotate(
     strategy: UnknownWords,
     known: tuple[Container[str], Container[str]],
     alignments: str | None,
+    kept: Sequence[bool] = (),
 ) -> Corpus:
     """Marks the unknown words of a corpus of pairs."""
     source = corpus.source_text
@@ -293,7 +372,7 @@ def annotate(
     sources = [strategy.annotate_source(words, known[0]) for words in source.sentences]
     targets = corpus.sentences
     if alignments is not None:
-        links = read_alignments(alignments, source.sentences, targets)
+        links = read_alignments(alignments, source.sentences, targets, kept)
         pairs = enumerate(zip(source.sentences, targets, links, strict=True), 1)
         targets = [_target(strategy, *pair, known, corpus, number) for number, pair in pairs]
     return Corpus(corpus.name, targets, source_text=Corpus(source.name, sources))

@@ -202,7 +202,10 @@ def test_runs_without_agreement_pairs_are_refused(run, source):
     with pytest.raises(UserError, match="made from a treebank"):
         agreement.judge(run, "test")
     judged = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, data=source))
-    with pytest.raises(UserError, match="no agreement pair"):
+    none = (
+        "none of the 4 agreement pairs of validation has its words in the lexicon, such as 'sont'"
+    )
+    with pytest.raises(UserError, match=none):
         agreement.judge(judged, "validation")
     words = columns(TRAIN).split("\n")
     flat = ["\t".join([*line.split("\t")[:6], *"____"]) if line else "" for line in words]
@@ -226,3 +229,6 @@ def test_pairs_with_a_form_that_training_never_saw_are_apart(source, tmp_path):
     record, _, _ = agreement.judge(Run.load(whole.path), "train")
     assert record["figures"]["both_seen"]["pairs"] == 4
     assert "saw both" not in agreement.describe(record)
+    record["figures"] |= {"pairs": 3, "skipped": 1}
+    told = " of 3 pairs; of 4 in the text, 1 have words outside the lexicon"
+    assert agreement.describe(record).partition("\n")[0].endswith(told)

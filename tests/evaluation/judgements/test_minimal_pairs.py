@@ -117,6 +117,57 @@ def test_a_bad_line_is_named(tmp_path, text, line):
         minimal_pairs.read(str(path))
 
 
+MARVIN_LINZEN = (
+    "simple_agrmt\tsing_MS_MV\tthe author laughs\tthe author laugh\n"
+    "simple_agrmt\tplur_MS_MV\tthe authors laugh\tthe authors laughs\n"
+    "obj_rel\tsing_MS_MV\tthe author who the guards like laughs\t"
+    "the author who the guards like laugh\n"
+)
+
+
+def test_the_table_of_marvin_and_linzen(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text(MARVIN_LINZEN)
+    first, second, third = minimal_pairs.read(str(path))
+    assert first.good == ["the", "author", "laughs"] and first.bad == ["the", "author", "laugh"]
+    assert second.texts == ("the authors laugh", "the authors laughs")
+    assert [pair.groups for pair in (first, second, third)] == [
+        ("simple_agrmt", "simple_agrmt sing_MS_MV"),
+        ("simple_agrmt", "simple_agrmt plur_MS_MV"),
+        ("obj_rel", "obj_rel sing_MS_MV"),
+    ]
+    path.write_text("agreement\ta b\ta c\n")
+    assert minimal_pairs.read(str(path))[0].groups == ("agreement", "")
+
+
+@pytest.mark.parametrize(
+    ("header", "groups"),
+    [
+        ("sentence_good\tpair_id\tUID\tsentence_bad\tfield", ("syntax", "island")),
+        ("good\tn\tx\tbad\ty", ()),
+    ],
+)
+def test_a_table_with_a_header(tmp_path, header, groups):
+    path = tmp_path / "pairs.tsv"
+    path.write_text(f'{header}\n"a ""b"" c"\t3\tisland\ta c b\tsyntax\n\n')
+    (pair,) = minimal_pairs.read(str(path))
+    assert pair == (["a", '"b"', "c"], ["a", "c", "b"], ('a "b" c', "a c b"), groups)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    {
+        MARVIN_LINZEN + "a\tb\tc\n": "line 4: not a pair of sentences in 4 cells with",
+        MARVIN_LINZEN + "a\tb\t \tc\n": "line 4: not a pair of sentences in 4 cells",
+        "good\tbad\n": "has no pairs: give a file with sentences",
+    }.items(),
+)
+def test_a_bad_row_of_a_table_is_named(tmp_path, text, message):
+    (tmp_path / "pairs.tsv").write_text(text)
+    with pytest.raises(UserError, match=message):
+        minimal_pairs.read(str(tmp_path / "pairs.tsv"))
+
+
 def test_words_of_which_one_sentence_has_more_differ():
     differing = minimal_pairs.differing_words
     assert differing(["a", "b", "a"], ["a", "b", "c"]) == {"a", "c"}

@@ -124,6 +124,17 @@ def test_a_plain_text_has_no_agreement_pairs(runs, tmp_path):
     assert "data:plain.txt" in said[-1]
 
 
+def test_items_of_a_table_begin_with_an_empty_state(runs, tmp_path):
+    items = "item\tsentence\n1\tles filles sont petites\n2\tles filles\n"
+    (tmp_path / "items.tsv").write_text(items, encoding="utf-8")
+    for state in (None, "carried"):
+        said: list = []
+        transfer.report(runs[:1], "items.tsv", state=state, log=said.append)
+        assert "  2 of the 6 words of items.tsv are unknown to the run (33.33%)" in said
+    found = pathlib.Path(runs[0]).glob("results/data_items.tsv-*.json")
+    assert sorted(path.name.split(".")[2] for path in found) == ["carried", "sentences"]
+
+
 def test_the_command(runs, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(tables, "WIDTH", 10_000)
     line = ["zoo", "transfer", *runs, "--data", "other.conllu", "--state", "sentences"]

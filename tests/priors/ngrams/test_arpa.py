@@ -133,10 +133,34 @@ def test_files_cut_short_are_refused(tmp_path):
         Arpa(str(tmp_path / "model.arpa"), order=4).prepare(LEXICON, {})
 
 
-def test_a_word_that_the_file_cannot_predict(tmp_path):
-    text = TEXT.replace("-1.2\t<unk>\t0\n", "").replace("ngram 1=6", "ngram 1=5")
+def without_unknown():
+    return TEXT.replace("-1.2\t<unk>\t0\n", "").replace("ngram 1=6", "ngram 1=5")
+
+
+def test_unknown_words_have_the_floor_of_kenlm_in_a_file_without_them(tmp_path, caplog):
+    """SRILM writes such files by default, and QuickLM always."""
+    path = tmp_path / "model.arpa"
+    path.write_text(without_unknown(), encoding="utf-8")
+    background = Arpa(str(path), order=3)
+    lexicon = dataclasses.replace(LEXICON, background_tables=background.prepare(LEXICON, {}))
+    tables = background.tables(lexicon)
+    ids = [[LEXICON.ids[word] for word in ["</s>", "le", "chat"]]]
+    contexts, _ = background.apply(tables, jnp.asarray(ids), background.initial_carry(1))
+    found = background.log_probs(tables, contexts[:, -1])[0] / np.log(10)
+    floor = -0.25 - 0.2 - 100 - np.log10(2)  # shared by <unk> and chien
+    listed = [-0.25 - 0.2 - 0.9, -0.25 - 0.2 - 0.5, -0.25 - 0.2 - 0.6, -0.25 - 0.7]
+    np.testing.assert_allclose(found, [floor, *listed, floor], rtol=1e-5)
+    (message,) = caplog.messages
+    assert message == (
+        f"{path} has no <unk>: words of the lexicon that it does not have (2: '<unk>', 'chien') "
+        "share log10 p = -100, as in KenLM"
+    )
+
+
+def test_the_boundary_has_no_floor(tmp_path):
+    text = without_unknown().replace("-0.9\t</s>\n", "").replace("ngram 1=5", "ngram 1=4")
     (tmp_path / "model.arpa").write_text(text, encoding="utf-8")
-    with pytest.raises(UserError, match=r"neither '<unk>', .*with vocabulary\.unknown=refused"):
+    with pytest.raises(UserError, match=r"neither </s>, .* nor <unk>: .*vocabulary\.boundary=none"):
         Arpa(str(tmp_path / "model.arpa")).prepare(LEXICON, {})
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo.errors import UserError
+from zoo.errors import UserError, named
 from zoo.evaluation import overlap, passport, significance
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.judgements.agreement_pairs import FACTS, PHENOMENA, pairs_of, paradigms
@@ -89,8 +89,17 @@ def _judged(run, name, sentences, forms):
             f"{name} has no dependencies, from which agreement pairs are made: give a treebank "
             "with the columns HEAD and DEPREL."
         )
+    if not pairs:
+        raise UserError(
+            f"{name} has no agreement pairs: give a treebank in which a lemma has forms that "
+            "differ in number or gender alone."
+        )
     if not scores.pairs:
-        raise UserError(f"{name} has no agreement pair whose words are in the lexicon.")
+        raise UserError(
+            f"none of the {len(pairs):,} agreement pairs of {name} has its words in the lexicon, "
+            f"such as {named([word for word, _ in scores.commonest_missing])}: give a treebank of "
+            "the run's language, or a run with more words."
+        )
     record = passport.of_pairs(run, f"agreement-{name}", plain, scores)
     facts = [about for _, _, about in pairs]
     for name in COUNTS:
@@ -142,8 +151,9 @@ def describe(record: dict) -> str:
     figures = record["figures"]
     lines = [
         f"{record['split']}: accuracy {figures['accuracy']:.2%} "
-        f"{significance.percent(figures['interval'])} of {figures['pairs']:,} pairs "
-        f"({figures['skipped']:,} skipped for want of a word)",
+        f"{significance.percent(figures['interval'])} of {figures['pairs']:,} pairs; of "
+        f"{figures['pairs'] + figures['skipped']:,} in the text, {figures['skipped']:,} have words "
+        "outside the lexicon",
         f"  {'agreement, distance':22}{'accuracy':>10}{'95 %':>15}{'pairs':>9}",
     ]
     lines += [_case_line(name, case) for name, case in figures["cases"].items()]

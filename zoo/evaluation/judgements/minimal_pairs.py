@@ -10,6 +10,11 @@ where a False line is a twin of the last True line before it, or of BLiMP (Warst
 JSON with a pair a line:
 
     {"sentence_good": "...", "sentence_bad": "...", "UID": "...", "field": "..."}
+
+or are tables with tabs: with such a header (or good and bad), or without one and as the pairs of
+Marvin and Linzen (2018), https://github.com/yoavg/bert-syntax:
+
+    simple_agrmt <tab> sing_MS_sing_V <tab> the author laughs <tab> the author laugh
 """
 
 import collections
@@ -27,10 +32,13 @@ from zoo.evaluation import item_scores, passport, sentence_scores, significance
 from zoo.lexicon import Lexicon
 from zoo.runs import output_files
 from zoo.sources import files
-from zoo.sources.evaluation_texts import Reading, tokens_of
+from zoo.sources.evaluation_texts import Reading, cells, tokens_of
 
 # Fields of BLiMP's pairs; there is an accuracy for each of their values.
 GROUPS = ("field", "UID")
+# Names of the good and the bad sentence in a table.
+_SIDES = (("sentence_good", "sentence_bad"), ("good", "bad"))
+_LABELS = ("True", "False")
 PLAIN = Reading()
 
 
@@ -160,8 +168,14 @@ def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
     lines = [(number, line.removesuffix("\r")) for number, line in lines if line.strip()]
     if not lines:
         raise UserError(f"{file} has no pairs: give a file with sentences.")
-    read = _of_json if lines[0][1].lstrip().startswith("{") else _of_labels
-    return read(lines, file, reading)
+    first = lines[0][1]
+    if first.lstrip().startswith("{"):
+        return _of_json(lines, file, reading)
+    header = cells(first)
+    sides = next((both for both in _SIDES if {*both} <= {*header}), None)
+    if sides or (len(header) > 2 and not {"", *_LABELS} & {*header}):
+        return _of_table(lines, file, reading, sides)
+    return _of_labels(lines, file, reading)
 
 
 def _pair(good, bad, reading, groups=()):
@@ -195,6 +209,30 @@ def _of_json(lines, path, reading):
     return pairs
 
 
+def _of_table(lines, path, reading, sides):
+    """Reads rows with the names `sides` of both sentences in the first line; with None, the last
+    two cells are the sentences, and the cells before them name the phenomenon and its kind.
+    """
+    rows = [(number, cells(line)) for number, line in lines]
+    header = rows.pop(0)[1] if sides else [str(place) for place in range(len(rows[0][1]))]
+    pairs = []
+    for number, values in rows:
+        row = dict(zip(header, values, strict=False))
+        good, bad = (row.get(name, "") for name in sides or header[-2:])
+        if len(values) != len(header) or not (good.split() and bad.split()):
+            raise UserError(
+                f"{path}, line {number}: not a pair of sentences in {len(header)} cells with tabs "
+                "between them, as many as the first line has: correct the line."
+            )
+        groups = tuple(row.get(name, "") for name in GROUPS)
+        if sides is None:
+            groups = values[0], " ".join(values[:2]) if len(values) > 3 else ""
+        pairs.append(_pair(good, bad, reading, groups if any(groups) else ()))
+    if not pairs:
+        raise UserError(f"{path} has no pairs: give a file with sentences.")
+    return pairs
+
+
 def _of_labels(lines, path, reading):
     pairs, good, twins = [], None, 0
 
@@ -207,7 +245,7 @@ def _of_labels(lines, path, reading):
     for number, line in lines:
         label, tab, sentence = line.partition("\t")
         words = sentence.split()
-        if not tab or label not in ("True", "False"):
+        if not tab or label not in _LABELS:
             fail(number, "not a labelled sentence")
         if not words:
             fail(number, "no words")

@@ -5,11 +5,10 @@ all on a lexicon read off it. Here the lexicon is fixed before the text is read:
 words are <unk>.
 """
 
-import pathlib
 from collections.abc import Callable
 
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, passport, unseen_weight
+from zoo.evaluation import passport, sentence_scores, text_figures, unseen_weight
 from zoo.evaluation.judgements import agreement
 from zoo.evaluation.reports.compare import compare
 from zoo.evaluation.reports.ranking import Wanted
@@ -23,6 +22,7 @@ def report(
     workdirs: list[str],
     path: str,
     load: Callable[[str], Run] = Run.load,
+    state: str | None = None,
     mixed: bool = False,
     log: Callable[[str], None] = output_files.show,
 ):
@@ -38,21 +38,22 @@ def report(
     texts = set()
     for workdir in workdirs:
         run = load(workdir)
-        records = [_text(run, path, mixed, log)]
+        records = [_text(run, path, state, mixed, log)]
         if treebank:
             records += _pairs(run, path, log)
         texts |= {record["data"]["sha256"] for record in records}
     log(compare(workdirs, in_parts=True, wanted=Wanted(texts)))
 
 
-def _text(run, path, mixed, log) -> dict:
+def _text(run, path, state, mixed, log) -> dict:
     """Judges and keeps the log-perplexity of a run."""
-    corpus = run.given(path).corpus
-    text, scores = run.score(corpus)
-    mixture = unseen_weight.of_run(run) if mixed else None
-    name = f"data:{pathlib.PurePath(path).name}"
-    record = passport.of_text(run, name, corpus, text, scores, mixture)
-    log(f"{passport.write(run, record, item_scores.of_text(text, scores, run.lexicon))}")
+    (judged,) = text_figures.judge(run, [], path, state)
+    mixture = unseen_weight.of_run(judged.run) if mixed else None
+    record, file = text_figures.keep(judged, mixture)
+    log(f"{file}")
+    unknown = record["out_of_vocabulary"]
+    if told := sentence_scores.share(record["data"]["words"], unknown, path):
+        log(f"  {told}")
     return record
 
 

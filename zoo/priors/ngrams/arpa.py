@@ -20,7 +20,7 @@ import re
 
 import numpy as np
 
-from zoo.errors import UserError, check_least
+from zoo.errors import UserError, check_least, named
 from zoo.priors.ngrams import backoff
 from zoo.sources import files
 
@@ -28,6 +28,8 @@ BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
 _UPPER = UNKNOWN.upper()
 # log10 of a probability of 0, as ARPA files write it.
 ZERO = -99.0
+# log10 p of <unk> in a file without it, as in KenLM.
+FLOOR = -100.0
 # At most 18 digits: Python refuses to read numbers of thousands of digits.
 _SECTION = re.compile(r"\\([0-9]{1,18})-grams:")
 _COUNT = re.compile(r"ngram[ \t]+([0-9]{1,18})[ \t]*=[ \t]*([0-9]{1,18})")
@@ -41,8 +43,9 @@ class Arpa(backoff.Backoff):
 
     The lexicon's boundary is `<s>` in a context and `</s>` where it is predicted. Words of the
     lexicon that are not in the file share the unigram probability of `<unk>`; longer n-grams with
-    `<unk>` apply only to the lexicon's own unknown word. n-grams with words that are not in the
-    lexicon are left out, and their mass with them: the head normalises.
+    `<unk>` apply only to the lexicon's own unknown word. A file without `<unk>` gives it 10^-100,
+    as in KenLM. n-grams with words that are not in the lexicon are left out, and their mass with
+    them: the head normalises.
 
     Attributes:
       path: the file, perhaps compressed with gzip; read once, when the run begins.
@@ -119,21 +122,26 @@ class Arpa(backoff.Backoff):
         """Returns log10 p(x), [V]; words that are not in the file share <unk>'s probability."""
         names = [END if word == lexicon.boundary else word for word in lexicon.words]
         names = [name if (name,) in unigrams else UNKNOWN for name in names]
-        shared = names.count(UNKNOWN)
-        if shared and (UNKNOWN,) not in unigrams:
-            raise UserError(
-                f"{file} has neither {lexicon.words[names.index(UNKNOWN)]!r}, which is in the "
-                f"lexicon, nor {UNKNOWN}: take a model with {UNKNOWN}, or a vocabulary of its "
-                "words with vocabulary.unknown=refused."
+        listed = {name: unigrams.get((name,), (FLOOR, 0.0))[0] for name in names}
+        absent = [w for n, w in zip(names, lexicon.words, strict=True) if n == UNKNOWN]
+        if absent and listed[UNKNOWN] == FLOOR:
+            if lexicon.boundary in absent:
+                raise UserError(
+                    f"{file} has neither {END}, which ends sentences of the lexicon, nor "
+                    f"{UNKNOWN}: take a model of whole sentences, or vocabulary.boundary=none."
+                )
+            files.warn_once(
+                f"{file} has no {UNKNOWN}: words of the lexicon that it does not have "
+                f"({len(absent):,}: {named(absent, 3)}) share log10 p = {FLOOR:g}, as in KenLM"
             )
         for name, word in zip(names, lexicon.words, strict=True):
-            if unigrams[(name,)][0] <= ZERO:
+            if listed[name] == ZERO:
                 raise UserError(
                     f"{file} gives no mass (log10 p({name}) is {ZERO}) to {word!r}, which is in "
                     "the lexicon: take a model that can predict it, or a vocabulary without it."
                 )
         return np.array(
-            [unigrams[(n,)][0] - (math.log10(shared) if n == UNKNOWN else 0) for n in names]
+            [listed[n] - (math.log10(len(absent)) if n == UNKNOWN else 0) for n in names]
         )
 
 

@@ -9,11 +9,12 @@ import shutil
 import numpy as np
 import pytest
 
+import zoo
 from zoo.commands import command_table
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, records, translation_quality
 from zoo.evaluation.reports import validations
-from zoo.evaluation.reports.report_html import page, report, subjects
+from zoo.evaluation.reports.report_html import page, report, subjects, text_predictions
 from zoo.evaluation.run import Run
 
 VOID = {"meta", "br", "input"}
@@ -254,6 +255,20 @@ def test_a_given_text_is_shown(two_runs, tmp_path):
     text.write_text("word1 word2\n\nword3\nword4\n")
     content = report.document(subjects.read(two_runs), text=str(text), sentences=2)
     assert f"{text}: the first 2 sentences, 5 counted tokens" in content
+
+
+def test_sentences_of_a_given_text_begin_with_an_empty_state(two_runs, tmp_path):
+    text = tmp_path / "given.txt"
+    text.write_text("word1 word2\nword3 word4\n")
+    (subject, _) = subjects.read(two_runs)
+    rows = text_predictions.predict(subject, None, str(text), 2).rows
+    run = zoo.load(two_runs[0])
+    expected = [
+        -float(run.log_probs(words[:at])[run.id(word)])
+        for words in (["word1", "word2"], ["word3", "word4"])
+        for at, word in enumerate([*words, "</s>"])
+    ]
+    np.testing.assert_allclose([row.surprisal_nats for row in rows], expected, rtol=1e-5)
 
 
 def test_errors_of_users_are_sentences(two_runs, tmp_path):

@@ -42,11 +42,11 @@ def switches(panels: list[tuple[str, str]]) -> str:
 def panel(shown: Shown) -> str:
     """Returns the coloured text of a run."""
     counted = [row for row in shown.rows if row.counted]
-    tokens = sum(row.words for row in counted)
+    tokens, unknown = sum(row.words for row in counted), sum(not row.known for row in counted)
     nats = sum(row.surprisal_nats for row in counted) / tokens if tokens else math.nan
     about = (
         f"{shown.name}: the first {shown.rows[-1].sentence:,} sentences, {tokens:,} counted "
-        f"tokens, {elements.number(nats, 4)} nats per token on these."
+        f"tokens ({unknown:,} unknown), {elements.number(nats, 4)} nats per token on these."
     )
     kinds = [level(row.surprisal_nats) for row in shown.rows]
     why = elements.missing(shown.why, "Features") if shown.why else ""

@@ -42,7 +42,11 @@ def predict(subject: Subject, split: str | None, file: str | None, sentences: in
     if subject.run is None:
         raise UserError(subject.no_run)
     run, name = subject.run, subject.text_name(split)
-    given = run.given(file) if file is not None else run.given_split(name, run.read(name))
+    if file is not None:
+        given = run.given(file)
+        run = run.for_text(given, None, lines=True)
+    else:
+        given = run.given_split(name, run.read(name))
     given = first_sentences(run, given, sentences)
     corpus = given.corpus
     encoded, states = best_words.states(run, corpus)
