@@ -23,12 +23,7 @@ NARROWEST = 4
 
 
 def widths(longest: int, least: int = 1) -> list[int]:
-    """Lists the widths to which letters are cut: 4, 6, 9, 13, 19 ... and `longest`.
-
-    Args:
-      longest: the largest width.
-      least: the smallest width. Widths that would save less than a fifth are left out.
-    """
+    """Lists the widths to which letters are cut: 4, 6, 9, 13, 19 ... and `longest`."""
     narrower, width = [], max(NARROWEST, least)
     while width <= 0.8 * longest:
         narrower.append(width)
@@ -39,26 +34,21 @@ def widths(longest: int, least: int = 1) -> list[int]:
 class Differentiated(NamedTuple):
     """A function of spellings with a gradient of its own.
 
-    Attributes:
-      forward: (params, letters [n, l], lengths [n], *others [n, ...]) -> (result [n, ...], kept), a
-        pytree whose shapes are the same for every l.
-      backward: (params, letters, lengths, others, kept, cotangent [n, ...]) -> (gradient of params,
-        gradient of the tuple others).
+    `forward`: (params, letters [n, l], lengths [n], *others [n, ...]) -> (result [n, ...], kept), a
+    pytree whose shapes are the same for every l. `backward`: (params, letters, lengths, others,
+    kept, cotangent [n, ...]) -> (gradient of params, gradient of the tuple others).
     """
 
+    # (params, letters [n, l], lengths [n], *others [n, ...]) -> (result [n, ...], kept), a pytree
+    # whose shapes are the same for every l
     forward: Callable
+    # (params, letters, lengths, others, kept, cotangent [n, ...]) -> (gradient of params, gradient
+    # of the tuple others)
     backward: Callable
 
 
 def recomputed(function) -> Differentiated:
-    """Gives a function of spellings a backward pass that computes the function once more.
-
-    Args:
-      function: as in `map_by_length`.
-
-    Returns:
-      A Differentiated that keeps nothing for the backward pass.
-    """
+    """Gives a function of spellings a backward pass that computes the function once more."""
 
     def forward(*arguments):
         return function(*arguments), ()
@@ -75,20 +65,10 @@ def recomputed(function) -> Differentiated:
 def map_by_length(function, params, letters, lengths, others=(), *, least=1, count=None, rows=1):
     """Computes function(params, letters, lengths, *others) for N spellings, in blocks by length.
 
-    Args:
-      function: (params, letters [n, l], lengths [n], *others [n, ...]) -> [n, ...], row by row, the
-        same for every l >= lengths; or a Differentiated, which has a gradient of its own.
-      params: a tree of arrays.
-      letters: int [N, L].
-      lengths: int [N].
-      others: a tuple of [N, ...].
-      least: the smallest l.
-      count: scalar, only the first `count` spellings are computed; the results of the others are 0.
-        None computes all.
-      rows: the number of batch rows, which lie on several devices; see `sharded_functions.shares`.
-
-    Returns:
-      [N, ...], differentiable backwards in params and others.
+    Gives [N, ...], differentiable backwards in params and others. `function`: (params, letters [n,
+    l], lengths [n], *others [n, ...]) -> [n, ...], row by row, the same for every l >= lengths; or
+    a Differentiated, which has a gradient of its own. `count`: scalar, only the first `count`
+    spellings are computed; the results of the others are 0. None computes all.
     """
     params, letters, lengths, others = sharded_functions.alike((params, letters, lengths, others))
     number, longest = letters.shape
@@ -162,16 +142,7 @@ def _filled(lengths):
 
 
 def cut_by_length(cuts, function, params, letters, lengths, *rest):
-    """Calls function with the letters of a block cut to the narrowest width that holds them.
-
-    Args:
-      cuts: the widths, ascending; see `widths`.
-      function: (params, letters [n, l], lengths [n], *rest) -> arrays of shapes without l.
-      params: a tree of arrays.
-      letters: int [n, L].
-      lengths: int [n].
-      *rest: further arguments of the function.
-    """
+    """Calls function with the letters of a block cut to the narrowest width that holds them."""
 
     def cut(width, params, letters, *rest):
         return function(params, letters[:, :width], *rest)

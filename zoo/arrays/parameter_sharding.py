@@ -23,33 +23,17 @@ Axes: TypeAlias = Mapping[str, tuple[str | None, ...]]
 
 
 def axes(**of_parameters: tuple[str | None, ...]) -> Axes:
-    """Makes an immutable mapping of the names of the axes of parameters.
-
-    Args:
-      **of_parameters: {parameter: a name or None for each of its axes}.
-    """
+    """Makes an immutable mapping of the names of the axes of parameters."""
     return MappingProxyType(of_parameters)
 
 
 def path_name(path) -> str:
-    """Formats the path of a parameter in a pytree, such as "head/network/bias".
-
-    Args:
-      path: of `jax.tree.map_with_path`.
-    """
+    """Formats the path of a parameter in a pytree, such as "head/network/bias"."""
     return jax.tree_util.keystr(path, simple=True, separator="/")
 
 
 def named(shapes: Any, parameter_axes: Axes) -> Any:
-    """Makes a tree like `shapes` with the names of the axes of each array, as a `PartitionSpec`.
-
-    Args:
-      shapes: arrays, or shapes from `jax.eval_shape`.
-      parameter_axes: {path: names of the axes}; the axes of other arrays have no names.
-
-    Raises:
-      ValueError: an array has another number of axes than it has names.
-    """
+    """Makes a tree like `shapes` with the names of the axes of each array, as a `PartitionSpec`."""
 
     def of_array(path, array):
         name = path_name(path)
@@ -69,30 +53,16 @@ def _divides(devices: int, size: int) -> bool:
 
 
 class Layout(NamedTuple):
-    """The sharding of parameters on a mesh.
-
-    Attributes:
-      shardings: a tree like the parameters of `NamedSharding`s, for `jax.device_put` and the
-        `in_shardings` of `jax.jit`.
-      not_by_rows: descriptions of the parameters of words or features whose rows are not divisible
-        by the devices, such as "bias [13], whole on every device".
-    """
+    """The sharding of parameters on a mesh."""
 
     shardings: Any
+    # descriptions of the parameters of words or features whose rows are not divisible by the
+    # devices, such as "bias [13], whole on every device"
     not_by_rows: tuple[str, ...]
 
 
 def on_mesh(component: Any, shapes: Any, mesh: Mesh, axis: str = "model") -> Layout:
     """Shards the words or features of the parameters of a head or an embedding over a mesh.
-
-    Args:
-      component: the head or embedding.
-      shapes: its parameters, or their shapes from `jax.eval_shape`.
-      mesh: the devices.
-      axis: the axis of the mesh over which words and features are sharded.
-
-    Raises:
-      ValueError: the mesh does not have the axis.
 
     Example:
       >>> mesh = jax.make_mesh((1, 1), ("data", "model"))
@@ -108,15 +78,6 @@ def cut_by_rows(parameter_axes: Axes, shapes: Any, mesh: Mesh, axis: str) -> Lay
 
     Rows of words or features are cut if their number is divisible by the devices along the axis;
     otherwise the columns of the same parameter are cut. All other parameters are replicated.
-
-    Args:
-      parameter_axes: names of the axes; see `named`.
-      shapes: arrays, or shapes from `jax.eval_shape`.
-      mesh: the devices.
-      axis: an axis of the mesh.
-
-    Raises:
-      ValueError: the mesh does not have the axis; or see `named`.
     """
     if axis not in mesh.shape:
         raise ValueError(

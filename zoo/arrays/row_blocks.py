@@ -21,21 +21,12 @@ OF_ANY_ROWS = 128
 
 
 def is_known(rows: int) -> bool:
-    """Whether a number of rows is an integer, not the symbol of an exported program.
-
-    Args:
-      rows: the number of rows.
-    """
+    """Whether a number of rows is an integer, not the symbol of an exported program."""
     return isinstance(rows, int | np.integer)
 
 
 def at_most(block: int, rows: int) -> int:
-    """Returns the number of rows of a block: `block`, or `rows` if that is known and less.
-
-    Args:
-      block: the largest number of rows of a block.
-      rows: the number of all rows, perhaps symbolic.
-    """
+    """Returns the number of rows of a block: `block`, or `rows` if that is known and less."""
     return max(1, min(block, rows)) if is_known(rows) else block
 
 
@@ -44,13 +35,6 @@ def even(rows: int, most: int) -> int:
 
     Up to half as many blocks more are taken if their number then divides the rows: padding would
     change the sharding of rows over devices.
-
-    Args:
-      rows: N, the number of rows.
-      most: the largest number of rows of a block.
-
-    Returns:
-      At least 1, at most `most`.
     """
     if not is_known(rows):
         return max(1, min(most, OF_ANY_ROWS))
@@ -62,14 +46,8 @@ def even(rows: int, most: int) -> int:
 def map_rows(function, arrays, block):
     """Computes a function row by row, a block of rows at a time.
 
-    Args:
-      function: from a tuple of arrays of `block` rows, some of which may be padding, to arrays of
-        as many rows.
-      arrays: [N, ...] each.
-      block: the number of rows of a block; need not divide N.
-
-    Returns:
-      The results, [N, ...] each, in the order of the rows.
+    Gives the results, [N, ...] each, in the order of the rows. `function`: from a tuple of arrays
+    of `block` rows, some of which may be padding, to arrays of as many rows.
     """
     rows = arrays[0].shape[0]
     if is_known(rows) and block >= rows:
@@ -80,11 +58,8 @@ def map_rows(function, arrays, block):
 def of_rows(tree, block, filling="constant"):
     """Reshapes leaves [N, ...] to [blocks, block, ...], padding the last rows of some blocks.
 
-    Args:
-      tree: arrays.
-      block: the number of rows of a block.
-      filling: "constant" pads with zeros; "edge" with the last row, for arrays in which zeros would
-        not be a valid row.
+    `filling`: "constant" pads with zeros; "edge" with the last row, for arrays in which zeros would
+    not be a valid row.
     """
 
     def cut(x):
@@ -98,12 +73,7 @@ def of_rows(tree, block, filling="constant"):
 
 
 def joined(tree, rows: int):
-    """Reshapes leaves [blocks, block, ...] to [N, ...]: the inverse of `of_rows`.
-
-    Args:
-      tree: arrays.
-      rows: N.
-    """
+    """Reshapes leaves [blocks, block, ...] to [N, ...]: the inverse of `of_rows`."""
     return jax.tree.map(
         lambda x: jnp.swapaxes(x, 0, 1).reshape(x.shape[0] * x.shape[1], *x.shape[2:])[:rows],
         tree,
@@ -115,38 +85,24 @@ class Sorted(NamedTuple):
 
     Each run of adjacent rows is sorted separately, and every block has the same number of rows of
     each run: no row leaves its device where each run lies on one.
-
-    Attributes:
-      order: int [runs, blocks * size], the rows of each run in order; the last row may be repeated
-        to fill the last block.
-      rows: N.
-      size: the number of rows of a run in a block.
     """
 
+    # int [runs, blocks * size], the rows of each run in order; the last row may be repeated to fill
+    # the last block
     order: jax.Array
     rows: int
     size: int
 
     @classmethod
     def by(cls, keys, runs: int, size: int) -> "Sorted":
-        """Sorts N rows by their keys, the least first.
-
-        Args:
-          keys: [N].
-          runs: the number of runs; must divide N. See `sharded_functions.shares`.
-          size: the largest number of rows of a run in a block; need not divide N / runs.
-        """
+        """Sorts N rows by their keys, the least first."""
         order = jnp.argsort(keys.reshape(runs, -1), axis=1)
         size = at_most(size, order.shape[1])
         padding = -(-order.shape[1] // size) * size - order.shape[1]
         return cls(jnp.pad(order, ((0, 0), (0, padding)), mode="edge"), keys.shape[0], size)
 
     def cut(self, tree):
-        """Rearranges leaves [N, ...] to sorted blocks [blocks, runs * size, ...].
-
-        Args:
-          tree: arrays.
-        """
+        """Rearranges leaves [N, ...] to sorted blocks [blocks, runs * size, ...]."""
         runs, length = self.order.shape
 
         def of_leaf(x):
@@ -166,14 +122,7 @@ class Sorted(NamedTuple):
         )
 
     def joined(self, x):
-        """Rearranges sorted blocks to rows in their order: the inverse of `cut`.
-
-        Args:
-          x: [blocks, runs * size, ...].
-
-        Returns:
-          [N, ...].
-        """
+        """Rearranges sorted blocks to rows in their order: the inverse of `cut`."""
         runs, length = self.order.shape
         x = x.reshape(-1, runs, self.size, *x.shape[2:])
         x = jnp.swapaxes(x, 0, 1).reshape(runs, length, *x.shape[3:])
@@ -191,11 +140,6 @@ class Cut(NamedTuple):
     If their number divides the rows, blocks are strides. Otherwise they are runs of adjacent rows,
     and the last block is shifted back to end with the table: its first rows are also in the block
     before, and must be masked, or they would count twice.
-
-    Attributes:
-      rows: N.
-      blocks: the number of blocks.
-      size: the number of rows of a block.
     """
 
     rows: int
@@ -204,12 +148,7 @@ class Cut(NamedTuple):
 
     @classmethod
     def of(cls, rows: int, most: int) -> "Cut":
-        """Cuts N rows into blocks of `most` rows, or into a few more blocks that divide N.
-
-        Args:
-          rows: N.
-          most: the largest number of rows of a block.
-        """
+        """Cuts N rows into blocks of `most` rows, or into a few more blocks that divide N."""
         size = even(rows, most)
         count = -(-rows // size)
         return cls(rows, count, size if rows % count == 0 else min(most, rows))
@@ -223,50 +162,26 @@ class Cut(NamedTuple):
         return jnp.arange(self.blocks)
 
     def row_numbers(self, number) -> jax.Array:
-        """Returns the numbers of the rows of a block, int32 [size].
-
-        Args:
-          number: of the block.
-        """
+        """Returns the numbers of the rows of a block, int32 [size]."""
         if self.strided:
             return number + self.blocks * jnp.arange(self.size)
         return self._start(number) + jnp.arange(self.size)
 
     def masked(self, number, array, value):
-        """Replaces the entries of array [..., size] at rows that an earlier block has.
-
-        Args:
-          number: of the block.
-          array: [..., size], an entry for each row of the block.
-          value: the replacement.
-        """
+        """Replaces the entries of array [..., size] at rows that an earlier block has."""
         if self.strided:
             return array
         new = self.row_numbers(number) >= number * self.size
         return jnp.where(jnp.broadcast_to(new, array.shape), array, value)
 
     def take(self, number, array):
-        """Returns the rows of a block, [size, ...].
-
-        Args:
-          number: of the block.
-          array: [N, ...].
-        """
+        """Returns the rows of a block, [size, ...]."""
         if self.strided:
             return jax.lax.dynamic_index_in_dim(self._strides(array), number, 1, keepdims=False)
         return jax.lax.dynamic_slice_in_dim(array, self._start(number), self.size)
 
     def add(self, number, array, rows):
-        """Adds rows to the rows of a block.
-
-        Args:
-          number: of the block.
-          array: [N, ...].
-          rows: [size, ...].
-
-        Returns:
-          The new array, [N, ...].
-        """
+        """Adds rows to the rows of a block."""
         total = self.take(number, array) + rows.astype(array.dtype)
         if self.strided:
             strides = self._strides(array)

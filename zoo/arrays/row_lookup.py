@@ -9,15 +9,7 @@ from zoo.arrays import products, sharded_functions
 
 
 def take(table, ids):
-    """Looks up table[ids].
-
-    Args:
-      table: [V, *row], or a Watched or Computed table.
-      ids: int [...].
-
-    Returns:
-      [..., *row].
-    """
+    """Looks up table[ids]. Gives [..., *row]."""
     if isinstance(table, Watched | Computed):
         return table.take(ids)
     return _narrow_rows(table, ids) if products.is_narrow(table) else table[ids]
@@ -44,11 +36,7 @@ class Computed:
     """A table that is never formed: its rows are computed when they are looked up."""
 
     def __init__(self, compute):
-        """Makes a table of computed rows.
-
-        Args:
-          compute: from ids [...] to rows [..., *row].
-        """
+        """Makes a table of computed rows."""
         self.take = compute
 
 
@@ -57,19 +45,10 @@ class Watched:
 
     Every lookup gives table[ids] + offset. The offset is zeros that are differentiated instead of
     the table: the gradient is [lookups, *row], never [V, *row].
-
-    Attributes:
-      table: the table.
-      ids: the ids of each lookup, in order.
     """
 
     def __init__(self, table, offsets=None):
-        """Makes the stand-in for a table.
-
-        Args:
-          table: [V, *row].
-          offsets: the zeros of each expected lookup, in order; None to record the lookups only.
-        """
+        """Makes the stand-in for a table."""
         self.table, self._offsets, self.ids = table, offsets, []
         self._dtype = table.dtype
 
@@ -84,24 +63,13 @@ class Watched:
         return self._dtype
 
     def astype(self, dtype):
-        """Returns the same table with rows of another dtype; both record lookups in one list.
-
-        Args:
-          dtype: of the rows.
-        """
+        """Returns the same table with rows of another dtype; both record lookups in one list."""
         other = copy.copy(self)
         other._dtype = jnp.dtype(dtype)
         return other
 
     def take(self, ids):
-        """Looks up rows, and records their ids.
-
-        Args:
-          ids: int [...].
-
-        Returns:
-          [..., *row].
-        """
+        """Looks up rows, and records their ids. Gives [..., *row]."""
         ids = jnp.asarray(ids)
         self.ids.append(ids)
         rows = jax.lax.stop_gradient(self.table)[ids]

@@ -28,9 +28,6 @@ def alike(tree):
 
     A loop may then carry results of all of them, starting from `zeros`. The gradient of an array
     that was the same on all devices is summed over the devices.
-
-    Args:
-      tree: arrays; other leaves are returned unchanged.
     """
     arrays = [x for x in jax.tree.leaves(tree) if _is_array(x)]
     axes = frozenset().union(*map(_varying, arrays))
@@ -45,25 +42,12 @@ def alike(tree):
 
 
 def zeros(shape, dtype, like: jax.Array) -> jax.Array:
-    """Makes zeros that vary over the manual axes over which the array `like` varies.
-
-    Args:
-      shape: of the zeros.
-      dtype: of the zeros.
-      like: an array.
-    """
+    """Makes zeros that vary over the manual axes over which the array `like` varies."""
     return jnp.zeros_like(like, dtype=dtype, shape=shape)
 
 
 def filled(shape, value, dtype, like: jax.Array) -> jax.Array:
-    """Makes an array filled with a value, as `zeros` does with 0.
-
-    Args:
-      shape: of the array.
-      value: a scalar.
-      dtype: of the array.
-      like: an array that varies over the same manual axes.
-    """
+    """Makes an array filled with a value, as `zeros` does with 0."""
     return jnp.full_like(like, value, dtype=dtype, shape=shape)
 
 
@@ -87,14 +71,9 @@ def _meshes(tree):
 def shares(rows: int, block: int, tree) -> tuple[int, int]:
     """Divides rows into runs of adjacent rows that each lie on one device.
 
-    Args:
-      rows: the number of rows.
-      block: the number of rows that a device takes at a time.
-      tree: arrays of the computation, whose types may name a mesh. Where no type does, all devices
-        count, though the computation may use only one: a block is then shared by all of them.
-
-    Returns:
-      (number of runs, which divides the rows; rows of each run in a block).
+    Gives (number of runs, which divides the rows; rows of each run in a block). `tree`: arrays of
+    the computation, whose types may name a mesh. Where no type does, all devices count, though the
+    computation may use only one: a block is then shared by all of them.
     """
     mesh = next(_meshes(tree), None)
     if not isinstance(rows, int | np.integer):  # a symbol, as exported programs have
@@ -109,9 +88,6 @@ def rows_whole(array):
     """Replicates the rows of an array on every device of an automatic mesh, once.
 
     Each lookup of rows by number would otherwise search every device and sum over them.
-
-    Args:
-      array: [N, ...]; returned unchanged if its type does not name a mesh.
     """
     if automatic_devices(array) == 1:
         return array
@@ -121,11 +97,7 @@ def rows_whole(array):
 
 
 def automatic_devices(tree) -> int:
-    """Counts the devices along the automatic axes of the mesh of arrays; 1 without a mesh.
-
-    Args:
-      tree: arrays.
-    """
+    """Counts the devices along the automatic axes of the mesh of arrays; 1 without a mesh."""
     mesh = next(_meshes(tree), None)
     if mesh is None:
         return 1
@@ -137,34 +109,19 @@ def automatic_devices(tree) -> int:
 
 
 def explicit_mesh(tree):
-    """Returns the first mesh with explicit axes on which an array of a tree lies, or None.
-
-    Args:
-      tree: arrays.
-    """
+    """Returns the first mesh with explicit axes on which an array of a tree lies, or None."""
     return next((mesh for mesh in _meshes(tree) if AxisType.Explicit in mesh.axis_types), None)
 
 
 def spec_of(array) -> tuple:
-    """Returns the sharding of an array: for each of its axes a tuple of names of mesh axes.
-
-    Args:
-      array: on explicit axes.
-    """
+    """Returns the sharding of an array: for each of its axes a tuple of names of mesh axes."""
     spec = jax.typeof(array).sharding.spec
     names = [() if name is None else name if isinstance(name, tuple) else (name,) for name in spec]
     return (*names, *[()] * (np.ndim(array) - len(names)))
 
 
 def automatic(function: Callable, tree, mesh, spec: Callable[[Any], PartitionSpec]):
-    """Computes function(tree) with the explicit axes of a mesh made automatic within it.
-
-    Args:
-      function: from a tree like `tree` to a tree of arrays.
-      tree: arrays, and other leaves that the function needs.
-      mesh: see `explicit_mesh`.
-      spec: result -> its sharding on the mesh.
-    """
+    """Computes function(tree) with the explicit axes of a mesh made automatic within it."""
     leaves, structure = jax.tree.flatten(tree)
     slots = [slot for slot, x in enumerate(leaves) if _is_array(x)]
     inner = mesh.update_axis_types(
@@ -191,12 +148,7 @@ def automatic(function: Callable, tree, mesh, spec: Callable[[Any], PartitionSpe
 
 
 def over_tokens(argument: str, axes: int = 1):
-    """Decorates a function of tokens, so that it can be called with arrays on explicit axes.
-
-    Args:
-      argument: the name of an array argument [..., ?] whose leading axes are the tokens' axes.
-      axes: the number of its last axes that are not axes of the tokens.
-    """
+    """Decorates a function of tokens, so that it can be called with arrays on explicit axes."""
 
     def decorate(function):
         signature = inspect.signature(function)

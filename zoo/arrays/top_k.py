@@ -16,12 +16,7 @@ def top_k(array: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
     function is faster on CPUs where rows are long: the largest numbers are in the `count` blocks of
     a row with the largest maxima.
 
-    Args:
-      array: [N, n], without nan.
-      count: k; if it is above n, results are padded with -inf.
-
-    Returns:
-      (numbers [N, count], columns int32 [N, count]).
+    Gives (numbers [N, count], columns int32 [N, count]).
     """
     rows, size = array.shape
     block = block_size(size, count)
@@ -40,10 +35,6 @@ def block_size(size: int, count: int) -> int:
     """Returns the greatest power of two with at least as many blocks as numbers of `count` blocks.
 
     So about as many maxima are compared as numbers of the blocks that are not skipped.
-
-    Args:
-      size: numbers of a row.
-      count: k.
     """
     return 1 << (math.isqrt(max(1, size // count)).bit_length() - 1)
 
@@ -53,12 +44,6 @@ def argmax(array: jax.Array) -> jax.Array:
 
     The result is equal to `jnp.argmax`. On CPUs, where XLA compares one pair of number and column
     at a time, the function is faster: it finds the largest number, then its first column.
-
-    Args:
-      array: [..., n], without nan.
-
-    Returns:
-      int32 [...].
     """
 
     def by_maximum(array):

@@ -22,33 +22,16 @@ INTEGERS = "int "
 
 
 class Shapes(NamedTuple):
-    """Shapes of a head's arrays, a letter for each size: "V D"; "int V" for whole numbers.
+    """Shapes of a head's arrays, a letter for each size: "V D"; "int V" for whole numbers."""
 
-    Attributes:
-      params: the shape of each parameter by its path, such as "a/0"; None for a tree that is not
-        checked.
-      tables: the shapes of the tables that every method reads; further tables are allowed.
-      loss_tables: the shapes of the tables that only the loss reads.
-    """
-
+    # the shape of each parameter by its path, such as "a/0"; None for a tree that is not checked
     params: Mapping[str, str | None]
     tables: Mapping[str, str | None]
     loss_tables: Mapping[str, str | None] = MappingProxyType({})
 
 
 def check_arrays(name: str, shapes: Shapes, given: Mapping[str, Any]):
-    """Checks the types and shapes of a head's parameters and tables.
-
-    Args:
-      name: the name of the method that received them, for errors.
-      shapes: the shapes that the head declares.
-      given: the method's arguments: "params" and, if the method takes them, "tables".
-
-    Raises:
-      TypeError: params or tables are not a dict, the parameters belong to another head, or an array
-        has another type.
-      ValueError: the shapes do not agree.
-    """
+    """Checks the types and shapes of a head's parameters and tables."""
     sources = {
         "params": "the result of this head's `init`",
         "tables": "the result of this head's `tables`",
@@ -87,12 +70,7 @@ def _check_group(name, argument, group, shapes):
 
 
 def has(tree: Any, path: str) -> bool:
-    """Whether a tree of dicts has an entry at a path.
-
-    Args:
-      tree: the tree.
-      path: the keys, such as "a/b".
-    """
+    """Whether a tree of dicts has an entry at a path."""
     for step in path.split("/"):
         if not isinstance(tree, Mapping) or step not in tree:
             return False
@@ -122,13 +100,7 @@ def _check_type(name, array, value, whole):
 
 
 def check_prepared(name: str, prepared: Any, wanted: Any):
-    """Raises ValueError unless prepared arrays have the shapes that `prepared` returns.
-
-    Args:
-      name: the name of the method that received the arrays, for the error.
-      prepared: the arrays.
-      wanted: their shapes, a tree like `prepared`.
-    """
+    """Raises ValueError unless prepared arrays have the shapes that `prepared` returns."""
     found = jax.tree.map(np.shape, prepared)
     if found != wanted:
         raise ValueError(
@@ -138,12 +110,7 @@ def check_prepared(name: str, prepared: Any, wanted: Any):
 
 
 def check_lexicon(name: str, lexicon: Any):
-    """Raises TypeError unless `lexicon` is a Lexicon.
-
-    Args:
-      name: the name of the method that received it, for the error.
-      lexicon: the argument.
-    """
+    """Raises TypeError unless `lexicon` is a Lexicon."""
     if not isinstance(lexicon, Lexicon):
         raise TypeError(
             f"{name}: lexicon is a {type(lexicon).__name__}: give a zoo.lexicon.Lexicon, which "
@@ -152,12 +119,7 @@ def check_lexicon(name: str, lexicon: Any):
 
 
 def check_hidden_size(name: str, hidden_size: Any):
-    """Raises TypeError unless `hidden_size` is a whole number, ValueError if it is below 1.
-
-    Args:
-      name: the name of the method that received it, for the error.
-      hidden_size: the argument, D.
-    """
+    """Raises TypeError unless `hidden_size` is a whole number, ValueError if it is below 1."""
     if isinstance(hidden_size, bool) or not isinstance(hidden_size, int | np.integer):
         raise TypeError(f"{name}: hidden_size is {hidden_size!r}: give a whole number")
     if hidden_size < 1:
@@ -165,13 +127,7 @@ def check_hidden_size(name: str, hidden_size: Any):
 
 
 def check_key(name: str, key: Any, *, of_batch: bool = False):
-    """Raises TypeError unless `key` is one key of `jax.random`.
-
-    Args:
-      name: the name of the method that received it, for the error.
-      key: the argument.
-      of_batch: whether `zoo.arrays.random_keys.Keys` are allowed, too.
-    """
+    """Raises TypeError unless `key` is one key of `jax.random`."""
     if of_batch and isinstance(key, Keys):
         return
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", ())
@@ -190,13 +146,7 @@ def check_key(name: str, key: Any, *, of_batch: bool = False):
 
 
 def check_context(name: str, context: Any, shape: tuple[int, ...]):
-    """Raises ValueError unless every array of a context has a row for each token.
-
-    Args:
-      name: the name of the method that received it, for the error.
-      context: the output of the background's `apply`.
-      shape: the shape of the tokens, [...].
-    """
+    """Raises ValueError unless every array of a context has a row for each token."""
     for leaf in jax.tree.leaves(context):
         if np.shape(leaf)[: len(shape)] != shape:
             raise ValueError(
@@ -206,16 +156,7 @@ def check_context(name: str, context: Any, shape: tuple[int, ...]):
 
 
 def as_array(name: str, argument: str, value: Any) -> jax.Array:
-    """Returns an argument as an array.
-
-    Args:
-      name: the name of the method that received it, for the error.
-      argument: the argument's name, for the error.
-      value: the argument.
-
-    Raises:
-      TypeError: the value cannot become an array of numbers.
-    """
+    """Returns an argument as an array."""
     try:
         return jnp.asarray(value)
     except (TypeError, ValueError):

@@ -43,23 +43,7 @@ LOSSES = (".loss", ".weighted_loss", ".weighted_loss_and_penalty")
 
 
 def checked(head: "Head", method: str, function: Callable, arrays: tuple, **others: Any) -> Any:
-    """Calls a head's own method with checked arguments of regular shapes and types.
-
-    Args:
-      head: the head.
-      method: the name of the public method, for errors.
-      function: the head's own method, such as `_loss`; it takes the arrays and then the others, all
-        by position.
-      arrays: the values of the first arguments in `ARRAYS`.
-      **others: the arguments behind the arrays, in the order of `function`.
-
-    Returns:
-      The result of `function`.
-
-    Raises:
-      TypeError: an argument is missing, superfluous or of another type.
-      ValueError: shapes or sizes do not agree.
-    """
+    """Calls a head's own method with checked arguments of regular shapes and types."""
     arguments = {**dict(zip(ARRAYS, arrays, strict=False)), **others}
     name = f"{type(head).__name__}.{method}"
     if not head.prepares and jax.tree.leaves(arguments.get("prepared")):
@@ -84,17 +68,7 @@ def checked(head: "Head", method: str, function: Callable, arrays: tuple, **othe
 
 
 def check(head: "Head", method: str, **arguments: Any):
-    """Checks the parameters and tables of a method that takes no hidden states.
-
-    Args:
-      head: the head.
-      method: the name of the public method, for errors.
-      **arguments: params and tables.
-
-    Raises:
-      TypeError: an argument is missing or of another type.
-      ValueError: shapes or sizes do not agree.
-    """
+    """Checks the parameters and tables of a method that takes no hidden states."""
     name = f"{type(head).__name__}.{method}"
     _check_given(name, head, arguments)
     if _shapes_of(head) is not None:
@@ -244,11 +218,7 @@ def _arrays(arguments):
 
 
 def _regular(name, arguments):
-    """Returns hidden states, targets and token weights in regular shapes and types.
-
-    Raises:
-      ValueError: a shape or type is wrong.
-    """
+    """Returns hidden states, targets and token weights in regular shapes and types."""
     regular = {"hidden": _hidden(name, arguments["hidden"])}
     shape = regular["hidden"].shape[:-1]
     if "targets" in arguments:

@@ -120,11 +120,7 @@ class CNNSoftmax(Head):
         return [name for name in params if name != "weights"]
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Returns {"spelling": the padded spellings, "sampled": the noise of a sampled loss}.
-
-        Raises:
-          UserError: the noise is LetterNoise, and the sampled loss or a correction excludes it.
-        """
+        """Returns {"spelling": the padded spellings, "sampled": the noise of a sampled loss}."""
         sampled: Tables = {}
         if self.sampled is not None and isinstance(self._sampled.noise, LetterNoise):
             if self.correction or self._sampled.distinct or not isinstance(self.sampled, NCE):

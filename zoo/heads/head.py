@@ -624,11 +624,7 @@ class HeadAround(Head):
         return self.head.ordered_by_frequency
 
     def inner_params(self, params: Params) -> Params:
-        """Returns the inner head's parameters, which most wrappers have as their own.
-
-        Args:
-          params: the parameters.
-        """
+        """Returns the inner head's parameters, which most wrappers have as their own."""
         return params
 
     def form_taken(self, tables: Tables) -> str | None:

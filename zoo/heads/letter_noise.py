@@ -157,16 +157,7 @@ def _automaton(words, weights, letter_count, recipe):
 
 
 def log_prob(tables, letters, sizes):
-    """Computes log q of spellings, exactly: q sums to one over all spellings.
-
-    Args:
-      tables: see `LetterNoise.tables`.
-      letters: the spellings, int [n, L], see Spelling.sequence_tables.
-      sizes: their numbers of letters, int [n].
-
-    Returns:
-      [n], nats.
-    """
+    """Computes log q of spellings, exactly: q sums to one over all spellings. Gives [n], nats."""
 
     def step(carry, position):
         total, state = carry
@@ -181,28 +172,16 @@ def log_prob(tables, letters, sizes):
 
 
 class Spellings(NamedTuple):
-    """Spellings that were drawn.
+    """Spellings that were drawn."""
 
-    Attributes:
-      letters: int32 [..., longest]: the letters, END unless there are `longest`, and PADDING.
-      sizes: the number of letters, END included, int32 [...].
-      log_q: log q of each spelling, float32 [...], nats.
-    """
-
+    # int32 [..., longest]: the letters, END unless there are `longest`, and PADDING
     letters: jax.Array
-    sizes: jax.Array
-    log_q: jax.Array
+    sizes: jax.Array  # the number of letters, END included, int32 [...]
+    log_q: jax.Array  # log q of each spelling, float32 [...], nats
 
 
 def draw(tables, key, shape, longest: int) -> Spellings:
-    """Draws spellings from q, letter by letter until all have ended.
-
-    Args:
-      tables: see `LetterNoise.tables`.
-      key: a key of `jax.random`.
-      shape: the shape of the spellings, [...].
-      longest: the largest number of letters.
-    """
+    """Draws spellings from q, letter by letter until all have ended."""
     count, outputs = math.prod(shape), tables["log_p"].shape[1]
 
     def unfinished(carry):
@@ -236,16 +215,7 @@ def draw(tables, key, shape, longest: int) -> Spellings:
 
 
 def sample(tables, key, shape, draws: int, longest: int, *, per: str) -> Spellings:
-    """Draws noise spellings for tokens; see zoo.losses.sample_noise.
-
-    Args:
-      tables: see `LetterNoise.tables`.
-      key: a key of `jax.random`.
-      shape: the shape of the tokens.
-      draws: the number of spellings of each unit.
-      longest: the largest number of letters.
-      per: the unit that has draws of its own, such as "batch".
-    """
+    """Draws noise spellings for tokens; see zoo.losses.sample_noise."""
     return draw_per_unit(
         lambda key, shape: draw(tables, key, shape, longest), key, shape, draws, per
     )

@@ -102,11 +102,7 @@ class LogLinear(Head):
         return Shapes({"weights": "F D", "bias": "F"}, tables)
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """Draws {"weights": W, [F, D], unless tied, "bias": c, [F]}.
-
-        Raises:
-          UserError: the lexicon has no features.
-        """
+        """Draws {"weights": W, [F, D], unless tied, "bias": c, [F]}."""
         if not lexicon.feature_names:
             raise UserError(
                 "the log-linear head needs words with features, and this lexicon has none: "

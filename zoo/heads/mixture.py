@@ -76,10 +76,6 @@ class _Mixture(WordVectors):
         """Computes (log pi [..., M], g [..., M, size]).
 
         log pi is in nats. Both are at least float32.
-
-        Args:
-          params: the parameters.
-          hidden: h, [..., D].
         """
         log_prior = jax.nn.log_softmax(products.matmul(hidden, params["prior"]), axis=-1)
         projected = products.affine(hidden, params["projection"], params["projection_bias"])

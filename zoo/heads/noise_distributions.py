@@ -12,11 +12,7 @@ MOST_POWER = 10.0  # the largest exponent of counts: their powers stay within fl
 
 
 def check_power(noise):
-    """Raises UserError if the exponent of counts is negative or far too large.
-
-    Args:
-      noise: a distribution with the field `power`.
-    """
+    """Raises UserError if the exponent of counts is negative or far too large."""
     if not 0 <= noise.power <= MOST_POWER:
         where = field_name(noise, "power")
         raise UserError(f"{where} is {noise.power}: give a number from 0 to {MOST_POWER:g}.")

@@ -16,16 +16,7 @@ _TOLERANCE = 1e-3  # nats: float32 sums over large vocabularies are exact to som
 
 
 def check_untrained(model, tables: Tables, *lexicons: Lexicon):
-    """Checks the head of a model that is to be trained, with drawn parameters; see `check`.
-
-    Args:
-      model: a `LanguageModel` or `SequenceToSequence`.
-      tables: the model's.
-      *lexicons: the arguments of its `init`.
-
-    Raises:
-      UserError: see `check`.
-    """
+    """Checks the head of a model that is to be trained, with drawn parameters; see `check`."""
     if _is_own(_innermost(model.head)):  # others are not worth drawing parameters
         params = model.head_params(model.init(jax.random.key(0), *lexicons))
         check(model.head, params, tables["head"], model.hidden_size, len(lexicons[0]))
@@ -48,18 +39,6 @@ def check(
     Of a head around another one, such as `WithCache`, the inner head is checked. Heads of Zoo,
     heads with a background, and heads without `_log_probs` are not checked, nor is any in a run of
     several processes.
-
-    Args:
-      head: the head.
-      params: its parameters.
-      tables: its tables.
-      hidden_size: D.
-      vocabulary: V, if it is to be checked.
-
-    Raises:
-      UserError: there are log-probabilities of another number of words than the vocabulary's; or
-        they do not sum to one, unless the head spells words,
-        or `_log_prob_and_log_z` gives other ones.
     """
     while isinstance(head, HeadAround):
         params, tables, head = head.inner_params(params), tables["head"], head.head

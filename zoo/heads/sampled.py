@@ -31,12 +31,13 @@ class SampledScores(NamedTuple):
       hits: whether a noise word is the target, bool [..., K].
     """
 
-    true: jax.Array
-    noise: jax.Array
-    log_expected_true: jax.Array
+    true: jax.Array  # the scores of the targets, [...]
+    noise: jax.Array  # the scores of the noise words, [..., K]
+    log_expected_true: jax.Array  # log of the expected number of draws of the target, [...]
+    # log of the expected number of draws of each noise word, [..., K]
     log_expected_noise: jax.Array
-    kept: jax.Array
-    hits: jax.Array
+    kept: jax.Array  # whether a noise word was kept instead of dropped as a repeat, bool [..., K]
+    hits: jax.Array  # whether a noise word is the target, bool [..., K]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -86,9 +86,6 @@ class SpreadUnknown(HeadAround):
         """Returns {"head": the head's tables, "word_ids", "log_share"}.
 
         See zoo.lexicon.word_mapping.
-
-        Raises:
-          UserError: the lexicon has no unknown word, or lacks a word of the head's training.
         """
         try:
             word_shares = shares(self.lexicon, lexicon, self._spelled if self.letters else None)

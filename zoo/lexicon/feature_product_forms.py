@@ -46,13 +46,7 @@ def is_private(rows: np.ndarray, ids: np.ndarray, features: int) -> np.ndarray:
 
     Only the first MOST_PRIVATE such entries of a signature count.
 
-    Args:
-      rows: int [m], the signature of each entry, rising.
-      ids: int [m], the feature of each entry.
-      features: F, the number of features.
-
-    Returns:
-      bool [m].
+    Gives bool [m].
     """
     alone = np.bincount(ids, minlength=features)[ids] == 1
     before = np.cumsum(alone) - alone  # in all rows; less those before the row, in it
@@ -63,16 +57,7 @@ def is_private(rows: np.ndarray, ids: np.ndarray, features: int) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """The counts of a lexicon from which costs are estimated.
-
-    Attributes:
-      words: V.
-      signatures: S.
-      features: F.
-      shared: the number of features that several signatures share.
-      entries: the number of entries of phi.
-      shared_entries: the number of entries of the shared features.
-    """
+    """The counts of a lexicon from which costs are estimated."""
 
     words: int
     signatures: int
@@ -83,11 +68,7 @@ class Counts:
 
     @classmethod
     def of(cls, lexicon) -> "Counts":
-        """Counts the words, signatures and features of a lexicon.
-
-        Args:
-          lexicon: with features.
-        """
+        """Counts the words, signatures and features of a lexicon."""
         _, sets = lexicon.signatures
         features = len(lexicon.feature_names)
         rows, ids, _ = sets.entries()
@@ -108,9 +89,6 @@ def costs(counts: Counts) -> dict[Form, float]:
     A step is forward and backward, with TYPICAL_TOKENS tokens N and a state of TYPICAL_SIZE D. A
     softmax over S classes takes 3 S D N. Its weights are written and their gradients read once a
     step, and shared features are summed and their gradients summed back.
-
-    Args:
-      counts: of a lexicon.
     """
     tokens, size = TYPICAL_TOKENS, TYPICAL_SIZE
     moved = MOVED * (counts.signatures + counts.features) * size
@@ -126,12 +104,7 @@ def costs(counts: Counts) -> dict[Form, float]:
 
 
 def choose_form(lexicon, forms: tuple[Form, ...] = tuple(Form)) -> Form:
-    """Chooses the form with the least estimated cost, and logs it with the counts and the estimate.
-
-    Args:
-      lexicon: with features.
-      forms: the forms to choose from.
-    """
+    """Chooses the form with the least estimated cost, and logs it with the estimate."""
     counts = Counts.of(lexicon)
     estimates = costs(counts)
     form = min(forms, key=estimates.__getitem__)

@@ -21,15 +21,9 @@ from zoo.lexicon.feature_product_forms import Form, is_private
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class FeatureSets(Sequence):
-    """The distinct feature sets of words, each (feature ids, values), in the order of first words.
+    """The distinct feature sets of words, (feature ids, values), in the order of first words."""
 
-    Attributes:
-      offsets: int64 [S + 1]; set s has the entries from offsets[s] to offsets[s + 1].
-      ids: int32, rising within a set.
-      values: float32, as many.
-    """
-
-    offsets: np.ndarray
+    offsets: np.ndarray  # int64 [S + 1]; set s has the entries from offsets[s] to offsets[s + 1]
     ids: np.ndarray
     values: np.ndarray
 
@@ -54,13 +48,7 @@ def grouped(
 ) -> tuple[np.ndarray, FeatureSets]:
     """Finds words with the same features.
 
-    Args:
-      offsets: int [V + 1]; word v has the entries from offsets[v] to offsets[v + 1].
-      ids: feature ids, rising within a word.
-      values: floats, as many; equal if their bytes are.
-
-    Returns:
-      (the number of each word's feature set, int32 [V]; the sets).
+    Gives (the number of each word's feature set, int32 [V]; the sets).
     """
     bits = np.ascontiguousarray(values).view(f"u{values.itemsize}")
     lengths = np.diff(offsets)
@@ -97,12 +85,7 @@ def _hash_sums(offsets, ids, bits, seed):
 
 
 def tables(lexicon, form: Form | None = None) -> dict[str, np.ndarray]:
-    """Makes the tables of the background, `mass_tables`, and of the features in one of the forms.
-
-    Args:
-      lexicon: with features.
-      form: None for the form with the least estimated cost.
-    """
+    """Makes the tables of the background (`mass_tables`) and of the features in a form."""
     form = form or lexicon.signature_form
     if form is Form.PRODUCT:
         return {**mass_tables(lexicon), **product_tables(lexicon)}
@@ -112,13 +95,8 @@ def tables(lexicon, form: Form | None = None) -> dict[str, np.ndarray]:
 def mass_tables(lexicon) -> dict[str, np.ndarray]:
     """Computes the signature of each word, and the background masses of signatures.
 
-    Args:
-      lexicon: with features.
-
-    Returns:
-      signature: int32 [V].
-      log_mass: log B(s), [S], nats.
-      log_within: log b(v)/B(s(v)), [V], nats.
+    Gives signature: int32 [V]. log_mass: log B(s), [S], nats. log_within: log b(v)/B(s(v)), [V],
+    nats.
     """
     signature, members = lexicon.signatures
     log_background = lexicon.background_log_probs
@@ -156,12 +134,7 @@ def _features_tables(entries, signature_count):
 def feature_tables(lexicon) -> dict:
     """Makes the tables of the features of each signature, padded with 0.
 
-    Args:
-      lexicon: with features.
-
-    Returns:
-      features: int32 [S, P], feature ids.
-      feature_values: [S, P].
+    Gives features: int32 [S, P], feature ids. feature_values: [S, P].
     """
     return _features_tables(lexicon.signatures[1].entries(), len(lexicon.signatures[1]))
 
@@ -169,12 +142,8 @@ def feature_tables(lexicon) -> dict:
 def product_tables(lexicon) -> dict:
     """Makes the tables of sparse products.
 
-    Args:
-      lexicon: with features.
-
-    Returns:
-      of_signature, of_feature: the levels (see zoo.arrays.sparse_products) of phi [S, F] and of its
-        transpose; and `feature_tables`.
+    Gives of_signature, of_feature: the levels (see zoo.arrays.sparse_products) of phi [S, F] and of
+    its transpose; and `feature_tables`.
     """
     rows, ids, values = lexicon.signatures[1].entries()
     signature_count = len(lexicon.signatures[1])
@@ -193,19 +162,13 @@ def summed_tables(lexicon, form: Form) -> dict:
     A feature of a single signature (a word's identity, as a rule) is private and is summed by a
     gather; other features (tags) are shared and are summed by a product, dense if they are few.
 
-    Args:
-      lexicon: with features.
-      form: `Form.DENSE_SUMS` or `Form.SPARSE_SUMS`.
-
-    Returns:
-      shared_features: the ids of the shared features, int32 [shared].
-      shared_place: int32 [F], the slot of a feature among them, or `shared` if it is private.
-      shared_values, if dense: phi of the shared features, [S, shared].
-      shared_of_signature, shared_of_feature, if sparse: the levels (see zoo.arrays.sparse_products)
-        of the matrix shared_values and of its transpose; and `feature_tables`.
-      private_features: int32 [S, P], padded with F. private_values: [S, P], padded with 0.
-      private_signature: int32 [F], the one signature that has the feature, or S if it is shared.
-      private_signature_value: [F], its value there, or 0 if it is shared.
+    Gives shared_features: the ids of the shared features, int32 [shared]. shared_place: int32 [F],
+    the slot of a feature among them, or `shared` if it is private. shared_values, if dense: phi of
+    the shared features, [S, shared]. shared_of_signature, shared_of_feature, if sparse: the levels
+    (see zoo.arrays.sparse_products) of the matrix shared_values and of its transpose; and
+    `feature_tables`. private_features: int32 [S, P], padded with F. private_values: [S, P], padded
+    with 0. private_signature: int32 [F], the one signature that has the feature, or S if it is
+    shared. private_signature_value: [F], its value there, or 0 if it is shared.
     """
     signature_count, feature_count = len(lexicon.signatures[1]), len(lexicon.feature_names)
     rows, ids, values = entries = lexicon.signatures[1].entries()
@@ -242,22 +205,14 @@ def summed_tables(lexicon, form: Form) -> dict:
 
 
 def form_of(tables: dict[str, jax.Array]) -> Form:
-    """Returns the form of tables; sums without any shared feature are dense.
-
-    Args:
-      tables: of `Lexicon.tables`.
-    """
+    """Returns the form of tables; sums without any shared feature are dense."""
     if "of_signature" in tables:
         return Form.PRODUCT
     return Form.DENSE_SUMS if "shared_values" in tables else Form.SPARSE_SUMS
 
 
 def feature_count(tables: dict) -> int:
-    """Returns F, the number of features, of tables in any form.
-
-    Args:
-      tables: of `Lexicon.tables`.
-    """
+    """Returns F, the number of features, of tables in any form."""
     if "of_feature" in tables:
         return len(tables["of_feature"][-1]["columns"])
     return len(tables["shared_place"])
@@ -312,12 +267,7 @@ _sums.defvjp(_sums_forward, _sums_backward)
 def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
     """Computes the vector of each signature, sum_f phi_sf * vectors_f.
 
-    Args:
-      tables: of `Lexicon.tables`.
-      vectors: [F, D], one for each feature.
-
-    Returns:
-      [S, D], in at least float32.
+    Gives [S, D], in at least float32.
     """
     vectors = sharded_functions.rows_whole(vectors)
     if "of_signature" in tables:
@@ -327,16 +277,7 @@ def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
 
 
 def sum_features_of(tables: dict[str, jax.Array], vectors: jax.Array, words: jax.Array):
-    """Computes the vectors of words, sum_f phi_f * vectors_f.
-
-    Args:
-      tables: of `Lexicon.tables`.
-      vectors: [F, D], one for each feature.
-      words: int32 [...].
-
-    Returns:
-      [..., D].
-    """
+    """Computes the vectors of words, sum_f phi_f * vectors_f. Gives [..., D]."""
     signatures = tables["signature"][words]
     if "features" not in tables:
         return sum_features(tables, vectors)[signatures]

@@ -5,14 +5,7 @@ import numpy as np
 
 
 def frequency_tables(counts: np.ndarray) -> dict:
-    """Ranks words by frequency; words of equal count stay in the order of the lexicon.
-
-    Args:
-      counts: int [V], occurrences.
-
-    Returns:
-      {"rank": int32 [V], the rank of each word, most frequent first; "word": its inverse}.
-    """
+    """Ranks words by frequency; words of equal count stay in the order of the lexicon."""
     order = np.argsort(-np.asarray(counts), kind="stable").astype(np.int32)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order), dtype=np.int32)

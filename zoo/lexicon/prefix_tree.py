@@ -18,31 +18,18 @@ class PrefixTree(NamedTuple):
 
     The first block of slots has no prefixes. The empty prefix, at the slot BLOCK, has the parent 0
     and the letter `begin`; padding has the same.
-
-    Attributes:
-      parent: int32 [m, BLOCK], the slot of each prefix without its last letter.
-      letter: int32 [m, BLOCK], the last letter of each prefix.
-      node: int32 [V], the slot of each word without its last letter.
-      final: int32 [V], the last letter of each word.
     """
 
-    parent: np.ndarray
-    letter: np.ndarray
-    node: np.ndarray
-    final: np.ndarray
+    parent: np.ndarray  # int32 [m, BLOCK], the slot of each prefix without its last letter
+    letter: np.ndarray  # int32 [m, BLOCK], the last letter of each prefix
+    node: np.ndarray  # int32 [V], the slot of each word without its last letter
+    final: np.ndarray  # int32 [V], the last letter of each word
 
 
 def prefix_tree(
     letters: np.ndarray, lengths: np.ndarray, begin: int, block: int = BLOCK
 ) -> PrefixTree:
-    """Builds the prefix tree of spellings.
-
-    Args:
-      letters: int [V, L], at least 0.
-      lengths: int [V], at least 1.
-      begin: the letter of the empty prefix.
-      block: the number of prefixes of a block.
-    """
+    """Builds the prefix tree of spellings."""
     alphabet = int(letters.max()) + 1
     parents = [_blocks(np.zeros(1, np.int64), 0, block)]
     last_letters = [_blocks(np.full(1, begin), begin, block)]

@@ -198,11 +198,7 @@ class Spelling:
 def table(rows: list[list[int]]) -> dict[str, np.ndarray]:
     """Pads rows of letters to one array.
 
-    Args:
-      rows: V lists of letters.
-
-    Returns:
-      {"letters": int32 [V, L], filled up with PADDING; "lengths": int32 [V]}.
+    Gives {"letters": int32 [V, L], filled up with PADDING; "lengths": int32 [V]}.
     """
     lengths = np.array([len(row) for row in rows], np.int32)
     letters = np.full((len(rows), lengths.max()), PADDING, np.int32)
@@ -215,11 +211,6 @@ def word(letters, lexicon, spelling: Spelling) -> str:
 
     Bytes that are not valid UTF-8 become the replacement character, and so do unknown letters,
     marks within a word, and marks that the lexicon does not have.
-
-    Args:
-      letters: of one word.
-      lexicon: the alphabet and the marks.
-      spelling: the unit of the letters.
     """
     letters = [int(letter) for letter in letters]
     letters = letters[: letters.index(END)] if END in letters else letters

@@ -270,19 +270,12 @@ def _targets(bias, tails, rank):
 
 
 class _Blocks(NamedTuple):
-    """Tokens sorted by cluster, in blocks.
-
-    Attributes:
-      order: see `row_blocks.Sorted`.
-      hidden: [blocks, tokens, D].
-      cluster: [blocks, tokens]; 0 where tokens are repeated to fill a block.
-      tail_row: [blocks, tokens].
-    """
+    """Tokens sorted by cluster, in blocks."""
 
     order: row_blocks.Sorted
-    hidden: jax.Array
-    cluster: jax.Array
-    tail_row: jax.Array
+    hidden: jax.Array  # [blocks, tokens, D]
+    cluster: jax.Array  # [blocks, tokens]; 0 where tokens are repeated to fill a block
+    tail_row: jax.Array  # [blocks, tokens]
 
     @classmethod
     def of(cls, tails, hidden, cluster, tail_row):
@@ -310,15 +303,7 @@ class _Blocks(NamedTuple):
 
         Each run lies on one device, so that its gradients need not be summed over devices here.
 
-        Args:
-          weighted: (shared, hidden [n, D], token_weights [n], rows [n]) -> scalar.
-          shared: a pytree of arrays.
-          hidden: [runs * n, D].
-          token_weights: [runs * n].
-          rows: [runs * n].
-
-        Returns:
-          (the sum, (gradients of shared [runs, ...], of hidden, of token_weights)).
+        Gives (the sum, (gradients of shared [runs, ...], of hidden, of token_weights)).
         """
         gradients = jax.value_and_grad(weighted, (0, 1, 2))
         of_tokens = hidden, token_weights, rows
@@ -332,11 +317,7 @@ class _Blocks(NamedTuple):
 
 
 def _range(filled):
-    """Returns the number of the first block with words, and the number after the last.
-
-    Args:
-      filled: whether blocks have words, bool [blocks].
-    """
+    """Returns the number of the first block with words, and the number after the last."""
     numbers = jnp.arange(filled.shape[0])
     end = jnp.where(filled, numbers + 1, 0).max()
     return jnp.where(filled, numbers, end).min(), end
@@ -424,8 +405,7 @@ _weighted_tail_sum.defvjp(_sum_forward, _sum_backward)
 def _tail_gradients(tails, hidden, cluster, tail_row, token_weights):
     """Computes sum_n u_n loss_n of the tails of tokens [N], and its gradients in the same pass.
 
-    Returns:
-      (the sum, its gradients for the tails, for hidden [N, D], and for the weights [N]).
+    Gives (the sum, its gradients for the tails, for hidden [N, D], and for the weights [N]).
     """
     blocks = _Blocks.of(tails, hidden, cluster, tail_row)
     weights, runs = blocks.order.cut(token_weights), blocks.order.order.shape[0]

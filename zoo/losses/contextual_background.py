@@ -21,18 +21,8 @@ from zoo.losses.shape_checks import check_shapes
 def token_blocked_measured_loss(hidden, weights, bias, targets, block, log_measure, contexts):
     """Computes log sum_v m_nv exp(o_v) - o_x of each token, by blocks of tokens.
 
-    Args:
-      hidden: h, [N, D].
-      weights: W, [V, D].
-      bias: c, [V].
-      targets: x, int [N], each in [0, V).
-      block: the number of tokens in a block.
-      log_measure: contexts -> log m, [n, V].
-      contexts: its argument, a pytree of leaves [N, ...].
-
-    Returns:
-      (loss [N], log Z [N]) in nats, both differentiable. Logits and measure are recomputed in the
-      backward pass, so that the memory is O(block * V).
+    Gives (loss [N], log Z [N]) in nats, both differentiable. Logits and measure are recomputed in
+    the backward pass, so that the memory is O(block * V).
     """
 
     @jax.checkpoint

@@ -26,28 +26,13 @@ MOST_TOKENS, LEAST_TOKENS = 64, 16
 
 
 def token_block(tokens: int, signatures: int) -> int:
-    """Returns the number of tokens in a block.
-
-    Args:
-      tokens: N.
-      signatures: S.
-    """
+    """Returns the number of tokens in a block."""
     most = max(LEAST_TOKENS, min(MOST_TOKENS, softmax.LOGITS_AT_A_TIME // signatures))
     return row_blocks.even(tokens, most)
 
 
 def scores(tables, weights, bias, hidden):
-    """Computes o of all signatures.
-
-    Args:
-      tables: see `sparse_log_linear_loss`.
-      weights: W, [F, D].
-      bias: c, [F].
-      hidden: H, [N, D].
-
-    Returns:
-      [S, N], with a column for each token, nats.
-    """
+    """Computes o of all signatures. Gives [S, N], with a column for each token, nats."""
     adaptors = softmax.logits(hidden, weights, bias).T
     sums = sparse_products.product(tables["of_signature"], tables["of_feature"], adaptors)
     return sums + tables["log_mass"].astype(sums.dtype)[:, None]

@@ -28,28 +28,14 @@ GATHERED_AT_A_TIME = 16 * 1024 * 1024
 
 
 def token_block(tokens, size, width):
-    """Returns the number of tokens in a block.
-
-    Args:
-      tokens: N.
-      size: M, the rows of W that each token reads.
-      width: D.
-    """
+    """Returns the number of tokens in a block."""
     return row_blocks.even(tokens, GATHERED_AT_A_TIME // (size * width))
 
 
 def within_log_probs(weights, bias, hidden, classes, vocabulary):
     """Computes log softmax(W_c h + b_c) over the slots of class c that hold a word.
 
-    Args:
-      weights: W, [C, M, D], or a stand-in for the table: see zoo.arrays.row_lookup.
-      bias: b, [C, M], or a stand-in for it.
-      hidden: h, [..., D].
-      classes: c, int [...].
-      vocabulary: V; words fill the classes in order.
-
-    Returns:
-      [..., M], nats; -inf in slots without a word.
+    Gives [..., M], nats; -inf in slots without a word.
     """
     gathered = row_lookup.take(weights, classes), row_lookup.take(bias, classes)
     return _log_probs(*gathered, hidden, classes, vocabulary)

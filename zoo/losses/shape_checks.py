@@ -5,19 +5,7 @@ import numpy as np
 
 
 def check_shapes(integers=(), **arguments):
-    """Checks shapes of arrays when a function is traced; compiled code has no trace of it.
-
-    Args:
-      integers: names of the arguments that must be whole numbers.
-      **arguments: name=(array, axes). Axes are letters that stand for sizes, "V D"; a letter stands
-        for the same size in all arguments. "..." in front stands for any leading axes, the same in
-        all arguments.
-
-    Raises:
-      ValueError: an array has another number of axes, or another size than an earlier argument with
-        the same letter.
-      TypeError: an array named in `integers` is not of whole numbers.
-    """
+    """Checks shapes of arrays when a function is traced; compiled code has no trace of it."""
     sizes: dict[str, int] = {}
     given_by: dict[str, str] = {}
     for name, (array, axes) in arguments.items():

@@ -48,13 +48,7 @@ TOKENS_OF_ANY = 1024
 
 
 def vocabulary_block(tokens: int, vocabulary: int, columns: int) -> int:
-    """Returns the number of rows of W in a block; all of them where the logits are few.
-
-    Args:
-      tokens: N.
-      vocabulary: V.
-      columns: D.
-    """
+    """Returns the number of rows of W in a block; all of them where the logits are few."""
     if not row_blocks.is_known(tokens):
         tokens = TOKENS_OF_ANY
     most = LOGITS_AT_A_TIME // max(tokens, 1)
@@ -67,14 +61,7 @@ def vocabulary_block(tokens: int, vocabulary: int, columns: int) -> int:
 def plain_softmax_loss(hidden, weights, bias, targets):
     """Computes log sum_v exp(w_v . h + c_v) - (w_x . h + c_x); holds all logits.
 
-    Args:
-      hidden: [N, D].
-      weights: [V, D].
-      bias: [V].
-      targets: int [N], each in [0, V).
-
-    Returns:
-      (loss [N], log Z [N]) in nats.
+    Gives (loss [N], log Z [N]) in nats.
     """
     all_logits = logits(hidden, weights, bias)
     log_z = jax.nn.logsumexp(all_logits, axis=-1)
@@ -82,26 +69,13 @@ def plain_softmax_loss(hidden, weights, bias, targets):
 
 
 def logits(hidden, weights, bias):
-    """Computes w_v . h + c_v, [..., V], in at least float32.
-
-    Args:
-      hidden: h, [..., D].
-      weights: w, [V, D].
-      bias: c, [V].
-    """
+    """Computes w_v . h + c_v, [..., V], in at least float32."""
     scores = products.matmul_transposed(hidden, weights)
     return scores + jnp.broadcast_to(bias.astype(scores.dtype), scores.shape)
 
 
 def target_logits(hidden, weights, bias, targets):
-    """Computes w_x . h + c_x of each token's target, [N], in at least float32.
-
-    Args:
-      hidden: h, [N, D].
-      weights: w, [V, D].
-      bias: c, [V].
-      targets: x, int [N].
-    """
+    """Computes w_x . h + c_x of each token's target, [N], in at least float32."""
     scores = products.einsum("nd,nd->n", hidden, row_lookup.take(weights, targets))
     return scores + bias[targets].astype(scores.dtype)
 
@@ -111,15 +85,6 @@ def difference(expected, targets, observed, words=None):
 
     The two nearly cancel where a model is sure, so they are subtracted before the gradient is
     rounded to a type of fewer bits.
-
-    Args:
-      expected: [N, V].
-      targets: int [N].
-      observed: [N].
-      words: the words of the columns, int [V]; None for 0 to V - 1.
-
-    Returns:
-      [N, V].
     """
     words = jnp.arange(expected.shape[1]) if words is None else words
     is_target = words[None] == targets[:, None]
@@ -132,15 +97,7 @@ def difference(expected, targets, observed, words=None):
 def logits_of_rows(hidden, weights, bias, cut, number):
     """Computes the logits of a block of words.
 
-    Args:
-      hidden: h, [N, D].
-      weights: W, [V, D].
-      bias: c, [V].
-      cut: the `row_blocks.Cut` of the words.
-      number: the number of the block.
-
-    Returns:
-      (logits [N, size], -inf for words that an earlier block has; the block's rows of W).
+    Gives (logits [N, size], -inf for words that an earlier block has; the block's rows of W).
     """
     rows = cut.take(number, weights)
     block_logits = logits(hidden, rows, cut.take(number, bias))
@@ -152,33 +109,21 @@ class Exponentials(NamedTuple):
 
     Its logarithm is only taken at the end: a logarithm after each block would add a rounding error
     each time.
-
-    Attributes:
-      largest: the largest logit so far, [N].
-      total: the sum of exp(logit - largest), [N].
     """
 
-    largest: jax.Array
-    total: jax.Array
+    largest: jax.Array  # the largest logit so far, [N]
+    total: jax.Array  # the sum of exp(logit - largest), [N]
 
     @classmethod
     def none(cls, hidden):
-        """Returns the sum over no logits.
-
-        Args:
-          hidden: h, [N, D].
-        """
+        """Returns the sum over no logits."""
         tokens, dtype = hidden.shape[0], accumulator(hidden)
         # The least finite number stands for -inf, whose difference with itself would be NaN.
         least = sharded_functions.filled(tokens, jnp.finfo(dtype).min, dtype, hidden)
         return cls(least, sharded_functions.zeros(tokens, dtype, hidden))
 
     def plus(self, logits):
-        """Returns the sum with the exponentials of further logits added.
-
-        Args:
-          logits: [N, n].
-        """
+        """Returns the sum with the exponentials of further logits added."""
         largest = jnp.maximum(self.largest, logits.max(axis=-1))
         total = self.total * jnp.exp(self.largest - largest)
         return Exponentials(largest, total + jnp.exp(logits - largest[:, None]).sum(axis=-1))
@@ -189,14 +134,7 @@ class Exponentials(NamedTuple):
 
 
 def blocked_log_z(hidden, weights, bias, block):
-    """Computes log sum_v exp(w_v . h + c_v), [N], by blocks of the vocabulary.
-
-    Args:
-      hidden: h, [N, D].
-      weights: w, [V, D].
-      bias: c, [V].
-      block: rows of W in a block.
-    """
+    """Computes log sum_v exp(w_v . h + c_v), [N], by blocks of the vocabulary."""
 
     cut = row_blocks.Cut.of(weights.shape[0], block)
 
@@ -211,16 +149,8 @@ def blocked_log_z(hidden, weights, bias, block):
 def blocked_softmax_loss(hidden, weights, bias, targets, block):
     """Computes `plain_softmax_loss` by blocks of the vocabulary.
 
-    Args:
-      hidden: [N, D].
-      weights: [V, D].
-      bias: [V].
-      targets: int [N], each in [0, V).
-      block: rows of W in a block, at most V; need not divide V.
-
-    Returns:
-      (loss [N], log Z [N]) in nats, both differentiable. Memory beside arguments and results is
-      O(N * block), forward and backward.
+    Gives (loss [N], log Z [N]) in nats, both differentiable. Memory beside arguments and results is
+    O(N * block), forward and backward.
     """
     log_z = blocked_log_z(hidden, weights, bias, block)
     return log_z - target_logits(hidden, weights, bias, targets), log_z
@@ -299,15 +229,7 @@ def softmax_loss(hidden, weights, bias, targets, block=None):
 
 
 def exact_loss(hidden, weights, bias, targets, block=None):
-    """Computes `softmax_loss` without checks, so that targets of padding may be anything.
-
-    Args:
-      hidden: h, [..., D].
-      weights: W, [V, D].
-      bias: c, [V].
-      targets: x, int [...].
-      block: see `softmax_loss`.
-    """
+    """Computes `softmax_loss` without checks, so that targets of padding may be anything."""
     hidden, weights, bias, targets = sharded_functions.alike((hidden, weights, bias, targets))
     shape = targets.shape
     hidden, targets = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
@@ -342,12 +264,6 @@ def above_mean(hidden, weights, bias, targets):
     """Computes o_x - 1/V sum_v o_v of o = W h + c, [...], which label smoothing adds times epsilon.
 
     The mean of the scores is the score of the mean vector, so that no logits are computed.
-
-    Args:
-      hidden: h, [..., D].
-      weights: W, [V, D].
-      bias: c, [V].
-      targets: x, int [...].
     """
     dtype = accumulator(hidden)
     of_target = products.einsum("...d,...d->...", hidden, row_lookup.take(weights, targets))
@@ -356,14 +272,7 @@ def above_mean(hidden, weights, bias, targets):
 
 
 def check_softmax(hidden, weights, bias, **of_tokens):
-    """Checks the shapes of a softmax and of integer arrays over its tokens.
-
-    Args:
-      hidden: [..., D].
-      weights: [V, D].
-      bias: [V].
-      **of_tokens: name=(array, axes) of whole numbers; see `check_shapes`.
-    """
+    """Checks the shapes of a softmax and of integer arrays over its tokens."""
     check_shapes(
         hidden=(hidden, "... D"),
         weights=(weights, "V D"),
@@ -377,12 +286,7 @@ def check_softmax(hidden, weights, bias, **of_tokens):
 
 
 def token_block(tokens: int, vocabulary: int) -> int:
-    """Returns the number of tokens in a block of the weighted loss.
-
-    Args:
-      tokens: N.
-      vocabulary: V.
-    """
+    """Returns the number of tokens in a block of the weighted loss."""
     return row_blocks.even(tokens, LOGITS_AT_A_TIME // vocabulary)
 
 

@@ -13,19 +13,12 @@ from zoo.losses import softmax
 
 
 class Pass(NamedTuple):
-    """The results of one pass over the vocabulary.
+    """The results of one pass over the vocabulary."""
 
-    Attributes:
-      log_z: log Z of each token, [N], nats.
-      values: the k highest logits, [N, k], falling.
-      words: their words, int32 [N, k].
-      sample: words drawn from the softmax, int32 [N]; None without a key.
-    """
-
-    log_z: jax.Array
-    values: jax.Array
-    words: jax.Array
-    sample: jax.Array | None
+    log_z: jax.Array  # log Z of each token, [N], nats
+    values: jax.Array  # the k highest logits, [N, k], falling
+    words: jax.Array  # their words, int32 [N, k]
+    sample: jax.Array | None  # words drawn from the softmax, int32 [N]; None without a key
 
 
 def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
@@ -33,14 +26,6 @@ def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
 
     The sample is the argmax of o_v + g_v with standard Gumbel noise g (Gumbel 1954), which is
     distributed as the softmax of o.
-
-    Args:
-      hidden: [N, D].
-      weights: [V, D].
-      bias: [V].
-      block: rows of W in a block, at most V; need not divide V.
-      k: the number of best words, at most V; 0 for none.
-      key: a key of `jax.random`; None for no sample.
     """
     hidden, weights, bias = sharded_functions.alike((hidden, weights, bias))
     hidden = as_wide(hidden, weights, bias)
@@ -84,12 +69,7 @@ def as_wide(hidden, *arrays):
 
 
 def check_k(k, vocabulary: int):
-    """Raises ValueError unless k is from 1 to V, TypeError if it is an array.
-
-    Args:
-      k: the argument.
-      vocabulary: V.
-    """
+    """Raises ValueError unless k is from 1 to V, TypeError if it is an array."""
     if hasattr(k, "dtype") and not isinstance(k, np.integer):
         raise TypeError(f"k is an array, {k}: give a Python integer, which sets a shape")
     whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
@@ -101,12 +81,7 @@ def check_k(k, vocabulary: int):
 def best(k, *found):
     """Returns the k best of some candidates, best first; of equal values, lower words first.
 
-    Args:
-      k: the number of words.
-      *found: pairs (values [N, ?], words int32 [N, ?]).
-
-    Returns:
-      (values [N, k], words int32 [N, k]).
+    Gives (values [N, k], words int32 [N, k]).
     """
     values, words = (jnp.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
     falling, words = jax.lax.sort((-values, words), num_keys=2)

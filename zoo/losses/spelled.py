@@ -17,18 +17,9 @@ from zoo.losses.token_blocks import slopes_of_weights, weighted_sum
 def sum_by_length(function, params, letters, lengths, others, weights, *, rows=1):
     """Computes sum_n u_n loss_n of spellings, with the gradients in the forward pass.
 
-    Args:
-      function: (params, letters [n, l], lengths [n], *others [n, ...]) -> losses [n], row by row,
-        the same for every l >= lengths.
-      params: a tree of arrays.
-      letters: int [N, L].
-      lengths: int [N].
-      others: a tuple of [N, ...].
-      weights: u, [N]; a spelling of weight 0 adds nothing.
-      rows: the number of batch rows; see `zoo.arrays.by_length.map_by_length`.
-
-    Returns:
-      A scalar, differentiable backwards in params, others and weights.
+    Gives a scalar, differentiable backwards in params, others and weights. `function`: (params,
+    letters [n, l], lengths [n], *others [n, ...]) -> losses [n], row by row, the same for every l
+    >= lengths.
     """
     arrays = params, letters, lengths, others, weights
     params, letters, lengths, others, weights = sharded_functions.alike(arrays)

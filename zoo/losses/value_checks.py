@@ -15,9 +15,6 @@ def known(array) -> np.ndarray | None:
 
     They are not known if the array is traced, or computed when looked up, or if other processes
     have parts of it.
-
-    Args:
-      array: the array.
     """
     if isinstance(array, jax.core.Tracer):
         return None
@@ -28,14 +25,7 @@ def known(array) -> np.ndarray | None:
 
 
 def refuse(name: str, array, wrong: np.ndarray, wanted: str):
-    """Raises ValueError with the first wrong number of an array, if there is any.
-
-    Args:
-      name: the argument's name.
-      array: the argument.
-      wrong: a mask of the wrong numbers, bool of the array's shape.
-      wanted: the remedy, which follows "give".
-    """
+    """Raises ValueError with the first wrong number of an array, if there is any."""
     if wrong.any():
         place = np.unravel_index(int(wrong.argmax()), wrong.shape)
         raise ValueError(f"{name} has {np.asarray(array)[place]}{_at(place)}: give {wanted}")
@@ -46,16 +36,7 @@ def _at(place):
 
 
 def check_ids(count: int, token_weights=None, **ids):
-    """Checks that ids are in [0, count), except for tokens of weight 0.
-
-    Args:
-      count: the number of ids.
-      token_weights: [...]; None if all ids count.
-      **ids: name=array, int [...].
-
-    Raises:
-      ValueError: an id is outside.
-    """
+    """Checks that ids are in [0, count), except for tokens of weight 0."""
     weights = None if token_weights is None else known(token_weights)
     for name, array in ids.items():
         numbers = known(array)
@@ -67,16 +48,7 @@ def check_ids(count: int, token_weights=None, **ids):
 
 
 def check_least(least: float, wanted: str, **arguments):
-    """Checks that all numbers are finite and at least `least`.
-
-    Args:
-      least: the least number allowed.
-      wanted: the remedy, which follows "give".
-      **arguments: name=array.
-
-    Raises:
-      ValueError: a number is smaller or not finite.
-    """
+    """Checks that all numbers are finite and at least `least`."""
     for name, array in arguments.items():
         numbers = known(array)
         if numbers is not None:
@@ -84,14 +56,7 @@ def check_least(least: float, wanted: str, **arguments):
 
 
 def check_log_probs(**arguments):
-    """Checks that logarithms of probabilities are at most 0, up to rounding.
-
-    Args:
-      **arguments: name=array, nats.
-
-    Raises:
-      ValueError: a logarithm is above 0.
-    """
+    """Checks that logarithms of probabilities are at most 0, up to rounding."""
     for name, array in arguments.items():
         numbers = known(array)
         if numbers is not None:
@@ -101,16 +66,7 @@ def check_log_probs(**arguments):
 
 
 def check_sums(name: str, probabilities, remedy: str):
-    """Checks that probabilities sum to 1 along the last axis, up to rounding.
-
-    Args:
-      name: a name for the probabilities.
-      probabilities: [..., N].
-      remedy: the end of the error, which tells how to mend them.
-
-    Raises:
-      ValueError: a sum is not 1.
-    """
+    """Checks that probabilities sum to 1 along the last axis, up to rounding."""
     numbers = known(probabilities)
     if numbers is not None:
         sums = numbers.astype(np.float64).sum(axis=-1)

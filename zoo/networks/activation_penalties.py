@@ -15,27 +15,12 @@ import jax.numpy as jnp
 
 
 def activation_penalty(hidden: jax.Array) -> jax.Array:
-    """Computes the mean square of each hidden state.
-
-    Args:
-      hidden: h, [..., D].
-
-    Returns:
-      [...].
-    """
+    """Computes the mean square of each hidden state."""
     return jnp.square(hidden).mean(axis=-1)
 
 
 def temporal_penalty(hidden: jax.Array, reset: jax.Array | None = None) -> jax.Array:
-    """Computes the mean square of each hidden state's difference from the one before it.
-
-    Args:
-      hidden: h, [B, T, D].
-      reset: bool [B, T], positions before which the state is emptied; None for none.
-
-    Returns:
-      [B, T]; 0 at the first position and at resets, which have no state before them.
-    """
+    """Computes the mean square of each hidden state's difference from the one before it."""
     before = jnp.concatenate([hidden[:, :1], hidden[:, :-1]], axis=1)
     steps = activation_penalty(hidden - before)
     return steps if reset is None else jnp.where(reset, 0, steps)

@@ -22,12 +22,7 @@ from zoo.arrays.types import accumulator
 def bilinear_scores(hidden: jax.Array, keys: jax.Array) -> jax.Array:
     """Computes s(h, m) = h . k, Luong's "general" score for k = W m, in at least float32.
 
-    Args:
-      hidden: h, [B, T, D].
-      keys: k, [B, S, D].
-
-    Returns:
-      Scores [B, T, S].
+    Gives scores [B, T, S].
     """
     return products.einsum("btd,bsd->bts", hidden, keys)
 
@@ -39,13 +34,7 @@ def additive_scores(queries: jax.Array, keys: jax.Array, vector: jax.Array) -> j
     It is computed in at least float32. Of the [B, T, S, A] activations, at most [B, S, A] are held
     at a time; the backward pass recomputes them in the same way.
 
-    Args:
-      queries: q, [B, T, A].
-      keys: k, [B, S, A].
-      vector: v, [A].
-
-    Returns:
-      Scores [B, T, S].
+    Gives scores [B, T, S].
     """
 
     def scores(query):
@@ -90,37 +79,20 @@ additive_scores.defvjp(_additive_forward, _additive_backward)
 def masked_softmax(scores: jax.Array, mask: jax.Array) -> jax.Array:
     """Computes exp s_i / sum_j exp s_j over the positions of a mask, and exactly 0 elsewhere.
 
-    Args:
-      scores: [B, T, S]; scores at masked positions, even NaN, are ignored.
-      mask: bool [B, S], False at masked positions.
-
-    Returns:
-      Weights [B, T, S], which sum to 1, or to 0 in a row whose positions are all masked.
+    Gives weights [B, T, S], which sum to 1, or to 0 in a row whose positions are all masked.
     """
     return jax.nn.softmax(scores, axis=-1, where=mask[:, None])
 
 
 def contexts(weights: jax.Array, memory: jax.Array) -> jax.Array:
-    """Computes c = sum_i a_i m_i, [B, T, M].
-
-    Args:
-      weights: a, [B, T, S].
-      memory: m, [B, S, M].
-    """
+    """Computes c = sum_i a_i m_i, [B, T, M]."""
     return products.einsum("bts,bsm->btm", weights, memory)
 
 
 def attentional_states(
     hidden: jax.Array, context: jax.Array, weights: jax.Array, bias: jax.Array
 ) -> jax.Array:
-    """Computes tanh(W (c : h) + b), [B, T, R], Luong's attentional states (section 3, equation 5).
-
-    Args:
-      hidden: h, [B, T, D].
-      context: c, [B, T, M].
-      weights: W, [M + D, R].
-      bias: b, [R].
-    """
+    """Computes tanh(W (c : h) + b), [B, T, R], Luong's attentional states (equation 5)."""
     both = jnp.concatenate([context, hidden], axis=-1)
     rows = both.reshape(both.shape[0] * both.shape[1], both.shape[2])
     states = jnp.tanh(products.affine(rows, weights, bias))

@@ -17,12 +17,7 @@ DRAWN = 1 << 20
 
 
 def check_rates(recipe, *fields: str):
-    """Raises UserError if a dropout rate is below 0, or if `masks` would round it to 1.
-
-    Args:
-      recipe: the component.
-      *fields: the names of its rates.
-    """
+    """Raises UserError if a dropout rate is below 0, or if `masks` would round it to 1."""
     errors.check_rates(recipe, "", *fields)
     for field in fields:
         rate = getattr(recipe, field)
@@ -41,14 +36,7 @@ def masks(keys: jax.Array, shape: tuple[int, ...], rate: float, dtype) -> jax.Ar
 
     Each number takes 16 random bits, which halves the generator's share of a training step.
 
-    Args:
-      keys: keys of `jax.random`, [B].
-      shape: the shape of a row's mask.
-      rate: the dropout rate.
-      dtype: the type of the masks.
-
-    Returns:
-      [B, *shape].
+    Gives [B, *shape].
     """
     return jnp.where(_kept(keys, shape, rate), _factor(rate), 0).astype(dtype)
 
@@ -65,17 +53,7 @@ def _factor(rate):
 
 
 def drop(x: jax.Array, rate: float, keys: jax.Array, locked: bool = False) -> jax.Array:
-    """Multiplies vectors by masks.
-
-    Args:
-      x: [T, B, D].
-      rate: the dropout rate.
-      keys: keys of `jax.random`, [B].
-      locked: whether all positions share a mask (Gal and Ghahramani 2016), instead of one for each.
-
-    Returns:
-      [T, B, D].
-    """
+    """Multiplies vectors by masks."""
     time = 1 if locked else x.shape[0]
     return x * masks(keys, (time, x.shape[-1]), rate, x.dtype).swapaxes(0, 1)
 
@@ -83,24 +61,16 @@ def drop(x: jax.Array, rate: float, keys: jax.Array, locked: bool = False) -> ja
 class WeightMask(NamedTuple):
     """A mask of the entries of a matrix, a quarter of the size of its float32 entries.
 
-    Attributes:
-      kept: bool [D, E], False where the entry is set to 0.
-      factor: 1 / (1 - rate), a scalar of the matrix's type, by which the other entries are
-        multiplied.
+    `factor`: 1 / (1 - rate), a scalar of the matrix's type, by which the other entries are
+    multiplied.
     """
 
-    kept: jax.Array
+    kept: jax.Array  # bool [D, E], False where the entry is set to 0
     factor: jax.Array
 
 
 def weight_mask(weights: jax.Array, rate: float, key: jax.Array) -> WeightMask:
-    """Draws the mask of a matrix (Wan et al. 2013; Merity et al. 2018).
-
-    Args:
-      weights: [D, E].
-      rate: the dropout rate, rounded to 1/65536.
-      key: a key of `jax.random`.
-    """
+    """Draws the mask of a matrix (Wan et al. 2013; Merity et al. 2018)."""
     rows, columns = weights.shape
 
     def of_rows(arrays):
@@ -113,15 +83,7 @@ def weight_mask(weights: jax.Array, rate: float, key: jax.Array) -> WeightMask:
 
 
 def drop_weights(weights: jax.Array, mask: WeightMask | None) -> jax.Array:
-    """Multiplies the entries of a matrix by a mask.
-
-    Args:
-      weights: [D, E].
-      mask: of the matrix; None returns it as it is.
-
-    Returns:
-      [D, E].
-    """
+    """Multiplies the entries of a matrix by a mask."""
     return weights if mask is None else jnp.where(mask.kept, weights * mask.factor, 0)
 
 
@@ -130,14 +92,7 @@ def drop_words(vectors: jax.Array, words: jax.Array, rate: float, key: jax.Array
 
     Source: Gal and Ghahramani (2016), section 4.2.
 
-    Args:
-      vectors: [..., E].
-      words: int32 [...].
-      rate: the dropout rate.
-      key: a key of `jax.random`.
-
-    Returns:
-      [..., E].
+    Gives [..., E].
     """
     keys = jax.vmap(lambda word: jax.random.fold_in(key, word))(words.reshape(-1))
     return vectors * masks(keys, (1,), rate, vectors.dtype).reshape(*words.shape, 1)

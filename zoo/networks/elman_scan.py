@@ -37,17 +37,8 @@ def elman_reference(activation, projections, recurrent, hidden, keep):
 def elman(activation, projections, recurrent, hidden, keep, mask=None):
     """Computes h_t = f(x_t W + b + h_(t-1) U) at all positions.
 
-    Args:
-      activation: f, one of ACTIVATIONS.
-      projections: x W + b, [T, B, D].
-      recurrent: U, [D, D].
-      hidden: the carry, [B, D].
-      keep: [T, B, 1], 0 where the carry is zeroed before the position and 1 elsewhere; gets no
-        gradient.
-      mask: of the entries of U, or None.
-
-    Returns:
-      (hidden of all positions [T, B, D], last hidden [B, D]).
+    Gives (hidden of all positions [T, B, D], last hidden [B, D]). `keep`: [T, B, 1], 0 where the
+    carry is zeroed before the position and 1 elsewhere; gets no gradient.
     """
     return _forward(activation, projections, recurrent, hidden, keep, mask)[0]
 

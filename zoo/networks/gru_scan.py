@@ -41,20 +41,11 @@ def gru_reference(projections, recurrent, bias, hidden, keep):
 def gru(projections, recurrent, bias, hidden, keep, mask=None):
     """Computes a layer's hidden states from its projected inputs.
 
-        r, z = sigmoid(x W + b + h U),   n = tanh(x W_n + b_n + r * (h U_n + c))
-        h' = (1 - z) * n + z * h
+    r, z = sigmoid(x W + b + h U),   n = tanh(x W_n + b_n + r * (h U_n + c))
+    h' = (1 - z) * n + z * h
 
-    Args:
-      projections: x W + b, [T, B, 3 D], the columns of r, z and n.
-      recurrent: U, [D, 3 D], the columns in the same order.
-      bias: c, [D].
-      hidden: the carry, [B, D].
-      keep: [T, B, 1], 0 where the carry is zeroed before the position and 1 elsewhere; gets no
-        gradient.
-      mask: of the entries of U, or None.
-
-    Returns:
-      (hidden of all positions [T, B, D], last hidden [B, D]).
+    Gives (hidden of all positions [T, B, D], last hidden [B, D]). `keep`: [T, B, 1], 0 where the
+    carry is zeroed before the position and 1 elsewhere; gets no gradient.
     """
     return _forward(projections, recurrent, bias, hidden, keep, mask)[0]
 

@@ -14,25 +14,14 @@ from zoo.networks.dropout import drop_weights
 
 
 def cell(gates, previous_cell):
-    """Computes (hidden, cell), [B, D] each.
-
-    Args:
-      gates: the activated gates (input, forget, candidate, output), [B, D] each.
-      previous_cell: the cell before, [B, D].
-    """
+    """Computes (hidden, cell), [B, D] each."""
     input_gate, forget, candidate, output = gates
     new_cell = forget * previous_cell + input_gate * candidate
     return output * jnp.tanh(new_cell), new_cell
 
 
 def activated(projection, hidden, recurrent):
-    """Computes the four activated gates, [B, D] each; one array of all would be a copy.
-
-    Args:
-      projection: x W + b, [B, 4 D].
-      hidden: h, [B, R].
-      recurrent: U, [R, 4 D].
-    """
+    """Computes the four activated gates, [B, D] each; one array of all would be a copy."""
     scores = projection + products.matmul(hidden, recurrent)
     input_gate, forget, candidate, output = jnp.split(scores, 4, axis=-1)
     sigmoid = jax.nn.sigmoid
@@ -60,18 +49,8 @@ def lstm_reference(projections, recurrent, hidden, cell_state, keep, projection=
 def lstm(projections, recurrent, hidden, cell_state, keep, projection=None, mask=None):
     """Computes a layer's hidden states from its projected inputs.
 
-    Args:
-      projections: x W + b, [T, B, 4 D].
-      recurrent: U, [R, 4 D], R = D without a projection.
-      hidden: the carry's hidden state, [B, R].
-      cell_state: the carry's cell, [B, D].
-      keep: [T, B, 1], 0 where the carry is zeroed before the position and 1 elsewhere; gets no
-        gradient.
-      projection: P, [D, R], or None.
-      mask: of the entries of U, or None.
-
-    Returns:
-      (hidden of all positions [T, B, R], (last hidden, last cell)).
+    Gives (hidden of all positions [T, B, R], (last hidden, last cell)). `keep`: [T, B, 1], 0 where
+    the carry is zeroed before the position and 1 elsewhere; gets no gradient.
     """
     arguments = projections, recurrent, hidden, cell_state, keep, projection, mask
     return _lstm(*sharded_functions.alike(arguments))

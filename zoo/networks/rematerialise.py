@@ -17,16 +17,9 @@ from zoo.arrays import row_blocks, sharded_functions
 def in_chunks(function: Callable, length: int, weights: Any, arrays: Any, state: Any):
     """Applies a function along time, chunk by chunk, with rematerialisation.
 
-    Args:
-      function: (weights, arrays, state) -> (outputs, state), for any number of positions, where a
-        position depends on earlier ones only through the state.
-      length: the number of positions in a chunk; 0 for one call that keeps everything.
-      weights: a pytree of arrays, the same for all positions.
-      arrays: a pytree of leaves [T, ...].
-      state: the state before the first position.
-
-    Returns:
-      (outputs, leaves [T, ...]; the state after the last position).
+    Gives (outputs, leaves [T, ...]; the state after the last position). `function`: (weights,
+    arrays, state) -> (outputs, state), for any number of positions, where a position depends on
+    earlier ones only through the state.
     """
     time = jax.tree.leaves(arrays)[0].shape[0]
     if not length or not row_blocks.is_known(time):  # exported for any number: keeps nothing anyway
