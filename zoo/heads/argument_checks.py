@@ -53,6 +53,18 @@ def check_arrays(name: str, shapes: Shapes, given: Mapping[str, Any]):
     _check_group(name, "tables", tables, {**shapes.tables, **shapes.loss_tables})
 
 
+def size_of(letter: str, shapes: Shapes, params: Any, tables: Any) -> int | None:
+    """Returns the size that a letter stands for where it is an array's first, None if none has."""
+    groups = (params, shapes.params), (tables, {**shapes.tables, **shapes.loss_tables})
+    for group, declared in groups:
+        for path, letters in declared.items():
+            if letters and letters.removeprefix(INTEGERS).split()[0] == letter:
+                shape = getattr(_leaf(group, path), "shape", ())
+                if shape:
+                    return shape[0]
+    return None
+
+
 def _check_group(name, argument, group, shapes):
     """Raises TypeError if an array has another type, ValueError if shapes do not agree."""
     arrays = {}

@@ -7,9 +7,11 @@ silently give wrong numbers. The public methods of `zoo.heads.Head` call a head'
 - hidden states are floating point, [..., D], and targets whole numbers, [...];
 - token weights are floating point, [...]: other shapes are broadcast by the rules of numpy, and
   booleans and whole numbers become floats of the type in which losses are summed;
-- a token of weight 0 whose hidden state is not finite has a hidden state of zeros. If a token of
-  weight 0 has no finite state or no target (a negative id), the gradient of its weight is 0. A
-  negative target stays as it is: its loss may be any number or NaN, and is not summed;
+- a token of weight 0 whose hidden state is not finite has a hidden state of zeros, and the gradient
+  of its weight is 0;
+- targets are words, in [0, V). Another target raises ValueError unless its weight is 0. In compiled
+  code, where targets have no values yet, the head is given the word 0 in its place and a weight of
+  0, so that it has no gradient, and its loss, log-probability or weighted sum becomes NaN;
 - params and tables have the arrays that the head declares in `Head.array_shapes`; errors that the
   head itself raises, KeyError included, are passed on unchanged;
 - params and tables have the same numbers of words and features, as far as `Head.sizes` tells, and
@@ -18,7 +20,7 @@ silently give wrong numbers. The public methods of `zoo.heads.Head` call a head'
 - there is at least one token: without tokens, results are empty, sums are 0, and the head's own
   method is not run.
 
-The checks cost nothing in compiled code: they read shapes and types while the function is traced.
+Checks of shapes and types cost nothing in compiled code: they run while the function is traced.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +33,8 @@ from zoo.arrays import sharded_functions
 from zoo.arrays.parameter_sharding import HIDDEN
 from zoo.arrays.random_keys import Keys
 from zoo.heads import argument_checks, explicit_axes
-from zoo.losses.token_blocks import present_states, without_gradient
+from zoo.losses import value_checks
+from zoo.losses.token_blocks import present_states
 
 if TYPE_CHECKING:
     from zoo.heads.head import Head
@@ -64,6 +67,8 @@ def checked(head: "Head", method: str, function: Callable, arrays: tuple, **othe
         _check_context(name, head, arguments)
     if 0 in arguments["hidden"].shape[:-1]:
         return _of_no_tokens(function, arguments)
+    if "targets" in arguments:
+        return _of_words(name, head, function, arguments)
     return function(*arguments.values())
 
 
@@ -225,7 +230,7 @@ def _regular(name, arguments):
         regular["targets"] = _targets(name, arguments["targets"], regular["hidden"].shape)
     if "token_weights" in arguments:
         weights = _token_weights(name, arguments["token_weights"], shape, regular["hidden"].dtype)
-        regular |= _present(regular["hidden"], regular["targets"], weights)
+        regular["hidden"], regular["token_weights"] = present_states(regular["hidden"], weights)
     return regular
 
 
@@ -274,15 +279,34 @@ def _broadcasts(shape, wanted):
         return False
 
 
-def _present(hidden, targets, weights):
-    """Returns hidden states and weights to which tokens of weight 0 add nothing.
+def _of_words(name, head, function, arguments):
+    """Calls a function with targets that are words: see the module's docstring."""
+    targets, weights = arguments["targets"], arguments.get("token_weights")
+    unknown = targets < 0
+    vocabulary = _vocabulary_size(head, arguments)
+    if vocabulary is not None:
+        value_checks.check_ids(vocabulary, weights, **{f"{name}: targets": targets})
+        if vocabulary <= jnp.iinfo(targets.dtype).max:
+            unknown |= targets >= vocabulary
+    arguments["targets"] = jnp.where(unknown, 0, targets)
+    if weights is not None:
+        arguments["token_weights"] = jnp.where(unknown, 0, weights)
+        wrong = jnp.any(unknown & (weights != 0))
+        return jax.tree.map(lambda x: jnp.where(wrong, jnp.nan, x), function(*arguments.values()))
+    results = function(*arguments.values())
+    if isinstance(results, tuple):  # log Z has no target
+        return jnp.where(unknown, jnp.nan, results[0]), *results[1:]
+    return jnp.where(unknown, jnp.nan, results)
 
-    Such a token's state is replaced by zeros if it is not finite; its weight has no gradient if it
-    has no finite state or no target.
-    """
-    hidden, present = present_states(hidden, weights)
-    without_target = (weights == 0) & (targets < 0)
-    return {"hidden": hidden, "token_weights": without_gradient(present, without_target)}
+
+def _vocabulary_size(head, arguments):
+    """Returns V: what the head says, or else how many words its `_log_probs` have."""
+    params, tables, hidden = (arguments[name] for name in ("params", "tables", "hidden"))
+    size = head.vocabulary_size(params, tables)
+    if size is not None or not head.has_log_probs:
+        return size
+    given = params, tables, hidden, arguments.get("context"), None
+    return jax.eval_shape(lambda: head._log_probs(*given)).shape[-1]
 
 
 def _of_no_tokens(function, arguments):

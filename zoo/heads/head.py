@@ -25,9 +25,9 @@ class Head(Evaluated):
     Methods are pure functions. Shapes: hidden [..., D], targets and words int32 [...], losses and
     log-probabilities [...] in nats per token. Token weights are [...] or broadcast to it by the
     rules of numpy; booleans and whole numbers become floats. Other shapes raise ValueError, and so
-    do tables of another lexicon than the parameters. Compiled code cannot check the values of
-    targets: a target that is not a word id gives an arbitrary number. Without tokens, results are
-    empty and sums are 0.
+    do tables of another lexicon than the parameters and targets that are no words, unless they have
+    weight 0. In compiled code, where targets have no values yet, the result for such a target is
+    NaN, and it causes no gradient. Without tokens, results are empty and sums are 0.
 
     Users call the public methods, which are written once, here, and check their arguments. A head
     writes the same methods with an underscore. These take checked arguments of regular shapes and
@@ -97,6 +97,11 @@ class Head(Evaluated):
     def prepares(self) -> bool:
         """Whether the head overrides `_prepared`, so that its methods take `prepared=`."""
         return type(self)._prepared is not Head._prepared
+
+    @property
+    def has_log_probs(self) -> bool:
+        """Whether the head writes `_log_probs`; an open one need not."""
+        return type(self)._log_probs is not Head._log_probs
 
     @property
     def array_shapes(self) -> Shapes | None:
@@ -558,6 +563,19 @@ class Head(Evaluated):
             return sharded_functions.zeros(hidden.shape[:-1], accumulator(hidden), hidden)
         return penalties
 
+    def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
+        """Returns V, below which all targets are: the size that is "V" in `array_shapes`.
+
+        Args:
+          params: the parameters.
+          tables: `tables` or `evaluation_tables`.
+
+        Returns:
+          None if no array tells it: it is then read from the shape of `_log_probs`.
+        """
+        shapes = self.array_shapes
+        return None if shapes is None else argument_checks.size_of("V", shapes, params, tables)
+
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
         """Returns the numbers that must agree between params and tables of one lexicon.
 
@@ -620,6 +638,10 @@ class HeadAround(Head):
         return self.head.loss_draws
 
     @property
+    def has_log_probs(self) -> bool:
+        return self.head.has_log_probs
+
+    @property
     def ordered_by_frequency(self) -> bool:
         return self.head.ordered_by_frequency
 
@@ -629,6 +651,9 @@ class HeadAround(Head):
 
     def form_taken(self, tables: Tables) -> str | None:
         return self.head.form_taken(tables["head"])
+
+    def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
+        return self.head.vocabulary_size(self.inner_params(params), tables["head"])
 
     def scores_per_token(self, vocabulary: int) -> int:
         return self.head.scores_per_token(vocabulary)

@@ -27,8 +27,7 @@ def _innermost(head):
 
 
 def _is_own(head):
-    kind = type(head)
-    return kind.__module__.partition(".")[0] != "zoo" and kind._log_probs is not Head._log_probs
+    return type(head).__module__.partition(".")[0] != "zoo" and head.has_log_probs
 
 
 def check(

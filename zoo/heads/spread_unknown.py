@@ -82,6 +82,9 @@ class SpreadUnknown(HeadAround):
         own = {"head": None, "word_ids": "int N", "log_share": "N"}
         return None if shapes is None else Shapes(shapes.params, own)
 
+    def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
+        return len(tables["word_ids"])
+
     def _tables(self, lexicon: Lexicon) -> Tables:
         """Returns {"head": the head's tables, "word_ids", "log_share"}.
 
