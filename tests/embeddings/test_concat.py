@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from zoo.arrays.parameter_sharding import FEATURES, HIDDEN, WORDS
+from zoo.arrays.sharded_functions import FEATURES, HIDDEN, WORDS
 from zoo.embeddings import CharCNN, Concat, Features, Lookup
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import Spelling

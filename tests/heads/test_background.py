@@ -10,7 +10,7 @@ import scipy.stats
 
 from tests import examples, references
 from zoo.heads import LogLinear
-from zoo.losses import contextual_background, softmax
+from zoo.losses import softmax
 from zoo.priors import ContextualBackground
 from zoo.priors.backgrounds.contextual import sum_by_signature
 
@@ -146,7 +146,7 @@ def test_blocks_of_tokens_that_do_not_divide_them(float64, random, block):
         expected[token] = log_z - scores[x]
 
     def summed(hidden, weights, bias):
-        losses, _ = contextual_background.token_blocked_measured_loss(
+        losses, _ = softmax.token_blocked_measured_loss(
             hidden, weights, bias, targets, block, measure, contexts
         )
         return jnp.sum(token_weights * losses), losses

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import sharded_functions
-from zoo.arrays.parameter_sharding import Axes
+from zoo.arrays.sharded_functions import Axes
 from zoo.arrays.types import Params
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import UserError

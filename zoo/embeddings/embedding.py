@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 
-from zoo.arrays.parameter_sharding import Axes, named
+from zoo.arrays.sharded_functions import Axes, named
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon

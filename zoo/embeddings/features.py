@@ -9,7 +9,7 @@ import dataclasses
 import jax
 
 from zoo.arrays import sharded_functions
-from zoo.arrays.parameter_sharding import FEATURES, HIDDEN, axes
+from zoo.arrays.sharded_functions import FEATURES, HIDDEN, axes
 from zoo.arrays.types import Params, Tables
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import UserError, check_least

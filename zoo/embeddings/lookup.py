@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import row_lookup, sharded_functions
-from zoo.arrays.parameter_sharding import HIDDEN, WORDS, axes
+from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Tables
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import UserError, check_least

@@ -1,6 +1,6 @@
 """Checks of a head's arguments except the hidden states: arrays, lexicons, keys and contexts.
 
-A head declares the shapes of its arrays as `zoo.losses.shape_checks.check_shapes` reads them: a
+A head declares the shapes of its arrays as `zoo.losses.value_checks.check_shapes` reads them: a
 letter stands for a size, and for the same size in all arrays. Arrays of another head or lexicon,
 and trees that were transposed or cast, then raise an error that names the method and the array.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from zoo.arrays import row_lookup
 from zoo.arrays.random_keys import Keys
 from zoo.lexicon import Lexicon
-from zoo.losses.shape_checks import check_shapes
+from zoo.losses.value_checks import check_shapes
 
 INTEGERS = "int "
 

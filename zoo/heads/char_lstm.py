@@ -28,16 +28,15 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products, row_lookup, sharded_functions
-from zoo.arrays.by_length import map_by_length
-from zoo.arrays.parameter_sharding import HIDDEN, axes
+from zoo.arrays.row_blocks import map_by_length
+from zoo.arrays.sharded_functions import HIDDEN, axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import check_least
 from zoo.heads.argument_checks import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
-from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
-from zoo.lexicon.spelling import BEGIN, END, Spelling
-from zoo.losses.spelled import sum_by_length
+from zoo.lexicon.spelling import BEGIN, END, PrefixTree, Spelling, prefix_tree
+from zoo.losses.token_blocks import sum_by_length
 from zoo.networks.lstm_scan import activated, cell, lstm
 
 
@@ -268,7 +267,7 @@ class CharLSTM(Head):
         """Applies a function to log p of every word [V], one position after another.
 
         log p is normalised over all spellings. A prefix that words share is read once: see
-        zoo.lexicon.prefix_tree.
+        zoo.lexicon.spelling.
         """
         flat = self.hidden_projection(params, hidden.reshape(-1, hidden.shape[-1]))
         tree = PrefixTree(*(tables[name] for name in PrefixTree._fields))

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import products, row_lookup
-from zoo.arrays.parameter_sharding import HIDDEN, WORDS, axes
+from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Prepared, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads import letter_noise

@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import row_blocks, sharded_functions
-from zoo.arrays.parameter_sharding import Axes, named
+from zoo.arrays.sharded_functions import Axes, named
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables, accumulator
 from zoo.heads import argument_checks, call_checks
 from zoo.heads.argument_checks import Shapes
 from zoo.heads.evaluation_methods import Evaluated
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax, softmax_decoding
+from zoo.losses import softmax
 from zoo.losses.token_blocks import weighted_sum
 from zoo.priors.backgrounds.contextual import Contextual
 
@@ -168,7 +168,7 @@ class Head(Evaluated):
         """Returns the axis names of the parameters, a tree like `init`'s of `PartitionSpec`s.
 
         A name is "words" (rows of words or of groups of words), "features", "hidden" (dimensions of
-        a hidden state), or None. `zoo.arrays.parameter_sharding.on_mesh` turns names into layouts.
+        a hidden state), or None. `zoo.arrays.sharded_functions.on_mesh` turns names into layouts.
 
         Args:
           lexicon: the words.
@@ -535,7 +535,7 @@ class Head(Evaluated):
 
     def _top_k(self, params, tables, hidden, k, context, prepared):
         def of_block(log_probs, first):
-            softmax_decoding.check_k(k, log_probs.shape[-1])
+            softmax.check_k(k, log_probs.shape[-1])
             return jax.lax.top_k(log_probs, k)
 
         return self._over_log_probs(of_block, params, tables, hidden, context, prepared)

@@ -21,13 +21,13 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products, random_keys
-from zoo.arrays.parameter_sharding import HIDDEN, WORDS, axes
+from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params
 from zoo.errors import check_least
 from zoo.heads.argument_checks import Shapes
 from zoo.heads.softmax import Softmax, WordVectors
 from zoo.lexicon import Lexicon
-from zoo.losses import mixture, softmax_decoding
+from zoo.losses import mixture, softmax
 from zoo.networks import dropout
 
 # The use of a row's key for masks of the g_m, besides the core's.
@@ -150,7 +150,7 @@ class MixtureOfSoftmaxes(_Mixture):
         log_prior, contexts = self.contexts(params, hidden)
         chosen = jax.random.categorical(of_component, log_prior)[..., None, None]
         context = jnp.take_along_axis(contexts, chosen, axis=-2)[..., 0, :]
-        return softmax_decoding.softmax_sample(context, *self._weights(params), of_word)
+        return softmax.softmax_sample(context, *self._weights(params), of_word)
 
 
 @dataclasses.dataclass(frozen=True)

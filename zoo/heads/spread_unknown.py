@@ -19,7 +19,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.parameter_sharding import Axes
+from zoo.arrays.sharded_functions import Axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads.argument_checks import Shapes

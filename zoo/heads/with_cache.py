@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import memory
-from zoo.arrays.parameter_sharding import Axes
+from zoo.arrays.sharded_functions import Axes
 from zoo.arrays.types import Carry, Context, Params, Tables
 from zoo.errors import UserError, check_above, check_least, check_rates
 from zoo.heads import call_checks

@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products
-from zoo.arrays.parameter_sharding import HIDDEN, Axes
+from zoo.arrays.sharded_functions import HIDDEN, Axes
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError
 from zoo.heads.argument_checks import Shapes

@@ -19,13 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.errors import UserError, named
-from zoo.lexicon import (
-    checks,
-    constructors,
-    feature_product_forms,
-    feature_signatures,
-    serialisation,
-)
+from zoo.lexicon import checks, constructors, feature_signatures, serialisation
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -258,7 +252,7 @@ class Lexicon:
         """(signature of each word, int32 [V]; (feature ids, values) of each signature)."""
         return feature_signatures.grouped(*self._feature_arrays())
 
-    def tables(self, form: feature_product_forms.Form | None = None) -> dict[str, jax.Array]:
+    def tables(self, form: feature_signatures.Form | None = None) -> dict[str, jax.Array]:
         """Makes the arrays for the device; see `zoo.lexicon.feature_signatures.tables`.
 
         Args:
@@ -269,9 +263,9 @@ class Lexicon:
         return jax.tree.map(jnp.asarray, feature_signatures.tables(self, form))
 
     @functools.cached_property
-    def signature_form(self) -> feature_product_forms.Form:
-        """The cheapest form of the features, by `zoo.lexicon.feature_product_forms`."""
-        return feature_product_forms.choose_form(self)
+    def signature_form(self) -> feature_signatures.Form:
+        """The cheapest form of the features, by `zoo.lexicon.feature_signatures`."""
+        return feature_signatures.choose_form(self)
 
     def encode(self, words: Iterable[str]) -> np.ndarray:
         """Returns the ids of words, int32 [n]; out-of-vocabulary words get the unknown word's id.
@@ -486,3 +480,14 @@ def with_features(
         feature_values=values[order].astype(np.float32),
         log_background=log_background,
     )
+
+
+# ---- words in the order of their frequency, for heads that cut the vocabulary into pieces
+
+
+def frequency_tables(counts: np.ndarray) -> dict:
+    """Ranks words by frequency; words of equal count stay in the order of the lexicon."""
+    order = np.argsort(-np.asarray(counts), kind="stable").astype(np.int32)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return {"rank": jnp.asarray(rank), "word": jnp.asarray(order)}

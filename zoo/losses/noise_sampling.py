@@ -21,7 +21,7 @@ import numpy as np
 from zoo.arrays import random_keys
 from zoo.arrays.random_keys import Keys
 from zoo.losses import value_checks
-from zoo.losses.shape_checks import check_shapes
+from zoo.losses.value_checks import check_shapes
 
 NOISE = 0x6E6F6973  # folded into keys, so that noise has random numbers of its own
 # Units that may have noise words of their own.

@@ -6,7 +6,7 @@ For logits o = W h + c over V classes, the loss of a target x is, in nats,
 
 `plain_softmax_loss` computes this formula directly. `blocked_softmax_loss` computes it by blocks of
 the vocabulary, with a running log-sum-exp, and recomputes the logits in its backward pass: it gives
-losses per token in memory for tokens * block logits. `zoo.losses.softmax_decoding` finds the most
+losses per token in memory for tokens * block logits. `zoo.losses.softmax` finds the most
 probable words and draws samples in the same way.
 
 Training uses `weighted_softmax_loss`, the weighted sum of the losses by blocks of tokens. Its
@@ -14,7 +14,7 @@ gradients are computed in the forward pass, from the logits of each block (see
 `zoo.losses.token_blocks`): no product is computed twice, where losses per token recompute the
 logits. In return, it gives only a sum, whose weights must be known beforehand.
 
-If classes have a measure that depends on the token, see `zoo.losses.contextual_background`.
+If classes have a measure that depends on the token, see `zoo.losses.softmax`.
 """
 
 import functools
@@ -22,13 +22,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from zoo.arrays import products, row_blocks, row_lookup, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.arrays.types import accumulator
 from zoo.losses import token_blocks, value_checks
-from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import present_states, weighted_rows, weighted_sum
+from zoo.losses.value_checks import check_shapes
 
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
 LOGITS_AT_A_TIME = 3 * 1024 * 1024
@@ -393,3 +394,288 @@ def weighted_softmax_loss(
     if penalty:
         losses += penalty * log_z * log_z
     return weighted_sum(losses, token_weights)
+
+
+# ---- the most probable words of a softmax and samples from it, by one pass over the vocabulary
+
+
+class Pass(NamedTuple):
+    """The results of one pass over the vocabulary."""
+
+    log_z: jax.Array  # log Z of each token, [N], nats
+    values: jax.Array  # the k highest logits, [N, k], falling
+    words: jax.Array  # their words, int32 [N, k]
+    sample: jax.Array | None  # words drawn from the softmax, int32 [N]; None without a key
+
+
+def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
+    """Computes log Z, the k best words and a sample in one pass over blocks of the vocabulary.
+
+    The sample is the argmax of o_v + g_v with standard Gumbel noise g (Gumbel 1954), which is
+    distributed as the softmax of o.
+    """
+    hidden, weights, bias = sharded_functions.alike((hidden, weights, bias))
+    hidden = as_wide(hidden, weights, bias)
+    tokens, dtype = hidden.shape[0], accumulator(hidden)
+    cut = row_blocks.Cut.of(weights.shape[0], block)
+
+    def step(carry, number):
+        sums, highest_words, highest, sample = carry
+        block_logits, _ = logits_of_rows(hidden, weights, bias, cut, number)
+        block_words = cut.row_numbers(number).astype(jnp.int32)
+        sums = sums.plus(block_logits)
+        if k:
+            values, columns = jax.lax.top_k(block_logits, min(k, cut.size))
+            words = cut.masked(number, block_words, cut.rows)  # behind all words
+            highest_words = best(k, highest_words, (values, words[columns]))
+        if key is not None:
+            noise_key = jax.random.fold_in(key, number * cut.size)
+            noisy = block_logits + jax.random.gumbel(noise_key, block_logits.shape, dtype)
+            drawn = block_words[noisy.argmax(-1)]
+            sample = jnp.where(noisy.max(-1) > highest, drawn, sample)
+            highest = jnp.maximum(highest, noisy.max(-1))
+        return (sums, highest_words, highest, sample), None
+
+    initial = (
+        Exponentials.none(hidden),
+        (
+            sharded_functions.filled((tokens, k), -jnp.inf, dtype, hidden),
+            sharded_functions.filled((tokens, k), cut.rows, jnp.int32, hidden),
+        ),
+        sharded_functions.filled(tokens, -jnp.inf, dtype, hidden),
+        sharded_functions.zeros(tokens, jnp.int32, hidden),
+    )
+    (sums, (values, words), _, sample), _ = jax.lax.scan(step, initial, cut.numbers())
+    return Pass(sums.log(), values, words, None if key is None else sample)
+
+
+def as_wide(hidden, *arrays):
+    """Returns states in float64 if a parameter has it, as the sums over blocks of words do."""
+    wide = any(array.dtype == jnp.float64 for array in arrays)
+    return hidden.astype(jnp.float64) if wide else hidden
+
+
+def check_k(k, vocabulary: int):
+    """Raises ValueError unless k is from 1 to V, TypeError if it is an array."""
+    if hasattr(k, "dtype") and not isinstance(k, np.integer):
+        raise TypeError(f"k is an array, {k}: give a Python integer, which sets a shape")
+    whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
+    if not whole or not 1 <= k <= vocabulary:
+        some = f"1 to {vocabulary:,}"
+        raise ValueError(f"k is {k!r}, and there are {vocabulary:,} words: give {some}")
+
+
+def best(k, *found):
+    """Returns the k best of some candidates, best first; of equal values, lower words first.
+
+    Gives (values [N, k], words int32 [N, k]).
+    """
+    values, words = (jnp.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
+    falling, words = jax.lax.sort((-values, words), num_keys=2)
+    return -falling[:, :k], words[:, :k]
+
+
+@over_tokens("hidden")
+def softmax_top_k(hidden, weights, bias, k):
+    """Finds the k most probable words of the softmax, by blocks of the vocabulary.
+
+    Args:
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      k: the number of words, at most V.
+
+    Returns:
+      (log-probabilities [..., k], nats; words int32 [..., k]), best first.
+
+    Raises:
+      ValueError: shapes do not agree, or k is above V.
+
+    Example:
+      >>> bias = jnp.log(jnp.array([0.2, 0.5, 0.3]))
+      >>> log_probs, words = losses.softmax_top_k(jnp.ones(4), jnp.zeros((3, 4)), bias, 2)
+      >>> print(words, jnp.exp(log_probs).round(2))
+      [1 2] [0.5 0.3]
+    """
+    check_softmax(hidden, weights, bias)
+    check_k(k, weights.shape[0])
+    flat = hidden.reshape(-1, hidden.shape[-1])
+    block = vocabulary_block(flat.shape[0], *weights.shape)
+    walk = blocked_pass(flat, weights, bias, block, k=k)
+    shape = (*hidden.shape[:-1], k)
+    return (walk.values - walk.log_z[:, None]).reshape(shape), walk.words.reshape(shape)
+
+
+@over_tokens("hidden")
+def softmax_sample(hidden, weights, bias, key):
+    """Draws words from the softmax, by blocks of the vocabulary.
+
+    Args:
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      key: a key of `jax.random`.
+
+    Returns:
+      Words, int32 [...].
+
+    Raises:
+      ValueError: shapes do not agree.
+
+    Example:
+      >>> table = jnp.zeros((3, 4)), jnp.array([0.0, 90.0, 0.0])  # word 1 has all the mass
+      >>> print(losses.softmax_sample(jnp.ones((2, 4)), *table, jax.random.key(0)))
+      [1 1]
+
+    Source: Gumbel (1954): the sample is the best word after Gumbel noise is added.
+    """
+    check_softmax(hidden, weights, bias)
+    flat = hidden.reshape(-1, hidden.shape[-1])
+    block = vocabulary_block(flat.shape[0], *weights.shape)
+    drawn = blocked_pass(flat, weights, bias, block, key=key).sample
+    assert drawn is not None  # a key was given
+    return drawn.reshape(hidden.shape[:-1])
+
+
+# ----------- exact softmax losses under a measure of the classes that depends on the token
+# With a measure m_nv (the mass of each class under a background with a context),
+#
+#     loss(h_n, x) = log Z_n - o_x,    log Z_n = log sum_v m_nv exp(o_v).
+#
+# An array of measures, [tokens, V], would be as large as the logits. So the measure is given as a
+# function, a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], and computed for one
+# block of tokens at a time.
+
+
+def token_blocked_measured_loss(hidden, weights, bias, targets, block, log_measure, contexts):
+    """Computes log sum_v m_nv exp(o_v) - o_x of each token, by blocks of tokens.
+
+    Gives (loss [N], log Z [N]) in nats, both differentiable. Logits and measure are recomputed in
+    the backward pass, so that the memory is O(block * V).
+    """
+
+    @jax.checkpoint
+    def of_block(inputs):
+        h, x, c = inputs
+        block_logits = logits(h, weights, bias)
+        log_z = jax.nn.logsumexp(block_logits + log_measure(c).astype(block_logits.dtype), axis=-1)
+        return log_z - jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0], log_z
+
+    tokens = hidden.shape[0]
+    columns = row_blocks.of_rows(
+        (hidden, targets, contexts), row_blocks.at_most(block, tokens), filling="edge"
+    )
+    results = jax.lax.map(of_block, columns)
+    return row_blocks.joined(results, tokens)
+
+
+@over_tokens("hidden")
+def measured_softmax_loss(hidden, weights, bias, targets, log_measure, contexts, width=0):
+    """Computes log Z - o_x, log Z = log sum_v m_v exp(o_v), o = W h + c, under a measure m.
+
+    Args:
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      targets: x, int [...], each in [0, V).
+      log_measure: a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], nats.
+      contexts: its argument, a pytree of leaves [..., ?] with the axes of targets in front.
+      width: the most numbers that log_measure holds for a token, from which the size of token
+        blocks is chosen; values below V count as V.
+
+    Returns:
+      (loss [...], log Z [...]), nats.
+
+    Raises:
+      ValueError: shapes do not agree. TypeError: targets are not whole numbers.
+
+    Example:
+      >>> log_measure = jax.tree_util.Partial(lambda contexts: contexts)  # which are log m here
+      >>> table = jnp.zeros((4, 2)), jnp.zeros(4)
+      >>> log_m = jnp.log(jnp.array([[0.5, 0.5, 1.0, 2.0]]))
+      >>> arguments = jnp.ones((1, 2)), *table, jnp.array([0]), log_measure, log_m
+      >>> loss, log_z = losses.measured_softmax_loss(*arguments)
+      >>> print(jnp.exp(log_z).round(3))
+      [4.]
+
+    Source: Dymetman and Xiao (2016), section 2, with a background that depends on the context.
+    """
+    flat, x, block = _flat((hidden, contexts), targets, weights, bias, log_measure, width)
+    value_checks.check_ids(weights.shape[0], targets=targets)
+    results = token_blocked_measured_loss(flat[0], weights, bias, x, block, log_measure, flat[1])
+    return tuple(result.reshape(targets.shape) for result in results)
+
+
+@over_tokens("hidden")
+def weighted_measured_softmax_loss(
+    hidden, weights, bias, targets, token_weights, log_measure, contexts, width=0
+):
+    """Computes sum_n u_n loss_n of `measured_softmax_loss`, and its gradients in the same pass.
+
+    Args:
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      targets: x, int [...], each in [0, V).
+      token_weights: u, [...]; 0 for padding, whose hidden states and targets may be anything.
+      log_measure: a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], nats.
+      contexts: its argument, a pytree of leaves [..., ?] with the axes of targets in front.
+      width: the most numbers that log_measure holds for a token, from which the size of token
+        blocks is chosen; values below V count as V.
+
+    Returns:
+      A scalar, nats.
+
+    Raises:
+      ValueError: shapes do not agree. TypeError: targets are not whole numbers.
+
+    Example:
+      >>> log_measure = jax.tree_util.Partial(lambda contexts: contexts)  # which are log m here
+      >>> table = jnp.zeros((4, 2)), jnp.zeros(4)
+      >>> log_m = jnp.log(jnp.array([[0.5, 0.5, 1.0, 2.0]]))
+      >>> arguments = jnp.ones((1, 2)), *table, jnp.array([0]), jnp.ones(1), log_measure, log_m
+      >>> print(f"{jnp.exp(losses.weighted_measured_softmax_loss(*arguments)):.3f}")
+      4.000
+
+    Source: see `measured_softmax_loss`.
+    """
+    flat, x, block = _flat((hidden, contexts), targets, weights, bias, log_measure, width)
+    return weighted_softmax_loss(
+        flat[0],
+        weights,
+        bias,
+        x,
+        token_weights.reshape(-1),
+        block,
+        log_measure=log_measure,
+        contexts=flat[1],
+    )
+
+
+def _flat(tree, targets, weights, bias, log_measure, width):
+    """Returns (leaves [..., ?] as [N, ?], targets [N], number of tokens in a block)."""
+    check_shapes(
+        hidden=(tree[0], "... D"),
+        weights=(weights, "V D"),
+        bias=(bias, "V"),
+        targets=(targets, "..."),
+        integers=("targets",),
+    )
+    for leaf in jax.tree.leaves(tree[1]):
+        if leaf.shape[: targets.ndim] != targets.shape:
+            raise ValueError(
+                f"contexts have the shape {leaf.shape}: give the axes {targets.shape} of targets "
+                "in front"
+            )
+    flat = jax.tree.map(lambda leaf: leaf.reshape(targets.size, *leaf.shape[targets.ndim :]), tree)
+    measure = jax.eval_shape(log_measure, flat[1]).shape
+    if measure != (targets.size, weights.shape[0]):
+        raise ValueError(
+            f"log_measure returns the shape {measure}: give log m of every word for each token, "
+            f"{(targets.size, weights.shape[0])}"
+        )
+    return (
+        flat,
+        targets.reshape(-1),
+        token_block(targets.size, max(weights.shape[0], width)),
+    )

@@ -4,6 +4,7 @@ Only arrays whose values are known are checked: in compiled code, arrays have no
 """
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 # How far from 1 a sum of probabilities may be by rounding: for types of 32 bits or more, and fewer.
@@ -78,3 +79,30 @@ def check_sums(name: str, probabilities, remedy: str):
 
 def _rounding(array):
     return ROUNDING if np.dtype(getattr(array, "dtype", float)).itemsize >= 4 else COARSE_ROUNDING
+
+
+# ---- checks of the shapes of public functions' arguments, with errors that name the argument
+
+
+def check_shapes(integers=(), **arguments):
+    """Checks shapes of arrays when a function is traced; compiled code has no trace of it."""
+    sizes: dict[str, int] = {}
+    given_by: dict[str, str] = {}
+    for name, (array, axes) in arguments.items():
+        shape, letters = np.shape(array), axes.split()
+        given = f"{name} has the shape {shape}"
+        named = f"[{', '.join(letters)}]"
+        leading = len(shape) - len(letters)
+        if letters[:1] == ["..."]:
+            shape = (shape[: leading + 1], *shape[leading + 1 :]) if leading >= -1 else ()
+        if len(letters) != len(shape):
+            raise ValueError(f"{given}: give {named}")
+        for letter, size in zip(letters, shape, strict=True):
+            if sizes.setdefault(letter, size) != size:
+                other = f"{letter} is {sizes[letter]} in {given_by[letter]}"
+                raise ValueError(f"{given}, {named}, but {other}")
+            given_by.setdefault(letter, name)
+    for name in integers:
+        dtype = jnp.result_type(arguments[name][0])
+        if not jnp.issubdtype(dtype, jnp.integer):
+            raise TypeError(f"{name} is of the type {dtype}: give whole numbers")

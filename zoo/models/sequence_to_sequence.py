@@ -20,8 +20,7 @@ from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads import Head, Softmax
 from zoo.lexicon import Lexicon
-from zoo.models.language_model import LanguageModel
-from zoo.models.model import Model
+from zoo.models.language_model import LanguageModel, Model
 from zoo.priors import Grammar
 from zoo.priors.backgrounds.contextual import Contextual
 

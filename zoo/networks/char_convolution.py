@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products, row_blocks
-from zoo.arrays.by_length import Differentiated, map_by_length
+from zoo.arrays.row_blocks import Differentiated, map_by_length
 from zoo.arrays.types import accumulator
 from zoo.errors import UserError, check_choices, check_least
 from zoo.lexicon.spelling import Spelling
@@ -165,7 +165,7 @@ class Convolution:
         return y, kept
 
     def _backward(self, params, letters, lengths, others, kept, cotangent):
-        """Computes (the gradient of params, ()), see zoo.arrays.by_length.Differentiated.
+        """Computes (the gradient of params, ()), see zoo.arrays.row_blocks.Differentiated.
 
         It is written by hand: with several widths, automatic differentiation would keep the
         windows' products of each width, or recompute them.
