@@ -32,7 +32,7 @@ from zoo.arrays.row_blocks import map_by_length
 from zoo.arrays.sharded_functions import HIDDEN, axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import check_least
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import BEGIN, END, PrefixTree, Spelling, prefix_tree

@@ -20,11 +20,11 @@ from zoo.arrays import products, row_lookup
 from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Prepared, Tables
 from zoo.errors import UserError, check_least
-from zoo.heads import letter_noise
-from zoo.heads.argument_checks import Shapes
+from zoo.heads import noise
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
-from zoo.heads.letter_noise import LetterNoise
 from zoo.heads.nce import NCE
+from zoo.heads.noise import LetterNoise
 from zoo.heads.sampled import SampledHead
 from zoo.heads.softmax import Softmax
 from zoo.lexicon import Lexicon
@@ -264,7 +264,7 @@ class CNNSoftmax(Head):
         if key is None:
             raise ValueError("CNNSoftmax.loss draws noise words: give it a key")
         network, samples = self.network, self._sampled.samples
-        drawn = letter_noise.sample(
+        drawn = noise.sample(
             tables["sampled"],
             key,
             targets.shape,

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from zoo.arrays import row_blocks, sharded_functions
 from zoo.arrays.sharded_functions import Axes, named
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables, accumulator
-from zoo.heads import argument_checks, call_checks
-from zoo.heads.argument_checks import Shapes
+from zoo.heads import checks
+from zoo.heads.checks import Shapes
 from zoo.heads.evaluation_methods import Evaluated
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax
@@ -135,7 +135,7 @@ class Head(Evaluated):
         Args:
           lexicon: the words.
         """
-        argument_checks.check_lexicon(f"{type(self).__name__}.tables", lexicon)
+        checks.check_lexicon(f"{type(self).__name__}.tables", lexicon)
         return self._tables(lexicon)
 
     @final
@@ -145,7 +145,7 @@ class Head(Evaluated):
         Args:
           lexicon: the words.
         """
-        argument_checks.check_lexicon(f"{type(self).__name__}.evaluation_tables", lexicon)
+        checks.check_lexicon(f"{type(self).__name__}.evaluation_tables", lexicon)
         return self._evaluation_tables(lexicon)
 
     @final
@@ -158,9 +158,9 @@ class Head(Evaluated):
           lexicon: the words.
         """
         name = f"{type(self).__name__}.init"
-        argument_checks.check_lexicon(name, lexicon)
-        argument_checks.check_hidden_size(name, hidden_size)
-        argument_checks.check_key(name, key)
+        checks.check_lexicon(name, lexicon)
+        checks.check_hidden_size(name, hidden_size)
+        checks.check_key(name, key)
         return self._init(key, hidden_size, lexicon)
 
     @final
@@ -173,7 +173,7 @@ class Head(Evaluated):
         Args:
           lexicon: the words.
         """
-        argument_checks.check_lexicon(f"{type(self).__name__}.partition", lexicon)
+        checks.check_lexicon(f"{type(self).__name__}.partition", lexicon)
         shapes = jax.eval_shape(lambda: self._init(jax.random.key(0), 1, lexicon))
         return named(shapes, self.parameter_axes)
 
@@ -206,9 +206,7 @@ class Head(Evaluated):
           [...], nats.
         """
         arrays = params, tables, hidden, targets
-        return call_checks.checked(
-            self, "loss", self._penalised_loss, arrays, key=key, context=context
-        )
+        return checks.checked(self, "loss", self._penalised_loss, arrays, key=key, context=context)
 
     @final
     def weighted_loss(
@@ -238,7 +236,7 @@ class Head(Evaluated):
           A scalar, nats.
         """
         arrays = params, tables, hidden, targets, token_weights
-        return call_checks.checked(
+        return checks.checked(
             self, "weighted_loss", self._weighted_loss_and_penalty, arrays, key=key, context=context
         )[0]
 
@@ -269,7 +267,7 @@ class Head(Evaluated):
           (sum of token_weights * loss, sum of token_weights * penalties), scalars, nats.
         """
         arrays = params, tables, hidden, targets, token_weights
-        return call_checks.checked(
+        return checks.checked(
             self,
             "weighted_loss_and_penalty",
             self._weighted_loss_and_penalty,
@@ -289,9 +287,7 @@ class Head(Evaluated):
         Returns:
           [...], nats, 0 if the head has no penalty; they do not depend on the target.
         """
-        return call_checks.checked(
-            self, "penalties", self._penalties_or_zeros, (params,), hidden=hidden
-        )
+        return checks.checked(self, "penalties", self._penalties_or_zeros, (params,), hidden=hidden)
 
     @final
     def prepared(self, params: Params, tables: Tables) -> Prepared:
@@ -305,7 +301,7 @@ class Head(Evaluated):
           A pytree of arrays, which `log_prob` and the methods below it take as `prepared`; None if
           there is nothing to prepare.
         """
-        call_checks.check(self, "prepared", params=params, tables=tables)
+        checks.check(self, "prepared", params=params, tables=tables)
         return self._prepared(params, tables)
 
     # ------------------------------------------------------------ to score and to sample
@@ -335,7 +331,7 @@ class Head(Evaluated):
           [...], nats.
         """
         arrays = params, tables, hidden, targets
-        return call_checks.checked(
+        return checks.checked(
             self, "log_prob", self._log_prob_and_log_z, arrays, context=context, prepared=prepared
         )[0]
 
@@ -364,7 +360,7 @@ class Head(Evaluated):
           (log p [...], log Z [...]), nats.
         """
         arrays = params, tables, hidden, targets
-        return call_checks.checked(
+        return checks.checked(
             self,
             "log_prob_and_log_z",
             self._log_prob_and_log_z,
@@ -399,7 +395,7 @@ class Head(Evaluated):
           [..., V], nats.
         """
         arrays = params, tables, hidden
-        return call_checks.checked(
+        return checks.checked(
             self, "log_probs", self._log_probs, arrays, context=context, prepared=prepared
         )
 
@@ -428,7 +424,7 @@ class Head(Evaluated):
           int32 [...].
         """
         arrays = params, tables, hidden
-        return call_checks.checked(
+        return checks.checked(
             self, "sample", self._sample, arrays, key=key, context=context, prepared=prepared
         )
 
@@ -457,7 +453,7 @@ class Head(Evaluated):
           (log-probabilities [..., k], nats, falling; words int32 [..., k]).
         """
         arrays = params, tables, hidden
-        return call_checks.checked(
+        return checks.checked(
             self, "top_k", self._top_k, arrays, k=k, context=context, prepared=prepared
         )
 
@@ -574,7 +570,7 @@ class Head(Evaluated):
           None if no array tells it: it is then read from the shape of `_log_probs`.
         """
         shapes = self.array_shapes
-        return None if shapes is None else argument_checks.size_of("V", shapes, params, tables)
+        return None if shapes is None else checks.size_of("V", shapes, params, tables)
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
         """Returns the numbers that must agree between params and tables of one lexicon.

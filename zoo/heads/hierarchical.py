@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import check_least
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.lexicon.lexicon import frequency_tables

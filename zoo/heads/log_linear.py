@@ -30,7 +30,7 @@ from zoo.arrays import products
 from zoo.arrays.sharded_functions import FEATURES, HIDDEN, axes
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError, check_choices, check_least
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon, feature_signatures
 from zoo.losses import log_linear, softmax

@@ -24,7 +24,7 @@ from zoo.arrays import products, random_keys
 from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params
 from zoo.errors import check_least
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.softmax import Softmax, WordVectors
 from zoo.lexicon import Lexicon
 from zoo.losses import mixture, softmax

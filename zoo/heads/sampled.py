@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from zoo.arrays import products, row_lookup
 from zoo.arrays.types import Params, Tables
 from zoo.errors import check_choices, check_least
-from zoo.heads import noise_distributions as noises
-from zoo.heads.argument_checks import Shapes
+from zoo.heads import noise as noises
+from zoo.heads.checks import Shapes
 from zoo.heads.softmax import SoftmaxScores
 from zoo.lexicon import Lexicon
 from zoo.losses.noise_sampling import UNITS, log_expected_count, noise_tables, sample_noise

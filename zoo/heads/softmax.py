@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params
 from zoo.errors import check_least, check_rates
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax

@@ -23,8 +23,8 @@ from zoo.arrays import memory
 from zoo.arrays.sharded_functions import Axes
 from zoo.arrays.types import Carry, Context, Params, Tables
 from zoo.errors import UserError, check_above, check_least, check_rates
-from zoo.heads import call_checks
-from zoo.heads.argument_checks import Shapes
+from zoo.heads import checks
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head, HeadAround
 from zoo.heads.softmax import Softmax
 from zoo.lexicon import Lexicon
@@ -201,7 +201,7 @@ class WithCache(HeadAround):
         return self.head.normalised_over(lexicon)
 
     def _check_inner(self, params, tables):
-        call_checks.check(self.head, "loss", params=params, tables=tables["head"])
+        checks.check(self.head, "loss", params=params, tables=tables["head"])
 
     def _loss(self, params, tables, hidden, targets, key, context):
         self._check_inner(params, tables)

@@ -25,7 +25,7 @@ from zoo.arrays import products
 from zoo.arrays.sharded_functions import HIDDEN, Axes
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head, HeadAround
 from zoo.heads.log_linear import LogLinear
 from zoo.lexicon import Lexicon

@@ -225,7 +225,7 @@ def word(letters, lexicon, spelling: Spelling) -> str:
     return "".join(REPLACEMENT if n < MARKS else known[n - MARKS] for n in letters)
 
 
-# ---- the distinct prefixes of many spellings, which a speller reads to score all words of a lexicon
+# ------------------------ prefixes of many spellings, which a speller reads to score all words
 # Words that begin alike share their first letters, and so the speller's states after these letters.
 # Prefixes are laid out shortest first, in blocks with prefixes of one length each. So the states
 # from which the prefixes of a block continue come from earlier blocks.
