@@ -14,9 +14,9 @@ from tests import examples, references
 from zoo.arrays.random_keys import Keys
 from zoo.errors import UserError
 from zoo.heads import NCE, BlackOut, CNNSoftmax, ImportanceSampling, LetterNoise, Softmax, noise
+from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import BEGIN, BOUNDARY, END, MARKS, Spelling
-from zoo.networks.char_convolution import Convolution
 
 A, B = MARKS, MARKS + 1
 SPELLING = Spelling(unit="characters", longest=3)

@@ -34,10 +34,10 @@ from zoo.arrays.types import Params, Tables
 from zoo.errors import check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
+from zoo.layers.lstm import activated, cell, lstm
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import BEGIN, END, PrefixTree, Spelling, prefix_tree
 from zoo.losses.token_blocks import sum_by_length
-from zoo.networks.lstm_scan import activated, cell, lstm
 
 
 @dataclasses.dataclass(frozen=True)

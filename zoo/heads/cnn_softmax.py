@@ -2,7 +2,7 @@
 
 Jozefowicz et al., "Exploring the limits of language modeling" (2016), section 3.2; the output side
 of "CWE-CWE" in Labeau and Allauzen (2017), section 2.4. With the convolution CNN over spellings
-(zoo.networks.char_convolution) and, to tell words apart that are spelled alike, a learned vector
+(zoo.layers.char_convolution) and, to tell words apart that are spelled alike, a learned vector
 r_x of few dimensions for each word and its projection A,
 
     w_x = CNN(letters of x) + r_x A,        p(x | h) = exp(w_x . h) / sum_v exp(w_v . h).
@@ -27,9 +27,9 @@ from zoo.heads.nce import NCE
 from zoo.heads.noise import LetterNoise
 from zoo.heads.sampled import SampledHead
 from zoo.heads.softmax import Softmax
+from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
 from zoo.losses.noise_sampling import NoiseSample, log_expected_count
-from zoo.networks.char_convolution import Convolution
 
 
 @dataclasses.dataclass(frozen=True)

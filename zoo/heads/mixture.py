@@ -26,9 +26,9 @@ from zoo.arrays.types import Params
 from zoo.errors import check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.softmax import Softmax, WordVectors
+from zoo.layers import dropout
 from zoo.lexicon import Lexicon
 from zoo.losses import mixture, softmax
-from zoo.networks import dropout
 
 # The use of a row's key for masks of the g_m, besides the core's.
 _LATENT = 0x6C6174

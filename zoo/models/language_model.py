@@ -9,14 +9,14 @@ import jax
 from zoo.arrays import random_keys
 from zoo.arrays.types import Carry, Context, Key, Params, Prepared, Tables
 from zoo.cores import LSTM, Core
-from zoo.cores.recurrent_layers import Stacked
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError, check_least
 from zoo.heads import Head, Softmax
 from zoo.heads.head import HeadAround
+from zoo.layers import dropout
+from zoo.layers.core import Stacked
 from zoo.lexicon import Lexicon
 from zoo.losses.token_blocks import weighted_sum
-from zoo.networks import activation_penalties, dropout
 from zoo.priors.backgrounds.contextual import Contextual
 
 # ---- the interface of models: components composed into something that an experiment trains
@@ -312,8 +312,8 @@ class LanguageModel(Model):
             context=context,
         )
         if self.activation_penalty or self.temporal_penalty:
-            penalties = self.activation_penalty * activation_penalties.activation_penalty(read)
-            steps = activation_penalties.temporal_penalty(hidden, reset)
+            penalties = self.activation_penalty * dropout.activation_penalty(read)
+            steps = dropout.temporal_penalty(hidden, reset)
             of_states = weighted_sum(penalties + self.temporal_penalty * steps, token_weights)
             loss, penalty = loss + of_states, penalty + of_states
         return loss, penalty, carry

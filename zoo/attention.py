@@ -10,8 +10,6 @@ The examples begin with
     >>> mask = jnp.array([[True] * 5, [True] * 3 + [False] * 2])  # three, in the second sentence
 """
 
-from zoo.attention.attention import Attention
-from zoo.attention.bahdanau import Bahdanau
-from zoo.attention.luong import Luong
+from zoo.layers.attention import Attention, Bahdanau, Luong
 
 __all__ = ["Attention", "Bahdanau", "Luong"]

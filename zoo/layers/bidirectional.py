@@ -18,9 +18,9 @@ import jax.numpy as jnp
 
 from zoo.arrays import random_keys
 from zoo.arrays.types import Carry
-from zoo.cores.core import Core
-from zoo.cores.lstm import LSTM
 from zoo.errors import check_choices
+from zoo.layers.core import Core
+from zoo.layers.lstm import LSTM
 
 
 @dataclasses.dataclass(frozen=True)

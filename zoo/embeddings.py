@@ -11,10 +11,6 @@ The examples begin with
     >>> key, words = jax.random.key(0), jnp.array([[0, 1], [2, 1]])
 """
 
-from zoo.embeddings.char_cnn import CharCNN
-from zoo.embeddings.concat import Concat
-from zoo.embeddings.embedding import Embedding
-from zoo.embeddings.features import Features
-from zoo.embeddings.lookup import Lookup
+from zoo.layers.embeddings import CharCNN, Concat, Embedding, Features, Lookup
 
 __all__ = ["CharCNN", "Concat", "Embedding", "Features", "Lookup"]

@@ -8,12 +8,11 @@ The examples of the cores begin with
     >>> key, inputs = jax.random.key(0), jnp.ones((2, 5, 4))  # two rows of five vectors
 """
 
-from zoo.cores.bidirectional import Bidirectional
-from zoo.cores.core import Core
-from zoo.cores.elman import Elman
-from zoo.cores.gru import GRU
-from zoo.cores.last_words import LastWords
-from zoo.cores.lstm import LSTM
-from zoo.cores.ngram import NGram
+from zoo.layers.bidirectional import Bidirectional
+from zoo.layers.core import Core
+from zoo.layers.elman import Elman
+from zoo.layers.gru import GRU
+from zoo.layers.lstm import LSTM
+from zoo.layers.windowed import LastWords, NGram
 
 __all__ = ["GRU", "LSTM", "Bidirectional", "Core", "Elman", "LastWords", "NGram"]
