@@ -159,7 +159,7 @@ def test_compiled_a_target_that_is_no_word_has_a_loss_of_nan(name):
 
 @pytest.mark.parametrize("name", ["softmax", "adaptive", "Huffman", *slow("speller")])
 def test_a_target_that_is_no_word_causes_no_gradient(name):
-    """Whether its weight is 0, as of padding, or its loss, NaN, is masked as in other libraries."""
+    """Whether its weight is 0, as of padding, or its loss, NaN, is masked, or is not."""
     head, params, tables, _ = problem(name)
     hidden, targets = batch(BATCH, TIME)
     bad = targets.at[:, 3:].set(-100)
@@ -168,6 +168,9 @@ def test_a_target_that_is_no_word_causes_no_gradient(name):
     def masked(params, hidden, bad):
         return jnp.where(there, head.loss(params, tables, hidden, bad), 0).sum()
 
+    def unmasked(params, hidden, bad):
+        return head.loss(params, tables, hidden, bad).sum()
+
     def short(params, hidden, bad):
         return head.loss(params, tables, hidden[:, :3], bad[:, :3]).sum()
 
@@ -175,9 +178,9 @@ def test_a_target_that_is_no_word_causes_no_gradient(name):
         return head.weighted_loss(params, tables, hidden, bad, there)
 
     value, gradients = jax.jit(jax.value_and_grad(short, argnums=(0, 1)))(params, hidden, bad)
-    for function in (masked, weighted):
+    for function, expected in ((masked, value), (unmasked, np.nan), (weighted, value)):
         found, slopes = jax.jit(jax.value_and_grad(function, argnums=(0, 1)))(params, hidden, bad)
-        np.testing.assert_allclose(found, value, rtol=1e-5)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
         jax.tree.map(
             lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-6), slopes, gradients
         )

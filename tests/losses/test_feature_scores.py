@@ -15,7 +15,7 @@ from zoo.heads import LogLinear, WithExpert
 from zoo.lexicon import feature_signatures, with_features
 from zoo.lexicon.feature_signatures import Form
 from zoo.losses import log_linear
-from zoo.priors.experts.expert import Expert
+from zoo.priors.experts import Expert
 
 SIZE, WORDS = 5, 1001
 

@@ -460,18 +460,20 @@ def _of_words(name, head, function, arguments):
         if vocabulary <= jnp.iinfo(targets.dtype).max:
             unknown |= targets >= vocabulary
     arguments["targets"] = jnp.where(unknown, 0, targets)
-    if weights is not None:
-        arguments["token_weights"] = jnp.where(unknown, 0, weights)
-        wrong = jnp.any(unknown & (weights != 0))
-        return jax.tree.map(lambda x: jnp.where(wrong, jnp.nan, x), function(*arguments.values()))
-    results = function(*arguments.values())
-    if isinstance(results, tuple):  # log Z has no target
-        return jnp.where(unknown, jnp.nan, results[0]), *results[1:]
-    return jnp.where(unknown, jnp.nan, results)
+    if weights is None:
+        results = function(*arguments.values())
+        if isinstance(results, tuple):  # log Z does not depend on the target
+            return jnp.where(unknown, jnp.nan, results[0]), *results[1:]
+        return jnp.where(unknown, jnp.nan, results)
+    arguments["token_weights"] = jnp.where(unknown, 0, weights)
+    loss, penalty = function(*arguments.values())
+    # A sum, as the loss: devices that share the tokens add both at once.
+    undefined = jnp.where(unknown & (weights != 0), jnp.nan, 0).sum()
+    return loss + undefined.astype(loss.dtype), penalty
 
 
 def _vocabulary_size(head, arguments):
-    """Returns V: what the head says, or else how many words its `_log_probs` have."""
+    """Returns V, which the head declares or the shape of its `_log_probs` tells."""
     params, tables, hidden = (arguments[name] for name in ("params", "tables", "hidden"))
     size = head.vocabulary_size(params, tables)
     if size is not None or not head.has_log_probs:

@@ -16,7 +16,7 @@ from zoo.heads.evaluation_methods import Evaluated
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax
 from zoo.losses.token_blocks import weighted_sum
-from zoo.priors.backgrounds.contextual import Contextual
+from zoo.priors.contextual import Contextual
 
 
 class Head(Evaluated):

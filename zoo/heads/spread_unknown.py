@@ -10,7 +10,7 @@ the shares instead:
     p'(x | h) = p(<unk> | h) (1 - 1 / |U|) q(x) / sum_(y in U') q(y)  for x in U' = U without <unk>
 
 q is an n-gram model of the letters of the words that the head was trained on, each counted once
-(`zoo.priors.backgrounds.strings`). The probabilities sum to one over the new lexicon if all words
+(`zoo.priors.strings`). The probabilities sum to one over the new lexicon if all words
 of the old lexicon are in it.
 """
 
@@ -26,8 +26,8 @@ from zoo.heads.checks import Shapes
 from zoo.heads.head import Head, HeadAround
 from zoo.lexicon import Lexicon
 from zoo.lexicon.word_mapping import NoUnknownWord, shares
-from zoo.priors.backgrounds import strings
-from zoo.priors.backgrounds.contextual import Contextual
+from zoo.priors import strings
+from zoo.priors.contextual import Contextual
 
 
 @dataclasses.dataclass(frozen=True)

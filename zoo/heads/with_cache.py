@@ -28,7 +28,7 @@ from zoo.heads.checks import Shapes
 from zoo.heads.head import Head, HeadAround
 from zoo.heads.softmax import Softmax
 from zoo.lexicon import Lexicon
-from zoo.priors.backgrounds.contextual import Contextual
+from zoo.priors.contextual import Contextual
 
 
 class Remembered(NamedTuple):

@@ -30,7 +30,7 @@ from zoo.heads.head import Head, HeadAround
 from zoo.heads.log_linear import LogLinear
 from zoo.lexicon import Lexicon
 from zoo.losses.with_expert import log_expert_mass
-from zoo.priors.experts.expert import Expert
+from zoo.priors.experts import Expert
 
 
 @dataclasses.dataclass(frozen=True)

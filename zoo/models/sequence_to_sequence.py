@@ -22,7 +22,7 @@ from zoo.layers.attention import PreparedMemory
 from zoo.lexicon import Lexicon
 from zoo.models.language_model import LanguageModel, Model
 from zoo.priors import Grammar
-from zoo.priors.backgrounds.contextual import Contextual
+from zoo.priors.contextual import Contextual
 
 ORDERS = ("forward", "source_reversed", "target_reversed")
 

@@ -21,7 +21,7 @@ import re
 import numpy as np
 
 from zoo.errors import UserError, check_least, named
-from zoo.priors.ngrams import backoff
+from zoo.priors import backoff
 from zoo.sources import files
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"

@@ -17,7 +17,7 @@ import dataclasses
 import numpy as np
 
 from zoo.errors import UserError, check_least
-from zoo.priors.ngrams import backoff
+from zoo.priors import backoff
 
 # Discounts for texts with too few counts to estimate them from.
 USUAL_DISCOUNTS = (0.5, 1.0, 1.5)
