@@ -100,7 +100,7 @@ class CharLSTM(Head):
         return {name: jnp.asarray(array) for name, array in tables.items()}
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words that were cut or have unknown letters; see `Evaluated.warnings`.
+        """Counts the words that were cut or have unknown letters; see `Head.warnings`.
 
         Each of several words that are then spelled alike has the probability of their spelling.
         """
@@ -157,7 +157,6 @@ class CharLSTM(Head):
         """Returns (log p of the next letter, from END on [n, A'], the new state).
 
         Args:
-          params: the parameters.
           projected: the hidden states' part of the gates, [n, 4 size].
           previous: the letters before, int [n].
           state: (u, s) before these letters were read, [n, size] each.
@@ -178,12 +177,7 @@ class CharLSTM(Head):
         return zeros, zeros
 
     def hidden_projection(self, params: Params, hidden: jax.Array):
-        """Computes h P + b, the hidden state's part of every letter's gates, [n, 4 size].
-
-        Args:
-          params: the parameters.
-          hidden: h, [n, D].
-        """
+        """Computes h P + b, the hidden state's part of every letter's gates, [n, 4 size]."""
         return products.affine(hidden, params["hidden"], params["bias"])
 
     def _spelled(self, params: Params, letters, lengths, projected):
@@ -208,8 +202,6 @@ class CharLSTM(Head):
         """Computes log p of any spellings, normalised over all spellings.
 
         Args:
-          params: the parameters.
-          hidden: h, [N, D].
           letters: the spellings, int [N, L], see Spelling.sequence_tables.
           lengths: their numbers of letters, int [N].
           rows: the number of batch rows that the N tokens are of, if devices share the rows.
@@ -222,11 +214,6 @@ class CharLSTM(Head):
 
     def sample_spellings(self, params: Params, hidden: jax.Array, key: jax.Array):
         """Draws spellings letter by letter.
-
-        Args:
-          params: the parameters.
-          hidden: h, [N, D].
-          key: a key of `jax.random`.
 
         Returns:
           int32 [N, longest], with PADDING after END; `zoo.lexicon.spelling.word` turns a row into

@@ -181,12 +181,7 @@ class CNNSoftmax(Head):
         return {**params, "correction": jnp.asarray(correction)}
 
     def vectors(self, params: Params, tables: Tables):
-        """Computes w of all words, [V, D].
-
-        Args:
-          params: the parameters.
-          tables: the tables.
-        """
+        """Computes w of all words, [V, D]."""
         words = jnp.arange(tables["spelling"]["lengths"].shape[0])
         vectors = self.network.vectors(params["network"], tables["spelling"], words)
         if self.correction:

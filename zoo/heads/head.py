@@ -10,16 +10,16 @@ import jax.numpy as jnp
 from zoo.arrays import row_blocks, sharded_functions
 from zoo.arrays.sharded_functions import Axes, named
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables, accumulator
+from zoo.errors import UserError
 from zoo.heads import checks
 from zoo.heads.checks import Shapes
-from zoo.heads.evaluation_methods import Evaluated
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax
 from zoo.losses.token_blocks import weighted_sum
 from zoo.priors.contextual import Contextual
 
 
-class Head(Evaluated):
+class Head:
     """Base class of heads, which train, score and sample. Subclasses are frozen dataclasses.
 
     Methods are pure functions. Shapes: hidden [..., D], targets and words int32 [...], losses and
@@ -55,15 +55,29 @@ class Head(Evaluated):
     normaliser of the head's scores: where it is near 0 for every hidden state, the scores may be
     used without normalising. `context` is a prior's input beside the hidden state.
 
-    `zoo.heads.evaluation_methods.Evaluated` has the further methods that evaluation uses.
-    `log_prob` and the methods below it take the result of `prepared` as `prepared=`; without it,
-    they compute it themselves.
+    Arguments of methods:
+      params: the result of `init`, or trained parameters.
+      tables: `tables` of the lexicon; `evaluation_tables` are enough to score and to sample.
+      hidden: h, [..., D].
+      targets: x, int [...], each in [0, V).
+      token_weights: u, [...] or broadcast to it; 0 for padding, whose hidden states and targets may
+        be anything.
+      key: a key of `jax.random`: for a sampled loss, a head's own dropout, `init` and `sample`.
+      context: the context of a background or expert, leaves [..., ?].
+      prepared: the result of `prepared`, computed once for many batches; None to compute it anew.
     """
 
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     # Whether the output weights are the embedding's table, handed in as params["weights"].
     tied: bool = False
+    # The kinds of features that the rows of the parameters belong to, () for all kinds; None if the
+    # rows belong to something else, such as words.
+    kinds: tuple[str, ...] | None = None
+    # Whether the head can spell words letter by letter, as heads.CharLSTM does; and if so, whether
+    # its probabilities are renormalised over the lexicon's words.
+    spells: bool = False
+    renormalised: bool = False
 
     def __init_subclass__(cls, **options):
         """Raises TypeError for a head that overrides a method that checks arguments."""
@@ -153,7 +167,6 @@ class Head(Evaluated):
         """Draws the parameters at the start of training.
 
         Args:
-          key: a key of `jax.random`.
           hidden_size: D.
           lexicon: the words.
         """
@@ -194,14 +207,6 @@ class Head(Evaluated):
 
         It is -log p(targets | hidden) plus the penalties unless a head defines another loss.
 
-        Args:
-          params: the parameters.
-          tables: `tables` of the lexicon.
-          hidden: h, [..., D].
-          targets: x, int [...], each in [0, V).
-          key: a key of `jax.random`, for a sampled loss and for a head's own dropout.
-          context: the context of a background or expert, leaves [..., ?].
-
         Returns:
           [...], nats.
         """
@@ -221,16 +226,6 @@ class Head(Evaluated):
         context: Context = None,
     ) -> jax.Array:
         """Computes the sum of token_weights * loss, the objective of training.
-
-        Args:
-          params: the parameters.
-          tables: `tables` of the lexicon.
-          hidden: h, [..., D].
-          targets: x, int [...], each in [0, V).
-          token_weights: u, [...] or broadcast to it; 0 for padding, whose hidden states and targets
-            may be anything.
-          key: a key of `jax.random`, for a sampled loss and for a head's own dropout.
-          context: the context of a background or expert, leaves [..., ?].
 
         Returns:
           A scalar, nats.
@@ -254,15 +249,6 @@ class Head(Evaluated):
     ) -> tuple[jax.Array, jax.Array]:
         """Computes `weighted_loss` and the part of it that the penalties add.
 
-        Args:
-          params: the parameters.
-          tables: `tables` of the lexicon.
-          hidden: h, [..., D].
-          targets: x, int [...], each in [0, V).
-          token_weights: u, [...] or broadcast to it.
-          key: a key of `jax.random`, for a sampled loss and for a head's own dropout.
-          context: the context of a background or expert, leaves [..., ?].
-
         Returns:
           (sum of token_weights * loss, sum of token_weights * penalties), scalars, nats.
         """
@@ -280,10 +266,6 @@ class Head(Evaluated):
     def penalties(self, params: Params, hidden: jax.Array) -> jax.Array:
         """Computes the penalties that the losses include, which logs show apart from -log p.
 
-        Args:
-          params: the parameters.
-          hidden: h, [..., D].
-
         Returns:
           [...], nats, 0 if the head has no penalty; they do not depend on the target.
         """
@@ -292,10 +274,6 @@ class Head(Evaluated):
     @final
     def prepared(self, params: Params, tables: Tables) -> Prepared:
         """Computes arrays that scoring would otherwise compute anew for every batch.
-
-        Args:
-          params: the parameters.
-          tables: `evaluation_tables` or `tables` of the lexicon.
 
         Returns:
           A pytree of arrays, which `log_prob` and the methods below it take as `prepared`; None if
@@ -319,14 +297,6 @@ class Head(Evaluated):
     ) -> jax.Array:
         """Computes log p(targets | hidden), exactly.
 
-        Args:
-          params: the parameters.
-          tables: `evaluation_tables` or `tables` of the lexicon.
-          hidden: h, [..., D].
-          targets: x, int [...], each in [0, V).
-          context: the context of a background or expert, leaves [..., ?].
-          prepared: the result of `prepared`, or None.
-
         Returns:
           [...], nats.
         """
@@ -347,14 +317,6 @@ class Head(Evaluated):
         prepared: Prepared = None,
     ) -> tuple[jax.Array, jax.Array]:
         """Computes log p(targets | hidden) and log Z.
-
-        Args:
-          params: the parameters.
-          tables: `evaluation_tables` or `tables` of the lexicon.
-          hidden: h, [..., D].
-          targets: x, int [...], each in [0, V).
-          context: the context of a background or expert, leaves [..., ?].
-          prepared: the result of `prepared`, or None.
 
         Returns:
           (log p [...], log Z [...]), nats.
@@ -384,13 +346,6 @@ class Head(Evaluated):
         They sum to 1 in all heads but one that spells words and is not renormalised: the lexicon's
         words have a part of the mass of all spellings.
 
-        Args:
-          params: the parameters.
-          tables: `evaluation_tables` or `tables` of the lexicon.
-          hidden: h, [..., D].
-          context: the context of a background or expert, leaves [..., ?].
-          prepared: the result of `prepared`, or None.
-
         Returns:
           [..., V], nats.
         """
@@ -411,14 +366,6 @@ class Head(Evaluated):
         prepared: Prepared = None,
     ) -> jax.Array:
         """Draws words from p(. | hidden), by blocks of tokens: no array [tokens, V] is formed.
-
-        Args:
-          params: the parameters.
-          tables: `evaluation_tables` or `tables` of the lexicon.
-          hidden: h, [..., D].
-          key: a key of `jax.random`.
-          context: the context of a background or expert, leaves [..., ?].
-          prepared: the result of `prepared`, or None.
 
         Returns:
           int32 [...].
@@ -442,12 +389,7 @@ class Head(Evaluated):
         """Finds the k most probable words, by blocks of tokens: no array [tokens, V] is formed.
 
         Args:
-          params: the parameters.
-          tables: `evaluation_tables` or `tables` of the lexicon.
-          hidden: h, [..., D].
           k: the number of words, at most V.
-          context: the context of a background or expert, leaves [..., ?].
-          prepared: the result of `prepared`, or None.
 
         Returns:
           (log-probabilities [..., k], nats, falling; words int32 [..., k]).
@@ -456,6 +398,92 @@ class Head(Evaluated):
         return checks.checked(
             self, "top_k", self._top_k, arrays, k=k, context=context, prepared=prepared
         )
+
+    # ------------------------------------------------------- to evaluate; few heads override any
+
+    @property
+    def ordered_by_frequency(self) -> bool:
+        """Whether the frequencies of words decide which parameters belong to which word."""
+        return False
+
+    def target_scores(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        context: Context,
+        prepared: Prepared,
+    ) -> jax.Array | None:
+        """Computes log p(targets | hidden) + log Z, which needs no sum over the words.
+
+        To score several words after one hidden state, log Z is then computed once.
+
+        hidden [n, D], targets [n], context leaves [n, ?] or None.
+
+        Returns:
+          Scores [n], nats. None if the head's log-probabilities are not a score minus log Z, or if
+          they cost no more than a score.
+        """
+        return None
+
+    def scores_per_token(self, vocabulary: int) -> int:
+        """Returns how many numbers `log_probs` holds in memory for a token.
+
+        The size of token blocks is chosen by it. It is V unless a head holds several arrays as wide
+        as the vocabulary.
+
+        Args:
+          vocabulary: V.
+        """
+        return vocabulary
+
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+        """Returns the parameters for another lexicon than the one of training.
+
+        Heads whose parameters belong to letters or features can do this; heads whose parameters
+        belong to words cannot.
+
+        Args:
+          lexicon: the words of training.
+          other: the words to be scored.
+
+        Raises:
+          UserError: parameters belong to words.
+        """
+        raise UserError(
+            f"a {type(self).__name__} has parameters for the words of its training and cannot "
+            "score with another lexicon: train heads.CNNSoftmax or heads.CharLSTM, which read "
+            "letters, or heads.LogLinear, which reads features; or give --spread-unknown, with "
+            "which new words share the unknown word's probability evenly."
+        )
+
+    def form_taken(self, tables: Tables) -> str | None:
+        """Returns the form in which scores are computed, for passports.
+
+        Returns:
+          The form's name; None if the head has only one form.
+        """
+        return None
+
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
+        """Counts the words that the head does not represent in full, for passports.
+
+        Args:
+          lexicon: the words.
+
+        Returns:
+          {description: number of words}, such as how many words were cut.
+        """
+        return {}
+
+    def normalised_over(self, lexicon: Lexicon) -> str:
+        """Describes the set over which the probabilities of `log_prob` sum to one.
+
+        Args:
+          lexicon: the words.
+        """
+        return f"the {len(lexicon):,} words of the lexicon"
 
     # ------------------------------------------------------------ to be overridden by heads
 
@@ -562,10 +590,6 @@ class Head(Evaluated):
     def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
         """Returns V, below which all targets are: the size that is "V" in `array_shapes`.
 
-        Args:
-          params: the parameters.
-          tables: `tables` or `evaluation_tables`.
-
         Returns:
           None if no array tells it: it is then read from the shape of `_log_probs`.
         """
@@ -574,10 +598,6 @@ class Head(Evaluated):
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
         """Returns the numbers that must agree between params and tables of one lexicon.
-
-        Args:
-          params: the parameters.
-          tables: `tables` or `evaluation_tables`.
 
         Returns:
           Triples (name of the counted things, their number in params, their number in tables).
@@ -591,7 +611,6 @@ class Head(Evaluated):
         A head that declares `array_shapes` and writes `_prepared` overrides it.
 
         Args:
-          tables: `tables` or `evaluation_tables`.
           hidden_size: D.
         """
         return None

@@ -202,12 +202,7 @@ class LogLinear(Head):
         )
 
     def adaptor(self, params: Params, hidden: jax.Array):
-        """Computes a = W h + c, [..., F].
-
-        Args:
-          params: the parameters.
-          hidden: h, [..., D].
-        """
+        """Computes a = W h + c, [..., F]."""
         return softmax.logits(hidden, params["weights"], params["bias"])
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):

@@ -105,9 +105,6 @@ class SampledHead(SoftmaxScores):
         """Computes the sampled loss with given noise words.
 
         Args:
-          params: the parameters.
-          hidden: h, [..., D].
-          targets: rows of the weights, int [...]; rows need not be words of a lexicon.
           log_q: log q of the targets, [...], nats.
           drawn: the noise words, rows of the weights: a `zoo.losses.noise_sampling.NoiseSample`.
 
@@ -144,7 +141,6 @@ class SampledHead(SoftmaxScores):
         """Computes the loss of each token; every sampled head overrides it.
 
         Args:
-          params: the parameters.
           scores: the scores of the target and the noise words.
 
         Returns:

@@ -111,13 +111,7 @@ class WithExpert(HeadAround):
         return self.head.normalised_over(lexicon)
 
     def expert_weight(self, params: Params, hidden: jax.Array, context: Context):
-        """Computes g, [...]; 0 where the expert names nothing.
-
-        Args:
-          params: the parameters.
-          hidden: h, [..., D].
-          context: the words that the expert names, int [...] or [..., M], -1 for no word.
-        """
+        """Computes g, [...]; 0 where the expert names nothing."""
         self._check_context(hidden, context)
         weight = products.matmul(hidden, params["weights"]) + params["bias"]
         return jnp.where((_several(context, weight) >= 0).any(axis=-1), weight, 0)
