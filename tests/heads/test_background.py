@@ -146,9 +146,7 @@ def test_blocks_of_tokens_that_do_not_divide_them(float64, random, block):
         expected[token] = log_z - scores[x]
 
     def summed(hidden, weights, bias):
-        losses, _ = softmax.token_blocked_measured_loss(
-            hidden, weights, bias, targets, block, measure, contexts
-        )
+        losses, _ = softmax.softmax_loss(hidden, weights, bias, targets, block, measure, contexts)
         return jnp.sum(token_weights * losses), losses
 
     def weighted(hidden, weights, bias):

@@ -157,7 +157,7 @@ def test_measured_losses_hold_some_tokens_at_a_time(monkeypatch, width, tokens):
     given = jnp.ones((8, 9)), jnp.ones((5, 9)), jnp.ones(5), jnp.zeros(8, int)
 
     def loss(contexts):
-        return softmax.measured_softmax_loss(*given, log_measure, contexts, width)
+        return softmax.softmax_loss(*given, None, log_measure, contexts, width)
 
     program = str(jax.make_jaxpr(loss)(jnp.zeros(8)))
     assert {n for n in range(1, 9) if f"f32[{n},5]" in program} == {tokens}

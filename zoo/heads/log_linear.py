@@ -22,6 +22,7 @@ If the background depends on a context c, b(x | c), so does the mass of each sig
 
 import dataclasses
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -186,13 +187,15 @@ class LogLinear(Head):
         """Whether scores are a sparse product of the adaptor: see zoo.losses.log_linear."""
         return "of_signature" in tables
 
-    def _log_measure(self, tables: Tables):
-        """Returns the function contexts -> log B(s | c), [..., S], a pytree of its tables."""
-        return jax.tree_util.Partial(
+    def _measure(self, tables: Tables, context: Context) -> dict[str, Any]:
+        """Returns the measure of signatures, log B(s | c), as the softmax's losses take it."""
+        log_masses = jax.tree_util.Partial(
             functools.partial(_log_masses, self.background, tables["log_mass"].shape[0]),
             tables["background"],
             tables["signature"],
         )
+        width = len(tables["signature"])
+        return {"log_measure": log_masses, "contexts": context, "width": width}
 
     def _log_background(self, tables: Tables, context: Context, targets: jax.Array):
         """Computes log b(targets | c), [...], without gradient."""
@@ -222,9 +225,9 @@ class LogLinear(Head):
             summed = softmax.weighted_softmax_loss(hidden, weights, bias, of_targets, token_weights)
         else:
             weights, bias = self._signature_weights(params, tables)
-            measure = self._log_measure(tables), context, len(tables["signature"])
-            summed = softmax.weighted_measured_softmax_loss(
-                hidden, weights, bias, of_targets, token_weights, *measure
+            measure = self._measure(tables, context)
+            summed = softmax.weighted_softmax_loss(
+                hidden, weights, bias, of_targets, token_weights, **measure
             )
         return summed - weighted_sum(known, token_weights)
 
@@ -246,8 +249,8 @@ class LogLinear(Head):
         if self.background is None:
             loss, log_z = softmax.softmax_loss(hidden, weights, bias, of_targets)
             return tables["log_within"][targets] - loss, log_z
-        measure = self._log_measure(tables), context, len(tables["signature"])
-        loss, log_z = softmax.measured_softmax_loss(hidden, weights, bias, of_targets, *measure)
+        measure = self._measure(tables, context)
+        loss, log_z = softmax.softmax_loss(hidden, weights, bias, of_targets, **measure)
         return self._log_background(tables, context, targets) - loss, log_z
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):

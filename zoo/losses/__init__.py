@@ -48,11 +48,9 @@ from zoo.losses.noise_sampling import (
 )
 from zoo.losses.sampled_log_linear import importance_weights, metropolis_choice, metropolis_walk
 from zoo.losses.softmax import (
-    measured_softmax_loss,
     softmax_loss,
     softmax_sample,
     softmax_top_k,
-    weighted_measured_softmax_loss,
     weighted_softmax_loss,
 )
 from zoo.losses.token_blocks import weighted_sum
@@ -64,8 +62,6 @@ __all__ = [  # noqa: RUF022 in groups
     "softmax_sample",
     "softmax_top_k",
     "weighted_softmax_loss",
-    "measured_softmax_loss",
-    "weighted_measured_softmax_loss",
     # Log-linear models: words as sets of features over a background
     "adaptor_penalty",
     "log_linear_log_probs",

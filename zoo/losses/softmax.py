@@ -6,15 +6,17 @@ For logits o = W h + c over V classes, the loss of a target x is, in nats,
 
 `plain_softmax_loss` computes this formula directly. `blocked_softmax_loss` computes it by blocks of
 the vocabulary, with a running log-sum-exp, and recomputes the logits in its backward pass: it gives
-losses per token in memory for tokens * block logits. `zoo.losses.softmax` finds the most
-probable words and draws samples in the same way.
+losses per token in memory for tokens * block logits. `softmax_top_k` finds the most probable words
+in the same way, and `softmax_sample` draws.
 
 Training uses `weighted_softmax_loss`, the weighted sum of the losses by blocks of tokens. Its
 gradients are computed in the forward pass, from the logits of each block (see
 `zoo.losses.token_blocks`): no product is computed twice, where losses per token recompute the
 logits. In return, it gives only a sum, whose weights must be known beforehand.
 
-If classes have a measure that depends on the token, see `zoo.losses.softmax`.
+Classes may have a measure m_nv that depends on the token, such as their mass under a background
+with a context: log Z = log sum_v m_nv exp(o_v). An array of measures, [tokens, V], would be as
+large as the logits, so a function computes it, `log_measure`, for one block of tokens at a time.
 """
 
 import functools
@@ -195,8 +197,10 @@ blocked_softmax_loss.defvjp(_blocked_forward, _blocked_backward)
 
 
 @over_tokens("hidden")
-def softmax_loss(hidden, weights, bias, targets, block=None):
-    """Computes log Z - o_x of the softmax, o = W h + c, and log Z = log sum_v exp(o_v).
+def softmax_loss(
+    hidden, weights, bias, targets, block=None, log_measure=None, contexts=None, width=0
+):
+    """Computes log Z - o_x of the softmax, o = W h + c, and log Z = log sum_v m_v exp(o_v).
 
     Args:
       hidden: h, [..., D].
@@ -204,8 +208,13 @@ def softmax_loss(hidden, weights, bias, targets, block=None):
       bias: c, [V].
       targets: x, int [...], each in [0, V).
       block: rows of W in a block, forward and backward. With V, all logits are held; with fewer,
-        they are recomputed in the backward pass. None for a fast choice that holds no [tokens, V]
-        array.
+        they are recomputed in the backward pass. With a measure, tokens in a block. None for a fast
+        choice that holds no [tokens, V] array.
+      log_measure: a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], nats; None for
+        a measure of 1.
+      contexts: its argument, a pytree of leaves [..., ?] with the axes of targets in front.
+      width: the most numbers that log_measure holds for a token, from which the size of token
+        blocks is chosen; values below V count as V.
 
     Returns:
       (loss [...], log Z [...]), nats; both are exact and differentiable.
@@ -219,14 +228,67 @@ def softmax_loss(hidden, weights, bias, targets, block=None):
       >>> loss, log_z = losses.softmax_loss(h, *table, jnp.array([0, 7]))
       >>> print(loss.round(3), log_z.round(3))
       [2.079 2.079] [2.079 2.079]
+      >>> given = jax.tree_util.Partial(lambda contexts: contexts)  # which are log m here
+      >>> measure = {"log_measure": given, "contexts": jnp.log(jnp.full((2, 8), 0.5))}
+      >>> print(losses.softmax_loss(h, *table, jnp.array([0, 7]), **measure)[1].round(3))
+      [1.386 1.386]
 
-    Source: Milakov and Gimelshein (2018), for the running log-sum-exp.
+    Source: Milakov and Gimelshein (2018), for the running log-sum-exp; Dymetman and Xiao (2016),
+    section 2, for the measure.
     """
     check_softmax(hidden, weights, bias, targets=(targets, "..."))
     value_checks.check_ids(weights.shape[0], targets=targets)
     if block is not None:
         value_checks.check_least(1, "at least 1", block=block)
-    return exact_loss(hidden, weights, bias, targets, block)
+    if log_measure is None:
+        return exact_loss(hidden, weights, bias, targets, block)
+    h, c = _flat(log_measure, hidden, contexts, targets, weights.shape[0])
+    if block is None:
+        block = token_block(targets.size, max(weights.shape[0], width))
+    results = _measured_loss(h, weights, bias, targets.reshape(-1), block, log_measure, c)
+    return tuple(result.reshape(targets.shape) for result in results)
+
+
+def _measured_loss(hidden, weights, bias, targets, block, log_measure, contexts):
+    """Computes log sum_v m_nv exp(o_v) - o_x of each token, by blocks of tokens.
+
+    Gives (loss [N], log Z [N]) in nats, both differentiable. Logits and measure are recomputed in
+    the backward pass, so that the memory is O(block * V).
+    """
+
+    @jax.checkpoint
+    def of_block(inputs):
+        h, x, c = inputs
+        block_logits = logits(h, weights, bias)
+        log_z = jax.nn.logsumexp(block_logits + log_measure(c).astype(block_logits.dtype), axis=-1)
+        return log_z - jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0], log_z
+
+    tokens = hidden.shape[0]
+    columns = row_blocks.of_rows(
+        (hidden, targets, contexts), row_blocks.at_most(block, tokens), filling="edge"
+    )
+    results = jax.lax.map(of_block, columns)
+    return row_blocks.joined(results, tokens)
+
+
+def _flat(log_measure, hidden, contexts, targets, vocabulary):
+    """Returns (hidden, contexts) with leaves [N, ?], after checks of the contexts."""
+    for leaf in jax.tree.leaves(contexts):
+        if leaf.shape[: targets.ndim] != targets.shape:
+            raise ValueError(
+                f"contexts have the shape {leaf.shape}: give the axes {targets.shape} of targets "
+                "in front"
+            )
+    flat = jax.tree.map(
+        lambda leaf: leaf.reshape(targets.size, *leaf.shape[targets.ndim :]), (hidden, contexts)
+    )
+    measure = None if log_measure is None else jax.eval_shape(log_measure, flat[1]).shape
+    if measure not in (None, (targets.size, vocabulary)):
+        raise ValueError(
+            f"log_measure returns the shape {measure}: give log m of every word for each token, "
+            f"{(targets.size, vocabulary)}"
+        )
+    return flat
 
 
 def exact_loss(hidden, weights, bias, targets, block=None):
@@ -324,6 +386,7 @@ def weighted_softmax_loss(
     penalty=0.0,
     log_measure=None,
     contexts=None,
+    width=0,
 ):
     """Computes sum_n u_n (loss_n + penalty log^2 Z_n) of the softmax, with its gradients.
 
@@ -340,9 +403,10 @@ def weighted_softmax_loss(
       block: the number of tokens in a block, which need not divide the number of tokens; None for a
         fast choice.
       penalty: the weight of log^2 Z, nats per squared nat; 0 for no penalty.
-      log_measure: a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], which is added
-        to the logits in log Z; None for a measure of 1.
+      log_measure: a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], nats; None for
+        a measure of 1.
       contexts: its argument, a pytree of leaves [..., ?], which get no gradient.
+      width: the most numbers that log_measure holds for a token, see `softmax_loss`.
 
     Returns:
       A scalar, nats. Memory beside arguments and results is a small multiple of
@@ -372,14 +436,12 @@ def weighted_softmax_loss(
     if block is not None:
         value_checks.check_least(1, "at least 1", block=block)
     value_checks.check_least(0, "at least 0", penalty=penalty)
-    hidden, contexts = jax.tree.map(
-        lambda leaf: leaf.reshape(-1, *leaf.shape[targets.ndim :]), (hidden, contexts)
-    )
+    hidden, contexts = _flat(log_measure, hidden, contexts, targets, weights.shape[0])
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
     hidden, token_weights = present_states(hidden, token_weights)
     tokens, vocabulary = targets.shape[0], weights.shape[0]
     by_token = block is not None or log_measure is not None
-    block = token_block(tokens, vocabulary) if block is None else block
+    block = token_block(tokens, max(vocabulary, width)) if block is None else block
     if by_token or block >= row_blocks.at_most(LEAST_TOKENS_AT_A_TIME, tokens):
         return token_blocks.weighted_loss(
             functools.partial(_block_of_tokens, penalty),
@@ -535,147 +597,3 @@ def softmax_sample(hidden, weights, bias, key):
     drawn = blocked_pass(flat, weights, bias, block, key=key).sample
     assert drawn is not None  # a key was given
     return drawn.reshape(hidden.shape[:-1])
-
-
-# ----------- exact softmax losses under a measure of the classes that depends on the token
-# With a measure m_nv (the mass of each class under a background with a context),
-#
-#     loss(h_n, x) = log Z_n - o_x,    log Z_n = log sum_v m_nv exp(o_v).
-#
-# An array of measures, [tokens, V], would be as large as the logits. So the measure is given as a
-# function, a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], and computed for one
-# block of tokens at a time.
-
-
-def token_blocked_measured_loss(hidden, weights, bias, targets, block, log_measure, contexts):
-    """Computes log sum_v m_nv exp(o_v) - o_x of each token, by blocks of tokens.
-
-    Gives (loss [N], log Z [N]) in nats, both differentiable. Logits and measure are recomputed in
-    the backward pass, so that the memory is O(block * V).
-    """
-
-    @jax.checkpoint
-    def of_block(inputs):
-        h, x, c = inputs
-        block_logits = logits(h, weights, bias)
-        log_z = jax.nn.logsumexp(block_logits + log_measure(c).astype(block_logits.dtype), axis=-1)
-        return log_z - jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0], log_z
-
-    tokens = hidden.shape[0]
-    columns = row_blocks.of_rows(
-        (hidden, targets, contexts), row_blocks.at_most(block, tokens), filling="edge"
-    )
-    results = jax.lax.map(of_block, columns)
-    return row_blocks.joined(results, tokens)
-
-
-@over_tokens("hidden")
-def measured_softmax_loss(hidden, weights, bias, targets, log_measure, contexts, width=0):
-    """Computes log Z - o_x, log Z = log sum_v m_v exp(o_v), o = W h + c, under a measure m.
-
-    Args:
-      hidden: h, [..., D].
-      weights: W, [V, D].
-      bias: c, [V].
-      targets: x, int [...], each in [0, V).
-      log_measure: a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], nats.
-      contexts: its argument, a pytree of leaves [..., ?] with the axes of targets in front.
-      width: the most numbers that log_measure holds for a token, from which the size of token
-        blocks is chosen; values below V count as V.
-
-    Returns:
-      (loss [...], log Z [...]), nats.
-
-    Raises:
-      ValueError: shapes do not agree. TypeError: targets are not whole numbers.
-
-    Example:
-      >>> log_measure = jax.tree_util.Partial(lambda contexts: contexts)  # which are log m here
-      >>> table = jnp.zeros((4, 2)), jnp.zeros(4)
-      >>> log_m = jnp.log(jnp.array([[0.5, 0.5, 1.0, 2.0]]))
-      >>> arguments = jnp.ones((1, 2)), *table, jnp.array([0]), log_measure, log_m
-      >>> loss, log_z = losses.measured_softmax_loss(*arguments)
-      >>> print(jnp.exp(log_z).round(3))
-      [4.]
-
-    Source: Dymetman and Xiao (2016), section 2, with a background that depends on the context.
-    """
-    flat, x, block = _flat((hidden, contexts), targets, weights, bias, log_measure, width)
-    value_checks.check_ids(weights.shape[0], targets=targets)
-    results = token_blocked_measured_loss(flat[0], weights, bias, x, block, log_measure, flat[1])
-    return tuple(result.reshape(targets.shape) for result in results)
-
-
-@over_tokens("hidden")
-def weighted_measured_softmax_loss(
-    hidden, weights, bias, targets, token_weights, log_measure, contexts, width=0
-):
-    """Computes sum_n u_n loss_n of `measured_softmax_loss`, and its gradients in the same pass.
-
-    Args:
-      hidden: h, [..., D].
-      weights: W, [V, D].
-      bias: c, [V].
-      targets: x, int [...], each in [0, V).
-      token_weights: u, [...]; 0 for padding, whose hidden states and targets may be anything.
-      log_measure: a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], nats.
-      contexts: its argument, a pytree of leaves [..., ?] with the axes of targets in front.
-      width: the most numbers that log_measure holds for a token, from which the size of token
-        blocks is chosen; values below V count as V.
-
-    Returns:
-      A scalar, nats.
-
-    Raises:
-      ValueError: shapes do not agree. TypeError: targets are not whole numbers.
-
-    Example:
-      >>> log_measure = jax.tree_util.Partial(lambda contexts: contexts)  # which are log m here
-      >>> table = jnp.zeros((4, 2)), jnp.zeros(4)
-      >>> log_m = jnp.log(jnp.array([[0.5, 0.5, 1.0, 2.0]]))
-      >>> arguments = jnp.ones((1, 2)), *table, jnp.array([0]), jnp.ones(1), log_measure, log_m
-      >>> print(f"{jnp.exp(losses.weighted_measured_softmax_loss(*arguments)):.3f}")
-      4.000
-
-    Source: see `measured_softmax_loss`.
-    """
-    flat, x, block = _flat((hidden, contexts), targets, weights, bias, log_measure, width)
-    return weighted_softmax_loss(
-        flat[0],
-        weights,
-        bias,
-        x,
-        token_weights.reshape(-1),
-        block,
-        log_measure=log_measure,
-        contexts=flat[1],
-    )
-
-
-def _flat(tree, targets, weights, bias, log_measure, width):
-    """Returns (leaves [..., ?] as [N, ?], targets [N], number of tokens in a block)."""
-    check_shapes(
-        hidden=(tree[0], "... D"),
-        weights=(weights, "V D"),
-        bias=(bias, "V"),
-        targets=(targets, "..."),
-        integers=("targets",),
-    )
-    for leaf in jax.tree.leaves(tree[1]):
-        if leaf.shape[: targets.ndim] != targets.shape:
-            raise ValueError(
-                f"contexts have the shape {leaf.shape}: give the axes {targets.shape} of targets "
-                "in front"
-            )
-    flat = jax.tree.map(lambda leaf: leaf.reshape(targets.size, *leaf.shape[targets.ndim :]), tree)
-    measure = jax.eval_shape(log_measure, flat[1]).shape
-    if measure != (targets.size, weights.shape[0]):
-        raise ValueError(
-            f"log_measure returns the shape {measure}: give log m of every word for each token, "
-            f"{(targets.size, weights.shape[0])}"
-        )
-    return (
-        flat,
-        targets.reshape(-1),
-        token_block(targets.size, max(weights.shape[0], width)),
-    )
