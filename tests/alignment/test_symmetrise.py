@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from zoo.alignment import METHODS, model1
+from zoo.alignment import METHODS, symmetrise
 
 # Links of a 4 x 4 pair: the intersection is the corner; the union has a neighbour of it that covers
 # a new word (1, 1), one that covers none by then (0, 1), and two far away.
@@ -22,14 +22,14 @@ EXPECTED = {
 
 @pytest.mark.parametrize("method", METHODS)
 def test_by_hand(method):
-    assert model1(FORWARD, BACKWARD, method) == EXPECTED[method]
+    assert symmetrise(FORWARD, BACKWARD, method) == EXPECTED[method]
 
 
 def test_final_takes_far_links_and_final_and_those_of_two_free_words():
     forward, backward = [(0, 0), (0, 5)], [(0, 0), (4, 4), (6, 4)]
-    assert model1(forward, backward, "grow-diag") == [(0, 0)]
-    assert model1(forward, backward, "grow-diag-final") == [(0, 0), (0, 5), (4, 4), (6, 4)]
-    assert model1(forward, backward, "grow-diag-final-and") == [(0, 0), (4, 4)]
+    assert symmetrise(forward, backward, "grow-diag") == [(0, 0)]
+    assert symmetrise(forward, backward, "grow-diag-final") == [(0, 0), (0, 5), (4, 4), (6, 4)]
+    assert symmetrise(forward, backward, "grow-diag-final-and") == [(0, 0), (4, 4)]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -37,7 +37,7 @@ def test_each_method_has_the_links_of_those_before_it(seed):
     generator = np.random.default_rng(seed)
     one, other = ([*map(tuple, generator.integers(0, 9, (12, 2)).tolist())] for _ in range(2))
     inner, grown, final, strict, union = (
-        {*model1(one, other, method)}
+        {*symmetrise(one, other, method)}
         for method in (
             *("intersection", "grow-diag", "grow-diag-final", "grow-diag-final-and", "union"),
         )
@@ -50,4 +50,4 @@ def test_each_method_has_the_links_of_those_before_it(seed):
 
 def test_another_method():
     with pytest.raises(ValueError, match="give one of intersection, grow-diag"):
-        model1([], [], "grow")
+        symmetrise([], [], "grow")

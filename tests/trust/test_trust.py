@@ -13,6 +13,7 @@ import pytest
 import configs
 import evaluate
 import train
+import zoo
 from tests.marks import slow
 from tests.training import small
 from zoo import __main__ as commands
@@ -396,8 +397,9 @@ WAYS_IN = {
 }
 
 
+@pytest.mark.parametrize("door", ["record", "json"])
 @pytest.mark.parametrize("way", WAYS_IN)
-def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, way):
+def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, way, door):
     far = here.parent
     (far / "secret.txt").write_text("id>PWNED\nle secret\n")
     copy(with_function, far / "run")
@@ -416,6 +418,10 @@ def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, wa
     line = {"run": "run", "experiment": recipe, "results": {}}
     (here / "theirs.jsonl").write_text(json.dumps(line) + "\n")
     for _ in range(2):  # the first try changes nothing for the second
+        if door == "json":
+            with pytest.raises(UserError, match="add --trust"):
+                zoo.train(configuration.from_json(recipe), here / "out")
+            continue
         code, _, errors = call(train, "--config", "theirs.jsonl:run", "out")
         assert code == 2 and errors.count("\n") == 1 and "add --trust" in errors
         assert "theirs.jsonl:run" in errors or "component" in way

@@ -97,7 +97,7 @@ def _pairs_of(arguments):
 
 def _align(sources, targets, iterations, method):
     """Returns the links of each pair, symmetrised from the models of both directions."""
-    from zoo.alignment import Model1, model1
+    from zoo.alignment import Model1, symmetrise
 
     def report(direction, words):
         def progress(step, log_likelihood):
@@ -115,4 +115,4 @@ def _align(sources, targets, iterations, method):
     del forward
     backward = Model1.train(targets, sources, iterations, report("source given target", sizes[0]))
     back = [[(i, j) for j, i in links] for links in backward.align(targets, sources)]
-    return [model1(a, b, method) for a, b in zip(there, back, strict=True)]
+    return [symmetrise(a, b, method) for a, b in zip(there, back, strict=True)]

@@ -131,7 +131,6 @@ def parse(
         completion.complete(parser)
     arguments = program.parse(parser, words)
     # Here, for --help needs none of them.
-    from zoo.sources import files
     from zoo.trust import permissions
 
     if not arguments.no_compilation_cache:
@@ -140,7 +139,7 @@ def parse(
         compilation_cache.use()
     for text in check_given(arguments):
         for part in (text, *text.split(",")):  # two files of pairs
-            permissions.name(files.names_in(part))
+            permissions.name(permissions.names_of(part))
     if arguments.trust_paths:
         permissions.open_paths()
     return arguments

@@ -27,12 +27,16 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def from_json(value: Any, path: str = "") -> Any:
+def from_json(value: Any, *, origin: Any = "the recipe in JSON") -> Any:
     """Makes the recipe from the JSON of `to_json`.
+
+    The recipe may come from somebody else: no function that it names is run, and no file read
+    outside the working folder and $ZOO_DATA, unless the user permits it (see
+    `zoo.trust.permissions`).
 
     Args:
       value: JSON, in which every component has all of its fields.
-      path: the value's place within a recipe, for messages.
+      origin: the file or folder of the JSON, for messages about what it names.
 
     Raises:
       UserError: a component is not trusted (see `zoo.trust.permissions`) or cannot be imported, has
@@ -42,10 +46,16 @@ def from_json(value: Any, path: str = "") -> Any:
       >>> configuration.from_json(configuration.to_json(model)) == model
       True
     """
+    permissions.close(permissions.names_in(value), origin)
+    return _from_json(value, "")
+
+
+def _from_json(value, path):
+    """Makes the value at a place within a recipe."""
     if isinstance(value, dict):
         component = _component(value)
         fields = {
-            name: from_json(item, f"{path}.{name}" if path else name)
+            name: _from_json(item, f"{path}.{name}" if path else name)
             for name, item in value.items()
             if name != "component"
         }
@@ -58,7 +68,7 @@ def from_json(value: Any, path: str = "") -> Any:
         _check_fields(component, fields, value["component"], path)
         return component(**fields)
     if isinstance(value, list):
-        return tuple(from_json(item, f"{path}.{i}") for i, item in enumerate(value))
+        return tuple(_from_json(item, f"{path}.{i}") for i, item in enumerate(value))
     return value
 
 

@@ -20,8 +20,7 @@ from zoo import configuration, strict_json
 from zoo.errors import UserError
 from zoo.evaluation import item_scores
 from zoo.experiment import Experiment
-from zoo.runs import atomic_files, workdir
-from zoo.trust import permissions
+from zoo.runs import atomic_files
 
 _NAME = re.compile(r"(.+\.jsonl)(?::(.+))?")
 _LINE = {"run": str, "experiment": dict, "results": dict}
@@ -78,9 +77,8 @@ def experiment_of(path: str | pathlib.Path) -> Experiment:
     user permits it (`zoo.trust.permissions`).
     """
     saved = record_of(path).experiment
-    permissions.close(workdir.names(saved), path)
     try:
-        experiment = configuration.from_json(saved)
+        experiment = configuration.from_json(saved, origin=path)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
     if not isinstance(experiment, Experiment):

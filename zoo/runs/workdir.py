@@ -71,7 +71,7 @@ class Workdir:
 
         See `zoo.trust.permissions`.
         """
-        permissions.name_unclosed(names(configuration.to_json(experiment)))
+        permissions.name_unclosed(permissions.names_in(configuration.to_json(experiment)))
 
     def check(self, experiment: Experiment):
         """Checks that the folder can hold a run of this experiment, and writes nothing."""
@@ -136,7 +136,7 @@ class Workdir:
             with location.reaching(self.path):
                 self._write(experiment)
         recipe = self._read_experiment()
-        if permissions.all_open(names(recipe)):
+        if permissions.all_open(permissions.names_in(recipe)):
             known_runs.keep(recipe, self.path)
 
     def _write(self, experiment):
@@ -195,14 +195,12 @@ class Workdir:
         """
         saved = self._read_experiment()
         modules = known_runs.modules(saved)
-        if modules is None:
-            permissions.close(names(saved), self.path)
-        else:
-            permissions.name(names(saved))
+        if modules is not None:
+            permissions.name(permissions.names_in(saved))
             for folder in modules:
                 user_modules.look_in(folder)
         try:
-            experiment = configuration.from_json(saved)
+            experiment = configuration.from_json(saved, origin=self.path)
         except UserError as error:
             raise UserError(f"{self._experiment_file}: {error}") from error
         if not isinstance(experiment, Experiment):
@@ -333,15 +331,3 @@ class Workdir:
             )
         step, arrays, progress = restored
         return step, jax.tree.map(np.asarray, arrays["params"]), progress
-
-
-def names(recipe: Any) -> set[str]:
-    """Returns all paths and modules that the strings of a recipe may name."""
-    names, todo = set(), [recipe]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, dict | list):
-            todo += value.values() if isinstance(value, dict) else value
-        elif isinstance(value, str):
-            names |= files.names_in(value)
-    return names

@@ -169,14 +169,6 @@ def _lies_elsewhere(file):
         return True
 
 
-def names_in(text: str) -> set[str]:
-    """Returns the paths that a string may name: itself, and itself without a range."""
-    try:
-        return {text, Part.parse(text).path}
-    except UserError:
-        return {text}
-
-
 def read_text(path: pathlib.Path) -> str:
     """Reads a UTF-8 file, perhaps compressed with gzip, bzip2 or xz; see `with_line_feeds`."""
     try:

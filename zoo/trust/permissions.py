@@ -6,22 +6,42 @@ names them, too: in a config, on the command line, or by having trained the run
 (`zoo.runs.known_runs`).
 
 The names are kept for the process. A name is closed if a recipe of somebody else names it, however
-it is reached, and open if the user names it, whoever else does. Training a recipe opens its names
-as well, unless somebody else's recipe closed them: the recipe may come from there.
+it is reached, and open if the user names it, whoever else does. `configuration.from_json` closes
+the names of every recipe that it reads. Training a recipe opens its names as well, unless a recipe
+that was read closed them: the recipe may come from there.
 """
 
 import pathlib
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from zoo import component_registry
 from zoo.errors import UserError
 from zoo.trust import user_modules
 
+_RANGE = re.compile(r"\[[^\]]*\]$")  # of the lines of a file, behind its path
 _FUNCTION = re.compile(r"[\w.]+:[\w.]+")  # or the data set of a hub
 _closed: dict[str, str] = {}  # {name in a recipe: the folder of its run}
 _named: set[str] = set()  # by the user
 _paths_are_open = False
+
+
+def names_of(text: str) -> set[str]:
+    """Returns the paths and modules that a string may name: itself, and itself without a range."""
+    return {text, _RANGE.sub("", text)}
+
+
+def names_in(recipe: Any) -> set[str]:
+    """Returns all paths and modules that the strings of a recipe's JSON may name."""
+    names, todo = set(), [recipe]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, dict | list):
+            todo += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, str):
+            names |= names_of(value)
+    return names
 
 
 def name(names: Iterable[str]):
@@ -43,9 +63,9 @@ def all_open(names: Iterable[str]) -> bool:
     )
 
 
-def close(names: Iterable[str], workdir: str | pathlib.Path):
-    """Closes names in a recipe that is not the user's; `workdir` is its run, for messages."""
-    _closed.update(dict.fromkeys(names, str(workdir)))
+def close(names: Iterable[str], origin: str | pathlib.Path):
+    """Closes names in a recipe that may not be the user's; `origin` is its file, for messages."""
+    _closed.update(dict.fromkeys(names, str(origin)))
 
 
 def open_paths():
