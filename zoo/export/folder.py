@@ -91,7 +91,7 @@ def _write(run, folder, name, licence, platforms):
         "order": getattr(model, "order", None),
         "sha256": {
             file: hashlib.sha256((folder / file).read_bytes()).hexdigest()
-            for file in (exported.PARAMS, TABLES, *files.values(), "lexicon.npz", "source.npz")
+            for file in (exported.PARAMS, TABLES, *files.values(), *COPIED)
             if (folder / file).exists()
         },
         "versions": environment.versions(),

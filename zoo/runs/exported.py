@@ -1,8 +1,8 @@
 """Exported runs, whose parameters are one file of safetensors in place of checkpoints.
 
 An exported run does not have an optimiser state and cannot be trained further; everything else that
-reads a run reads it too. SHA-256 checksums of its files are kept beside them and compared on
-reading.
+reads a run reads it too. The record has the SHA-256 of all files but the results, and of itself.
+They are compared on reading.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from zoo.runs import checksums
 
 PARAMS = "params.safetensors"
 RECORD = "export.json"
-_RECORD = {"checkpoint": int, "sha256": dict, "data": str | None}
+_RECORD = {"checkpoint": int, "sha256": dict, "data": str, "digest": str}
 
 
 def is_exported(path: pathlib.Path) -> bool:
@@ -50,12 +50,17 @@ def named_arrays(tree: Any) -> dict[str, np.ndarray]:
 def record(path: pathlib.Path) -> dict:
     """Reads the record of an export: its checkpoint's step, SHA-256 of files, and more."""
     with _reading(path / RECORD):
-        return strict_json.read(path / RECORD, _RECORD)
+        kept = strict_json.read(path / RECORD, _RECORD)
+    if kept.pop("digest") != checksums.of_json(kept):
+        raise UserError(f"{path / RECORD} is not as it was written: put back a copy of it.")
+    return kept
 
 
 def check(path: pathlib.Path, name: str):
-    """Checks the SHA-256 of a file of an exported run."""
+    """Checks the SHA-256 of a file of an exported run, unless it has no such file."""
     known, file = record(path)["sha256"], path / name
+    if name not in known and not file.exists():
+        return
     with _reading(file):
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
     if known.get(name) != digest:
