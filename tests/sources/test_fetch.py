@@ -154,6 +154,21 @@ def test_a_word_in_two_pieces_is_one(texts, mirror, tmp_path, monkeypatch):
     assert quietly("w", tmp_path / "data", mirror=mirror.url)[0].how == "first"
 
 
+def test_a_damaged_archive_is_refused_and_not_kept(texts, mirror, tmp_path):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("w/wiki.test.tokens", "one two\nthree\n")
+    content = bytearray(archive.getvalue())
+    first = 30 + len("w/wiki.test.tokens")  # after the header of the member
+    content[first] |= 0b110  # a block of a kind that does not exist
+    mirror("b.org/w.zip", bytes(content))
+    with pytest.raises(
+        UserError, match=r"w\.zip is not an archive with w/wiki\.test\.tokens \(Err"
+    ):
+        quietly("w", tmp_path / "data", mirror=mirror.url)
+    assert not (tmp_path / "data").exists()
+
+
 def test_half_an_answer_is_refused_and_not_kept(texts, tmp_path):
     class Half(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
