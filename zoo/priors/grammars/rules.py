@@ -58,17 +58,16 @@ def read(text: str, path) -> Automata:
                 )
             rules[name], lines[name] = [], number
             line = line[head.end() :]
-        line_tokens = [
-            (match.lastgroup, match[match.lastgroup], number)
-            for match in _TOKEN.finditer(line)
-            if match.lastgroup and match.lastgroup != "comment"
-        ]
-        for kind, spelled, _ in line_tokens:
+        line_tokens = []
+        for match in _TOKEN.finditer(line.rstrip()):
+            kind = match.lastgroup
             if kind == "bad":
                 raise UserError(
-                    f"{path}, line {number}: {spelled!r} is not a symbol: quote words, put regular "
-                    "expressions between slashes."
+                    f"{path}, line {number}: {match[kind]!r} is not a symbol: quote words, put "
+                    "regular expressions between slashes."
                 )
+            if kind and kind != "comment":
+                line_tokens.append((kind, match[kind], number))
         if line_tokens and (name is None or not (head or line[0].isspace())):
             raise UserError(
                 f"{path}, line {number}: begin a rule with its name and a colon, or indent the "
