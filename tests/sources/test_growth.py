@@ -23,9 +23,8 @@ from zoo.evaluation import word_lists
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.lexicon import Lexicon
 from zoo.papers import Overnight, Realisations
-from zoo.priors import WordList, WordTable
+from zoo.priors import WordList, WordTable, arpa
 from zoo.priors.grammars import rules
-from zoo.priors.ngrams import arpa
 from zoo.rescoring import weights
 from zoo.sources import (
     alignments,

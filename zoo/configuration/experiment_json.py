@@ -36,7 +36,7 @@ def from_json(value: Any, *, origin: Any = "the recipe in JSON") -> Any:
 
     Args:
       value: JSON, in which every component has all of its fields.
-      origin: the file or folder of the JSON, for messages about what it names.
+      origin: the file or folder of the JSON, for messages.
 
     Raises:
       UserError: a component is not trusted (see `zoo.trust.permissions`) or cannot be imported, has
