@@ -34,7 +34,7 @@ import optax
 
 import configs
 from zoo import optimizers
-from zoo.configuration.changed_fields import changed
+from zoo.configuration.fields import changed
 from zoo.configuration.overrides import apply_settings
 from zoo.data.batches import Batches
 from zoo.errors import UserError

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from zoo.configuration import field_types
+from zoo.configuration import fields
 from zoo.data import Buckets, Corpus, Source
 from zoo.data.batches import POLICIES
 from zoo.data.vocabulary import Vocabulary
@@ -200,7 +200,7 @@ class Experiment:
     parallel: Parallel = Parallel()
 
     def __post_init__(self):
-        field_types.check(self)
+        fields.check_types(self)
 
     @property
     def language_model(self) -> LanguageModel:

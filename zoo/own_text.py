@@ -20,7 +20,7 @@ from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.heads import AdaptiveSoftmax
 from zoo.sources import files, folders
-from zoo.trust import configs_package
+from zoo.trust import user_modules
 
 
 def _lm(size, dropout, batch, epochs):
@@ -115,13 +115,13 @@ class OwnRecipe:
     @classmethod
     def of(cls, config: str, settings: dict[str, Any], told: Sequence[str]) -> "OwnRecipe":
         """Makes a recipe, and leaves out the settings that the config has already."""
-        base = configs_package.configs().load(config)
+        base = user_modules.configs().load(config)
         settings = {key: value for key, value in settings.items() if _differs(base, key, value)}
         return cls(config, settings, tuple(told))
 
     def experiment(self) -> Experiment:
         """Returns the experiment."""
-        return changed(configs_package.configs().load(self.config), self.settings)
+        return changed(user_modules.configs().load(self.config), self.settings)
 
     def arguments(self) -> list[str]:
         """Returns the arguments of `train.py` for the same experiment, without the folder."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from zoo import lazy, temporary_files
 from zoo.errors import UserError, shortened
-from zoo.trust import remote_names
+from zoo.trust import permissions
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
 _BUCKET = "gs://"
@@ -45,7 +45,7 @@ def path_of(folder: Any) -> Any:
             "give a path, or gs://BUCKET/RUN."
         )
     name = text.removesuffix("/")
-    if remote_names.leads_out(name.removeprefix(_BUCKET)):
+    if permissions.leads_out(name.removeprefix(_BUCKET)):
         raise UserError(
             f"{shortened(text)} is not an address of a run: give a bucket and names with one slash "
             "between them, without . and .., as in gs://BUCKET/RUN."
@@ -116,5 +116,5 @@ def _names(folder) -> list[str]:
 
     above = str(folder).removeprefix(_BUCKET) + "/"
     names = [name.removeprefix(above) for name in gcsfs.GCSFileSystem().find(str(folder))]
-    remote_names.check(names, str(folder))
+    permissions.check_remote(names, str(folder))
     return names

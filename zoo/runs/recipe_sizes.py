@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from zoo.arrays import memory
-from zoo.configuration import component_walk
+from zoo.configuration import fields
 from zoo.errors import UserError
 from zoo.models import LanguageModel
 
@@ -30,7 +30,7 @@ _NUMBER = 4  # bytes of a float32 or an int32
 
 def whole_numbers(component: Any) -> Iterator[tuple[str, str, int]]:
     """Yields (dotted path, name, value) of each whole number in a component, nested or not."""
-    for path, name, value in component_walk.values(component):
+    for path, name, value in fields.values(component):
         if isinstance(value, int) and not isinstance(value, bool):
             yield path, name, value
 

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from zoo.configuration import component_walk
+from zoo.configuration import fields
 from zoo.data import Conllu, Corpus, Vocabulary
 from zoo.experiment import Experiment
 from zoo.priors import Morphology
@@ -50,7 +50,7 @@ def of_experiment(experiment: Experiment) -> list[WordSource]:
 
 
 def _of_prior(kind: str, prior: Any) -> WordSource:
-    values = [*component_walk.values(prior)]
+    values = [*fields.values(prior)]
     treebanks, paths = (
         tuple(value for _, field, value in values if field == name and isinstance(value, str))
         for name in ("treebanks", "path")
@@ -65,7 +65,7 @@ def _of_prior(kind: str, prior: Any) -> WordSource:
 
 def _treebanks_of_words(data) -> tuple[str, ...]:
     """Returns the files of Conllu.words of a source, or of the sources within it."""
-    sources = [data, *(value for _, _, value in component_walk.values(data))]
+    sources = [data, *(value for _, _, value in fields.values(data))]
     return tuple(path for source in sources if isinstance(source, Conllu) for path in source.words)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import jax
 
 from zoo.arrays import memory
-from zoo.configuration.changed_fields import changed
+from zoo.configuration.fields import changed
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
