@@ -5,9 +5,8 @@ import math
 
 from zoo.configuration import fields
 from zoo.data import Buckets, Corpus, Source
-from zoo.data.batches import POLICIES
+from zoo.data.batches import POLICIES, RandomWindows
 from zoo.data.vocabulary import Vocabulary
-from zoo.data.windows import RandomWindows
 from zoo.errors import UserError, check_choices, check_least, check_rates, check_seed
 from zoo.heads import Head
 from zoo.lexicon import Lexicon

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from zoo.configuration import changed
-from zoo.data import Characters, Pairs, RawText, untokenised
+from zoo.data import Characters, Pairs, RawText, text_notes
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.heads import AdaptiveSoftmax
@@ -279,7 +279,7 @@ def _known(sentences):
 
 def _bare_words(sentences):
     """Yields the words between blanks, without punctuation marks around them."""
-    bare = (word.strip(untokenised.MARKS) for one in sentences for word in one.split())
+    bare = (word.strip(text_notes.MARKS) for one in sentences for word in one.split())
     return filter(None, bare)
 
 
@@ -386,7 +386,7 @@ def _kind_of(lines: Sequence[str], tokenised: bool) -> str:
 def _language(words: Sequence[str]) -> str:
     """Returns the language of a text by its frequent words, "" for tokenised text."""
     counts = collections.Counter(words)
-    if untokenised.looks_tokenised(counts):
+    if text_notes.looks_tokenised(counts):
         return ""
     lower = collections.Counter(word.lower() for word in words)
     shares = {

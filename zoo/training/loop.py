@@ -16,7 +16,7 @@ from zoo import distributed
 from zoo.errors import Diverged, Interrupted, UserError
 from zoo.experiment import Parallel, Training
 from zoo.runs.checkpoints import Checkpoints, any_kept
-from zoo.runs.training_lock import Ownership
+from zoo.runs.location import Ownership
 from zoo.runs.workdir import Workdir
 from zoo.training import average, parameter_groups
 from zoo.training.choose_devices import choose_devices

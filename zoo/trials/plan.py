@@ -15,7 +15,7 @@ from typing import Any
 from zoo import configuration, strict_json
 from zoo.errors import Diverged, UserError
 from zoo.experiment import Experiment
-from zoo.runs import atomic_files
+from zoo.runs import location
 
 FILE = "plan.json"
 _SHAPE = {
@@ -107,7 +107,7 @@ class Plan:
         heads = {name: dataclasses.asdict(of_head) for name, of_head in self.heads.items()}
         text = strict_json.dumps({**self._head, "heads": heads}, indent=2) + "\n"
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_files.write_text(self._path, text)
+        location.write_text(self._path, text)
 
 
 def steps_of(budget: Budget, step_seconds: float | None, most: int) -> int:

@@ -12,7 +12,7 @@ from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.heads import distributions
 from zoo.lexicon import Lexicon
-from zoo.runs import inherited_texts
+from zoo.runs import word_sources
 from zoo.training import parameter_groups, warm_start
 from zoo.training.task import Batch, Task, Validation, check_steps, total_steps
 
@@ -160,7 +160,7 @@ class LanguageModelling(Task):
 
     def seen_texts(self, made_with):
         """Returns a record of this run's texts and of texts that the model's parts saw before."""
-        return inherited_texts.of_experiment(self.experiment, self.corpora, self.data, made_with)
+        return word_sources.inherited(self.experiment, self.corpora, self.data, made_with)
 
     def start(self, path, frozen):
         """Reads the parts of another run that fit, such as its core; see training.warm_start."""

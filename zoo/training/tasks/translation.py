@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo.data.buckets import BucketedPairs, PairBatches
+from zoo.data.pair_batches import BucketedPairs, PairBatches
 from zoo.errors import UserError
 from zoo.evaluation import pair_scores
 from zoo.heads import distributions
-from zoo.runs import inherited_texts
+from zoo.runs import word_sources
 from zoo.training import parameter_groups, warm_start
 from zoo.training.task import Batch, Task, total_steps
 from zoo.training.tasks.language_modelling import validation_of
@@ -120,7 +120,7 @@ class Translation(Task):
 
     def seen_texts(self, made_with):
         """Returns a record of this run's texts and of texts that the model's parts saw before."""
-        return inherited_texts.of_experiment(self.experiment, self.corpora, self.data, made_with)
+        return word_sources.inherited(self.experiment, self.corpora, self.data, made_with)
 
     def start(self, path, frozen):
         """Reads the parts of another run that fit; see training.warm_start."""
