@@ -43,7 +43,7 @@ from zoo.runs import output_files
 from zoo.training import tasks
 from zoo.training.step import TrainState, train_step
 from zoo.training.task import Batch
-from zoo.training.tasks.language_modelling import Words, words_loss
+from zoo.training.tasks import Words, words_loss
 from zoo.training.updates import DenseUpdates
 
 # Fields of the model; each leaves its ingredient out where it is 0.

@@ -35,7 +35,7 @@ from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
 from zoo.training.devices import Devices
 from zoo.training.step import STATE_AXES, TrainState, train_step
-from zoo.training.tasks.translation import PairedBatches
+from zoo.training.tasks import PairedBatches
 from zoo.training.updates import DenseUpdates
 
 BATCH, LAYERS, VOCABULARY, BOUNDARY = 64, 2, 10_000, 0

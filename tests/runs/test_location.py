@@ -281,7 +281,7 @@ def test_an_export_in_a_bucket_is_to_be_fetched(store):
 
 
 def test_a_new_file_of_a_bucket_is_written_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(location.location, "is_bucket", lambda path: True)
+    monkeypatch.setattr(location, "is_bucket", lambda path: True)
     path = tmp_path / "file"
     assert location.write_new(path, lambda own: own.write_text("one"))
     assert not location.write_new(path, lambda own: own.write_text("two"))

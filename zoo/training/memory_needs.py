@@ -17,7 +17,7 @@ from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 from zoo.runs import workdir
-from zoo.training.choose_updates import choose_updates
+from zoo.training.updates import choose_updates
 
 
 def check(experiment: Experiment, lexicons: Sequence[Lexicon], devices: list):

@@ -4,7 +4,7 @@
 
 A budget of minutes becomes a number of steps by the time of a step, measured once. From then on a
 run depends on its steps alone: it can be interrupted, and repeated with --steps to the digit. The
-minutes are training steps only, see `zoo.training.stopwatch`.
+minutes are training steps only, see `zoo.training.loop`.
 """
 
 import dataclasses
@@ -57,7 +57,7 @@ class HeadPlan:
     """The plan of one head."""
 
     steps: int
-    bytes: int | None  # memory of a step, see `zoo.training.step_cost`; None if it is not known
+    bytes: int | None  # memory of a step, see `zoo.training.step_shapes`; None if it is not known
     # {factor of the learning rate: validation log-perplexity, nats}
     tried: dict[str, float] = dataclasses.field(default_factory=dict)
     rate: float | None = None
