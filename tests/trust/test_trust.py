@@ -13,6 +13,7 @@ import pytest
 import configs
 import evaluate
 import train
+import zoo
 from tests.marks import slow
 from tests.training import small
 from zoo import __main__ as commands
@@ -443,6 +444,41 @@ def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, he
     options = ("--trust", "my_features:suffix", "--trust-paths")
     assert call(train, "--config", "theirs.jsonl:run", "out", *options)[0] == 0
     assert known_runs.modules(recipe) is not None
+
+
+@pytest.mark.parametrize("way", ["subprocess:getoutput", "train ../secret.txt", "init_from"])
+def test_json_that_ones_own_code_reads_opens_nothing(with_function, here, way):
+    """Whoever wrote it: `from_json` cannot know."""
+    (here.parent / "secret.txt").write_text("le secret\n")
+    copy(with_function, here.parent / "run")
+    (here / "train.txt").write_text("touch${IFS}PWNED ba\nid>PWNED ab\n")
+    recipe = json.loads((with_function / "experiment.json").read_text())
+    recipe["vocabulary"]["features"][0]["function"] = way
+    if way not in FUNCTIONS:
+        recipe["vocabulary"]["features"] = []
+        WAYS_IN[way](recipe)
+    recipe = json.loads(json.dumps(recipe).replace("{far}", str(here.parent)))
+    for origin in ((), ("theirs.json",)):
+        experiment = configuration.from_json(recipe, *origin)
+        named = origin[0] if origin else "this JSON"
+        with pytest.raises(UserError, match=f"^{named} was not trained here by you"):
+            zoo.train(experiment, "out", log=logging.info)
+    assert not (here / "PWNED").exists() and not (here / "out").exists()
+    assert known_runs.modules(recipe) is None
+
+
+def test_json_whose_names_the_user_permits_is_trained(with_function, here):
+    plant(here, "my_features")
+    recipe = json.loads((with_function / "experiment.json").read_text())
+    permissions.name(permissions.names(recipe))
+    zoo.train(configuration.from_json(recipe), "out", log=logging.info)
+    assert known_runs.modules(recipe) is not None
+
+
+def test_the_names_of_json():
+    """Each string, its parts between commas, and each of them without a range; no keys."""
+    json_value = {"key": ["a[1:2],b", {"c": "m:f"}, 3, None, "[0]"]}
+    assert permissions.names(json_value) == {"a[1:2],b", "a[1:2]", "a", "b", "m:f", "[0]"}
 
 
 CONFIG = """

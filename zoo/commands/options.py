@@ -131,16 +131,13 @@ def parse(
         completion.complete(parser)
     arguments = program.parse(parser, words)
     # Here, for --help needs none of them.
-    from zoo.sources import files
     from zoo.trust import permissions
 
     if not arguments.no_compilation_cache:
         from zoo.commands import compilation_cache
 
         compilation_cache.use()
-    for text in check_given(arguments):
-        for part in (text, *text.split(",")):  # two files of pairs
-            permissions.name(files.names_in(part))
+    permissions.name(permissions.names([*check_given(arguments)]))
     if arguments.trust_paths:
         permissions.open_paths()
     return arguments

@@ -27,25 +27,34 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def from_json(value: Any, path: str = "") -> Any:
+def from_json(value: Any, origin: Any = "this JSON") -> Any:
     """Makes the recipe from the JSON of `to_json`.
+
+    Other people may have written the JSON, so what it names is not imported, run, or read outside
+    the data folders, unless the user permits it (see `zoo.trust.permissions`).
 
     Args:
       value: JSON, in which every component has all of its fields.
-      path: the value's place within a recipe, for messages.
+      origin: the run or the file that the JSON comes from, for messages.
 
     Raises:
-      UserError: a component is not trusted (see `zoo.trust.permissions`) or cannot be imported, has
-        other fields, or a field of another type.
+      UserError: a component is not permitted or cannot be imported, has other fields, or a field
+        of another type.
 
     Example:
       >>> configuration.from_json(configuration.to_json(model)) == model
       True
     """
+    permissions.close(permissions.names(value), origin)
+    return _made(value, "")
+
+
+def _made(value, path):
+    """Makes a part of a recipe; `path` is its place in the recipe."""
     if isinstance(value, dict):
         component = _component(value)
         fields = {
-            name: from_json(item, f"{path}.{name}" if path else name)
+            name: _made(item, f"{path}.{name}" if path else name)
             for name, item in value.items()
             if name != "component"
         }
@@ -58,7 +67,7 @@ def from_json(value: Any, path: str = "") -> Any:
         _check_fields(component, fields, value["component"], path)
         return component(**fields)
     if isinstance(value, list):
-        return tuple(from_json(item, f"{path}.{i}") for i, item in enumerate(value))
+        return tuple(_made(item, f"{path}.{i}") for i, item in enumerate(value))
     return value
 
 

@@ -15,6 +15,7 @@ from zoo import strict_json, temporary_files
 from zoo.errors import UserError, printable
 from zoo.runs import atomic_files
 from zoo.sources import files
+from zoo.trust import permissions
 
 # Files from which a run is read, which must not be overwritten; its results may be.
 _RUN = (
@@ -82,22 +83,20 @@ def _places(text):
     A run's folder is replaced by the files in it from which the run is read, and by the files that
     its recipe names.
     """
-    from zoo.runs import workdir  # imports JAX, which not all commands need
-
     found = _found(text)
     for folder in [*found]:
         if (recipe := pathlib.Path(folder, _RUN[0])).is_file():
             found.remove(folder)
             found |= {os.path.join(folder, part) for part in _RUN}
             with contextlib.suppress(UserError):  # the reader of the run raises it again
-                for name in workdir.names(strict_json.read(recipe)):
+                for name in permissions.names(strict_json.read(recipe)):
                     found |= {*filter(os.path.isfile, _found(name))}
     return found
 
 
 def _found(text):
     """Returns the real paths that exist of "PATH", "PATH[1:5]", "PATH,PATH" or "NAME=PATH"."""
-    names = {part for name in files.names_in(text) for part in (name, *name.split(","))}
+    names = permissions.names(text)
     names |= {name.partition("=")[2] for name in names}
     paths = [path for name in names - {""} for path in files.candidates(name)]
     return {os.path.realpath(path) for path in paths if os.path.exists(path)}

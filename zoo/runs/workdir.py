@@ -71,7 +71,7 @@ class Workdir:
 
         See `zoo.trust.permissions`.
         """
-        permissions.name_unclosed(names(configuration.to_json(experiment)))
+        permissions.name_unclosed(permissions.names(configuration.to_json(experiment)))
 
     def check(self, experiment: Experiment):
         """Checks that the folder can hold a run of this experiment, and writes nothing."""
@@ -136,7 +136,7 @@ class Workdir:
             with location.reaching(self.path):
                 self._write(experiment)
         recipe = self._read_experiment()
-        if permissions.all_open(names(recipe)):
+        if permissions.all_open(permissions.names(recipe)):
             known_runs.keep(recipe, self.path)
 
     def _write(self, experiment):
@@ -195,22 +195,11 @@ class Workdir:
         """
         saved = self._read_experiment()
         modules = known_runs.modules(saved)
-        if modules is None:
-            permissions.close(names(saved), self.path)
-        else:
-            permissions.name(names(saved))
+        if modules is not None:
+            permissions.name(permissions.names(saved))
             for folder in modules:
                 user_modules.look_in(folder)
-        try:
-            experiment = configuration.from_json(saved)
-        except UserError as error:
-            raise UserError(f"{self._experiment_file}: {error}") from error
-        if not isinstance(experiment, Experiment):
-            raise UserError(
-                f"{self._experiment_file} holds a {type(experiment).__name__}, not an Experiment: "
-                "put back a copy of it, or give the folder of a training run."
-            )
-        return experiment
+        return experiment_of(saved, self.path, self._experiment_file)
 
     def keep_lexicons(self, lexicons: Mapping[str, Lexicon]):
         """Writes the lexicons of a task, or checks that they equal the lexicons of the run."""
@@ -335,13 +324,18 @@ class Workdir:
         return step, jax.tree.map(np.asarray, arrays["params"]), progress
 
 
-def names(recipe: Any) -> set[str]:
-    """Returns all paths and modules that the strings of a recipe may name."""
-    names, todo = set(), [recipe]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, dict | list):
-            todo += value.values() if isinstance(value, dict) else value
-        elif isinstance(value, str):
-            names |= files.names_in(value)
-    return names
+def experiment_of(recipe: dict, origin: Any, file: Any) -> Experiment:
+    """Makes the experiment of a recipe in JSON, whose names stay closed unless they were named.
+
+    See `zoo.trust.permissions`; messages tell the origin and the file.
+    """
+    try:
+        experiment = configuration.from_json(recipe, origin)
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from error
+    if not isinstance(experiment, Experiment):
+        raise UserError(
+            f"{file} holds a {type(experiment).__name__}, not an Experiment: put back a copy of it,"
+            " or give the folder of a training run."
+        )
+    return experiment

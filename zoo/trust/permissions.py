@@ -5,23 +5,40 @@ recipe imports nothing but zoo. Names other than zoo's own components are used o
 names them, too: in a config, on the command line, or by having trained the run
 (`zoo.runs.known_runs`).
 
-The names are kept for the process. A name is closed if a recipe of somebody else names it, however
-it is reached, and open if the user names it, whoever else does. Training a recipe opens its names
-as well, unless somebody else's recipe closed them: the recipe may come from there.
+The names are kept for the process. A name is closed if a recipe that is read from JSON names it
+(`zoo.configuration.from_json`), and open if the user names it, whoever else does. Training a recipe
+opens its names as well, unless they were closed: the recipe may come from there.
 """
 
-import pathlib
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from zoo import component_registry
 from zoo.errors import UserError
 from zoo.trust import user_modules
 
 _FUNCTION = re.compile(r"[\w.]+:[\w.]+")  # or the data set of a hub
-_closed: dict[str, str] = {}  # {name in a recipe: the folder of its run}
+_closed: dict[str, str] = {}  # {name in a recipe: its run or file}
 _named: set[str] = set()  # by the user
 _paths_are_open = False
+
+
+def names(value: Any) -> set[str]:
+    """Returns all paths and modules that the strings of a JSON value may name.
+
+    A string names itself, its parts between commas, as two files of pairs are written, and what
+    stands before a range.
+    """
+    found, todo = set(), [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, dict | list):
+            todo += item.values() if isinstance(item, dict) else item
+        elif isinstance(item, str):
+            for part in (item, *item.split(",")):
+                found |= {part, part.rpartition("[")[0] or part}
+    return found
 
 
 def name(names: Iterable[str]):
@@ -43,9 +60,9 @@ def all_open(names: Iterable[str]) -> bool:
     )
 
 
-def close(names: Iterable[str], workdir: str | pathlib.Path):
-    """Closes names in a recipe that is not the user's; `workdir` is its run, for messages."""
-    _closed.update(dict.fromkeys(names, str(workdir)))
+def close(names: Iterable[str], origin: Any):
+    """Closes names in a recipe that may not be the user's; `origin` is told in messages."""
+    _closed.update(dict.fromkeys(names, str(origin)))
 
 
 def open_paths():
@@ -55,7 +72,7 @@ def open_paths():
 
 
 def stranger(name: str, *, path: bool = False) -> str | None:
-    """Returns the folder of the run that closed a name; None if the name may be used."""
+    """Returns the origin of the recipe that closed a name; None if the name may be used."""
     if name in _named or (path and _paths_are_open):
         return None
     return _closed.get(name)
@@ -63,10 +80,10 @@ def stranger(name: str, *, path: bool = False) -> str | None:
 
 def check_function(name: str):
     """Raises UserError for a function "module:name" that only another person's recipe names."""
-    workdir = stranger(name)
-    if workdir is not None:
+    origin = stranger(name)
+    if origin is not None:
         raise UserError(
-            f"{workdir} was not trained here by you, and needs the function {name}, which would "
+            f"{origin} was not trained here by you, and needs the function {name}, which would "
             f"be run: look at it, and add --trust {name} if you trust it."
         )
 
