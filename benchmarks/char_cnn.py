@@ -17,8 +17,8 @@ import numpy as np
 from benchmarks import timing
 from zoo.data import Text, Vocabulary
 from zoo.embeddings import CharCNN
+from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
-from zoo.networks.char_convolution import Convolution
 from zoo.sources import files
 
 BATCH, LENGTH = 32, 35

@@ -16,12 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
-from zoo.cores import GRU, LSTM, Elman, lstm
-from zoo.cores import elman as elman_core
-from zoo.cores import gru as gru_core
-from zoo.networks.elman_scan import elman_reference
-from zoo.networks.gru_scan import gru_reference
-from zoo.networks.lstm_scan import lstm_reference
+from zoo.cores import GRU, LSTM, Elman
+from zoo.layers import elman as elman_core
+from zoo.layers import gru as gru_core
+from zoo.layers import lstm
+from zoo.layers.elman import elman_reference
+from zoo.layers.gru import gru_reference
+from zoo.layers.lstm import lstm_reference
 
 try:
     import torch

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
-from zoo.networks.lstm_scan import lstm, lstm_reference
+from zoo.layers.lstm import lstm, lstm_reference
 
 BATCH, LENGTH, SIZE = 32, 35, 256
 

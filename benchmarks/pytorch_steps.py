@@ -43,7 +43,7 @@ MODELS = {
 
 
 class Convolved(torch.nn.Module):
-    """Vectors of padded spellings by convolution, as `zoo.networks.char_convolution`."""
+    """Vectors of padded spellings by convolution, as `zoo.layers.char_convolution`."""
 
     def __init__(self, params):
         """Copies zoo's parameters."""

@@ -108,7 +108,7 @@ def log_linear_log_probs(adaptors, features, log_background):
 
 
 def convolution(network, params, tables, words):
-    """The vectors [N, size] of words by a zoo.networks.char_convolution.Convolution, window by
+    """The vectors [N, size] of words by a zoo.layers.char_convolution.Convolution, window by
     window."""
     activation = {"relu": lambda x: np.maximum(x, 0), "tanh": np.tanh}[network.activation]
     pool = {"mean": np.mean, "max": np.max}[network.pooling]

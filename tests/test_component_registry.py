@@ -53,7 +53,7 @@ def test_the_components_of_a_package_are_the_frozen_dataclasses_that_it_exports(
 @pytest.mark.parametrize(
     "name",
     [
-        *("zoo.heads.softmax:Softmax", "zoo.heads.noise_distributions:Uniform"),
+        *("zoo.heads.softmax:Softmax", "zoo.heads.noise:Uniform"),
         *("zoo.heads.sampled:SampledHead", "zoo.heads:Head", "zoo.lexicon:Lexicon", "zoo:Lexicon"),
         *("zoo.errors:UserError", "zoo.heads:Gone", "zoo.heads", "", ":", "zoo.heads:NCE.loss"),
         *("os:system", "subprocess:Popen", "dataclasses:dataclass", "zoo.sources.files:Part"),

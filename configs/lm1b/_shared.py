@@ -5,8 +5,8 @@ divided among widths: here eight widths, each with twice as many filters as the 
 """
 
 from zoo.cores import LSTM
+from zoo.layers.char_convolution import Convolution
 from zoo.lexicon.spelling import Spelling
-from zoo.networks.char_convolution import Convolution
 
 BIG = LSTM(size=8192, layers=2, projection=1024, dropout=0.25, input_dropout=0.25)
 LETTERS = Convolution(

@@ -1,6 +1,6 @@
 """Shared parts of the models with letters: the small network of Kim et al. (2016)."""
 
-from zoo.networks.char_convolution import Convolution
+from zoo.layers.char_convolution import Convolution
 
 KIM = Convolution(
     letter_size=15,

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from zoo.arrays import by_length
-from zoo.arrays.by_length import map_by_length
+from zoo.arrays import row_blocks
+from zoo.arrays.row_blocks import map_by_length
 
 
 def problem(number, longest, random):
@@ -68,8 +68,8 @@ def test_only_the_first_are_computed(random):
 
 
 def test_widths_grow_by_half():
-    assert by_length.widths(30) == [4, 6, 9, 13, 19, 30]
-    assert by_length.widths(30, least=20) == [20, 30]
-    assert by_length.widths(52) == [4, 6, 9, 13, 19, 28, 52]
-    assert by_length.widths(8) == [4, 6, 8]
-    assert by_length.widths(3) == [3]
+    assert row_blocks.widths(30) == [4, 6, 9, 13, 19, 30]
+    assert row_blocks.widths(30, least=20) == [20, 30]
+    assert row_blocks.widths(52) == [4, 6, 9, 13, 19, 28, 52]
+    assert row_blocks.widths(8) == [4, 6, 8]
+    assert row_blocks.widths(3) == [3]

@@ -11,7 +11,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from tests import examples
 from tests.heads.test_contract import HEADS
 from zoo import embeddings, heads, priors
-from zoo.arrays.parameter_sharding import named, on_mesh
+from zoo.arrays.sharded_functions import named, on_mesh
 
 # Of axes with names alone: (name of the axis: its size), hidden states of 7 numbers.
 SIZES = {

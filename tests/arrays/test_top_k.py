@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from zoo.arrays.top_k import argmax, block_size, top_k
+from zoo.arrays.row_lookup import argmax, block_size, top_k
 
 
 @pytest.mark.parametrize("size", [1, 5, 385, 447, 448, 3583, 5129])

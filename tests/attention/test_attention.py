@@ -10,7 +10,7 @@ import pytest
 from tests import examples, references
 from zoo.attention import Bahdanau, Luong
 from zoo.errors import UserError
-from zoo.networks import attention_functions
+from zoo.layers import attention
 
 BATCH, TIME, SOURCE, SIZE, MEMORY = 3, 5, 4, 7, 6
 KINDS = {
@@ -119,7 +119,7 @@ def test_additive_scores_have_the_gradients_of_autodiff(random, shape):
         scores, transpose = jax.vjp(function, *arguments)
         return scores, *transpose(cotangent)
 
-    found = both_ways(attention_functions.additive_scores, *arguments)
+    found = both_ways(attention.additive_scores, *arguments)
     expected = both_ways(plain, *arguments)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
@@ -129,7 +129,7 @@ def test_additive_scores_hold_little(random):
     """Less than the [B, T, S, A] numbers of the formula, with gradients."""
     shapes = (8, 64, 32), (8, 64, 32), (32,)
     arguments = [jnp.asarray(random.normal(size=one), jnp.float32) for one in shapes]
-    gradient = jax.grad(lambda *x: attention_functions.additive_scores(*x).sum(), argnums=(0, 1, 2))
+    gradient = jax.grad(lambda *x: attention.additive_scores(*x).sum(), argnums=(0, 1, 2))
     compiled = jax.jit(gradient).lower(*arguments).compile()
     assert compiled.memory_analysis().temp_size_in_bytes < 8 * 64 * 64 * 32 * 4 / 4
 
@@ -174,12 +174,10 @@ def test_padding_is_not_looked_at_even_if_it_is_no_number(component, random):
 def test_large_scores_do_not_overflow():
     scores = jnp.asarray([[[1e30, -1e30, 3.0], [-3e38, -3e38, -3e38]]])
     mask = jnp.asarray([[True, True, False]])
-    weights = attention_functions.masked_softmax(scores, mask)
+    weights = attention.masked_softmax(scores, mask)
     np.testing.assert_array_equal(weights, [[[1, 0, 0], [0.5, 0.5, 0]]])
     with jax.debug_nans(True):
-        slopes = jax.grad(
-            lambda s: (attention_functions.masked_softmax(s, mask)[..., 0] ** 2).sum()
-        )
+        slopes = jax.grad(lambda s: (attention.masked_softmax(s, mask)[..., 0] ** 2).sum())
         gradient = jax.jit(slopes)(scores)
     np.testing.assert_array_equal(gradient[0, 0], 0)
 

@@ -22,8 +22,8 @@ from zoo.heads import (
     MixtureOfSoftmaxes,
     Softmax,
 )
+from zoo.layers.char_convolution import Convolution
 from zoo.models import LanguageModel
-from zoo.networks.char_convolution import Convolution
 from zoo.optimizers import SGD, Adagrad, Adam, Cosine
 
 LINES = "le chat dort\nles chats dorment ici\nle chien voit le chat\nles chiens voient les chats\n"

@@ -9,7 +9,7 @@ from zoo.data import Text
 from zoo.embeddings import CharCNN, Concat, Lookup
 from zoo.errors import UserError
 from zoo.heads import NCE, Softmax
-from zoo.networks.char_convolution import Convolution
+from zoo.layers.char_convolution import Convolution
 
 RECIPE = Experiment(data=Text(train="a.txt", validation="b.txt"))
 

@@ -20,7 +20,7 @@ from zoo.experiment import Experiment, Training
 from zoo.heads import Head, LogLinear, Noise, Softmax
 from zoo.optimizers import SGD, Adagrad, Adam, Cosine, Decay, Optimizer, RMSProp, Schedule
 from zoo.priors import FeaturePrior, Morphology, TopWords, Uniform, Unigram
-from zoo.priors.backgrounds.strings import LetterStrings
+from zoo.priors.strings import LetterStrings
 from zoo.trust import user_modules
 
 RECIPE = Experiment(data=Text(train="a.txt", validation="b.txt"))

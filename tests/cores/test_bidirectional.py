@@ -9,9 +9,9 @@ import pytest
 
 from tests import examples, references
 from zoo.cores import GRU, LSTM, Bidirectional
-from zoo.cores.bidirectional import backward_order
 from zoo.errors import UserError
 from zoo.heads import Softmax
+from zoo.layers.bidirectional import backward_order
 from zoo.models import LanguageModel
 
 BATCH, TIME, SIZE, INPUT_SIZE = 3, 5, 7, 4

@@ -9,7 +9,7 @@ import pytest
 
 from tests import examples, references
 from zoo.cores import LSTM
-from zoo.networks.lstm_scan import lstm, lstm_reference
+from zoo.layers.lstm import lstm, lstm_reference
 
 BATCH, TIME, SIZE, INPUT_SIZE = 3, 5, 7, 4
 RESET = np.zeros((BATCH, TIME), bool)

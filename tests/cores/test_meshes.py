@@ -11,7 +11,7 @@ from tests import layouts
 from tests.marks import slow
 from zoo.arrays import products, random_keys
 from zoo.cores import GRU, LSTM, Elman
-from zoo.networks import dropout
+from zoo.layers import dropout
 
 CORES = LSTM(size=5, layers=2), LSTM(size=6, projection=3), GRU(size=5), Elman(size=5)
 

@@ -13,9 +13,9 @@ from tests.marks import slow
 from zoo.arrays import products, random_keys
 from zoo.cores import GRU, LSTM, Elman
 from zoo.errors import UserError
-from zoo.networks import dropout
-from zoo.networks.elman_scan import elman, elman_reference
-from zoo.networks.gru_scan import gru, gru_reference
+from zoo.layers import dropout
+from zoo.layers.elman import elman, elman_reference
+from zoo.layers.gru import gru, gru_reference
 
 BATCH, TIME, SIZE, INPUT_SIZE = 3, 5, 7, 4
 RESET = np.zeros((BATCH, TIME), bool)

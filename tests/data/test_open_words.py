@@ -16,7 +16,7 @@ from zoo.data.open_words import OpenWords
 from zoo.errors import UserError
 from zoo.heads import LogLinear
 from zoo.lexicon import Lexicon, with_features
-from zoo.priors.backgrounds.strings import DigitStrings, LetterStrings
+from zoo.priors.strings import DigitStrings, LetterStrings
 
 WORDS = ("the", "ab", "ba", "bab", "7", "42")
 FEATURES = [

@@ -9,7 +9,7 @@ import pytest
 
 from tests import examples
 from zoo.decoding import BeamSearch, average, fuse, sample
-from zoo.decoding.ensembles import check_same_words
+from zoo.decoding.steps import check_same_words
 from zoo.errors import UserError
 
 ROWS, WORDS = 3, 7

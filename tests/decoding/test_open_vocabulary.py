@@ -14,10 +14,10 @@ from zoo.decoding.open_vocabulary import most_probable
 from zoo.embeddings import CharCNN, Concat, Lookup
 from zoo.errors import UserError
 from zoo.heads import CharLSTM, Softmax
+from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon, spelling
 from zoo.lexicon.spelling import Spelling
 from zoo.models import LanguageModel
-from zoo.networks.char_convolution import Convolution
 
 WORDS = ("</s>", "<unk>", "ab", "ba", "c")
 LEXICON = Lexicon(WORDS, np.ones(5, np.int64), unknown="<unk>", boundary="</s>")

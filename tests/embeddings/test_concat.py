@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from zoo.arrays.parameter_sharding import FEATURES, HIDDEN, WORDS
+from zoo.arrays.sharded_functions import FEATURES, HIDDEN, WORDS
 from zoo.embeddings import CharCNN, Concat, Features, Lookup
+from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import Spelling
-from zoo.networks.char_convolution import Convolution
 
 LEXICON = Lexicon(("a", "abc", "abcd"), np.ones(3, np.int64))
 

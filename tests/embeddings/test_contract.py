@@ -10,8 +10,8 @@ import pytest
 
 from tests import examples, references
 from zoo.embeddings import CharCNN, Concat, Embedding, Features, Lookup
+from zoo.layers.char_convolution import Convolution
 from zoo.lexicon.spelling import Spelling
-from zoo.networks.char_convolution import Convolution
 
 SIZE = 5
 

@@ -21,7 +21,7 @@ from tests.training.test_translation import experiment as of_pairs
 from zoo.commands import evaluate
 from zoo.data import Characters
 from zoo.data.vocabulary import Vocabulary
-from zoo.decoding.states import States
+from zoo.decoding.steps import States
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
 from zoo.evaluation.judgements.minimal_pairs import PairScores

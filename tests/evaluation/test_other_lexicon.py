@@ -22,9 +22,9 @@ from zoo.evaluation import passport, passport_text
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import NCE, CharLSTM, CNNSoftmax, LogLinear, Softmax, UnigramNoise
+from zoo.layers.char_convolution import Convolution
 from zoo.lexicon.spelling import Spelling
 from zoo.models import LanguageModel
-from zoo.networks.char_convolution import Convolution
 
 TRAIN = "le chat dort .\nles chats dorment .\nle chien voit le chat .\n"
 TEST = "le zèbre dort .\nle chien voit les zébus .\n"

@@ -32,7 +32,7 @@ from zoo.heads import CharLSTM, LogLinear
 from zoo.lazy import MissingExtra
 from zoo.lexicon import Spelling
 from zoo.priors import NGram
-from zoo.priors.backgrounds.strings import DigitStrings
+from zoo.priors.strings import DigitStrings
 from zoo.runs.workdir import Workdir
 
 MODELS = pathlib.Path(__file__).parents[2] / "models"

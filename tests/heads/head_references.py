@@ -6,9 +6,9 @@ Of a dict of parameters and hidden states [N, D], over the thirteen words of exa
 import numpy as np
 
 from tests import examples, references
+from zoo.layers.char_convolution import Convolution
 from zoo.lexicon.spelling import Spelling
 from zoo.losses import huffman_paths
-from zoo.networks.char_convolution import Convolution
 
 
 def softmax(params, hidden):

@@ -22,7 +22,7 @@ from jax.sharding import PartitionSpec
 
 from tests import examples, layouts
 from zoo import heads
-from zoo.arrays import by_length
+from zoo.arrays import row_blocks
 from zoo.lexicon import with_features
 from zoo.losses import adaptive
 
@@ -122,7 +122,7 @@ def program(name, layout, operation):
     # Every target has letters, and every block words of each tail, which the compiler cannot know:
     # loops over blocks of them are whole.
     with (
-        mock.patch.object(by_length, "_filled", lambda lengths: lengths.shape[0]),
+        mock.patch.object(row_blocks, "_filled", lambda lengths: lengths.shape[0]),
         mock.patch.object(adaptive, "_range", lambda filled: (0, filled.shape[0])),
     ):
         return layout.run(method, *arguments(name))

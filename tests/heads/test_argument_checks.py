@@ -89,6 +89,103 @@ def test_weights_of_other_shapes_are_refused(name):
             assert str(shape) in str(e.value)
 
 
+OF_TARGETS = (
+    "loss",
+    "weighted_loss",
+    "weighted_loss_and_penalty",
+    "log_prob",
+    "log_prob_and_log_z",
+)
+
+
+def with_targets(head, method, params, tables, hidden, context, compiled=False):
+    """A method as a function of (targets, token weights); of losses with a key for their noise."""
+    given = options(head, context) | ({"key": jax.random.key(4)} if "loss" in method else {})
+
+    def call(targets, weights):
+        last = (weights,) if "weighted" in method else ()
+        return getattr(head, method)(params, tables, hidden, targets, *last, **given)
+
+    return jax.jit(call) if compiled else call
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_targets_that_are_no_words_are_refused(name):
+    head, params, tables, words = problem(name)
+    hidden, targets = batch(BATCH, TIME)
+    for wrong in (-1, -100, words, 10**6):
+        bad, weights = targets.at[2, 1].set(wrong), jnp.ones((BATCH, TIME))
+        message = (
+            rf"{type(head).__name__}\.\w+: targets has {wrong} at \[2, 1\]: give .* {words - 1}"
+        )
+        for method in OF_TARGETS:
+            call = with_targets(head, method, params, tables, hidden, targets)
+            with pytest.raises(ValueError, match=message):
+                call(bad, weights)
+
+
+def test_without_weight_a_target_may_be_no_word():
+    head, params, tables, words = problem("adaptive")
+    hidden, targets = batch(BATCH, TIME)
+    call = with_targets(head, "weighted_loss", params, tables, hidden, targets)
+    weights = jnp.ones((BATCH, TIME)).at[2, 1].set(0)
+    for wrong in (-1, words):
+        found = call(targets.at[2, 1].set(wrong), weights)
+        np.testing.assert_allclose(found, call(targets, weights), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_compiled_a_target_that_is_no_word_has_a_loss_of_nan(name):
+    head, params, tables, words = problem(name)
+    hidden, targets = batch(BATCH, TIME)
+    weights = jnp.ones((BATCH, TIME))
+    bad = targets.at[0, 3].set(-100).at[1, 4].set(words).at[2, 1].set(-1)
+    first = jnp.where(bad == targets, targets, 0)  # the word that the head is given in their place
+    for method in ("loss", "weighted_loss", "log_prob_and_log_z"):
+        call = with_targets(head, method, params, tables, hidden, targets, compiled=True)
+        found, expected = call(bad, weights), call(first, weights)
+        if "weighted" in method:
+            assert np.isnan(found).all()
+            weightless = jnp.where(bad == targets, weights, 0)
+            found, expected = call(bad, weightless), call(targets, weightless)
+        else:
+            found, *log_z = found if isinstance(found, tuple) else (found,)
+            expected, *wanted = expected if isinstance(expected, tuple) else (expected,)
+            np.testing.assert_array_equal(np.isnan(found), bad != targets)
+            found, expected = (jnp.where(bad == targets, x, 0) for x in (found, expected))
+            np.testing.assert_allclose(log_z, wanted, rtol=1e-6)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["softmax", "adaptive", "Huffman", *slow("speller")])
+def test_a_target_that_is_no_word_causes_no_gradient(name):
+    """Whether its weight is 0, as of padding, or its loss, NaN, is masked, or is not."""
+    head, params, tables, _ = problem(name)
+    hidden, targets = batch(BATCH, TIME)
+    bad = targets.at[:, 3:].set(-100)
+    there = jnp.asarray(bad >= 0)
+
+    def masked(params, hidden, bad):
+        return jnp.where(there, head.loss(params, tables, hidden, bad), 0).sum()
+
+    def unmasked(params, hidden, bad):
+        return head.loss(params, tables, hidden, bad).sum()
+
+    def short(params, hidden, bad):
+        return head.loss(params, tables, hidden[:, :3], bad[:, :3]).sum()
+
+    def weighted(params, hidden, bad):
+        return head.weighted_loss(params, tables, hidden, bad, there)
+
+    value, gradients = jax.jit(jax.value_and_grad(short, argnums=(0, 1)))(params, hidden, bad)
+    for function, expected in ((masked, value), (unmasked, np.nan), (weighted, value)):
+        found, slopes = jax.jit(jax.value_and_grad(function, argnums=(0, 1)))(params, hidden, bad)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        jax.tree.map(
+            lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-6), slopes, gradients
+        )
+
+
 @pytest.mark.parametrize("name", HEADS)
 def test_states_that_are_no_floats_are_refused(name):
     head, params, tables, _ = problem(name)

@@ -10,9 +10,9 @@ import scipy.stats
 
 from tests import examples, references
 from zoo.heads import LogLinear
-from zoo.losses import contextual_background, softmax
+from zoo.losses import softmax
 from zoo.priors import ContextualBackground
-from zoo.priors.backgrounds.contextual import sum_by_signature
+from zoo.priors.contextual import sum_by_signature
 
 SIZE, VOCABULARY = 5, 13
 CONTEXTS = np.array([[3, 0, 12], [7, 7, 2]])
@@ -146,9 +146,7 @@ def test_blocks_of_tokens_that_do_not_divide_them(float64, random, block):
         expected[token] = log_z - scores[x]
 
     def summed(hidden, weights, bias):
-        losses, _ = contextual_background.token_blocked_measured_loss(
-            hidden, weights, bias, targets, block, measure, contexts
-        )
+        losses, _ = softmax.softmax_loss(hidden, weights, bias, targets, block, measure, contexts)
         return jnp.sum(token_weights * losses), losses
 
     def weighted(hidden, weights, bias):

@@ -10,9 +10,9 @@ import pytest
 from tests import examples, references
 from zoo.errors import UserError
 from zoo.heads import NCE, CNNSoftmax, ImportanceSampling, Softmax, UniformNoise
+from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import Spelling
-from zoo.networks.char_convolution import Convolution
 
 NETWORK = Convolution(Spelling(unit="characters"), letter_size=2, widths=(3,))
 SIZE = 5

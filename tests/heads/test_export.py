@@ -17,7 +17,7 @@ from tests.priors.ngrams import test_ngram
 from zoo import heads, priors
 from zoo.arrays import row_blocks
 from zoo.lexicon import Lexicon, with_features
-from zoo.priors.ngrams import backoff
+from zoo.priors import backoff
 
 TRAINED, OTHER = examples.trained_and_other()
 

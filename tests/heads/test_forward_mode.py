@@ -13,9 +13,9 @@ import pytest
 from tests.cores import test_contract as cores
 from tests.heads import test_argument_checks
 from zoo import losses
-from zoo.arrays import by_length
+from zoo.arrays import row_blocks
 from zoo.attention import Bahdanau
-from zoo.losses import feature_scores, hierarchical, softmax
+from zoo.losses import hierarchical, log_linear, softmax
 
 NONE = "forward-mode"
 METHODS = ("loss", "weighted_loss", "log_prob", "log_probs")
@@ -44,8 +44,8 @@ def small_blocks(monkeypatch):
         (softmax, {"LOGITS_AT_A_TIME": 32, "LEAST_ROWS_AT_A_TIME": 2, "MOST_ROWS_AT_A_TIME": 4}),
         (softmax, {"LEAST_TOKENS_AT_A_TIME": 4, "NARROW": 1}),
         (hierarchical, {"GATHERED_AT_A_TIME": 64}),
-        (feature_scores, {"MOST_TOKENS": 4, "LEAST_TOKENS": 2}),
-        (by_length, {"BLOCK": 4}),
+        (log_linear, {"MOST_TOKENS": 4, "LEAST_TOKENS": 2}),
+        (row_blocks, {"BLOCK": 4}),
     ):
         for name, value in sizes.items():
             monkeypatch.setattr(module, name, value)

@@ -13,7 +13,7 @@ from tests import examples, references
 from zoo.arrays import random_keys
 from zoo.errors import UserError
 from zoo.heads import MixtureOfSoftmaxes, mixture
-from zoo.networks import dropout
+from zoo.layers import dropout
 
 HEAD = MixtureOfSoftmaxes(components=2, size=5, latent_dropout=0.4)
 

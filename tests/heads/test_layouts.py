@@ -15,9 +15,9 @@ from jax.sharding import PartitionSpec
 from tests import examples, layouts
 from tests.heads import measured_layouts
 from zoo import heads
-from zoo.arrays import by_length
+from zoo.arrays import row_blocks
 from zoo.lexicon import with_features
-from zoo.losses import adaptive, feature_scores, hierarchical, softmax
+from zoo.losses import adaptive, hierarchical, log_linear, softmax
 
 BATCH_ROWS, TIME, SIZE, VOCABULARY = 12, 4, 8, 64
 ALL_WORDS_BYTES = BATCH_ROWS * TIME * (VOCABULARY + 1) * 4
@@ -65,8 +65,8 @@ def small_blocks(monkeypatch):
         (softmax, {"MOST_ROWS_AT_A_TIME": 16, "NARROW": 1}),
         (softmax, {"LEAST_TOKENS_AT_A_TIME": 4}),
         (hierarchical, {"GATHERED_AT_A_TIME": 512}),
-        (feature_scores, {"MOST_TOKENS": 16, "LEAST_TOKENS": 4}),
-        (by_length, {"BLOCK": 4}),
+        (log_linear, {"MOST_TOKENS": 16, "LEAST_TOKENS": 4}),
+        (row_blocks, {"BLOCK": 4}),
         (adaptive, {"TOKENS_AT_A_TIME": 4}),
     ):
         for name, value in sizes.items():

@@ -13,18 +13,10 @@ from jax.test_util import check_grads
 from tests import examples, references
 from zoo.arrays.random_keys import Keys
 from zoo.errors import UserError
-from zoo.heads import (
-    NCE,
-    BlackOut,
-    CNNSoftmax,
-    ImportanceSampling,
-    LetterNoise,
-    Softmax,
-    letter_noise,
-)
+from zoo.heads import NCE, BlackOut, CNNSoftmax, ImportanceSampling, LetterNoise, Softmax, noise
+from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import BEGIN, BOUNDARY, END, MARKS, Spelling
-from zoo.networks.char_convolution import Convolution
 
 A, B = MARKS, MARKS + 1
 SPELLING = Spelling(unit="characters", longest=3)
@@ -87,7 +79,7 @@ def log_q(recipe, spelling):
 @pytest.mark.parametrize("name", RECIPES)
 def test_log_probabilities_are_those_of_the_recursion(name):
     chosen = ALL[::7]
-    found = letter_noise.log_prob(tables_of(name), *as_arrays(chosen))
+    found = noise.log_prob(tables_of(name), *as_arrays(chosen))
     wanted = [log_q(RECIPES[name], spelling) for spelling in chosen]
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
     of_words = [log_q(RECIPES[name], spelling) for spelling in SPELLED]
@@ -96,7 +88,7 @@ def test_log_probabilities_are_those_of_the_recursion(name):
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_all_spellings_together_have_the_mass_one(name):
-    log_probs = letter_noise.log_prob(tables_of(name), *as_arrays(ALL))
+    log_probs = noise.log_prob(tables_of(name), *as_arrays(ALL))
     np.testing.assert_allclose(np.exp(np.asarray(log_probs, np.float64)).sum(), 1, rtol=1e-5)
 
 
@@ -104,14 +96,14 @@ def test_all_spellings_together_have_the_mass_one(name):
 @pytest.mark.slow
 def test_frequencies_are_those_declared(name):
     count = 20_000
-    draw = jax.jit(letter_noise.draw, static_argnums=(2, 3))
+    draw = jax.jit(noise.draw, static_argnums=(2, 3))
     drawn = draw(tables_of(name), jax.random.key(8), (count,), 3)
     places = {spelling: place for place, spelling in enumerate(ALL)}
     rows = [
         tuple(row[:size]) for row, size in zip(drawn.letters.tolist(), drawn.sizes, strict=True)
     ]
     observed = np.bincount([places[row] for row in rows], minlength=len(ALL))
-    declared = letter_noise.log_prob(tables_of(name), *as_arrays(ALL))
+    declared = noise.log_prob(tables_of(name), *as_arrays(ALL))
     np.testing.assert_allclose(
         drawn.log_q, declared[np.array([places[r] for r in rows])], rtol=1e-5
     )
@@ -123,7 +115,7 @@ def test_frequencies_are_those_declared(name):
 
 
 def test_more_is_drawn_than_the_words_that_are_known():
-    drawn = letter_noise.draw(tables_of("trigrams"), jax.random.key(0), (300,), 3)
+    drawn = noise.draw(tables_of("trigrams"), jax.random.key(0), (300,), 3)
     rows = {tuple(row[:n]) for row, n in zip(drawn.letters.tolist(), drawn.sizes, strict=True)}
     assert set(SPELLED[:5]) <= rows
     assert rows - set(SPELLED)
@@ -137,7 +129,7 @@ def test_rows_draw_the_same_whichever_are_beside_them(per, shape):
     def sample(rows):
         keys = Keys(jax.random.key(0), rows)
         tables = tables_of("trigrams")
-        return letter_noise.sample(tables, keys, (len(rows), 5), 4, 3, per=per)
+        return noise.sample(tables, keys, (len(rows), 5), 4, 3, per=per)
 
     whole = sample(rows)
     assert whole.log_q.shape == whole.sizes.shape == shape
@@ -184,7 +176,7 @@ def test_the_loss_is_that_of_a_loop_over_the_spellings(per, random):
     head, tables, params, hidden = problem(per, random)
     key = jax.random.key(6)
     found = jax.jit(head.loss)(params, tables, hidden, TARGETS, key=key)
-    drawn = letter_noise.sample(tables["sampled"], key, (2, 3), 4, 3, per=per)
+    drawn = noise.sample(tables["sampled"], key, (2, 3), 4, 3, per=per)
 
     recipe, spelled = LetterNoise(order=2), drawn.letters.reshape(-1, 3)
     letters, lengths = SPELLING.padded(spelled, 3)
@@ -203,8 +195,8 @@ def test_the_loss_is_that_of_a_loop_over_the_spellings(per, random):
         h, target = np.asarray(hidden[place]), int(TARGETS[place])
         score = of_words[target] @ h + shift - np.log(4) - log_q(recipe, SPELLED[target])
         wanted = -np.log(references.sigmoid(score))
-        for noise in of_token[place]:
-            score = of_noise[noise] @ h + shift - log_expected[noise]
+        for word in of_token[place]:
+            score = of_noise[word] @ h + shift - log_expected[word]
             wanted -= np.log(references.sigmoid(-score))
         np.testing.assert_allclose(found[place], wanted, rtol=1e-5)
     weights = jnp.asarray([[1.0, 0.5, 2.0], [0.3, 0.0, 1.0]])

@@ -116,6 +116,16 @@ class MistakenNGram(NGram):
         return tables["mine"]
 
 
+def test_targets_that_are_no_words_are_known_without_declared_shapes(random):
+    lexicon, hidden = examples.lexicon(), jnp.asarray(random.normal(size=(2, 3, SIZE)))
+    head, targets = Own(), jnp.array([[1, 2, len(lexicon)], [3, -1, 4]])
+    params = head.init(jax.random.key(0), SIZE, lexicon)
+    with pytest.raises(ValueError, match=r"Own.log_prob: targets has 13 at \[0, 2\]"):
+        head.log_prob(params, {}, hidden, targets)
+    found = jax.jit(head.log_prob)(params, {}, hidden, targets)
+    np.testing.assert_array_equal(np.isnan(found), [[False, False, True], [False, True, False]])
+
+
 def test_an_error_of_the_heads_own_is_let_through():
     lexicon = examples.plain_lexicon(5)
     params = Mistaken().init(jax.random.key(0), SIZE, lexicon)

@@ -11,7 +11,7 @@ from zoo.attention import Bahdanau
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
-from zoo.heads import Head, Softmax, WithCache, WithExpert, own_head_check
+from zoo.heads import Head, Softmax, WithCache, WithExpert, distributions
 from zoo.models import LanguageModel, SequenceToSequence
 from zoo.priors import KnowledgeBase
 
@@ -38,7 +38,7 @@ class Own(Softmax):
 
 def check(head):
     params = jax.tree.map(lambda x: x + 0.1, head.init(jax.random.key(1), 7, LEXICON))
-    own_head_check.check(head, params, head.tables(LEXICON), 7)
+    distributions.check(head, params, head.tables(LEXICON), 7)
 
 
 def test_a_head_whose_methods_agree_passes():
@@ -85,7 +85,7 @@ def test_heads_of_zoo_and_heads_without_all_words_are_not_checked():
         _log_probs = Head._log_probs
 
     check(Scores(log_prob_off=1.0))
-    own_head_check.check(Softmax(), {}, {}, 7)
+    distributions.check(Softmax(), {}, {}, 7)
 
 
 def test_a_head_within_another_is_checked():
@@ -94,16 +94,16 @@ def test_a_head_within_another_is_checked():
         inner = jax.tree.map(jnp.zeros_like, Own().init(jax.random.key(1), 7, LEXICON))
         params = {"head": inner} if isinstance(head, WithExpert) else inner
         with pytest.raises(UserError, match=":Own contradicts itself"):
-            own_head_check.check(head, params, {"head": {}}, 7)
+            distributions.check(head, params, {"head": {}}, 7)
 
 
 def test_a_model_is_checked_before_it_is_trained():
     model = LanguageModel(Lookup(5), LSTM(7), Own(log_prob_off=0.5, log_probs_off=0.5))
     with pytest.raises(UserError, match=":Own is not a distribution"):
-        own_head_check.check_untrained(model, model.tables(LEXICON), LEXICON)
+        distributions.check_untrained(model, model.tables(LEXICON), LEXICON)
     decoder = SequenceToSequence(Lookup(5), LSTM(7), Own(log_prob_off=1.0), attention=Bahdanau(3))
     with pytest.raises(UserError, match=":Own contradicts itself"):
-        own_head_check.check_untrained(decoder, decoder.tables(LEXICON, LEXICON), LEXICON, LEXICON)
+        distributions.check_untrained(decoder, decoder.tables(LEXICON, LEXICON), LEXICON, LEXICON)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,4 +118,4 @@ class Wide(Softmax):
 def test_a_head_over_other_words_is_refused():
     model = LanguageModel(Lookup(5), LSTM(7), Wide())
     with pytest.raises(UserError, match=":Wide has 14 words, and the lexicon 13: make"):
-        own_head_check.check_untrained(model, model.tables(LEXICON), LEXICON)
+        distributions.check_untrained(model, model.tables(LEXICON), LEXICON)

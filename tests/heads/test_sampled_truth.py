@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from zoo.heads import NCE, BlackOut, CNNSoftmax, ImportanceSampling, UnigramNoise
+from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import Spelling
 from zoo.losses import noise_sampling
-from zoo.networks.char_convolution import Convolution
 
 HEADS = {"NCE": NCE, "importance sampling": ImportanceSampling, "BlackOut": BlackOut}
 # How the data's distribution p lies to the noise's: as it does, flatter, and the other way round.

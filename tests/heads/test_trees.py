@@ -7,7 +7,7 @@ import pytest
 from tests import examples
 from zoo.errors import UserError
 from zoo.heads import HierarchicalSoftmax, HuffmanSoftmax
-from zoo.losses import huffman_paths, huffman_tree
+from zoo.losses import huffman, huffman_paths
 
 
 def test_a_huffman_code_by_hand():
@@ -37,7 +37,7 @@ def test_every_path_is_that_of_a_climb_from_its_leaf(random):
         first, second = free.pop(), free.pop(random.integers(len(free)))
         parent[[first, second]], turn[[first, second]] = node, (1, -1)
         free.append(node)
-    nodes, turns = huffman_tree._paths(parent, turn, vocabulary)
+    nodes, turns = huffman._paths(parent, turn, vocabulary)
     lengths = []
     for word in range(vocabulary):
         path, node = [], word

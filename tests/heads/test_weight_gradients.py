@@ -17,7 +17,7 @@ from zoo.heads import (
     SelfNormalisedSoftmax,
     Softmax,
 )
-from zoo.lexicon.feature_product_forms import Form
+from zoo.lexicon.feature_signatures import Form
 from zoo.losses import adaptive, hierarchical, softmax
 
 SIZE, BATCH, TIME = 7, 3, 5

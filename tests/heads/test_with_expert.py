@@ -14,7 +14,7 @@ from zoo.heads import CharLSTM, LogLinear, Softmax, WithExpert
 from zoo.lexicon.spelling import Spelling
 from zoo.losses import log_expert_mass
 from zoo.priors import NGram
-from zoo.priors.experts.expert import NOTHING, Expert
+from zoo.priors.experts import NOTHING, Expert
 
 SIZE, VOCABULARY = 5, 13
 # The expert knows nothing at one place, is right at two and has word 9, without mass, at another.

@@ -8,7 +8,7 @@ import pytest
 from tests import examples, references
 from tests.heads.test_with_expert import CLOSE, SIZE, TARGETS, VOCABULARY, WEIGHTS, Told, of_targets
 from zoo.heads import LogLinear, Softmax, WithExpert
-from zoo.priors.experts.expert import NOTHING
+from zoo.priors.experts import NOTHING
 
 # Repeats, nothing at all, and gaps: what a question or the last words may name.
 CONTEXTS = np.array(

@@ -11,8 +11,7 @@ import pytest
 from tests import examples, references
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon, feature_signatures, with_features
-from zoo.lexicon.feature_product_forms import Form
-from zoo.lexicon.feature_signatures import sum_features
+from zoo.lexicon.feature_signatures import Form, sum_features
 
 ONLY_SHARED = [{"a": 1.0}, {"a": 1.0, "b": 2.0}, {"b": 0.5}, {"a": 1.0}]
 ONLY_PRIVATE = [{f"word {place}": 1.0 + place, "own": 0.0} for place in range(3)]

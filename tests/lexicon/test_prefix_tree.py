@@ -3,7 +3,7 @@
 import numpy as np
 
 from zoo.lexicon import spelling
-from zoo.lexicon.prefix_tree import BLOCK, prefix_tree
+from zoo.lexicon.spelling import BLOCK, prefix_tree
 
 BEGIN = 1
 

@@ -46,15 +46,17 @@ CASES = {
         lambda t, a: losses.weighted_softmax_loss(t[0], *a, *t[1:]),
     ),
     "softmax_top_k": ((HIDDEN,), TABLE, lambda t, a: losses.softmax_top_k(t[0], *a, 3)[0]),
-    "weighted_measured_softmax_loss": (
+    "weighted, with a measure": (
         (HIDDEN, TARGETS, WEIGHTS, LOG_MEASURE),
         TABLE,
-        lambda t, a: losses.weighted_measured_softmax_loss(t[0], *a, *t[1:3], MEASURE, t[3]),
+        lambda t, a: losses.weighted_softmax_loss(
+            t[0], *a, *t[1:3], log_measure=MEASURE, contexts=t[3]
+        ),
     ),
-    "measured_softmax_loss": (
+    "with a measure": (
         (HIDDEN, TARGETS, LOG_MEASURE),
         TABLE,
-        lambda t, a: losses.measured_softmax_loss(t[0], *a, t[1], MEASURE, t[2]),
+        lambda t, a: losses.softmax_loss(t[0], *a, t[1], None, MEASURE, t[2]),
     ),
     "mixture_loss": (
         (*MIXTURE, TARGETS),

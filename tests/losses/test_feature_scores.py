@@ -12,10 +12,10 @@ from zoo import priors
 from zoo.embeddings import Features
 from zoo.errors import UserError
 from zoo.heads import LogLinear, WithExpert
-from zoo.lexicon import feature_product_forms, feature_signatures, with_features
-from zoo.lexicon.feature_product_forms import Form
-from zoo.losses import feature_scores
-from zoo.priors.experts.expert import Expert
+from zoo.lexicon import feature_signatures, with_features
+from zoo.lexicon.feature_signatures import Form
+from zoo.losses import log_linear
+from zoo.priors.experts import Expert
 
 SIZE, WORDS = 5, 1001
 
@@ -37,9 +37,7 @@ def spelled_lexicon(random, count=WORDS):
 
 def test_the_form_follows_from_the_counts():
     def cheapest(**counts):
-        estimates = feature_product_forms.costs(
-            feature_product_forms.Counts(words=10_000, **counts)
-        )
+        estimates = feature_signatures.costs(feature_signatures.Counts(words=10_000, **counts))
         return min(estimates, key=estimates.get)
 
     tags = {"shared": 60, "entries": 58_000, "shared_entries": 48_000}
@@ -53,9 +51,9 @@ def test_the_form_follows_from_the_counts():
 
 
 def test_only_so_many_features_of_a_signature_are_its_own(monkeypatch):
-    monkeypatch.setattr(feature_product_forms, "MOST_PRIVATE", 2)
+    monkeypatch.setattr(feature_signatures, "MOST_PRIVATE", 2)
     rows, ids = np.array([0, 0, 1, 1, 1, 1]), np.array([0, 1, 1, 2, 3, 4])
-    found = feature_product_forms.is_private(rows, ids, 6)
+    found = feature_signatures.is_private(rows, ids, 6)
     assert found.tolist() == [True, False, False, True, True, False]
 
 
@@ -64,7 +62,7 @@ def test_sums_alone_can_be_asked_for():
     lexicon = examples.lexicon()
     lexicon.__dict__["signature_form"] = Form.PRODUCT
     assert "of_signature" in LogLinear().tables(lexicon)
-    chosen = feature_product_forms.choose_form(lexicon, feature_product_forms.SUMS)
+    chosen = feature_signatures.choose_form(lexicon, feature_signatures.SUMS)
     assert "private_features" in lexicon.tables(chosen)
 
 
@@ -127,7 +125,7 @@ def test_the_form_is_logged_with_the_counts(random, caplog, monkeypatch):
     monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
     lexicon, _, _ = spelled_lexicon(random)
     with caplog.at_level(logging.INFO, logger="zoo"):
-        form = feature_product_forms.choose_form(lexicon)
+        form = feature_signatures.choose_form(lexicon)
         assert ("of_signature" in feature_signatures.tables(lexicon, form)) == (
             form is Form.PRODUCT
         )
@@ -207,10 +205,10 @@ def test_sums_of_all_signatures(case, random):
 
 
 def test_blocks_are_even_and_small_enough():
-    assert feature_scores.token_block(256, 3000) == 64
-    assert feature_scores.token_block(65, 3000) == 33
-    assert feature_scores.token_block(256, 10**6) == 16
-    assert feature_scores.token_block(1, 3000) == 1
+    assert log_linear.token_block(256, 3000) == 64
+    assert log_linear.token_block(65, 3000) == 33
+    assert log_linear.token_block(256, 10**6) == 16
+    assert log_linear.token_block(1, 3000) == 1
 
 
 def largest_array(jaxpr) -> int:

@@ -19,8 +19,10 @@ def softmax(params, state, u, block):
 
 def measured(params, state, u, block):
     log_measure = jax.tree_util.Partial(lambda contexts: contexts)
-    arguments = state["hidden"], *params, state["targets"], u, log_measure, state["log_m"]
-    return losses.weighted_measured_softmax_loss(*arguments)
+    measure = {"log_measure": log_measure, "contexts": state["log_m"]}
+    return losses.weighted_softmax_loss(
+        state["hidden"], *params, state["targets"], u, block, **measure
+    )
 
 
 def mixture(params, state, u, block):

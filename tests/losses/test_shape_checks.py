@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zoo import losses
-from zoo.losses.shape_checks import check_shapes
+from zoo.losses.value_checks import check_shapes
 
 zeros = np.zeros
 

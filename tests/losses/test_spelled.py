@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from zoo.losses.spelled import sum_by_length
+from zoo.losses.token_blocks import sum_by_length
 
 
 def loss(params, letters, lengths, others):

@@ -73,8 +73,8 @@ WRONG = {
     ),
     "hierarchical": lambda: losses.hierarchical_loss(HIDDEN, *CLASSES, ids(0, 3), 3),
     "path": lambda: losses.path_loss(HIDDEN, *NODES, ids([0, 2], [0, 0]), PATHS[1] * 0 + 1),
-    "measured": lambda: losses.measured_softmax_loss(
-        HIDDEN, *TABLE, ids(0, 3), jax.tree_util.Partial(lambda c: c), jnp.zeros((2, 3))
+    "measured": lambda: losses.softmax_loss(
+        HIDDEN, *TABLE, ids(0, 3), None, jax.tree_util.Partial(lambda c: c), jnp.zeros((2, 3))
     ),
     "log-linear": lambda: losses.log_linear_loss(
         HIDDEN, jnp.eye(3), jnp.zeros(3), *TABLE, ids(3, 0)
@@ -225,8 +225,8 @@ def test_measures_are_of_every_word_and_token(case):
     given["log_measure"] = jax.tree_util.Partial(given["log_measure"])
     of_table = {"hidden": HIDDEN, "weights": TABLE[0], "targets": ids(0, 1)}
     for loss, more in (
-        (losses.measured_softmax_loss, {}),
-        (losses.weighted_measured_softmax_loss, {"token_weights": jnp.ones(2)}),
+        (losses.softmax_loss, {}),
+        (losses.weighted_softmax_loss, {"token_weights": jnp.ones(2)}),
     ):
         with pytest.raises(ValueError, match=MEASURED[case][1]):
             loss(**of_table, **given, **more)

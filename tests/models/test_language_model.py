@@ -14,8 +14,8 @@ from zoo.cores import LSTM
 from zoo.embeddings import Features, Lookup
 from zoo.errors import UserError
 from zoo.heads import LogLinear, MixtureOfSoftmaxes, Softmax
+from zoo.layers import dropout
 from zoo.models import LanguageModel, language_model
-from zoo.networks import dropout
 
 SIZE = 4
 WORDS = np.array([[1, 12, 0, 3], [5, 5, 2, 9]])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import references
-from zoo.networks import activation_penalties
+from zoo.layers import dropout
 
 RESET = np.array([[0, 0, 1, 0, 0], [1, 0, 0, 0, 1], [0, 1, 0, 0, 0]], bool)
 
@@ -14,8 +14,8 @@ RESET = np.array([[0, 0, 1, 0, 0], [1, 0, 0, 0, 1], [0, 1, 0, 0, 0]], bool)
 @pytest.mark.usefixtures("float64")
 def test_they_are_means_over_the_numbers_of_a_state(random):
     hidden = random.normal(size=(3, 5, 7))
-    of_states = activation_penalties.activation_penalty(jnp.asarray(hidden))
-    of_steps = activation_penalties.temporal_penalty(jnp.asarray(hidden), jnp.asarray(RESET))
+    of_states = dropout.activation_penalty(jnp.asarray(hidden))
+    of_steps = dropout.temporal_penalty(jnp.asarray(hidden), jnp.asarray(RESET))
     for row in range(3):
         for position in range(5):
             state = hidden[row, position]
@@ -29,7 +29,7 @@ def test_they_are_means_over_the_numbers_of_a_state(random):
 @pytest.mark.parametrize("time", [0, 1])
 def test_without_a_state_before_there_is_no_step(random, time):
     hidden = jnp.asarray(random.normal(size=(2, time, 7)))
-    found = activation_penalties.temporal_penalty(hidden, jnp.zeros((2, time), bool))
+    found = dropout.temporal_penalty(hidden, jnp.zeros((2, time), bool))
     np.testing.assert_array_equal(found, np.zeros((2, time)))
 
 
@@ -38,8 +38,8 @@ def test_their_gradients_are_finite_differences(random):
     weights = random.uniform(size=(3, 5))
 
     def total(hidden):
-        both = activation_penalties.temporal_penalty(hidden, RESET)
-        return jnp.sum(weights * (2 * both + activation_penalties.activation_penalty(hidden)))
+        both = dropout.temporal_penalty(hidden, RESET)
+        return jnp.sum(weights * (2 * both + dropout.activation_penalty(hidden)))
 
     hidden = random.normal(size=(3, 5, 7))
     expected = references.finite_differences(lambda x: total(jnp.asarray(x["h"])), {"h": hidden})

@@ -7,9 +7,9 @@ import pytest
 
 from tests import examples, references
 from zoo.errors import UserError
+from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import Spelling
-from zoo.networks.char_convolution import Convolution
 
 WORDS = (
     "</s>",

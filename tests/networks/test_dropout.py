@@ -8,7 +8,7 @@ import pytest
 from tests.marks import slow
 from zoo.cores import NGram
 from zoo.errors import UserError
-from zoo.networks import dropout
+from zoo.layers import dropout
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.65])

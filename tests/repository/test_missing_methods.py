@@ -8,8 +8,8 @@ from flax import linen, nnx
 
 from zoo.alignment import UnknownWords
 from zoo.attention import Attention
-from zoo.cores.recurrent_layers import Stacked
 from zoo.interop.operations import HeadOperations
+from zoo.layers.core import Stacked
 from zoo.rescoring import Metric
 
 CONTRACTS = {

@@ -5,7 +5,7 @@ import pathlib
 import zoo
 
 FILES = sorted(pathlib.Path(zoo.__file__).parent.rglob("*.py"))
-MOST_LINES = 56_400
+MOST_LINES = 55_440
 MOST_FILES = 399
 MOST_SHORT_FILES = 79
 SHORT = 60

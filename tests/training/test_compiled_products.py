@@ -21,11 +21,11 @@ from zoo import heads, optimizers
 from zoo.attention import Bahdanau, Luong
 from zoo.cores import GRU, LSTM, Bidirectional, Elman, NGram
 from zoo.embeddings import CharCNN, Features, Lookup
+from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import with_features
 from zoo.lexicon.spelling import Spelling
 from zoo.losses import softmax
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.networks.char_convolution import Convolution
 from zoo.training.precision import rounded
 from zoo.training.step import TrainState, train_step
 from zoo.training.task import Batch

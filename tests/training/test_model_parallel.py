@@ -12,7 +12,7 @@ import pytest
 from tests import examples
 from tests.training import small, test_translation
 from zoo import heads
-from zoo.arrays.parameter_sharding import path_name
+from zoo.arrays.sharded_functions import path_name
 from zoo.attention import Luong
 from zoo.cores import LSTM
 from zoo.data import Buckets

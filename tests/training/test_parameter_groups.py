@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.training import small
-from zoo.arrays.parameter_sharding import path_name
+from zoo.arrays.sharded_functions import path_name
 from zoo.errors import UserError
 from zoo.optimizers import SGD, Adagrad, Adam
 from zoo.training import parameter_groups

@@ -27,8 +27,8 @@ from zoo.heads import (
     Softmax,
     UnigramNoise,
 )
+from zoo.layers.char_convolution import Convolution
 from zoo.models import LanguageModel
-from zoo.networks.char_convolution import Convolution
 from zoo.optimizers import SGD, Adagrad, Adam, RMSProp
 from zoo.training import row_sparse, step
 from zoo.training.choose_updates import choose_updates

@@ -382,7 +382,15 @@ def with_texts(field, path):
 
 
 FUNCTIONS = ("subprocess:getoutput", "os:system", "planted:suffix", "builtins:exec", "posix:system")
-PATHS = ("{far}/secret.txt", "../secret.txt", "linked.txt", "folder/*.txt", "hub:a:b", "gs://a/b")
+PATHS = (
+    "{far}/secret.txt",
+    "../secret.txt",
+    "linked.txt",
+    "folder/*.txt",
+    "hub:a:b",
+    "gs://a/b",
+    "x[/../../secret.txt[:2]",
+)
 WAYS_IN = {
     **dict.fromkeys(FUNCTIONS),
     **{
@@ -397,12 +405,14 @@ WAYS_IN = {
 }
 
 
+@pytest.mark.parametrize("door", ["record", "json"])
 @pytest.mark.parametrize("way", WAYS_IN)
-def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, way):
+def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, way, door):
     far = here.parent
     (far / "secret.txt").write_text("id>PWNED\nle secret\n")
     copy(with_function, far / "run")
     (here / "folder").mkdir()
+    (here / "x[").mkdir()
     for link in ("linked.txt", "folder/linked.txt"):
         (here / link).symlink_to(far / "secret.txt")
     (here / "train.txt").write_text("touch${IFS}PWNED ba\n")
@@ -417,6 +427,10 @@ def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, wa
     line = {"run": "run", "experiment": recipe, "results": {}}
     (here / "theirs.jsonl").write_text(json.dumps(line) + "\n")
     for _ in range(2):  # the first try changes nothing for the second
+        if door == "json":
+            with pytest.raises(UserError, match="add --trust"):
+                zoo.train(configuration.from_json(recipe), here / "out")
+            continue
         code, _, errors = call(train, "--config", "theirs.jsonl:run", "out")
         assert code == 2 and errors.count("\n") == 1 and "add --trust" in errors
         assert "theirs.jsonl:run" in errors or "component" in way
@@ -446,39 +460,19 @@ def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, he
     assert known_runs.modules(recipe) is not None
 
 
-@pytest.mark.parametrize("way", ["subprocess:getoutput", "train ../secret.txt", "init_from"])
-def test_json_that_ones_own_code_reads_opens_nothing(with_function, here, way):
-    """Whoever wrote it: `from_json` cannot know."""
-    (here.parent / "secret.txt").write_text("le secret\n")
-    copy(with_function, here.parent / "run")
-    (here / "train.txt").write_text("touch${IFS}PWNED ba\nid>PWNED ab\n")
-    recipe = json.loads((with_function / "experiment.json").read_text())
-    recipe["vocabulary"]["features"][0]["function"] = way
-    if way not in FUNCTIONS:
-        recipe["vocabulary"]["features"] = []
-        WAYS_IN[way](recipe)
-    recipe = json.loads(json.dumps(recipe).replace("{far}", str(here.parent)))
-    for origin in ((), ("theirs.json",)):
-        experiment = configuration.from_json(recipe, *origin)
-        named = origin[0] if origin else "this JSON"
-        with pytest.raises(UserError, match=f"^{named} was not trained here by you"):
-            zoo.train(experiment, "out", log=logging.info)
-    assert not (here / "PWNED").exists() and not (here / "out").exists()
-    assert known_runs.modules(recipe) is None
-
-
 def test_json_whose_names_the_user_permits_is_trained(with_function, here):
     plant(here, "my_features")
     recipe = json.loads((with_function / "experiment.json").read_text())
-    permissions.name(permissions.names(recipe))
+    permissions.name(permissions.names_in(recipe))
     zoo.train(configuration.from_json(recipe), "out", log=logging.info)
     assert known_runs.modules(recipe) is not None
 
 
 def test_the_names_of_json():
-    """Each string, its parts between commas, and each of them without a range; no keys."""
-    json_value = {"key": ["a[1:2],b", {"c": "m:f"}, 3, None, "[0]"]}
-    assert permissions.names(json_value) == {"a[1:2],b", "a[1:2]", "a", "b", "m:f", "[0]"}
+    """Each string, and what stands before its range; no keys."""
+    value = {"key": ["a[1:2]", {"c": "m:f"}, 3, None, "[0]", "x[/../y[:2]"]}
+    expected = {"a[1:2]", "a", "m:f", "[0]", "x[/../y[:2]", "x[/../y"}
+    assert permissions.names_in(value) == expected
 
 
 CONFIG = """

@@ -12,17 +12,18 @@ The examples begin with
     >>> dictionary = {"portico": "portique"}
 """
 
-from zoo.alignment.attention_links import in_sentence_order, most_attended
-from zoo.alignment.dictionary import learn_dictionary, translate_word
-from zoo.alignment.model1 import Model1
-from zoo.alignment.symmetrise import METHODS, symmetrise
+from zoo.alignment.model1 import METHODS, Model1, symmetrise
 from zoo.alignment.unknown_words import (
     STRATEGIES,
     Copyable,
     PositionalAll,
     PositionalUnknown,
     UnknownWords,
+    in_sentence_order,
+    learn_dictionary,
+    most_attended,
     restore_by_attention,
+    translate_word,
 )
 
 __all__ = [

@@ -19,6 +19,7 @@ Machine Translation, ACL 2015.
 """
 
 import abc
+import collections
 import dataclasses
 import re
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
@@ -26,7 +27,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zoo.alignment.dictionary import translate_word
 from zoo.errors import check_least
 
 Link = tuple[int, int]
@@ -338,3 +338,121 @@ def _nearest(source, target, links):
         if j not in nearest or abs(j - i) < abs(j - nearest[j]):
             nearest[j] = i
     return nearest
+
+
+# ------------ A dictionary of words learnt from aligned pairs (Luong et al. 2015, section 3)
+
+
+def learn_dictionary(
+    sources: Iterable[Sequence[str]],
+    targets: Iterable[Sequence[str]],
+    alignments: Iterable[Iterable[Link]],
+    least: int = 1,
+) -> dict[str, str]:
+    """Learns the target word with which each source word is linked most often.
+
+    Among equally frequent target words the one with fewer links in total is taken, and then the
+    first in the order of code points, so that the order of the pairs does not matter.
+
+    Args:
+      sources: sentences of words.
+      targets: as many sentences of words.
+      alignments: as many lists of links (i, j).
+      least: the least number of links between a source word and its translation.
+
+    Returns:
+      {source word: target word}.
+
+    Raises:
+      ValueError: the numbers of sentences or alignments differ.
+
+    Example:
+      >>> alignment.learn_dictionary([source], [target], [links])
+      {'Metz': 'Metz', 'in': 'de', 'portico': 'portique', 'the': 'le'}
+    """
+    counts: collections.Counter = collections.Counter()
+    for source, target, links in zip(sources, targets, alignments, strict=True):
+        counts.update((source[i], target[j]) for i, j in links)
+    of_target: collections.Counter = collections.Counter()
+    for (_, target_word), count in counts.items():
+        of_target[target_word] += count
+    best: dict[str, tuple[int, int, str]] = {}
+    for (source_word, target_word), count in counts.items():
+        rank = (-count, of_target[target_word], target_word)
+        if count >= least and (source_word not in best or rank < best[source_word]):
+            best[source_word] = rank
+    return {word: best[word][2] for word in sorted(best)}
+
+
+def translate_word(word: str, dictionary: Mapping[str, str]) -> str:
+    """Returns the dictionary's translation, or the word itself: names and numbers are copied.
+
+    Args:
+      word: a source word.
+      dictionary: {source word: target word}.
+
+    Example:
+      >>> [alignment.translate_word(word, dictionary) for word in ("portico", "Metz")]
+      ['portique', 'Metz']
+    """
+    return dictionary.get(word, word)
+
+
+# ------------------ links between the words of a sentence pair from a translator's attention
+
+
+def in_sentence_order(
+    weights: np.ndarray, source_words: int, target_words: int, order: str
+) -> np.ndarray:
+    """Puts the attention weights of one pair in the order of the words of the two sentences.
+
+    A decoder's weights have a row for each predicted word in the order of prediction, and then
+    perhaps the boundary and padding. Their columns are padded on the left, and in the order in
+    which the encoder reads.
+
+    Args:
+      weights: [at least T, at least S], as `SequenceToSequence.attention_weights` gives them.
+      source_words: S, without the boundary.
+      target_words: T, without the boundary.
+      order: see `SequenceToSequence`: "source_reversed" reverses columns, "target_reversed" rows.
+
+    Returns:
+      [T, S].
+
+    Raises:
+      ValueError: the weights have fewer rows or columns than the sentences have words.
+
+    Example:
+      >>> weights = np.array([[0, 0.1, 0.9], [0, 0.8, 0.2], [0, 0.5, 0.5]])  # 1 of padding
+      >>> alignment.in_sentence_order(weights, 2, 2, "source_reversed").tolist()
+      [[0.9, 0.1], [0.2, 0.8]]
+    """
+    weights = np.asarray(weights)
+    rows, columns = weights.shape
+    if rows < target_words or columns < source_words:
+        raise ValueError(
+            f"weights of shape {weights.shape} for {target_words} target and {source_words} source "
+            "words: give a row and a column for each"
+        )
+    in_order = weights[:target_words, columns - source_words :]
+    if order == "source_reversed":
+        in_order = in_order[:, ::-1]
+    return in_order[::-1] if order == "target_reversed" else in_order
+
+
+def most_attended(weights: np.ndarray) -> list[Link]:
+    """Links each target word to the source word with its largest attention weight.
+
+    Among equal weights the earlier source word is taken.
+
+    Args:
+      weights: [T, S], in the order of the words of the sentences.
+
+    Returns:
+      (source position, target position) for each target word.
+
+    Example:
+      >>> alignment.most_attended(np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]))  # [T, S]
+      [(0, 0), (1, 1), (0, 2)]
+    """
+    return [(int(row.argmax()), position) for position, row in enumerate(np.asarray(weights))]

@@ -19,35 +19,14 @@ _TIMES, _BYTES = 100, 2**28
 
 
 def mapped(path: pathlib.Path) -> np.ndarray:
-    """Maps the array of a .npy file into memory.
-
-    Args:
-      path: the file.
-
-    Raises:
-      ValueError: the size of the file does not match its header.
-    """
+    """Maps the array of a .npy file into memory."""
     with open(path, "rb") as file:
         _check_header(file, path.stat().st_size, path.name)
     return np.lib.format.open_memmap(path, mode="r")
 
 
 def unpacked(path: Any, known: Callable[[str], bool], prefix: str = "") -> dict[str, np.ndarray]:
-    """Reads the arrays of a .npz file.
-
-    Args:
-      path: the file, as text, pathlib.Path or another path with its methods.
-      known: name -> whether the file may have an array of this name.
-      prefix: the beginning of the names of the arrays that are read; others are skipped.
-
-    Returns:
-      {name without the prefix: array}.
-
-    Raises:
-      OSError: the file does not exist.
-      ValueError: the file is damaged, has an array that is not known, or would unpack to far more
-        than its size. Nothing is unpacked before these checks.
-    """
+    """Reads the arrays of a .npz file."""
     with (pathlib.Path(path) if isinstance(path, str) else path).open("rb") as file:
         try:
             size = file.seek(0, os.SEEK_END)
@@ -60,13 +39,7 @@ def unpacked(path: Any, known: Callable[[str], bool], prefix: str = "") -> dict[
 
 
 def check(array: np.ndarray, kind: type, name: str):
-    """Raises ValueError unless an array that was read has one axis and numbers of a kind.
-
-    Args:
-      array: the array.
-      kind: the kind of numbers, such as np.integer.
-      name: the array's name, for the message.
-    """
+    """Raises ValueError unless an array that was read has one axis and numbers of a kind."""
     if not np.issubdtype(array.dtype, kind) or array.ndim != 1:
         raise ValueError(f"{name} is {array.dtype}{[*array.shape]}, not {kind.__name__}[n]")
 

@@ -38,16 +38,7 @@ def of_host() -> int | None:
 
 
 def check(what: str, needed: int, available: int | None = None):
-    """Raises UserError if a computation needs more than the whole memory, used or free.
-
-    Args:
-      what: the computation, for the message.
-      needed: bytes that it needs at least.
-      available: bytes of memory; `there()` if None.
-
-    Raises:
-      UserError: `needed` is above `available`; names both.
-    """
+    """Raises UserError if a computation needs more than the whole memory, used or free."""
     available = there() if available is None else available
     if available is not None and needed > available:
         raise UserError(
@@ -57,16 +48,7 @@ def check(what: str, needed: int, available: int | None = None):
 
 
 def check_fields(recipe: Any, name: str, **item_bytes: int):
-    """Raises UserError for fields of a recipe whose items would not fit in this machine's memory.
-
-    Args:
-      recipe: the recipe.
-      name: its name, for messages.
-      **item_bytes: {field that is a number of items: bytes that an item takes at least}.
-
-    Raises:
-      UserError: as `check`, for the first such field.
-    """
+    """Raises UserError for a recipe whose items would not fit in this machine's memory."""
     for field, size in item_bytes.items():
         count = getattr(recipe, field)
         check(f"{name}.{field}={count}", count * size, of_host())

@@ -23,31 +23,17 @@ TRANSPOSED = 1 << 18
 
 
 def is_narrow(array) -> bool:
-    """Whether an array has a floating-point type of fewer bits than float32.
-
-    Args:
-      array: an array, or a stand-in with a dtype.
-    """
+    """Whether an array has a floating-point type of fewer bits than float32."""
     return jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize < 4
 
 
 def rounded_as(array, weights):
-    """Rounds an array to the type of the weights, if that is narrower than float32.
-
-    Args:
-      array: any shape.
-      weights: the array whose type tells the precision.
-    """
+    """Rounds an array to the type of the weights, if that is narrower than float32."""
     return array.astype(weights.dtype) if is_narrow(weights) else array
 
 
 def matmul(left, right):
-    """Computes left @ right, [..., M] or [...].
-
-    Args:
-      left: [..., K].
-      right: [K, M] or [K].
-    """
+    """Computes left @ right, [..., M] or [...]."""
     if is_narrow(left) or is_narrow(right):
         columns = "m"[: right.ndim - 1]
         return einsum(f"...k,k{columns}->...{columns}", left, right)
@@ -55,12 +41,7 @@ def matmul(left, right):
 
 
 def matmul_transposed(left, right):
-    """Computes left @ right.T, [..., M], without a transposed copy of `right`.
-
-    Args:
-      left: [..., K].
-      right: [M, K].
-    """
+    """Computes left @ right.T, [..., M], without a transposed copy of `right`."""
     if is_narrow(left) or is_narrow(right):
         return einsum("...k,mk->...m", left, right)
     return left @ right.T
@@ -69,9 +50,8 @@ def matmul_transposed(left, right):
 def by_transpose(right) -> Callable:
     """Returns a function of `left`, [..., K], that computes left @ right.T, for use in a loop.
 
-    Args:
-      right: [M, K]. If it is small, it is transposed once: on CPU a product of 20 rows with the
-        copy takes as little as two thirds of the time. With a large copy it takes longer.
+    `right`: [M, K]. If it is small, it is transposed once: on CPU a product of 20 rows with the
+    copy takes as little as two thirds of the time. With a large copy it takes longer.
     """
     if right.size > TRANSPOSED:
         return lambda left: matmul_transposed(left, right)
@@ -80,13 +60,7 @@ def by_transpose(right) -> Callable:
 
 
 def affine(inputs, weights, bias):
-    """Computes inputs @ weights + bias, [..., M].
-
-    Args:
-      inputs: [..., K].
-      weights: [K, M].
-      bias: [M].
-    """
+    """Computes inputs @ weights + bias, [..., M]."""
     scores = matmul(inputs, weights)
     # Not `broadcast_to`, whose gradient on explicit axes has every device gather all rows.
     return scores + jnp.expand_dims(bias.astype(scores.dtype), range(scores.ndim - bias.ndim))
@@ -97,11 +71,6 @@ def gradient(inputs, slopes, weights):
 
     The leading axes are not merged: if devices share one of them, merging would send all rows to
     every device.
-
-    Args:
-      inputs: [..., K].
-      slopes: the gradient of the product, [..., M].
-      weights: [K, M].
     """
 
     def of_weights(inputs, slopes):
@@ -129,25 +98,13 @@ def both_gradients(slopes, inputs, weights):
     """Computes the gradients of matmul_transposed(inputs, weights), [N, K] and [M, K].
 
     Both are in at least float32.
-
-    Args:
-      slopes: the gradient of the product, [N, M].
-      inputs: [N, K].
-      weights: [M, K].
     """
     slopes = rounded_as(slopes, weights)
     return matmul(slopes, weights), einsum("nm,nk->mk", slopes, rounded_as(inputs, weights))
 
 
 def einsum(axes: str, left, right):
-    """Computes jnp.einsum of two operands, in at least float32.
-
-    Args:
-      axes: the axes as `jnp.einsum` takes them. Each occurs in two or all of the operands and the
-        result; an ellipsis of an operand without one in the result is summed.
-      left: an array.
-      right: an array.
-    """
+    """Computes jnp.einsum of two operands, in at least float32."""
     axes = _in_letters(axes, left, right)
     narrow = [x.dtype for x in (right, left) if is_narrow(x)]
     if not narrow:

@@ -10,26 +10,14 @@ class Keys(NamedTuple):
 
     Draws that all batch rows share (noise words of the batch, masks of weights) use `batch`; draws
     for each position (masks of activations) use `rows`.
-
-    Attributes:
-      batch: one key, the same on every device.
-      rows: [B], one key for each batch row, whatever its device.
     """
 
     batch: jax.Array
-    rows: jax.Array
+    rows: jax.Array  # [B], one key for each batch row, whatever its device
 
 
 def for_batch(key, batch: int) -> Keys:
-    """Splits one key into the keys of a batch.
-
-    Args:
-      key: one key; or Keys, which are returned unchanged.
-      batch: B, the number of batch rows.
-
-    Raises:
-      ValueError: `key` is an array of several keys.
-    """
+    """Splits one key into the keys of a batch."""
     if isinstance(key, Keys):
         return key
     if key.ndim:
@@ -39,20 +27,10 @@ def for_batch(key, batch: int) -> Keys:
 
 
 def fold_in(keys: Keys, data: int) -> Keys:
-    """Returns keys for another use of the same batch.
-
-    Args:
-      keys: of the batch.
-      data: a number for the use; see `jax.random.fold_in`.
-    """
+    """Returns keys for another use of the same batch."""
     return Keys(jax.random.fold_in(keys.batch, data), fold_in_rows(keys.rows, data))
 
 
 def fold_in_rows(rows: jax.Array, data: int) -> jax.Array:
-    """Returns keys of batch rows for another use.
-
-    Args:
-      rows: [B], one key for each batch row.
-      data: a number for the use; see `jax.random.fold_in`.
-    """
+    """Returns keys of batch rows for another use."""
     return jax.vmap(lambda key: jax.random.fold_in(key, data))(rows)

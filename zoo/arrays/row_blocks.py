@@ -9,11 +9,16 @@ A program may be exported for any number of rows (`jax.export` with a symbolic s
 have a number of rows that is fast for most numbers, and the last block is padded.
 """
 
+import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from zoo.arrays import sharded_functions
+from zoo.arrays.types import accumulator
 
 # Rows of a block where the number of rows is symbolic: enough for fast products, without much
 # padding where all rows are fewer.
@@ -21,21 +26,12 @@ OF_ANY_ROWS = 128
 
 
 def is_known(rows: int) -> bool:
-    """Whether a number of rows is an integer, not the symbol of an exported program.
-
-    Args:
-      rows: the number of rows.
-    """
+    """Whether a number of rows is an integer, not the symbol of an exported program."""
     return isinstance(rows, int | np.integer)
 
 
 def at_most(block: int, rows: int) -> int:
-    """Returns the number of rows of a block: `block`, or `rows` if that is known and less.
-
-    Args:
-      block: the largest number of rows of a block.
-      rows: the number of all rows, perhaps symbolic.
-    """
+    """Returns the number of rows of a block: `block`, or `rows` if that is known and less."""
     return max(1, min(block, rows)) if is_known(rows) else block
 
 
@@ -44,13 +40,6 @@ def even(rows: int, most: int) -> int:
 
     Up to half as many blocks more are taken if their number then divides the rows: padding would
     change the sharding of rows over devices.
-
-    Args:
-      rows: N, the number of rows.
-      most: the largest number of rows of a block.
-
-    Returns:
-      At least 1, at most `most`.
     """
     if not is_known(rows):
         return max(1, min(most, OF_ANY_ROWS))
@@ -62,14 +51,8 @@ def even(rows: int, most: int) -> int:
 def map_rows(function, arrays, block):
     """Computes a function row by row, a block of rows at a time.
 
-    Args:
-      function: from a tuple of arrays of `block` rows, some of which may be padding, to arrays of
-        as many rows.
-      arrays: [N, ...] each.
-      block: the number of rows of a block; need not divide N.
-
-    Returns:
-      The results, [N, ...] each, in the order of the rows.
+    Gives the results, [N, ...] each, in the order of the rows. `function`: from a tuple of arrays
+    of `block` rows, some of which may be padding, to arrays of as many rows.
     """
     rows = arrays[0].shape[0]
     if is_known(rows) and block >= rows:
@@ -80,11 +63,8 @@ def map_rows(function, arrays, block):
 def of_rows(tree, block, filling="constant"):
     """Reshapes leaves [N, ...] to [blocks, block, ...], padding the last rows of some blocks.
 
-    Args:
-      tree: arrays.
-      block: the number of rows of a block.
-      filling: "constant" pads with zeros; "edge" with the last row, for arrays in which zeros would
-        not be a valid row.
+    `filling`: "constant" pads with zeros; "edge" with the last row, for arrays in which zeros would
+    not be a valid row.
     """
 
     def cut(x):
@@ -98,12 +78,7 @@ def of_rows(tree, block, filling="constant"):
 
 
 def joined(tree, rows: int):
-    """Reshapes leaves [blocks, block, ...] to [N, ...]: the inverse of `of_rows`.
-
-    Args:
-      tree: arrays.
-      rows: N.
-    """
+    """Reshapes leaves [blocks, block, ...] to [N, ...]: the inverse of `of_rows`."""
     return jax.tree.map(
         lambda x: jnp.swapaxes(x, 0, 1).reshape(x.shape[0] * x.shape[1], *x.shape[2:])[:rows],
         tree,
@@ -115,38 +90,24 @@ class Sorted(NamedTuple):
 
     Each run of adjacent rows is sorted separately, and every block has the same number of rows of
     each run: no row leaves its device where each run lies on one.
-
-    Attributes:
-      order: int [runs, blocks * size], the rows of each run in order; the last row may be repeated
-        to fill the last block.
-      rows: N.
-      size: the number of rows of a run in a block.
     """
 
+    # int [runs, blocks * size], the rows of each run in order; the last row may be repeated to fill
+    # the last block
     order: jax.Array
     rows: int
     size: int
 
     @classmethod
     def by(cls, keys, runs: int, size: int) -> "Sorted":
-        """Sorts N rows by their keys, the least first.
-
-        Args:
-          keys: [N].
-          runs: the number of runs; must divide N. See `sharded_functions.shares`.
-          size: the largest number of rows of a run in a block; need not divide N / runs.
-        """
+        """Sorts N rows by their keys, the least first."""
         order = jnp.argsort(keys.reshape(runs, -1), axis=1)
         size = at_most(size, order.shape[1])
         padding = -(-order.shape[1] // size) * size - order.shape[1]
         return cls(jnp.pad(order, ((0, 0), (0, padding)), mode="edge"), keys.shape[0], size)
 
     def cut(self, tree):
-        """Rearranges leaves [N, ...] to sorted blocks [blocks, runs * size, ...].
-
-        Args:
-          tree: arrays.
-        """
+        """Rearranges leaves [N, ...] to sorted blocks [blocks, runs * size, ...]."""
         runs, length = self.order.shape
 
         def of_leaf(x):
@@ -166,14 +127,7 @@ class Sorted(NamedTuple):
         )
 
     def joined(self, x):
-        """Rearranges sorted blocks to rows in their order: the inverse of `cut`.
-
-        Args:
-          x: [blocks, runs * size, ...].
-
-        Returns:
-          [N, ...].
-        """
+        """Rearranges sorted blocks to rows in their order: the inverse of `cut`."""
         runs, length = self.order.shape
         x = x.reshape(-1, runs, self.size, *x.shape[2:])
         x = jnp.swapaxes(x, 0, 1).reshape(runs, length, *x.shape[3:])
@@ -191,11 +145,6 @@ class Cut(NamedTuple):
     If their number divides the rows, blocks are strides. Otherwise they are runs of adjacent rows,
     and the last block is shifted back to end with the table: its first rows are also in the block
     before, and must be masked, or they would count twice.
-
-    Attributes:
-      rows: N.
-      blocks: the number of blocks.
-      size: the number of rows of a block.
     """
 
     rows: int
@@ -204,12 +153,7 @@ class Cut(NamedTuple):
 
     @classmethod
     def of(cls, rows: int, most: int) -> "Cut":
-        """Cuts N rows into blocks of `most` rows, or into a few more blocks that divide N.
-
-        Args:
-          rows: N.
-          most: the largest number of rows of a block.
-        """
+        """Cuts N rows into blocks of `most` rows, or into a few more blocks that divide N."""
         size = even(rows, most)
         count = -(-rows // size)
         return cls(rows, count, size if rows % count == 0 else min(most, rows))
@@ -223,50 +167,26 @@ class Cut(NamedTuple):
         return jnp.arange(self.blocks)
 
     def row_numbers(self, number) -> jax.Array:
-        """Returns the numbers of the rows of a block, int32 [size].
-
-        Args:
-          number: of the block.
-        """
+        """Returns the numbers of the rows of a block, int32 [size]."""
         if self.strided:
             return number + self.blocks * jnp.arange(self.size)
         return self._start(number) + jnp.arange(self.size)
 
     def masked(self, number, array, value):
-        """Replaces the entries of array [..., size] at rows that an earlier block has.
-
-        Args:
-          number: of the block.
-          array: [..., size], an entry for each row of the block.
-          value: the replacement.
-        """
+        """Replaces the entries of array [..., size] at rows that an earlier block has."""
         if self.strided:
             return array
         new = self.row_numbers(number) >= number * self.size
         return jnp.where(jnp.broadcast_to(new, array.shape), array, value)
 
     def take(self, number, array):
-        """Returns the rows of a block, [size, ...].
-
-        Args:
-          number: of the block.
-          array: [N, ...].
-        """
+        """Returns the rows of a block, [size, ...]."""
         if self.strided:
             return jax.lax.dynamic_index_in_dim(self._strides(array), number, 1, keepdims=False)
         return jax.lax.dynamic_slice_in_dim(array, self._start(number), self.size)
 
     def add(self, number, array, rows):
-        """Adds rows to the rows of a block.
-
-        Args:
-          number: of the block.
-          array: [N, ...].
-          rows: [size, ...].
-
-        Returns:
-          The new array, [N, ...].
-        """
+        """Adds rows to the rows of a block."""
         total = self.take(number, array) + rows.astype(array.dtype)
         if self.strided:
             strides = self._strides(array)
@@ -279,3 +199,145 @@ class Cut(NamedTuple):
 
     def _strides(self, array):
         return array.reshape(self.size, self.blocks, *array.shape[1:])
+
+
+# ---- functions of spellings at a cost by their own lengths, not by the length of the longest
+# The shapes of a compiled program are fixed, so a batch of spellings [N, L] is as wide as the
+# longest word can be, and most of it is padding. `map_by_length` sorts the spellings, longest
+# first, takes them in blocks, and computes each block in the narrowest of a few widths that holds
+# it; a block without any spelling is not computed at all. The widths grow by half, so that less
+# than a third of the work is padding.
+
+# Spellings computed together: enough for efficient products, few enough that lengths are alike.
+BLOCK = 128
+NARROWEST = 4
+
+
+def widths(longest: int, least: int = 1) -> list[int]:
+    """Lists the widths to which letters are cut: 4, 6, 9, 13, 19 ... and `longest`."""
+    narrower, width = [], max(NARROWEST, least)
+    while width <= 0.8 * longest:
+        narrower.append(width)
+        width += width // 2
+    return [*narrower, longest]
+
+
+class Differentiated(NamedTuple):
+    """A function of spellings with a gradient of its own.
+
+    `forward`: (params, letters [n, l], lengths [n], *others [n, ...]) -> (result [n, ...], kept), a
+    pytree whose shapes are the same for every l. `backward`: (params, letters, lengths, others,
+    kept, cotangent [n, ...]) -> (gradient of params, gradient of the tuple others).
+    """
+
+    # (params, letters [n, l], lengths [n], *others [n, ...]) -> (result [n, ...], kept), a pytree
+    # whose shapes are the same for every l
+    forward: Callable
+    # (params, letters, lengths, others, kept, cotangent [n, ...]) -> (gradient of params, gradient
+    # of the tuple others)
+    backward: Callable
+
+
+def recomputed(function) -> Differentiated:
+    """Gives a function of spellings a backward pass that computes the function once more."""
+
+    def forward(*arguments):
+        return function(*arguments), ()
+
+    def backward(params, letters, lengths, others, kept, cotangent):
+        def of_block(params, others):
+            return function(params, letters, lengths, *others)
+
+        return jax.vjp(of_block, params, others)[1](cotangent)
+
+    return Differentiated(forward, backward)
+
+
+def map_by_length(function, params, letters, lengths, others=(), *, least=1, count=None, rows=1):
+    """Computes function(params, letters, lengths, *others) for N spellings, in blocks by length.
+
+    Gives [N, ...], differentiable backwards in params and others. `function`: (params, letters [n,
+    l], lengths [n], *others [n, ...]) -> [n, ...], row by row, the same for every l >= lengths; or
+    a Differentiated, which has a gradient of its own. `count`: scalar, only the first `count`
+    spellings are computed; the results of the others are 0. None computes all.
+    """
+    params, letters, lengths, others = sharded_functions.alike((params, letters, lengths, others))
+    number, longest = letters.shape
+    if count is not None:
+        lengths = jnp.where(jnp.arange(number) < count, lengths, 0)
+    runs, block = sharded_functions.shares(rows, BLOCK, (params, lengths, others))
+    order = Sorted.by(-lengths, runs, block)
+    letters, lengths, others = order.cut((letters, lengths, tuple(map(jnp.asarray, others))))
+    if not isinstance(function, Differentiated):
+        function = recomputed(function)
+    cuts = tuple(widths(longest, least))
+    results = _of_blocks(function, cuts, params, letters, lengths, others)
+    # The last block that is computed may have rows beyond `count`.
+    asked = (lengths > 0).reshape(*lengths.shape, *(1,) * (results.ndim - 2))
+    return order.joined(jnp.where(asked, results, 0))
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _of_blocks(function, cuts, params, letters, lengths, others):
+    """Computes [m, n, ...] of blocks: letters [m, n, L], lengths [m, n], others [m, n, ...].
+
+    Blocks without a spelling are the last; they are not computed and their results are 0.
+    """
+    return _forward(function, cuts, params, letters, lengths, others)[0]
+
+
+def _forward(function, cuts, params, letters, lengths, others):
+    blocks = letters, lengths, *others
+    shapes = jax.eval_shape(function.forward, params, *_at(0, blocks))
+
+    def compute(block, results):
+        of_block = cut_by_length(cuts, function.forward, params, *_at(block, blocks))
+        return jax.tree.map(lambda x, new: x.at[block].set(new), results, of_block)
+
+    zeros = jax.tree.map(
+        lambda x: sharded_functions.zeros((letters.shape[0], *x.shape), x.dtype, letters), shapes
+    )
+    results, kept = jax.lax.fori_loop(0, _filled(lengths), compute, zeros)
+    return results, (params, letters, lengths, others, kept)
+
+
+def _backward(function, cuts, residuals, cotangents):
+    """Computes the gradients; autodiff would also add gradients of params from empty blocks."""
+    params, *blocks = residuals
+
+    def add(block, sums):
+        of_params, of_others = sums
+        of_block = _at(block, (*blocks, cotangents))
+        more, new = cut_by_length(cuts, function.backward, params, *of_block)
+        of_others = jax.tree.map(lambda x, new: x.at[block].set(new), of_others, new)
+        return jax.tree.map(jnp.add, of_params, more), of_others
+
+    _, lengths, others, _ = blocks
+    zeros = jax.tree.map(lambda x: jnp.zeros_like(x, accumulator(x)), params)
+    zeros = zeros, jax.tree.map(jnp.zeros_like, others)
+    of_params, of_others = jax.lax.fori_loop(0, _filled(lengths), add, zeros)
+    of_params = jax.tree.map(lambda total, x: total.astype(x.dtype), of_params, params)
+    return of_params, None, None, of_others
+
+
+_of_blocks.defvjp(_forward, _backward)
+
+
+def _at(block, blocks):
+    return jax.tree.map(lambda x: x[block], blocks)
+
+
+def _filled(lengths):
+    """Counts the blocks, of lengths [m, n], that have a spelling."""
+    return (lengths.max(axis=1) > 0).sum()
+
+
+def cut_by_length(cuts, function, params, letters, lengths, *rest):
+    """Calls function with the letters of a block cut to the narrowest width that holds them."""
+
+    def cut(width, params, letters, *rest):
+        return function(params, letters[:, :width], *rest)
+
+    chosen = (jnp.asarray(cuts) < lengths.max()).sum()
+    branches = [functools.partial(cut, width) for width in cuts]
+    return jax.lax.switch(chosen, branches, params, letters, lengths, *rest)

@@ -14,13 +14,14 @@ where it does not give the sharding.
 import functools
 import inspect
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 
 def alike(tree):
@@ -28,9 +29,6 @@ def alike(tree):
 
     A loop may then carry results of all of them, starting from `zeros`. The gradient of an array
     that was the same on all devices is summed over the devices.
-
-    Args:
-      tree: arrays; other leaves are returned unchanged.
     """
     arrays = [x for x in jax.tree.leaves(tree) if _is_array(x)]
     axes = frozenset().union(*map(_varying, arrays))
@@ -45,25 +43,12 @@ def alike(tree):
 
 
 def zeros(shape, dtype, like: jax.Array) -> jax.Array:
-    """Makes zeros that vary over the manual axes over which the array `like` varies.
-
-    Args:
-      shape: of the zeros.
-      dtype: of the zeros.
-      like: an array.
-    """
+    """Makes zeros that vary over the manual axes over which the array `like` varies."""
     return jnp.zeros_like(like, dtype=dtype, shape=shape)
 
 
 def filled(shape, value, dtype, like: jax.Array) -> jax.Array:
-    """Makes an array filled with a value, as `zeros` does with 0.
-
-    Args:
-      shape: of the array.
-      value: a scalar.
-      dtype: of the array.
-      like: an array that varies over the same manual axes.
-    """
+    """Makes an array filled with a value, as `zeros` does with 0."""
     return jnp.full_like(like, value, dtype=dtype, shape=shape)
 
 
@@ -87,14 +72,9 @@ def _meshes(tree):
 def shares(rows: int, block: int, tree) -> tuple[int, int]:
     """Divides rows into runs of adjacent rows that each lie on one device.
 
-    Args:
-      rows: the number of rows.
-      block: the number of rows that a device takes at a time.
-      tree: arrays of the computation, whose types may name a mesh. Where no type does, all devices
-        count, though the computation may use only one: a block is then shared by all of them.
-
-    Returns:
-      (number of runs, which divides the rows; rows of each run in a block).
+    Gives (number of runs, which divides the rows; rows of each run in a block). `tree`: arrays of
+    the computation, whose types may name a mesh. Where no type does, all devices count, though the
+    computation may use only one: a block is then shared by all of them.
     """
     mesh = next(_meshes(tree), None)
     if not isinstance(rows, int | np.integer):  # a symbol, as exported programs have
@@ -109,9 +89,6 @@ def rows_whole(array):
     """Replicates the rows of an array on every device of an automatic mesh, once.
 
     Each lookup of rows by number would otherwise search every device and sum over them.
-
-    Args:
-      array: [N, ...]; returned unchanged if its type does not name a mesh.
     """
     if automatic_devices(array) == 1:
         return array
@@ -121,11 +98,7 @@ def rows_whole(array):
 
 
 def automatic_devices(tree) -> int:
-    """Counts the devices along the automatic axes of the mesh of arrays; 1 without a mesh.
-
-    Args:
-      tree: arrays.
-    """
+    """Counts the devices along the automatic axes of the mesh of arrays; 1 without a mesh."""
     mesh = next(_meshes(tree), None)
     if mesh is None:
         return 1
@@ -137,34 +110,19 @@ def automatic_devices(tree) -> int:
 
 
 def explicit_mesh(tree):
-    """Returns the first mesh with explicit axes on which an array of a tree lies, or None.
-
-    Args:
-      tree: arrays.
-    """
+    """Returns the first mesh with explicit axes on which an array of a tree lies, or None."""
     return next((mesh for mesh in _meshes(tree) if AxisType.Explicit in mesh.axis_types), None)
 
 
 def spec_of(array) -> tuple:
-    """Returns the sharding of an array: for each of its axes a tuple of names of mesh axes.
-
-    Args:
-      array: on explicit axes.
-    """
+    """Returns the sharding of an array: for each of its axes a tuple of names of mesh axes."""
     spec = jax.typeof(array).sharding.spec
     names = [() if name is None else name if isinstance(name, tuple) else (name,) for name in spec]
     return (*names, *[()] * (np.ndim(array) - len(names)))
 
 
 def automatic(function: Callable, tree, mesh, spec: Callable[[Any], PartitionSpec]):
-    """Computes function(tree) with the explicit axes of a mesh made automatic within it.
-
-    Args:
-      function: from a tree like `tree` to a tree of arrays.
-      tree: arrays, and other leaves that the function needs.
-      mesh: see `explicit_mesh`.
-      spec: result -> its sharding on the mesh.
-    """
+    """Computes function(tree) with the explicit axes of a mesh made automatic within it."""
     leaves, structure = jax.tree.flatten(tree)
     slots = [slot for slot, x in enumerate(leaves) if _is_array(x)]
     inner = mesh.update_axis_types(
@@ -191,12 +149,7 @@ def automatic(function: Callable, tree, mesh, spec: Callable[[Any], PartitionSpe
 
 
 def over_tokens(argument: str, axes: int = 1):
-    """Decorates a function of tokens, so that it can be called with arrays on explicit axes.
-
-    Args:
-      argument: the name of an array argument [..., ?] whose leading axes are the tokens' axes.
-      axes: the number of its last axes that are not axes of the tokens.
-    """
+    """Decorates a function of tokens, so that it can be called with arrays on explicit axes."""
 
     def decorate(function):
         signature = inspect.signature(function)
@@ -223,3 +176,97 @@ def over_tokens(argument: str, axes: int = 1):
         return called
 
     return decorate
+
+
+# ---- names of the axes of parameters, and their shardings on a mesh of devices by these names
+# A component names the axes of each parameter: words, features, or hidden states. The caller who
+# shards a model chooses the mesh axis along which they are cut.
+
+# Axes of words, or of groups of words, which grow with the lexicon.
+WORDS = "words"
+FEATURES = "features"
+# The axis of a hidden state, or of a word's vector of the same size.
+HIDDEN = "hidden"
+NAMES = (WORDS, FEATURES, HIDDEN)
+
+# {path of a parameter, "a/b" for b within a: a name or None for each of its axes}.
+Axes: TypeAlias = Mapping[str, tuple[str | None, ...]]
+
+
+def axes(**of_parameters: tuple[str | None, ...]) -> Axes:
+    """Makes an immutable mapping of the names of the axes of parameters."""
+    return MappingProxyType(of_parameters)
+
+
+def path_name(path) -> str:
+    """Formats the path of a parameter in a pytree, such as "head/network/bias"."""
+    return jax.tree_util.keystr(path, simple=True, separator="/")
+
+
+def named(shapes: Any, parameter_axes: Axes) -> Any:
+    """Makes a tree like `shapes` with the names of the axes of each array, as a `PartitionSpec`."""
+
+    def of_array(path, array):
+        name = path_name(path)
+        names = parameter_axes.get(name, (None,) * len(array.shape))
+        if len(names) != len(array.shape):
+            raise ValueError(
+                f"{name} has the shape {array.shape} and the axis names {names}: give a name or "
+                "None for each axis"
+            )
+        return PartitionSpec(*names)
+
+    return jax.tree.map_with_path(of_array, shapes)
+
+
+def _divides(devices: int, size: int) -> bool:
+    return size > 0 and size % devices == 0
+
+
+class Layout(NamedTuple):
+    """The sharding of parameters on a mesh."""
+
+    shardings: Any
+    # descriptions of the parameters of words or features whose rows are not divisible by the
+    # devices, such as "bias [13], whole on every device"
+    not_by_rows: tuple[str, ...]
+
+
+def on_mesh(component: Any, shapes: Any, mesh: Mesh, axis: str = "model") -> Layout:
+    """Shards the words or features of the parameters of a head or an embedding over a mesh.
+
+    Example:
+      >>> mesh = jax.make_mesh((1, 1), ("data", "model"))
+      >>> layout = on_mesh(heads.Softmax(), params, mesh)
+      >>> layout.shardings["weights"].spec, layout.not_by_rows
+      (PartitionSpec('model',), ())
+    """
+    return cut_by_rows(component.parameter_axes, shapes, mesh, axis)
+
+
+def cut_by_rows(parameter_axes: Axes, shapes: Any, mesh: Mesh, axis: str) -> Layout:
+    """Shards parameters by the names of their axes.
+
+    Rows of words or features are cut if their number is divisible by the devices along the axis;
+    otherwise the columns of the same parameter are cut. All other parameters are replicated.
+    """
+    if axis not in mesh.shape:
+        raise ValueError(
+            f"mesh has the axes {', '.join(mesh.shape)} and no {axis!r}: give one of them as axis"
+        )
+    not_by_rows = []
+
+    def of_array(path, array, names):
+        rows = [number for number, name in enumerate(names) if name in (WORDS, FEATURES)]
+        columns = [number for number in range(len(names)) if rows and number not in rows]
+        cut = next(
+            (n for n in (*rows, *columns) if _divides(mesh.shape[axis], array.shape[n])), None
+        )
+        if rows and cut not in rows:
+            how = "whole on every device" if cut is None else "cut by columns"
+            not_by_rows.append(f"{path_name(path)} {[*array.shape]}, {how}")
+        spec = () if cut is None else (*[None] * cut, axis)
+        return NamedSharding(mesh, PartitionSpec(*spec))
+
+    shardings = jax.tree.map_with_path(of_array, shapes, named(shapes, parameter_axes))
+    return Layout(shardings, tuple(not_by_rows))

@@ -44,16 +44,8 @@ def levels(
 ) -> Levels:
     """Makes the levels of lists of a sparse matrix.
 
-    Args:
-      rows: int [m], the row of each entry.
-      columns: int [m], the column of each entry.
-      values: [m], the value of each entry.
-      height: the number of rows.
-      width: the length of the lists; None for the length with the fewest slots.
-
-    Returns:
-      {"columns": int32 [lists, width], "values": float32 [lists, width]} for each level, padded
-      with the value 0.
+    Gives {"columns": int32 [lists, width], "values": float32 [lists, width]} for each level, padded
+    with the value 0.
     """
     made = []
     if width is None:
@@ -107,16 +99,7 @@ def _product(matrix_levels, dense):
 
 @jax.custom_vjp
 def product(matrix, transpose, dense):
-    """Computes A X for a sparse matrix A [R, C] and a dense matrix X [C, N].
-
-    Args:
-      matrix: the `levels` of A, which get no gradient.
-      transpose: the `levels` of the transpose of A, which get no gradient.
-      dense: X, [C, N].
-
-    Returns:
-      [R, N].
-    """
+    """Computes A X for a sparse matrix A [R, C] and a dense matrix X [C, N]."""
     return _product(matrix, dense)
 
 

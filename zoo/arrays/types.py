@@ -26,9 +26,5 @@ Key: TypeAlias = jax.Array | Keys
 
 
 def accumulator(array):
-    """Returns the dtype of long sums of an array: bfloat16 stagnates after some 100 additions.
-
-    Args:
-      array: the summands.
-    """
+    """Returns the dtype of long sums of an array: bfloat16 stagnates after some 100 additions."""
     return jnp.promote_types(array.dtype, jnp.float32)

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from zoo.alignment.symmetrise import METHODS
+from zoo.alignment.model1 import METHODS
 from zoo.commands import options
 from zoo.errors import UserError
 

@@ -137,7 +137,9 @@ def parse(
         from zoo.commands import compilation_cache
 
         compilation_cache.use()
-    permissions.name(permissions.names([*check_given(arguments)]))
+    for text in check_given(arguments):
+        for part in (text, *text.split(",")):  # two files of pairs
+            permissions.name(permissions.names_of(part))
     if arguments.trust_paths:
         permissions.open_paths()
     return arguments

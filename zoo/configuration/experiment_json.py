@@ -27,34 +27,35 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def from_json(value: Any, origin: Any = "this JSON") -> Any:
+def from_json(value: Any, *, origin: Any = "the recipe in JSON") -> Any:
     """Makes the recipe from the JSON of `to_json`.
 
-    Other people may have written the JSON, so what it names is not imported, run, or read outside
-    the data folders, unless the user permits it (see `zoo.trust.permissions`).
+    The recipe may come from somebody else: no function that it names is run, and no file read
+    outside the working folder and $ZOO_DATA, unless the user permits it (see
+    `zoo.trust.permissions`).
 
     Args:
       value: JSON, in which every component has all of its fields.
-      origin: the run or the file that the JSON comes from, for messages.
+      origin: the file or folder of the JSON, for messages about what it names.
 
     Raises:
-      UserError: a component is not permitted or cannot be imported, has other fields, or a field
-        of another type.
+      UserError: a component is not trusted (see `zoo.trust.permissions`) or cannot be imported, has
+        other fields, or a field of another type.
 
     Example:
       >>> configuration.from_json(configuration.to_json(model)) == model
       True
     """
-    permissions.close(permissions.names(value), origin)
-    return _made(value, "")
+    permissions.close(permissions.names_in(value), origin)
+    return _from_json(value, "")
 
 
-def _made(value, path):
-    """Makes a part of a recipe; `path` is its place in the recipe."""
+def _from_json(value, path):
+    """Makes the value at a place within a recipe."""
     if isinstance(value, dict):
         component = _component(value)
         fields = {
-            name: _made(item, f"{path}.{name}" if path else name)
+            name: _from_json(item, f"{path}.{name}" if path else name)
             for name, item in value.items()
             if name != "component"
         }
@@ -67,7 +68,7 @@ def _made(value, path):
         _check_fields(component, fields, value["component"], path)
         return component(**fields)
     if isinstance(value, list):
-        return tuple(_made(item, f"{path}.{i}") for i, item in enumerate(value))
+        return tuple(_from_json(item, f"{path}.{i}") for i, item in enumerate(value))
     return value
 
 

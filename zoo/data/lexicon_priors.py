@@ -13,7 +13,7 @@ from zoo import lexicon as lexicons
 from zoo.data.encoded_text import EncodedText
 from zoo.lexicon import Lexicon
 from zoo.priors import Background, FeaturePrior
-from zoo.priors.backgrounds.contextual import Contextual
+from zoo.priors.contextual import Contextual
 from zoo.priors.prior import check_background, check_features
 from zoo.sources.source import Corpus, Counted
 

@@ -27,8 +27,8 @@ import numpy as np
 from zoo import lexicon as lexicons
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
-from zoo.priors.backgrounds.strings import StringClass
-from zoo.priors.features.top_words import NOT_TOP
+from zoo.priors.spelling_features import NOT_TOP
+from zoo.priors.strings import StringClass
 
 # The least mass of a class outside the lexicon: with less, drawing a string there never ends.
 LEAST_OUTSIDE = 1e-9

@@ -17,8 +17,8 @@ from zoo.data.open_words import OpenWords
 from zoo.errors import UserError, check_choices, check_least, named
 from zoo.lexicon import Lexicon
 from zoo.priors import Background, FeaturePrior
-from zoo.priors.backgrounds.strings import StringClass
 from zoo.priors.prior import token_counts
+from zoo.priors.strings import StringClass
 from zoo.sources.shards import ShardedCorpus
 from zoo.sources.source import Corpus, Source
 

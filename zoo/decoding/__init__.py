@@ -12,10 +12,9 @@ The examples begin with a step function whose distribution depends only on the l
     >>> first, carry = jnp.array([0]), ()  # of one sentence
 """
 
-from zoo.decoding.batched_sampling import Sampling
 from zoo.decoding.beam import BeamSearch, Hypotheses
-from zoo.decoding.ensembles import average, fuse
-from zoo.decoding.sampling import draw, feed, force, sample
+from zoo.decoding.sampling import Sampling, draw, feed, force, sample
+from zoo.decoding.steps import average, fuse
 
 __all__ = [
     "BeamSearch",

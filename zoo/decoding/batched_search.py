@@ -14,8 +14,8 @@ import jax
 import numpy as np
 
 from zoo.data.pair_batches import source_batch
-from zoo.decoding.batched_sampling import Sampling
 from zoo.decoding.beam import BeamSearch, Hypotheses
+from zoo.decoding.sampling import Sampling
 from zoo.decoding.steps import Step
 from zoo.errors import UserError
 

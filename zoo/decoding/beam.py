@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays.top_k import top_k
+from zoo.arrays.row_lookup import top_k
 from zoo.decoding.steps import Step, as_tree, check_boundary
 from zoo.errors import UserError
 

@@ -16,11 +16,15 @@ compiled loop. The arrays of a plain closure become constants of the program.
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+
+from zoo.errors import UserError
+from zoo.lexicon import Lexicon
 
 Step = Callable[[jax.Array, Any], tuple[jax.Array, Any]]
 
@@ -117,3 +121,223 @@ def of_sequence_to_sequence(
 def _compiled_encode(model):
     """Compiles `model.encode`, one program for all batches of a shape."""
     return jax.jit(model.encode)
+
+
+# ---- steps combined from several steps: ensembles, and shallow fusion with a language model
+# Each is a step function again, for all decoders. Its carry is the tuple of its members' carries.
+# Members may be any models, with heads of any kind, over the same words in the same order.
+
+AVERAGES = ("probabilities", "logs")
+
+
+def _read(steps, words, carries):
+    """Calls each member; returns (their log-probabilities, their carries)."""
+    given = [step(words, carry) for step, carry in zip(steps, carries, strict=True)]
+    sizes = {log_probs.shape[-1] for log_probs, _ in given}
+    if len(sizes) > 1:
+        raise ValueError(
+            f"the steps of an ensemble have {sorted(sizes)} words: give steps over the same words"
+        )
+    return [log_probs for log_probs, _ in given], tuple(carry for _, carry in given)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Average:
+    of: str
+
+    def __call__(self, steps, weights, words, carries):
+        log_probs, carries = _read(steps, words, carries)
+        stacked = jnp.stack(log_probs)
+        weights = weights.astype(stacked.dtype)[:, None, None]
+        if self.of == "probabilities":
+            return jax.nn.logsumexp(stacked, axis=0, b=weights), carries
+        # A word of probability 0 by one member has 0 by all; a member of weight 0 is left out.
+        weighted = jnp.where(weights > 0, weights * stacked, 0).sum(axis=0)
+        return jax.nn.log_softmax(weighted), carries
+
+
+def average(
+    steps: Sequence[Step], weights: Sequence[float] | None = None, of: str = "probabilities"
+) -> jax.tree_util.Partial:
+    """Returns the step of an ensemble, with weights a_i that add up to 1:
+
+        p(w) = sum_i a_i p_i(w)  of "probabilities",   p(w) = prod_i p_i(w)^a_i / Z  of "logs".
+
+    Args:
+      steps: the members' steps.
+      weights: one for each step, 0 or more, of any sum above 0; None for equal weights.
+      of: "probabilities" or "logs".
+
+    Raises:
+      UserError: `steps` is empty, the weights do not fit, or `of` is neither of the two.
+
+    Example:
+      >>> even = jax.tree_util.Partial(follow, jnp.full((3, 3), -jnp.log(3)))
+      >>> both = decoding.average((step, even), weights=(3, 1))
+      >>> log_p, carries = both(first, (carry, carry))
+      >>> print(jnp.exp(log_p))  # 3/4 (0.1, 0.6, 0.3) + 1/4 (1/3, 1/3, 1/3)
+      [[0.1583 0.5333 0.3083]]
+    """
+    if of not in AVERAGES:
+        raise UserError(
+            f"an ensemble cannot average {of!r}: give {' or '.join(map(repr, AVERAGES))}."
+        )
+    if not steps:
+        raise UserError("an ensemble has no steps: give at least one.")
+    shares = np.ones(len(steps)) if weights is None else np.asarray(weights, np.float64)
+    if shares.shape != (len(steps),) or not ((shares >= 0).all() and 0 < shares.sum() < np.inf):
+        raise UserError(
+            f"the weights of an ensemble of {len(steps)} are {weights}: give as many numbers, none "
+            "below 0, and one above it."
+        )
+    return jax.tree_util.Partial(
+        _Average(of), tuple(map(as_tree, steps)), jnp.asarray(shares / shares.sum())
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Fusion:
+    renormalised: bool
+
+    def __call__(self, steps, weight, words, carries):
+        (log_probs, of_language), carries = _read(steps, words, carries)
+        scores = log_probs + jnp.where(weight > 0, weight.astype(log_probs.dtype) * of_language, 0)
+        return jax.nn.log_softmax(scores) if self.renormalised else scores, carries
+
+
+def fuse(
+    step: Step, language_model: Step, weight: float, renormalised: bool = False
+) -> jax.tree_util.Partial:
+    """Returns the step of a translator fused with a language model, shallow fusion (Gulcehre et al.
+    2015, section 4.1):
+
+        score(w) = log p(w) + weight * log p_lm(w).
+
+    Its carry is (the translator's, the language model's). As usual the scores are not normalised: a
+    beam search adds them up, and every word costs more than without the language model.
+
+    Args:
+      step: the translator's.
+      language_model: the language model's step.
+      weight: 0 or more.
+      renormalised: whether to normalise the scores at each word, as sampling does anyway.
+
+    Raises:
+      UserError: the weight is below 0 or not finite.
+
+    Example:
+      >>> both = decoding.fuse(step, step, weight=0.5)
+      >>> scores, carries = both(first, (carry, carry))
+      >>> print(jnp.exp(scores))  # each p times its square root
+      [[0.0316 0.4648 0.1643]]
+    """
+    check_weight(weight)
+    steps = as_tree(step), as_tree(language_model)
+    return jax.tree_util.Partial(_Fusion(renormalised), steps, jnp.asarray(weight, jnp.float32))
+
+
+def check_weight(weight: float):
+    """Raises UserError for a weight of a language model that is below 0 or not finite."""
+    if not 0 <= weight < np.inf:
+        raise UserError(f"the language model's weight is {weight}: give 0 or a number above it.")
+
+
+def check_same_words(lexicons: Sequence[Lexicon], names: Sequence[Any]):
+    """Checks that models can be combined."""
+    first = lexicons[0]
+    for lexicon, name in zip(lexicons[1:], names[1:], strict=True):
+        marks = "boundary", "unknown"
+        if lexicon.words != first.words:
+            other = f"{name} and {names[0]} have different words"
+        elif any(getattr(lexicon, mark) != getattr(first, mark) for mark in marks):
+            other = f"{name} and {names[0]} have different boundary or unknown words"
+        else:
+            continue
+        raise UserError(f"{other}: combine runs that were trained with one lexicon.")
+
+
+# ---------- states of a step function for a decoder of one's own: kept, forked and batched
+# Rows are held in arrays of 1, 2, 4, 8 ... slots, so that a decoder whose beam grows and shrinks
+# needs a compiled program for each of a few sizes, and not for each number of rows.
+
+
+@jax.jit
+def _taken(carry, rows):
+    return jax.tree.map(lambda leaf: leaf[rows], carry)
+
+
+@jax.jit
+def _stepped(step, words, carry):
+    return step(words, carry)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class States:
+    """The states of some rows, each the state after a prefix. They are immutable.
+
+    `states[2]`, `states[[0, 0, 1]]` and `states[1:]` are new states of these rows: so they are
+    selected, reordered and forked. `len(states)` is the number of rows.
+    """
+
+    carry: Any  # every leaf [slots, ...], of at least `size` slots
+    size: int = dataclasses.field(metadata={"static": True})
+
+    def __repr__(self):
+        return f"States({self.size:,} rows)"
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, rows) -> "States":
+        """Selects the rows at these numbers: an int, a slice, or a sequence of ints."""
+        chosen = np.atleast_1d(np.arange(self.size)[_index(rows)])
+        if chosen.ndim != 1 or not len(chosen):
+            raise IndexError(f"{rows!r} chooses no rows of {self.size} states: give some of them")
+        return States(_taken(self.carry, _padded(chosen)), len(chosen))
+
+    @classmethod
+    def of_carry(cls, carry: Any) -> "States":
+        """Makes states from a carry with leaves [rows, ...]."""
+        rows = len(jax.tree.leaves(carry)[0])
+        return cls(_taken(carry, _padded(np.arange(rows))), rows)
+
+    @classmethod
+    def batched(cls, states: Sequence["States"]) -> "States":
+        """Concatenates the rows of several states."""
+        if not states:
+            raise ValueError("the list of states to batch is empty: give at least one")
+        if len(states) == 1:
+            return states[0]
+        carries = [one.carry for one in states]
+        slots = [len(jax.tree.leaves(carry)[0]) for carry in carries]
+        # Padded to a power of two with copies of the last, so that few shapes are compiled.
+        carries += carries[-1:] * (_slots(len(states)) - len(states))
+        joined = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *carries)
+        first = np.cumsum([0, *slots[:-1]])
+        rows = [
+            start + np.arange(one.size) for start, one in zip(first.tolist(), states, strict=True)
+        ]
+        chosen = np.concatenate(rows)
+        return cls(_taken(joined, _padded(chosen)), len(chosen))
+
+    def stepped(self, step: jax.tree_util.Partial, words: np.ndarray) -> tuple[Any, "States"]:
+        """Reads a word in each row."""
+        filled = np.zeros(len(jax.tree.leaves(self.carry)[0]), np.int32)
+        filled[: self.size] = words
+        log_probs, carry = _stepped(step, filled, self.carry)
+        return log_probs[: self.size], States(carry, self.size)
+
+
+def _index(rows):
+    return rows if isinstance(rows, int | slice | np.integer) else np.asarray(rows)
+
+
+def _slots(rows):
+    """Returns the least power of two that is at least the number of rows."""
+    return 1 << (rows - 1).bit_length()
+
+
+def _padded(chosen):
+    """Pads row numbers to a power of two of slots with copies of the last."""
+    return np.append(chosen, np.repeat(chosen[-1:], _slots(len(chosen)) - len(chosen)))

@@ -17,7 +17,7 @@ from zoo.data import Corpus
 from zoo.decoding import BeamSearch, Sampling, open_vocabulary, steps
 from zoo.decoding.batched_search import LONGEST_RATIO
 from zoo.decoding.generation import generate, prompt_words
-from zoo.decoding.states import States
+from zoo.decoding.steps import States
 from zoo.errors import UserError, named
 from zoo.evaluation import passport, sentence_scores, surprisal, text_figures
 from zoo.evaluation.judgements import agreement, minimal_pairs

@@ -15,7 +15,7 @@ from zoo.errors import UserError
 from zoo.evaluation import progress
 from zoo.evaluation.perplexity import PRECISION, WHOLE, Scores, over_rows, placed, sharing
 from zoo.experiment import Experiment
-from zoo.heads import own_head_check
+from zoo.heads import distributions
 from zoo.lexicon import Lexicon
 
 # Share of padding that is accepted: it costs less than compiling another shape.
@@ -70,7 +70,7 @@ def score(
     log_z = log_prob.copy()
     predicted = np.zeros(len(text.words), bool)
     with jax.default_matmul_precision(PRECISION):
-        own_head_check.check(
+        distributions.check(
             model.head, model.head_params(params), tables["head"], model.hidden_size
         )
         mesh = sharing(mesh, batch)

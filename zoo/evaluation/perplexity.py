@@ -11,7 +11,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
 from zoo.evaluation import progress
-from zoo.heads import own_head_check
+from zoo.heads import distributions
 from zoo.lexicon import Lexicon
 
 # Words of a text by how often they were seen in training: 0, 1-9, 10-99 ...
@@ -214,7 +214,7 @@ def score(
     """Runs the model over a text, its products in full float32 wherever it runs."""
     with jax.default_matmul_precision(PRECISION):
         head = model.head_params(params), tables["head"]
-        own_head_check.check(model.head, *head, model.hidden_size)
+        distributions.check(model.head, *head, model.hidden_size)
         return _score(model, params, tables, text, batches, sharing(mesh, batches.batch))
 
 

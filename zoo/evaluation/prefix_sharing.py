@@ -23,7 +23,7 @@ from zoo.arrays.types import Params, Tables
 from zoo.data.encoded_text import EncodedText
 from zoo.evaluation import progress
 from zoo.evaluation.perplexity import PRECISION
-from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
+from zoo.lexicon.spelling import PrefixTree, prefix_tree
 
 # Nodes of a level are filled up to a multiple of BLOCK. While they last, LARGE blocks are computed
 # together, for efficient products.

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from zoo.data import Corpus
-from zoo.decoding import BeamSearch, Sampling, average, ensembles, fuse, steps
+from zoo.decoding import BeamSearch, Sampling, average, fuse, steps
 from zoo.decoding.batched_search import LONGEST_RATIO, Hypothesis, translate
 from zoo.errors import UserError
 from zoo.evaluation.perplexity import PRECISION
@@ -34,8 +34,8 @@ class Translator:
                     "not translate: give runs of models.SequenceToSequence."
                 )
         names = [run.path for run in self.runs]
-        ensembles.check_same_words([run.lexicon for run in self.runs], names)
-        ensembles.check_same_words([run.others[0] for run in self.runs], names)
+        steps.check_same_words([run.lexicon for run in self.runs], names)
+        steps.check_same_words([run.others[0] for run in self.runs], names)
         turned = {self._turned(run) for run in self.runs}
         if len(turned) > 1:
             raise UserError(
@@ -45,7 +45,7 @@ class Translator:
             )
         if self.language_model is not None:
             other = self.language_model
-            ensembles.check_weight(self.weight)
+            steps.check_weight(self.weight)
             _ = other.experiment.language_model  # raises UserError if it is another model
             if turned == {True}:
                 raise UserError(
@@ -53,9 +53,7 @@ class Translator:
                     f"(model.order=target_reversed), and {other.path} reads from the first: "
                     "leave --language-model out."
                 )
-            ensembles.check_same_words(
-                [self.runs[0].lexicon, other.lexicon], [names[0], other.path]
-            )
+            steps.check_same_words([self.runs[0].lexicon, other.lexicon], [names[0], other.path])
 
     @staticmethod
     def _turned(run):

@@ -5,13 +5,13 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.parameter_sharding import HIDDEN, WORDS, Axes
+from zoo.arrays.sharded_functions import HIDDEN, WORDS, Axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_least
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
-from zoo.lexicon.frequency import frequency_tables
+from zoo.lexicon.lexicon import frequency_tables
 from zoo.losses import adaptive
 
 
@@ -62,7 +62,7 @@ class AdaptiveSoftmax(Head):
         return Shapes(params, {"rank": "int V", "word": "int V"})
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Ranks the words by frequency: see `zoo.lexicon.frequency.frequency_tables`."""
+        """Ranks the words by frequency: see `zoo.lexicon.lexicon.frequency_tables`."""
         return frequency_tables(lexicon.counts)
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:

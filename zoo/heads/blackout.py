@@ -5,7 +5,7 @@ import dataclasses
 import jax
 
 from zoo.arrays.types import Params
-from zoo.heads import noise_distributions as noises
+from zoo.heads import noise as noises
 from zoo.heads.sampled import SampledHead, SampledScores
 from zoo.losses.blackout import blackout_loss
 

@@ -28,17 +28,16 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products, row_lookup, sharded_functions
-from zoo.arrays.by_length import map_by_length
-from zoo.arrays.parameter_sharding import HIDDEN, axes
+from zoo.arrays.row_blocks import map_by_length
+from zoo.arrays.sharded_functions import HIDDEN, axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import check_least
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
+from zoo.layers.lstm import activated, cell, lstm
 from zoo.lexicon import Lexicon
-from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
-from zoo.lexicon.spelling import BEGIN, END, Spelling
-from zoo.losses.spelled import sum_by_length
-from zoo.networks.lstm_scan import activated, cell, lstm
+from zoo.lexicon.spelling import BEGIN, END, PrefixTree, Spelling, prefix_tree
+from zoo.losses.token_blocks import sum_by_length
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +100,7 @@ class CharLSTM(Head):
         return {name: jnp.asarray(array) for name, array in tables.items()}
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words that were cut or have unknown letters; see `Evaluated.warnings`.
+        """Counts the words that were cut or have unknown letters; see `Head.warnings`.
 
         Each of several words that are then spelled alike has the probability of their spelling.
         """
@@ -158,7 +157,6 @@ class CharLSTM(Head):
         """Returns (log p of the next letter, from END on [n, A'], the new state).
 
         Args:
-          params: the parameters.
           projected: the hidden states' part of the gates, [n, 4 size].
           previous: the letters before, int [n].
           state: (u, s) before these letters were read, [n, size] each.
@@ -179,12 +177,7 @@ class CharLSTM(Head):
         return zeros, zeros
 
     def hidden_projection(self, params: Params, hidden: jax.Array):
-        """Computes h P + b, the hidden state's part of every letter's gates, [n, 4 size].
-
-        Args:
-          params: the parameters.
-          hidden: h, [n, D].
-        """
+        """Computes h P + b, the hidden state's part of every letter's gates, [n, 4 size]."""
         return products.affine(hidden, params["hidden"], params["bias"])
 
     def _spelled(self, params: Params, letters, lengths, projected):
@@ -209,8 +202,6 @@ class CharLSTM(Head):
         """Computes log p of any spellings, normalised over all spellings.
 
         Args:
-          params: the parameters.
-          hidden: h, [N, D].
           letters: the spellings, int [N, L], see Spelling.sequence_tables.
           lengths: their numbers of letters, int [N].
           rows: the number of batch rows that the N tokens are of, if devices share the rows.
@@ -223,11 +214,6 @@ class CharLSTM(Head):
 
     def sample_spellings(self, params: Params, hidden: jax.Array, key: jax.Array):
         """Draws spellings letter by letter.
-
-        Args:
-          params: the parameters.
-          hidden: h, [N, D].
-          key: a key of `jax.random`.
 
         Returns:
           int32 [N, longest], with PADDING after END; `zoo.lexicon.spelling.word` turns a row into
@@ -268,7 +254,7 @@ class CharLSTM(Head):
         """Applies a function to log p of every word [V], one position after another.
 
         log p is normalised over all spellings. A prefix that words share is read once: see
-        zoo.lexicon.prefix_tree.
+        zoo.lexicon.spelling.
         """
         flat = self.hidden_projection(params, hidden.reshape(-1, hidden.shape[-1]))
         tree = PrefixTree(*(tables[name] for name in PrefixTree._fields))

@@ -2,7 +2,7 @@
 
 Jozefowicz et al., "Exploring the limits of language modeling" (2016), section 3.2; the output side
 of "CWE-CWE" in Labeau and Allauzen (2017), section 2.4. With the convolution CNN over spellings
-(zoo.networks.char_convolution) and, to tell words apart that are spelled alike, a learned vector
+(zoo.layers.char_convolution) and, to tell words apart that are spelled alike, a learned vector
 r_x of few dimensions for each word and its projection A,
 
     w_x = CNN(letters of x) + r_x A,        p(x | h) = exp(w_x . h) / sum_v exp(w_v . h).
@@ -17,19 +17,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import products, row_lookup
-from zoo.arrays.parameter_sharding import HIDDEN, WORDS, axes
+from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Prepared, Tables
 from zoo.errors import UserError, check_least
-from zoo.heads import letter_noise
-from zoo.heads.argument_checks import Shapes
+from zoo.heads import noise
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
-from zoo.heads.letter_noise import LetterNoise
 from zoo.heads.nce import NCE
+from zoo.heads.noise import LetterNoise
 from zoo.heads.sampled import SampledHead
 from zoo.heads.softmax import Softmax
+from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
 from zoo.losses.noise_sampling import NoiseSample, log_expected_count
-from zoo.networks.char_convolution import Convolution
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,11 +120,7 @@ class CNNSoftmax(Head):
         return [name for name in params if name != "weights"]
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Returns {"spelling": the padded spellings, "sampled": the noise of a sampled loss}.
-
-        Raises:
-          UserError: the noise is LetterNoise, and the sampled loss or a correction excludes it.
-        """
+        """Returns {"spelling": the padded spellings, "sampled": the noise of a sampled loss}."""
         sampled: Tables = {}
         if self.sampled is not None and isinstance(self._sampled.noise, LetterNoise):
             if self.correction or self._sampled.distinct or not isinstance(self.sampled, NCE):
@@ -185,12 +181,7 @@ class CNNSoftmax(Head):
         return {**params, "correction": jnp.asarray(correction)}
 
     def vectors(self, params: Params, tables: Tables):
-        """Computes w of all words, [V, D].
-
-        Args:
-          params: the parameters.
-          tables: the tables.
-        """
+        """Computes w of all words, [V, D]."""
         words = jnp.arange(tables["spelling"]["lengths"].shape[0])
         vectors = self.network.vectors(params["network"], tables["spelling"], words)
         if self.correction:
@@ -268,7 +259,7 @@ class CNNSoftmax(Head):
         if key is None:
             raise ValueError("CNNSoftmax.loss draws noise words: give it a key")
         network, samples = self.network, self._sampled.samples
-        drawn = letter_noise.sample(
+        drawn = noise.sample(
             tables["sampled"],
             key,
             targets.shape,

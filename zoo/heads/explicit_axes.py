@@ -20,16 +20,8 @@ OF_TOKENS = ("targets", "token_weights", "context")
 def over_explicit(function, method, mesh, given, draws):
     """Computes function(**given), a method of a head, with results laid out like its arguments.
 
-    Args:
-      function: the method, which checks its arguments.
-      method: its name.
-      mesh: see `sharded_functions.explicit_mesh`.
-      given: its arguments by name.
-      draws: whether the method draws random numbers, so that all tokens are computed together.
-
-    Returns:
-      The method's results. Their token axes are laid out like the hidden states, and a word axis
-      like the words of the parameters.
+    Gives the method's results. Their token axes are laid out like the hidden states, and a word
+    axis like the words of the parameters.
     """
     of_tokens = sharded_functions.spec_of(given["hidden"])[:-1]
     axes = {name for names in of_tokens for name in names}
@@ -68,14 +60,7 @@ def _devices(mesh, axes) -> int:
 
 
 def _on_each_device(function, of_tokens, axes, given):
-    """Computes function(**given) on each device's own tokens, which lie over `axes`.
-
-    Args:
-      function: the method.
-      of_tokens: for each axis of the tokens, the axes of the mesh over which it lies.
-      axes: the axes of the mesh over which tokens lie.
-      given: the method's arguments by name.
-    """
+    """Computes function(**given) on each device's own tokens, which lie over `axes`."""
     shape = given["hidden"].shape[:-1]
     rows, whole = PartitionSpec(*of_tokens), PartitionSpec()
 

@@ -8,26 +8,26 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import row_blocks, sharded_functions
-from zoo.arrays.parameter_sharding import Axes, named
+from zoo.arrays.sharded_functions import Axes, named
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables, accumulator
-from zoo.heads import argument_checks, call_checks
-from zoo.heads.argument_checks import Shapes
-from zoo.heads.evaluation_methods import Evaluated
+from zoo.errors import UserError
+from zoo.heads import checks
+from zoo.heads.checks import Shapes
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax, softmax_decoding
+from zoo.losses import softmax
 from zoo.losses.token_blocks import weighted_sum
-from zoo.priors.backgrounds.contextual import Contextual
+from zoo.priors.contextual import Contextual
 
 
-class Head(Evaluated):
+class Head:
     """Base class of heads, which train, score and sample. Subclasses are frozen dataclasses.
 
     Methods are pure functions. Shapes: hidden [..., D], targets and words int32 [...], losses and
     log-probabilities [...] in nats per token. Token weights are [...] or broadcast to it by the
     rules of numpy; booleans and whole numbers become floats. Other shapes raise ValueError, and so
-    do tables of another lexicon than the parameters. Compiled code cannot check the values of
-    targets: a target that is not a word id gives an arbitrary number. Without tokens, results are
-    empty and sums are 0.
+    do tables of another lexicon than the parameters and targets that are no words, unless they have
+    weight 0. In compiled code, where targets have no values yet, the result for such a target is
+    NaN, and it causes no gradient. Without tokens, results are empty and sums are 0.
 
     Users call the public methods, which are written once, here, and check their arguments. A head
     writes the same methods with an underscore. These take checked arguments of regular shapes and
@@ -55,15 +55,29 @@ class Head(Evaluated):
     normaliser of the head's scores: where it is near 0 for every hidden state, the scores may be
     used without normalising. `context` is a prior's input beside the hidden state.
 
-    `zoo.heads.evaluation_methods.Evaluated` has the further methods that evaluation uses.
-    `log_prob` and the methods below it take the result of `prepared` as `prepared=`; without it,
-    they compute it themselves.
+    Arguments of methods:
+      params: the result of `init`, or trained parameters.
+      tables: `tables` of the lexicon; `evaluation_tables` are enough to score and to sample.
+      hidden: h, [..., D].
+      targets: x, int [...], each in [0, V).
+      token_weights: u, [...] or broadcast to it; 0 for padding, whose hidden states and targets may
+        be anything.
+      key: a key of `jax.random`: for a sampled loss, a head's own dropout, `init` and `sample`.
+      context: the context of a background or expert, leaves [..., ?].
+      prepared: the result of `prepared`, computed once for many batches; None to compute it anew.
     """
 
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     # Whether the output weights are the embedding's table, handed in as params["weights"].
     tied: bool = False
+    # The kinds of features that the rows of the parameters belong to, () for all kinds; None if the
+    # rows belong to something else, such as words.
+    kinds: tuple[str, ...] | None = None
+    # Whether the head can spell words letter by letter, as heads.CharLSTM does; and if so, whether
+    # its probabilities are renormalised over the lexicon's words.
+    spells: bool = False
+    renormalised: bool = False
 
     def __init_subclass__(cls, **options):
         """Raises TypeError for a head that overrides a method that checks arguments."""
@@ -99,6 +113,11 @@ class Head(Evaluated):
         return type(self)._prepared is not Head._prepared
 
     @property
+    def has_log_probs(self) -> bool:
+        """Whether the head writes `_log_probs`; an open one need not."""
+        return type(self)._log_probs is not Head._log_probs
+
+    @property
     def array_shapes(self) -> Shapes | None:
         """Declared shapes of parameters and tables, which methods check; None to check none."""
         return None
@@ -130,7 +149,7 @@ class Head(Evaluated):
         Args:
           lexicon: the words.
         """
-        argument_checks.check_lexicon(f"{type(self).__name__}.tables", lexicon)
+        checks.check_lexicon(f"{type(self).__name__}.tables", lexicon)
         return self._tables(lexicon)
 
     @final
@@ -140,7 +159,7 @@ class Head(Evaluated):
         Args:
           lexicon: the words.
         """
-        argument_checks.check_lexicon(f"{type(self).__name__}.evaluation_tables", lexicon)
+        checks.check_lexicon(f"{type(self).__name__}.evaluation_tables", lexicon)
         return self._evaluation_tables(lexicon)
 
     @final
@@ -148,14 +167,13 @@ class Head(Evaluated):
         """Draws the parameters at the start of training.
 
         Args:
-          key: a key of `jax.random`.
           hidden_size: D.
           lexicon: the words.
         """
         name = f"{type(self).__name__}.init"
-        argument_checks.check_lexicon(name, lexicon)
-        argument_checks.check_hidden_size(name, hidden_size)
-        argument_checks.check_key(name, key)
+        checks.check_lexicon(name, lexicon)
+        checks.check_hidden_size(name, hidden_size)
+        checks.check_key(name, key)
         return self._init(key, hidden_size, lexicon)
 
     @final
@@ -163,12 +181,12 @@ class Head(Evaluated):
         """Returns the axis names of the parameters, a tree like `init`'s of `PartitionSpec`s.
 
         A name is "words" (rows of words or of groups of words), "features", "hidden" (dimensions of
-        a hidden state), or None. `zoo.arrays.parameter_sharding.on_mesh` turns names into layouts.
+        a hidden state), or None. `zoo.arrays.sharded_functions.on_mesh` turns names into layouts.
 
         Args:
           lexicon: the words.
         """
-        argument_checks.check_lexicon(f"{type(self).__name__}.partition", lexicon)
+        checks.check_lexicon(f"{type(self).__name__}.partition", lexicon)
         shapes = jax.eval_shape(lambda: self._init(jax.random.key(0), 1, lexicon))
         return named(shapes, self.parameter_axes)
 
@@ -189,21 +207,11 @@ class Head(Evaluated):
 
         It is -log p(targets | hidden) plus the penalties unless a head defines another loss.
 
-        Args:
-          params: the parameters.
-          tables: `tables` of the lexicon.
-          hidden: h, [..., D].
-          targets: x, int [...], each in [0, V).
-          key: a key of `jax.random`, for a sampled loss and for a head's own dropout.
-          context: the context of a background or expert, leaves [..., ?].
-
         Returns:
           [...], nats.
         """
         arrays = params, tables, hidden, targets
-        return call_checks.checked(
-            self, "loss", self._penalised_loss, arrays, key=key, context=context
-        )
+        return checks.checked(self, "loss", self._penalised_loss, arrays, key=key, context=context)
 
     @final
     def weighted_loss(
@@ -219,21 +227,11 @@ class Head(Evaluated):
     ) -> jax.Array:
         """Computes the sum of token_weights * loss, the objective of training.
 
-        Args:
-          params: the parameters.
-          tables: `tables` of the lexicon.
-          hidden: h, [..., D].
-          targets: x, int [...], each in [0, V).
-          token_weights: u, [...] or broadcast to it; 0 for padding, whose hidden states and targets
-            may be anything.
-          key: a key of `jax.random`, for a sampled loss and for a head's own dropout.
-          context: the context of a background or expert, leaves [..., ?].
-
         Returns:
           A scalar, nats.
         """
         arrays = params, tables, hidden, targets, token_weights
-        return call_checks.checked(
+        return checks.checked(
             self, "weighted_loss", self._weighted_loss_and_penalty, arrays, key=key, context=context
         )[0]
 
@@ -251,20 +249,11 @@ class Head(Evaluated):
     ) -> tuple[jax.Array, jax.Array]:
         """Computes `weighted_loss` and the part of it that the penalties add.
 
-        Args:
-          params: the parameters.
-          tables: `tables` of the lexicon.
-          hidden: h, [..., D].
-          targets: x, int [...], each in [0, V).
-          token_weights: u, [...] or broadcast to it.
-          key: a key of `jax.random`, for a sampled loss and for a head's own dropout.
-          context: the context of a background or expert, leaves [..., ?].
-
         Returns:
           (sum of token_weights * loss, sum of token_weights * penalties), scalars, nats.
         """
         arrays = params, tables, hidden, targets, token_weights
-        return call_checks.checked(
+        return checks.checked(
             self,
             "weighted_loss_and_penalty",
             self._weighted_loss_and_penalty,
@@ -277,30 +266,20 @@ class Head(Evaluated):
     def penalties(self, params: Params, hidden: jax.Array) -> jax.Array:
         """Computes the penalties that the losses include, which logs show apart from -log p.
 
-        Args:
-          params: the parameters.
-          hidden: h, [..., D].
-
         Returns:
           [...], nats, 0 if the head has no penalty; they do not depend on the target.
         """
-        return call_checks.checked(
-            self, "penalties", self._penalties_or_zeros, (params,), hidden=hidden
-        )
+        return checks.checked(self, "penalties", self._penalties_or_zeros, (params,), hidden=hidden)
 
     @final
     def prepared(self, params: Params, tables: Tables) -> Prepared:
         """Computes arrays that scoring would otherwise compute anew for every batch.
 
-        Args:
-          params: the parameters.
-          tables: `evaluation_tables` or `tables` of the lexicon.
-
         Returns:
           A pytree of arrays, which `log_prob` and the methods below it take as `prepared`; None if
           there is nothing to prepare.
         """
-        call_checks.check(self, "prepared", params=params, tables=tables)
+        checks.check(self, "prepared", params=params, tables=tables)
         return self._prepared(params, tables)
 
     # ------------------------------------------------------------ to score and to sample
@@ -318,19 +297,11 @@ class Head(Evaluated):
     ) -> jax.Array:
         """Computes log p(targets | hidden), exactly.
 
-        Args:
-          params: the parameters.
-          tables: `evaluation_tables` or `tables` of the lexicon.
-          hidden: h, [..., D].
-          targets: x, int [...], each in [0, V).
-          context: the context of a background or expert, leaves [..., ?].
-          prepared: the result of `prepared`, or None.
-
         Returns:
           [...], nats.
         """
         arrays = params, tables, hidden, targets
-        return call_checks.checked(
+        return checks.checked(
             self, "log_prob", self._log_prob_and_log_z, arrays, context=context, prepared=prepared
         )[0]
 
@@ -347,19 +318,11 @@ class Head(Evaluated):
     ) -> tuple[jax.Array, jax.Array]:
         """Computes log p(targets | hidden) and log Z.
 
-        Args:
-          params: the parameters.
-          tables: `evaluation_tables` or `tables` of the lexicon.
-          hidden: h, [..., D].
-          targets: x, int [...], each in [0, V).
-          context: the context of a background or expert, leaves [..., ?].
-          prepared: the result of `prepared`, or None.
-
         Returns:
           (log p [...], log Z [...]), nats.
         """
         arrays = params, tables, hidden, targets
-        return call_checks.checked(
+        return checks.checked(
             self,
             "log_prob_and_log_z",
             self._log_prob_and_log_z,
@@ -383,18 +346,11 @@ class Head(Evaluated):
         They sum to 1 in all heads but one that spells words and is not renormalised: the lexicon's
         words have a part of the mass of all spellings.
 
-        Args:
-          params: the parameters.
-          tables: `evaluation_tables` or `tables` of the lexicon.
-          hidden: h, [..., D].
-          context: the context of a background or expert, leaves [..., ?].
-          prepared: the result of `prepared`, or None.
-
         Returns:
           [..., V], nats.
         """
         arrays = params, tables, hidden
-        return call_checks.checked(
+        return checks.checked(
             self, "log_probs", self._log_probs, arrays, context=context, prepared=prepared
         )
 
@@ -411,19 +367,11 @@ class Head(Evaluated):
     ) -> jax.Array:
         """Draws words from p(. | hidden), by blocks of tokens: no array [tokens, V] is formed.
 
-        Args:
-          params: the parameters.
-          tables: `evaluation_tables` or `tables` of the lexicon.
-          hidden: h, [..., D].
-          key: a key of `jax.random`.
-          context: the context of a background or expert, leaves [..., ?].
-          prepared: the result of `prepared`, or None.
-
         Returns:
           int32 [...].
         """
         arrays = params, tables, hidden
-        return call_checks.checked(
+        return checks.checked(
             self, "sample", self._sample, arrays, key=key, context=context, prepared=prepared
         )
 
@@ -441,20 +389,101 @@ class Head(Evaluated):
         """Finds the k most probable words, by blocks of tokens: no array [tokens, V] is formed.
 
         Args:
-          params: the parameters.
-          tables: `evaluation_tables` or `tables` of the lexicon.
-          hidden: h, [..., D].
           k: the number of words, at most V.
-          context: the context of a background or expert, leaves [..., ?].
-          prepared: the result of `prepared`, or None.
 
         Returns:
           (log-probabilities [..., k], nats, falling; words int32 [..., k]).
         """
         arrays = params, tables, hidden
-        return call_checks.checked(
+        return checks.checked(
             self, "top_k", self._top_k, arrays, k=k, context=context, prepared=prepared
         )
+
+    # ------------------------------------------------------- to evaluate; few heads override any
+
+    @property
+    def ordered_by_frequency(self) -> bool:
+        """Whether the frequencies of words decide which parameters belong to which word."""
+        return False
+
+    def target_scores(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        context: Context,
+        prepared: Prepared,
+    ) -> jax.Array | None:
+        """Computes log p(targets | hidden) + log Z, which needs no sum over the words.
+
+        To score several words after one hidden state, log Z is then computed once.
+
+        hidden [n, D], targets [n], context leaves [n, ?] or None.
+
+        Returns:
+          Scores [n], nats. None if the head's log-probabilities are not a score minus log Z, or if
+          they cost no more than a score.
+        """
+        return None
+
+    def scores_per_token(self, vocabulary: int) -> int:
+        """Returns how many numbers `log_probs` holds in memory for a token.
+
+        The size of token blocks is chosen by it. It is V unless a head holds several arrays as wide
+        as the vocabulary.
+
+        Args:
+          vocabulary: V.
+        """
+        return vocabulary
+
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+        """Returns the parameters for another lexicon than the one of training.
+
+        Heads whose parameters belong to letters or features can do this; heads whose parameters
+        belong to words cannot.
+
+        Args:
+          lexicon: the words of training.
+          other: the words to be scored.
+
+        Raises:
+          UserError: parameters belong to words.
+        """
+        raise UserError(
+            f"a {type(self).__name__} has parameters for the words of its training and cannot "
+            "score with another lexicon: train heads.CNNSoftmax or heads.CharLSTM, which read "
+            "letters, or heads.LogLinear, which reads features; or give --spread-unknown, with "
+            "which new words share the unknown word's probability evenly."
+        )
+
+    def form_taken(self, tables: Tables) -> str | None:
+        """Returns the form in which scores are computed, for passports.
+
+        Returns:
+          The form's name; None if the head has only one form.
+        """
+        return None
+
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
+        """Counts the words that the head does not represent in full, for passports.
+
+        Args:
+          lexicon: the words.
+
+        Returns:
+          {description: number of words}, such as how many words were cut.
+        """
+        return {}
+
+    def normalised_over(self, lexicon: Lexicon) -> str:
+        """Describes the set over which the probabilities of `log_prob` sum to one.
+
+        Args:
+          lexicon: the words.
+        """
+        return f"the {len(lexicon):,} words of the lexicon"
 
     # ------------------------------------------------------------ to be overridden by heads
 
@@ -530,7 +559,7 @@ class Head(Evaluated):
 
     def _top_k(self, params, tables, hidden, k, context, prepared):
         def of_block(log_probs, first):
-            softmax_decoding.check_k(k, log_probs.shape[-1])
+            softmax.check_k(k, log_probs.shape[-1])
             return jax.lax.top_k(log_probs, k)
 
         return self._over_log_probs(of_block, params, tables, hidden, context, prepared)
@@ -558,12 +587,17 @@ class Head(Evaluated):
             return sharded_functions.zeros(hidden.shape[:-1], accumulator(hidden), hidden)
         return penalties
 
+    def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
+        """Returns V, below which all targets are: the size that is "V" in `array_shapes`.
+
+        Returns:
+          None if no array tells it: it is then read from the shape of `_log_probs`.
+        """
+        shapes = self.array_shapes
+        return None if shapes is None else checks.size_of("V", shapes, params, tables)
+
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
         """Returns the numbers that must agree between params and tables of one lexicon.
-
-        Args:
-          params: the parameters.
-          tables: `tables` or `evaluation_tables`.
 
         Returns:
           Triples (name of the counted things, their number in params, their number in tables).
@@ -577,7 +611,6 @@ class Head(Evaluated):
         A head that declares `array_shapes` and writes `_prepared` overrides it.
 
         Args:
-          tables: `tables` or `evaluation_tables`.
           hidden_size: D.
         """
         return None
@@ -620,19 +653,22 @@ class HeadAround(Head):
         return self.head.loss_draws
 
     @property
+    def has_log_probs(self) -> bool:
+        return self.head.has_log_probs
+
+    @property
     def ordered_by_frequency(self) -> bool:
         return self.head.ordered_by_frequency
 
     def inner_params(self, params: Params) -> Params:
-        """Returns the inner head's parameters, which most wrappers have as their own.
-
-        Args:
-          params: the parameters.
-        """
+        """Returns the inner head's parameters, which most wrappers have as their own."""
         return params
 
     def form_taken(self, tables: Tables) -> str | None:
         return self.head.form_taken(tables["head"])
+
+    def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
+        return self.head.vocabulary_size(self.inner_params(params), tables["head"])
 
     def scores_per_token(self, vocabulary: int) -> int:
         return self.head.scores_per_token(vocabulary)

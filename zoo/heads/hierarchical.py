@@ -6,13 +6,13 @@ import math
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.parameter_sharding import HIDDEN, WORDS, axes
+from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import check_least
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
-from zoo.lexicon.frequency import frequency_tables
+from zoo.lexicon.lexicon import frequency_tables
 from zoo.losses import hierarchical
 
 
@@ -63,7 +63,7 @@ class HierarchicalSoftmax(Head):
         return -(-vocabulary // size), size
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Ranks the words by frequency: see `zoo.lexicon.frequency.frequency_tables`."""
+        """Ranks the words by frequency: see `zoo.lexicon.lexicon.frequency_tables`."""
         return frequency_tables(lexicon.counts)
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:

@@ -5,14 +5,14 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.parameter_sharding import HIDDEN, WORDS, axes
+from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.losses import huffman
-from zoo.losses.huffman_tree import huffman_paths
+from zoo.losses.huffman import huffman_paths
 
 
 @dataclasses.dataclass(frozen=True)

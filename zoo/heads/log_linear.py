@@ -13,7 +13,7 @@ B(s) the background mass of the words with the signature s. Then
 and a . phi_s = (W^T phi_s) . h + c . phi_s. So the head is an exact softmax over signatures: its
 weights are sums of feature vectors, its bias includes log B(s), and it costs S classes instead of
 V. If there are many signatures with few features each, which they share, it is cheaper to compute
-scores as a sparse product of the adaptor: see zoo.losses.feature_scores.
+scores as a sparse product of the adaptor: see zoo.losses.log_linear.
 
 If the background depends on a context c, b(x | c), so does the mass of each signature, and
 
@@ -22,18 +22,19 @@ If the background depends on a context c, b(x | c), so does the mass of each sig
 
 import dataclasses
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products
-from zoo.arrays.parameter_sharding import FEATURES, HIDDEN, axes
+from zoo.arrays.sharded_functions import FEATURES, HIDDEN, axes
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError, check_choices, check_least
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
-from zoo.lexicon import Lexicon, feature_product_forms, feature_signatures
-from zoo.losses import contextual_background, feature_scores, log_linear, softmax
+from zoo.lexicon import Lexicon, feature_signatures
+from zoo.losses import log_linear, softmax
 from zoo.losses.token_blocks import absent, weighted_sum, without_gradient
 from zoo.priors import ContextualBackground
 
@@ -58,7 +59,7 @@ class LogLinear(Head):
         the adaptor to 0 and so the model to its background (section 2.2).
       penalty_norm: p, at least 1.
       form: how scores are computed, "dense_sums", "sparse_sums" or "product": see
-        `zoo.lexicon.feature_product_forms`; "auto" for the cheapest by an estimate. The form only
+        `zoo.lexicon.feature_signatures`; "auto" for the cheapest by an estimate. The form only
         changes speed and rounding.
 
     Raises:
@@ -86,7 +87,7 @@ class LogLinear(Head):
 
     def __post_init__(self):
         check_least(self, penalty=0, penalty_norm=1)
-        check_choices(self, form=("auto", *feature_product_forms.BY_NAME))
+        check_choices(self, form=("auto", *feature_signatures.BY_NAME))
         if self.background is not None and self.form == "product":
             raise UserError(
                 "form of LogLinear is 'product', which supports only the lexicon's background, and "
@@ -102,11 +103,7 @@ class LogLinear(Head):
         return Shapes({"weights": "F D", "bias": "F"}, tables)
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """Draws {"weights": W, [F, D], unless tied, "bias": c, [F]}.
-
-        Raises:
-          UserError: the lexicon has no features.
-        """
+        """Draws {"weights": W, [F, D], unless tied, "bias": c, [F]}."""
         if not lexicon.feature_names:
             raise UserError(
                 "the log-linear head needs words with features, and this lexicon has none: "
@@ -154,13 +151,11 @@ class LogLinear(Head):
     def _chosen_form(self, lexicon: Lexicon):
         """Returns the form of the scores; None to let the lexicon choose the cheapest."""
         if self.form != "auto":
-            return feature_product_forms.choose_form(
-                lexicon, (feature_product_forms.BY_NAME[self.form],)
-            )
+            return feature_signatures.choose_form(lexicon, (feature_signatures.BY_NAME[self.form],))
         if self.background is None:
             return None
         # A background of its own needs the weights of a softmax over signatures.
-        return feature_product_forms.choose_form(lexicon, feature_product_forms.SUMS)
+        return feature_signatures.choose_form(lexicon, feature_signatures.SUMS)
 
     def form_taken(self, tables: Tables):
         """Returns the name of the form that the tables were made for."""
@@ -189,16 +184,18 @@ class LogLinear(Head):
         return None if self._is_sparse(tables) else ((count, hidden_size), (count,))
 
     def _is_sparse(self, tables: Tables):
-        """Whether scores are a sparse product of the adaptor: see zoo.losses.feature_scores."""
+        """Whether scores are a sparse product of the adaptor: see zoo.losses.log_linear."""
         return "of_signature" in tables
 
-    def _log_measure(self, tables: Tables):
-        """Returns the function contexts -> log B(s | c), [..., S], a pytree of its tables."""
-        return jax.tree_util.Partial(
+    def _measure(self, tables: Tables, context: Context) -> dict[str, Any]:
+        """Returns the measure of signatures, log B(s | c), as the softmax's losses take it."""
+        log_masses = jax.tree_util.Partial(
             functools.partial(_log_masses, self.background, tables["log_mass"].shape[0]),
             tables["background"],
             tables["signature"],
         )
+        width = len(tables["signature"])
+        return {"log_measure": log_masses, "contexts": context, "width": width}
 
     def _log_background(self, tables: Tables, context: Context, targets: jax.Array):
         """Computes log b(targets | c), [...], without gradient."""
@@ -208,12 +205,7 @@ class LogLinear(Head):
         )
 
     def adaptor(self, params: Params, hidden: jax.Array):
-        """Computes a = W h + c, [..., F].
-
-        Args:
-          params: the parameters.
-          hidden: h, [..., D].
-        """
+        """Computes a = W h + c, [..., F]."""
         return softmax.logits(hidden, params["weights"], params["bias"])
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
@@ -225,7 +217,7 @@ class LogLinear(Head):
         of_targets = tables["signature"][targets]
         if self._is_sparse(tables):
             features = tables, params["weights"], params["bias"]
-            summed = feature_scores.weighted_sparse_log_linear_loss(
+            summed = log_linear.weighted_sparse_log_linear_loss(
                 *features, hidden, of_targets, token_weights
             )
         elif self.background is None:
@@ -233,9 +225,9 @@ class LogLinear(Head):
             summed = softmax.weighted_softmax_loss(hidden, weights, bias, of_targets, token_weights)
         else:
             weights, bias = self._signature_weights(params, tables)
-            measure = self._log_measure(tables), context, len(tables["signature"])
-            summed = contextual_background.weighted_measured_softmax_loss(
-                hidden, weights, bias, of_targets, token_weights, *measure
+            measure = self._measure(tables, context)
+            summed = softmax.weighted_softmax_loss(
+                hidden, weights, bias, of_targets, token_weights, **measure
             )
         return summed - weighted_sum(known, token_weights)
 
@@ -251,16 +243,14 @@ class LogLinear(Head):
         of_targets = tables["signature"][targets]
         if self._is_sparse(tables):
             features = tables, params["weights"], params["bias"]
-            loss, log_z = feature_scores.sparse_log_linear_loss(*features, hidden, of_targets)
+            loss, log_z = log_linear.sparse_log_linear_loss(*features, hidden, of_targets)
             return tables["log_within"][targets] - loss, log_z
         weights, bias = prepared or self._signature_weights(params, tables)
         if self.background is None:
             loss, log_z = softmax.softmax_loss(hidden, weights, bias, of_targets)
             return tables["log_within"][targets] - loss, log_z
-        measure = self._log_measure(tables), context, len(tables["signature"])
-        loss, log_z = contextual_background.measured_softmax_loss(
-            hidden, weights, bias, of_targets, *measure
-        )
+        measure = self._measure(tables, context)
+        loss, log_z = softmax.softmax_loss(hidden, weights, bias, of_targets, **measure)
         return self._log_background(tables, context, targets) - loss, log_z
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):
@@ -281,9 +271,7 @@ class LogLinear(Head):
     def _log_probs(self, params, tables, hidden, context, prepared):
         if self._is_sparse(tables):
             features = tables, params["weights"], params["bias"]
-            return self._of_words(
-                tables, feature_scores.sparse_log_linear_log_probs(*features, hidden)
-            )
+            return self._of_words(tables, log_linear.sparse_log_linear_log_probs(*features, hidden))
         weights, bias = prepared or self._signature_weights(params, tables)
         scores = softmax.logits(hidden, weights, bias)
         if self.background is None:

@@ -21,14 +21,14 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products, random_keys
-from zoo.arrays.parameter_sharding import HIDDEN, WORDS, axes
+from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params
 from zoo.errors import check_least
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.softmax import Softmax, WordVectors
+from zoo.layers import dropout
 from zoo.lexicon import Lexicon
-from zoo.losses import mixture, softmax_decoding
-from zoo.networks import dropout
+from zoo.losses import mixture, softmax
 
 # The use of a row's key for masks of the g_m, besides the core's.
 _LATENT = 0x6C6174
@@ -76,10 +76,6 @@ class _Mixture(WordVectors):
         """Computes (log pi [..., M], g [..., M, size]).
 
         log pi is in nats. Both are at least float32.
-
-        Args:
-          params: the parameters.
-          hidden: h, [..., D].
         """
         log_prior = jax.nn.log_softmax(products.matmul(hidden, params["prior"]), axis=-1)
         projected = products.affine(hidden, params["projection"], params["projection_bias"])
@@ -154,7 +150,7 @@ class MixtureOfSoftmaxes(_Mixture):
         log_prior, contexts = self.contexts(params, hidden)
         chosen = jax.random.categorical(of_component, log_prior)[..., None, None]
         context = jnp.take_along_axis(contexts, chosen, axis=-2)[..., 0, :]
-        return softmax_decoding.softmax_sample(context, *self._weights(params), of_word)
+        return softmax.softmax_sample(context, *self._weights(params), of_word)
 
 
 @dataclasses.dataclass(frozen=True)

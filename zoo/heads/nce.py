@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from zoo.arrays.types import Params
 from zoo.errors import UserError
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.sampled import SampledHead, SampledScores
 from zoo.lexicon import Lexicon
 from zoo.losses.nce import nce_loss

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from zoo.arrays import products, row_lookup
 from zoo.arrays.types import Params, Tables
 from zoo.errors import check_choices, check_least
-from zoo.heads import noise_distributions as noises
-from zoo.heads.argument_checks import Shapes
+from zoo.heads import noise as noises
+from zoo.heads.checks import Shapes
 from zoo.heads.softmax import SoftmaxScores
 from zoo.lexicon import Lexicon
 from zoo.losses.noise_sampling import UNITS, log_expected_count, noise_tables, sample_noise
@@ -31,12 +31,13 @@ class SampledScores(NamedTuple):
       hits: whether a noise word is the target, bool [..., K].
     """
 
-    true: jax.Array
-    noise: jax.Array
-    log_expected_true: jax.Array
+    true: jax.Array  # the scores of the targets, [...]
+    noise: jax.Array  # the scores of the noise words, [..., K]
+    log_expected_true: jax.Array  # log of the expected number of draws of the target, [...]
+    # log of the expected number of draws of each noise word, [..., K]
     log_expected_noise: jax.Array
-    kept: jax.Array
-    hits: jax.Array
+    kept: jax.Array  # whether a noise word was kept instead of dropped as a repeat, bool [..., K]
+    hits: jax.Array  # whether a noise word is the target, bool [..., K]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,9 +105,6 @@ class SampledHead(SoftmaxScores):
         """Computes the sampled loss with given noise words.
 
         Args:
-          params: the parameters.
-          hidden: h, [..., D].
-          targets: rows of the weights, int [...]; rows need not be words of a lexicon.
           log_q: log q of the targets, [...], nats.
           drawn: the noise words, rows of the weights: a `zoo.losses.noise_sampling.NoiseSample`.
 
@@ -143,7 +141,6 @@ class SampledHead(SoftmaxScores):
         """Computes the loss of each token; every sampled head overrides it.
 
         Args:
-          params: the parameters.
           scores: the scores of the target and the noise words.
 
         Returns:

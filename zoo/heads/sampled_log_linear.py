@@ -15,7 +15,7 @@ import numpy as np
 from zoo.arrays import products, random_keys, row_lookup
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_choices, check_least
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
 from zoo.heads.log_linear import LogLinear
 from zoo.heads.sampled import PRODUCTS

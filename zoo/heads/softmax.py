@@ -5,13 +5,13 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.parameter_sharding import HIDDEN, WORDS, axes
+from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params
 from zoo.errors import check_least, check_rates
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax, softmax_decoding
+from zoo.losses import softmax
 from zoo.losses.token_blocks import weighted_sum
 
 
@@ -26,6 +26,7 @@ class WordVectors(Head):
       initial_scale: weights start uniform in +-initial_scale; the bias starts at 0.
     """
 
+    # whether the weights are the embedding's table, which the model passes as params["weights"]
     tied: bool = False
     bias: bool = True
     initial_scale: float = 0.05
@@ -77,10 +78,10 @@ class SoftmaxScores(WordVectors):
         return jax.nn.log_softmax(softmax.logits(*self._scores_of(params, hidden)), axis=-1)
 
     def _sample(self, params, tables, hidden, key, context, prepared):
-        return softmax_decoding.softmax_sample(*self._scores_of(params, hidden), key)
+        return softmax.softmax_sample(*self._scores_of(params, hidden), key)
 
     def _top_k(self, params, tables, hidden, k, context, prepared):
-        return softmax_decoding.softmax_top_k(*self._scores_of(params, hidden), k)
+        return softmax.softmax_top_k(*self._scores_of(params, hidden), k)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ the shares instead:
     p'(x | h) = p(<unk> | h) (1 - 1 / |U|) q(x) / sum_(y in U') q(y)  for x in U' = U without <unk>
 
 q is an n-gram model of the letters of the words that the head was trained on, each counted once
-(`zoo.priors.backgrounds.strings`). The probabilities sum to one over the new lexicon if all words
+(`zoo.priors.strings`). The probabilities sum to one over the new lexicon if all words
 of the old lexicon are in it.
 """
 
@@ -19,15 +19,15 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.parameter_sharding import Axes
+from zoo.arrays.sharded_functions import Axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_least
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head, HeadAround
 from zoo.lexicon import Lexicon
 from zoo.lexicon.word_mapping import NoUnknownWord, shares
-from zoo.priors.backgrounds import strings
-from zoo.priors.backgrounds.contextual import Contextual
+from zoo.priors import strings
+from zoo.priors.contextual import Contextual
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,13 +82,13 @@ class SpreadUnknown(HeadAround):
         own = {"head": None, "word_ids": "int N", "log_share": "N"}
         return None if shapes is None else Shapes(shapes.params, own)
 
+    def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
+        return len(tables["word_ids"])
+
     def _tables(self, lexicon: Lexicon) -> Tables:
         """Returns {"head": the head's tables, "word_ids", "log_share"}.
 
         See zoo.lexicon.word_mapping.
-
-        Raises:
-          UserError: the lexicon has no unknown word, or lacks a word of the head's training.
         """
         try:
             word_shares = shares(self.lexicon, lexicon, self._spelled if self.letters else None)

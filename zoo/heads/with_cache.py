@@ -20,43 +20,31 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import memory
-from zoo.arrays.parameter_sharding import Axes
+from zoo.arrays.sharded_functions import Axes
 from zoo.arrays.types import Carry, Context, Params, Tables
 from zoo.errors import UserError, check_above, check_least, check_rates
-from zoo.heads import call_checks
-from zoo.heads.argument_checks import Shapes
+from zoo.heads import checks
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head, HeadAround
 from zoo.heads.softmax import Softmax
 from zoo.lexicon import Lexicon
-from zoo.priors.backgrounds.contextual import Contextual
+from zoo.priors.contextual import Contextual
 
 
 class Remembered(NamedTuple):
-    """The context of a position: what the memory holds there.
+    """The context of a position: what the memory holds there."""
 
-    Attributes:
-      scores: theta h . h_i of each pair, [..., N']; -inf where there is none.
-      words: int32 [..., N'], the words x_i.
-    """
-
-    scores: jax.Array
-    words: jax.Array
+    scores: jax.Array  # theta h . h_i of each pair, [..., N']; -inf where there is none
+    words: jax.Array  # int32 [..., N'], the words x_i
 
 
 class MemoryCarry(NamedTuple):
-    """The state of a memory along a text.
+    """The state of a memory along a text."""
 
-    Attributes:
-      states: h_i, [B, N, D], the last pair at the end.
-      words: int32 [B, N], x_i; -1 where there is no pair yet.
-      last: [B, D], the state of the position before, which waits for its word.
-      begun: bool [B], whether there is such a state.
-    """
-
-    states: jax.Array
-    words: jax.Array
-    last: jax.Array
-    begun: jax.Array
+    states: jax.Array  # h_i, [B, N, D], the last pair at the end
+    words: jax.Array  # int32 [B, N], x_i; -1 where there is no pair yet
+    last: jax.Array  # [B, D], the state of the position before, which waits for its word
+    begun: jax.Array  # bool [B], whether there is such a state
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,10 +52,6 @@ class Memory(Contextual):
     """The last pairs of a state and the word after it, scored by their likeness to a state.
 
     A language model runs it along a text as it runs backgrounds, and gives it the hidden states.
-
-    Attributes:
-      size: N, the number of pairs.
-      flatness: theta.
     """
 
     size: int = 500
@@ -76,15 +60,7 @@ class Memory(Contextual):
     reads_states: ClassVar[bool] = True
 
     def initial_carry(self, batch: int, hidden_size: int = 0) -> MemoryCarry:
-        """Returns an empty memory.
-
-        Args:
-          batch: B.
-          hidden_size: D.
-
-        Raises:
-          UserError: the states would not fit in this machine's memory.
-        """
+        """Returns an empty memory."""
         what = (
             f"a cache of {self.size:,} states, of {hidden_size:,} numbers in {batch:,} batch rows"
         )
@@ -106,15 +82,7 @@ class Memory(Contextual):
         reset: jax.Array | None = None,
         hidden: jax.Array | None = None,
     ) -> tuple[Context, Carry]:
-        """Computes (Remembered of each position, leaves [B, T, N + T]; the carry).
-
-        Args:
-          tables: {}.
-          words: int32 [B, T], the word before each position.
-          carry: the carry before the first position.
-          reset: bool [B, T], positions before which the memory is emptied.
-          hidden: h, [B, T, D].
-        """
+        """Computes (Remembered of each position, leaves [B, T, N + T]; the carry)."""
         if hidden is None:
             raise TypeError("Memory.apply: give hidden=, the hidden states of the positions")
         time = words.shape[1]
@@ -233,7 +201,7 @@ class WithCache(HeadAround):
         return self.head.normalised_over(lexicon)
 
     def _check_inner(self, params, tables):
-        call_checks.check(self.head, "loss", params=params, tables=tables["head"])
+        checks.check(self.head, "loss", params=params, tables=tables["head"])
 
     def _loss(self, params, tables, hidden, targets, key, context):
         self._check_inner(params, tables)

@@ -22,15 +22,15 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products
-from zoo.arrays.parameter_sharding import HIDDEN, Axes
+from zoo.arrays.sharded_functions import HIDDEN, Axes
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError
-from zoo.heads.argument_checks import Shapes
+from zoo.heads.checks import Shapes
 from zoo.heads.head import Head, HeadAround
 from zoo.heads.log_linear import LogLinear
 from zoo.lexicon import Lexicon
 from zoo.losses.with_expert import log_expert_mass
-from zoo.priors.experts.expert import Expert
+from zoo.priors.experts import Expert
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,13 +111,7 @@ class WithExpert(HeadAround):
         return self.head.normalised_over(lexicon)
 
     def expert_weight(self, params: Params, hidden: jax.Array, context: Context):
-        """Computes g, [...]; 0 where the expert names nothing.
-
-        Args:
-          params: the parameters.
-          hidden: h, [..., D].
-          context: the words that the expert names, int [...] or [..., M], -1 for no word.
-        """
+        """Computes g, [...]; 0 where the expert names nothing."""
         self._check_context(hidden, context)
         weight = products.matmul(hidden, params["weights"]) + params["bias"]
         return jnp.where((_several(context, weight) >= 0).any(axis=-1), weight, 0)

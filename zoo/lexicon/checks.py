@@ -10,15 +10,7 @@ from zoo.errors import named
 
 
 def check(lexicon):
-    """Checks all fields of a lexicon; errors name the field.
-
-    Args:
-      lexicon: the lexicon.
-
-    Raises:
-      TypeError: a field does not have the type given in `zoo.lexicon.Lexicon`.
-      ValueError: a field does not fit the words, or has a value that is not allowed.
-    """
+    """Checks all fields of a lexicon; errors name the field."""
     for name in ("words", "feature_names"):
         _check_names(name, getattr(lexicon, name))
     if not lexicon.words:

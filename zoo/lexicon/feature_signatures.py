@@ -1,13 +1,15 @@
 """Tables of signatures, the distinct feature sets of a lexicon's words.
 
 A linear function of the features is computed for signatures only and gathered for words.
-zoo.lexicon.feature_product_forms chooses one of three forms: sums of feature vectors, with shared
+zoo.lexicon.feature_signatures chooses one of three forms: sums of feature vectors, with shared
 features summed by a dense or by a sparse product, and a sparse product of the adaptor
 (zoo.arrays.sparse_products).
 """
 
 import dataclasses
+import enum
 import itertools
+import logging
 from collections.abc import Sequence
 
 import jax
@@ -16,20 +18,124 @@ import numpy as np
 
 from zoo.arrays import products, row_lookup, sharded_functions, sparse_products
 from zoo.arrays.types import accumulator
-from zoo.lexicon.feature_product_forms import Form, is_private
+
+# ---- the forms in which a linear function of signatures' features is computed, and their costs
+# A log-linear head over V words in S signatures with F features can be
+#
+# - a softmax over signatures whose weights, sums of feature vectors, are formed once a step; the
+#   features that several signatures share are summed by a dense product, or by a sparse one;
+# - a sparse product of the adaptors of some tokens at a time (zoo.losses.log_linear).
+#
+# The cost of each form is estimated from the counts of the lexicon.
+
+logger = logging.getLogger(__name__)
+
+# Tokens of a batch and size of a state, for the estimates.
+TYPICAL_TOKENS = TYPICAL_SIZE = 256
+# Costs in multiplications of a large dense product: of gathering and adding a number, of moving a
+# number of the weights or of their gradient, and of a multiplication in a product with the few
+# tokens that a sparse product takes at a time. Measured on one core with AVX-512.
+GATHERED, MOVED, FEW_TOKENS = 20, 40, 1.5
+# Private features of a signature; further ones are summed with the shared features.
+MOST_PRIVATE = 4
+
+
+class Form(enum.Enum):
+    """The way in which scores are computed; the value is its description in the log."""
+
+    DENSE_SUMS = "a softmax over signatures"
+    SPARSE_SUMS = "a softmax over signatures, their shared features a sparse sum"
+    PRODUCT = "scores as a sparse product"
+
+
+# The forms that give the weights of a softmax.
+SUMS = (Form.DENSE_SUMS, Form.SPARSE_SUMS)
+# The forms by their names in recipes and passports.
+BY_NAME = {form.name.lower(): form for form in Form}
+
+
+def is_private(rows: np.ndarray, ids: np.ndarray, features: int) -> np.ndarray:
+    """Finds the entries of phi whose feature no other signature has.
+
+    Only the first MOST_PRIVATE such entries of a signature count.
+
+    Gives bool [m].
+    """
+    alone = np.bincount(ids, minlength=features)[ids] == 1
+    before = np.cumsum(alone) - alone  # in all rows; less those before the row, in it
+    places = np.arange(len(rows))
+    starts = np.maximum.accumulate(np.where(np.diff(rows, prepend=-1) > 0, places, 0))
+    return alone & (before - before[starts] < MOST_PRIVATE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Counts:
+    """The counts of a lexicon from which costs are estimated."""
+
+    words: int
+    signatures: int
+    features: int
+    shared: int
+    entries: int
+    shared_entries: int
+
+    @classmethod
+    def of(cls, lexicon) -> "Counts":
+        """Counts the words, signatures and features of a lexicon."""
+        _, sets = lexicon.signatures
+        features = len(lexicon.feature_names)
+        rows, ids, _ = sets.entries()
+        shared = ids[~is_private(rows, ids, features)]
+        return cls(
+            words=len(lexicon),
+            signatures=len(sets),
+            features=features,
+            shared=int(np.count_nonzero(np.bincount(shared, minlength=features))),
+            entries=len(ids),
+            shared_entries=len(shared),
+        )
+
+
+def costs(counts: Counts) -> dict[Form, float]:
+    """Estimates the cost of a step of each form, in multiplications of a dense product.
+
+    A step is forward and backward, with TYPICAL_TOKENS tokens N and a state of TYPICAL_SIZE D. A
+    softmax over S classes takes 3 S D N. Its weights are written and their gradients read once a
+    step, and shared features are summed and their gradients summed back.
+    """
+    tokens, size = TYPICAL_TOKENS, TYPICAL_SIZE
+    moved = MOVED * (counts.signatures + counts.features) * size
+    summed = 3 * counts.signatures * size * tokens + moved
+    return {
+        Form.DENSE_SUMS: summed + 2 * counts.signatures * counts.shared * size,
+        Form.SPARSE_SUMS: summed + 2 * GATHERED * counts.shared_entries * size,
+        Form.PRODUCT: (
+            3 * FEW_TOKENS * counts.features * size * tokens
+            + 2 * GATHERED * counts.entries * tokens
+        ),
+    }
+
+
+def choose_form(lexicon, forms: tuple[Form, ...] = tuple(Form)) -> Form:
+    """Chooses the form with the least estimated cost, and logs it with the estimate."""
+    counts = Counts.of(lexicon)
+    estimates = costs(counts)
+    form = min(forms, key=estimates.__getitem__)
+    logger.info(
+        "%d words, %d signatures, %d features, %d of them shared, %.1f a signature: %s, "
+        "estimated at %.2f of a softmax over the words",
+        *(counts.words, counts.signatures, counts.features, counts.shared),
+        *(counts.entries / counts.signatures, form.value),
+        estimates[form] / (3 * counts.words * TYPICAL_SIZE * TYPICAL_TOKENS),
+    )
+    return form
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class FeatureSets(Sequence):
-    """The distinct feature sets of words, each (feature ids, values), in the order of first words.
+    """The distinct feature sets of words, (feature ids, values), in the order of first words."""
 
-    Attributes:
-      offsets: int64 [S + 1]; set s has the entries from offsets[s] to offsets[s + 1].
-      ids: int32, rising within a set.
-      values: float32, as many.
-    """
-
-    offsets: np.ndarray
+    offsets: np.ndarray  # int64 [S + 1]; set s has the entries from offsets[s] to offsets[s + 1]
     ids: np.ndarray
     values: np.ndarray
 
@@ -54,13 +160,7 @@ def grouped(
 ) -> tuple[np.ndarray, FeatureSets]:
     """Finds words with the same features.
 
-    Args:
-      offsets: int [V + 1]; word v has the entries from offsets[v] to offsets[v + 1].
-      ids: feature ids, rising within a word.
-      values: floats, as many; equal if their bytes are.
-
-    Returns:
-      (the number of each word's feature set, int32 [V]; the sets).
+    Gives (the number of each word's feature set, int32 [V]; the sets).
     """
     bits = np.ascontiguousarray(values).view(f"u{values.itemsize}")
     lengths = np.diff(offsets)
@@ -97,12 +197,7 @@ def _hash_sums(offsets, ids, bits, seed):
 
 
 def tables(lexicon, form: Form | None = None) -> dict[str, np.ndarray]:
-    """Makes the tables of the background, `mass_tables`, and of the features in one of the forms.
-
-    Args:
-      lexicon: with features.
-      form: None for the form with the least estimated cost.
-    """
+    """Makes the tables of the background (`mass_tables`) and of the features in a form."""
     form = form or lexicon.signature_form
     if form is Form.PRODUCT:
         return {**mass_tables(lexicon), **product_tables(lexicon)}
@@ -112,13 +207,8 @@ def tables(lexicon, form: Form | None = None) -> dict[str, np.ndarray]:
 def mass_tables(lexicon) -> dict[str, np.ndarray]:
     """Computes the signature of each word, and the background masses of signatures.
 
-    Args:
-      lexicon: with features.
-
-    Returns:
-      signature: int32 [V].
-      log_mass: log B(s), [S], nats.
-      log_within: log b(v)/B(s(v)), [V], nats.
+    Gives signature: int32 [V]. log_mass: log B(s), [S], nats. log_within: log b(v)/B(s(v)), [V],
+    nats.
     """
     signature, members = lexicon.signatures
     log_background = lexicon.background_log_probs
@@ -156,12 +246,7 @@ def _features_tables(entries, signature_count):
 def feature_tables(lexicon) -> dict:
     """Makes the tables of the features of each signature, padded with 0.
 
-    Args:
-      lexicon: with features.
-
-    Returns:
-      features: int32 [S, P], feature ids.
-      feature_values: [S, P].
+    Gives features: int32 [S, P], feature ids. feature_values: [S, P].
     """
     return _features_tables(lexicon.signatures[1].entries(), len(lexicon.signatures[1]))
 
@@ -169,12 +254,8 @@ def feature_tables(lexicon) -> dict:
 def product_tables(lexicon) -> dict:
     """Makes the tables of sparse products.
 
-    Args:
-      lexicon: with features.
-
-    Returns:
-      of_signature, of_feature: the levels (see zoo.arrays.sparse_products) of phi [S, F] and of its
-        transpose; and `feature_tables`.
+    Gives of_signature, of_feature: the levels (see zoo.arrays.sparse_products) of phi [S, F] and of
+    its transpose; and `feature_tables`.
     """
     rows, ids, values = lexicon.signatures[1].entries()
     signature_count = len(lexicon.signatures[1])
@@ -193,19 +274,13 @@ def summed_tables(lexicon, form: Form) -> dict:
     A feature of a single signature (a word's identity, as a rule) is private and is summed by a
     gather; other features (tags) are shared and are summed by a product, dense if they are few.
 
-    Args:
-      lexicon: with features.
-      form: `Form.DENSE_SUMS` or `Form.SPARSE_SUMS`.
-
-    Returns:
-      shared_features: the ids of the shared features, int32 [shared].
-      shared_place: int32 [F], the slot of a feature among them, or `shared` if it is private.
-      shared_values, if dense: phi of the shared features, [S, shared].
-      shared_of_signature, shared_of_feature, if sparse: the levels (see zoo.arrays.sparse_products)
-        of the matrix shared_values and of its transpose; and `feature_tables`.
-      private_features: int32 [S, P], padded with F. private_values: [S, P], padded with 0.
-      private_signature: int32 [F], the one signature that has the feature, or S if it is shared.
-      private_signature_value: [F], its value there, or 0 if it is shared.
+    Gives shared_features: the ids of the shared features, int32 [shared]. shared_place: int32 [F],
+    the slot of a feature among them, or `shared` if it is private. shared_values, if dense: phi of
+    the shared features, [S, shared]. shared_of_signature, shared_of_feature, if sparse: the levels
+    (see zoo.arrays.sparse_products) of the matrix shared_values and of its transpose; and
+    `feature_tables`. private_features: int32 [S, P], padded with F. private_values: [S, P], padded
+    with 0. private_signature: int32 [F], the one signature that has the feature, or S if it is
+    shared. private_signature_value: [F], its value there, or 0 if it is shared.
     """
     signature_count, feature_count = len(lexicon.signatures[1]), len(lexicon.feature_names)
     rows, ids, values = entries = lexicon.signatures[1].entries()
@@ -242,22 +317,14 @@ def summed_tables(lexicon, form: Form) -> dict:
 
 
 def form_of(tables: dict[str, jax.Array]) -> Form:
-    """Returns the form of tables; sums without any shared feature are dense.
-
-    Args:
-      tables: of `Lexicon.tables`.
-    """
+    """Returns the form of tables; sums without any shared feature are dense."""
     if "of_signature" in tables:
         return Form.PRODUCT
     return Form.DENSE_SUMS if "shared_values" in tables else Form.SPARSE_SUMS
 
 
 def feature_count(tables: dict) -> int:
-    """Returns F, the number of features, of tables in any form.
-
-    Args:
-      tables: of `Lexicon.tables`.
-    """
+    """Returns F, the number of features, of tables in any form."""
     if "of_feature" in tables:
         return len(tables["of_feature"][-1]["columns"])
     return len(tables["shared_place"])
@@ -312,12 +379,7 @@ _sums.defvjp(_sums_forward, _sums_backward)
 def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
     """Computes the vector of each signature, sum_f phi_sf * vectors_f.
 
-    Args:
-      tables: of `Lexicon.tables`.
-      vectors: [F, D], one for each feature.
-
-    Returns:
-      [S, D], in at least float32.
+    Gives [S, D], in at least float32.
     """
     vectors = sharded_functions.rows_whole(vectors)
     if "of_signature" in tables:
@@ -327,16 +389,7 @@ def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
 
 
 def sum_features_of(tables: dict[str, jax.Array], vectors: jax.Array, words: jax.Array):
-    """Computes the vectors of words, sum_f phi_f * vectors_f.
-
-    Args:
-      tables: of `Lexicon.tables`.
-      vectors: [F, D], one for each feature.
-      words: int32 [...].
-
-    Returns:
-      [..., D].
-    """
+    """Computes the vectors of words, sum_f phi_f * vectors_f. Gives [..., D]."""
     signatures = tables["signature"][words]
     if "features" not in tables:
         return sum_features(tables, vectors)[signatures]

@@ -7,9 +7,11 @@ Signatures. Words with the same feature set share every feature score, so the vo
 is grouped into its S distinct feature sets, the signatures: see zoo.lexicon.feature_signatures.
 """
 
+import collections
 import dataclasses
 import functools
 import itertools
+import numbers
 import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -19,13 +21,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.errors import UserError, named
-from zoo.lexicon import (
-    checks,
-    constructors,
-    feature_product_forms,
-    feature_signatures,
-    serialisation,
-)
+from zoo.lexicon import checks, feature_signatures, serialisation
+
+# Attributes of tokenizers for the token between texts, in the order in which they are tried.
+BOUNDARIES = ("eos_token", "sep_token")
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -258,7 +257,7 @@ class Lexicon:
         """(signature of each word, int32 [V]; (feature ids, values) of each signature)."""
         return feature_signatures.grouped(*self._feature_arrays())
 
-    def tables(self, form: feature_product_forms.Form | None = None) -> dict[str, jax.Array]:
+    def tables(self, form: feature_signatures.Form | None = None) -> dict[str, jax.Array]:
         """Makes the arrays for the device; see `zoo.lexicon.feature_signatures.tables`.
 
         Args:
@@ -269,9 +268,9 @@ class Lexicon:
         return jax.tree.map(jnp.asarray, feature_signatures.tables(self, form))
 
     @functools.cached_property
-    def signature_form(self) -> feature_product_forms.Form:
-        """The cheapest form of the features, by `zoo.lexicon.feature_product_forms`."""
-        return feature_product_forms.choose_form(self)
+    def signature_form(self) -> feature_signatures.Form:
+        """The cheapest form of the features, by `zoo.lexicon.feature_signatures`."""
+        return feature_signatures.choose_form(self)
 
     def encode(self, words: Iterable[str]) -> np.ndarray:
         """Returns the ids of words, int32 [n]; out-of-vocabulary words get the unknown word's id.
@@ -347,13 +346,26 @@ class Lexicon:
           >>> words.words, words.counts.tolist(), words.encode(["the", "dog"]).tolist()
           (('<unk>', 'the', 'cat'), [1, 5, 2], [1, 0])
         """
-        return constructors.from_counts(
-            cls,
-            counts,
-            unknown=unknown,
-            boundary=boundary,
-            minimum_count=minimum_count,
-            maximum_size=maximum_size,
+        for word, count in counts.items():
+            if not isinstance(count, numbers.Integral) or count < 0:
+                raise ValueError(
+                    f"counts has {count!r} for {word!r}: give whole numbers, at least 0"
+                )
+        for name, limit in {"minimum_count": minimum_count, "maximum_size": maximum_size}.items():
+            if limit < 0:
+                raise ValueError(f"{name} is {limit}: give at least 0")
+        marks = [mark for mark in (boundary, unknown) if mark is not None]
+        others = collections.Counter({word: n for word, n in counts.items() if word not in marks})
+        kept = [word for word, count in others.most_common() if count >= minimum_count]
+        if maximum_size:
+            kept = kept[: max(0, maximum_size - len(marks))]
+        words = (*marks, *kept)
+        left_out = {word: int(others[word]) for word in others.keys() - set(kept) if others[word]}
+        of_words = np.array([counts.get(word, 0) for word in words], np.int64)
+        if unknown is not None:
+            of_words[len(marks) - 1] += sum(left_out.values())
+        return cls(
+            words=words, counts=of_words, unknown=unknown, boundary=boundary, left_out=left_out
         )
 
     @classmethod
@@ -383,9 +395,37 @@ class Lexicon:
           ValueError: two tokens have the same id, an id is below 0, or `counts` does not have V
             items.
         """
-        return constructors.from_tokenizer(
-            cls, tokenizer, counts=counts, unknown=unknown, boundary=boundary
+        vocabulary = tokenizer.get_vocab()
+        for token, token_id in vocabulary.items():
+            if token_id < 0:
+                raise ValueError(
+                    f"the tokenizer has {token!r} with the id {token_id}: ids must be at least 0"
+                )
+        size = 1 + max(vocabulary.values(), default=-1)
+        words: list[str | None] = [None] * size
+        for token, token_id in vocabulary.items():
+            if words[token_id] is not None:
+                raise ValueError(
+                    f"the tokenizer has the tokens {words[token_id]!r} and {token!r} with the same "
+                    f"id, {token_id}"
+                )
+            words[token_id] = token
+        numbered = tuple(
+            f"<id {token_id}>" if word is None else word for token_id, word in enumerate(words)
         )
+        if counts is None:
+            counts = np.zeros(size, np.int64)
+        occurrences = np.asarray(counts)
+        if occurrences.shape != (size,):
+            raise ValueError(
+                f"counts has the shape {occurrences.shape}, and the tokenizer {size:,} ids: give "
+                "an occurrence count for each, as np.bincount(ids, minlength=...) does"
+            )
+        if unknown is None:
+            unknown = _special(tokenizer, ("unk_token",), vocabulary)
+        if boundary is None:
+            boundary = _special(tokenizer, BOUNDARIES, vocabulary)
+        return cls(words=numbered, counts=occurrences, unknown=unknown, boundary=boundary)
 
     @classmethod
     def from_dataset(
@@ -413,11 +453,18 @@ class Lexicon:
         Raises:
           ValueError: a row does not have the column.
         """
-        return constructors.from_dataset(
-            cls,
-            dataset,
-            column,
-            split=split,
+        if hasattr(dataset, "select_columns"):  # the others need not be read
+            dataset = dataset.select_columns([column])
+        counts: collections.Counter = collections.Counter()
+        for row in dataset:
+            if column not in row:
+                raise ValueError(f"the rows have no column {column!r}: {', '.join(row)}")
+            text = row[column]
+            counts.update(split(text) if isinstance(text, str) else text)
+            if boundary is not None:
+                counts[boundary] += 1
+        return cls.from_counts(
+            counts,
             unknown=unknown,
             boundary=boundary,
             minimum_count=minimum_count,
@@ -435,6 +482,20 @@ class Lexicon:
           UserError: the file is missing, damaged, or not a lexicon.
         """
         return serialisation.load(cls, path)
+
+
+def _special(tokenizer, names, vocabulary):
+    """Returns the first special token of these names that the vocabulary has, or None.
+
+    A tokenizer of `transformers` has special tokens as attributes; a tokenizer of `tokenizers` has
+    the unknown token in its model.
+    """
+    for owner in (tokenizer, getattr(tokenizer, "model", None)):
+        for name in names:
+            token = getattr(owner, name, None)
+            if isinstance(token, str) and token in vocabulary:
+                return token
+    return None
 
 
 def with_features(
@@ -486,3 +547,14 @@ def with_features(
         feature_values=values[order].astype(np.float32),
         log_background=log_background,
     )
+
+
+# ---- words in the order of their frequency, for heads that cut the vocabulary into pieces
+
+
+def frequency_tables(counts: np.ndarray) -> dict:
+    """Ranks words by frequency; words of equal count stay in the order of the lexicon."""
+    order = np.argsort(-np.asarray(counts), kind="stable").astype(np.int32)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return {"rank": jnp.asarray(rank), "word": jnp.asarray(order)}

@@ -24,40 +24,23 @@ _OPTIONAL = ("alphabet", "left_out", "fused")
 
 
 def words_digest(lexicon) -> str:
-    """Computes a hash of the words of a lexicon and their order.
-
-    Args:
-      lexicon: the lexicon.
-    """
+    """Computes a hash of the words of a lexicon and their order."""
     return _digest(json.dumps(lexicon.words, ensure_ascii=False).encode())
 
 
 def words_set_digest(lexicon) -> str:
-    """Computes a hash of the set of words and of the marks, whatever the order of words.
-
-    Args:
-      lexicon: the lexicon.
-    """
+    """Computes a hash of the set of words and of the marks, whatever the order of words."""
     marks = (lexicon.unknown, lexicon.boundary)
     return _digest(json.dumps([sorted(lexicon.words), marks], ensure_ascii=False).encode())
 
 
 def digest(lexicon) -> str:
-    """Computes a hash of everything in a lexicon on which a model depends.
-
-    Args:
-      lexicon: the lexicon.
-    """
+    """Computes a hash of everything in a lexicon on which a model depends."""
     return _digest_of_arrays(_arrays(lexicon))
 
 
 def save(lexicon, path):
-    """Writes a lexicon to one .npz file.
-
-    Args:
-      lexicon: the lexicon.
-      path: the file.
-    """
+    """Writes a lexicon to one .npz file."""
     arrays, notes = _arrays(lexicon), _notes(lexicon)
     with open(path, "wb") as file:  # numpy would add .npz to a path without it
         # The digest comes first: an archive whose list is cut short lacks the last arrays.
@@ -66,15 +49,7 @@ def save(lexicon, path):
 
 
 def load(kind, path):
-    """Reads the lexicon of a file.
-
-    Args:
-      kind: the class of the lexicon.
-      path: the file.
-
-    Raises:
-      UserError: the file is missing, damaged, or not a lexicon.
-    """
+    """Reads the lexicon of a file."""
     try:
         arrays = array_files.unpacked(path, _known)
         if "digest" not in arrays:

@@ -13,16 +13,12 @@ class NoUnknownWord(LookupError):
 
 
 class Shares(NamedTuple):
-    """The trained words that stand for the words of another lexicon, with shares of probability.
+    """The trained words that stand for the words of another lexicon, with shares of probability."""
 
-    Attributes:
-      word_ids: int32 [V], the trained word that stands for each word.
-      log_share: float32 [V], log of the word's share of the trained word's probability, nats.
-      shared: bool [V], whether the word shares the unknown word's probability with others.
-    """
-
-    word_ids: np.ndarray
+    word_ids: np.ndarray  # int32 [V], the trained word that stands for each word
+    # float32 [V], log of the word's share of the trained word's probability, nats
     log_share: np.ndarray
+    # bool [V], whether the word shares the unknown word's probability with others
     shared: np.ndarray
 
 
@@ -33,15 +29,9 @@ def shares(
 ) -> Shares:
     """Finds the trained word that stands for each word of another lexicon, marks for marks.
 
-    Args:
-      trained: the trained lexicon.
-      other: V words.
-      log_weights: n new words -> [n], nats; their shares of the unknown word's probability are
-        proportional to the exponentials. All shares are equal without it. The unknown word itself
-        keeps the share 1 / number of words that share.
-
-    Raises:
-      NoUnknownWord: the trained lexicon has neither this word nor an unknown word.
+    `log_weights`: n new words -> [n], nats; their shares of the unknown word's probability are
+    proportional to the exponentials. All shares are equal without it. The unknown word itself keeps
+    the share 1 / number of words that share.
     """
     unknown = None if trained.unknown is None else trained.ids.get(trained.unknown)
     marks = {other.unknown: trained.unknown, other.boundary: trained.boundary}

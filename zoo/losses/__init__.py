@@ -19,26 +19,22 @@ from zoo.losses.adaptive import (
     weighted_adaptive_loss,
 )
 from zoo.losses.blackout import blackout_loss
-from zoo.losses.contextual_background import measured_softmax_loss, weighted_measured_softmax_loss
-from zoo.losses.feature_scores import (
-    sparse_log_linear_log_probs,
-    sparse_log_linear_loss,
-    weighted_sparse_log_linear_loss,
-)
 from zoo.losses.hierarchical import (
     hierarchical_log_probs,
     hierarchical_loss,
     hierarchical_sample,
     hierarchical_top_k,
 )
-from zoo.losses.huffman import path_log_probs, path_loss
-from zoo.losses.huffman_tree import huffman_paths
+from zoo.losses.huffman import huffman_paths, path_log_probs, path_loss
 from zoo.losses.importance import importance_loss
 from zoo.losses.log_linear import (
     adaptor_penalty,
     log_linear_log_probs,
     log_linear_loss,
     log_linear_weights,
+    sparse_log_linear_log_probs,
+    sparse_log_linear_loss,
+    weighted_sparse_log_linear_loss,
 )
 from zoo.losses.mixture import mixture_log_probs, mixture_loss, weighted_mixture_loss
 from zoo.losses.nce import nce_loss
@@ -51,8 +47,12 @@ from zoo.losses.noise_sampling import (
     sample_noise,
 )
 from zoo.losses.sampled_log_linear import importance_weights, metropolis_choice, metropolis_walk
-from zoo.losses.softmax import softmax_loss, weighted_softmax_loss
-from zoo.losses.softmax_decoding import softmax_sample, softmax_top_k
+from zoo.losses.softmax import (
+    softmax_loss,
+    softmax_sample,
+    softmax_top_k,
+    weighted_softmax_loss,
+)
 from zoo.losses.token_blocks import weighted_sum
 from zoo.losses.with_expert import log_expert_mass
 
@@ -62,8 +62,6 @@ __all__ = [  # noqa: RUF022 in groups
     "softmax_sample",
     "softmax_top_k",
     "weighted_softmax_loss",
-    "measured_softmax_loss",
-    "weighted_measured_softmax_loss",
     # Log-linear models: words as sets of features over a background
     "adaptor_penalty",
     "log_linear_log_probs",

@@ -20,9 +20,9 @@ import jax.numpy as jnp
 from zoo.arrays import products, row_blocks, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.arrays.types import accumulator
-from zoo.losses import softmax, softmax_decoding, token_blocks, value_checks
-from zoo.losses.shape_checks import check_shapes
+from zoo.losses import softmax, token_blocks, value_checks
 from zoo.losses.token_blocks import present_states, slopes_of_weights, weighted_sum
+from zoo.losses.value_checks import check_shapes
 
 # Tokens of a block, sorted by cluster: large enough for efficient products, small enough that few
 # blocks have words of two clusters, which each of the clusters computes. On CPU, products of few
@@ -160,11 +160,11 @@ def adaptive_sample(hidden, weights, bias, tails, key):
     """
     _check(hidden, weights, bias, tails)
     of_head, *of_tails = jax.random.split(key, 1 + len(tails))
-    drawn = softmax_decoding.softmax_sample(hidden, weights, bias, of_head)
+    drawn = softmax.softmax_sample(hidden, weights, bias, of_head)
     rank, cutoffs = drawn, _cutoffs(bias, tails)
     for tail, (k, (projection, words)) in enumerate(zip(of_tails, tails, strict=True)):
         states = products.matmul(hidden, projection)
-        within = softmax_decoding.softmax_sample(states, words, _no_bias(words), k)
+        within = softmax.softmax_sample(states, words, _no_bias(words), k)
         rank = jnp.where(drawn == cutoffs[0] + tail, cutoffs[tail] + within, rank)
     return rank
 
@@ -197,14 +197,12 @@ def adaptive_top_k(hidden, weights, bias, tails, k):
     """
     _check(hidden, weights, bias, tails)
     cutoffs = _cutoffs(bias, tails)
-    softmax_decoding.check_k(k, _words(bias, tails))
+    softmax.check_k(k, _words(bias, tails))
     flat = hidden.reshape(-1, hidden.shape[-1])
 
     def walk(states, weights, bias, most):
         block = softmax.vocabulary_block(states.shape[0], *weights.shape)
-        return softmax_decoding.blocked_pass(
-            states, weights, bias, block, k=min(most, len(weights))
-        )
+        return softmax.blocked_pass(states, weights, bias, block, k=min(most, len(weights)))
 
     # The best of the head may include the classes of the tails, which are not words.
     head = walk(flat, weights, bias, k + len(tails))
@@ -216,7 +214,7 @@ def adaptive_top_k(hidden, weights, bias, tails, k):
         within = walk(products.matmul(flat, projection), words, _no_bias(words), k)
         log_probs = of_classes[:, tail, None] + within.values - within.log_z[:, None]
         found.append((log_probs, cutoffs[tail] + within.words))
-    log_probs, ranks = softmax_decoding.best(k, *found)
+    log_probs, ranks = softmax.best(k, *found)
     shape = (*hidden.shape[:-1], k)
     return log_probs.reshape(shape), ranks.reshape(shape)
 
@@ -270,19 +268,12 @@ def _targets(bias, tails, rank):
 
 
 class _Blocks(NamedTuple):
-    """Tokens sorted by cluster, in blocks.
-
-    Attributes:
-      order: see `row_blocks.Sorted`.
-      hidden: [blocks, tokens, D].
-      cluster: [blocks, tokens]; 0 where tokens are repeated to fill a block.
-      tail_row: [blocks, tokens].
-    """
+    """Tokens sorted by cluster, in blocks."""
 
     order: row_blocks.Sorted
-    hidden: jax.Array
-    cluster: jax.Array
-    tail_row: jax.Array
+    hidden: jax.Array  # [blocks, tokens, D]
+    cluster: jax.Array  # [blocks, tokens]; 0 where tokens are repeated to fill a block
+    tail_row: jax.Array  # [blocks, tokens]
 
     @classmethod
     def of(cls, tails, hidden, cluster, tail_row):
@@ -310,15 +301,7 @@ class _Blocks(NamedTuple):
 
         Each run lies on one device, so that its gradients need not be summed over devices here.
 
-        Args:
-          weighted: (shared, hidden [n, D], token_weights [n], rows [n]) -> scalar.
-          shared: a pytree of arrays.
-          hidden: [runs * n, D].
-          token_weights: [runs * n].
-          rows: [runs * n].
-
-        Returns:
-          (the sum, (gradients of shared [runs, ...], of hidden, of token_weights)).
+        Gives (the sum, (gradients of shared [runs, ...], of hidden, of token_weights)).
         """
         gradients = jax.value_and_grad(weighted, (0, 1, 2))
         of_tokens = hidden, token_weights, rows
@@ -332,11 +315,7 @@ class _Blocks(NamedTuple):
 
 
 def _range(filled):
-    """Returns the number of the first block with words, and the number after the last.
-
-    Args:
-      filled: whether blocks have words, bool [blocks].
-    """
+    """Returns the number of the first block with words, and the number after the last."""
     numbers = jnp.arange(filled.shape[0])
     end = jnp.where(filled, numbers + 1, 0).max()
     return jnp.where(filled, numbers, end).min(), end
@@ -424,8 +403,7 @@ _weighted_tail_sum.defvjp(_sum_forward, _sum_backward)
 def _tail_gradients(tails, hidden, cluster, tail_row, token_weights):
     """Computes sum_n u_n loss_n of the tails of tokens [N], and its gradients in the same pass.
 
-    Returns:
-      (the sum, its gradients for the tails, for hidden [N, D], and for the weights [N]).
+    Gives (the sum, its gradients for the tails, for hidden [N, D], and for the weights [N]).
     """
     blocks = _Blocks.of(tails, hidden, cluster, tail_row)
     weights, runs = blocks.order.cut(token_weights), blocks.order.order.shape[0]

@@ -18,9 +18,9 @@ import jax.numpy as jnp
 from zoo.arrays import products, row_blocks, row_lookup, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.arrays.types import accumulator
-from zoo.losses import softmax, softmax_decoding, token_blocks, value_checks
-from zoo.losses.shape_checks import check_shapes
+from zoo.losses import softmax, token_blocks, value_checks
 from zoo.losses.token_blocks import weighted_rows
+from zoo.losses.value_checks import check_shapes
 
 # Numbers of W gathered at a time: 64 MiB in float32. With 800,000 words and D = 512, these are 36
 # tokens, enough to keep a core busy between the steps of a loop.
@@ -28,28 +28,14 @@ GATHERED_AT_A_TIME = 16 * 1024 * 1024
 
 
 def token_block(tokens, size, width):
-    """Returns the number of tokens in a block.
-
-    Args:
-      tokens: N.
-      size: M, the rows of W that each token reads.
-      width: D.
-    """
+    """Returns the number of tokens in a block."""
     return row_blocks.even(tokens, GATHERED_AT_A_TIME // (size * width))
 
 
 def within_log_probs(weights, bias, hidden, classes, vocabulary):
     """Computes log softmax(W_c h + b_c) over the slots of class c that hold a word.
 
-    Args:
-      weights: W, [C, M, D], or a stand-in for the table: see zoo.arrays.row_lookup.
-      bias: b, [C, M], or a stand-in for it.
-      hidden: h, [..., D].
-      classes: c, int [...].
-      vocabulary: V; words fill the classes in order.
-
-    Returns:
-      [..., M], nats; -inf in slots without a word.
+    Gives [..., M], nats; -inf in slots without a word.
     """
     gathered = row_lookup.take(weights, classes), row_lookup.take(bias, classes)
     return _log_probs(*gathered, hidden, classes, vocabulary)
@@ -240,11 +226,11 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
     Source: Goodman (2001); Morin and Bengio (2005).
     """
     _check(hidden, class_weights, class_bias, weights, bias, vocabulary)
-    softmax_decoding.check_k(k, vocabulary)
+    softmax.check_k(k, vocabulary)
     flat, (count, size) = hidden.reshape(-1, hidden.shape[-1]), bias.shape
     arrays = flat, class_weights, class_bias, weights, bias
     flat, class_weights, class_bias, weights, bias = sharded_functions.alike(arrays)
-    flat = softmax_decoding.as_wide(flat, class_weights, class_bias, weights, bias)
+    flat = softmax.as_wide(flat, class_weights, class_bias, weights, bias)
     tokens, dtype = flat.shape[0], accumulator(flat)
     block = softmax.vocabulary_block(tokens, count * size, flat.shape[1])
     cut = row_blocks.Cut.of(count, max(1, block // size))
@@ -267,7 +253,7 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
         values, columns = jax.lax.top_k(joint.reshape(tokens, ranks.size), min(k, ranks.size))
         seen = jnp.broadcast_to(cut.masked(number, classes, count)[:, None], ranks.shape)
         words = jnp.where(seen < count, ranks, count * size).ravel()[columns]
-        return softmax_decoding.best(k, found, (values, words)), None
+        return softmax.best(k, found, (values, words)), None
 
     initial = (
         sharded_functions.filled((tokens, k), -jnp.inf, dtype, flat),

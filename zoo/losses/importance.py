@@ -29,7 +29,7 @@ whole vocabulary as S, the loss is the exact loss.
 import jax
 import jax.numpy as jnp
 
-from zoo.losses.shape_checks import check_shapes
+from zoo.losses.value_checks import check_shapes
 
 
 def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, left_out):
@@ -69,22 +69,12 @@ def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_n
 
 
 def masked(logits, out):
-    """Replaces some logits by the least finite number, whose exp is 0 and whose gradient is finite.
-
-    Args:
-      logits: [...], nats.
-      out: bool [...], where to replace.
-    """
+    """Replaces some logits by the least finite number: its exp is 0, its gradient finite."""
     return jnp.where(out, jnp.finfo(logits.dtype).min, logits)
 
 
 def log_sum_exp(true_logits, noise_logits):
-    """Computes log(exp(true) + sum_k exp(noise_k)), [...].
-
-    Args:
-      true_logits: [...], nats.
-      noise_logits: [..., K], nats.
-    """
+    """Computes log(exp(true) + sum_k exp(noise_k)), [...]."""
     return jnp.logaddexp(true_logits, jax.nn.logsumexp(noise_logits, axis=-1))
 
 

@@ -12,13 +12,13 @@ import numpy as np
 from zoo.arrays import products, row_blocks
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, token_blocks, value_checks
-from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import (
     usable_states,
     weighted_rows,
     weighted_sum,
     without_gradient,
 )
+from zoo.losses.value_checks import check_shapes
 
 
 @over_tokens("contexts", axes=2)

@@ -16,7 +16,7 @@ sum: the classifier is only right if the model is normalised, which it therefore
 import jax
 import jax.numpy as jnp
 
-from zoo.losses.shape_checks import check_shapes
+from zoo.losses.value_checks import check_shapes
 
 
 def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, kept=True):

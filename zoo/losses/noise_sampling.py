@@ -21,7 +21,7 @@ import numpy as np
 from zoo.arrays import random_keys
 from zoo.arrays.random_keys import Keys
 from zoo.losses import value_checks
-from zoo.losses.shape_checks import check_shapes
+from zoo.losses.value_checks import check_shapes
 
 NOISE = 0x6E6F6973  # folded into keys, so that noise has random numbers of its own
 # Units that may have noise words of their own.
@@ -98,11 +98,7 @@ def noise_tables(probabilities: np.ndarray) -> dict[str, jax.Array]:
 
 
 def tables_with_zeros(probabilities: np.ndarray) -> dict[str, jax.Array]:
-    """Computes `noise_tables`; some probabilities may be 0, with a log q of -inf.
-
-    Args:
-      probabilities: q, [V], at least 0, with the sum 1.
-    """
+    """Computes `noise_tables`; some probabilities may be 0, with a log q of -inf."""
     threshold, alias = alias_table(probabilities)
     with np.errstate(divide="ignore"):
         log_q = np.log(probabilities)
@@ -187,19 +183,8 @@ def log_expected_count(log_q, draws: int, distinct: bool):
 def draw_per_unit(function, key, shape, draws: int, per: str):
     """Draws random arrays for each unit of some tokens.
 
-    Args:
-      function: (key, shape) -> a pytree of random arrays of that shape.
-      key: see `sample_noise`.
-      shape: the shape of the tokens, [B, ...].
-      draws: the number of draws of each unit.
-      per: the unit that has draws of its own, "batch", "row" or "token".
-
-    Returns:
-      The arrays of `function`: [draws] for the batch, [B, draws] for each batch row, [..., draws]
-      for each token.
-
-    Raises:
-      ValueError: `per` is unknown, or "row" for a single token.
+    Gives the arrays of `function`: [draws] for the batch, [B, draws] for each batch row, [...,
+    draws] for each token.
     """
     if per not in UNITS:
         raise ValueError(f"per is {per!r}: give one of {', '.join(UNITS)}")

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import sharded_functions
 from zoo.losses import value_checks
-from zoo.losses.shape_checks import check_shapes
+from zoo.losses.value_checks import check_shapes
 
 
 def importance_weights(log_weights):

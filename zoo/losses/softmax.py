@@ -6,15 +6,17 @@ For logits o = W h + c over V classes, the loss of a target x is, in nats,
 
 `plain_softmax_loss` computes this formula directly. `blocked_softmax_loss` computes it by blocks of
 the vocabulary, with a running log-sum-exp, and recomputes the logits in its backward pass: it gives
-losses per token in memory for tokens * block logits. `zoo.losses.softmax_decoding` finds the most
-probable words and draws samples in the same way.
+losses per token in memory for tokens * block logits. `softmax_top_k` finds the most probable words
+in the same way, and `softmax_sample` draws.
 
 Training uses `weighted_softmax_loss`, the weighted sum of the losses by blocks of tokens. Its
 gradients are computed in the forward pass, from the logits of each block (see
 `zoo.losses.token_blocks`): no product is computed twice, where losses per token recompute the
 logits. In return, it gives only a sum, whose weights must be known beforehand.
 
-If classes have a measure that depends on the token, see `zoo.losses.contextual_background`.
+Classes may have a measure m_nv that depends on the token, such as their mass under a background
+with a context: log Z = log sum_v m_nv exp(o_v). An array of measures, [tokens, V], would be as
+large as the logits, so a function computes it, `log_measure`, for one block of tokens at a time.
 """
 
 import functools
@@ -22,13 +24,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from zoo.arrays import products, row_blocks, row_lookup, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.arrays.types import accumulator
 from zoo.losses import token_blocks, value_checks
-from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import present_states, weighted_rows, weighted_sum
+from zoo.losses.value_checks import check_shapes
 
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
 LOGITS_AT_A_TIME = 3 * 1024 * 1024
@@ -48,13 +51,7 @@ TOKENS_OF_ANY = 1024
 
 
 def vocabulary_block(tokens: int, vocabulary: int, columns: int) -> int:
-    """Returns the number of rows of W in a block; all of them where the logits are few.
-
-    Args:
-      tokens: N.
-      vocabulary: V.
-      columns: D.
-    """
+    """Returns the number of rows of W in a block; all of them where the logits are few."""
     if not row_blocks.is_known(tokens):
         tokens = TOKENS_OF_ANY
     most = LOGITS_AT_A_TIME // max(tokens, 1)
@@ -67,14 +64,7 @@ def vocabulary_block(tokens: int, vocabulary: int, columns: int) -> int:
 def plain_softmax_loss(hidden, weights, bias, targets):
     """Computes log sum_v exp(w_v . h + c_v) - (w_x . h + c_x); holds all logits.
 
-    Args:
-      hidden: [N, D].
-      weights: [V, D].
-      bias: [V].
-      targets: int [N], each in [0, V).
-
-    Returns:
-      (loss [N], log Z [N]) in nats.
+    Gives (loss [N], log Z [N]) in nats.
     """
     all_logits = logits(hidden, weights, bias)
     log_z = jax.nn.logsumexp(all_logits, axis=-1)
@@ -82,26 +72,13 @@ def plain_softmax_loss(hidden, weights, bias, targets):
 
 
 def logits(hidden, weights, bias):
-    """Computes w_v . h + c_v, [..., V], in at least float32.
-
-    Args:
-      hidden: h, [..., D].
-      weights: w, [V, D].
-      bias: c, [V].
-    """
+    """Computes w_v . h + c_v, [..., V], in at least float32."""
     scores = products.matmul_transposed(hidden, weights)
     return scores + jnp.broadcast_to(bias.astype(scores.dtype), scores.shape)
 
 
 def target_logits(hidden, weights, bias, targets):
-    """Computes w_x . h + c_x of each token's target, [N], in at least float32.
-
-    Args:
-      hidden: h, [N, D].
-      weights: w, [V, D].
-      bias: c, [V].
-      targets: x, int [N].
-    """
+    """Computes w_x . h + c_x of each token's target, [N], in at least float32."""
     scores = products.einsum("nd,nd->n", hidden, row_lookup.take(weights, targets))
     return scores + bias[targets].astype(scores.dtype)
 
@@ -111,15 +88,6 @@ def difference(expected, targets, observed, words=None):
 
     The two nearly cancel where a model is sure, so they are subtracted before the gradient is
     rounded to a type of fewer bits.
-
-    Args:
-      expected: [N, V].
-      targets: int [N].
-      observed: [N].
-      words: the words of the columns, int [V]; None for 0 to V - 1.
-
-    Returns:
-      [N, V].
     """
     words = jnp.arange(expected.shape[1]) if words is None else words
     is_target = words[None] == targets[:, None]
@@ -132,15 +100,7 @@ def difference(expected, targets, observed, words=None):
 def logits_of_rows(hidden, weights, bias, cut, number):
     """Computes the logits of a block of words.
 
-    Args:
-      hidden: h, [N, D].
-      weights: W, [V, D].
-      bias: c, [V].
-      cut: the `row_blocks.Cut` of the words.
-      number: the number of the block.
-
-    Returns:
-      (logits [N, size], -inf for words that an earlier block has; the block's rows of W).
+    Gives (logits [N, size], -inf for words that an earlier block has; the block's rows of W).
     """
     rows = cut.take(number, weights)
     block_logits = logits(hidden, rows, cut.take(number, bias))
@@ -152,33 +112,21 @@ class Exponentials(NamedTuple):
 
     Its logarithm is only taken at the end: a logarithm after each block would add a rounding error
     each time.
-
-    Attributes:
-      largest: the largest logit so far, [N].
-      total: the sum of exp(logit - largest), [N].
     """
 
-    largest: jax.Array
-    total: jax.Array
+    largest: jax.Array  # the largest logit so far, [N]
+    total: jax.Array  # the sum of exp(logit - largest), [N]
 
     @classmethod
     def none(cls, hidden):
-        """Returns the sum over no logits.
-
-        Args:
-          hidden: h, [N, D].
-        """
+        """Returns the sum over no logits."""
         tokens, dtype = hidden.shape[0], accumulator(hidden)
         # The least finite number stands for -inf, whose difference with itself would be NaN.
         least = sharded_functions.filled(tokens, jnp.finfo(dtype).min, dtype, hidden)
         return cls(least, sharded_functions.zeros(tokens, dtype, hidden))
 
     def plus(self, logits):
-        """Returns the sum with the exponentials of further logits added.
-
-        Args:
-          logits: [N, n].
-        """
+        """Returns the sum with the exponentials of further logits added."""
         largest = jnp.maximum(self.largest, logits.max(axis=-1))
         total = self.total * jnp.exp(self.largest - largest)
         return Exponentials(largest, total + jnp.exp(logits - largest[:, None]).sum(axis=-1))
@@ -189,14 +137,7 @@ class Exponentials(NamedTuple):
 
 
 def blocked_log_z(hidden, weights, bias, block):
-    """Computes log sum_v exp(w_v . h + c_v), [N], by blocks of the vocabulary.
-
-    Args:
-      hidden: h, [N, D].
-      weights: w, [V, D].
-      bias: c, [V].
-      block: rows of W in a block.
-    """
+    """Computes log sum_v exp(w_v . h + c_v), [N], by blocks of the vocabulary."""
 
     cut = row_blocks.Cut.of(weights.shape[0], block)
 
@@ -211,16 +152,8 @@ def blocked_log_z(hidden, weights, bias, block):
 def blocked_softmax_loss(hidden, weights, bias, targets, block):
     """Computes `plain_softmax_loss` by blocks of the vocabulary.
 
-    Args:
-      hidden: [N, D].
-      weights: [V, D].
-      bias: [V].
-      targets: int [N], each in [0, V).
-      block: rows of W in a block, at most V; need not divide V.
-
-    Returns:
-      (loss [N], log Z [N]) in nats, both differentiable. Memory beside arguments and results is
-      O(N * block), forward and backward.
+    Gives (loss [N], log Z [N]) in nats, both differentiable. Memory beside arguments and results is
+    O(N * block), forward and backward.
     """
     log_z = blocked_log_z(hidden, weights, bias, block)
     return log_z - target_logits(hidden, weights, bias, targets), log_z
@@ -264,8 +197,10 @@ blocked_softmax_loss.defvjp(_blocked_forward, _blocked_backward)
 
 
 @over_tokens("hidden")
-def softmax_loss(hidden, weights, bias, targets, block=None):
-    """Computes log Z - o_x of the softmax, o = W h + c, and log Z = log sum_v exp(o_v).
+def softmax_loss(
+    hidden, weights, bias, targets, block=None, log_measure=None, contexts=None, width=0
+):
+    """Computes log Z - o_x of the softmax, o = W h + c, and log Z = log sum_v m_v exp(o_v).
 
     Args:
       hidden: h, [..., D].
@@ -273,8 +208,13 @@ def softmax_loss(hidden, weights, bias, targets, block=None):
       bias: c, [V].
       targets: x, int [...], each in [0, V).
       block: rows of W in a block, forward and backward. With V, all logits are held; with fewer,
-        they are recomputed in the backward pass. None for a fast choice that holds no [tokens, V]
-        array.
+        they are recomputed in the backward pass. With a measure, tokens in a block. None for a fast
+        choice that holds no [tokens, V] array.
+      log_measure: a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], nats; None for
+        a measure of 1.
+      contexts: its argument, a pytree of leaves [..., ?] with the axes of targets in front.
+      width: the most numbers that log_measure holds for a token, from which the size of token
+        blocks is chosen; values below V count as V.
 
     Returns:
       (loss [...], log Z [...]), nats; both are exact and differentiable.
@@ -288,26 +228,71 @@ def softmax_loss(hidden, weights, bias, targets, block=None):
       >>> loss, log_z = losses.softmax_loss(h, *table, jnp.array([0, 7]))
       >>> print(loss.round(3), log_z.round(3))
       [2.079 2.079] [2.079 2.079]
+      >>> given = jax.tree_util.Partial(lambda contexts: contexts)  # which are log m here
+      >>> measure = {"log_measure": given, "contexts": jnp.log(jnp.full((2, 8), 0.5))}
+      >>> print(losses.softmax_loss(h, *table, jnp.array([0, 7]), **measure)[1].round(3))
+      [1.386 1.386]
 
-    Source: Milakov and Gimelshein (2018), for the running log-sum-exp.
+    Source: Milakov and Gimelshein (2018), for the running log-sum-exp; Dymetman and Xiao (2016),
+    section 2, for the measure.
     """
     check_softmax(hidden, weights, bias, targets=(targets, "..."))
     value_checks.check_ids(weights.shape[0], targets=targets)
     if block is not None:
         value_checks.check_least(1, "at least 1", block=block)
-    return exact_loss(hidden, weights, bias, targets, block)
+    if log_measure is None:
+        return exact_loss(hidden, weights, bias, targets, block)
+    h, c = _flat(log_measure, hidden, contexts, targets, weights.shape[0])
+    if block is None:
+        block = token_block(targets.size, max(weights.shape[0], width))
+    results = _measured_loss(h, weights, bias, targets.reshape(-1), block, log_measure, c)
+    return tuple(result.reshape(targets.shape) for result in results)
+
+
+def _measured_loss(hidden, weights, bias, targets, block, log_measure, contexts):
+    """Computes log sum_v m_nv exp(o_v) - o_x of each token, by blocks of tokens.
+
+    Gives (loss [N], log Z [N]) in nats, both differentiable. Logits and measure are recomputed in
+    the backward pass, so that the memory is O(block * V).
+    """
+
+    @jax.checkpoint
+    def of_block(inputs):
+        h, x, c = inputs
+        block_logits = logits(h, weights, bias)
+        log_z = jax.nn.logsumexp(block_logits + log_measure(c).astype(block_logits.dtype), axis=-1)
+        return log_z - jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0], log_z
+
+    tokens = hidden.shape[0]
+    columns = row_blocks.of_rows(
+        (hidden, targets, contexts), row_blocks.at_most(block, tokens), filling="edge"
+    )
+    results = jax.lax.map(of_block, columns)
+    return row_blocks.joined(results, tokens)
+
+
+def _flat(log_measure, hidden, contexts, targets, vocabulary):
+    """Returns (hidden, contexts) with leaves [N, ?], after checks of the contexts."""
+    for leaf in jax.tree.leaves(contexts):
+        if leaf.shape[: targets.ndim] != targets.shape:
+            raise ValueError(
+                f"contexts have the shape {leaf.shape}: give the axes {targets.shape} of targets "
+                "in front"
+            )
+    flat = jax.tree.map(
+        lambda leaf: leaf.reshape(targets.size, *leaf.shape[targets.ndim :]), (hidden, contexts)
+    )
+    measure = None if log_measure is None else jax.eval_shape(log_measure, flat[1]).shape
+    if measure not in (None, (targets.size, vocabulary)):
+        raise ValueError(
+            f"log_measure returns the shape {measure}: give log m of every word for each token, "
+            f"{(targets.size, vocabulary)}"
+        )
+    return flat
 
 
 def exact_loss(hidden, weights, bias, targets, block=None):
-    """Computes `softmax_loss` without checks, so that targets of padding may be anything.
-
-    Args:
-      hidden: h, [..., D].
-      weights: W, [V, D].
-      bias: c, [V].
-      targets: x, int [...].
-      block: see `softmax_loss`.
-    """
+    """Computes `softmax_loss` without checks, so that targets of padding may be anything."""
     hidden, weights, bias, targets = sharded_functions.alike((hidden, weights, bias, targets))
     shape = targets.shape
     hidden, targets = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
@@ -342,12 +327,6 @@ def above_mean(hidden, weights, bias, targets):
     """Computes o_x - 1/V sum_v o_v of o = W h + c, [...], which label smoothing adds times epsilon.
 
     The mean of the scores is the score of the mean vector, so that no logits are computed.
-
-    Args:
-      hidden: h, [..., D].
-      weights: W, [V, D].
-      bias: c, [V].
-      targets: x, int [...].
     """
     dtype = accumulator(hidden)
     of_target = products.einsum("...d,...d->...", hidden, row_lookup.take(weights, targets))
@@ -356,14 +335,7 @@ def above_mean(hidden, weights, bias, targets):
 
 
 def check_softmax(hidden, weights, bias, **of_tokens):
-    """Checks the shapes of a softmax and of integer arrays over its tokens.
-
-    Args:
-      hidden: [..., D].
-      weights: [V, D].
-      bias: [V].
-      **of_tokens: name=(array, axes) of whole numbers; see `check_shapes`.
-    """
+    """Checks the shapes of a softmax and of integer arrays over its tokens."""
     check_shapes(
         hidden=(hidden, "... D"),
         weights=(weights, "V D"),
@@ -377,12 +349,7 @@ def check_softmax(hidden, weights, bias, **of_tokens):
 
 
 def token_block(tokens: int, vocabulary: int) -> int:
-    """Returns the number of tokens in a block of the weighted loss.
-
-    Args:
-      tokens: N.
-      vocabulary: V.
-    """
+    """Returns the number of tokens in a block of the weighted loss."""
     return row_blocks.even(tokens, LOGITS_AT_A_TIME // vocabulary)
 
 
@@ -419,6 +386,7 @@ def weighted_softmax_loss(
     penalty=0.0,
     log_measure=None,
     contexts=None,
+    width=0,
 ):
     """Computes sum_n u_n (loss_n + penalty log^2 Z_n) of the softmax, with its gradients.
 
@@ -435,9 +403,10 @@ def weighted_softmax_loss(
       block: the number of tokens in a block, which need not divide the number of tokens; None for a
         fast choice.
       penalty: the weight of log^2 Z, nats per squared nat; 0 for no penalty.
-      log_measure: a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], which is added
-        to the logits in log Z; None for a measure of 1.
+      log_measure: a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], nats; None for
+        a measure of 1.
       contexts: its argument, a pytree of leaves [..., ?], which get no gradient.
+      width: the most numbers that log_measure holds for a token, see `softmax_loss`.
 
     Returns:
       A scalar, nats. Memory beside arguments and results is a small multiple of
@@ -467,14 +436,12 @@ def weighted_softmax_loss(
     if block is not None:
         value_checks.check_least(1, "at least 1", block=block)
     value_checks.check_least(0, "at least 0", penalty=penalty)
-    hidden, contexts = jax.tree.map(
-        lambda leaf: leaf.reshape(-1, *leaf.shape[targets.ndim :]), (hidden, contexts)
-    )
+    hidden, contexts = _flat(log_measure, hidden, contexts, targets, weights.shape[0])
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
     hidden, token_weights = present_states(hidden, token_weights)
     tokens, vocabulary = targets.shape[0], weights.shape[0]
     by_token = block is not None or log_measure is not None
-    block = token_block(tokens, vocabulary) if block is None else block
+    block = token_block(tokens, max(vocabulary, width)) if block is None else block
     if by_token or block >= row_blocks.at_most(LEAST_TOKENS_AT_A_TIME, tokens):
         return token_blocks.weighted_loss(
             functools.partial(_block_of_tokens, penalty),
@@ -489,3 +456,144 @@ def weighted_softmax_loss(
     if penalty:
         losses += penalty * log_z * log_z
     return weighted_sum(losses, token_weights)
+
+
+# ---- the most probable words of a softmax and samples from it, by one pass over the vocabulary
+
+
+class Pass(NamedTuple):
+    """The results of one pass over the vocabulary."""
+
+    log_z: jax.Array  # log Z of each token, [N], nats
+    values: jax.Array  # the k highest logits, [N, k], falling
+    words: jax.Array  # their words, int32 [N, k]
+    sample: jax.Array | None  # words drawn from the softmax, int32 [N]; None without a key
+
+
+def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
+    """Computes log Z, the k best words and a sample in one pass over blocks of the vocabulary.
+
+    The sample is the argmax of o_v + g_v with standard Gumbel noise g (Gumbel 1954), which is
+    distributed as the softmax of o.
+    """
+    hidden, weights, bias = sharded_functions.alike((hidden, weights, bias))
+    hidden = as_wide(hidden, weights, bias)
+    tokens, dtype = hidden.shape[0], accumulator(hidden)
+    cut = row_blocks.Cut.of(weights.shape[0], block)
+
+    def step(carry, number):
+        sums, highest_words, highest, sample = carry
+        block_logits, _ = logits_of_rows(hidden, weights, bias, cut, number)
+        block_words = cut.row_numbers(number).astype(jnp.int32)
+        sums = sums.plus(block_logits)
+        if k:
+            values, columns = jax.lax.top_k(block_logits, min(k, cut.size))
+            words = cut.masked(number, block_words, cut.rows)  # behind all words
+            highest_words = best(k, highest_words, (values, words[columns]))
+        if key is not None:
+            noise_key = jax.random.fold_in(key, number * cut.size)
+            noisy = block_logits + jax.random.gumbel(noise_key, block_logits.shape, dtype)
+            drawn = block_words[noisy.argmax(-1)]
+            sample = jnp.where(noisy.max(-1) > highest, drawn, sample)
+            highest = jnp.maximum(highest, noisy.max(-1))
+        return (sums, highest_words, highest, sample), None
+
+    initial = (
+        Exponentials.none(hidden),
+        (
+            sharded_functions.filled((tokens, k), -jnp.inf, dtype, hidden),
+            sharded_functions.filled((tokens, k), cut.rows, jnp.int32, hidden),
+        ),
+        sharded_functions.filled(tokens, -jnp.inf, dtype, hidden),
+        sharded_functions.zeros(tokens, jnp.int32, hidden),
+    )
+    (sums, (values, words), _, sample), _ = jax.lax.scan(step, initial, cut.numbers())
+    return Pass(sums.log(), values, words, None if key is None else sample)
+
+
+def as_wide(hidden, *arrays):
+    """Returns states in float64 if a parameter has it, as the sums over blocks of words do."""
+    wide = any(array.dtype == jnp.float64 for array in arrays)
+    return hidden.astype(jnp.float64) if wide else hidden
+
+
+def check_k(k, vocabulary: int):
+    """Raises ValueError unless k is from 1 to V, TypeError if it is an array."""
+    if hasattr(k, "dtype") and not isinstance(k, np.integer):
+        raise TypeError(f"k is an array, {k}: give a Python integer, which sets a shape")
+    whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
+    if not whole or not 1 <= k <= vocabulary:
+        some = f"1 to {vocabulary:,}"
+        raise ValueError(f"k is {k!r}, and there are {vocabulary:,} words: give {some}")
+
+
+def best(k, *found):
+    """Returns the k best of some candidates, best first; of equal values, lower words first.
+
+    Gives (values [N, k], words int32 [N, k]).
+    """
+    values, words = (jnp.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
+    falling, words = jax.lax.sort((-values, words), num_keys=2)
+    return -falling[:, :k], words[:, :k]
+
+
+@over_tokens("hidden")
+def softmax_top_k(hidden, weights, bias, k):
+    """Finds the k most probable words of the softmax, by blocks of the vocabulary.
+
+    Args:
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      k: the number of words, at most V.
+
+    Returns:
+      (log-probabilities [..., k], nats; words int32 [..., k]), best first.
+
+    Raises:
+      ValueError: shapes do not agree, or k is above V.
+
+    Example:
+      >>> bias = jnp.log(jnp.array([0.2, 0.5, 0.3]))
+      >>> log_probs, words = losses.softmax_top_k(jnp.ones(4), jnp.zeros((3, 4)), bias, 2)
+      >>> print(words, jnp.exp(log_probs).round(2))
+      [1 2] [0.5 0.3]
+    """
+    check_softmax(hidden, weights, bias)
+    check_k(k, weights.shape[0])
+    flat = hidden.reshape(-1, hidden.shape[-1])
+    block = vocabulary_block(flat.shape[0], *weights.shape)
+    walk = blocked_pass(flat, weights, bias, block, k=k)
+    shape = (*hidden.shape[:-1], k)
+    return (walk.values - walk.log_z[:, None]).reshape(shape), walk.words.reshape(shape)
+
+
+@over_tokens("hidden")
+def softmax_sample(hidden, weights, bias, key):
+    """Draws words from the softmax, by blocks of the vocabulary.
+
+    Args:
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      key: a key of `jax.random`.
+
+    Returns:
+      Words, int32 [...].
+
+    Raises:
+      ValueError: shapes do not agree.
+
+    Example:
+      >>> table = jnp.zeros((3, 4)), jnp.array([0.0, 90.0, 0.0])  # word 1 has all the mass
+      >>> print(losses.softmax_sample(jnp.ones((2, 4)), *table, jax.random.key(0)))
+      [1 1]
+
+    Source: Gumbel (1954): the sample is the best word after Gumbel noise is added.
+    """
+    check_softmax(hidden, weights, bias)
+    flat = hidden.reshape(-1, hidden.shape[-1])
+    block = vocabulary_block(flat.shape[0], *weights.shape)
+    drawn = blocked_pass(flat, weights, bias, block, key=key).sample
+    assert drawn is not None  # a key was given
+    return drawn.reshape(hidden.shape[:-1])

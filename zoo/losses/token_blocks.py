@@ -30,16 +30,11 @@ import jax.numpy as jnp
 
 from zoo.arrays import row_blocks, sharded_functions
 from zoo.arrays.types import accumulator
-from zoo.losses.shape_checks import check_shapes
+from zoo.losses.value_checks import check_shapes
 
 
 def added(sums, gradients):
-    """Adds the gradients of a block to their sums, leaf by leaf.
-
-    Args:
-      sums: a pytree of arrays.
-      gradients: a pytree like it.
-    """
+    """Adds the gradients of a block to their sums, leaf by leaf."""
     return jax.tree.map(lambda total, part: total + part.astype(total.dtype), sums, gradients)
 
 
@@ -48,15 +43,6 @@ def weighted_loss(of_block, block, shared, fixed, columns, data, token_weights):
 
     The gradient of a weight is the token's loss, or 0 if the weight is 0 and the loss not finite:
     see the module's docstring.
-
-    Args:
-      of_block: the loss of a block: see the module's docstring.
-      block: the number of tokens in a block; need not divide N.
-      shared: a pytree of arrays.
-      fixed: a pytree of arrays, without gradient.
-      columns: a pytree of arrays [N, ...], one at least.
-      data: a pytree of arrays [N, ...], without gradient.
-      token_weights: u, [N].
     """
     shared, *of_tokens = sharded_functions.alike((shared, columns, data, token_weights))
     return _weighted_loss(of_block, block, shared, fixed, *of_tokens)
@@ -91,16 +77,7 @@ _weighted_loss.defvjp(_weighted_forward, _weighted_backward)
 
 
 def losses(of_block, block, shared, fixed, columns, data):
-    """Computes the losses of the tokens, nats, [N], by blocks, forward and backward.
-
-    Args:
-      of_block: see `weighted_loss`.
-      block: the number of tokens in a block; need not divide N.
-      shared: a pytree of arrays.
-      fixed: a pytree of arrays, without gradient.
-      columns: a pytree of arrays [N, ...], one at least.
-      data: a pytree of arrays [N, ...], without gradient.
-    """
+    """Computes the losses of the tokens, nats, [N], by blocks, forward and backward."""
     shared, *of_tokens = sharded_functions.alike((shared, columns, data))
     return _losses(of_block, block, shared, fixed, *of_tokens)
 
@@ -172,12 +149,7 @@ def _as(tree, like):
 
 @jax.custom_jvp
 def without_gradient(token_weights, absent):
-    """Returns the weights, without gradient where tokens are absent.
-
-    Args:
-      token_weights: [...].
-      absent: bool [...].
-    """
+    """Returns the weights, without gradient where tokens are absent."""
     return token_weights
 
 
@@ -188,11 +160,7 @@ def _without_gradient(primals, tangents):
 
 
 def usable_states(states):
-    """Whether each state is finite, and small enough that its products are, bool [...].
-
-    Args:
-      states: [..., D].
-    """
+    """Whether each state is finite, and small enough that its products are, bool [...]."""
     # Beyond the square root of the greatest number, the products of a state may be infinite.
     most = jnp.finfo(jnp.promote_types(states.dtype, jnp.float32)).max ** 0.5
     return (jnp.abs(states) <= most).all(axis=-1)
@@ -203,10 +171,6 @@ def present_states(states, token_weights):
 
     Such a state is replaced by zeros, since 0 times NaN would make sums over tokens NaN, and the
     token's weight has no gradient.
-
-    Args:
-      states: [..., D].
-      token_weights: [...].
     """
     without_state = (token_weights == 0) & ~usable_states(states)
     states = jnp.where(without_state[..., None], 0, states)
@@ -214,22 +178,12 @@ def present_states(states, token_weights):
 
 
 def absent(losses, token_weights):
-    """Whether tokens have weight 0 and a loss that is infinite or NaN, bool [...].
-
-    Args:
-      losses: [...], nats.
-      token_weights: [...].
-    """
+    """Whether tokens have weight 0 and a loss that is infinite or NaN, bool [...]."""
     return (token_weights == 0) & ~jnp.isfinite(losses)
 
 
 def slopes_of_weights(losses, token_weights):
-    """Computes the derivatives of weighted_sum with respect to the weights, [...].
-
-    Args:
-      losses: [...], nats.
-      token_weights: [...]; the result has their type.
-    """
+    """Computes the derivatives of weighted_sum with respect to the weights, [...]."""
     return jnp.where(absent(losses, token_weights), 0, losses).astype(token_weights.dtype)
 
 
@@ -274,10 +228,75 @@ weighted_sum.defjvp(_weighted_sum, symbolic_zeros=True)
 
 
 def weighted_rows(slopes, token_weights):
-    """Replaces the gradients of tokens of weight 0, which may be NaN, by 0.
-
-    Args:
-      slopes: gradients of logits, [N, V].
-      token_weights: [N].
-    """
+    """Replaces the gradients of tokens of weight 0, which may be NaN, by 0."""
     return jnp.where(token_weights[:, None] == 0, 0, slopes)
+
+
+# --------------------------- weighted sums of the losses of spellings, in blocks by length
+# As in `zoo.losses.token_blocks`, gradients are computed in the forward pass of the sum, whose
+# weights are known: nothing is computed twice. `zoo.arrays.row_blocks` describes the blocks.
+
+
+def sum_by_length(function, params, letters, lengths, others, weights, *, rows=1):
+    """Computes sum_n u_n loss_n of spellings, with the gradients in the forward pass.
+
+    Gives a scalar, differentiable backwards in params, others and weights. `function`: (params,
+    letters [n, l], lengths [n], *others [n, ...]) -> losses [n], row by row, the same for every l
+    >= lengths.
+    """
+    arrays = params, letters, lengths, others, weights
+    params, letters, lengths, others, weights = sharded_functions.alike(arrays)
+    runs, block = sharded_functions.shares(rows, row_blocks.BLOCK, (params, lengths, others))
+    widest = functools.reduce(jnp.promote_types, (leaf.dtype for leaf in jax.tree.leaves(others)))
+    weights = weights.astype(jnp.promote_types(accumulator(weights), widest))
+    order = row_blocks.Sorted.by(-lengths, runs, block)
+    letters, lengths, others, weights = order.cut((letters, lengths, others, weights))
+    weights = jnp.where(order.distinct(), weights, 0)
+    cuts = tuple(row_blocks.widths(letters.shape[-1]))
+    return _sum_of_blocks(function, cuts, params, letters, lengths, others, weights)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _sum_of_blocks(function, cuts, params, letters, lengths, others, weights):
+    """Computes the sum over blocks: letters [m, n, L], lengths [m, n], others [m, n, ...]."""
+
+    def add(total, block):
+        *block, weights = block
+        results = row_blocks.cut_by_length(cuts, function, params, *block)
+        return total + weighted_sum(results, weights), None
+
+    zero = sharded_functions.zeros((), weights.dtype, weights)
+    return jax.lax.scan(add, zero, (letters, lengths, *others, weights))[0]
+
+
+def _sum_forward(function, cuts, params, letters, lengths, others, weights):
+    def graded(params, letters, lengths, *rest):
+        *others, weights = rest
+
+        def of_block(params, others):
+            return function(params, letters, lengths, *others)
+
+        results, pull = jax.vjp(of_block, params, others)
+        return results, *pull(weights.astype(results.dtype))
+
+    def add(sums, block):
+        results, of_params, of_others = row_blocks.cut_by_length(cuts, graded, params, *block)
+        total = sums[0] + weighted_sum(results, block[-1])
+        return (total, jax.tree.map(jnp.add, sums[1], of_params)), (results, tuple(of_others))
+
+    zero = sharded_functions.zeros((), weights.dtype, weights)
+    zeros = zero, jax.tree.map(lambda x: jnp.zeros_like(x, accumulator(x)), params)
+    blocks = letters, lengths, *others, weights
+    (total, of_params), (results, of_others) = jax.lax.scan(add, zeros, blocks)
+    of_params = jax.tree.map(lambda total, x: total.astype(x.dtype), of_params, params)
+    return total, (of_params, of_others, slopes_of_weights(results, weights))
+
+
+def _sum_backward(function, cuts, gradients, cotangent):
+    of_params, of_others, slopes = jax.tree.map(
+        lambda gradient: (gradient * cotangent).astype(gradient.dtype), gradients
+    )
+    return of_params, None, None, of_others, slopes
+
+
+_sum_of_blocks.defvjp(_sum_forward, _sum_backward)

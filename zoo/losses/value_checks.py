@@ -4,6 +4,7 @@ Only arrays whose values are known are checked: in compiled code, arrays have no
 """
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 # How far from 1 a sum of probabilities may be by rounding: for types of 32 bits or more, and fewer.
@@ -15,9 +16,6 @@ def known(array) -> np.ndarray | None:
 
     They are not known if the array is traced, or computed when looked up, or if other processes
     have parts of it.
-
-    Args:
-      array: the array.
     """
     if isinstance(array, jax.core.Tracer):
         return None
@@ -28,14 +26,7 @@ def known(array) -> np.ndarray | None:
 
 
 def refuse(name: str, array, wrong: np.ndarray, wanted: str):
-    """Raises ValueError with the first wrong number of an array, if there is any.
-
-    Args:
-      name: the argument's name.
-      array: the argument.
-      wrong: a mask of the wrong numbers, bool of the array's shape.
-      wanted: the remedy, which follows "give".
-    """
+    """Raises ValueError with the first wrong number of an array, if there is any."""
     if wrong.any():
         place = np.unravel_index(int(wrong.argmax()), wrong.shape)
         raise ValueError(f"{name} has {np.asarray(array)[place]}{_at(place)}: give {wanted}")
@@ -46,16 +37,7 @@ def _at(place):
 
 
 def check_ids(count: int, token_weights=None, **ids):
-    """Checks that ids are in [0, count), except for tokens of weight 0.
-
-    Args:
-      count: the number of ids.
-      token_weights: [...]; None if all ids count.
-      **ids: name=array, int [...].
-
-    Raises:
-      ValueError: an id is outside.
-    """
+    """Checks that ids are in [0, count), except for tokens of weight 0."""
     weights = None if token_weights is None else known(token_weights)
     for name, array in ids.items():
         numbers = known(array)
@@ -67,16 +49,7 @@ def check_ids(count: int, token_weights=None, **ids):
 
 
 def check_least(least: float, wanted: str, **arguments):
-    """Checks that all numbers are finite and at least `least`.
-
-    Args:
-      least: the least number allowed.
-      wanted: the remedy, which follows "give".
-      **arguments: name=array.
-
-    Raises:
-      ValueError: a number is smaller or not finite.
-    """
+    """Checks that all numbers are finite and at least `least`."""
     for name, array in arguments.items():
         numbers = known(array)
         if numbers is not None:
@@ -84,14 +57,7 @@ def check_least(least: float, wanted: str, **arguments):
 
 
 def check_log_probs(**arguments):
-    """Checks that logarithms of probabilities are at most 0, up to rounding.
-
-    Args:
-      **arguments: name=array, nats.
-
-    Raises:
-      ValueError: a logarithm is above 0.
-    """
+    """Checks that logarithms of probabilities are at most 0, up to rounding."""
     for name, array in arguments.items():
         numbers = known(array)
         if numbers is not None:
@@ -101,16 +67,7 @@ def check_log_probs(**arguments):
 
 
 def check_sums(name: str, probabilities, remedy: str):
-    """Checks that probabilities sum to 1 along the last axis, up to rounding.
-
-    Args:
-      name: a name for the probabilities.
-      probabilities: [..., N].
-      remedy: the end of the error, which tells how to mend them.
-
-    Raises:
-      ValueError: a sum is not 1.
-    """
+    """Checks that probabilities sum to 1 along the last axis, up to rounding."""
     numbers = known(probabilities)
     if numbers is not None:
         sums = numbers.astype(np.float64).sum(axis=-1)
@@ -122,3 +79,30 @@ def check_sums(name: str, probabilities, remedy: str):
 
 def _rounding(array):
     return ROUNDING if np.dtype(getattr(array, "dtype", float)).itemsize >= 4 else COARSE_ROUNDING
+
+
+# ---- checks of the shapes of public functions' arguments, with errors that name the argument
+
+
+def check_shapes(integers=(), **arguments):
+    """Checks shapes of arrays when a function is traced; compiled code has no trace of it."""
+    sizes: dict[str, int] = {}
+    given_by: dict[str, str] = {}
+    for name, (array, axes) in arguments.items():
+        shape, letters = np.shape(array), axes.split()
+        given = f"{name} has the shape {shape}"
+        named = f"[{', '.join(letters)}]"
+        leading = len(shape) - len(letters)
+        if letters[:1] == ["..."]:
+            shape = (shape[: leading + 1], *shape[leading + 1 :]) if leading >= -1 else ()
+        if len(letters) != len(shape):
+            raise ValueError(f"{given}: give {named}")
+        for letter, size in zip(letters, shape, strict=True):
+            if sizes.setdefault(letter, size) != size:
+                other = f"{letter} is {sizes[letter]} in {given_by[letter]}"
+                raise ValueError(f"{given}, {named}, but {other}")
+            given_by.setdefault(letter, name)
+    for name in integers:
+        dtype = jnp.result_type(arguments[name][0])
+        if not jnp.issubdtype(dtype, jnp.integer):
+            raise TypeError(f"{name} is of the type {dtype}: give whole numbers")

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from zoo.losses import value_checks
-from zoo.losses.shape_checks import check_shapes
+from zoo.losses.value_checks import check_shapes
 
 
 def log_expert_mass(log_prob, weight):

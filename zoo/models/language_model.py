@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 
@@ -11,12 +12,60 @@ from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError, check_least
 from zoo.heads import Head, Softmax
+from zoo.heads.head import HeadAround
+from zoo.layers import dropout
+from zoo.layers.core import Stacked
 from zoo.lexicon import Lexicon
 from zoo.losses.token_blocks import weighted_sum
-from zoo.models import tied_weights
-from zoo.models.model import Model
-from zoo.networks import activation_penalties, dropout
-from zoo.priors.backgrounds.contextual import Contextual
+from zoo.priors.contextual import Contextual
+
+# ---- the interface of models: components composed into something that an experiment trains
+
+
+class Model:
+    """A model of some kind. Subclasses are frozen dataclasses of components, with pure methods.
+
+    A kind of model is trained by its task: see zoo.training.tasks.
+    """
+
+    # Subclasses are dataclasses.
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    # Names in a run's folder of the lexicons that `init` and the tables take, in their order; the
+    # first has the words that are predicted.
+    lexicon_names: ClassVar[tuple[str, ...]] = ("lexicon",)
+
+    # A prior that has to be prepared from the texts, or None.
+    if TYPE_CHECKING:  # a field of some models
+
+        @property
+        def background(self) -> Contextual | None: ...
+
+    else:
+        background = None
+
+    def init(self, key: jax.Array, lexicon: Lexicon, *others: Lexicon) -> Params:
+        """Initialises the parameters; subclasses override it.
+
+        Args:
+          key: of `jax.random`.
+          lexicon: the first lexicon of `lexicon_names`.
+          *others: the other lexicons.
+        """
+        raise TypeError(f"{type(self).__name__} has no method init, which its use needs")
+
+    def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
+        """Returns the tables for exact probabilities; subclasses override it."""
+        raise TypeError(f"{type(self).__name__} has no evaluation_tables, which its use needs")
+
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
+        """Counts the words for which components lack information, by reason; see Head.warnings."""
+        return {}
+
+    def component(self, part: str) -> Any:
+        """Returns the component of a group of parameters, as `init` names it."""
+        return getattr(self, part)
+
 
 # Uses of a batch's keys, besides the core's masks and noise words.
 _WORDS, _OUTPUTS = 0x776F7264, 0x6F757470
@@ -104,9 +153,7 @@ class LanguageModel(Model):
         embedding_key, core_key, head_key = jax.random.split(key, 3)
         embedding = self.embedding.init(embedding_key, lexicon)
         if self.head.tied:
-            tied_weights.check(
-                self.embedding, self.core, self.head, embedding, hidden_size, lexicon
-            )
+            check(self.embedding, self.core, self.head, embedding, hidden_size, lexicon)
         return {
             "embedding": embedding,
             "core": self.core.init(core_key, self.embedding.size),
@@ -139,7 +186,7 @@ class LanguageModel(Model):
     def head_params(self, params: Params) -> Params:
         """Returns the head's parameters, with the shared table if it is tied."""
         if self.head.tied:
-            return tied_weights.head_params(params["head"], params["embedding"])
+            return head_params(params["head"], params["embedding"])
         return params["head"]
 
     def row_tables(self, params: Params) -> list[tuple[str, ...]]:
@@ -265,8 +312,8 @@ class LanguageModel(Model):
             context=context,
         )
         if self.activation_penalty or self.temporal_penalty:
-            penalties = self.activation_penalty * activation_penalties.activation_penalty(read)
-            steps = activation_penalties.temporal_penalty(hidden, reset)
+            penalties = self.activation_penalty * dropout.activation_penalty(read)
+            steps = dropout.temporal_penalty(hidden, reset)
             of_states = weighted_sum(penalties + self.temporal_penalty * steps, token_weights)
             loss, penalty = loss + of_states, penalty + of_states
         return loss, penalty, carry
@@ -332,3 +379,49 @@ class LanguageModel(Model):
             prepared=prepared,
         )
         return results, carry
+
+
+# ---- tied weights: a head whose output vectors are the embedding's table (Press and Wolf 2017)
+
+
+def head_params(head: Params, embedding: Params) -> Params:
+    """Returns a tied head's parameters with the embedding's table as its output vectors."""
+    return {**head, "weights": embedding["table"]}
+
+
+def check(
+    embedding: Embedding,
+    core: Core,
+    head: Head,
+    embedding_params: Params,
+    hidden_size: int,
+    lexicon: Lexicon,
+):
+    """Raises UserError if a tied head cannot share the embedding's table."""
+    while isinstance(head, HeadAround):
+        head = head.head  # the parameters are the inner head's
+    kinds, of_embedding = (part.kinds or () for part in (head, embedding))
+    if set(kinds) != set(of_embedding):
+        raise UserError(
+            f"a tied {type(head).__name__} shares the embedding's table, whose features are "
+            f"{', '.join(of_embedding) or 'of all kinds'}, and the head's are "
+            f"{', '.join(kinds) or 'of all kinds'}: give both the same kinds, or set "
+            "model.head.tied=False."
+        )
+    untied = dataclasses.replace(head, tied=False)
+    shapes = jax.eval_shape(lambda key: untied.init(key, hidden_size, lexicon), jax.random.key(0))
+    wanted = shapes["weights"].shape
+    table = embedding_params.get("table")
+    given = None if table is None else table.shape
+    if given != wanted:
+        other = ""
+        if given and given[0] == wanted[0]:
+            if getattr(head, "size", 0):  # of a mixture's contexts
+                other = f", a head with model.head.size={given[1]}"
+            elif isinstance(core, Stacked) and hidden_size == core.cells(core.layers - 1):
+                other = f", a core with model.core.last_size={given[1]}"
+        raise UserError(
+            f"a tied {type(head).__name__} shares the embedding's table, which must have the shape "
+            f"{wanted} and is {given} in {embedding}: take an embedding of the same kind with "
+            f"model.embedding.size={wanted[1]}{other}, or set model.head.tied=False."
+        )

@@ -14,16 +14,15 @@ import optax
 from zoo.arrays import random_keys
 from zoo.arrays.types import Carry, Key, Params, Prepared, Tables
 from zoo.attention import Attention
-from zoo.attention.attention import PreparedMemory
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads import Head, Softmax
+from zoo.layers.attention import PreparedMemory
 from zoo.lexicon import Lexicon
-from zoo.models.language_model import LanguageModel
-from zoo.models.model import Model
+from zoo.models.language_model import LanguageModel, Model
 from zoo.priors import Grammar
-from zoo.priors.backgrounds.contextual import Contextual
+from zoo.priors.contextual import Contextual
 
 ORDERS = ("forward", "source_reversed", "target_reversed")
 

@@ -23,54 +23,47 @@ from typing import TYPE_CHECKING
 from zoo import lazy
 
 if TYPE_CHECKING:
-    from zoo.priors.backgrounds.contextual import ContextualBackground
-    from zoo.priors.backgrounds.evidence import Evidence
-    from zoo.priors.backgrounds.strings import DigitStrings, LetterStrings, StringClass
-    from zoo.priors.backgrounds.unigram import Uniform, Unigram
-    from zoo.priors.experts.copied_words import PrefixWords, RecentWords
-    from zoo.priors.experts.expert import Expert, KnowledgeBase
-    from zoo.priors.features.affixes import Affixes, LetterNgrams
-    from zoo.priors.features.morphology import Morphology
-    from zoo.priors.features.numbers import Numbers
-    from zoo.priors.features.suffix_guesser import SuffixGuesser
-    from zoo.priors.features.top_words import TopWords
-    from zoo.priors.features.word_function import WordFunction
-    from zoo.priors.features.word_list import WordList
-    from zoo.priors.features.word_table import WordTable
+    from zoo.priors.arpa import Arpa
+    from zoo.priors.contextual import ContextualBackground
+    from zoo.priors.evidence import Evidence
+    from zoo.priors.experts import Expert, KnowledgeBase, PrefixWords, RecentWords
     from zoo.priors.grammars.background import Grammar
-    from zoo.priors.ngrams.arpa import Arpa
-    from zoo.priors.ngrams.kneser_ney import NGram
-    from zoo.priors.prior import Background, FeaturePrior
+    from zoo.priors.kneser_ney import NGram
+    from zoo.priors.morphology import Morphology, SuffixGuesser
+    from zoo.priors.prior import Background, FeaturePrior, Uniform, Unigram
+    from zoo.priors.spelling_features import Affixes, LetterNgrams, Numbers, TopWords
+    from zoo.priors.strings import DigitStrings, LetterStrings, StringClass
+    from zoo.priors.tables import WordFunction, WordList, WordTable
 
 # Imported at first use: most programs need few of them.
 __getattr__, __dir__ = lazy.names(
     __name__,
     {
-        "Affixes": "zoo.priors.features.affixes",
-        "Arpa": "zoo.priors.ngrams.arpa",
+        "Affixes": "zoo.priors.spelling_features",
+        "Arpa": "zoo.priors.arpa",
         "Background": "zoo.priors.prior",
-        "ContextualBackground": "zoo.priors.backgrounds.contextual",
-        "DigitStrings": "zoo.priors.backgrounds.strings",
-        "Evidence": "zoo.priors.backgrounds.evidence",
-        "Expert": "zoo.priors.experts.expert",
+        "ContextualBackground": "zoo.priors.contextual",
+        "DigitStrings": "zoo.priors.strings",
+        "Evidence": "zoo.priors.evidence",
+        "Expert": "zoo.priors.experts",
         "FeaturePrior": "zoo.priors.prior",
         "Grammar": "zoo.priors.grammars.background",
-        "KnowledgeBase": "zoo.priors.experts.expert",
-        "LetterNgrams": "zoo.priors.features.affixes",
-        "LetterStrings": "zoo.priors.backgrounds.strings",
-        "Morphology": "zoo.priors.features.morphology",
-        "NGram": "zoo.priors.ngrams.kneser_ney",
-        "Numbers": "zoo.priors.features.numbers",
-        "PrefixWords": "zoo.priors.experts.copied_words",
-        "RecentWords": "zoo.priors.experts.copied_words",
-        "StringClass": "zoo.priors.backgrounds.strings",
-        "SuffixGuesser": "zoo.priors.features.suffix_guesser",
-        "TopWords": "zoo.priors.features.top_words",
-        "Uniform": "zoo.priors.backgrounds.unigram",
-        "Unigram": "zoo.priors.backgrounds.unigram",
-        "WordFunction": "zoo.priors.features.word_function",
-        "WordList": "zoo.priors.features.word_list",
-        "WordTable": "zoo.priors.features.word_table",
+        "KnowledgeBase": "zoo.priors.experts",
+        "LetterNgrams": "zoo.priors.spelling_features",
+        "LetterStrings": "zoo.priors.strings",
+        "Morphology": "zoo.priors.morphology",
+        "NGram": "zoo.priors.kneser_ney",
+        "Numbers": "zoo.priors.spelling_features",
+        "PrefixWords": "zoo.priors.experts",
+        "RecentWords": "zoo.priors.experts",
+        "StringClass": "zoo.priors.strings",
+        "SuffixGuesser": "zoo.priors.morphology",
+        "TopWords": "zoo.priors.spelling_features",
+        "Uniform": "zoo.priors.prior",
+        "Unigram": "zoo.priors.prior",
+        "WordFunction": "zoo.priors.tables",
+        "WordList": "zoo.priors.tables",
+        "WordTable": "zoo.priors.tables",
     },
 )
 

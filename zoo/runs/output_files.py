@@ -89,14 +89,14 @@ def _places(text):
             found.remove(folder)
             found |= {os.path.join(folder, part) for part in _RUN}
             with contextlib.suppress(UserError):  # the reader of the run raises it again
-                for name in permissions.names(strict_json.read(recipe)):
+                for name in permissions.names_in(strict_json.read(recipe)):
                     found |= {*filter(os.path.isfile, _found(name))}
     return found
 
 
 def _found(text):
     """Returns the real paths that exist of "PATH", "PATH[1:5]", "PATH,PATH" or "NAME=PATH"."""
-    names = permissions.names(text)
+    names = {part for name in permissions.names_of(text) for part in (name, *name.split(","))}
     names |= {name.partition("=")[2] for name in names}
     paths = [path for name in names - {""} for path in files.candidates(name)]
     return {os.path.realpath(path) for path in paths if os.path.exists(path)}

@@ -12,8 +12,8 @@ from zoo.configuration import component_walk
 from zoo.data import Conllu, Corpus, Vocabulary
 from zoo.experiment import Experiment
 from zoo.priors import Morphology
-from zoo.priors.backgrounds.contextual import Contextual
-from zoo.priors.experts.expert import Expert
+from zoo.priors.contextual import Contextual
+from zoo.priors.experts import Expert
 from zoo.runs.seen_texts import digest_of
 from zoo.sources import files
 

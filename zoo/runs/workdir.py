@@ -71,7 +71,7 @@ class Workdir:
 
         See `zoo.trust.permissions`.
         """
-        permissions.name_unclosed(permissions.names(configuration.to_json(experiment)))
+        permissions.name_unclosed(permissions.names_in(configuration.to_json(experiment)))
 
     def check(self, experiment: Experiment):
         """Checks that the folder can hold a run of this experiment, and writes nothing."""
@@ -136,7 +136,7 @@ class Workdir:
             with location.reaching(self.path):
                 self._write(experiment)
         recipe = self._read_experiment()
-        if permissions.all_open(permissions.names(recipe)):
+        if permissions.all_open(permissions.names_in(recipe)):
             known_runs.keep(recipe, self.path)
 
     def _write(self, experiment):
@@ -196,7 +196,7 @@ class Workdir:
         saved = self._read_experiment()
         modules = known_runs.modules(saved)
         if modules is not None:
-            permissions.name(permissions.names(saved))
+            permissions.name(permissions.names_in(saved))
             for folder in modules:
                 user_modules.look_in(folder)
         return experiment_of(saved, self.path, self._experiment_file)
@@ -325,12 +325,9 @@ class Workdir:
 
 
 def experiment_of(recipe: dict, origin: Any, file: Any) -> Experiment:
-    """Makes the experiment of a recipe in JSON, whose names stay closed unless they were named.
-
-    See `zoo.trust.permissions`; messages tell the origin and the file.
-    """
+    """Makes the experiment of a recipe in JSON; errors name its run and its file."""
     try:
-        experiment = configuration.from_json(recipe, origin)
+        experiment = configuration.from_json(recipe, origin=origin)
     except UserError as error:
         raise UserError(f"{file}: {error}") from error
     if not isinstance(experiment, Experiment):

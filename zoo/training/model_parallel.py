@@ -12,7 +12,7 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from zoo.arrays.parameter_sharding import Axes, cut_by_rows, path_name
+from zoo.arrays.sharded_functions import Axes, cut_by_rows, path_name
 from zoo.errors import UserError
 from zoo.training.devices import MODEL, Devices, laid_out, placed
 

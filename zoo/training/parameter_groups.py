@@ -9,7 +9,7 @@ et al. 2016, section 3.2, "a much smaller learning rate had to be used").
 import jax
 import optax
 
-from zoo.arrays.parameter_sharding import Axes, path_name
+from zoo.arrays.sharded_functions import Axes, path_name
 from zoo.errors import UserError
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from zoo.arrays.parameter_sharding import Axes
+from zoo.arrays.sharded_functions import Axes
 from zoo.data import Corpus
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon

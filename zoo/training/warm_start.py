@@ -8,7 +8,7 @@ Here the second stage is an experiment of its own, with `init_from` and `trainin
 import jax
 import numpy as np
 
-from zoo.arrays.parameter_sharding import path_name
+from zoo.arrays.sharded_functions import path_name
 from zoo.configuration import component_walk
 from zoo.embeddings import Embedding
 from zoo.errors import UserError

@@ -16,8 +16,8 @@ from zoo.data import Conllu
 from zoo.embeddings import Features, Lookup
 from zoo.errors import UserError
 from zoo.experiment import Experiment
+from zoo.layers.char_convolution import Convolution
 from zoo.models import SequenceToSequence
-from zoo.networks.char_convolution import Convolution
 from zoo.optimizers import SGD, Adagrad, Adam, Cosine
 
 SOFTMAX = "softmax"

@@ -5,11 +5,13 @@ recipe imports nothing but zoo. Names other than zoo's own components are used o
 names them, too: in a config, on the command line, or by having trained the run
 (`zoo.runs.known_runs`).
 
-The names are kept for the process. A name is closed if a recipe that is read from JSON names it
-(`zoo.configuration.from_json`), and open if the user names it, whoever else does. Training a recipe
-opens its names as well, unless they were closed: the recipe may come from there.
+The names are kept for the process. A name is closed if a recipe of somebody else names it, however
+it is reached, and open if the user names it, whoever else does. `configuration.from_json` closes
+the names of every recipe that it reads. Training a recipe opens its names as well, unless a recipe
+that was read closed them: the recipe may come from there.
 """
 
+import pathlib
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -19,26 +21,26 @@ from zoo.errors import UserError
 from zoo.trust import user_modules
 
 _FUNCTION = re.compile(r"[\w.]+:[\w.]+")  # or the data set of a hub
-_closed: dict[str, str] = {}  # {name in a recipe: its run or file}
+_closed: dict[str, str] = {}  # {name in a recipe: the folder of its run}
 _named: set[str] = set()  # by the user
 _paths_are_open = False
 
 
-def names(value: Any) -> set[str]:
-    """Returns all paths and modules that the strings of a JSON value may name.
+def names_of(text: str) -> set[str]:
+    """Returns the paths and modules that a string may name: itself, and itself without a range."""
+    return {text, text.rpartition("[")[0] or text}
 
-    A string names itself, its parts between commas, as two files of pairs are written, and what
-    stands before a range.
-    """
-    found, todo = set(), [value]
+
+def names_in(recipe: Any) -> set[str]:
+    """Returns all paths and modules that the strings of a recipe's JSON may name."""
+    names, todo = set(), [recipe]
     while todo:
-        item = todo.pop()
-        if isinstance(item, dict | list):
-            todo += item.values() if isinstance(item, dict) else item
-        elif isinstance(item, str):
-            for part in (item, *item.split(",")):
-                found |= {part, part.rpartition("[")[0] or part}
-    return found
+        value = todo.pop()
+        if isinstance(value, dict | list):
+            todo += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, str):
+            names |= names_of(value)
+    return names
 
 
 def name(names: Iterable[str]):
@@ -60,8 +62,8 @@ def all_open(names: Iterable[str]) -> bool:
     )
 
 
-def close(names: Iterable[str], origin: Any):
-    """Closes names in a recipe that may not be the user's; `origin` is told in messages."""
+def close(names: Iterable[str], origin: str | pathlib.Path):
+    """Closes names in a recipe that may not be the user's; `origin` is its file, for messages."""
     _closed.update(dict.fromkeys(names, str(origin)))
 
 
@@ -72,7 +74,7 @@ def open_paths():
 
 
 def stranger(name: str, *, path: bool = False) -> str | None:
-    """Returns the origin of the recipe that closed a name; None if the name may be used."""
+    """Returns the folder of the run that closed a name; None if the name may be used."""
     if name in _named or (path and _paths_are_open):
         return None
     return _closed.get(name)
@@ -80,10 +82,10 @@ def stranger(name: str, *, path: bool = False) -> str | None:
 
 def check_function(name: str):
     """Raises UserError for a function "module:name" that only another person's recipe names."""
-    origin = stranger(name)
-    if origin is not None:
+    workdir = stranger(name)
+    if workdir is not None:
         raise UserError(
-            f"{origin} was not trained here by you, and needs the function {name}, which would "
+            f"{workdir} was not trained here by you, and needs the function {name}, which would "
             f"be run: look at it, and add --trust {name} if you trust it."
         )
 

@@ -9,7 +9,7 @@ import pytest
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.priors import PrefixWords, RecentWords
-from zoo.priors.experts.expert import NOTHING
+from zoo.priors.experts import NOTHING
 
 WORDS = ("</s>", "<unk>", "|||", "a", "b", "c", "d")
 

@@ -10,7 +10,7 @@ import pytest
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.priors import KnowledgeBase
-from zoo.priors.experts.expert import NOTHING
+from zoo.priors.experts import NOTHING
 from zoo.sources.tables import read_table
 
 TABLE = "land\tcapital\tmoney\nEstonia\tTallinn\teuro\nPeru\tLima\t\nCuba\tHavana\tpeso\n"

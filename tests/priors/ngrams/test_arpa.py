@@ -12,8 +12,7 @@ import pytest
 from zoo.errors import UserError
 from zoo.heads import LogLinear
 from zoo.lexicon import Lexicon, with_features
-from zoo.priors import Arpa
-from zoo.priors.ngrams import arpa, backoff
+from zoo.priors import Arpa, arpa, backoff
 
 TEXT = """
 \\data\\

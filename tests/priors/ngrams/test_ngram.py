@@ -17,8 +17,7 @@ from zoo.experiment import Experiment
 from zoo.heads import LogLinear
 from zoo.lexicon import Lexicon, with_features
 from zoo.models import LanguageModel
-from zoo.priors import NGram
-from zoo.priors.ngrams import backoff, kneser_ney
+from zoo.priors import NGram, backoff, kneser_ney
 
 
 @dataclasses.dataclass(frozen=True)

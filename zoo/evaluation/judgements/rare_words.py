@@ -16,7 +16,7 @@ from zoo.errors import UserError
 from zoo.evaluation import item_scores, overlap, passport, sentence_scores, significance
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.lexicon import Lexicon
-from zoo.priors.features.numbers import DIGITS
+from zoo.priors.spelling_features import DIGITS
 from zoo.sources.source import Corpus
 
 # Occurrences in training.

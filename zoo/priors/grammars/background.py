@@ -17,7 +17,7 @@ import numpy as np
 from zoo.arrays.types import Carry, Context, Tables
 from zoo.errors import UserError, check_least
 from zoo.lexicon import Lexicon
-from zoo.priors.backgrounds.contextual import ContextualBackground
+from zoo.priors.contextual import ContextualBackground
 from zoo.priors.grammars import rules
 from zoo.sources import files
 

@@ -10,7 +10,7 @@ from zoo.data.batches import Batches, batch_count
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
-from zoo.heads import own_head_check
+from zoo.heads import distributions
 from zoo.lexicon import Lexicon
 from zoo.runs import inherited_texts
 from zoo.training import parameter_groups, warm_start
@@ -47,7 +47,7 @@ class LanguageModelling(Task):
         self.lexicon, self.lexicons = lexicon, {"lexicon": lexicon}
         self.loss_name = self.model.head.loss_name
         self.tables = self.model.tables(lexicon)
-        own_head_check.check_untrained(self.model, self.tables, lexicon)
+        distributions.check_untrained(self.model, self.tables, lexicon)
         self.boundary = lexicon.ids.get(lexicon.boundary)
         vocabulary, evaluation = experiment.vocabulary, experiment.evaluation
         self.text = vocabulary.encode(corpora["train"], lexicon)

@@ -8,7 +8,7 @@ import numpy as np
 from zoo.data.buckets import BucketedPairs, PairBatches
 from zoo.errors import UserError
 from zoo.evaluation import pair_scores
-from zoo.heads import own_head_check
+from zoo.heads import distributions
 from zoo.runs import inherited_texts
 from zoo.training import parameter_groups, warm_start
 from zoo.training.task import Batch, Task, total_steps
@@ -49,7 +49,7 @@ class Translation(Task):
         self.lexicons = dict(zip(self.model.lexicon_names, (lexicon, source_lexicon), strict=True))
         self.loss_name = self.model.head.loss_name
         self.tables = self.model.tables(lexicon, source_lexicon)
-        own_head_check.check_untrained(self.model, self.tables, lexicon, source_lexicon)
+        distributions.check_untrained(self.model, self.tables, lexicon, source_lexicon)
         train, self.validation = (
             pair_scores.read(experiment, lexicon, source_lexicon, corpora[split])
             for split in ("train", "validation")

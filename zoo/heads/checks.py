@@ -1,0 +1,505 @@
+"""Checks of the arguments of heads, and their conversion to regular shapes and types.
+
+Heads flatten tokens into rows: targets or weights of another shape than the hidden states' would
+silently give wrong numbers. The public methods of `zoo.heads.Head` call a head's own methods
+(`_loss` and so on) through `checked`, so that within these
+
+- hidden states are floating point, [..., D], and targets whole numbers, [...];
+- token weights are floating point, [...]: other shapes are broadcast by the rules of numpy, and
+  booleans and whole numbers become floats of the type in which losses are summed;
+- a token of weight 0 whose hidden state is not finite has a hidden state of zeros, and the gradient
+  of its weight is 0;
+- targets are words, in [0, V). Another target raises ValueError unless its weight is 0. In compiled
+  code, where targets have no values yet, the head is given the word 0 in its place and a weight of
+  0, so that it has no gradient, and its loss, log-probability or weighted sum becomes NaN;
+- params and tables have the arrays that the head declares in `Head.array_shapes`; errors that the
+  head itself raises, KeyError included, are passed on unchanged;
+- params and tables have the same numbers of words and features, as far as `Head.sizes` tells, and
+  params fit the size of the hidden states; a head with a background has a context;
+- prepared arrays raise an error in a method that does not take them;
+- there is at least one token: without tokens, results are empty, sums are 0, and the head's own
+  method is not run.
+
+Checks of shapes and types cost nothing in compiled code: they run while the function is traced.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+
+from zoo.arrays import sharded_functions
+from zoo.arrays.random_keys import Keys
+from zoo.arrays.sharded_functions import HIDDEN
+from zoo.heads import explicit_axes
+from zoo.losses import value_checks
+from zoo.losses.token_blocks import present_states
+
+if TYPE_CHECKING:
+    from zoo.heads.head import Head
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from zoo.arrays import row_lookup
+from zoo.lexicon import Lexicon
+from zoo.losses.value_checks import check_shapes
+
+# ---- checks of a head's arguments except the hidden states: arrays, lexicons, keys and contexts
+# A head declares the shapes of its arrays as `zoo.losses.value_checks.check_shapes` reads them: a
+# letter stands for a size, and for the same size in all arrays. Arrays of another head or lexicon,
+# and trees that were transposed or cast, then raise an error that names the method and the array.
+
+INTEGERS = "int "
+
+
+class Shapes(NamedTuple):
+    """Shapes of a head's arrays, a letter for each size: "V D"; "int V" for whole numbers."""
+
+    # the shape of each parameter by its path, such as "a/0"; None for a tree that is not checked
+    params: Mapping[str, str | None]
+    tables: Mapping[str, str | None]
+    loss_tables: Mapping[str, str | None] = MappingProxyType({})
+
+
+def check_arrays(name: str, shapes: Shapes, given: Mapping[str, Any]):
+    """Checks the types and shapes of a head's parameters and tables."""
+    sources = {
+        "params": "the result of this head's `init`",
+        "tables": "the result of this head's `tables`",
+    }
+    for argument, source in sources.items():
+        value = given.get(argument, {})
+        if not isinstance(value, Mapping):
+            raise TypeError(
+                f"{name}: {argument} is a {type(value).__name__}: give {source}, a dict"
+            )
+    params, tables = given["params"], given.get("tables", {})
+    surplus = sorted({*params} - {name.partition("/")[0] for name in shapes.params})
+    if surplus:
+        raise TypeError(
+            f"{name}: params have {surplus[0]!r}, which this head does not have: give the result "
+            "of this head's `init`"
+        )
+    _check_group(name, "params", params, shapes.params)
+    _check_group(name, "tables", tables, {**shapes.tables, **shapes.loss_tables})
+
+
+def size_of(letter: str, shapes: Shapes, params: Any, tables: Any) -> int | None:
+    """Returns the size that a letter stands for where it is an array's first, None if none has."""
+    groups = (params, shapes.params), (tables, {**shapes.tables, **shapes.loss_tables})
+    for group, declared in groups:
+        for path, letters in declared.items():
+            if letters and letters.removeprefix(INTEGERS).split()[0] == letter:
+                shape = getattr(_leaf(group, path), "shape", ())
+                if shape:
+                    return shape[0]
+    return None
+
+
+def _check_group(name, argument, group, shapes):
+    """Raises TypeError if an array has another type, ValueError if shapes do not agree."""
+    arrays = {}
+    for path, letters in shapes.items():
+        value = _leaf(group, path)
+        if letters is None or value is None or isinstance(value, row_lookup.Computed):
+            continue
+        array, whole = f"{argument}[{path!r}]", letters.startswith(INTEGERS)
+        _check_type(name, array, value, whole)
+        arrays[array] = value, letters.removeprefix(INTEGERS)
+    try:
+        check_shapes(**arrays)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def has(tree: Any, path: str) -> bool:
+    """Whether a tree of dicts has an entry at a path."""
+    for step in path.split("/"):
+        if not isinstance(tree, Mapping) or step not in tree:
+            return False
+        tree = tree[step]
+    return True
+
+
+def _leaf(tree, path):
+    """Returns a tree's entry at a path such as "a/0/b", or None if there is none."""
+    for step in path.split("/"):
+        try:
+            tree = tree[int(step) if isinstance(tree, tuple | list) else step]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None
+    return tree
+
+
+def _check_type(name, array, value, whole):
+    dtype = getattr(value, "dtype", None)
+    kind = jnp.integer if whole else jnp.floating
+    if dtype is None and isinstance(value, float | int):
+        dtype = jnp.result_type(value)
+    if dtype is None or not jnp.issubdtype(dtype, kind):
+        found = f"a {type(value).__name__}" if dtype is None else f"of the type {dtype}"
+        wanted = "whole numbers" if whole else "floating-point numbers"
+        raise TypeError(f"{name}: {array} is {found}: give {wanted}")
+
+
+def check_prepared(name: str, prepared: Any, wanted: Any):
+    """Raises ValueError unless prepared arrays have the shapes that `prepared` returns."""
+    found = jax.tree.map(np.shape, prepared)
+    if found != wanted:
+        raise ValueError(
+            f"{name}: prepared has the shapes {found}, and these states and tables need {wanted}: "
+            "give the result of this head's `prepared` for them"
+        )
+
+
+def check_lexicon(name: str, lexicon: Any):
+    """Raises TypeError unless `lexicon` is a Lexicon."""
+    if not isinstance(lexicon, Lexicon):
+        raise TypeError(
+            f"{name}: lexicon is a {type(lexicon).__name__}: give a zoo.lexicon.Lexicon, which "
+            "Lexicon(words, counts), from_counts, from_tokenizer and from_dataset make"
+        )
+
+
+def check_hidden_size(name: str, hidden_size: Any):
+    """Raises TypeError unless `hidden_size` is a whole number, ValueError if it is below 1."""
+    if isinstance(hidden_size, bool) or not isinstance(hidden_size, int | np.integer):
+        raise TypeError(f"{name}: hidden_size is {hidden_size!r}: give a whole number")
+    if hidden_size < 1:
+        raise ValueError(f"{name}: hidden_size is {hidden_size}: give at least 1")
+
+
+def check_key(name: str, key: Any, *, of_batch: bool = False):
+    """Raises TypeError unless `key` is one key of `jax.random`."""
+    if of_batch and isinstance(key, Keys):
+        return
+    dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", ())
+    if dtype is None:
+        raise TypeError(f"{name}: key is {key!r}: give a key, such as jax.random.key(0)")
+    if not jnp.issubdtype(dtype, jax.dtypes.prng_key):
+        try:
+            shape = jax.random.wrap_key_data(key).shape
+        except TypeError:
+            raise TypeError(
+                f"{name}: key is {dtype} of the shape {shape}: give a key, such as "
+                "jax.random.key(0)"
+            ) from None
+    if shape:
+        raise TypeError(f"{name}: key has {shape} keys: give one, or map over them by jax.vmap")
+
+
+def check_context(name: str, context: Any, shape: tuple[int, ...]):
+    """Raises ValueError unless every array of a context has a row for each token."""
+    for leaf in jax.tree.leaves(context):
+        if np.shape(leaf)[: len(shape)] != shape:
+            raise ValueError(
+                f"{name}: context has the shape {np.shape(leaf)}: give the output of the "
+                f"background's `apply` for tokens of the shape {shape}"
+            )
+
+
+def as_array(name: str, argument: str, value: Any) -> jax.Array:
+    """Returns an argument as an array."""
+    try:
+        return jnp.asarray(value)
+    except (TypeError, ValueError):
+        found = f"of the type {value.dtype}" if hasattr(value, "dtype") else repr(value)[:60]
+        raise TypeError(f"{name}: {argument} is {found}: give an array of numbers") from None
+
+
+# The first arguments of methods, in their order.
+ARRAYS = ("params", "tables", "hidden", "targets", "token_weights")
+# Ends of the names of methods that read what the loss alone needs.
+LOSSES = (".loss", ".weighted_loss", ".weighted_loss_and_penalty")
+
+
+def checked(head: "Head", method: str, function: Callable, arrays: tuple, **others: Any) -> Any:
+    """Calls a head's own method with checked arguments of regular shapes and types."""
+    arguments = {**dict(zip(ARRAYS, arrays, strict=False)), **others}
+    name = f"{type(head).__name__}.{method}"
+    if not head.prepares and jax.tree.leaves(arguments.get("prepared")):
+        raise TypeError(f"{name} does not take prepared arrays: leave prepared= out")
+    _check_given(name, head, arguments)
+    for argument in STATES:
+        if argument in arguments:
+            arguments[argument] = as_array(name, argument, arguments[argument])
+    _check_arrays(name, head, arguments)
+    if (mesh := sharded_functions.explicit_mesh(arguments)) is not None:
+        return _on_explicit_axes(head, method, function, mesh, arguments)
+    arguments |= sharded_functions.alike(_arrays(arguments))
+    if "tables" in arguments:
+        _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
+    arguments |= _regular(name, arguments)
+    _check_hidden_size(name, head.parameter_axes, arguments)
+    if "context" in arguments:
+        _check_context(name, head, arguments)
+    if 0 in arguments["hidden"].shape[:-1]:
+        return _of_no_tokens(function, arguments)
+    if "targets" in arguments:
+        return _of_words(name, head, function, arguments)
+    return function(*arguments.values())
+
+
+def check(head: "Head", method: str, **arguments: Any):
+    """Checks the parameters and tables of a method that takes no hidden states."""
+    name = f"{type(head).__name__}.{method}"
+    _check_given(name, head, arguments)
+    if _shapes_of(head) is not None:
+        _check_arrays(name, head, arguments)
+        _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
+
+
+def _on_explicit_axes(head, method, function, mesh, arguments):
+    """Calls `checked` on each device's part of arrays that lie over explicit axes of a mesh."""
+
+    def within(**present):
+        return checked(head, method, function, (), **{**dict.fromkeys(arguments), **present})
+
+    draws = arguments.get("key") is not None and (method == "sample" or head.loss_draws)
+    return explicit_axes.over_explicit(within, method, mesh, arguments, draws)
+
+
+# The arguments that may not be None, and what errors tell to give instead.
+GIVEN = {
+    "params": "the result of this head's `init`",
+    "tables": "the result of this head's `tables` for the lexicon, which may be {}",
+    "hidden": "floating-point numbers of the shape [..., D]",
+    "targets": "word ids, whole numbers",
+    "token_weights": "numbers that broadcast to the targets",
+}
+STATES = ("hidden", "targets", "token_weights")
+
+
+def _check_given(name, head, arguments):
+    """Raises TypeError if an argument is None or text, or if the key is not a key."""
+    for argument, wanted in GIVEN.items():
+        value = arguments.get(argument, 0)
+        if value is None or (argument in STATES and _is_text(value)):
+            shown = "None" if value is None else "text"
+            raise TypeError(f"{name}: {argument} is {shown}: give {wanted}")
+    if name.endswith(".sample"):
+        check_key(name, arguments["key"])
+    elif arguments.get("key") is not None and head.loss_draws:
+        check_key(name, arguments["key"], of_batch=True)
+
+
+def _check_arrays(name, head, arguments):
+    """Checks the arrays of a head that declares their shapes: see `zoo.heads.checks`."""
+    shapes = _shapes_of(head)
+    if shapes is None:
+        return
+    check_arrays(name, shapes, arguments)
+    _check_there(name, head, shapes, arguments)
+    prepared = arguments.get("prepared")
+    if jax.tree.leaves(prepared):
+        wanted = head.prepared_shapes(arguments["tables"], arguments["hidden"].shape[-1])
+        check_prepared(name, prepared, wanted)
+
+
+def _check_there(name, head, shapes, arguments):
+    """Raises TypeError if a parameter or a table that the method reads is missing."""
+    params = dict.fromkeys(path.partition("/")[0] for path in shapes.params)
+    of_loss = shapes.loss_tables if name.endswith(LOSSES) else {}
+    tables = [*shapes.tables, *of_loss] if "tables" in arguments else []
+    for group, paths in {"params": params, "tables": tables}.items():
+        for path in paths:
+            if has(arguments[group], path):
+                continue
+            wanted = (
+                "give the results of this head's `init` and `tables` for the lexicon; a sampled "
+                "loss needs `tables`, not `evaluation_tables`"
+            )
+            if (group, path) == ("params", "weights") and head.tied:
+                wanted = "give a tied head the embedding's table as these"
+            raise TypeError(f"{name}: {group} have no {path!r}: {wanted}")
+
+
+def _shapes_of(head):
+    """Returns the head's `array_shapes`.
+
+    Returns None if a subclass of the class that declares them makes other arrays, that is, writes
+    `_init` or `_tables`, without declaring their shapes.
+    """
+    return head.array_shapes if _makes_what_it_says(type(head)) else None
+
+
+def _makes_what_it_says(head_class):
+    for kind in head_class.__mro__:
+        if "array_shapes" in vars(kind):
+            return True
+        if {"_init", "_tables"} & {*vars(kind)}:
+            return False
+    return False
+
+
+def _is_text(value):
+    of_text = isinstance(value, list | tuple) and any(isinstance(item, str) for item in value)
+    return of_text or isinstance(value, str)
+
+
+def _check_sizes(name, sizes):
+    """Raises ValueError if parameters and tables have different numbers of words or features."""
+    for what, of_params, of_tables in sizes:
+        if of_params != of_tables:
+            raise ValueError(
+                f"{name}: params are of {of_params:,} {what} and tables of {of_tables:,}: give "
+                "params and tables of one lexicon"
+            )
+
+
+def _check_hidden_size(name, parameter_axes, arguments):
+    """Raises ValueError if parameters were made for hidden states of another size."""
+    size, params = arguments["hidden"].shape[-1], arguments["params"]
+    for of_parameter, names in parameter_axes.items():
+        array = params.get(of_parameter) if isinstance(params, Mapping) else None
+        shape = getattr(array, "shape", ())
+        if HIDDEN not in names or len(shape) != len(names):
+            continue
+        wanted = shape[names.index(HIDDEN)]
+        if wanted != size:
+            raise ValueError(
+                f"{name}: hidden states have {size} numbers, and params[{of_parameter!r}] of the "
+                f"shape {shape} is for {wanted}"
+            )
+
+
+def _check_context(name, head, arguments):
+    """Raises TypeError if a context is missing or superfluous, ValueError if its shape is wrong.
+
+    A head with a background needs a context of every token; other heads take none.
+    """
+    context = arguments["context"]
+    if context is None:
+        if head.background is not None:
+            raise TypeError(
+                f"{name}: the head's {type(head.background).__name__} needs the words before each "
+                "position: give context=, the output of its `apply` for them"
+            )
+    elif head.background is not None:
+        check_context(name, context, arguments["hidden"].shape[:-1])
+    elif _shapes_of(head) is not None and jax.tree.leaves(context):
+        raise TypeError(f"{name}: the head has no background: leave context out")
+
+
+def _arrays(arguments):
+    """Returns the arguments that differ between devices or have gradients.
+
+    Tables and keys are left out: they are the same on all devices, and so are the draws from them.
+    """
+    others = ("tables", "key")
+    return {name: value for name, value in arguments.items() if name not in others}
+
+
+def _regular(name, arguments):
+    """Returns hidden states, targets and token weights in regular shapes and types."""
+    regular = {"hidden": _hidden(name, arguments["hidden"])}
+    shape = regular["hidden"].shape[:-1]
+    if "targets" in arguments:
+        regular["targets"] = _targets(name, arguments["targets"], regular["hidden"].shape)
+    if "token_weights" in arguments:
+        weights = _token_weights(name, arguments["token_weights"], shape, regular["hidden"].dtype)
+        regular["hidden"], regular["token_weights"] = present_states(regular["hidden"], weights)
+    return regular
+
+
+def _hidden(name, hidden):
+    if not hidden.ndim or not jnp.issubdtype(hidden.dtype, jnp.floating):
+        raise ValueError(
+            f"{name}: hidden states are floating-point numbers of the shape [..., D], and these "
+            f"are {hidden.dtype} of the shape {hidden.shape}"
+        )
+    return hidden
+
+
+def _targets(name, targets, states):
+    wanted = states[:-1]
+    if targets.shape != wanted:
+        raise ValueError(
+            f"{name}: hidden states of the shape {states} need targets of the shape {wanted}, one "
+            f"for each state, and these have {targets.shape}"
+        )
+    # An empty array does not tell its type: jnp.asarray([]) is float32.
+    if targets.size and not jnp.issubdtype(targets.dtype, jnp.integer):
+        raise ValueError(
+            f"{name}: targets are word ids, whole numbers, and these are {targets.dtype}"
+        )
+    return targets
+
+
+def _token_weights(name, weights, wanted, dtype):
+    """Returns the token weights, [...], in a floating-point type."""
+    if not _broadcasts(weights.shape, wanted):
+        raise ValueError(
+            f"{name}: token_weights of the shape {weights.shape} do not broadcast to the shape "
+            f"{wanted} of the targets"
+        )
+    if not jnp.issubdtype(weights.dtype, jnp.floating):
+        if jnp.issubdtype(weights.dtype, jnp.complexfloating):
+            raise ValueError(f"{name}: token_weights are {weights.dtype}: give real numbers")
+        weights = weights.astype(jnp.promote_types(dtype, jnp.float32))
+    return jnp.broadcast_to(weights, wanted)
+
+
+def _broadcasts(shape, wanted):
+    try:
+        return jnp.broadcast_shapes(shape, wanted) == wanted
+    except ValueError:
+        return False
+
+
+def _of_words(name, head, function, arguments):
+    """Calls a function with targets that are words: see the module's docstring."""
+    targets, weights = arguments["targets"], arguments.get("token_weights")
+    unknown = targets < 0
+    vocabulary = _vocabulary_size(head, arguments)
+    if vocabulary is not None:
+        value_checks.check_ids(vocabulary, weights, **{f"{name}: targets": targets})
+        if vocabulary <= jnp.iinfo(targets.dtype).max:
+            unknown |= targets >= vocabulary
+    arguments["targets"] = jnp.where(unknown, 0, targets)
+    if weights is None:
+        results = function(*arguments.values())
+        if isinstance(results, tuple):  # log Z does not depend on the target
+            return jnp.where(unknown, jnp.nan, results[0]), *results[1:]
+        return jnp.where(unknown, jnp.nan, results)
+    arguments["token_weights"] = jnp.where(unknown, 0, weights)
+    loss, penalty = function(*arguments.values())
+    # A sum, as the loss: devices that share the tokens add both at once.
+    undefined = jnp.where(unknown & (weights != 0), jnp.nan, 0).sum()
+    return loss + undefined.astype(loss.dtype), penalty
+
+
+def _vocabulary_size(head, arguments):
+    """Returns V, which the head declares or the shape of its `_log_probs` tells."""
+    params, tables, hidden = (arguments[name] for name in ("params", "tables", "hidden"))
+    size = head.vocabulary_size(params, tables)
+    if size is not None or not head.has_log_probs:
+        return size
+    given = params, tables, hidden, arguments.get("context"), None
+    return jax.eval_shape(lambda: head._log_probs(*given)).shape[-1]
+
+
+def _of_no_tokens(function, arguments):
+    """Returns the results of a function for no tokens: empty arrays, and 0 for sums.
+
+    Shapes and types are derived from the function's results for one token, by tracing alone.
+    """
+    shape = arguments["hidden"].shape[:-1]
+
+    def some(array):
+        filled = (*(max(1, count) for count in shape), *array.shape[len(shape) :])
+        return jnp.zeros(filled, array.dtype)
+
+    names = ("hidden", "targets", "token_weights", "context")
+    filled = {name: jax.tree.map(some, arguments[name]) for name in names if name in arguments}
+    arguments |= filled
+    if "targets" in arguments:
+        arguments["targets"] = arguments["targets"].astype(jnp.int32)
+    if isinstance(arguments.get("key"), Keys):
+        arguments["key"] = arguments["key"].batch
+    results = jax.eval_shape(lambda: function(*arguments.values()))
+    shape = () if "token_weights" in arguments else shape
+    return jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape[len(shape) :]), x.dtype), results)

@@ -1,0 +1,306 @@
+"""The base class of cores, which turn vectors into hidden states along time."""
+
+import abc
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from zoo.arrays import products, random_keys, row_blocks, sharded_functions
+from zoo.arrays.types import Carry, Key, Params, accumulator
+from zoo.errors import check_least
+from zoo.layers import dropout
+from zoo.lexicon import Lexicon
+
+
+class Core:
+    """Base class of cores. Subclasses are frozen dataclasses; methods are pure functions.
+
+        init(key, input_size) -> params
+        initial_carry(batch) -> carry, every leaf [batch, ...]
+        apply(params, inputs [B, T, E], carry, *, reset=None, key=None)
+            -> (hidden [B, T, D], carry)
+
+    reset, bool [B, T], marks positions before which the carry is zeroed. key turns dropout on: one
+    key, or `zoo.arrays.random_keys.Keys`, so that a row's masks do not depend on the other rows.
+    Without batch rows or positions, the hidden states are empty and the carry is returned
+    unchanged.
+    """
+
+    # Subclasses are dataclasses.
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    if TYPE_CHECKING:  # a field of most, without a value here
+
+        @property
+        def size(self) -> int: ...
+
+    # Whether a hidden state depends only on its own and earlier positions. Other cores may be
+    # encoders, but not the core of a language model.
+    causal: ClassVar[bool] = True
+
+    # See Head.ordered_by_frequency: a core sees vectors instead of words.
+    ordered_by_frequency: bool = False
+
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+        """Returns the parameters for another lexicon, unchanged: none belongs to a word.
+
+        Args:
+          params: the trained parameters.
+          lexicon: the words of training.
+          other: the other words.
+        """
+        return params
+
+    @property
+    def output_size(self) -> int:
+        """D, the size of a hidden state: `size`, unless a core overrides it."""
+        return self.size
+
+    def init(self, key: jax.Array, input_size: int) -> Any:
+        """Draws the parameters at the start of training; every core overrides it.
+
+        Args:
+          key: a key of `jax.random`.
+          input_size: E.
+        """
+        raise TypeError(f"{type(self).__name__} has no method init, which its use needs")
+
+    def initial_carry(self, batch: int) -> Carry:
+        """Returns the carry before any input; every core overrides it.
+
+        Args:
+          batch: B.
+
+        Returns:
+          A pytree of leaves [B, ...].
+        """
+        raise TypeError(f"{type(self).__name__} has no method initial_carry, which its use needs")
+
+    def apply(
+        self,
+        params: Any,
+        inputs: jax.Array,
+        carry: Carry,
+        *,
+        reset: jax.Array | None = None,
+        key: Key | None = None,
+    ) -> tuple[jax.Array, Carry]:
+        """Computes the hidden states along the positions, and the carry for the next call.
+
+        Every core overrides this method or `_apply`. `_apply` is called with at least one position
+        and batch row, and with the key as the `zoo.arrays.random_keys.Keys` of a batch.
+
+        Args:
+          params: the parameters.
+          inputs: x, [B, T, E].
+          carry: the result of `initial_carry`, or the carry of the call before.
+          reset: bool [B, T], positions before which the carry is zeroed; None for none.
+          key: the key of dropout, one key or the keys of a batch; None turns dropout off.
+
+        Returns:
+          (hidden [B, T, output_size], carry).
+
+        Raises:
+          TypeError: reset is not bool [B, T].
+        """
+        batch, time, _ = inputs.shape
+        if not batch * time:
+            return jnp.zeros((batch, time, self.output_size), accumulator(inputs)), carry
+        if reset is not None and (reset.dtype != bool or reset.shape != (batch, time)):
+            raise TypeError(
+                f"{type(self).__name__}.apply: reset is {reset.dtype} of the shape {reset.shape}: "
+                f"give bool of the shape {(batch, time)}, True where a text begins"
+            )
+        of_batch = None if key is None else random_keys.for_batch(key, batch)
+        # States are at least float32, whatever the type of the weights; the carry keeps its type.
+        inputs = inputs.astype(accumulator(inputs))
+        given = jax.tree.map(lambda x: _as_type(x, inputs.dtype), carry)
+        hidden, last = self._apply(params, inputs, given, reset, of_batch)
+        return hidden, jax.tree.map(lambda new, old: _as_type(new, old.dtype), last, carry)
+
+    def _apply(self, params, inputs, carry, reset, key):
+        raise TypeError(f"{type(self).__name__} has no method apply, which its use needs")
+
+    def decoder_carry(self, carry: Carry) -> Carry:
+        """Converts an encoder's carry to a decoder's; unchanged unless a core overrides it.
+
+        Args:
+          carry: the carry after the encoder's inputs.
+        """
+        return carry
+
+
+def _as_type(array, dtype):
+    """Casts an array to a type if it is floating-point."""
+    return array.astype(dtype) if jnp.issubdtype(array.dtype, jnp.floating) else array
+
+
+# ---- rematerialisation along time: states are recomputed in the backward pass instead of kept
+# Chen et al., "Training deep nets with sublinear memory cost" (2016), along the positions of a
+# window. The inputs of each chunk and the state before it are kept, and the backward pass
+# recomputes the rest, one chunk at a time.
+
+
+def in_chunks(function: Callable, length: int, weights: Any, arrays: Any, state: Any):
+    """Applies a function along time, chunk by chunk, with rematerialisation.
+
+    Gives (outputs, leaves [T, ...]; the state after the last position). `function`: (weights,
+    arrays, state) -> (outputs, state), for any number of positions, where a position depends on
+    earlier ones only through the state.
+    """
+    time = jax.tree.leaves(arrays)[0].shape[0]
+    if not length or not row_blocks.is_known(time):  # exported for any number: keeps nothing anyway
+        return function(weights, arrays, state)
+    if length >= time:
+        return jax.checkpoint(function)(weights, arrays, state)
+    weights, arrays, state = sharded_functions.alike((weights, arrays, state))
+    chunks, rest = divmod(time, length)
+    whole = chunks * length
+    in_order = jax.tree.map(lambda x: x[:whole].reshape(chunks, length, *x.shape[1:]), arrays)
+
+    @jax.checkpoint
+    def of_chunk(weights, chunk, state):
+        outputs, state = function(weights, chunk, state)
+        return state, outputs
+
+    state, outputs = jax.lax.scan(lambda s, chunk: of_chunk(weights, chunk, s), state, in_order)
+    outputs = jax.tree.map(lambda x: x.reshape(whole, *x.shape[2:]), outputs)
+    if not rest:
+        return outputs, state
+    last = jax.tree.map(lambda x: x[whole:], arrays)
+    state, of_rest = of_chunk(weights, last, state)
+    joined = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), outputs, of_rest)
+    return joined, state
+
+
+# ------------------- stacked recurrent layers, the base class of `LSTM`, `GRU` and `Elman`
+# With x_t the inputs and h^n_t the state of layer n of N,
+#
+#     without skip:  layer n reads h^(n-1)_t (layer 1: x_t);   the output is h^N_t
+#     with skip:     layer n reads (x_t : h^(n-1)_t);          the output is (h^1_t : ... : h^N_t)
+#
+# With skip, as in Graves (2013), section 2, the input goes to every layer, and every layer's states
+# to the output, which has N times as many numbers.
+
+
+class Stacked(Core, abc.ABC):
+    """Base class of cores of stacked layers; subclasses define the recurrence of a layer.
+
+    The products x_t W + b of all positions are one matrix product before the recurrence.
+    """
+
+    # The number of columns of W and U, in units of D.
+    blocks: ClassVar[int]
+
+    if TYPE_CHECKING:  # fields of all
+        layers: int
+        last_size: int
+        skip: bool
+        dropout: float
+        last_dropout: float | None
+        input_dropout: float
+        recurrent_dropout: float
+        variational: bool
+    rematerialise: int
+
+    def __post_init__(self):
+        check_least(self, size=1, layers=1, last_size=0, rematerialise=0)
+        rates = ["dropout", "input_dropout", "recurrent_dropout"]
+        dropout.check_rates(self, *rates, *["last_dropout"] * (self.last_dropout is not None))
+
+    def cells(self, layer: int) -> int:
+        """Returns D of a layer: `size`, or `last_size` for the last layer if it is given."""
+        return self.last_size or self.size if layer == self.layers - 1 else self.size
+
+    def state_size(self, layer: int) -> int:
+        """Returns R, the size of a layer's hidden state."""
+        return self.cells(layer)
+
+    @property
+    def output_size(self) -> int:
+        """R of the last layer, or the sum of all layers' R with `skip`."""
+        shown = range(self.layers) if self.skip else [self.layers - 1]
+        return sum(map(self.state_size, shown))
+
+    def _weight_shapes(self, layer: int, inputs: int) -> dict[str, tuple[int, ...]]:
+        """Returns {name: shape} of a layer's matrices, which start uniform in +-1/sqrt(D)."""
+        columns = self.blocks * self.cells(layer)
+        return {"input": (inputs, columns), "recurrent": (self.state_size(layer), columns)}
+
+    def _biases(self, layer: int) -> dict[str, jax.Array]:
+        """Returns {name: value} of a layer's biases at the start of training."""
+        return {"bias": jnp.zeros(self.blocks * self.cells(layer))}
+
+    @abc.abstractmethod
+    def _recurrence(self, weights, projections, state, keep):
+        """Computes a layer's hidden states and its carry."""
+
+    def init(self, key: jax.Array, input_size: int) -> Any:
+        """Draws a tuple of {"input", "recurrent", "bias", ...}, one for each layer.
+
+        See the class of the core.
+        """
+        params = []
+        for layer in range(self.layers):
+            scale, inputs = self.cells(layer) ** -0.5, input_size
+            if layer:
+                inputs = self.state_size(layer - 1) + (input_size if self.skip else 0)
+            shapes = self._weight_shapes(layer, inputs)
+            of_weights = jax.random.split(jax.random.fold_in(key, layer), len(shapes))
+            weights = {
+                name: jax.random.uniform(k, shape, minval=-scale, maxval=scale)
+                for k, (name, shape) in zip(of_weights, shapes.items(), strict=True)
+            }
+            params.append({**weights, **self._biases(layer)})
+        return tuple(params)
+
+    def initial_carry(self, batch: int) -> Carry:
+        """Returns zeros: a hidden state [B, D] for each layer."""
+        # No array occurs twice: the carry of a training step is donated.
+        return tuple(jnp.zeros((batch, self.cells(layer))) for layer in range(self.layers))
+
+    def _apply(self, params, inputs, carry, reset, key):
+        batch, time, _ = inputs.shape
+        dtype = inputs.dtype
+        keep = jnp.ones((time, batch, 1), dtype)
+        if reset is not None:
+            keep = 1 - reset.T[:, :, None].astype(dtype)
+        inputs = self._drop(jnp.swapaxes(inputs, 0, 1), self.input_dropout, key, 0)
+        outputs: list[jax.Array] = []
+        new_carry = []
+        for layer, (weights, state) in enumerate(zip(params, carry, strict=True)):
+            x = outputs[-1] if outputs else inputs
+            if outputs and self.skip:
+                x = jnp.concatenate([inputs, x], axis=-1)
+            given = {**weights, "mask": self._weight_mask(weights["recurrent"], key, layer)}
+            hidden, last = in_chunks(self._layer, self.rematerialise, given, (x, keep), state)
+            last_layer = layer == self.layers - 1 and self.last_dropout is not None
+            rate = self.last_dropout if last_layer else self.dropout
+            outputs.append(self._drop(hidden, rate, key, 1 + layer))
+            new_carry.append(last)
+        hidden = jnp.concatenate(outputs, axis=-1) if self.skip else outputs[-1]
+        return jnp.swapaxes(hidden, 0, 1), tuple(new_carry)
+
+    def _layer(self, weights, inputs, state):
+        """Computes (hidden [n, B, R], the layer's carry) from inputs (x [n, B, *], keep)."""
+        x, keep = inputs
+        projections = products.affine(x, weights["input"], weights["bias"])
+        return self._recurrence(weights, projections, state, keep)
+
+    def _drop(self, x, rate, key, use):
+        """Applies dropout to x [T, B, ...] if a key is given and the rate is not 0."""
+        if key is None or not rate:
+            return x
+        return dropout.drop(x, rate, random_keys.fold_in_rows(key.rows, use), self.variational)
+
+    def _weight_mask(self, recurrent, key, layer):
+        """Draws the mask of U if a key is given and the rate is not 0."""
+        rate = self.recurrent_dropout
+        if key is None or not rate:
+            return None
+        # Noise words use the batch's key, too: the constant gives another stream.
+        of_layer = jax.random.fold_in(key.batch, 0x75736561 + layer)
+        return dropout.weight_mask(recurrent, rate, of_layer)

@@ -1,0 +1,121 @@
+"""Dropout of vectors and weights, by masks that depend on a row's own key, not on its batch."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from zoo import errors
+from zoo.arrays import row_blocks
+from zoo.errors import UserError, field_name
+
+# Rates are rounded to multiples of 1 / _STEPS, to be compared with random numbers of 16 bits.
+_STEPS = 65536
+# Entries of a matrix whose mask is drawn at once. The generator takes 16 bytes an entry, of which
+# XLA may keep eight, not the mask, until the backward pass. Of a loop it keeps only the results.
+DRAWN = 1 << 20
+
+
+def check_rates(recipe, *fields: str):
+    """Raises UserError if a dropout rate is below 0, or if `masks` would round it to 1."""
+    errors.check_rates(recipe, "", *fields)
+    for field in fields:
+        rate = getattr(recipe, field)
+        if _threshold(rate) == _STEPS:
+            raise UserError(
+                f"{field_name(recipe, field)} is {rate}: give a rate below 1 by 1/{_STEPS} or more."
+            )
+
+
+def _threshold(rate):
+    return round(rate * _STEPS)
+
+
+def masks(keys: jax.Array, shape: tuple[int, ...], rate: float, dtype) -> jax.Array:
+    """Draws masks: 0 with probability `rate`, rounded to 1/65536, and 1 / (1 - rate) otherwise.
+
+    Each number takes 16 random bits, which halves the generator's share of a training step.
+
+    Gives [B, *shape].
+    """
+    return jnp.where(_kept(keys, shape, rate), _factor(rate), 0).astype(dtype)
+
+
+def _kept(keys, shape, rate):
+    """Draws which numbers are kept, bool [B, *shape]."""
+    bits = jax.vmap(lambda key: jax.random.bits(key, shape, jnp.uint16))(keys)
+    return bits >= _threshold(rate)
+
+
+def _factor(rate):
+    """Returns 1 / (1 - rate), of the rounded rate."""
+    return _STEPS / (_STEPS - _threshold(rate))
+
+
+def drop(x: jax.Array, rate: float, keys: jax.Array, locked: bool = False) -> jax.Array:
+    """Multiplies vectors by masks."""
+    time = 1 if locked else x.shape[0]
+    return x * masks(keys, (time, x.shape[-1]), rate, x.dtype).swapaxes(0, 1)
+
+
+class WeightMask(NamedTuple):
+    """A mask of the entries of a matrix, a quarter of the size of its float32 entries.
+
+    `factor`: 1 / (1 - rate), a scalar of the matrix's type, by which the other entries are
+    multiplied.
+    """
+
+    kept: jax.Array  # bool [D, E], False where the entry is set to 0
+    factor: jax.Array
+
+
+def weight_mask(weights: jax.Array, rate: float, key: jax.Array) -> WeightMask:
+    """Draws the mask of a matrix (Wan et al. 2013; Merity et al. 2018)."""
+    rows, columns = weights.shape
+
+    def of_rows(arrays):
+        keys = jax.vmap(lambda row: jax.random.fold_in(key, row))(arrays[0])
+        return _kept(keys, (columns,), rate)
+
+    block = row_blocks.even(rows, max(1, DRAWN // columns))
+    kept = row_blocks.map_rows(of_rows, (jnp.arange(rows),), block)
+    return WeightMask(kept, jnp.asarray(_factor(rate), weights.dtype))
+
+
+def drop_weights(weights: jax.Array, mask: WeightMask | None) -> jax.Array:
+    """Multiplies the entries of a matrix by a mask."""
+    return weights if mask is None else jnp.where(mask.kept, weights * mask.factor, 0)
+
+
+def drop_words(vectors: jax.Array, words: jax.Array, rate: float, key: jax.Array) -> jax.Array:
+    """Multiplies the vectors of words by masks: one number a word, the same wherever it occurs.
+
+    Source: Gal and Ghahramani (2016), section 4.2.
+
+    Gives [..., E].
+    """
+    keys = jax.vmap(lambda word: jax.random.fold_in(key, word))(words.reshape(-1))
+    return vectors * masks(keys, (1,), rate, vectors.dtype).reshape(*words.shape, 1)
+
+
+# ------------ penalties on hidden states: activation regularisation, and its temporal form
+# Merity, McCann and Socher, "Revisiting activation regularization for language RNNs" (2017). With
+# h_t of D numbers, the penalties of a position are
+#
+#     activation:  mean over D of h_t^2
+#     temporal:    mean over D of (h_t - h_(t-1))^2
+#
+# A step's penalty is the mean over its T positions, of which the first has no temporal one; the
+# authors' code divides by T - 1 there.
+
+
+def activation_penalty(hidden: jax.Array) -> jax.Array:
+    """Computes the mean square of each hidden state."""
+    return jnp.square(hidden).mean(axis=-1)
+
+
+def temporal_penalty(hidden: jax.Array, reset: jax.Array | None = None) -> jax.Array:
+    """Computes the mean square of each hidden state's difference from the one before it."""
+    before = jnp.concatenate([hidden[:, :1], hidden[:, :-1]], axis=1)
+    steps = activation_penalty(hidden - before)
+    return steps if reset is None else jnp.where(reset, 0, steps)

@@ -1,0 +1,139 @@
+"""The recurrence of a simple recurrent network (Elman 1990), optimised for training speed.
+
+As in `zoo.layers.lstm`, the products x W + b of all positions are given, the backward scan
+carries only the gradient of h, and the gradient of U is one matrix product after the scan. The
+slopes of both activations follow from their values, so that nothing but the hidden states is kept.
+"""
+
+import dataclasses
+import functools
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from zoo.arrays import products
+from zoo.errors import check_choices
+from zoo.layers.core import Stacked
+from zoo.layers.dropout import drop_weights
+
+# {name: (the activation, its slope where it has the value y)}.
+ACTIVATIONS = {
+    "tanh": (jnp.tanh, lambda y: 1 - y * y),
+    "sigmoid": (jax.nn.sigmoid, lambda y: y * (1 - y)),
+}
+
+
+def elman_reference(activation, projections, recurrent, hidden, keep):
+    """Computes `elman` by a plain scan, without a mask, as a reference for tests."""
+    function, _ = ACTIVATIONS[activation]
+
+    def step(hidden, inputs):
+        projection, kept = inputs
+        hidden = function(projection + products.matmul(hidden * kept, recurrent))
+        return hidden, hidden
+
+    last, hiddens = jax.lax.scan(step, hidden, (projections, keep))
+    return hiddens, last
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def elman(activation, projections, recurrent, hidden, keep, mask=None):
+    """Computes h_t = f(x_t W + b + h_(t-1) U) at all positions.
+
+    Gives (hidden of all positions [T, B, D], last hidden [B, D]). `keep`: [T, B, 1], 0 where the
+    carry is zeroed before the position and 1 elsewhere; gets no gradient.
+    """
+    return _forward(activation, projections, recurrent, hidden, keep, mask)[0]
+
+
+def _forward(activation, projections, recurrent, hidden, keep, mask):
+    masked = drop_weights(recurrent, mask)
+    hiddens, last = elman_reference(activation, projections, masked, hidden, keep)
+    return (hiddens, last), (recurrent, hidden, keep, hiddens, mask)
+
+
+def _backward(activation, residuals, cotangents):
+    recurrent, hidden, keep, hiddens, mask = residuals
+    hiddens_gradient, last_gradient = cotangents
+    _, slope = ACTIVATIONS[activation]
+    times_transpose = products.by_transpose(drop_weights(recurrent, mask))
+
+    def step(hidden_gradient, inputs):
+        output_gradient, hidden, kept = inputs
+        z_gradient = (hidden_gradient + output_gradient) * slope(hidden)
+        return times_transpose(z_gradient) * kept, z_gradient
+
+    hidden_gradient, z_gradients = jax.lax.scan(
+        step, last_gradient, (hiddens_gradient, hiddens, keep), reverse=True
+    )
+    previous = jnp.concatenate([hidden[None], hiddens[:-1]]) * keep
+    gradient = products.gradient(previous, z_gradients, recurrent)
+    return z_gradients, drop_weights(gradient, mask), hidden_gradient, None, None
+
+
+elman.defvjp(_forward, _backward)
+
+
+# ---- the simple recurrent network (Elman 1990), the starting point of Sutskever et al. (2014)
+# For layer input x_t and previous hidden state h, with f the hyperbolic tangent or the logistic
+# function,
+#
+#     h_t = f(x_t W + h U + b)
+#
+# The products x_t W of all positions are one matrix product before the scan. The scan's backward
+# pass is written by hand: see zoo.layers.elman.
+
+
+@dataclasses.dataclass(frozen=True)
+class Elman(Stacked):
+    """Stacked layers of simple recurrent networks, h' = f(x W + h U + b).
+
+    The parameters are a tuple of {"input": [*, D], "recurrent": [D, D], "bias": [D]}, one for each
+    layer. Weights start uniform in +-1/sqrt(D).
+
+    Attributes:
+      size: D, the size of each layer.
+      layers: the number of layers.
+      last_size: D of the last layer, such as the size of the words' vectors for a tied head; 0
+        for `size`.
+      activation: f, "tanh" or "sigmoid" (the logistic function, as in Sutskever et al.).
+      dropout: the dropout rate of every layer's output.
+      last_dropout: the dropout rate of the last layer's output; None for `dropout`.
+      input_dropout: the dropout rate of the inputs.
+      recurrent_dropout: the dropout rate of the entries of U; all positions and batch rows of a
+        call share the mask.
+      variational: whether all positions of a call share one mask, instead of one for each position.
+      skip: whether the inputs go to every layer, and every layer's hidden states to the output,
+        side by side: layers * D numbers (Graves 2013, section 2).
+      rematerialise: the number of positions in a chunk. The inputs of each chunk and the state
+        before it are kept, and the rest is recomputed in the backward pass; 0 keeps everything.
+
+    Example:
+      >>> core = cores.Elman(size=3, layers=2, activation="sigmoid")
+      >>> hidden, carry = core.apply(core.init(key, 4), inputs, core.initial_carry(2))
+      >>> hidden.shape, bool((hidden[:, -1] == carry[1]).all())
+      ((2, 5, 3), True)
+    """
+
+    size: int = 256
+    layers: int = 1
+    last_size: int = 0
+    activation: str = "tanh"
+    dropout: float = 0.0
+    last_dropout: float | None = None
+    input_dropout: float = 0.0
+    recurrent_dropout: float = 0.0
+    variational: bool = False
+    skip: bool = False
+    rematerialise: int = 0
+
+    blocks: ClassVar[int] = 1
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_choices(self, activation=tuple(ACTIVATIONS))
+
+    def _recurrence(self, weights, projections, state, keep):
+        recurrent, mask = weights["recurrent"], weights["mask"]
+        return elman(self.activation, projections, recurrent, state, keep, mask)

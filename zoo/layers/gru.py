@@ -1,0 +1,177 @@
+"""The recurrence of a gated recurrent unit (Cho et al. 2014), optimised for training speed.
+
+As in `zoo.layers.lstm`, the products x W + b of all positions are given, the forward pass
+keeps the gates, the backward scan carries only the gradient of h, and the gradient of U is one
+matrix product after the scan.
+"""
+
+import dataclasses
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from zoo.arrays import products
+from zoo.layers.core import Stacked
+from zoo.layers.dropout import drop_weights
+
+
+def _gates(projection, hidden, recurrent, bias):
+    """Computes (reset gate, update gate, candidate, h U_n + c), [B, D] each."""
+    input_products = jnp.split(projection, 3, axis=-1)
+    hidden_products = jnp.split(products.matmul(hidden, recurrent), 3, axis=-1)
+    reset_gate, update = (
+        jax.nn.sigmoid(x + h) for x, h in zip(input_products[:2], hidden_products[:2], strict=True)
+    )
+    product = hidden_products[2] + bias[None]
+    return reset_gate, update, jnp.tanh(input_products[2] + reset_gate * product), product
+
+
+def gru_reference(projections, recurrent, bias, hidden, keep):
+    """Computes `gru` by a plain scan, without a mask, as a reference for tests."""
+
+    def step(hidden, inputs):
+        projection, kept = inputs
+        hidden = hidden * kept
+        _, update, candidate, _ = _gates(projection, hidden, recurrent, bias)
+        hidden = candidate + update * (hidden - candidate)
+        return hidden, hidden
+
+    last, hiddens = jax.lax.scan(step, hidden, (projections, keep))
+    return hiddens, last
+
+
+@jax.custom_vjp
+def gru(projections, recurrent, bias, hidden, keep, mask=None):
+    """Computes a layer's hidden states from its projected inputs.
+
+    r, z = sigmoid(x W + b + h U),   n = tanh(x W_n + b_n + r * (h U_n + c))
+    h' = (1 - z) * n + z * h
+
+    Gives (hidden of all positions [T, B, D], last hidden [B, D]). `keep`: [T, B, 1], 0 where the
+    carry is zeroed before the position and 1 elsewhere; gets no gradient.
+    """
+    return _forward(projections, recurrent, bias, hidden, keep, mask)[0]
+
+
+def _forward(projections, recurrent, bias, hidden, keep, mask):
+    masked = drop_weights(recurrent, mask)
+
+    def step(hidden, inputs):
+        projection, kept = inputs
+        hidden = hidden * kept
+        gates = _gates(projection, hidden, masked, bias)
+        _, update, candidate, _ = gates
+        hidden = candidate + update * (hidden - candidate)
+        return hidden, (hidden, gates)
+
+    last, (hiddens, gates) = jax.lax.scan(step, hidden, (projections, keep))
+    return (hiddens, last), (recurrent, hidden, keep, hiddens, gates, mask)
+
+
+def _backward(residuals, cotangents):
+    recurrent, hidden, keep, hiddens, gates, mask = residuals
+    hiddens_gradient, last_gradient = cotangents
+    previous_hiddens = jnp.concatenate([hidden[None], hiddens[:-1]]) * keep
+    times_transpose = products.by_transpose(drop_weights(recurrent, mask))
+
+    def step(hidden_gradient, inputs):
+        output_gradient, previous, (reset_gate, update, candidate, product), kept = inputs
+        hidden_gradient += output_gradient
+        through = hidden_gradient * (1 - update) * (1 - candidate * candidate)
+        of_gates = (
+            through * product * reset_gate * (1 - reset_gate),
+            hidden_gradient * (previous - candidate) * update * (1 - update),
+        )
+        z_gradient = jnp.concatenate([*of_gates, through * reset_gate], axis=-1)
+        through_gates = times_transpose(z_gradient)
+        hidden_gradient = (through_gates + hidden_gradient * update) * kept
+        return hidden_gradient, (z_gradient, through)
+
+    hidden_gradient, (z_gradients, through) = jax.lax.scan(
+        step,
+        last_gradient,
+        (hiddens_gradient, previous_hiddens, gates, keep),
+        reverse=True,
+    )
+    # The gradient of h U_n + c has the reset gate as a factor, the gradient of x W_n does not.
+    size = recurrent.shape[0]
+    projections_gradient = jnp.concatenate([z_gradients[..., : 2 * size], through], axis=-1)
+    gradient = products.gradient(previous_hiddens, z_gradients, recurrent)
+    recurrent_gradient = drop_weights(gradient, mask)
+    bias_gradient = z_gradients[..., 2 * size :].sum((0, 1))
+    return projections_gradient, recurrent_gradient, bias_gradient, hidden_gradient, None, None
+
+
+gru.defvjp(_forward, _backward)
+
+
+# ---------------------------------------------- the gated recurrent unit (Cho et al. 2014)
+# For layer input x_t and previous hidden state h:
+#
+#     r, z = sigmoid(x_t W + h U + b)                    (two blocks of W, U and b)
+#     n = tanh(x_t W_n + b_n + r * (h U_n + c))          (the third)
+#     h_t = (1 - z) * n + z * h
+#
+# The reset gate r acts after the product h U_n, as in the first version of the paper, cuDNN and
+# PyTorch, so that one product with h serves all three blocks. In the paper's third version, the
+# gate acts before the product: tanh(x_t W_n + (r * h) U_n + b_n).
+#
+# The products x_t W of all positions are one matrix product before the scan. The scan's backward
+# pass is written by hand: see zoo.layers.gru.
+
+
+@dataclasses.dataclass(frozen=True)
+class GRU(Stacked):
+    """Stacked layers of gated recurrent units, with the reset gate after the product with U.
+
+        r, z = sigmoid(x W + h U + b),   n = tanh(x W_n + b_n + r * (h U_n + c))
+        h' = (1 - z) * n + z * h
+
+    The parameters are a tuple of {"input": [*, 3 D], "recurrent": [D, 3 D], "bias": [3 D],
+    "recurrent_bias": c, [D]}, one for each layer; the columns belong to r, z and n. Weights start
+    uniform in +-1/sqrt(D).
+
+    Attributes:
+      size: D, the size of each layer.
+      layers: the number of layers.
+      last_size: D of the last layer, such as the size of the words' vectors for a tied head; 0
+        for `size`.
+      dropout: the dropout rate of every layer's output.
+      last_dropout: the dropout rate of the last layer's output; None for `dropout`.
+      input_dropout: the dropout rate of the inputs.
+      recurrent_dropout: the dropout rate of the entries of U; all positions and batch rows of a
+        call share the mask.
+      variational: whether all positions of a call share one mask, instead of one for each position.
+      skip: whether the inputs go to every layer, and every layer's hidden states to the output,
+        side by side: layers * D numbers (Graves 2013, section 2).
+      rematerialise: the number of positions in a chunk. The inputs of each chunk and the state
+        before it are kept, and the rest is recomputed in the backward pass; 0 keeps everything.
+
+    Example:
+      >>> core = cores.GRU(size=3, layers=2, dropout=0.5)
+      >>> params = core.init(key, 4)
+      >>> hidden, carry = core.apply(params, inputs, core.initial_carry(2), key=key)
+      >>> hidden.shape, carry[0].shape
+      ((2, 5, 3), (2, 3))
+    """
+
+    size: int = 256
+    layers: int = 1
+    last_size: int = 0
+    dropout: float = 0.0
+    last_dropout: float | None = None
+    input_dropout: float = 0.0
+    recurrent_dropout: float = 0.0
+    variational: bool = False
+    skip: bool = False
+    rematerialise: int = 0
+
+    blocks: ClassVar[int] = 3
+
+    def _biases(self, layer: int) -> dict[str, jax.Array]:
+        return super()._biases(layer) | {"recurrent_bias": jnp.zeros(self.cells(layer))}
+
+    def _recurrence(self, weights, projections, state, keep):
+        recurrent, bias, mask = weights["recurrent"], weights["recurrent_bias"], weights["mask"]
+        return gru(projections, recurrent, bias, state, keep, mask)

@@ -1,0 +1,234 @@
+"""The recurrence of a long short-term memory, optimised for training speed.
+
+`zoo.cores.LSTM` runs it along words and `zoo.heads.CharLSTM` along letters. The products x W + b of
+all positions are given, and the forward pass keeps the gates. The backward scan carries only the
+gradients of h and c, and the gradient of U is one matrix product after the scan, where automatic
+differentiation would add up T small products.
+"""
+
+import dataclasses
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from zoo.arrays import products, sharded_functions
+from zoo.arrays.types import Carry
+from zoo.errors import check_least
+from zoo.layers.core import Stacked
+from zoo.layers.dropout import drop_weights
+
+
+def cell(gates, previous_cell):
+    """Computes (hidden, cell), [B, D] each."""
+    input_gate, forget, candidate, output = gates
+    new_cell = forget * previous_cell + input_gate * candidate
+    return output * jnp.tanh(new_cell), new_cell
+
+
+def activated(projection, hidden, recurrent):
+    """Computes the four activated gates, [B, D] each; one array of all would be a copy."""
+    scores = projection + products.matmul(hidden, recurrent)
+    input_gate, forget, candidate, output = jnp.split(scores, 4, axis=-1)
+    sigmoid = jax.nn.sigmoid
+    return sigmoid(input_gate), sigmoid(forget), jnp.tanh(candidate), sigmoid(output)
+
+
+def _project(hidden, projection):
+    return hidden if projection is None else products.matmul(hidden, projection)
+
+
+def lstm_reference(projections, recurrent, hidden, cell_state, keep, projection=None):
+    """Computes `lstm` by a plain scan, without a mask, as a reference for tests."""
+
+    def step(carry, inputs):
+        inputs_product, kept = inputs
+        hidden, cell_state = carry[0] * kept, carry[1] * kept
+        new_hidden, new_cell = cell(activated(inputs_product, hidden, recurrent), cell_state)
+        carry = _project(new_hidden, projection), new_cell
+        return carry, carry[0]
+
+    carry, outputs = jax.lax.scan(step, (hidden, cell_state), (projections, keep))
+    return outputs, carry
+
+
+def lstm(projections, recurrent, hidden, cell_state, keep, projection=None, mask=None):
+    """Computes a layer's hidden states from its projected inputs.
+
+    Gives (hidden of all positions [T, B, R], (last hidden, last cell)). `keep`: [T, B, 1], 0 where
+    the carry is zeroed before the position and 1 elsewhere; gets no gradient.
+    """
+    arguments = projections, recurrent, hidden, cell_state, keep, projection, mask
+    return _lstm(*sharded_functions.alike(arguments))
+
+
+@jax.custom_vjp
+def _lstm(*arguments):
+    return _forward(*arguments)[0]
+
+
+def _forward(projections, recurrent, hidden, cell_state, keep, projection, mask):
+    masked = drop_weights(recurrent, mask)
+
+    def step(carry, inputs):
+        inputs_product, kept = inputs
+        previous_hidden, previous_cell = carry[0] * kept, carry[1] * kept
+        gates = activated(inputs_product, previous_hidden, masked)
+        new_hidden, new_cell = cell(gates, previous_cell)
+        carry = _project(new_hidden, projection), new_cell
+        return carry, (*carry, gates)
+
+    carry, (hiddens, cells, gates) = jax.lax.scan(step, (hidden, cell_state), (projections, keep))
+    residuals = (recurrent, hidden, cell_state, keep, hiddens, cells, gates, projection, mask)
+    return (hiddens, carry), residuals
+
+
+def _backward(residuals, cotangents):
+    recurrent, hidden, cell_state, keep, hiddens, cells, gates, projection, mask = residuals
+    hiddens_gradient, (last_hidden_gradient, last_cell_gradient) = cotangents
+    previous_cells = jnp.concatenate([cell_state[None], cells[:-1]]) * keep
+    times_transpose = products.by_transpose(drop_weights(recurrent, mask))
+
+    def step(carry, inputs):
+        hidden_gradient, cell_gradient = carry
+        output_gradient, new_cell, previous_cell, gates, kept = inputs
+        input_gate, forget, candidate, output = gates
+        hidden_gradient += output_gradient
+        total = hidden_gradient
+        if projection is not None:
+            hidden_gradient = products.matmul_transposed(hidden_gradient, projection)
+        activated = jnp.tanh(new_cell)
+        cell_gradient += hidden_gradient * output * (1 - activated * activated)
+        z_gradient = jnp.concatenate(
+            [
+                cell_gradient * candidate * input_gate * (1 - input_gate),
+                cell_gradient * previous_cell * forget * (1 - forget),
+                cell_gradient * input_gate * (1 - candidate * candidate),
+                hidden_gradient * activated * output * (1 - output),
+            ],
+            axis=-1,
+        )
+        previous_gradient = times_transpose(z_gradient) * kept
+        carry = (previous_gradient, cell_gradient * forget * kept)
+        return carry, (z_gradient, None if projection is None else total)
+
+    (hidden_gradient, cell_gradient), (z_gradients, totals) = jax.lax.scan(
+        step,
+        (last_hidden_gradient, last_cell_gradient),
+        (hiddens_gradient, cells, previous_cells, gates, keep),
+        reverse=True,
+    )
+    previous_hiddens = jnp.concatenate([hidden[None], hiddens[:-1]]) * keep
+    gradient = products.gradient(previous_hiddens, z_gradients, recurrent)
+    projection_gradient = None
+    if projection is not None:
+        outputs = gates[3] * jnp.tanh(cells)
+        projection_gradient = products.gradient(outputs, totals, projection)
+    gradients = (z_gradients, drop_weights(gradient, mask), hidden_gradient, cell_gradient)
+    return *gradients, None, projection_gradient, None
+
+
+_lstm.defvjp(_forward, _backward)
+
+
+# -------------------------------- the long short-term memory, optimised for training speed
+# Hochreiter and Schmidhuber (1997) with forget gates (Gers et al. 2000), dropout on the connections
+# that are not recurrent (Zaremba et al. 2014), optionally with one mask for each sequence (Gal and
+# Ghahramani 2016), and on the recurrent weights (Merity et al. 2018). For layer input x_t, previous
+# hidden h and cell c:
+#
+#     i, f, o = sigmoid(z), g = tanh(z),   z = x_t W + h U + b     (four blocks of z)
+#     c_t = f * c + i * g,   h_t = o * tanh(c_t)
+#
+# With a projection (Sak et al. 2014), h_t = (o * tanh(c_t)) P has fewer numbers than there are
+# cells; the recurrence, the next layer and the head read this h_t.
+#
+# The products x_t W of all positions are one matrix product before the scan. The scan's backward
+# pass is written by hand: see zoo.layers.lstm.
+
+
+@dataclasses.dataclass(frozen=True)
+class LSTM(Stacked):
+    """Stacked layers of long short-term memory.
+
+        i, f, o = sigmoid(z), g = tanh(z),   z = x W + h U + b
+        c' = f * c + i * g,   h' = o * tanh(c')
+
+    The parameters are a tuple of {"input": [*, 4 D], "recurrent": [R, 4 D], "bias": [4 D]}, one for
+    each layer, with "projection": [D, R] if there is one. The gates' order is input, forget,
+    candidate, output. Weights start uniform in +-1/sqrt(D).
+
+    Attributes:
+      size: D, the number of cells of each layer.
+      layers: the number of layers.
+      last_size: D of the last layer, such as the size of the words' vectors for a tied head; 0
+        for `size`.
+      projection: R, the size of the hidden states; 0 for D, without a projection.
+      dropout: the dropout rate of every layer's output.
+      last_dropout: the dropout rate of the last layer's output; None for `dropout`.
+      input_dropout: the dropout rate of the inputs.
+      recurrent_dropout: the dropout rate of the entries of U; all positions and batch rows of a
+        call share the mask.
+      variational: whether all positions of a call share one mask, instead of one for each position.
+      forget_bias: the initial bias of the forget gate.
+      skip: whether the inputs go to every layer, and every layer's hidden states to the output,
+        side by side: layers * R numbers (Graves 2013, section 2).
+      rematerialise: the number of positions in a chunk. The inputs of each chunk and the state
+        before it are kept, and the rest is recomputed in the backward pass; 0 keeps everything.
+
+    Example:
+      >>> core = cores.LSTM(size=3, layers=2, skip=True)
+      >>> params = core.init(key, 4)
+      >>> hidden, carry = core.apply(params, inputs, core.initial_carry(2))
+      >>> hidden.shape, carry[1][0].shape  # of both layers; the last hidden state of the second
+      ((2, 5, 6), (2, 3))
+    """
+
+    size: int = 256
+    layers: int = 1
+    last_size: int = 0
+    projection: int = 0
+    dropout: float = 0.0
+    last_dropout: float | None = None
+    input_dropout: float = 0.0
+    recurrent_dropout: float = 0.0
+    variational: bool = False
+    forget_bias: float = 1.0
+    skip: bool = False
+    rematerialise: int = 0
+
+    blocks: ClassVar[int] = 4
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_least(self, projection=0)
+
+    def state_size(self, layer: int) -> int:
+        """Returns R, the size of a layer's hidden state.
+
+        Args:
+          layer: the layer, from 0.
+        """
+        return self.projection or self.cells(layer)
+
+    def _weight_shapes(self, layer: int, inputs: int) -> dict[str, tuple[int, ...]]:
+        shapes = super()._weight_shapes(layer, inputs)
+        own = {"projection": (self.cells(layer), self.projection)} if self.projection else {}
+        return shapes | own
+
+    def _biases(self, layer: int) -> dict[str, jax.Array]:
+        forget = jnp.zeros((4, self.cells(layer))).at[1].set(self.forget_bias)
+        return {"bias": forget.reshape(-1)}
+
+    def initial_carry(self, batch: int) -> Carry:
+        """Returns zeros: for each layer (hidden [B, R], cell [B, D])."""
+        # No array occurs twice: the carry of a training step is donated.
+        return tuple(
+            (jnp.zeros((batch, self.state_size(layer))), jnp.zeros((batch, self.cells(layer))))
+            for layer in range(self.layers)
+        )
+
+    def _recurrence(self, weights, projections, state, keep):
+        hidden, cell = state
+        projection, mask = weights.get("projection"), weights["mask"]
+        return lstm(projections, weights["recurrent"], hidden, cell, keep, projection, mask)

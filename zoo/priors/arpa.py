@@ -1,0 +1,247 @@
+r"""n-gram backgrounds from ARPA files, as KenLM, SRILM and others write them.
+
+    \data\
+    ngram 1=3
+    ngram 2=1
+
+    \1-grams:
+    -0.7 <tab> le <tab> -0.3        log10 p(le), le, log10 of the back-off weight of the context le
+    ...
+    \2-grams:
+    -0.2 <tab> le chat
+    \end\
+
+    p(x | c) = the listed value if c x is listed, backoff(c) p(x | c') otherwise.
+"""
+
+import dataclasses
+import math
+import re
+
+import numpy as np
+
+from zoo.errors import UserError, check_least, named
+from zoo.priors import backoff
+from zoo.sources import files
+
+BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
+_UPPER = UNKNOWN.upper()
+# log10 of a probability of 0, as ARPA files write it.
+ZERO = -99.0
+# log10 p of <unk> in a file without it, as in KenLM.
+FLOOR = -100.0
+# At most 18 digits: Python refuses to read numbers of thousands of digits.
+_SECTION = re.compile(r"\\([0-9]{1,18})-grams:")
+_COUNT = re.compile(r"ngram[ \t]+([0-9]{1,18})[ \t]*=[ \t]*([0-9]{1,18})")
+_BLANK = " \t\r"
+_BLANKS = re.compile(r"[ \t]+")
+
+
+@dataclasses.dataclass(frozen=True)
+class Arpa(backoff.Backoff):
+    """b(x | the last order - 1 words) of an ARPA file, restricted to the words of the lexicon.
+
+    The lexicon's boundary is `<s>` in a context and `</s>` where it is predicted. Words of the
+    lexicon that are not in the file share the unigram probability of `<unk>`; longer n-grams with
+    `<unk>` apply only to the lexicon's own unknown word. A file without `<unk>` gives it 10^-100,
+    as in KenLM. n-grams with words that are not in the lexicon are left out, and their mass with
+    them: the head normalises.
+
+    Attributes:
+      path: the file, perhaps compressed with gzip; read once, when the run begins.
+      order: longest n-grams to take from it.
+
+    Example:
+      >>> entries = ["-0.6\\t</s>", "-0.6\\tthe\\t-0.3", "-0.6\\tcat", "-0.6\\tsat", "-99\\t<s>"]
+      >>> lines = ["\\\\data\\\\", "ngram 1=5", "ngram 2=1", "", "\\\\1-grams:", *entries, ""]
+      >>> lines += ["\\\\2-grams:", "-0.1\\tthe cat", "", "\\\\end\\\\", ""]
+      >>> _ = pathlib.Path("two.arpa").write_text("\\n".join(lines))
+      >>> background = priors.Arpa("two.arpa", order=2)
+      >>> known = with_background(lexicon, background, [])
+      >>> after(background, known, ["the"])  # 10^-0.1 the cat, else 10^-0.9
+      {'</s>': 13, 'the': 13, 'cat': 79, 'sat': 13}
+    """
+
+    path: str
+    order: int = 3
+
+    def __post_init__(self):
+        check_least(self, "priors.Arpa", order=2)
+
+    def prepare(self, lexicon, texts):
+        """Reads the back-off tables from the file.
+
+        Args:
+          lexicon: the words.
+          texts: not used.
+
+        Raises:
+          UserError: the file is malformed (its line is named), has fewer than `order` orders, or
+            gives no mass to a word of the lexicon.
+        """
+        file = files.find(self.path)
+        listed = _with_our_unknown(read(files.read_text(file), file))
+        if len(listed) == 1:
+            raise UserError(
+                f"{file} has unigrams only: give a file with longer n-grams, or take "
+                "vocabulary.background=Unigram."
+            )
+        if len(listed) < self.order:
+            raise UserError(
+                f"{file} has n-grams up to {len(listed)}: set order to {len(listed)} or less."
+            )
+        unigrams, *longer = listed[: self.order]
+        contexts = _in_lexicon(listed[: self.order - 1], lexicon, predicted=False)
+        grams = _in_lexicon(longer, lexicon, predicted=True)
+        log_unigram = self._log_unigram(unigrams, lexicon, file)
+
+        arrays = [
+            np.array(list(level), np.int64).reshape(-1, size)
+            for size, level in enumerate(contexts, 1)
+        ]
+        before = [
+            np.array([gram[:-1] for gram in level], np.int64).reshape(-1, size)
+            for size, level in enumerate(grams, 1)
+        ]
+        trie = backoff.Trie([*arrays, *before], len(lexicon))
+        weights = np.zeros(len(trie))
+        for level, nodes in zip(contexts, trie.nodes, strict=False):
+            weights[nodes] = [weight for _, weight in level.values()]
+
+        lists = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+        for level, nodes in zip(grams, trie.nodes[len(arrays) :], strict=True):
+            words = np.array([gram[-1] for gram in level], np.int64)
+            lists.append((nodes, words, np.array([p for p, _ in level.values()])))
+        nodes, words, listed = (np.concatenate(column) for column in zip(*lists, strict=True))
+        in_nats = np.log(10)
+        return backoff.prepare_listed(
+            log_unigram * in_nats, trie, weights * in_nats, nodes, words, listed * in_nats
+        )
+
+    def _log_unigram(self, unigrams, lexicon, file):
+        """Returns log10 p(x), [V]; words that are not in the file share <unk>'s probability."""
+        names = [END if word == lexicon.boundary else word for word in lexicon.words]
+        names = [name if (name,) in unigrams else UNKNOWN for name in names]
+        listed = {name: unigrams.get((name,), (FLOOR, 0.0))[0] for name in names}
+        absent = [w for n, w in zip(names, lexicon.words, strict=True) if n == UNKNOWN]
+        if absent and listed[UNKNOWN] == FLOOR:
+            if lexicon.boundary in absent:
+                raise UserError(
+                    f"{file} has neither {END}, which ends sentences of the lexicon, nor "
+                    f"{UNKNOWN}: take a model of whole sentences, or vocabulary.boundary=none."
+                )
+            files.warn_once(
+                f"{file} has no {UNKNOWN}: words of the lexicon that it does not have "
+                f"({len(absent):,}: {named(absent, 3)}) share log10 p = {FLOOR:g}, as in KenLM"
+            )
+        for name, word in zip(names, lexicon.words, strict=True):
+            if listed[name] == ZERO:
+                raise UserError(
+                    f"{file} gives no mass (log10 p({name}) is {ZERO}) to {word!r}, which is in "
+                    "the lexicon: take a model that can predict it, or a vocabulary without it."
+                )
+        return np.array(
+            [listed[n] - (math.log10(len(absent)) if n == UNKNOWN else 0) for n in names]
+        )
+
+
+def _with_our_unknown(levels):
+    """Replaces <UNK>, as some programs write it, by <unk> in n-grams without <unk>."""
+    if (UNKNOWN,) in levels[0] or (_UPPER,) not in levels[0]:
+        return levels
+    return [
+        {
+            tuple(UNKNOWN if word == _UPPER else word for word in gram): values
+            for gram, values in level.items()
+        }
+        for level in levels
+    ]
+
+
+def _in_lexicon(levels, lexicon, predicted):
+    """Returns the n-grams as tuples of ids, without n-grams of words outside the lexicon."""
+    ids = {word: word_id for word_id, word in enumerate(lexicon.words) if word != lexicon.boundary}
+    context, last = dict(ids), dict(ids)
+    if lexicon.boundary is not None:
+        context[BEGIN] = last[END] = lexicon.ids[lexicon.boundary]
+    if lexicon.unknown is not None:
+        context[UNKNOWN] = last[UNKNOWN] = lexicon.ids[lexicon.unknown]
+    final = last if predicted else context
+    return [
+        {
+            (*(context[word] for word in gram[:-1]), final[gram[-1]]): values
+            for gram, values in level.items()
+            if gram[-1] in final and all(word in context for word in gram[:-1])
+        }
+        for level in levels
+    ]
+
+
+def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
+    """Reads an ARPA file.
+
+    Words end only at spaces and tabs: a no-break space may be part of a word. Values below -99,
+    such as -inf, are read as -99, so that the log-probability of n-grams in a text is finite.
+    """
+    promised = {}
+    levels: list = []
+    lines = {}
+    begun = False
+    ended = False
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.strip(_BLANK)
+        if not line or ended or not begun:
+            begun |= line == "\\data\\"  # whatever stands before it
+        elif match := _COUNT.fullmatch(line):
+            promised[int(match[1])], lines[int(match[1])] = int(match[2]), number
+        elif match := _SECTION.fullmatch(line):
+            order = int(match[1])
+            if order != len(levels) + 1 or order not in promised:
+                _fail(path, number, f"the {order}-grams come out of order or were not announced")
+            levels.append({})
+            lines[order] = number
+        elif line == "\\end\\":
+            ended = True
+        elif not levels:
+            _fail(path, number, f"{line!r} is neither 'ngram N=COUNT' nor '\\N-grams:'")
+        else:
+            gram, values = _entry(line, len(levels), path, number)
+            if gram in levels[-1]:
+                _fail(path, number, f"{' '.join(gram)!r} is there a second time")
+            levels[-1][gram] = values
+    if not begun:
+        raise UserError(
+            f"{path} is not an ARPA file: it has no line '\\data\\'. Give an n-gram model as KenLM "
+            "and SRILM write them."
+        )
+    if not ended:
+        raise UserError(
+            f"{path} has no \\end\\ at its end: it is cut short, or not an ARPA file. Give the "
+            "whole file."
+        )
+    if not levels and not any(promised.values()):
+        raise UserError(f"{path} has no n-grams: give a model with some.")
+    for order, many in promised.items():
+        there = len(levels[order - 1]) if order <= len(levels) else 0
+        if there != many:
+            _fail(path, lines[order], f"the file announces {many} {order}-grams and has {there}")
+    return levels
+
+
+def _fail(path, number, what):
+    raise UserError(f"{path}, line {number}: {what}.")
+
+
+def _entry(line, order, path, number):
+    """Parses a line to (n-gram, (log10 probability, log10 back-off weight))."""
+    first, *rest = _BLANKS.split(line)
+    if len(rest) not in (order, order + 1):
+        _fail(path, number, f"a {order}-gram has {order} words between its two numbers")
+    try:
+        weight = float(rest[order]) if len(rest) > order else 0.0
+        probability = float(first)
+    except ValueError:
+        _fail(path, number, f"{line!r} does not begin with a number, or end with one")
+    if not probability <= 0 or not weight <= -ZERO:
+        _fail(path, number, f"log10 of a probability is {probability}, of a weight {weight}")
+    return tuple(rest[:order]), (max(probability, ZERO), max(weight, ZERO))

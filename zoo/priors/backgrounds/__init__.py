@@ -1,1 +1,0 @@
-"""Background distributions over words, without n-gram models and grammars."""

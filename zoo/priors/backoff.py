@@ -1,0 +1,409 @@
+"""n-gram distributions in their back-off form, as sparse tables that run on the device.
+
+A model of order n gives, for a context c of n - 1 words with suffix c' (c without its first word),
+
+    b(x | c) = listed(x | c)            for the words that the model lists after c,
+               backoff(c) b(x | c')     for all others,
+
+down to a unigram distribution b(x). So b(. | c) is weight(c) b(.), a dense vector that is the same
+for all contexts, except for the words in the short lists of c and of its suffixes, each list with a
+weight of its own. Contexts are the nodes of a trie whose edges are words read backwards: the
+suffixes of a context are the nodes on the way to it.
+
+The masses of signatures have the same form: B(s | c) is listed where c lists a word of s, and is
+backoff(c) B(s | c') otherwise. Listed values are kept as logs of the whole value, never as a
+difference to the backed-off value: a listed value may be far smaller, even 10^-99.
+"""
+
+import dataclasses
+import functools
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.arrays.row_blocks import at_most, is_known
+from zoo.arrays.types import Carry, Context, Tables
+from zoo.lexicon import Lexicon
+from zoo.priors.contextual import ContextualBackground
+
+# Words of a node's list that are taken at a time.
+WINDOW = 16
+# Windows that are taken at a time.
+WINDOWS = 4096
+# A list with more than 1/DENSE of the vocabulary is kept as a dense row.
+DENSE = 16
+# Marks an item of a dense row that is not listed; log-probabilities are never +inf.
+UNLISTED = np.inf
+
+
+class Trie:
+    """All suffixes of some contexts, as nodes in breadth-first order; node 0 has no words."""
+
+    def __init__(self, contexts: list[np.ndarray], vocabulary: int):
+        """Builds the trie of contexts."""
+        order = 1 + max((array.shape[1] for array in contexts), default=0)
+        parents = [np.zeros(len(array), np.int64) for array in contexts]
+        of_lengths = [np.zeros(1, np.int64)]
+        self.levels = [0, 1]
+        for length in range(1, order):
+            longer = [
+                (parent * vocabulary + array[:, -length])
+                for parent, array in zip(parents, contexts, strict=True)
+                if array.shape[1] >= length
+            ]
+            keys = np.unique(np.concatenate(longer))
+            of_lengths.append(keys)
+            self.levels.append(self.levels[-1] + len(keys))
+            rest = iter(longer)
+            parents = [
+                self.levels[length] + np.searchsorted(keys, next(rest))
+                if array.shape[1] >= length
+                else parent
+                for parent, array in zip(parents, contexts, strict=True)
+            ]
+        self.nodes = parents
+        keys = np.concatenate(of_lengths)
+        self.word = (keys % vocabulary).astype(np.int32)
+        children = np.bincount(keys[1:] // vocabulary, minlength=len(keys))
+        self.start = 1 + np.concatenate([[0], np.cumsum(children)])
+
+    def __len__(self):
+        return len(self.word)
+
+
+def prepare(unigram, trie: Trie, backoff, nodes, words, additional) -> dict[str, np.ndarray]:
+    """Makes the tables of an interpolated model, as a `Backoff` keeps them."""
+    return {
+        "unigram": np.asarray(unigram, np.float32),
+        "backoff": np.asarray(backoff, np.float32),
+        **_prepared(trie, nodes, words, list_value=additional),
+    }
+
+
+def prepare_listed(log_unigram, trie: Trie, log_backoff, nodes, words, log_prob):
+    """Makes the tables of a model that is given by its listed log-probabilities; see `prepare`."""
+    return {
+        "log_unigram": np.asarray(log_unigram, np.float32),
+        "log_backoff": np.asarray(log_backoff, np.float32),
+        **_prepared(trie, nodes, words, list_log_prob=log_prob),
+    }
+
+
+def _prepared(trie, nodes, words, **values):
+    order = np.lexsort((words, nodes))
+    counts = np.bincount(nodes, minlength=len(trie))
+    return {
+        "node_word": trie.word,
+        "node_start": trie.start.astype(np.int32),
+        "levels": np.array(trie.levels, np.int32),
+        "list_start": np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
+        "list_word": np.asarray(words, np.int32)[order],
+        **{name: np.asarray(column, np.float32)[order] for name, column in values.items()},
+    }
+
+
+def _find(starts, sorted_words, node, word):
+    """Finds (slot of the word in the node's part of sorted_words, whether it is there), [...]."""
+    low, high = starts[node], starts[node + 1]
+    last = len(sorted_words) - 1
+
+    def halve(_, bounds):
+        low, high = bounds
+        middle = (low + high) // 2
+        below = (sorted_words[jnp.minimum(middle, last)] < word) & (low < high)
+        return jnp.where(below, middle + 1, low), jnp.where(below, high, middle)
+
+    low, _ = jax.lax.fori_loop(0, len(sorted_words).bit_length(), halve, (low, high))
+    return low, (low < high) & (sorted_words[jnp.minimum(low, last)] == word)
+
+
+class Backoff(ContextualBackground):
+    """A background in back-off form.
+
+    The method `prepare` of a subclass returns the tables of `prepare` or `prepare_listed` of this
+    module. The carry is the last n - 1 words, -1 for none. A context is the nodes of its suffixes,
+    int32 [..., n - 1], the shortest first, 0 where the model does not have the suffix.
+    """
+
+    order: int
+
+    def tables(self, lexicon: Lexicon) -> Tables:
+        """Returns the trie, and the lists of words and of signatures, long ones as dense rows."""
+        kept = self.kept(lexicon)
+        signature = np.arange(len(lexicon), dtype=np.int32)
+        if lexicon.feature_names:
+            signature, _ = lexicon.signatures
+        words = of_words(kept)
+        masses = of_signatures(words, kept["levels"], signature)
+        is_dense = np.diff(words.start) > len(lexicon) / DENSE
+        return {
+            **{name: jnp.asarray(kept[name]) for name in ("node_word", "node_start")},
+            "log_backoff": jnp.asarray(np.log(words.backoff), jnp.float32),
+            "word": _on_device(words, is_dense, kept["levels"]),
+            "signature": _on_device(masses, is_dense, kept["levels"]),
+        }
+
+    def initial_carry(self, batch: int) -> Carry:
+        """Returns the carry before any word: -1, int32 [batch, n - 1]."""
+        return jnp.full((batch, self.order - 1), -1, jnp.int32)
+
+    def apply(
+        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
+    ) -> tuple[Context, Carry]:
+        """Finds (nodes of the contexts after words [B, T], int32 [B, T, n - 1]; carry)."""
+        time, span = words.shape[1], self.order - 1
+        words = jnp.concatenate([carry, words.astype(jnp.int32)], axis=1)
+        sequence = jnp.zeros(words.shape, jnp.int32)
+        if reset is not None:
+            sequence = sequence.at[:, span:].set(jnp.cumsum(reset, axis=1))
+        node, nodes = jnp.zeros((words.shape[0], time), jnp.int32), []
+        known = jnp.ones(node.shape, bool)
+        for back in range(span):
+            here = slice(span - back, span - back + time)
+            known &= sequence[:, here] == sequence[:, span:]
+            child, there = _find(tables["node_start"], tables["node_word"], node, words[:, here])
+            known &= there
+            node = jnp.where(known, child, 0)
+            nodes.append(node)
+        same = sequence[:, time:] == sequence[:, -1:]
+        carry = jnp.where(same, words[:, time:], -1)
+        return jnp.stack(nodes, axis=-1), carry
+
+    def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
+        """Computes log b(words | c), nats, [...]."""
+        self._check(contexts)
+        lists = tables["word"]
+        log_probs = lists["unigram"][words]
+        for level in range(contexts.shape[-1]):
+            node = contexts[..., level]
+            log_probs += tables["log_backoff"][node]
+            if len(lists["item"]):
+                slot, there = _find(lists["start"], lists["item"], node, words)
+                value = lists["value"][jnp.minimum(slot, len(lists["value"]) - 1)]
+                log_probs = jnp.where(there, value, log_probs)
+        return log_probs
+
+    def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
+        """Computes log b(x | c) of every word, nats, [..., V]."""
+        self._check(contexts)
+        return _log_values(tables, contexts, tables["word"])
+
+    def log_masses(
+        self, tables: Tables, contexts: Context, signature: jax.Array, signatures
+    ) -> jax.Array:
+        """Computes log B(s | c), nats, [..., S], from the unigram masses and the lists."""
+        self._check(contexts)
+        return _log_values(tables, contexts, tables["signature"])
+
+    def _check(self, contexts):
+        """Raises ValueError unless contexts are of n-grams of this order."""
+        if contexts.shape[-1] != self.order - 1:
+            raise ValueError(
+                f"contexts have {contexts.shape[-1]} nodes a token, and {type(self).__name__} of "
+                f"order {self.order} needs {self.order - 1}: give the output of its `apply`"
+            )
+
+
+def _on_device(lists, is_dense, levels):
+    """Makes the arrays of `Lists` for `_log_values`."""
+    row, dense = np.zeros(len(is_dense), np.int32), []
+    for first, end in itertools.pairwise(levels[1:]):
+        chosen = first + np.flatnonzero(is_dense[first:end])
+        row[chosen] = 1 + np.arange(len(chosen))
+        rows = np.full((1 + len(chosen), len(lists.unigram)), UNLISTED, np.float32)
+        for number, node in enumerate(chosen, 1):
+            part = slice(lists.start[node], lists.start[node + 1])
+            rows[number, lists.item[part]] = lists.log_value[part]
+        dense.append(jnp.asarray(rows))
+    return {
+        "unigram": jnp.asarray(lists.log_unigram, jnp.float32),
+        "start": jnp.asarray(lists.start, jnp.int32),
+        "item": jnp.asarray(lists.item, jnp.int32),
+        "value": jnp.asarray(lists.log_value, jnp.float32),
+        "sparse_length": jnp.asarray(np.where(is_dense, 0, np.diff(lists.start)), jnp.int32),
+        "dense_row": jnp.asarray(row),
+        "dense": tuple(dense),
+    }
+
+
+def _log_values(tables, contexts, lists):
+    """Computes the log of the value of each item of `lists` under each context, nats, [..., C]."""
+    shape = contexts.shape[:-1]
+    nodes = contexts.reshape(math.prod(shape), contexts.shape[-1])
+    # The list of a node is multiplied by the weights of the longer contexts.
+    weight = jnp.cumsum(tables["log_backoff"][nodes][:, ::-1], axis=1)[:, ::-1]
+    weight = jnp.pad(weight, ((0, 0), (0, 1)))
+    values = weight[:, :1] + lists["unigram"][None]
+    # From the shortest context to the longest, whose list has the last word.
+    for level, rows in enumerate(lists["dense"]):
+        node, longer = nodes[:, level], weight[:, level + 1]
+        if len(rows) > 1:
+            row = rows[lists["dense_row"][node]]
+            values = jnp.where(row == UNLISTED, values, longer[:, None] + row)
+        if node.size and len(lists["item"]):
+            values = _put_lists(values, lists, node, longer)
+    return values.reshape(*shape, -1)
+
+
+def _first_above(ends, values):
+    """Returns the index of the first of the rising ends [N] above each value, N if none is.
+
+    N may be symbolic, as in a program that is exported for any number of rows.
+    """
+    if is_known(ends.shape[0]):
+        return jnp.searchsorted(ends, values, side="right")
+    return (ends[None] <= values[:, None]).sum(axis=1, dtype=jnp.int32)
+
+
+def _put_lists(values, lists, node, weight):
+    """Sets items of values [N, C] to weight [N] + the log values in the lists of the nodes [N].
+
+    The lists have very different lengths. They are cut into windows, and the windows of all nodes
+    are taken one after the other, so that the time is proportional to the number of items.
+    """
+    rows = node.shape[0]
+    length, start = lists["sparse_length"][node], lists["start"][node]
+    ends = jnp.cumsum(-(-length // WINDOW))
+    chunk = at_most(WINDOWS, 4 * rows)
+
+    def put(state):
+        first, values = state
+        window = first + jnp.arange(chunk)
+        owner = jnp.minimum(_first_above(ends, window), rows - 1)
+        before = jnp.where(owner > 0, ends[owner - 1], 0)
+        offset = (window - before)[:, None] * WINDOW + jnp.arange(WINDOW)[None]
+        real = (window < ends[-1])[:, None] & (offset < length[owner][:, None])
+        slot = jnp.where(real, start[owner][:, None] + offset, 0)
+        listed = lists["value"][slot] + weight[owner][:, None]
+        row = jnp.where(real, owner[:, None], rows)  # outside, where nothing is put
+        return first + chunk, values.at[row, lists["item"][slot]].set(listed, mode="drop")
+
+    _, values = jax.lax.while_loop(lambda state: state[0] < ends[-1], put, (0, values))
+    return values
+
+
+# ---- lists of words and of signatures of a back-off model (zoo.priors.backoff), on the host
+# Everything is computed in float64, so that differences of masses are precise.
+
+# Replaces a probability that rounding has made 0 or less.
+LEAST = 1e-99
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Lists:
+    """The listed values of a back-off model after each context. Items are words or signatures."""
+
+    # int64 [nodes], the node of a context without its first word; node 0 has no words
+    parent: np.ndarray
+    backoff: np.ndarray  # [nodes], back-off weights
+    unigram: np.ndarray  # [C], the value of each item after no words
+    # int64 [nodes + 1]; node u lists the items item[start[u]:start[u + 1]], sorted, with the values
+    # value[start[u]:start[u + 1]]
+    start: np.ndarray
+    item: np.ndarray  # int64 [m]
+    value: np.ndarray  # [m]
+
+    @property
+    def log_unigram(self):
+        """log of the unigram values, nats, [C]."""
+        return np.log(self.unigram)
+
+    @property
+    def log_value(self):
+        """log of the listed values, nats, [m]."""
+        return np.log(self.value)
+
+    @functools.cached_property
+    def node(self):
+        """The node of each entry of the lists, int64 [m]."""
+        return np.repeat(np.arange(len(self.parent)), np.diff(self.start))
+
+    @functools.cached_property
+    def _keys(self):
+        return self.node * len(self.unigram) + self.item
+
+    def of(self, nodes, items):
+        """Computes the value of each item after its node, listed or backed off to."""
+        size, keys = len(self.unigram), self._keys
+        weight, values = np.ones(len(nodes)), np.zeros(len(nodes))
+        left, node = np.arange(len(nodes)), np.asarray(nodes, np.int64)
+        while len(left):
+            key = node * size + items[left]
+            slot = np.searchsorted(keys, key)
+            there = np.zeros(len(key), bool)
+            inside = slot < len(keys)
+            there[inside] = keys[slot[inside]] == key[inside]
+            values[left[there]] = self.value[slot[there]]
+            at_end = ~there & (node == 0)
+            values[left[at_end]] = self.unigram[items[left[at_end]]]
+            on = ~there & ~at_end
+            weight[left[on]] *= self.backoff[node[on]]
+            left, node = left[on], self.parent[node[on]]
+        return weight * values
+
+
+def parents(node_start):
+    """Computes the parent of each node."""
+    counts = np.diff(node_start.astype(np.int64))
+    return np.concatenate([[0], np.repeat(np.arange(len(counts)), counts)])
+
+
+def of_words(kept: dict[str, np.ndarray]) -> Lists:
+    """Makes the lists of words from the tables of `backoff.prepare` or `backoff.prepare_listed`."""
+    parent = parents(kept["node_start"])
+    starts_and_words = kept["list_start"].astype(np.int64), kept["list_word"].astype(np.int64)
+    if "list_value" in kept:  # values that are added to the backed-off values
+        names = ("backoff", "unigram", "list_value")
+        backoff, unigram, additions = (kept[name].astype(np.float64) for name in names)
+        return of_additions(
+            Lists(parent, backoff, unigram, *starts_and_words, additions), kept["levels"]
+        )
+    names = ("log_backoff", "log_unigram", "list_log_prob")
+    backoff, unigram, listed = (np.exp(kept[name].astype(np.float64)) for name in names)
+    return Lists(parent, backoff, unigram, *starts_and_words, listed)
+
+
+def of_additions(additions: Lists, levels) -> Lists:
+    """Sets listed(x | c) = additional(x | c) + backoff(c) b(x | c') of an interpolated model."""
+    listed = additions.value.copy()
+    lists = dataclasses.replace(additions, value=listed)
+    # The shorter contexts come first: their lists are complete.
+    for part, node in _by_length(additions, levels):
+        shorter = lists.of(additions.parent[node], additions.item[part])
+        listed[part] = np.maximum(listed[part] + additions.backoff[node] * shorter, LEAST)
+    return lists
+
+
+def of_signatures(words: Lists, levels, signature) -> Lists:
+    """Computes the lists of the masses of signatures: B(s | c) is listed where c lists a word of s.
+
+    B(s | c) = sum of listed(x | c) + backoff(c) (B(s | c') - sum of b(x | c')) over the words x of
+    s that c lists. The difference is the mass of the other words of s after c', 0 without any.
+    """
+    size = int(signature.max()) + 1
+    members = np.bincount(signature, minlength=size)
+    entries, of_entry = np.unique(words.node * size + signature[words.item], return_inverse=True)
+    node, item = entries // size, entries % size
+    start = np.searchsorted(node, np.arange(len(words.parent) + 1))
+    value = np.zeros(len(entries))
+    np.add.at(value, of_entry, words.value)
+    has_others = np.bincount(of_entry, minlength=len(entries)) < members[item]
+    shorter = words.of(words.parent[words.node], words.item)
+    shorter = np.bincount(of_entry, shorter, len(entries))
+    unigram = np.bincount(signature, words.unigram, size)
+    lists = Lists(words.parent, words.backoff, unigram, start, item, value)
+    for part, nodes in _by_length(lists, levels):
+        others = lists.of(words.parent[nodes], item[part]) - shorter[part]
+        others = np.where(has_others[part], np.maximum(others, 0), 0)
+        value[part] += words.backoff[nodes] * others
+    return lists
+
+
+def _by_length(lists, levels):
+    """Yields (slice of the entries of their lists, nodes of these entries) for each length."""
+    for first, end in itertools.pairwise(levels[1:]):
+        part = slice(lists.start[first], lists.start[end])
+        yield part, lists.node[part]

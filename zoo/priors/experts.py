@@ -1,0 +1,270 @@
+"""Experts: sources of knowledge outside the network that name the next word.
+
+Dymetman and Xiao (2016), section 6: an "expert feature", 1 on a value that is looked up in a
+knowledge base with the words so far. zoo.heads.with_expert makes a head use such a feature.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.arrays.types import Carry, Context, Tables
+from zoo.errors import UserError, check_least
+from zoo.lexicon import Lexicon
+from zoo.priors.contextual import Contextual
+
+# What an expert gives where it knows nothing.
+NOTHING = -1
+
+
+class Expert(Contextual):
+    """A prior that names one or several words at each position.
+
+    The contexts of `apply` are word ids, int32 [B, T] or [B, T, M]. Any of them may be `NOTHING`,
+    and words may be repeated.
+    """
+
+
+@dataclasses.dataclass(frozen=True)
+class KnowledgeBase(Expert):
+    """The value of the last relation of the last subject that the sentence has named so far.
+
+    After "the capital of Estonia is" it is "Tallinn", and so it is after each later word until the
+    sentence names another relation or subject. A sentence ends at the boundary.
+
+    Attributes:
+      path: a table, columns separated by tabs. The first line has a name for the column of subjects
+        and then the relations; each other line has a subject and the value of each relation, one
+        word each, perhaps empty. It is read once, when the run begins.
+
+    Example:
+      >>> text = "\\tcapital\\nEstonia\\tTallinn\\nItaly\\tRome\\n"
+      >>> _ = pathlib.Path("facts.tsv").write_text(text)
+      >>> lexicon = Lexicon(("the", "capital", "of", "Estonia", "is", "Tallinn"), np.ones(6, int))
+      >>> expert = priors.KnowledgeBase("facts.tsv")
+      >>> known = with_background(lexicon, expert, [])
+      >>> read = jnp.array([known.encode(["the", "capital", "of", "Estonia", "is"])])
+      >>> named, _ = expert.apply(expert.tables(known), read, expert.initial_carry(1))
+      >>> named.tolist()  # nothing, until the fourth word: word 5 is Tallinn
+      [[-1, -1, -1, 5, 5]]
+    """
+
+    path: str
+
+    def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
+        """Reads the knowledge base.
+
+        Args:
+          lexicon: the words.
+          texts: not used.
+
+        Returns:
+          subject: int32 [V], the number of the subject that each word names, or -1.
+          relation: int32 [V], the number of the relation that each word names, or -1.
+          value: int32 [subjects, relations], a word, or -1.
+          begin: int32 [], the boundary, or -1.
+
+        Raises:
+          UserError: the table is malformed, or the lexicon has none of its subjects or relations.
+        """
+        from zoo.sources.tables import read_table  # not with every head
+
+        relations, facts = read_table(self.path)
+        subject, relation = np.full((2, len(lexicon)), NOTHING, np.int32)
+        for numbers, names in ((subject, facts), (relation, relations)):
+            for number, name in enumerate(names):
+                if name in lexicon.ids:
+                    numbers[lexicon.ids[name]] = number
+        if (subject < 0).all() or (relation < 0).all():
+            raise UserError(
+                f"the text has no subject of {self.path}, or none of its relations "
+                f"{', '.join(relations)}, so that nothing could be looked up: give a table whose "
+                "subjects and relations are words of the text."
+            )
+        ids: dict = lexicon.ids
+        value = [
+            [ids.get(of_subject.get(name), NOTHING) for name in relations]
+            for of_subject in facts.values()
+        ]
+        begin = ids.get(lexicon.boundary, NOTHING)
+        return {
+            "subject": subject,
+            "relation": relation,
+            "value": np.array(value, np.int32),
+            "begin": np.array(begin, np.int32),
+        }
+
+    def initial_carry(self, batch: int) -> Carry:
+        """Returns (subject, relation) before any is named: -1, int32 [batch, 2]."""
+        return jnp.full((batch, 2), NOTHING, jnp.int32)
+
+    def apply(
+        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
+    ) -> tuple[Context, Carry]:
+        """Looks up (the value at each position, or -1, int32 [B, T]; carry)."""
+        named = jnp.stack([tables["subject"][words], tables["relation"][words]], axis=-1)
+        fresh = words == tables["begin"]
+        forgotten = fresh if reset is None else fresh | reset
+
+        def step(carry, inputs):
+            new, forget = inputs
+            carry = jnp.where(new >= 0, new, jnp.where(forget[:, None], NOTHING, carry))
+            return carry, carry
+
+        columns = jnp.moveaxis(named, 1, 0), forgotten.T
+        carry, last = jax.lax.scan(step, carry, columns)
+        subject, relation = jnp.moveaxis(last, 0, 1)[..., 0], jnp.moveaxis(last, 0, 1)[..., 1]
+        known = (subject >= 0) & (relation >= 0)
+        return jnp.where(known, tables["value"][subject, relation], NOTHING), carry
+
+
+# --------------- experts that name words of the context, because words tend to be repeated
+# As a feature of context and word, phi(k, x) = 1 if x is one of these words (Dymetman and Xiao
+# 2016, section 2). With the last n words the feature is a cache. With the words of a question or a
+# condition it is a way to copy names that have no weights of their own.
+
+
+@dataclasses.dataclass(frozen=True)
+class RecentWords(Expert):
+    """The last n words, without the marks of the lexicon.
+
+    Attributes:
+      words: n.
+
+    Example:
+      >>> lexicon = Lexicon(("the", "cat", "sat"), np.ones(3, int))
+      >>> expert = priors.RecentWords(words=2)
+      >>> known = with_background(lexicon, expert, [])
+      >>> read = jnp.array([known.encode(["the", "cat", "sat"])])
+      >>> named, _ = expert.apply(expert.tables(known), read, expert.initial_carry(1))
+      >>> named.tolist()
+      [[[-1, 0], [0, 1], [1, 2]]]
+    """
+
+    words: int = 20
+
+    def __post_init__(self):
+        check_least(self, "priors.RecentWords", words=1)
+
+    def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
+        """Returns {"named": int32 [V], the id of each word, or -1 for a mark}."""
+        return {"named": _without_marks(lexicon)}
+
+    def initial_carry(self, batch: int) -> Carry:
+        """Returns the carry before any word: -1, int32 [batch, words]."""
+        return jnp.full((batch, self.words), NOTHING, jnp.int32)
+
+    def apply(
+        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
+    ) -> tuple[Context, Carry]:
+        """Returns (the last words at each position, int32 [B, T, words], -1 for none; carry)."""
+        reset = jnp.zeros(words.shape, bool) if reset is None else reset
+
+        def step(carry, of_position):
+            word, forget = of_position
+            carry = jnp.where(forget[:, None], NOTHING, carry)
+            carry = jnp.concatenate([carry[:, 1:], word[:, None]], axis=1)
+            return carry, carry
+
+        carry, named = jax.lax.scan(step, carry, (tables["named"][words].T, reset.T))
+        return jnp.moveaxis(named, 0, 1), carry
+
+
+@dataclasses.dataclass(frozen=True)
+class PrefixWords(Expert):
+    """The words before the separator of a sentence, named at the positions after it.
+
+    Attributes:
+      separator: the word between the given prefix and the learnt rest; see data.Prefixed.
+      most: the number of words that are kept; later ones are not named.
+
+    Example:
+      >>> lexicon = Lexicon(("</s>", "|||", "a", "b"), np.ones(4, int), boundary="</s>")
+      >>> expert = priors.PrefixWords(most=3)
+      >>> known = with_background(lexicon, expert, [])
+      >>> read = jnp.array([known.encode(["a", "b", "|||", "a", "</s>"])])
+      >>> named, _ = expert.apply(expert.tables(known), read, expert.initial_carry(1))
+      >>> named[0, 2:].tolist()
+      [[2, 3, -1], [2, 3, -1], [-1, -1, -1]]
+    """
+
+    separator: str = "|||"
+    most: int = 32
+
+    def __post_init__(self):
+        check_least(self, "priors.PrefixWords", most=1)
+
+    def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
+        """Finds the marks of the lexicon.
+
+        Args:
+          lexicon: the words.
+          texts: not used.
+
+        Returns:
+          named: int32 [V], the id of each word, or -1 for a mark.
+          begin, separator: int32 [], the boundary and the separator.
+
+        Raises:
+          UserError: the separator is not a word of the texts, or sentences have no boundary.
+        """
+        if self.separator not in lexicon.ids or lexicon.boundary is None:
+            raise UserError(
+                "priors.PrefixWords needs sentences that end with a boundary and have "
+                f"{self.separator!r} after the given prefix: set its separator to the data's, and "
+                "vocabulary.boundary."
+            )
+        return {
+            "named": _without_marks(lexicon),
+            "begin": np.array(lexicon.boundary_id, np.int32),
+            "separator": np.array(lexicon.ids[self.separator], np.int32),
+        }
+
+    def initial_carry(self, batch: int) -> Carry:
+        """Returns the carry before a sentence.
+
+        Args:
+          batch: the number of batch rows.
+
+        Returns:
+          words: int32 [batch, most], the words of the prefix, then -1.
+          count: int32 [batch], the number of these words.
+          after: bool [batch], whether the separator was read.
+        """
+        return {
+            "words": jnp.full((batch, self.most), NOTHING, jnp.int32),
+            "count": jnp.zeros(batch, jnp.int32),
+            "after": jnp.zeros(batch, bool),
+        }
+
+    def apply(
+        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
+    ) -> tuple[Context, Carry]:
+        """Returns (the words of the prefix at each position, [B, T, most], -1 for none; carry)."""
+        forgotten = words == tables["begin"]
+        forgotten = forgotten if reset is None else forgotten | reset
+        places = jnp.arange(self.most)
+
+        def step(carry, of_position):
+            word, forget = of_position
+            begun = ~forget[:, None]
+            kept, count = jnp.where(begun, carry["words"], NOTHING), carry["count"] * ~forget
+            after = (carry["after"] & ~forget) | (word == tables["separator"])
+            named = tables["named"][word]
+            new = (~after & (named >= 0))[:, None] & (places[None] == count[:, None])
+            kept = jnp.where(new, named[:, None], kept)
+            count = jnp.minimum(count + new.any(axis=1), self.most)
+            carry = {"words": kept, "count": count, "after": after}
+            return carry, jnp.where(after[:, None], kept, NOTHING)
+
+        carry, named = jax.lax.scan(step, carry, (words.T, forgotten.T))
+        return jnp.moveaxis(named, 0, 1), carry
+
+
+def _without_marks(lexicon):
+    """Returns the id of each word, int32 [V], or -1 for <unk> and the boundary."""
+    marks = (lexicon.unknown, lexicon.boundary)
+    numbers = [NOTHING if word in marks else n for n, word in enumerate(lexicon.words)]
+    return np.array(numbers, np.int32)

@@ -1,1 +1,0 @@
-"""Experts: sources of knowledge outside the network that name the next word."""

@@ -1,0 +1,122 @@
+"""n-gram backgrounds estimated from text, with interpolated Kneser-Ney smoothing.
+
+Kneser and Ney (1995) in the form of Chen and Goodman (1998), "An empirical study of smoothing
+techniques for language modeling", section 3 ("modified"): with adjusted counts a and a discount D
+for counts of 1, of 2, and of 3 or more,
+
+    b(x | c) = (a(c x) - D(a(c x))) / a(c) + backoff(c) b(x | c'),
+    backoff(c) = sum_x D(a(c x)) / a(c),
+
+down to a uniform distribution over all words of the lexicon. The adjusted count a(c x) is the
+number of occurrences of c x for the longest contexts and for contexts that begin a sentence; for
+other contexts it is the number of different words before c x.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from zoo.errors import UserError, check_least
+from zoo.priors import backoff
+
+# Discounts for texts with too few counts to estimate them from.
+USUAL_DISCOUNTS = (0.5, 1.0, 1.5)
+
+
+@dataclasses.dataclass(frozen=True)
+class NGram(backoff.Backoff):
+    """b(x | the last order - 1 words), estimated on some splits and kept with the run.
+
+    A context does not reach beyond the boundary before it.
+
+    Attributes:
+      order: n.
+      splits: the splits whose text is counted; the test text should not be among them.
+
+    Example:
+      >>> background = priors.NGram(order=2)
+      >>> known = with_background(lexicon, background, sentences)
+      >>> after(background, known, ["the"])
+      {'</s>': 16, 'the': 11, 'cat': 61, 'sat': 11}
+    """
+
+    order: int = 3
+    splits: tuple[str, ...] = ("train",)
+
+    def __post_init__(self):
+        check_least(self, "priors.NGram", order=2)
+        if not self.splits:
+            raise UserError("priors.NGram.splits is empty: name the splits to count, as in train.")
+
+    def prepare(self, lexicon, texts):
+        """Estimates the model and returns its back-off tables; see `backoff.prepare`.
+
+        Args:
+          lexicon: the words.
+          texts: {split: EncodedText} of `splits`.
+        """
+        boundary = lexicon.ids.get(lexicon.boundary)
+        streams = [text.words.astype(np.int64) for text in texts.values()]
+        counted = count(streams, boundary, self.order, len(lexicon))
+        trie = backoff.Trie([contexts for contexts, _, _ in counted], len(lexicon))
+        weights, lists = np.ones(len(trie)), []
+        for (_, words, counts), nodes in zip(counted, trie.nodes, strict=True):
+            discount = discounts(counts)[np.minimum(counts, 3) - 1]
+            total = np.bincount(nodes, counts, len(trie))
+            here = np.unique(nodes)
+            weights[here] = np.bincount(nodes, discount, len(trie))[here] / total[here]
+            lists.append((nodes, words, (counts - discount) / total[nodes]))
+        (_, words, values), *lists = lists
+        unigram = np.bincount(words, values, len(lexicon)) + weights[0] / len(lexicon)
+        weights[0] = 1  # the unigram distribution is kept whole
+        nothing = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+        columns = (np.concatenate(column) for column in zip(nothing, *lists, strict=True))
+        return backoff.prepare(unigram, trie, weights, *columns)
+
+
+def count(streams, boundary: int | None, order: int, vocabulary: int):
+    """Computes the adjusted counts of the n-grams of each order."""
+    start = [] if boundary is None else [boundary]
+    texts = [np.concatenate([np.array(start, np.int64), stream]) for stream in streams]
+    stream = np.concatenate(texts)
+    # How many words before each position its context may have: back to the last boundary.
+    first = np.zeros(len(stream), bool)
+    first[np.cumsum([0] + [len(text) for text in texts[:-1]])] = True
+    begins = first.copy()
+    if boundary is not None:
+        begins[1:] |= stream[:-1] == boundary
+    positions = np.arange(len(stream))
+    begin = np.maximum.accumulate(np.where(begins, positions, 0))
+    reach = positions - begin + (0 if boundary is None else 1)
+    if boundary is not None:
+        reach[first] = -1  # the boundary before a text is a context and never a target
+
+    ids, raw = np.zeros(len(stream), np.int64), []
+    for length in range(order):
+        there = positions[reach >= length]
+        keys = ids[there] * vocabulary + stream[there - length]
+        distinct, example, ids[there], counts = np.unique(
+            keys, return_index=True, return_inverse=True, return_counts=True
+        )
+        raw.append((there[example], counts, distinct // vocabulary))
+
+    results = []
+    for length, (positions, counts, _) in enumerate(raw):
+        if length + 1 < order:
+            shorter = raw[length + 1][2]
+            before = np.bincount(shorter, minlength=len(counts))
+            counts = np.where(before > 0, before, counts)
+        contexts = stream[positions[:, None] - np.arange(length, 0, -1)[None]]
+        results.append((contexts, stream[positions], counts))
+    return results
+
+
+def discounts(counts: np.ndarray) -> np.ndarray:
+    """Estimates D for counts of 1, 2, and 3 or more (Chen and Goodman 1998, equation 26)."""
+    of = [int((counts == number).sum()) for number in range(1, 5)]
+    if all(of):
+        ratio = of[0] / (of[0] + 2 * of[1])
+        three = [n - (n + 1) * ratio * of[n] / of[n - 1] for n in (1, 2, 3)]
+        if all(0 < discount <= n for n, discount in zip((1, 2, 3), three, strict=True)):
+            return np.array(three)
+    return np.array(USUAL_DISCOUNTS)

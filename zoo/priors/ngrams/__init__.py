@@ -1,1 +1,0 @@
-"""N-gram models, estimated from text or read from files, as backgrounds along a text."""

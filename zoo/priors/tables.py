@@ -1,0 +1,334 @@
+"""Features of words from a table, such as a dictionary, a list of norms or an inflection table."""
+
+import collections
+import dataclasses
+import logging
+import math
+from collections.abc import Iterable, Mapping
+
+from zoo.errors import UserError, named
+from zoo.priors.prior import FeaturePrior
+from zoo.sources import files
+from zoo.sources.source import Corpus
+from zoo.trust import permissions, user_modules
+
+logger = logging.getLogger(__name__)
+
+_NOTHING = ("", "_")  # cells without a feature
+
+
+@dataclasses.dataclass(frozen=True)
+class WordTable(FeaturePrior):
+    """Features of words from a file of columns separated by tabs; other words have none.
+
+    The first line names the columns. "NOUN" in the column "POS" is the feature "POS:NOUN", as in a
+    treebank; an item that names its own kind, "Number=Sing", is "Number:Sing" in any column. A word
+    on several lines has the features of all of them. A cell that is empty or "_" has no feature.
+    Quotation marks are text, and lines without a tab that start with "#" are skipped. The number of
+    words that are in the lexicon is logged.
+
+        form    POS     morphology                frequency
+        chats   NOUN    Gender=Masc|Number=Plur   3.1
+
+        priors.WordTable("lexicon.tsv", separator="|", numbers=("frequency",))
+
+    Attributes:
+      path: the file, UTF-8, found as data files are.
+      columns: names of the columns, for a file without a line of names.
+      word: the column of the words; the first if empty.
+      kept: the columns of features; all but the words' column if empty.
+      numbers: the columns of numbers: the column's name is the feature, the cell its value.
+      separator: the text between several items of a cell; if empty, a cell is one item.
+      lower_case: whether to ignore case.
+
+    UniMorph's files have a lemma, a form and tags such as "V;PST" on a line. Read them with
+    columns=("lemma", "form", "tag"), word="form", kept=("tag",), separator=";".
+
+    Example:
+      >>> text = "form\\tPOS\\ncat\\tNOUN\\nsat\\tVERB\\n"
+      >>> _ = pathlib.Path("lexicon.tsv").write_text(text)
+      >>> prior = priors.WordTable("lexicon.tsv")
+      >>> prior.features(("the", "cat", "sat"), {}, {})
+      [{}, {'POS:NOUN': 1.0}, {'POS:VERB': 1.0}]
+    """
+
+    path: str
+    columns: tuple[str, ...] = ()
+    word: str = ""
+    kept: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    separator: str = ""
+    lower_case: bool = False
+
+    def features(
+        self,
+        words: tuple[str, ...],
+        corpora: dict[str, Corpus],
+        entries: dict[str, tuple[str, ...]],
+    ) -> list[dict[str, float]]:
+        """Returns the features of each word in the table.
+
+        Raises:
+          UserError: a line is malformed, the table lacks a column, or none of the words is in the
+            table.
+        """
+        path = files.find(self.path)
+        table = self._read(path)
+        keys = [self._key(word) for word in words]
+        known = len(table.keys() & set(keys))
+        logger.info("%d of %d words of %s are in the lexicon", known, len(table), path)
+        if not known:
+            raise UserError(
+                f"none of the {len(table)} words of {path}, such as {named([*table], 3)}, is in "
+                "the lexicon: give the column of the words as word= of priors.WordTable, or set "
+                "lower_case=True if the words differ only in case."
+            )
+        return [dict(table.get(key, {})) for key in keys]
+
+    def _key(self, word):
+        return word.lower() if self.lower_case else word
+
+    def _read(self, path):
+        """Reads {word: its features} from the file."""
+        lines = [
+            (number, line.rstrip("\r"))
+            for number, line in enumerate(files.read_text(path).split("\n"), 1)
+            if line.strip() and ("\t" in line or not line.startswith("#"))
+        ]
+        if self.columns:
+            columns, where = self.columns, "priors.WordTable.columns"
+        else:
+            if not lines:
+                raise UserError(f"{path} has no line but comments: give the names of its columns.")
+            (number, header), *lines = lines
+            columns, where = tuple(map(str.strip, header.split("\t"))), f"{path}, line {number}"
+        word_column, kept = self._chosen_columns(columns, where)
+        table: collections.defaultdict = collections.defaultdict(dict)
+        for number, line in lines:
+            where = f"{path}, line {number}"
+            cells = [cell.strip() for cell in line.split("\t")]
+            if len(cells) != len(columns):
+                raise UserError(
+                    f"{where}: {len(cells)} columns where there should be {len(columns)} "
+                    f"({', '.join(columns)}), separated by tabs: correct the line."
+                )
+            if not cells[word_column]:
+                raise UserError(
+                    f"{where}: the column {columns[word_column]!r} is empty: give a word."
+                )
+            features = table[self._key(cells[word_column])]
+            for column in kept:
+                self._add(features, columns[column], cells[column], where)
+        return table
+
+    def _chosen_columns(self, columns, where):
+        """Returns (the number of the words' column, the numbers of the columns of features)."""
+        if not all(columns) or len(set(columns)) < len(columns):
+            raise UserError(
+                f"{where}: the columns are {named([*columns])}: give each a name of its own, in "
+                "the first line or as columns= of priors.WordTable."
+            )
+        asked = ([self.word] if self.word else []) + [*self.kept, *self.numbers]
+        if missing := [name for name in asked if name not in columns]:
+            raise UserError(
+                f"{where}: the columns {named([*columns])} do not include {missing[0]!r}, which "
+                "priors.WordTable asks for: correct the first line or priors.WordTable."
+            )
+        word_column = columns.index(self.word) if self.word else 0
+        chosen = {*self.kept, *self.numbers} if self.kept else {*columns} - {columns[word_column]}
+        kept = [number for number, name in enumerate(columns) if name in chosen]
+        if not kept:
+            raise UserError(
+                f"{where}: the words' column is the only one: add a column of features."
+            )
+        return word_column, kept
+
+    def _add(self, features, column, cell, where):
+        """Adds the features of a cell to the features of its word."""
+        if cell in _NOTHING:
+            return
+        if column in self.numbers:
+            value = finite_number(cell, f"{where}, column {column!r}")
+            if features.setdefault(column, value) != value:
+                raise UserError(
+                    f"{where}: {column!r} is {value} here, and {features[column]} on an earlier "
+                    "line of the same word: leave one of the lines out."
+                )
+            return
+        for item in cell.split(self.separator) if self.separator else [cell]:
+            item = item.strip()
+            if item not in _NOTHING:
+                kind, equals, value = item.partition("=")
+                named_kind = equals and kind and value
+                features[f"{kind}:{value}" if named_kind else f"{column}:{item}"] = 1.0
+
+
+# -------------------------- features of the words of a list, such as places or first names
+
+
+@dataclasses.dataclass(frozen=True)
+class WordList(FeaturePrior):
+    """The feature "List:name" for the words of a file, one word a line; other words have none.
+
+    A line may have a tab and a number after the word, the feature's value. Empty lines and lines
+    that start with "#" are skipped. The number of words that are in the lexicon is logged.
+
+    Attributes:
+      path: the file, UTF-8, found as data files are.
+      name: the name of the feature; the path if empty.
+      lower_case: whether to ignore case.
+
+    Example:
+      >>> _ = pathlib.Path("animals.txt").write_text("cat\\ndog\\t2\\n")
+      >>> prior = priors.WordList("animals.txt", name="animal")
+      >>> prior.features(("the", "cat", "dog"), {}, {})
+      [{}, {'List:animal': 1.0}, {'List:animal': 2.0}]
+    """
+
+    path: str
+    name: str = ""
+    lower_case: bool = False
+
+    def features(
+        self,
+        words: tuple[str, ...],
+        corpora: dict[str, Corpus],
+        entries: dict[str, tuple[str, ...]],
+    ) -> list[dict[str, float]]:
+        """Returns the feature of each word that is in the list, with its value.
+
+        Raises:
+          UserError: a line is malformed, or no word of the lexicon is in the list.
+        """
+        path = files.find(self.path)
+        values = self._read(path)
+        keys = [self._key(word) for word in words]
+        known = len(values.keys() & set(keys))
+        logger.info("%d of %d words of %s are in the lexicon", known, len(values), path)
+        if not known:
+            raise UserError(
+                f"none of the {len(values)} words of {path} is in the lexicon: give another list, "
+                "or set lower_case=True of priors.WordList if the words differ only in case."
+            )
+        name = f"List:{self.name or self.path}"
+        return [{name: values[key]} if key in values else {} for key in keys]
+
+    def _key(self, word):
+        return word.lower() if self.lower_case else word
+
+    def _read(self, path):
+        values = {}
+        for number, line in enumerate(files.read_text(path).split("\n"), 1):
+            line = line.rstrip("\r")
+            if not line.strip() or line.startswith("#"):
+                continue
+            word, tab, value = line.partition("\t")
+            word = word.strip()
+            if not word or len(word.split()) > 1:
+                raise UserError(
+                    f"{path}, line {number}: {line.strip()!r} is not one word: write a word a "
+                    "line, perhaps with a tab and a number after it."
+                )
+            where = f"{path}, line {number}"
+            values[self._key(word)] = finite_number(value, where) if tab else 1.0
+        return values
+
+
+def finite_number(text: str, where: str) -> float:
+    """Reads the value of a feature."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise UserError(f"{where}: {text!r} is not a finite number: correct it or leave it out.")
+    return number
+
+
+# -------------------------------------------- features of words from a user's own function
+
+
+@dataclasses.dataclass(frozen=True)
+class WordFunction(FeaturePrior):
+    """Features of a word that a user's function returns.
+
+    The function takes a word and returns {feature name: value}, or the names of features that have
+    the value 1. It is given by its name, so that a recipe can be saved and loaded:
+
+        priors.WordFunction("my_features:capitals")
+
+    Attributes:
+      function: "module:name"; the module lies beside the config or in the working folder, or is
+        installed. It is imported when features are computed, never when a recipe is read. For a
+        run that somebody else trained it is imported only if the user names it too: see
+        zoo.trust.permissions.
+
+    Example:
+      >>> text = "def capitals(word):\\n    return {'Capitals': sum(c.isupper() for c in word)}"
+      >>> _ = pathlib.Path("my_features.py").write_text(text)
+      >>> prior = priors.WordFunction("my_features:capitals")
+      >>> prior.features(("McCartney",), {}, {})
+      [{'Capitals': 2.0}]
+    """
+
+    function: str
+
+    def features(
+        self,
+        words: tuple[str, ...],
+        corpora: dict[str, Corpus],
+        entries: dict[str, tuple[str, ...]],
+    ) -> list[dict[str, float]]:
+        """Calls the function on each word and returns its features.
+
+        Exceptions of the function and of its module are not caught.
+
+        Raises:
+          UserError: the function does not exist, or returns neither names of features nor a dict of
+            names and finite numbers.
+        """
+        function = self._load()
+        return [self._of_word(function, word) for word in words]
+
+    def _load(self):
+        permissions.check_function(self.function)
+        try:
+            function = user_modules.value(self.function)
+        except user_modules.Missing as error:
+            raise UserError(
+                f"priors.WordFunction cannot find {self.function!r} ({error}): write module:name "
+                "of a function beside the config, in the working folder, or where else Python "
+                "imports from."
+            ) from error
+        if not callable(function):
+            raise UserError(
+                f"priors.WordFunction: {self.function!r} is not a function: name a function that "
+                "takes a word."
+            )
+        return function
+
+    def _of_word(self, function, word):
+        try:
+            given = function(word)
+            if isinstance(given, str):  # whose letters would be taken for names
+                given = [given]
+            elif isinstance(given, Iterable) and not isinstance(given, Mapping):
+                given = [*given]  # a generator of the user's may raise, too
+        except Exception as error:  # the user's own
+            error.add_note(f"{self.function} was given the word {word!r}.")
+            raise
+        try:
+            named = given if isinstance(given, Mapping) else dict.fromkeys(given, 1.0)
+            features = {name: float(value) for name, value in named.items()}
+        except (TypeError, ValueError) as error:
+            raise UserError(
+                f"{self.function} gives {given!r} for {word!r} ({error}): return names of features "
+                "or a dict of name and number."
+            ) from error
+        for name, value in features.items():
+            if not isinstance(name, str) or not math.isfinite(value):
+                raise UserError(
+                    f"{self.function} gives {name!r}: {value} for {word!r}: return names with "
+                    "finite numbers."
+                )
+        return features
