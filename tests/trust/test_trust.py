@@ -382,7 +382,15 @@ def with_texts(field, path):
 
 
 FUNCTIONS = ("subprocess:getoutput", "os:system", "planted:suffix", "builtins:exec", "posix:system")
-PATHS = ("{far}/secret.txt", "../secret.txt", "linked.txt", "folder/*.txt", "hub:a:b", "gs://a/b")
+PATHS = (
+    "{far}/secret.txt",
+    "../secret.txt",
+    "linked.txt",
+    "folder/*.txt",
+    "hub:a:b",
+    "gs://a/b",
+    "x[/../../secret.txt[:2]",
+)
 WAYS_IN = {
     **dict.fromkeys(FUNCTIONS),
     **{
@@ -404,6 +412,7 @@ def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, wa
     (far / "secret.txt").write_text("id>PWNED\nle secret\n")
     copy(with_function, far / "run")
     (here / "folder").mkdir()
+    (here / "x[").mkdir()
     for link in ("linked.txt", "folder/linked.txt"):
         (here / link).symlink_to(far / "secret.txt")
     (here / "train.txt").write_text("touch${IFS}PWNED ba\n")
@@ -449,6 +458,21 @@ def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, he
     options = ("--trust", "my_features:suffix", "--trust-paths")
     assert call(train, "--config", "theirs.jsonl:run", "out", *options)[0] == 0
     assert known_runs.modules(recipe) is not None
+
+
+def test_json_whose_names_the_user_permits_is_trained(with_function, here):
+    plant(here, "my_features")
+    recipe = json.loads((with_function / "experiment.json").read_text())
+    permissions.name(permissions.names_in(recipe))
+    zoo.train(configuration.from_json(recipe), "out", log=logging.info)
+    assert known_runs.modules(recipe) is not None
+
+
+def test_the_names_of_json():
+    """Each string, and what stands before its range; no keys."""
+    value = {"key": ["a[1:2]", {"c": "m:f"}, 3, None, "[0]", "x[/../y[:2]"]}
+    expected = {"a[1:2]", "a", "m:f", "[0]", "x[/../y[:2]", "x[/../y"}
+    assert permissions.names_in(value) == expected
 
 
 CONFIG = """

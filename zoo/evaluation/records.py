@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo import configuration, strict_json
+from zoo import strict_json
 from zoo.errors import UserError
 from zoo.evaluation import item_scores
 from zoo.experiment import Experiment
-from zoo.runs import location
+from zoo.runs import location, workdir
 
 _NAME = re.compile(r"(.+\.jsonl)(?::(.+))?")
 _LINE = {"run": str, "experiment": dict, "results": dict}
@@ -71,19 +71,8 @@ def record_of(path: str | pathlib.Path) -> Record:
 
 
 def experiment_of(path: str | pathlib.Path) -> Experiment:
-    """Reads the recipe of the run NAME.jsonl:RUN, to train it again.
-
-    A record may come from somebody else, so nothing but Zoo is imported for its recipe unless the
-    user permits it (`zoo.trust.permissions`).
-    """
-    saved = record_of(path).experiment
-    try:
-        experiment = configuration.from_json(saved, origin=path)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from error
-    if not isinstance(experiment, Experiment):
-        raise UserError(f"{path} has a {type(experiment).__name__}, where an Experiment should be.")
-    return experiment
+    """Reads the recipe of the run NAME.jsonl:RUN, to train it again."""
+    return workdir.experiment_of(record_of(path).experiment, path, path)
 
 
 def read(file: pathlib.Path) -> list[Record]:

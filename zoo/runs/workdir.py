@@ -203,16 +203,7 @@ class Workdir:
             permissions.name(permissions.names_in(saved))
             for folder in modules:
                 user_modules.look_in(folder)
-        try:
-            experiment = configuration.from_json(saved, origin=self.path)
-        except UserError as error:
-            raise UserError(f"{self._experiment_file}: {error}") from error
-        if not isinstance(experiment, Experiment):
-            raise UserError(
-                f"{self._experiment_file} holds a {type(experiment).__name__}, not an Experiment: "
-                "put back a copy of it, or give the folder of a training run."
-            )
-        return experiment
+        return experiment_of(saved, self.path, self._experiment_file)
 
     def keep_lexicons(self, lexicons: Mapping[str, Lexicon]):
         """Writes the lexicons of a task, or checks that they equal the lexicons of the run."""
@@ -333,6 +324,20 @@ class Workdir:
             )
         step, arrays, progress = restored
         return step, jax.tree.map(np.asarray, arrays["params"]), progress
+
+
+def experiment_of(recipe: dict, origin: Any, file: Any) -> Experiment:
+    """Makes the experiment of a recipe in JSON; errors name its run and its file."""
+    try:
+        experiment = configuration.from_json(recipe, origin=origin)
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from error
+    if not isinstance(experiment, Experiment):
+        raise UserError(
+            f"{file} holds a {type(experiment).__name__}, not an Experiment: put back a copy of it,"
+            " or give the folder of a training run."
+        )
+    return experiment
 
 
 # ---- checks of a recipe's sizes against stored parameters and memory, before its model is built

@@ -141,12 +141,12 @@ def check_path(path: str, files: Iterable[pathlib.Path] = ()):
     Refused are absolute paths, paths with "..", data sets of a hub, and links that lead out of the
     working folder, unless into $ZOO_DATA. Links within $ZOO_DATA are the user's own.
     """
-    workdir = permissions.stranger(path, path=True)
-    if workdir is None:
+    origin = permissions.stranger(path, path=True)
+    if origin is None:
         return
     if _leads_elsewhere(path) or any(map(_lies_elsewhere, (pathlib.Path(path), *files))):
         raise UserError(
-            f"{workdir} was not trained here by you, and its recipe names {shortened(path)}, which "
+            f"{origin} was not trained here by you, and its recipe names {shortened(path)}, which "
             "is not below the working folder or $ZOO_DATA: give the files to read yourself, as in "
             "--data FILE, or add --trust-paths if whatever it names may be read."
         )

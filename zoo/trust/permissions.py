@@ -20,7 +20,6 @@ from zoo import component_registry
 from zoo.errors import UserError, shortened
 from zoo.trust import user_modules
 
-_RANGE = re.compile(r"\[[^\]]*\]$")  # of the lines of a file, behind its path
 _FUNCTION = re.compile(r"[\w.]+:[\w.]+")  # or the data set of a hub
 _closed: dict[str, str] = {}  # {name in a recipe: the folder of its run}
 _named: set[str] = set()  # by the user
@@ -29,7 +28,7 @@ _paths_are_open = False
 
 def names_of(text: str) -> set[str]:
     """Returns the paths and modules that a string may name: itself, and itself without a range."""
-    return {text, _RANGE.sub("", text)}
+    return {text, text.rpartition("[")[0] or text}
 
 
 def names_in(recipe: Any) -> set[str]:
