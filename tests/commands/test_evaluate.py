@@ -11,8 +11,7 @@ import pytest
 import evaluate
 from zoo import __main__ as commands
 from zoo.commands import program
-from zoo.evaluation import passport_text
-from zoo.evaluation.judgements import minimal_pairs
+from zoo.evaluation import minimal_pairs, passport_text
 from zoo.evaluation.run import Run
 from zoo.runs.workdir import Workdir
 from zoo.sources.evaluation_texts import cells
