@@ -24,7 +24,7 @@ from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Restoring, Translator
 from zoo.models import SequenceToSequence
-from zoo.sources import characters, evaluation_texts, moses
+from zoo.sources import characters, evaluation_texts, files, moses
 
 # A sentence: its text, or its words.
 Sentence = str | Sequence[str]
@@ -133,7 +133,9 @@ class LoadedModel(Loaded):
             letters = [[*piece] for piece in characters.pieces(lines)]
             given_text = evaluation_texts.of_corpus(Corpus("the text", letters), "")
         else:
-            given_text = evaluation_texts.of_text(text, "the text", run.reading)
+            given_text = evaluation_texts.of_text(
+                files.with_line_feeds(text), "the text", run.reading
+            )
         run = run.for_text(given_text, state, lines=True)
         encoded, scores = run.score(given_text.corpus)
         rows = best_words.rows(given_text, encoded, scores, run.lexicon)
