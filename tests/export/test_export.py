@@ -226,8 +226,16 @@ def test_what_is_damaged_is_refused(exports, tmp_path):
     file.write_bytes(whole)
     recipe = (copy / "experiment.json").read_text()
     (copy / "experiment.json").write_text(recipe.replace('"size": 7', '"size": 9'))
-    with pytest.raises(UserError, match=r"of another model: core/.* is float32\["):
+    with pytest.raises(UserError, match=r"copy/experiment.json is not as it was written"):
         zoo.load(copy)
+
+
+def test_all_that_zoo_reads_has_a_checksum(exports):
+    _, out = exports("log-linear")
+    files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    record = json.loads((out / "export.json").read_text())
+    assert files - {"README.md", "load.py", "export.json"} == {*record["sha256"]}
+    assert {"experiment.json", "texts.npz", "lexicon.npz"} < {*record["sha256"]}
 
 
 def test_what_cannot_be_exported_is_said(exports, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from zoo.errors import UserError
 from zoo.evaluation import item_scores, records
 from zoo.evaluation.comparable import learns, of_strings
 from zoo.runs import location
-from zoo.runs.workdir import check_folders
+from zoo.runs.workdir import Workdir, check_folders
 
 # Kinds of passports whose figures are accuracies of questions.
 ANSWERS = ("minimal pairs", "exact match", "slot errors")
@@ -253,7 +253,7 @@ def recipe_of(run: str | pathlib.Path) -> dict:
     if records.is_record(run):
         return records.record_of(run).experiment
     with location.reaching(run):
-        file = location.path_of(run) / "experiment.json"
+        file = Workdir(run).file("experiment.json")
         return strict_json.read(file) if file.exists() else {}
 
 

@@ -1,8 +1,8 @@
 """Exported runs, whose parameters are one file of safetensors in place of checkpoints.
 
 An exported run does not have an optimiser state and cannot be trained further; everything else that
-reads a run reads it too. SHA-256 checksums of its files are kept beside them and compared on
-reading.
+reads a run reads it too. SHA-256 checksums of its files, and of their record, are kept beside them
+and compared on reading.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from zoo.runs import checksums
 
 PARAMS = "params.safetensors"
 RECORD = "export.json"
-_RECORD = {"checkpoint": int, "sha256": dict, "data": str | None}
+_RECORD = {"checkpoint": int, "sha256": dict, "data": str, "digest": str}
 
 
 def is_exported(path: pathlib.Path) -> bool:
@@ -50,15 +50,27 @@ def named_arrays(tree: Any) -> dict[str, np.ndarray]:
 def record(path: pathlib.Path) -> dict:
     """Reads the record of an export: its checkpoint's step, SHA-256 of files, and more."""
     with _reading(path / RECORD):
-        return strict_json.read(path / RECORD, _RECORD)
+        kept = strict_json.read(path / RECORD, _RECORD)
+    _compare(path / RECORD, kept.pop("digest"), checksums.of_json(kept))
+    return kept
 
 
 def check(path: pathlib.Path, name: str):
-    """Checks the SHA-256 of a file of an exported run."""
-    known, file = record(path)["sha256"], path / name
+    """Checks the SHA-256 of a file of an exported run, unless neither it nor the file exists."""
+    known, file = record(path)["sha256"].get(name), path / name
+    if known is None:
+        if file.exists():
+            raise UserError(
+                f"{path / RECORD} has no checksum of {name}: put back a copy of the export, or "
+                "export the run again."
+            )
+        return
     with _reading(file):
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    if known.get(name) != digest:
+        _compare(file, known, hashlib.sha256(file.read_bytes()).hexdigest())
+
+
+def _compare(file, known, digest):
+    if known != digest:
         raise UserError(f"{file} is not as it was written: put back a copy of it.")
 
 

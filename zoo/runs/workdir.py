@@ -158,13 +158,21 @@ class Workdir:
         if location.is_bucket(self.path):
             self._check_not_exported()
         try:
-            return strict_json.read(self._experiment_file)
+            recipe = strict_json.read(self._experiment_file)
         except UserError as error:
             reason = str(error).removesuffix(": put back a copy of it.")
             raise UserError(
                 f"{self.path} does not hold a run that can be read ({reason}): give the folder of "
                 "a training run."
             ) from error
+        self.file("experiment.json")
+        return recipe
+
+    def file(self, name: str) -> Any:
+        """Returns the path of a file of the run, whose checksum is compared in an export."""
+        if exported.is_exported(self.path):
+            exported.check(self.path, name)
+        return self.path / name
 
     def _check_not_exported(self):
         """Raises UserError if a bucket holds an export, which can be read from a disk only."""
@@ -219,9 +227,7 @@ class Workdir:
 
     def lexicon(self, name: str = "lexicon") -> Lexicon:
         """Reads a lexicon of the run; a language model has one only, "lexicon"."""
-        if exported.is_exported(self.path):
-            exported.check(self.path, f"{name}.npz")
-        return Lexicon.load(self.path / f"{name}.npz")
+        return Lexicon.load(self.file(f"{name}.npz"))
 
     def keep_start(self, record: dict):
         """Writes the origin of the run's start values; see `zoo.training.task.Start.record`."""
@@ -230,7 +236,7 @@ class Workdir:
 
     def start(self) -> dict | None:
         """Reads the record of `keep_start`; None for a run without a warm start."""
-        path = self.path / "start.json"
+        path = self.file("start.json")
         return strict_json.read(path, _START) if path.exists() else None
 
     def keep_texts(self, seen: SeenTexts):
@@ -239,7 +245,7 @@ class Workdir:
 
     def texts(self) -> SeenTexts | None:
         """Returns the texts that `keep_texts` recorded; None without a record."""
-        path = self.path / "texts.npz"
+        path = self.file("texts.npz")
         return SeenTexts.load(path) if path.exists() else None
 
     def recipe_digest(self) -> str:
@@ -259,7 +265,7 @@ class Workdir:
     def data_digest(self) -> str:
         """Reads the digest of the training and validation text from a checkpoint or an export."""
         if exported.is_exported(self.path):
-            return exported.record(self.path).get("data") or ""
+            return exported.record(self.path)["data"]
         from zoo.runs.checkpoints import Checkpoints, any_kept  # orbax, which exports do not need
 
         folder = self.path / "checkpoints"
