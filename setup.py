@@ -1,7 +1,7 @@
 """The packages of a wheel: zoo, and the recipes of configs/ within it, as zoo/configs.
 
 In a checkout recipes are changed and added, at the top; installed, the name of their folder would
-be in the way of others (see zoo/trust/configs_package.py). All else is in pyproject.toml.
+be in the way of others (see zoo/trust/user_modules.py). All else is in pyproject.toml.
 """
 
 from setuptools import find_packages, setup

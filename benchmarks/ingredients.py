@@ -34,16 +34,16 @@ import optax
 
 import configs
 from zoo import optimizers
-from zoo.configuration.changed_fields import changed
+from zoo.configuration.fields import changed
 from zoo.configuration.overrides import apply_settings
 from zoo.data.batches import Batches
 from zoo.errors import UserError
 from zoo.evaluation.perplexity import PRECISION
-from zoo.runs import environment
+from zoo.runs import output_files
 from zoo.training import tasks
 from zoo.training.step import TrainState, train_step
 from zoo.training.task import Batch
-from zoo.training.tasks.language_modelling import Words, words_loss
+from zoo.training.tasks import Words, words_loss
 from zoo.training.updates import DenseUpdates
 
 # Fields of the model; each leaves its ingredient out where it is 0.
@@ -339,8 +339,8 @@ def main(arguments: list[str] | None = None):
         "set": changes,
         "parameters": sum(leaf.size for leaf in jax.tree.leaves(params)) // len(variants),
         "device": jax.devices()[0].device_kind,
-        "versions": environment.versions(),
-        "revision": environment.revision(),
+        "versions": output_files.versions(),
+        "revision": output_files.revision(),
         "date": datetime.date.today().isoformat(),
         "variants": table,
     }

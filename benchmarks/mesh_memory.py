@@ -18,9 +18,9 @@ from zoo.embeddings import Lookup
 from zoo.heads import NCE, AdaptiveSoftmax, Head, MixtureOfSoftmaxes, Softmax
 from zoo.models import LanguageModel
 from zoo.optimizers import Adagrad, build
-from zoo.training import parameter_groups, step
+from zoo.training import average, step
 from zoo.training.model_parallel import MeshDevices
-from zoo.training.tasks.language_modelling import words_loss
+from zoo.training.tasks import words_loss
 from zoo.training.updates import DenseUpdates
 
 DEVICES, BATCH, LENGTH, SIZE, VOCABULARY = 4, 32, 20, 64, 40_000
@@ -40,7 +40,7 @@ def memory(head: Head, shards: int) -> tuple[int, int]:
     params = model.init(jax.random.key(0), lexicon)
     start = jnp.zeros((), jnp.int32)
     state = step.TrainState(params, optimizer.init(params), model.initial_carry(BATCH), start)
-    axes = parameter_groups.axes_of(model, ("embedding", "head"))
+    axes = average.axes_of(model, ("embedding", "head"))
     devices = MeshDevices(DEVICES, BATCH, shards, state, axes, [VOCABULARY])
     compiled = devices.compile(
         step.train_step,

@@ -30,7 +30,7 @@ from zoo.lexicon.spelling import BEGIN, END
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD
 from zoo.training.task import Batch
-from zoo.training.tasks.language_modelling import Words
+from zoo.training.tasks import Words
 
 BATCH, LENGTH, SIZE = char_cnn.BATCH, 35, 256
 LEARNING_RATE, CLIP = 1.0, 5.0

@@ -23,11 +23,11 @@ import numpy as np
 import configs
 from benchmarks import compiled, costs
 from zoo import changed
-from zoo.training import parameter_groups, step_shapes
-from zoo.training.choose_updates import choose_updates
-from zoo.training.data_parallel import PmapDevices
+from zoo.training import average, step_shapes
+from zoo.training.devices import PmapDevices
 from zoo.training.model_parallel import MeshDevices
 from zoo.training.step import STATE_AXES, TrainState
+from zoo.training.updates import choose_updates
 
 SIZE = 793_471  # words
 EPOCH_TOKENS = 829_250_940  # tokens of the training text, with a boundary after each sentence
@@ -213,7 +213,7 @@ def compiled_memory(name: str, data: int, model: int) -> tuple[int, int, int]:
 
 def mesh_of(recipe, step, data: int, model: int) -> MeshDevices:
     """Makes the mesh of data x model devices for a step of `step_shapes`."""
-    axes = parameter_groups.axes_of(recipe.model, ("embedding", "head"))
+    axes = average.axes_of(recipe.model, ("embedding", "head"))
     batch = recipe.training.batch
     return MeshDevices(data * model, batch, model, step.arguments[0], axes, [SIZE])
 

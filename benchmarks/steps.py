@@ -9,10 +9,10 @@ import numpy as np
 from zoo.experiment import Training
 from zoo.lexicon import Lexicon
 from zoo.training import step
-from zoo.training.choose_updates import choose_updates
 from zoo.training.devices import Devices
 from zoo.training.task import Batch
-from zoo.training.tasks.language_modelling import Words, words_loss
+from zoo.training.tasks import Words, words_loss
+from zoo.training.updates import choose_updates
 
 
 def zipf_lexicon(vocabulary: int) -> Lexicon:

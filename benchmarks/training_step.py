@@ -31,7 +31,7 @@ from zoo.models.language_model import LanguageModel
 from zoo.training.devices import Devices
 from zoo.training.step import STATE_AXES, TrainState, train_step
 from zoo.training.task import Batch
-from zoo.training.tasks.language_modelling import Words, words_loss
+from zoo.training.tasks import Words, words_loss
 from zoo.training.updates import DenseUpdates
 
 try:

@@ -27,16 +27,15 @@ from benchmarks import pytorch, timing
 from zoo import optimizers
 from zoo.attention import Luong
 from zoo.cores import LSTM
-from zoo.data.buckets import BucketedPairs
 from zoo.data.encoded_text import EncodedText
-from zoo.data.pair_batches import PairedText
+from zoo.data.pair_batches import BucketedPairs, PairedText
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
 from zoo.training.devices import Devices
 from zoo.training.step import STATE_AXES, TrainState, train_step
-from zoo.training.tasks.translation import PairedBatches
+from zoo.training.tasks import PairedBatches
 from zoo.training.updates import DenseUpdates
 
 BATCH, LAYERS, VOCABULARY, BOUNDARY = 64, 2, 10_000, 0

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from zoo import process_ids, temporary_files
+from zoo import temporary_files
 from zoo.errors import UserError
 
 # A process that is killed in the middle of its work, or lives on with it.
@@ -100,13 +100,13 @@ def test_what_fails_leaves_nothing(tmp_path):
 
 
 def test_which_processes_live(monkeypatch):
-    here = process_ids.this_process()
-    assert process_ids.lives(here) is True
-    assert process_ids.lives(here | {"began": "1"}) is False  # the number was given again
-    assert process_ids.lives(here | {"pid": 2**40}) is False
+    here = temporary_files.this_process()
+    assert temporary_files.lives(here) is True
+    assert temporary_files.lives(here | {"began": "1"}) is False  # the number was given again
+    assert temporary_files.lives(here | {"pid": 2**40}) is False
     for other in ({"boot": "another"}, {"namespace": "pid:[1]"}, {"pid": "7"}, {"pid": 0}):
-        assert process_ids.lives(here | other) is None
-    monkeypatch.setattr(process_ids, "_text", lambda path: "")  # a system that does not say
+        assert temporary_files.lives(here | other) is None
+    monkeypatch.setattr(temporary_files, "_text", lambda path: "")  # a system that does not say
     there = {"host": here["host"], "pid": os.getpid(), "began": "", "boot": "", "namespace": ""}
-    assert process_ids.lives(there) is None
-    assert process_ids.lives(there | {"host": "elsewhere"}) is None
+    assert temporary_files.lives(there) is None
+    assert temporary_files.lives(there | {"host": "elsewhere"}) is None

@@ -10,7 +10,7 @@ from zoo import lazy
 from zoo.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from zoo.configuration.changed_fields import changed
+    from zoo.configuration.fields import changed
     from zoo.evaluation.load import load, load_translator
     from zoo.evaluation.reports.ranking import compare
     from zoo.experiment import Evaluation, Experiment, Parallel, Training
@@ -26,7 +26,7 @@ __getattr__, __dir__ = lazy.names(
         "Lexicon": "zoo.lexicon",
         "Parallel": "zoo.experiment",
         "Training": "zoo.experiment",
-        "changed": "zoo.configuration.changed_fields",
+        "changed": "zoo.configuration.fields",
         "compare": "zoo.evaluation.reports.ranking",
         "load": "zoo.evaluation.load",
         "load_translator": "zoo.evaluation.load",

@@ -3,11 +3,10 @@
 import dataclasses
 import math
 
-from zoo.configuration import field_types
+from zoo.configuration import fields
 from zoo.data import Buckets, Corpus, Source
-from zoo.data.batches import POLICIES
+from zoo.data.batches import POLICIES, RandomWindows
 from zoo.data.vocabulary import Vocabulary
-from zoo.data.windows import RandomWindows
 from zoo.errors import UserError, check_choices, check_least, check_rates, check_seed
 from zoo.heads import Head
 from zoo.lexicon import Lexicon
@@ -200,7 +199,7 @@ class Experiment:
     parallel: Parallel = Parallel()
 
     def __post_init__(self):
-        field_types.check(self)
+        fields.check_types(self)
 
     @property
     def language_model(self) -> LanguageModel:

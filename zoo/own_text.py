@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from zoo.configuration import changed
-from zoo.data import Characters, Pairs, RawText, untokenised
+from zoo.data import Characters, Pairs, RawText, text_notes
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.heads import AdaptiveSoftmax
 from zoo.sources import files, folders
-from zoo.trust import configs_package
+from zoo.trust import user_modules
 
 
 def _lm(size, dropout, batch, epochs):
@@ -115,13 +115,13 @@ class OwnRecipe:
     @classmethod
     def of(cls, config: str, settings: dict[str, Any], told: Sequence[str]) -> "OwnRecipe":
         """Makes a recipe, and leaves out the settings that the config has already."""
-        base = configs_package.configs().load(config)
+        base = user_modules.configs().load(config)
         settings = {key: value for key, value in settings.items() if _differs(base, key, value)}
         return cls(config, settings, tuple(told))
 
     def experiment(self) -> Experiment:
         """Returns the experiment."""
-        return changed(configs_package.configs().load(self.config), self.settings)
+        return changed(user_modules.configs().load(self.config), self.settings)
 
     def arguments(self) -> list[str]:
         """Returns the arguments of `train.py` for the same experiment, without the folder."""
@@ -279,7 +279,7 @@ def _known(sentences):
 
 def _bare_words(sentences):
     """Yields the words between blanks, without punctuation marks around them."""
-    bare = (word.strip(untokenised.MARKS) for one in sentences for word in one.split())
+    bare = (word.strip(text_notes.MARKS) for one in sentences for word in one.split())
     return filter(None, bare)
 
 
@@ -386,7 +386,7 @@ def _kind_of(lines: Sequence[str], tokenised: bool) -> str:
 def _language(words: Sequence[str]) -> str:
     """Returns the language of a text by its frequent words, "" for tokenised text."""
     counts = collections.Counter(words)
-    if untokenised.looks_tokenised(counts):
+    if text_notes.looks_tokenised(counts):
         return ""
     lower = collections.Counter(word.lower() for word in words)
     shares = {

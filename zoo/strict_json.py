@@ -4,6 +4,7 @@ A file may be damaged, or come from somebody else. Values that are read have fin
 that can be encoded, and few levels; the caller gives the names and types that it needs.
 """
 
+import collections
 import json
 import math
 import pathlib
@@ -128,8 +129,8 @@ def _expect(right, value, kind, name):
 def _object(pairs):
     value = dict(pairs)
     if len(value) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in value if names.count(name) > 1)
+        counts = collections.Counter(name for name, _ in pairs)
+        twice = next(name for name in value if counts[name] > 1)
         raise ValueError(f"it has {shortened(twice, 60)!r} twice")
     return value
 

@@ -12,11 +12,11 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import time
 import uuid
 from collections.abc import Iterator
 
-from zoo import process_ids
 from zoo.errors import UserError
 
 # {error of a file that cannot grow: (its name, its remedy)}.
@@ -34,9 +34,7 @@ FORGOTTEN = 24 * 3600.0
 
 def place(path: pathlib.Path) -> pathlib.Path:
     """Returns a unique temporary path in the same folder, to be renamed to a path later."""
-    made_by = (
-        f"{os.getpid()}-{process_ids.began(os.getpid()) or ''}-{_where()}-{uuid.uuid4().hex[:8]}"
-    )
+    made_by = f"{os.getpid()}-{began(os.getpid()) or ''}-{_where()}-{uuid.uuid4().hex[:8]}"
     return path.with_name(f".{path.name}.{made_by}{_SUFFIX}")
 
 
@@ -141,19 +139,81 @@ def _made_by(path, whole):
 def _is_left(path, made_by) -> bool:
     """Whether the process that made a path is dead."""
     if made_by["where"] == _where():
-        process = process_ids.this_process() | {
+        process = this_process() | {
             "pid": int(made_by["pid"]),
             "began": made_by["began"],
         }
-        lives = process_ids.lives(process)
-        if lives is not None:
-            return not lives
+        alive = lives(process)
+        if alive is not None:
+            return not alive
     newest = max(one.lstat().st_mtime for one in (path, *path.rglob("*")))
     return time.time() - newest > FORGOTTEN
 
 
 def _where() -> str:
     """Hashes `process_ids.place` of this process, for names of temporary files."""
-    return hashlib.sha256(repr(process_ids.place(process_ids.this_process())).encode()).hexdigest()[
-        :8
-    ]
+    return hashlib.sha256(repr(process_place(this_process())).encode()).hexdigest()[:8]
+
+
+# ---- identities of processes, over machines and restarts, and whether a process still runs
+
+
+def this_process() -> dict:
+    """Returns a record that identifies this process; values are "" where the system lacks them."""
+    return {
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "began": began(os.getpid()) or "",
+        # Process numbers are unique only since the start of one machine, and in one container.
+        "boot": _text("/proc/sys/kernel/random/boot_id"),
+        "namespace": _link("/proc/self/ns/pid"),
+    }
+
+
+def lives(process: dict) -> bool | None:
+    """Whether a process still runs."""
+    here = this_process()
+    if process_place(process) != process_place(here):
+        return None
+    pid = process.get("pid")
+    if not isinstance(pid, int) or pid <= 0:
+        return None
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # another user's
+        pass
+    start = began(pid)
+    if start is None:
+        return False  # a zombie
+    return start == process.get("began") if start else None
+
+
+def process_place(process: dict) -> tuple:
+    """Returns the scope in which a process number is unique: a machine's start and a container."""
+    boot = process.get("boot")
+    return (boot, process.get("namespace")) if boot else (process.get("host"), boot)
+
+
+def began(pid: int) -> str | None:
+    """Returns the start time of a process, in ticks since the machine's start."""
+    # The program's name, in brackets, may itself have spaces and brackets.
+    fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    if len(fields) < 20:
+        return ""
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def _text(path) -> str:
+    try:
+        return pathlib.Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _link(path) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""

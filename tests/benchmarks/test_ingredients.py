@@ -8,7 +8,7 @@ import pytest
 import zoo
 from benchmarks import ingredients
 from zoo import priors
-from zoo.configuration.changed_fields import changed
+from zoo.configuration.fields import changed
 from zoo.cores import LSTM
 from zoo.data import Text, Vocabulary
 from zoo.embeddings import Lookup

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from zoo import Experiment, Training, priors
-from zoo.configuration.field_types import check
+from zoo.configuration.fields import check_types as check
 from zoo.data import Text, Vocabulary
 from zoo.errors import UserError
 from zoo.heads import LogLinear, Softmax

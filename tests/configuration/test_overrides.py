@@ -11,7 +11,7 @@ import pytest
 
 import configs
 from zoo import component_registry, configuration
-from zoo.configuration import component_walk
+from zoo.configuration import fields
 from zoo.cores import LSTM, Core
 from zoo.data import Conllu, Micro, Source, Text
 from zoo.embeddings import CharCNN, Embedding, Features, Lookup
@@ -422,7 +422,7 @@ def test_the_walk_comes_to_all_that_counts():
         cached: int = dataclasses.field(default=9, compare=False)
 
     outer = Outer()
-    assert list(component_walk.values(outer)) == [
+    assert list(fields.values(outer)) == [
         ("parts", "parts", outer.parts),
         ("parts.0", "parts", Inner()),
         ("parts.0.size", "size", 3),
@@ -432,4 +432,4 @@ def test_the_walk_comes_to_all_that_counts():
         ("parts.1.1", "parts", "x"),
         ("kept", "kept", 7),
     ]
-    assert list(component_walk.values(Inner)) == []  # a class is no component
+    assert list(fields.values(Inner)) == []  # a class is no component

@@ -13,7 +13,7 @@ from zoo import changed
 from zoo.commands import command_table
 from zoo.data import Text
 from zoo.data.batches import Batches
-from zoo.data.text_shards import ShardedText
+from zoo.data.encoded_text import ShardedText
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.priors import DigitStrings, NGram, TopWords, Unigram

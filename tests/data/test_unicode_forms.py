@@ -5,7 +5,7 @@ import logging
 import numpy as np
 import pytest
 
-from zoo.data import Corpus, Source, Vocabulary, unicode_forms
+from zoo.data import Corpus, Source, Vocabulary, text_notes
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 
@@ -38,7 +38,7 @@ class Words(Source):
     ],
 )
 def test_words_in_two_forms(words, expected):
-    assert unicode_forms.in_two_forms(words) == expected
+    assert text_notes.in_two_forms(words) == expected
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_texts_in_two_forms_are_told(train, validation, said, caplog):
 
 def test_an_unknown_word_that_is_known_in_another_form():
     lexicon = Lexicon(words=("a", NFC), counts=np.array([1, 2]))
-    assert [*unicode_forms.notes(["b", "\u00fc"], lexicon)] == []
-    (note,) = unicode_forms.notes(["b", NFD], lexicon)
+    assert [*text_notes.form_notes(["b", "\u00fc"], lexicon)] == []
+    (note,) = text_notes.form_notes(["b", NFD], lexicon)
     assert note == (
         f"'{NFD}': words of the training text in another Unicode form: convert the texts to one "
         "form, for instance with uconv -x nfc"
@@ -84,10 +84,10 @@ def test_zero_width_characters_that_are_words_are_told(words, said, caplog):
 def test_unknown_words_with_zero_width_characters_are_told():
     lexicon = Lexicon(words=("a", "le", NFC), counts=np.array([1, 2, 2]))
     unknown = ["\u200b", "l\u200be", "ch\u200cat", "un"]
-    (note,) = unicode_forms.notes(unknown, lexicon)
+    (note,) = text_notes.form_notes(unknown, lexicon)
     assert note == (
         r"'\u200b', 'l\u200be': words of zero-width characters, or known without them: delete "
         "these characters"
     )
     letters = Lexicon(words=("a", " "), counts=np.array([1, 2]))
-    assert letters.of_characters and [*unicode_forms.notes(["\u200b"], letters)] == []
+    assert letters.of_characters and [*text_notes.form_notes(["\u200b"], letters)] == []

@@ -6,7 +6,7 @@ import logging
 import numpy as np
 import pytest
 
-from zoo.data import Text, Vocabulary, untokenised
+from zoo.data import Text, Vocabulary, text_notes
 from zoo.lexicon import Lexicon
 
 RAW = "Well, he came. Was it late? No, it was not."
@@ -15,12 +15,12 @@ TOKENISED = "Well , he came . Was it late ? No , it was not ."
 
 def test_both_kinds():
     raw, tokenised = (collections.Counter(text.split()) for text in (RAW, TOKENISED))
-    assert untokenised.counts_of(raw) == (10, 3, 0)
-    assert untokenised.counts_of(tokenised) == (15, 0, 5)
-    assert untokenised.looks_untokenised(raw) and not untokenised.looks_tokenised(raw)
-    assert untokenised.looks_tokenised(tokenised) and not untokenised.looks_untokenised(tokenised)
+    assert text_notes.counts_of(raw) == (10, 3, 0)
+    assert text_notes.counts_of(tokenised) == (15, 0, 5)
+    assert text_notes.looks_untokenised(raw) and not text_notes.looks_tokenised(raw)
+    assert text_notes.looks_tokenised(tokenised) and not text_notes.looks_untokenised(tokenised)
     without = collections.Counter(["mr.", "smith", "has", "1,000", "u.s.", "shares"])
-    assert not untokenised.looks_untokenised(without) and not untokenised.looks_tokenised(without)
+    assert not text_notes.looks_untokenised(without) and not text_notes.looks_tokenised(without)
 
 
 @pytest.mark.parametrize(("text", "told"), [(RAW, True), (TOKENISED, False)])
@@ -34,6 +34,6 @@ def test_a_lexicon_of_untokenised_text_is_warned_of(tmp_path, caplog, text, told
 
 def test_an_unknown_word_that_is_known_without_its_mark():
     lexicon = Lexicon(words=("importants", "<unk>", "mr."), counts=np.array([2, 1, 1]))
-    note = untokenised.note(["importants.", "mr.x", "«importants", "zèbre.", "."], lexicon)
+    note = text_notes.note(["importants.", "mr.x", "«importants", "zèbre.", "."], lexicon)
     assert note.startswith("'importants.', '«importants': known without the punctuation marks")
-    assert untokenised.note(["zèbre", "zèbre."], lexicon) is None
+    assert text_notes.note(["zèbre", "zèbre."], lexicon) is None

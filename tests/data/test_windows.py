@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from zoo.data.batches import Batches, batch_count
+from zoo.data.batches import Batches, RandomWindows, batch_count, equal_windows
 from zoo.data.encoded_text import EncodedText
-from zoo.data.windows import RandomWindows, equal_windows
 from zoo.errors import UserError
 
 

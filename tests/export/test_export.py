@@ -226,7 +226,7 @@ def test_what_is_damaged_is_refused(exports, tmp_path):
     file.write_bytes(whole)
     recipe = (copy / "experiment.json").read_text()
     (copy / "experiment.json").write_text(recipe.replace('"size": 7', '"size": 9'))
-    with pytest.raises(UserError, match=r"copy/experiment.json is not as it was written"):
+    with pytest.raises(UserError, match=r"experiment\.json is not as it was written"):
         zoo.load(copy)
 
 

@@ -19,7 +19,7 @@ from configs import rare_words_log_linear
 from zoo import lazy
 from zoo.commands import program
 from zoo.export import folder
-from zoo.trust import configs_package
+from zoo.trust import user_modules
 
 ROOT = pathlib.Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -227,13 +227,13 @@ def test_recipes_within_zoo_are_those_of_a_checkout(tmp_path):
 
 
 def test_what_is_no_recipe_is_not_taken_for_one():
-    assert configs_package.folder() == ROOT / "configs"
-    assert configs_package.has("configs") and configs_package.has("configs.ptb_nce")
-    assert not configs_package.has("configs.mine") and not configs_package.has("ptb_nce")
-    assert configs_package.file("configs/countries.tsv") == ROOT / "configs" / "countries.tsv"
+    assert user_modules.configs_folder() == ROOT / "configs"
+    assert user_modules.has_config("configs") and user_modules.has_config("configs.ptb_nce")
+    assert not user_modules.has_config("configs.mine") and not user_modules.has_config("ptb_nce")
+    assert user_modules.config_file("configs/countries.tsv") == ROOT / "configs" / "countries.tsv"
     for path in ("configs", "configs/no.tsv", "configs/../pyproject.toml", "countries.tsv", ""):
-        assert configs_package.file(path) is None
-    assert configs_package.file("/configs/countries.tsv") is None
+        assert user_modules.config_file(path) is None
+    assert user_modules.config_file("/configs/countries.tsv") is None
 
 
 def test_the_extras_are_those_of_the_package():

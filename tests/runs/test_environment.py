@@ -3,7 +3,7 @@
 import subprocess
 
 from zoo import version
-from zoo.runs import environment
+from zoo.runs import output_files
 
 
 def test_a_revision_is_dirty_if_its_code_was_changed_but_not_by_outputs(tmp_path, monkeypatch):
@@ -12,8 +12,8 @@ def test_a_revision_is_dirty_if_its_code_was_changed_but_not_by_outputs(tmp_path
         subprocess.run(["git", "-C", str(tmp_path), *identity, *arguments], check=True)
 
     def revision():
-        environment.revision.cache_clear()
-        return environment.revision()
+        output_files.revision.cache_clear()
+        return output_files.revision()
 
     module = tmp_path / "zoo" / "version.py"
     module.parent.mkdir()
@@ -31,4 +31,4 @@ def test_a_revision_is_dirty_if_its_code_was_changed_but_not_by_outputs(tmp_path
     (tmp_path / "my_module.py").unlink()
     module.write_text("changed = True")
     assert revision() == f"{clean}-dirty"
-    environment.revision.cache_clear()
+    output_files.revision.cache_clear()

@@ -11,8 +11,9 @@ from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
 from zoo.priors import Arpa, ContextualBackground, Grammar, NGram
 from zoo.runs.checkpoints import Checkpoints
-from zoo.runs.inherited_texts import of_experiment, of_run
 from zoo.runs.seen_texts import Texts
+from zoo.runs.word_sources import inherited as of_experiment
+from zoo.runs.word_sources import of_run
 from zoo.runs.workdir import Workdir
 
 

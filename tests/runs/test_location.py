@@ -21,7 +21,7 @@ from tests.training import processes
 from tests.training import test_interruption as interruption
 from zoo.commands import command_table, program
 from zoo.errors import UserError
-from zoo.runs import atomic_files, location
+from zoo.runs import location
 from zoo.runs.workdir import Workdir, check_folders
 
 pytestmark = pytest.mark.usefixtures("signals")
@@ -281,8 +281,8 @@ def test_an_export_in_a_bucket_is_to_be_fetched(store):
 
 
 def test_a_new_file_of_a_bucket_is_written_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(atomic_files.location, "is_bucket", lambda path: True)
+    monkeypatch.setattr(location, "is_bucket", lambda path: True)
     path = tmp_path / "file"
-    assert atomic_files.write_new(path, lambda own: own.write_text("one"))
-    assert not atomic_files.write_new(path, lambda own: own.write_text("two"))
+    assert location.write_new(path, lambda own: own.write_text("one"))
+    assert not location.write_new(path, lambda own: own.write_text("two"))
     assert path.read_text() == "one"

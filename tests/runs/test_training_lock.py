@@ -13,13 +13,13 @@ import pytest
 
 from tests import object_store
 from zoo.errors import UserError
-from zoo.runs import location, training_lock
-from zoo.runs.training_lock import BUCKET_FILE, FILE, Ownership, check_free
+from zoo.runs import location
+from zoo.runs.location import BUCKET_FILE, FILE, Ownership, check_free
 
 # Holds the lock of a folder until it is killed.
 HOLDER = """
 import pathlib, sys, time
-from zoo.runs.training_lock import Ownership
+from zoo.runs.location import Ownership
 with Ownership(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
@@ -90,7 +90,7 @@ def test_the_lock_of_another_machine_is_waited_for(tmp_path, holder, monkeypatch
 
 
 def test_the_wait_for_another_machine_ends(tmp_path, holder, monkeypatch):
-    monkeypatch.setattr(training_lock, "SILENCE", 0.2)
+    monkeypatch.setattr(location, "SILENCE", 0.2)
     elsewhere(tmp_path)
     with pytest.raises(UserError, match="is being trained by process 7 on elsewhere: wait"):
         Ownership(tmp_path, lambda line: None).__enter__()
@@ -140,7 +140,7 @@ def test_a_folder_that_cannot_be_locked_is_named(tmp_path, monkeypatch, number):
     def refuse(*_):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(training_lock, "_acquired", refuse)
+    monkeypatch.setattr(location, "_acquired", refuse)
     with pytest.raises(UserError, match=rf"cannot be locked \({os.strerror(number)}\): make it"):
         Ownership(tmp_path).__enter__()
 

@@ -22,7 +22,7 @@ from zoo.priors import (
     WordList,
     WordTable,
 )
-from zoo.runs import inherited_texts, word_sources
+from zoo.runs import word_sources
 from zoo.runs.seen_texts import SeenTexts
 from zoo.sources.source import Held
 
@@ -69,7 +69,7 @@ def recorded(experiment):
         split: experiment.vocabulary.read(experiment.data, split)
         for split in experiment.data.splits()
     }
-    return inherited_texts.of_experiment(experiment, corpora)
+    return word_sources.inherited(experiment, corpora)
 
 
 def test_each_text_is_recorded_once_with_all_that_it_gave(data, tmp_path):

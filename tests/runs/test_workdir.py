@@ -16,7 +16,7 @@ from zoo.cores import LSTM
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.runs.checkpoints import Checkpoints
-from zoo.runs.training_lock import Ownership
+from zoo.runs.location import Ownership
 from zoo.runs.workdir import Workdir
 
 RECIPE = small.experiment()

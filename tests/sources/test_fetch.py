@@ -1,8 +1,11 @@
 """Free corpora, fetched from a copy of their addresses in a folder."""
 
 import hashlib
+import http.server
 import io
 import json
+import threading
+import tracemalloc
 import zipfile
 
 import pytest
@@ -115,6 +118,76 @@ def test_the_number_of_words_is_checked(texts, mirror, tmp_path):
     mirror("b.org/w.zip", b"a page that says no")
     with pytest.raises(UserError, match="not an archive with w/wiki"):
         quietly("w", tmp_path / "data", mirror=mirror.url)
+
+
+@pytest.mark.parametrize("where", ["there", "plain", "archive", "hub"])
+def test_a_large_file_is_in_memory_in_part(where, texts, mirror, tmp_path, monkeypatch):
+    line = b"seven words of a line, and more\n"
+    content = line * 2**18  # 8 MiB
+    known = {"sha256": hashlib.sha256(content).hexdigest(), "tokens": 8 * 2**18}
+    plain, inner = (
+        corpus._replace(files=(corpus.files[0]._replace(**known),)) for corpus in texts.values()
+    )
+    corpora = {"there": plain, "plain": plain, "archive": inner, "hub": inner}
+    monkeypatch.setattr(free_corpora, "CORPORA", corpora)
+    lines = ({"text": line.decode()} for _ in range(2**18))
+    monkeypatch.setattr(dataset_rows, "rows", lambda *_, **__: lines)
+    mirror("a.org/plays/input.txt", content)
+    mirror("b.org/w.zip", zipped("w/wiki.test.tokens", content))
+    options = {} if where == "hub" else {"mirror": mirror.url}
+    if where == "there":
+        quietly(where, tmp_path / "data", **options)
+    tracemalloc.start()
+    try:
+        (one,) = quietly(where, tmp_path / "data", **options)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert one.how == "known"
+    assert one.path.read_bytes() == content
+    assert peak < len(content) / 2
+
+
+def test_a_word_in_two_pieces_is_one(texts, mirror, tmp_path, monkeypatch):
+    monkeypatch.setattr(fetch, "_PIECE", 1)
+    mirror("b.org/w.zip", zipped("w/wiki.test.tokens", "one  two\n three\n"))
+    assert quietly("w", tmp_path / "data", mirror=mirror.url)[0].how == "first"
+
+
+def test_a_damaged_archive_is_refused_and_not_kept(texts, mirror, tmp_path):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("w/wiki.test.tokens", "one two\nthree\n")
+    content = bytearray(archive.getvalue())
+    first = 30 + len("w/wiki.test.tokens")  # after the header of the member
+    content[first] |= 0b110  # a block of a kind that does not exist
+    mirror("b.org/w.zip", bytes(content))
+    with pytest.raises(
+        UserError, match=r"w\.zip is not an archive with w/wiki\.test\.tokens \(Err"
+    ):
+        quietly("w", tmp_path / "data", mirror=mirror.url)
+    assert not (tmp_path / "data").exists()
+
+
+def test_half_an_answer_is_refused_and_not_kept(texts, tmp_path):
+    class Half(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", "12")
+            self.end_headers()
+            self.wfile.write(b"to be\n")
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Half) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        mirror = f"http://127.0.0.1:{server.server_port}"
+        with pytest.raises(UserError, match=r"cannot be fetched .*\(6 bytes are missing\)"):
+            quietly("plays", tmp_path / "data", mirror=mirror)
+        thread.join()
+    assert not (tmp_path / "data").exists()
 
 
 def test_the_hub_is_asked_first(texts, mirror, tmp_path, monkeypatch):

@@ -26,10 +26,9 @@ from zoo.lexicon import with_features
 from zoo.lexicon.spelling import Spelling
 from zoo.losses import softmax
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.training.precision import rounded
-from zoo.training.step import TrainState, train_step
+from zoo.training.step import TrainState, rounded, train_step
 from zoo.training.task import Batch
-from zoo.training.tasks.language_modelling import Words, words_loss
+from zoo.training.tasks import Words, words_loss
 from zoo.training.updates import DenseUpdates
 
 # Large enough that XLA takes its fast product for each of them.

@@ -7,8 +7,7 @@ import pytest
 from tests.training import small
 from zoo.errors import UserError
 from zoo.training import tasks
-from zoo.training.data_parallel import PmapDevices
-from zoo.training.devices import Devices
+from zoo.training.devices import Devices, PmapDevices
 from zoo.training.step import TrainState
 
 

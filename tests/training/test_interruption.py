@@ -18,7 +18,7 @@ import pytest
 from tests.repository.test_configs import LEMMAS
 from tests.training import small
 from zoo.runs.workdir import Workdir
-from zoo.training.tasks.language_modelling import LanguageModelling
+from zoo.training.tasks import LanguageModelling
 
 pytestmark = pytest.mark.usefixtures("signals")
 SETTINGS = [

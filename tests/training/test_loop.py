@@ -18,8 +18,8 @@ from zoo.models import LanguageModel
 from zoo.optimizers import SGD, Cosine, Schedule
 from zoo.priors import Background, TopWords
 from zoo.priors.prior import token_counts
+from zoo.training import tasks
 from zoo.training.devices import Devices
-from zoo.training.tasks import language_modelling
 
 STILL = SGD(learning_rate=0.0)
 
@@ -166,7 +166,7 @@ def test_the_steps_of_all_epochs_are_known_before_the_first(tmp_path):
 
 def test_more_steps_than_a_run_can_count_are_refused_at_once(tmp_path, monkeypatch):
     recipe = small.experiment(sentences=9, state="sentences", shuffle=True, epochs=10**12)
-    monkeypatch.setattr(language_modelling, "batch_count", None)  # none is counted
+    monkeypatch.setattr(tasks, "batch_count", None)  # none is counted
     with pytest.raises(UserError, match=r"^training.epochs=1000000000000 of [45] steps each are "):
         small.trainer(recipe, tmp_path)
     carried = small.experiment(sentences=9, epochs=10**12)
@@ -177,7 +177,7 @@ def test_more_steps_than_a_run_can_count_are_refused_at_once(tmp_path, monkeypat
 def test_epochs_that_nobody_waits_for_are_estimated(tmp_path, monkeypatch):
     settings = {"sentences": 9, "state": "sentences", "shuffle": True, "length": 4}
     all_counted = small.trainer(small.experiment(**settings, epochs=40), tmp_path).task
-    monkeypatch.setattr(language_modelling, "COUNTED_EPOCHS", 20)
+    monkeypatch.setattr(tasks, "COUNTED_EPOCHS", 20)
     task = small.trainer(small.experiment(**settings, epochs=40), tmp_path).task
     first = sum(len(task.batches(epoch)) for epoch in range(20))
     assert task.total_steps == 2 * first

@@ -23,10 +23,9 @@ from zoo.heads import (
 )
 from zoo.optimizers import SGD
 from zoo.training import loop
+from zoo.training.loop import Progress, Stopwatch
 from zoo.training.metric_writers import Metrics, ProgressBar
-from zoo.training.saved_progress import Progress
 from zoo.training.step import StepMetrics
-from zoo.training.stopwatch import Stopwatch
 
 FIGURES = {"validation_log_perplexity": 2.0, "validation_perplexity": 7.4}
 # The head, its loss on a terminal and in metrics.jsonl, and the curve in TensorBoard.

@@ -9,29 +9,25 @@ from tests.training import small
 from zoo.arrays.sharded_functions import path_name
 from zoo.errors import UserError
 from zoo.optimizers import SGD, Adagrad, Adam
-from zoo.training import parameter_groups
-from zoo.training.row_sparse import RowGradient, SparseGradients
+from zoo.training import average
+from zoo.training.updates import RowGradient, SparseGradients
 
 RATES = (("head", 2.0), ("head/bias", 0.5), ("core/0", 3.0), ("embed", 9.0))
 
 
 def test_the_longest_name_that_a_path_begins_with_has_the_factor():
     found = {
-        path: parameter_groups.factor_of(RATES, path)
+        path: average.factor_of(RATES, path)
         for path in ("head/weights", "head/bias", "head/biases", "head", "core/0/recurrent")
     }
     assert list(found.values()) == [2, 0.5, 2, 2, 3]
-    assert (
-        parameter_groups.factor_of(RATES, "core/01")
-        == parameter_groups.factor_of(RATES, "embedding/table")
-        == 1
-    )
+    assert average.factor_of(RATES, "core/01") == average.factor_of(RATES, "embedding/table") == 1
 
 
 def test_parts_are_split():
     params = {"a": {"x": 1}, "b": 2, "c": 3}
-    assert parameter_groups.split(params, ("c", "a")) == ({"b": 2}, {"c": 3, "a": {"x": 1}})
-    assert parameter_groups.split(params, ()) == (params, {})
+    assert average.split(params, ("c", "a")) == ({"b": 2}, {"c": 3, "a": {"x": 1}})
+    assert average.split(params, ()) == (params, {})
 
 
 def zeros_of(trainer):

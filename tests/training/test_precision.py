@@ -14,7 +14,7 @@ from zoo.cores import GRU, LSTM, Bidirectional, Elman, NGram
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.models import LanguageModel
-from zoo.training.precision import rounded
+from zoo.training.step import rounded
 
 CORES = (LSTM(6, projection=4), GRU(6), Elman(6), NGram(6), Bidirectional(GRU(6)))
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.training import small
 from zoo.cores import LSTM
-from zoo.data.windows import RandomWindows
+from zoo.data.batches import RandomWindows
 from zoo.errors import Interrupted
 from zoo.heads import MixtureOfSoftmaxes
 from zoo.optimizers import SGD, Adam, Cosine

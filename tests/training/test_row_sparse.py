@@ -30,11 +30,10 @@ from zoo.heads import (
 from zoo.layers.char_convolution import Convolution
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD, Adagrad, Adam, RMSProp
-from zoo.training import row_sparse, step
-from zoo.training.choose_updates import choose_updates
+from zoo.training import step, updates
 from zoo.training.task import Batch
-from zoo.training.tasks.language_modelling import Words, words_loss
-from zoo.training.updates import DenseUpdates
+from zoo.training.tasks import Words, words_loss
+from zoo.training.updates import DenseUpdates, choose_updates
 
 LEXICON = examples.plain_lexicon()
 HEADS = {
@@ -63,7 +62,7 @@ def trained(model, recipe, sparse, steps=3, clip=0.05, usual_length=3):
     params = examples.random_params(model, np.random.default_rng(0), LEXICON, scale=0.5)
     if sparse:
         paths = model.row_tables(params)
-        optimizer = row_sparse.RowSparseUpdates(recipe, clip, paths, 5, 20)
+        optimizer = updates.RowSparseUpdates(recipe, clip, paths, 5, 20)
     else:
         optimizer = DenseUpdates(optimizers.build(recipe, clip, 5, 20))
     state = step.TrainState(
@@ -163,10 +162,10 @@ def test_the_first_lazy_adam_step_is_adam_s_on_the_touched_rows():
 
 
 def test_lazy_moments_decay_when_touched_by_hand():
-    rule = row_sparse.RowAdam(0.9, 0.99, 1e-8)
+    rule = updates.RowAdam(0.9, 0.99, 1e-8)
     table, state = jnp.zeros((3, 1)), rule.init(jnp.zeros((3, 1)))
-    first = row_sparse.RowGradient(jnp.asarray([1, 3]), jnp.asarray([[2.0], [0.0]]))
-    other = row_sparse.RowGradient(jnp.asarray([0, 3]), jnp.asarray([[5.0], [0.0]]))
+    first = updates.RowGradient(jnp.asarray([1, 3]), jnp.asarray([[2.0], [0.0]]))
+    other = updates.RowGradient(jnp.asarray([0, 3]), jnp.asarray([[5.0], [0.0]]))
     table, state = rule.update(table, state, first, 0.1, 1)
     table, state = rule.update(table, state, other, 0.1, 2)
     table, state = rule.update(table, state, first, 0.1, 3)
@@ -180,7 +179,7 @@ def test_lazy_moments_decay_when_touched_by_hand():
 def test_rows_of_equal_ids_are_added_up():
     ids = jnp.asarray([7, 2, 7, 0, 2, 7])
     rows = jnp.arange(12.0).reshape(6, 2)
-    found = jax.jit(row_sparse.merged, static_argnums=2)(ids, rows, 9)
+    found = jax.jit(updates.merged, static_argnums=2)(ids, rows, 9)
     np.testing.assert_array_equal(found.ids[:3], [0, 2, 7])
     np.testing.assert_array_equal(found.rows, [[6, 7], [10, 12], [14, 17], *[[0, 0]] * 3])
     # The rest is no row of the table, each number once and in order.
@@ -209,7 +208,7 @@ def test_a_head_that_reads_the_whole_tied_table_leaves_nothing_sparse():
 @pytest.mark.parametrize("recipe", [RMSProp(), SGD(momentum=0.9), Adam(weight_decay=0.1)])
 def test_optimisers_without_a_row_rule_are_refused(recipe):
     with pytest.raises(UserError, match=r"training.row_sparse cannot update rows by"):
-        row_sparse.RowSparseUpdates(recipe, 0.0, [], 5, 20)
+        updates.RowSparseUpdates(recipe, 0.0, [], 5, 20)
 
 
 TABLES = [("embedding", "table"), ("head", "weights"), ("head", "bias")]
@@ -252,7 +251,7 @@ def test_small_tables_are_updated_as_a_whole():
 @pytest.fixture
 def rows_of_any_table(monkeypatch):
     """Tables of tests are small."""
-    monkeypatch.setattr("zoo.training.choose_updates.ROWS_A_TOKEN", 0)
+    monkeypatch.setattr("zoo.training.updates.ROWS_A_TOKEN", 0)
 
 
 @pytest.mark.parametrize("devices", [1, 2])
@@ -273,7 +272,7 @@ def test_the_default_equals_dense_updates(tmp_path, rows_of_any_table, devices, 
     dense = small.trainer(dataclasses.replace(recipe, training=dense), tmp_path / "dense")
     by_rows = small.trainer(recipe, tmp_path / "rows", devices)
     assert isinstance(dense.optimizer, DenseUpdates)
-    assert isinstance(by_rows.optimizer, row_sparse.RowSparseUpdates)
+    assert isinstance(by_rows.optimizer, updates.RowSparseUpdates)
     dense.train()
     by_rows.train()
     assert dense.task.epoch_steps > 2
@@ -336,15 +335,15 @@ def test_several_devices_agree_with_one(tmp_path, devices):
 
 @pytest.mark.slow
 def test_the_norm_is_that_of_everything_together():
-    recipe = row_sparse.RowSparseUpdates(SGD(1.0), 1.0, [("embedding", "table")], 5, 20)
+    recipe = updates.RowSparseUpdates(SGD(1.0), 1.0, [("embedding", "table")], 5, 20)
     params = {"embedding": {"table": jnp.zeros((4, 1))}, "core": {"w": jnp.zeros(1)}}
-    gradient = row_sparse.RowGradient(jnp.asarray([2, 4]), jnp.asarray([[3.0], [0.0]]))
+    gradient = updates.RowGradient(jnp.asarray([2, 4]), jnp.asarray([[3.0], [0.0]]))
     dense = {"embedding": {}, "core": {"w": jnp.asarray([4.0])}}
     new, _, norm = recipe.update(
         params,
         recipe.init(params),
         jnp.zeros((), jnp.int32),
-        row_sparse.SparseGradients(dense, {("embedding", "table"): gradient}),
+        updates.SparseGradients(dense, {("embedding", "table"): gradient}),
     )
     np.testing.assert_allclose(norm, 5)
     np.testing.assert_allclose(new["embedding"]["table"][:, 0], [0, 0, -0.6, 0], rtol=1e-6)

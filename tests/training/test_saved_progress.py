@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from zoo.errors import UserError
-from zoo.training.saved_progress import Progress
+from zoo.training.loop import Progress
 
 WHERE = pathlib.Path("run/checkpoints/last/3/progress/metadata")
 KEPT = dataclasses.asdict(Progress(epoch=2, best=3.5, best_step=7, data="hash"))

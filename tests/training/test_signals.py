@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from zoo.training.signals import handled
+from zoo.training.loop import handled
 
 pytestmark = pytest.mark.usefixtures("signals")
 

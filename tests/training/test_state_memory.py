@@ -14,8 +14,7 @@ import pytest
 from tests.training import small
 from zoo.errors import Interrupted
 from zoo.optimizers import Adam
-from zoo.training.data_parallel import PmapDevices
-from zoo.training.devices import Devices
+from zoo.training.devices import Devices, PmapDevices
 from zoo.training.step import TrainState
 
 # Larger than a batch by far.

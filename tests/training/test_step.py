@@ -16,7 +16,7 @@ from zoo.heads import LogLinear, Softmax
 from zoo.models import LanguageModel
 from zoo.training.step import TrainState, train_step
 from zoo.training.task import Batch
-from zoo.training.tasks.language_modelling import Words, words_loss
+from zoo.training.tasks import Words, words_loss
 from zoo.training.updates import DenseUpdates, scale_by_rate_factor
 
 MODEL = LanguageModel(Lookup(size=2, initial_scale=0.5), LSTM(size=3), Softmax(initial_scale=0.5))

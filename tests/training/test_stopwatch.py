@@ -6,7 +6,7 @@ import time
 import pytest
 
 from tests.training import small
-from zoo.training.stopwatch import Stopwatch
+from zoo.training.loop import Stopwatch
 
 
 def test_the_watch_stands_still_where_it_is_stopped():

@@ -12,7 +12,7 @@ from tests.training.test_resume import assert_same_end, stop_at
 from zoo.attention import Bahdanau, Luong
 from zoo.cores import GRU, LSTM, Bidirectional
 from zoo.data import Buckets, Corpus, MicroPairs, Pairs, Source, Vocabulary
-from zoo.data.windows import RandomWindows
+from zoo.data.batches import RandomWindows
 from zoo.embeddings import Features, Lookup
 from zoo.errors import Interrupted, UserError
 from zoo.evaluation import passport, passport_text

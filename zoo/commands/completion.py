@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from zoo import component_registry, lazy
-from zoo.trust import configs_package
+from zoo.trust import user_modules
 
 # {beginning of --set: the package and the base class of the components that may follow}
 _COMPONENTS = {
@@ -41,7 +41,7 @@ def complete(parser: argparse.ArgumentParser):
 def _words(files: Callable, prefix: str, action: argparse.Action, **_: object) -> Iterable[str]:
     """Returns words that an argument may be; argcomplete keeps the words that begin so."""
     if action.dest in ("config", "show"):
-        return [*configs_package.configs().names(), *files(prefix)]
+        return [*user_modules.configs().names(), *files(prefix)]
     if action.dest == "set":
         return _settings(prefix)
     return _runs(prefix) if action.metavar == "DIR" else files(prefix)

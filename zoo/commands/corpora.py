@@ -26,7 +26,7 @@ def add_data_to(parser: argparse.ArgumentParser):
 def run_data(arguments: argparse.Namespace):
     """Fetches the corpora, or lists them."""
     from zoo.errors import UserError
-    from zoo.runs import atomic_files
+    from zoo.runs import location
     from zoo.sources import fetch, files, free_corpora
 
     if arguments.list or not arguments.names:
@@ -40,7 +40,7 @@ def run_data(arguments: argparse.Namespace):
             raise UserError("name a corpus, as in python -m zoo data wikitext-2.")
         return
     folder = pathlib.Path(arguments.into or files.data_folder() or ".")
-    atomic_files.check_writable(folder)
+    location.check_writable(folder)
     for name in arguments.names:
         fetch.fetch(name, folder, release=arguments.release, mirror=arguments.mirror)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from zoo.commands import options, program
 from zoo.errors import Interrupted, UserError
-from zoo.trust import configs_package
+from zoo.trust import user_modules
 
 
 def add_train_to(parser: argparse.ArgumentParser):
@@ -59,7 +59,7 @@ def _count(text: str) -> int | str:
 
 def run_train(arguments: argparse.Namespace):
     """Resolves the experiment, prepares the data, and trains until the end or an interruption."""
-    configs = configs_package.configs()
+    configs = user_modules.configs()
     if arguments.list:
         for name in configs.names():
             print(f"{name:24} {configs.summary(name)}")
@@ -137,10 +137,10 @@ def _train(experiment, folder, devices):
 def _summary_of(experiment, workdir):
     """Returns the recipe in some lines, without the fields that have their defaults."""
     from zoo import configuration
-    from zoo.configuration import component_walk
+    from zoo.configuration import fields
 
     parts = ["data", "vocabulary", "model", "training", "evaluation"]
-    others = [name for name in component_walk.changed_fields(experiment) if name not in parts]
+    others = [name for name in fields.changed_fields(experiment) if name not in parts]
     width = max(map(len, [*parts, *others]))
     for name in [*parts, *others]:
         yield f"{name:{width}}  {configuration.brief(getattr(experiment, name))}"

@@ -6,8 +6,8 @@ The examples begin with
     >>> model = models.LanguageModel(embeddings.Lookup(8), cores.LSTM(8), heads.NCE(samples=5))
 """
 
-from zoo.configuration.changed_fields import changed
 from zoo.configuration.experiment_json import brief, describe, first_difference, from_json, to_json
+from zoo.configuration.fields import changed
 from zoo.configuration.overrides import apply_settings, parse
 
 __all__ = [

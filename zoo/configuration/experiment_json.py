@@ -5,7 +5,7 @@ import typing
 from typing import Any
 
 from zoo import component_registry
-from zoo.configuration import component_walk, field_types
+from zoo.configuration import fields
 from zoo.errors import UserError
 from zoo.trust import permissions
 
@@ -20,8 +20,8 @@ def to_json(value: Any) -> Any:
       {'component': 'zoo.embeddings:Lookup', 'size': 8, 'initial_scale': 0.05}
     """
     if dataclasses.is_dataclass(value):
-        fields = {name: to_json(getattr(value, name)) for name in component_walk.field_names(value)}
-        return {"component": component_registry.name_of(type(value)), **fields}
+        given = {name: to_json(getattr(value, name)) for name in fields.field_names(value)}
+        return {"component": component_registry.name_of(type(value)), **given}
     if isinstance(value, tuple):
         return [to_json(item) for item in value]
     return value
@@ -36,7 +36,7 @@ def from_json(value: Any, *, origin: Any = "the recipe in JSON") -> Any:
 
     Args:
       value: JSON, in which every component has all of its fields.
-      origin: the file or folder of the JSON, for messages about what it names.
+      origin: the file or folder of the JSON, for messages.
 
     Raises:
       UserError: a component is not trusted (see `zoo.trust.permissions`) or cannot be imported, has
@@ -54,33 +54,33 @@ def _from_json(value, path):
     """Makes the value at a place within a recipe."""
     if isinstance(value, dict):
         component = _component(value)
-        fields = {
+        given = {
             name: _from_json(item, f"{path}.{name}" if path else name)
             for name, item in value.items()
             if name != "component"
         }
-        unknown = set(fields) - set(component_walk.field_names(component))
+        unknown = set(given) - set(fields.field_names(component))
         if unknown:
             raise UserError(
                 f"{value['component']} does not have the fields {', '.join(sorted(unknown))} of "
                 "the saved recipe: use the version that saved it."
             )
-        _check_fields(component, fields, value["component"], path)
-        return component(**fields)
+        _check_fields(component, given, value["component"], path)
+        return component(**given)
     if isinstance(value, list):
         return tuple(_from_json(item, f"{path}.{i}") for i, item in enumerate(value))
     return value
 
 
-def _check_fields(component, fields, name, path):
+def _check_fields(component, given, name, path):
     """Raises UserError unless all fields of a component are given and have their types. It is
     called before the component is made, whose own checks rely on the types."""
     kinds = typing.get_type_hints(component)
-    needed = {*component_walk.field_names(component), *component_walk.required_fields(component)}
+    needed = {*fields.field_names(component), *fields.required_fields(component)}
     for field in dataclasses.fields(component):
         where = f"{path}.{field.name}" if path else field.name
-        if field.name in fields:
-            field_types.check_value(fields[field.name], kinds[field.name], where)
+        if field.name in given:
+            fields.check_value(given[field.name], kinds[field.name], where)
         elif field.name in needed:
             raise UserError(
                 f"{name} has no field {where} in the saved recipe: write its value there, restore "
@@ -115,9 +115,9 @@ def describe(value: Any, indent: str = "") -> str:
         input_dropout = 0.0
     """
     lines = [type(value).__name__]
-    for name in component_walk.field_names(value):
+    for name in fields.field_names(value):
         item = getattr(value, name)
-        if dataclasses.is_dataclass(item) and component_walk.field_names(item):
+        if dataclasses.is_dataclass(item) and fields.field_names(item):
             lines.append(f"{indent}  {name}: {describe(item, indent + '  ')}")
         else:
             lines.append(f"{indent}  {name} = {item!r}")
@@ -135,7 +135,7 @@ def brief(value: Any) -> str:
         return f"({', '.join(map(brief, value))}{',' if len(value) == 1 else ''})"
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return repr(value)
-    names = component_walk.changed_fields(value)
+    names = fields.changed_fields(value)
     return f"{type(value).__name__}({', '.join(f'{n}={brief(getattr(value, n))}' for n in names)})"
 
 

@@ -14,8 +14,8 @@ import typing
 from typing import Any
 
 from zoo import component_registry
-from zoo.configuration import component_walk
-from zoo.configuration.field_paths import Change, all_replaced, nearest, with_article
+from zoo.configuration import fields
+from zoo.configuration.fields import Change, all_replaced, nearest, with_article
 from zoo.errors import UserError
 from zoo.trust import user_modules
 
@@ -124,7 +124,7 @@ def _within_parentheses(text):
 
 def _default_component(text, kind, where):
     component = _users_class(text, kind, where) if ":" in text else _zoo_class(text, kind, where)
-    if required := component_walk.required_fields(component):
+    if required := fields.required_fields(component):
         raise UserError(
             f"{where}: {text} has fields without defaults ({', '.join(required)}): write a config "
             "with them."

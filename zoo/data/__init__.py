@@ -14,11 +14,11 @@ The examples start in an empty folder with
 from typing import TYPE_CHECKING
 
 from zoo import sources
-from zoo.data.buckets import Buckets as Buckets
-from zoo.data.lexicon_priors import with_background as with_background
-from zoo.data.lexicon_priors import with_priors as with_priors
+from zoo.data.batches import RandomWindows as RandomWindows
+from zoo.data.pair_batches import Buckets as Buckets
 from zoo.data.vocabulary import Vocabulary as Vocabulary
-from zoo.data.windows import RandomWindows as RandomWindows
+from zoo.data.vocabulary import with_background as with_background
+from zoo.data.vocabulary import with_priors as with_priors
 from zoo.sources import *  # noqa: F403
 
 if not TYPE_CHECKING:  # type checkers read the imports

@@ -9,8 +9,8 @@ import numpy as np
 
 from zoo.data import Corpus
 from zoo.data.batches import Batches
-from zoo.data.buckets import BucketedPairs
 from zoo.data.encoded_text import EncodedText
+from zoo.data.pair_batches import BucketedPairs
 from zoo.evaluation import pair_scores
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run

@@ -27,7 +27,7 @@ from zoo.evaluation import significance
 from zoo.evaluation.perplexity import BAND_NAMES, BANDS, Scores
 from zoo.evaluation.perplexity import UNKNOWN as UNKNOWN_BAND
 from zoo.lexicon import Lexicon
-from zoo.runs import atomic_files, checksums
+from zoo.runs import checksums, location
 
 Arrays = Mapping[str, np.ndarray]
 SKIPPED = -1
@@ -78,7 +78,7 @@ def write(result: pathlib.Path, arrays: Arrays):
         with open(path, "wb") as file:  # numpy would add .npz to a path without it
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
-    atomic_files.write_whole(path_of(result), save)
+    location.write_whole(path_of(result), save)
 
 
 def read(result: pathlib.Path, passport: dict) -> Arrays | None:

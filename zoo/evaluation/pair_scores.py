@@ -9,8 +9,7 @@ from jax.sharding import Mesh, NamedSharding
 
 from zoo.arrays.types import Params, Tables
 from zoo.data import Corpus
-from zoo.data.buckets import BucketedPairs
-from zoo.data.pair_batches import PairedText
+from zoo.data.pair_batches import BucketedPairs, PairedText
 from zoo.errors import UserError
 from zoo.evaluation import progress
 from zoo.evaluation.perplexity import PRECISION, WHOLE, Scores, over_rows, placed, sharing

@@ -27,8 +27,8 @@ from zoo.evaluation.run import Run
 from zoo.evaluation.unseen_weight import Mixture
 from zoo.heads import SpreadUnknown
 from zoo.lexicon import Lexicon
-from zoo.runs import atomic_files, location, seen_texts
-from zoo.runs.environment import machine, revision, versions
+from zoo.runs import location, seen_texts
+from zoo.runs.output_files import machine, revision, versions
 from zoo.runs.workdir import Workdir
 
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -354,6 +354,6 @@ def _write(path, text, scores):
     path.parent.mkdir(exist_ok=True)
     if scores is not None:
         item_scores.write(path, scores)
-    atomic_files.write_text(path, text)
+    location.write_text(path, text)
     if scores is None and item_scores.path_of(path).exists():  # left by a result of the same name
         item_scores.path_of(path).unlink()

@@ -20,7 +20,7 @@ from zoo import strict_json
 from zoo.errors import UserError
 from zoo.evaluation import item_scores
 from zoo.experiment import Experiment
-from zoo.runs import atomic_files, workdir
+from zoo.runs import location, workdir
 
 _NAME = re.compile(r"(.+\.jsonl)(?::(.+))?")
 _LINE = {"run": str, "experiment": dict, "results": dict}
@@ -135,5 +135,5 @@ def write(
             np.savez_compressed(opened, **arrays)
 
     if arrays:
-        atomic_files.write_whole(scores_file(file), save)
-    atomic_files.write_text(file, text)
+        location.write_whole(scores_file(file), save)
+    location.write_text(file, text)

@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from zoo.data import Corpus, Pairs, unicode_forms, untokenised
+from zoo.data import Corpus, Pairs, text_notes
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
@@ -20,7 +20,7 @@ from zoo.heads import LogLinear, SpreadUnknown, WithCache
 from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
 from zoo.priors import Grammar
-from zoo.runs import checksums, inherited_texts
+from zoo.runs import checksums, word_sources
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir, check_folders
 from zoo.sources import evaluation_texts as texts
@@ -256,7 +256,7 @@ class Run:
     @functools.cached_property
     def seen_texts(self) -> SeenTexts | None:
         """The texts that the model has seen; None where they cannot be known."""
-        return inherited_texts.of_run(self.path)
+        return word_sources.of_run(self.path)
 
     def read(self, split: str) -> Corpus:
         """Reads a split of the data, as the vocabulary reads it."""
@@ -324,9 +324,9 @@ class Run:
         unknown = [*self.experiment.vocabulary.missing(sentences, self.lexicon)]
         notes = (
             self.lexicon.fused_note(unknown),
-            *unicode_forms.notes(unknown, self.lexicon),
+            *text_notes.form_notes(unknown, self.lexicon),
             self._untokenised(sentences, unknown),
-            *untokenised.notes(sentences, unknown, self.lexicon),
+            *text_notes.notes(sentences, unknown, self.lexicon),
         )
         return [note for note in notes if note]
 
@@ -338,11 +338,11 @@ class Run:
     def _untokenised(self, sentences, unknown):
         """Returns a note on unknown words that end with punctuation marks; None without any, or in
         a text most of whose marks stand alone."""
-        note = untokenised.note(unknown, self.lexicon)
+        note = text_notes.note(unknown, self.lexicon)
         if note is None or self.lexicon.of_characters or self.experiment.data.form.language:
             return None
         counts = collections.Counter(word for sentence in sentences for word in sentence)
-        _, attached, alone = untokenised.counts_of(counts)
+        _, attached, alone = text_notes.counts_of(counts)
         return note if attached >= alone else None
 
     def score(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from zoo import lazy
-from zoo.data import untokenised
+from zoo.data import text_notes
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
 from zoo.evaluation.sentence_scores import Sentences
@@ -140,8 +140,8 @@ class _Totals:
         self.unknown |= dict.fromkeys(
             self.run.experiment.vocabulary.missing(sentences.words, self.run.lexicon)
         )
-        self.spaced |= dict.fromkeys(untokenised.spaced(sentences.words, self.run.lexicon))
-        self.marks |= untokenised.ALONE & {word for words in sentences.words for word in words}
+        self.spaced |= dict.fromkeys(text_notes.spaced(sentences.words, self.run.lexicon))
+        self.marks |= text_notes.ALONE & {word for words in sentences.words for word in words}
 
     def notes(self) -> list[str]:
         """Returns lines on how much was scored and on its unknown words."""

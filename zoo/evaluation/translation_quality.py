@@ -21,7 +21,7 @@ from zoo.evaluation.reports.tables import aligned
 from zoo.evaluation.results import read_passport
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Translator
-from zoo.runs import atomic_files, location
+from zoo.runs import location
 from zoo.runs.workdir import Workdir
 
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")
@@ -125,7 +125,7 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
     path = result.with_suffix(".txt")
     text = "".join(f"{line}\n" for line in hypotheses)
     with location.reaching(path):
-        atomic_files.write_text(path, text)
+        location.write_text(path, text)
     return result, path
 
 

@@ -22,7 +22,7 @@ from zoo.evaluation.results import read_passport
 from zoo.evaluation.run import Run
 from zoo.export import card, stablehlo
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.runs import checksums, environment, exported
+from zoo.runs import checksums, exported, output_files
 from zoo.runs.workdir import Workdir
 
 COPIED = ("experiment.json", "lexicon.npz", "source.npz", "texts.npz", "start.json")
@@ -96,7 +96,7 @@ def _write(run, folder, name, licence, platforms):
             for file in (exported.PARAMS, TABLES, *files.values(), *COPIED)
             if (folder / file).exists()
         },
-        "versions": environment.versions(),
+        "versions": output_files.versions(),
     }
     _write_json(folder / exported.RECORD, {**record, "digest": checksums.of_json(record)})
 

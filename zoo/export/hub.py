@@ -7,7 +7,7 @@ from typing import Any
 from zoo import lazy, temporary_files
 from zoo.errors import UserError, shortened
 from zoo.runs import exported
-from zoo.trust import remote_names
+from zoo.trust import permissions
 
 # Files of an export; other files of a repository are not fetched.
 FILES = (
@@ -64,7 +64,7 @@ def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
             names = [file.rfilename for file in found.siblings]
         except Exception as error:
             raise _refused(repository, error) from error
-        remote_names.check(names, repository)
+        permissions.check_remote(names, repository)
         try:  # downloads the commit whose names were checked
             hub.snapshot_download(
                 repository, revision=found.sha, local_dir=str(folder), allow_patterns=list(FILES)

@@ -93,7 +93,7 @@ class Head:
     def row_tables(self) -> tuple[str, ...]:
         """Names of the parameters that `loss` reads only by `zoo.arrays.row_lookup.take`.
 
-        A training step then needs the gradients of some rows only: see zoo.training.row_sparse. The
+        A training step then needs the gradients of some rows only: see zoo.training.updates. The
         name of b within a is "a/b". () unless a head overrides it.
         """
         return ()

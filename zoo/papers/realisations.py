@@ -12,6 +12,7 @@ from zoo.sources.source import Corpus, Form
 _SPACED = re.compile(r" (?=[.,;:!?)])| (?=(?:n't|'\w{0,2})\b)|(?<=[(£$]) |(?<=\d) (?=-)|(?<=\d -) ")
 # A slot with its value, which may have commas.
 _SLOT = re.compile(r"[^\s,\[\]][^,\[\]]*\[[^\]]*\]")
+_SLOTS = re.compile(rf"{_SLOT.pattern}(?:, {_SLOT.pattern})*")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,13 +85,12 @@ class Realisations(FileSource):
                     f"{self.separator!r}, the data.separator."
                 )
             if self.last_first:
-                slots = _SLOT.findall(meaning)
-                if ", ".join(slots) != meaning:
+                if not _SLOTS.fullmatch(meaning):
                     raise UserError(
                         f"{path}, row {number}: {meaning!r} is not of the form a[b], c[d], so that "
                         "its slots cannot be reversed: correct it, or set data.last_first=false."
                     )
-                meaning = ", ".join(reversed(slots))
+                meaning = ", ".join(reversed(_SLOT.findall(meaning)))
             sentences.append([*meaning, self.separator, *sentence])
             prefixes.append(len(meaning) + 1)
         return Corpus(part.path, ranged(part, sentences), prefixes=prefixes[part.range])

@@ -75,7 +75,8 @@ class Weights:
     def check(self, names: tuple[str, ...], where: str):
         """Raises UserError unless exactly the features of a list have weights."""
         unweighted = [name for name in names if name not in self.weights]
-        absent = [name for name in self.weights if name not in names]
+        given = {*names}
+        absent = [name for name in self.weights if name not in given]
         if unweighted or absent:
             what = [f"without a weight are {named(unweighted)}"] if unweighted else []
             what += [f"without a feature are {named(absent)}"] if absent else []

@@ -1,8 +1,8 @@
 """Exported runs, whose parameters are one file of safetensors in place of checkpoints.
 
 An exported run does not have an optimiser state and cannot be trained further; everything else that
-reads a run reads it too. SHA-256 checksums of its files, and of their record, are kept beside them
-and compared on reading.
+reads a run reads it too. The record has the SHA-256 of itself and of all files but the results, the
+model card and load.py. They are compared on reading.
 """
 
 import contextlib

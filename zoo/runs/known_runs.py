@@ -13,7 +13,7 @@ import pathlib
 from typing import Any
 
 from zoo import strict_json
-from zoo.runs import atomic_files, location
+from zoo.runs import location
 from zoo.trust import user_modules
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ def keep(recipe: dict, workdir: Any):
         path = _note(recipe)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         text = json.dumps(note, ensure_ascii=False) + "\n"
-        atomic_files.write_text(path, text)
+        location.write_text(path, text)
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
         logger.warning(
             "%s is not noted as your own run (%s): to judge it, absolute paths in its recipe need "

@@ -5,15 +5,22 @@ An output file's folder must exist; it is not made, for its name may be mistyped
 
 import contextlib
 import errno
+import functools
+import importlib.metadata
 import math
 import numbers
 import os
 import pathlib
+import platform
+import re
+import subprocess
 from collections.abc import Callable, Iterable
 
-from zoo import strict_json, temporary_files
+import jax
+
+from zoo import strict_json, temporary_files, version
 from zoo.errors import UserError, printable
-from zoo.runs import atomic_files
+from zoo.runs import location
 from zoo.sources import files
 from zoo.trust import permissions
 
@@ -111,7 +118,7 @@ def write(file: str | pathlib.Path, write: Callable[[pathlib.Path], None], what:
             with temporary_files.naming(path):
                 write(path)
         else:
-            atomic_files.write_whole(path, write)
+            location.write_whole(path, write)
 
 
 def write_table(file: str | pathlib.Path, columns: Iterable[str], rows: Iterable[tuple]):
@@ -188,3 +195,56 @@ def _writing(path, what):
             f"{what} {path} cannot be written ({error.strerror or error}): give a name in a "
             "folder that exists and can be written to."
         ) from error
+
+
+# ------------- the environment of a run: versions, git revision and machine, for passports
+
+PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Returns the versions of Python, of Zoo and of the packages that compute, by name."""
+    packages = {}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # flax need not be there
+            packages[name] = importlib.metadata.version(name)
+    return {"python": platform.python_version(), "zoo": version.VERSION, **packages}
+
+
+@functools.cache
+def revision() -> str | None:
+    """Returns the git revision of Zoo, with "-dirty" if its files were changed or modules added.
+
+    Other files that git does not know, such as a picture, do not count.
+    """
+    folder = pathlib.Path(version.__file__).resolve().parent.parent
+
+    def git(*arguments):
+        command = ["git", "-C", str(folder), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        # An installed Zoo may lie within the checkout of another project.
+        if pathlib.Path(git("rev-parse", "--show-toplevel")).resolve() != folder:
+            return None
+        changed = git("status", "--porcelain", "--untracked-files=no")
+        added = git("ls-files", "--others", "--exclude-standard", "--", "*.py")
+        return git("rev-parse", "HEAD") + ("-dirty" if changed or added else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+@functools.cache
+def machine() -> dict:
+    """Describes the machine: processor, cores, and the devices that JAX sees."""
+    cpuinfo = pathlib.Path("/proc/cpuinfo")
+    model = re.search(r"model name\s*:\s*(.+)", cpuinfo.read_text()) if cpuinfo.exists() else None
+    devices = jax.devices()
+    return {
+        "processor": model[1] if model else platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "device": devices[0].device_kind,
+        "platform": devices[0].platform,
+        "devices": len(devices),
+    }

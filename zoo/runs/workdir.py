@@ -15,8 +15,9 @@ import dataclasses
 import hashlib
 import json
 import logging
+import math
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -24,18 +25,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo import configuration, strict_json, temporary_files
+from zoo.arrays import memory
+from zoo.configuration import fields
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
-from zoo.runs import (
-    atomic_files,
-    checksums,
-    exported,
-    known_runs,
-    location,
-    recipe_sizes,
-    training_lock,
-)
+from zoo.models import LanguageModel
+from zoo.runs import checksums, exported, known_runs, location
 from zoo.runs.seen_texts import SeenTexts
 from zoo.sources import files
 from zoo.trust import permissions, user_modules
@@ -96,16 +92,16 @@ class Workdir:
                     f"{self.path} holds another experiment ({difference}): give the settings that "
                     f"it was made with to resume it, or another folder{further}."
                 )
-            training_lock.check_free(self.path)
+            location.check_free(self.path)
             for name in ("", "checkpoints/last", "checkpoints/best", "tensorboard", METRICS):
-                atomic_files.check_writable(self.path / name)
+                location.check_writable(self.path / name)
             return
         with location.reaching(self.path):
             there = self.path.exists()
             if there and not self._is_empty():
                 raise UserError(f"{self.path} exists and is not a run of Zoo: give another folder.")
         if there:
-            atomic_files.check_writable(self.path)
+            location.check_writable(self.path)
         elif not location.is_bucket(self.path):
             temporary_files.check_place(self.path)
         if experiment.init_from:  # a resumed run does not need it
@@ -149,7 +145,7 @@ class Workdir:
                 f"{self.path} cannot be made ({error.strerror}): give another folder."
             ) from error
         text = json.dumps(configuration.to_json(experiment), indent=2, ensure_ascii=False) + "\n"
-        if not atomic_files.write_new(
+        if not location.write_new(
             self._experiment_file, lambda path: path.write_text(text, encoding="utf-8")
         ):
             self.check(experiment)  # another process has just begun a run here
@@ -218,7 +214,7 @@ class Workdir:
         """Writes a lexicon, or checks that it equals the lexicon of the run."""
         path = self.path / f"{name}.npz"
         if not path.exists():
-            atomic_files.write_whole(path, lexicon.save)
+            location.write_whole(path, lexicon.save)
         elif Lexicon.load(path).digest() != lexicon.digest():
             raise UserError(
                 f"the data have changed since {path} was written: words, counts or features "
@@ -232,7 +228,7 @@ class Workdir:
     def keep_start(self, record: dict):
         """Writes the origin of the run's start values; see `zoo.training.task.Start.record`."""
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-        atomic_files.write_text(self.path / "start.json", text)
+        location.write_text(self.path / "start.json", text)
 
     def start(self) -> dict | None:
         """Reads the record of `keep_start`; None for a run without a warm start."""
@@ -241,7 +237,7 @@ class Workdir:
 
     def keep_texts(self, seen: SeenTexts):
         """Writes the record of the texts that the run is trained and selected on."""
-        atomic_files.write_whole(self.path / "texts.npz", seen.save)
+        location.write_whole(self.path / "texts.npz", seen.save)
 
     def texts(self) -> SeenTexts | None:
         """Returns the texts that `keep_texts` recorded; None without a record."""
@@ -313,14 +309,14 @@ class Workdir:
 
         if exported.is_exported(self.path):
             exported.safetensors()  # raises MissingExtra before the sizes are read
-            recipe_sizes.check(experiment, exported.shapes(self.path), str(self.path))
+            check_sizes(experiment, exported.shapes(self.path), str(self.path))
             return *exported.read_params(self.path, like()), {}
         from zoo.runs.checkpoints import Checkpoints, any_kept  # orbax, which exports do not need
 
         restored = None
         if any_kept(folder, "best"):
             with contextlib.closing(Checkpoints(folder, ("best",), read_only=True)) as kept:
-                recipe_sizes.check(experiment, kept.shapes("best"), str(folder / "best"))
+                check_sizes(experiment, kept.shapes("best"), str(folder / "best"))
                 restored = kept.restore("best", {"params": like()}, log)
         if restored is None:
             raise UserError(
@@ -342,3 +338,67 @@ def experiment_of(recipe: dict, origin: Any, file: Any) -> Experiment:
             " or give the folder of a training run."
         )
     return experiment
+
+
+# ---- checks of a recipe's sizes against stored parameters and memory, before its model is built
+# A recipe may come from somebody else: a zero too many, or a billion layers, would take hours or
+# all memory before its parameters are found not to fit. All sizes here are lower bounds.
+
+# Fields that count layers. Each layer has parameters of its own.
+REPEATS = ("layers", "highway")
+# Bytes of the host's memory that tracing and compiling a layer takes at least (measured: 2.6 MB for
+# each layer of an LSTM of 8 cells).
+_PROGRAM = 10**6
+# Fields that are the length of an axis of parameters, or of a sum of several axes.
+_OF_PARAMETERS = (
+    *("size", "units", "projection", "letter_size", "correction", "components", "filters"),
+    *("widths", "order", "words"),
+)
+# Fields that are at most the length of some array of float32 or int32.
+_LENGTHS = (*_OF_PARAMETERS, "samples", "classes", "most", "stacks", "depth", "longest")
+_NUMBER = 4  # bytes of a float32 or an int32
+
+
+def whole_numbers(component: Any) -> Iterator[tuple[str, str, int]]:
+    """Yields (dotted path, name, value) of each whole number in a component, nested or not."""
+    for path, name, value in fields.values(component):
+        if isinstance(value, int) and not isinstance(value, bool):
+            yield path, name, value
+
+
+def of_model(model: Any) -> Iterator[tuple[str, int]]:
+    """Yields (field, least bytes that its value needs) for the sizes of a model."""
+    for path, name, value in whole_numbers(model):
+        if name in _LENGTHS:
+            yield f"model.{path}={value}", value * _NUMBER
+        if name in REPEATS:
+            yield f"model.{path}={value}", value * _PROGRAM
+
+
+def of_batches(model: Any, recipe: Any, where: str, batch_rows: str) -> tuple[str, int]:
+    """Returns (fields, least bytes) of one batch of training or evaluation."""
+    count, length, vector = getattr(recipe, batch_rows), 1, _NUMBER  # pairs have a word at least
+    of_length = ""
+    if isinstance(model, LanguageModel):
+        length, vector = recipe.length, _NUMBER * model.embedding.size  # into the core
+        of_length = f" x {where}.length={length}"
+    # Words, targets, positions and two masks.
+    needed = count * length * (4 + 4 + 8 + 1 + 1) + count * length * vector
+    return f"{where}.{batch_rows}={count}{of_length}", needed
+
+
+def check_sizes(experiment: Any, shapes: Sequence[tuple[int, ...]] | None, where: str):
+    """Checks the sizes of a recipe against the stored parameters and the memory."""
+    model = experiment.model
+    if shapes is not None:
+        numbers = sum(map(math.prod, shapes))
+        for path, name, value in whole_numbers(model):
+            most = len(shapes) if name in REPEATS else numbers
+            if name in (*REPEATS, *_OF_PARAMETERS) and value > most:
+                raise UserError(
+                    f"{where} has {len(shapes)} arrays of {numbers:,} numbers in all, and the "
+                    f"recipe has model.{path}={value}: put back a copy of the run."
+                )
+    for what, needed in of_model(model):
+        memory.check(what, needed, memory.of_host())
+    memory.check(*of_batches(model, experiment.evaluation, "evaluation", "batch"))

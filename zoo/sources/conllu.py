@@ -13,7 +13,7 @@ from zoo.sources.file_source import FileSource, ranged
 from zoo.sources.source import Corpus, Form
 
 COLUMNS = 10
-_COMMENT = re.compile(r"#\s*(?P<name>\w[\w-]*)\s*[=:]\s*(?P<value>.*?)\s*")
+_COMMENT = re.compile(r"#\s*(?P<name>\w[\w-]*)\s*[=:]\s*(?P<value>.*)")
 CHOICES = ("split", "surface", "kept")
 TAGS = ("UPOS", "FEATS", "XPOS", "LEMMA")
 
@@ -181,7 +181,7 @@ def parse(text: str, path) -> list[Sentence]:
     for number, line in enumerate([*text.split("\n"), ""], 1):
         if line.startswith("#"):
             if comment := _COMMENT.fullmatch(line):
-                comments[comment["name"]] = comment["value"]
+                comments[comment["name"]] = comment["value"].rstrip()
         elif line.strip():
             where = f"{path}, line {number}"
             token = _token(line.rstrip("\r"), where)

@@ -6,17 +6,20 @@ the first download is trusted and its SHA-256 is written to `fetched.json` in th
 """
 
 import contextlib
+import functools
 import hashlib
 import http.client
-import io
+import itertools
 import json
 import pathlib
 import re
+import tempfile
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable
-from typing import NamedTuple
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, NamedTuple
 
 from zoo import strict_json, temporary_files
 from zoo.errors import UserError, shortened
@@ -26,6 +29,7 @@ RECORD = "fetched.json"
 # Some hosts refuse urllib's own user agent.
 _HEADERS = {"User-Agent": "zoo (python-urllib)"}
 TIMEOUT = 60.0
+_PIECE = 1 << 18  # bytes that are held at a time
 _ADDRESS = re.compile(r"(https?|ftp|file)://.", re.IGNORECASE)
 _SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
@@ -50,14 +54,13 @@ def fetch(
     """Fetches the missing files of a corpus, and verifies all files."""
 
     def listing(url):
+        content = b"".join(_pieces_at(url, mirror, folder / name))
         try:
-            found = strict_json.loads(_bytes_at(url, mirror).decode())
+            found = strict_json.loads(content.decode())
             strict_json.check(found, list)
-            return [entry for entry in found if isinstance(entry, dict)]
         except ValueError as error:
             raise UserError(f"{url} has no list of files ({error}): try again later.") from error
-        except OSError as error:
-            raise UserError(_not_had(url, error, folder / name, mirror)) from error
+        return [entry for entry in found if isinstance(entry, dict)]
 
     if mirror and not _ADDRESS.match(mirror):
         raise UserError(
@@ -66,28 +69,28 @@ def fetch(
         )
     corpus = free_corpora.corpus(name, release, listing)
     log(f"{name}: {corpus.about}")
-    archives: dict[str, bytes] = {}
+    archives: dict[str, IO[bytes]] = {}
     fetched = []
-    for file in corpus.files:
-        path = folder / file.path
-        if (content := _there(path)) is not None:
-            one = _checked(folder, file, content, there=True)
-        else:
-            content = _through_datasets(corpus, file) if through_datasets and not mirror else None
-            if content is None:
-                content = _content(file, mirror, folder, archives)
-            one = _checked(folder, file, content)
-            _write(path, content)
-            _record(folder, file, one, release)
-        log(f"  {path}: sha256 {one.sha256[:16]}, {_HOW[one.how]}")
-        fetched.append(one)
+    with contextlib.ExitStack() as opened:
+        for file in corpus.files:
+            path = folder / file.path
+            if (one := _there(folder, file)) is None:
+                hub = through_datasets and not mirror
+                pieces = _through_datasets(corpus, file) if hub else None
+                pieces = pieces or _content(file, mirror, path, archives, opened)
+                one = _write(path, pieces, functools.partial(_checked, folder, file))
+                _record(folder, file, one, release)
+            log(f"  {path}: sha256 {one.sha256[:16]}, {_HOW[one.how]}")
+            fetched.append(one)
     return fetched
 
 
-def _there(path) -> bytes | None:
-    """Reads a file; returns None if it is missing and its folder can be written to."""
+def _there(folder, file) -> Fetched | None:
+    """Verifies a file; returns None if it is missing and its folder can be written to."""
+    path = folder / file.path
     try:
-        return path.read_bytes()
+        with path.open("rb") as content:
+            return _checked(folder, file, _pieces(content), there=True)
     except FileNotFoundError:
         temporary_files.check_place(path, "another folder by --into")
         return None
@@ -105,30 +108,30 @@ _HOW = {
 }
 
 
-def _content(file, mirror, folder, archives) -> bytes:
-    """Fetches the bytes of a file from its addresses."""
-    parts = []
-    for url in file.urls:
-        try:
-            if url not in archives:
-                archives[url] = _bytes_at(url, mirror)
-        except OSError as error:  # urllib's errors are of this kind
-            raise UserError(_not_had(url, error, folder / file.path, mirror)) from error
-        parts.append(archives[url] if file.member else archives.pop(url))
+def _content(file, mirror, path, archives, opened: contextlib.ExitStack) -> Iterator[bytes]:
+    """Fetches a file from its addresses, in pieces."""
     if not file.member:
-        return b"".join(parts)
+        for url in file.urls:
+            yield from _pieces_at(url, mirror, path)
+        return
+    (url,) = file.urls
+    if url not in archives:
+        # A file without a name, on the disk of the data.
+        above = next(above for above in path.absolute().parents if above.exists())
+        archives[url] = opened.enter_context(tempfile.TemporaryFile(dir=above))  # noqa: SIM115
+        archives[url].writelines(_pieces_at(url, mirror, path))
     try:
-        with zipfile.ZipFile(io.BytesIO(parts[0])) as archive:
-            return archive.read(file.member)
-    except (zipfile.BadZipFile, KeyError) as error:
+        with zipfile.ZipFile(archives[url]) as archive, archive.open(file.member) as content:
+            yield from _pieces(content)
+    except (zipfile.BadZipFile, KeyError, EOFError, zlib.error) as error:
         raise UserError(
-            f"{file.urls[0]} is not an archive with {file.member} ({error}): put this file at "
-            f"{folder / file.path}."
+            f"{url} is not an archive with {file.member} ({error}): put this file at {path}."
         ) from error
 
 
 def _not_had(url, error, path, mirror):
-    why = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+    why = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+    why = why or type(error).__name__
     if mirror:
         return (
             f"{url} cannot be fetched from --mirror {shortened(mirror)} ({why}): give another one, "
@@ -140,34 +143,48 @@ def _not_had(url, error, path, mirror):
     )
 
 
-def _bytes_at(url: str, mirror: str | None) -> bytes:
-    """Fetches the bytes at an address or in its mirror; raises OSError if that fails."""
-    if mirror:
-        url = f"{mirror.rstrip('/')}/{url.partition('://')[2]}"
+def _pieces(content: IO[bytes]) -> Iterator[bytes]:
+    return iter(functools.partial(content.read, _PIECE), b"")
+
+
+def _pieces_at(url: str, mirror: str | None, path: pathlib.Path) -> Iterator[bytes]:
+    """Fetches the bytes at an address or in its mirror, for a file or folder at a path."""
+    address = f"{mirror.rstrip('/')}/{url.partition('://')[2]}" if mirror else url
     try:
-        request = urllib.request.Request(url, headers=_HEADERS)
+        request = urllib.request.Request(address, headers=_HEADERS)
         with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-            return answer.read()
-    except (ValueError, http.client.HTTPException) as error:  # no address, or half an answer
-        raise urllib.error.URLError(str(error) or type(error).__name__) from error
+            yield from _pieces(answer)
+            if missing := getattr(answer, "length", 0):  # `read` of a part does not raise it
+                raise urllib.error.URLError(f"{missing:,} bytes are missing")
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise UserError(_not_had(url, error, path, mirror)) from error
 
 
-def _through_datasets(corpus, file) -> bytes | None:
+def _through_datasets(corpus, file) -> Iterator[bytes] | None:
     """Fetches a split from the hub; returns None if the library or the hub is not available."""
     if not corpus.hub[0]:
         return None
     split = _SPLITS[file.path.rpartition("wiki.")[2].partition(".")[0]]
     with contextlib.suppress(ImportError, UserError):
         rows = dataset_rows.rows(corpus.hub[0], *corpus.hub, split=split)
+        first = [*itertools.islice(rows, 1)]  # the whole split is fetched before it is read
         # A row is a line with its end; a blank line is an empty row.
-        lines = (row["text"].removesuffix("\n") for row in rows)
-        return "".join(f"{line}\n" for line in lines).encode()
+        lines = (row["text"].removesuffix("\n") for row in itertools.chain(first, rows))
+        return (f"{line}\n".encode() for line in lines)
     return None
 
 
-def _checked(folder, file, content, there=False) -> Fetched:
-    """Verifies the checksum and the number of tokens of a file."""
-    digest = hashlib.sha256(content).hexdigest()
+def _checked(folder, file, pieces: Iterable[bytes], there=False) -> Fetched:
+    """Verifies the checksum and the number of tokens of a file, which is read in pieces."""
+    sha256, tokens, inside = hashlib.sha256(), 0, False
+    for piece in pieces:
+        sha256.update(piece)
+        if file.tokens:
+            # A word may be in two pieces.
+            tokens += piece.count(b"\n") + len(piece.split())
+            tokens -= inside and not piece[:1].isspace()
+            inside = not piece[-1:].isspace()
+    digest = sha256.hexdigest()
     recorded = read_record(folder).get(file.path, {})
     expected = file.sha256 or recorded.get("sha256")
     how = "known" if file.sha256 else "recorded" if expected else "there" if there else "first"
@@ -178,7 +195,6 @@ def _checked(folder, file, content, there=False) -> Fetched:
         if not file.sha256:
             away += f", or take its entry out of {folder / RECORD} if the change is intended"
         raise UserError(f"{what} is another file (sha256 {digest}, not {expected}): {away}.")
-    tokens = content.count(b"\n") + len(content.split()) if file.tokens else 0
     if tokens != file.tokens:
         raise UserError(
             f"{what} has {tokens:,} words and line breaks, not {file.tokens:,}: get a copy from "
@@ -187,20 +203,31 @@ def _checked(folder, file, content, there=False) -> Fetched:
     return Fetched(path, digest, how)
 
 
-def _write(path, content):
-    """Writes a file whole or not at all."""
+def _written(file, pieces) -> Iterator[bytes]:
+    for piece in pieces:
+        file.write(piece)
+        yield piece
+
+
+def _write(path, pieces: Iterator[bytes], check):
+    """Writes a file whole or not at all, while it is checked; returns the result of `check`."""
     unfinished = path.with_name(f"{path.name}.partial")
+    made = [above for above in path.parents if not above.exists()]
     try:
+        first = next(pieces, b"")  # where there is no network, no folder is made
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_bytes(content)
+        with unfinished.open("wb") as file:
+            result = check(_written(file, itertools.chain([first], pieces)))
         unfinished.replace(path)
+        return result
     except OSError as error:
         raise UserError(
             f"{path} cannot be written ({error.strerror}): give another folder by --into."
         ) from error
     finally:
-        with contextlib.suppress(OSError):
-            unfinished.unlink(missing_ok=True)
+        for remove in (unfinished.unlink, *(above.rmdir for above in made)):
+            with contextlib.suppress(OSError):
+                remove()
 
 
 def read_record(folder: pathlib.Path) -> dict:
@@ -223,4 +250,4 @@ def _record(folder, file, fetched, release):
         entry["release"] = release
     record = {**read_record(folder), file.path: entry}
     text = json.dumps(dict(sorted(record.items())), indent=2) + "\n"
-    _write(folder / RECORD, text.encode())
+    _write(folder / RECORD, iter([text.encode()]), list)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from zoo.errors import UserError, shortened
 from zoo.sources import free_corpora
-from zoo.trust import configs_package, permissions
+from zoo.trust import permissions, user_modules
 
 logger = logging.getLogger(__name__)
 
@@ -116,7 +116,7 @@ def locate(path: str) -> pathlib.Path:
             raise UserError(
                 f"{shortened(path)} cannot be looked up ({why}): give the path of a file."
             ) from error
-    if (own := configs_package.file(path)) is not None:
+    if (own := user_modules.config_file(path)) is not None:
         return own
     if paths[0].is_absolute():
         raise UserError(f"{path} does not exist: give the path of a file.")

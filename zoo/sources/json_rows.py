@@ -11,8 +11,8 @@ from zoo.errors import UserError
 _BLANK = re.compile(r"[ \t\r\n]*")
 
 
-def rows(text: str, path: pathlib.Path) -> list[dict]:
-    """Parses the objects of a text, and fills in None for names that only other objects have."""
+def rows(text: str, path: pathlib.Path) -> tuple[list[str], list[dict]]:
+    """Returns (the names of all objects, the objects); an object may lack names of others."""
     values = list(_values(text, path))
     if len(values) == 1 and isinstance(values[0], list):
         (values,) = values
@@ -22,8 +22,7 @@ def rows(text: str, path: pathlib.Path) -> list[dict]:
                 f"{path}, value {number}: {_KINDS.get(type(row), 'a number')} where an object with "
                 'the text should be: write {"text": "..."}, or set data.column.'
             )
-    names = dict.fromkeys(name for row in values for name in row)
-    return [{name: row.get(name) for name in names} for row in values]
+    return [*dict.fromkeys(name for row in values for name in row)], values
 
 
 _KINDS = {str: "a string", list: "a list", bool: "true or false", type(None): "null"}

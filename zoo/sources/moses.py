@@ -23,8 +23,9 @@ LANGUAGES = (
 _APOSTROPHE = str.maketrans("’", "'")
 _NUMERIC = " #NUMERIC_ONLY#"
 # Moses's split-sentences.perl: an end of a sentence, marks that close it, a blank, marks that open
-# the next sentence. The letter after these is looked at in `_begins`.
-_END = re.compile(r"([.!?…؟।]+[\"'”’»)\]]*)(?:\s+)(?=([\"'“‘«(\[¿¡„—–-]*\s?)(\w))")
+# the next sentence. Only the first of several marks begins an end: a search from each of them would
+# look at the others again.
+_END = re.compile(r"(?<![.!?…؟।])([.!?…؟।]+[\"'”’»)\]]*)(?:\s+)(?=([\"'“‘«(\[¿¡„—–-]*\s?)(\w))")
 # Ends of sentences that no blank follows.
 _WIDE_END = re.compile(r"(?<=[。！？])(?![。！？”’」』）])")
 _OPENING = "\"'“‘«([¿¡„—–-"
@@ -55,9 +56,9 @@ def spans(line: str, language: str) -> list[tuple[int, int]]:
         places = []
         for letter in token:  # Moses leaves control characters out
             end = plain.find(letter, end) + 1
+            if not end:  # the line has one of the words that Moses puts in place of dots
+                return spans(line, "")
             places.append(end)
-        if 0 in places:  # the line has one of the words that Moses puts in place of dots
-            return spans(line, "")
         start = places[0] - 1
         if found and found[-1][1] == start and _joined(plain, start):
             start = found.pop()[0]

@@ -218,29 +218,34 @@ class Pairs(Source):
             return
         text = files.read_text(file)
         if kind in (".json", ".jsonl"):
-            yield from self._of_table(json_rows.rows(text, file), file)
+            names, rows = json_rows.rows(text, file)
+            yield from self._of_table(rows, file, names)
         elif kind == ".csv" or _has(text.partition("\n")[0].split("\t"), self.columns):
             names, rows = csv_rows.rows(text, file, "," if kind == ".csv" else "\t")
-            yield from self._of_table([dict.fromkeys(names) | row for row in rows], file, names)
+            yield from self._of_table(rows, file, names)
         else:
             yield from _of_cells(text, file)
 
     def _of_table(self, rows, path, names=()) -> Iterator[Row]:
-        """Yields the pairs of rows {column: cell}; `names` are the columns of a header, if any."""
+        """Yields the pairs of rows {column: cell}.
+
+        `names` are the columns, of which rows may lack some; without names, the rows have all.
+        """
+        known = {*names}
         for column in self.columns if names else ():
-            if column not in names:
+            if not {column, column.partition(".")[0]} & known:
                 raise self._missing(column, path, names)
         for number, row in enumerate(rows, 1):
-            sides = [self._cell(row, column, path, number) for column in self.columns]
+            sides = [self._cell(row, column, path, number, known) for column in self.columns]
             yield f"{path}, row {number}", sides[0], sides[1]
 
-    def _cell(self, row, column, path, number) -> str:
+    def _cell(self, row, column, path, number, known) -> str:
         """Returns the text of a column, or of the field "part" of a cell for "cell.part"."""
-        value = row
-        for name in (column,) if column in row else column.split("."):
-            if not isinstance(value, dict) or name not in value:
+        value, whole = row, column in (known or row)
+        for name in (column,) if whole else column.split("."):
+            if not isinstance(value, dict) or not (whole or name in value):
                 raise self._missing(column, f"{path}, row {number},", row)
-            value = value[name]
+            value = value.get(name)
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             return " ".join(value)
         if not isinstance(value, str | None):

@@ -1,6 +1,7 @@
 """Untokenised text, as people write it: sentences and words are found by the rules of Moses."""
 
 import dataclasses
+import itertools
 import logging
 import sys
 
@@ -99,15 +100,8 @@ def split(lines: list[str], kind: str, language: str) -> list[str]:
 
 def paragraphs(lines: list[str]) -> list[str]:
     """Joins lines up to the next blank one, with blanks between them."""
-    joined: list[str] = []
-    inside = False
-    for line in map(str.strip, lines):
-        if inside and line:
-            joined[-1] += f" {line}"
-        elif line:
-            joined.append(line)
-        inside = bool(line)
-    return joined
+    groups = itertools.groupby(map(str.strip, lines), key=bool)
+    return [" ".join(group) for filled, group in groups if filled]
 
 
 def _pieces(sentence):

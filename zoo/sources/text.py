@@ -95,13 +95,14 @@ class Text(FileSource):
         reader = READERS.get(suffix)
         # Read the text of tables here, for clearer errors than the library's.
         text = files.read_text(member) if reader != "parquet" else ""
-        if reader == "json":
-            return self._column(json_rows.rows(text, member), member)
         if reader is None:
             return _split(text)
+        if reader == "json":
+            names, rows = json_rows.rows(text, member)
+            return self._column(rows, member, names)
         if reader == "csv":
             names, rows = csv_rows.rows(text, member, "\t" if suffix == ".tsv" else ",")
-            return self._column([dict.fromkeys(names) | row for row in rows], member, names)
+            return self._column(rows, member, names)
         return self._table(
             member, reader, split="train", streaming=True, data_files=glob.escape(str(member))
         )
@@ -111,14 +112,17 @@ class Text(FileSource):
         return self._column(dataset_rows.rows(path, *arguments, **options), path)
 
     def _column(self, dataset, path, names=()):
-        """Collects the lines of a column of rows; `names` are the columns, if there is a header."""
+        """Collects the lines of a column of rows.
+
+        `names` are the columns, of which rows may lack some; without names, the rows have all.
+        """
         lines = []
         if names and self.column not in names:
             raise self._missing(path, names)
         for number, example in enumerate(dataset, 1):
-            if self.column not in example:
+            if not names and self.column not in example:
                 raise self._missing(path, example)
-            cell = example[self.column]
+            cell = example.get(self.column)
             if isinstance(cell, list) and all(isinstance(word, str) for word in cell):
                 lines.append(" ".join(cell))
             elif isinstance(cell, str):

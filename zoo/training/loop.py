@@ -3,8 +3,11 @@
 import contextlib
 import dataclasses
 import math
+import pathlib
 import signal
+import threading
 import time
+import typing
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
@@ -16,17 +19,71 @@ from zoo import distributed
 from zoo.errors import Diverged, Interrupted, UserError
 from zoo.experiment import Parallel, Training
 from zoo.runs.checkpoints import Checkpoints, any_kept
-from zoo.runs.training_lock import Ownership
+from zoo.runs.location import Ownership
 from zoo.runs.workdir import Workdir
-from zoo.training import average, parameter_groups
-from zoo.training.choose_devices import choose_devices
-from zoo.training.choose_updates import choose_updates
+from zoo.training import average
 from zoo.training.metric_writers import Metrics, ProgressBar, Unwritten
-from zoo.training.saved_progress import Progress
-from zoo.training.signals import handled
+from zoo.training.model_parallel import choose_devices
 from zoo.training.step import STATE_AXES, TrainState, train_step
-from zoo.training.stopwatch import Stopwatch
 from zoo.training.task import Batch, Task, check_steps
+from zoo.training.updates import choose_updates
+
+# ------------------------------------------------------------ the progress of a run
+
+
+@dataclasses.dataclass
+class Progress:
+    """The position of a run in its training, as its checkpoints keep it."""
+
+    epoch: int = 0
+    index: int = 0
+    loss: float = 0.0  # the sum of the loss since the epoch's start, nats
+    tokens: float = 0.0
+    best: float = math.inf  # the lowest validation log-perplexity so far, nats
+    best_step: int = 0
+    stale: int = 0
+    # seconds of training steps, over all interruptions; see `zoo.training.loop`
+    seconds: float = 0.0
+    finished: bool = False
+    data: str = ""
+    penalty: float = 0.0
+    # all validation log-perplexities, nats, in order
+    validations: list[float] = dataclasses.field(default_factory=list)
+
+    @classmethod
+    def of(cls, kept: dict, where: pathlib.Path) -> "Progress":
+        """Converts the JSON of a checkpoint to a Progress."""
+        fields = {field.name: field for field in dataclasses.fields(cls)}
+        kinds_of = typing.get_type_hints(cls)
+        for name in [*fields, *kept]:
+            wrong: str | None = None
+            if name not in fields:
+                wrong = f"the key {name!r}, which this version does not know"
+            elif name not in kept:
+                wrong = f"no key {name!r}"
+            else:
+                value, kind = kept[name], kinds_of[name]
+                if kind == list[float]:
+                    right = type(value) is list and {*map(type, value)} <= {int, float}
+                else:
+                    kinds = (int, float) if kind is float else (kind,)
+                    right = type(value) in kinds and (kind is not int or value >= 0)
+                wrong = None if right else f"{value!r} as {name!r}, which is not {_KINDS[kind]}"
+            if wrong:
+                raise UserError(
+                    f"{where} has {wrong}: put back a copy of it, or resume with the version of "
+                    "Zoo that wrote it."
+                )
+        return cls(**kept)
+
+
+_KINDS = {
+    int: "a whole number from 0",
+    float: "a number",
+    bool: "true or false",
+    str: "text",
+    list[float]: "a list of numbers",
+}
 
 
 class Trainer:
@@ -47,8 +104,8 @@ class Trainer:
         self.init_from = init_from
         check_steps(task.epoch_steps, recipe.epochs)
         self._shapes = jax.eval_shape(lambda: task.init(jax.random.key(0)))
-        parameter_groups.check_frozen(self._shapes, recipe.frozen)
-        parameter_groups.check_rates(self._shapes, recipe.frozen, recipe.rates)
+        average.check_frozen(self._shapes, recipe.frozen)
+        average.check_rates(self._shapes, recipe.frozen, recipe.rates)
         paths = task.row_tables(self._shapes)
         self.optimizer = choose_updates(
             recipe, self._shapes, paths, task.epoch_steps, task.total_steps
@@ -80,7 +137,7 @@ class Trainer:
     def summary(self) -> str:
         """Describes the data, the number of parameters and the devices, in one line."""
         frozen = self.recipe.frozen
-        shapes = self._shapes, parameter_groups.split(self._shapes, frozen)[0]
+        shapes = self._shapes, average.split(self._shapes, frozen)[0]
         count, trained = map(_size, shapes)
         of_them = f" ({trained:,} of them trained)" if frozen else ""
         return f"{self.task.summary()}, {count:,} parameters{of_them}, {self.devices.summary}"
@@ -92,7 +149,7 @@ class Trainer:
     def _state_of(self, key: jax.Array, taken: dict) -> TrainState:
         """Makes the state before the first step; random values are drawn with a key."""
         params = {**self.task.init(key), **taken}
-        optimizer_state = self.optimizer.init(parameter_groups.split(params, self.recipe.frozen)[0])
+        optimizer_state = self.optimizer.init(average.split(params, self.recipe.frozen)[0])
         return TrainState(params, optimizer_state, self.task.carry(), jnp.zeros((), jnp.int32))
 
     def train(self) -> Progress:
@@ -370,3 +427,71 @@ def _finite(leaf):
 def _size(tree) -> int:
     """Counts the numbers in a pytree of arrays or shapes."""
     return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(tree))
+
+
+# ---- handlers of SIGTERM, SIGHUP and Ctrl-C, by which a run saves its state before it ends
+
+# Not every system has SIGHUP, which is sent when a terminal is closed.
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+@contextlib.contextmanager
+def handled(handler: Callable[[int, object], None]) -> Iterator[None]:
+    """Handles SIGTERM, SIGHUP and the first Ctrl-C within a context.
+
+    A second Ctrl-C raises KeyboardInterrupt at once. A signal that is ignored, as SIGHUP is under
+    nohup, stays ignored. Outside the main thread, where Python does not allow handlers, no signal
+    is handled.
+    """
+
+    def once(number, frame):
+        handler(number, frame)
+        if signal.SIGINT in previous:  # else it stays ignored
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    main_thread = threading.current_thread() is threading.main_thread()
+    names = _NAMES if main_thread else ()
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    previous = {
+        number: before
+        for number in numbers
+        if (before := signal.getsignal(number)) is not signal.SIG_IGN
+    }
+    for number in previous:
+        signal.signal(number, once)
+    try:
+        yield
+    finally:
+        for number, before in previous.items():
+            signal.signal(number, before)
+
+
+# ---------------------------------------- the time that a run spends on its training steps
+# Neither compilation nor validation nor checkpoints count: they depend on caches, disks and the
+# number of validations, not on how fast a model learns.
+
+
+class Stopwatch:
+    """Seconds of training steps."""
+
+    def __init__(self, seconds: float = 0.0, clock: Callable[[], float] = time.perf_counter):
+        """Starts the watch."""
+        self._clock = clock
+        self._begun = clock() - seconds
+        self._stopped: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far, without the times within `stopped`."""
+        now = self._clock() if self._stopped is None else self._stopped
+        return now - self._begun
+
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stops the watch within a context."""
+        self._stopped = self._clock()
+        try:
+            yield
+        finally:
+            self._begun += self._clock() - self._stopped
+            self._stopped = None

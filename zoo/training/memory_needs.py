@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 import jax
 
 from zoo.arrays import memory
-from zoo.configuration.changed_fields import changed
+from zoo.configuration.fields import changed
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
-from zoo.runs import recipe_sizes
-from zoo.training.choose_updates import choose_updates
+from zoo.runs import workdir
+from zoo.training.updates import choose_updates
 
 
 def check(experiment: Experiment, lexicons: Sequence[Lexicon], devices: list):
@@ -36,9 +36,9 @@ def needs(
     Each need is cheap to compute if the needs before it fit in memory.
     """
     model = experiment.model
-    yield from recipe_sizes.of_model(model)
-    yield recipe_sizes.of_batches(model, experiment.training, "training", "batch")
-    yield recipe_sizes.of_batches(model, experiment.evaluation, "evaluation", "batch")
+    yield from workdir.of_model(model)
+    yield workdir.of_batches(model, experiment.training, "training", "batch")
+    yield workdir.of_batches(model, experiment.evaluation, "evaluation", "batch")
     yield from _of_state(experiment, lexicons, devices)
 
 
@@ -51,8 +51,8 @@ def _of_state(experiment, lexicons, devices):
     """
     model = experiment.model
     repeated = collections.defaultdict(list)
-    for path, name, value in recipe_sizes.whole_numbers(model):
-        if name in recipe_sizes.REPEATS and value > 2:
+    for path, name, value in workdir.whole_numbers(model):
+        if name in workdir.REPEATS and value > 2:
             repeated[name, value].append(path)
     least = changed(model, {path: 1 for paths in repeated.values() for path in paths})
     first = total = _state_bytes(experiment, least, lexicons)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from zoo import lazy, strict_json, temporary_files
-from zoo.runs import atomic_files, location
+from zoo.runs import location
 from zoo.runs.workdir import METRICS
 
 # tensorboardX imports each of these that is installed, which takes seconds, and needs none of them
@@ -72,7 +72,7 @@ class Metrics:
         text = path.read_bytes() if path.exists() else b""
         kept = b"".join(line + b"\n" for line in _until(step, text, path, log))
         if kept != text:
-            atomic_files.write_whole(path, lambda path: path.write_bytes(kept))
+            location.write_whole(path, lambda path: path.write_bytes(kept))
         self._path = path
         self._file = self._opened(kept)
         self._board = tensorboardX.SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)

@@ -5,7 +5,7 @@ of a batch lie along the data axis.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -14,7 +14,10 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from zoo.arrays.sharded_functions import Axes, cut_by_rows, path_name
 from zoo.errors import UserError
-from zoo.training.devices import MODEL, Devices, laid_out, placed
+from zoo.experiment import Parallel
+from zoo.training.devices import MODEL, Devices, PmapDevices, chosen, laid_out, placed
+from zoo.training.step import TrainState
+from zoo.training.task import Task
 
 _WHOLE = PartitionSpec()
 
@@ -120,3 +123,17 @@ class MeshDevices(Devices):
             self.replicated,
         )
         return jax.tree.map(laid_out, (state, tables, batch, key), layouts)
+
+
+# ------ the choice of devices: one, several by `jax.pmap`, or a mesh that shards the words
+
+
+def choose_devices(
+    count: int, batch: int, parallel: Parallel, task: Task, initial_state: Callable[[], TrainState]
+) -> Devices:
+    """Chooses the devices that train a task together."""
+    if parallel.model == 1:
+        return (Devices if len(chosen(count)) == 1 else PmapDevices)(count, batch)
+    state = jax.eval_shape(initial_state)
+    words = [len(lexicon) for lexicon in task.lexicons.values()]
+    return MeshDevices(count, batch, parallel.model, state, task.parameter_axes, words)

@@ -16,9 +16,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.random_keys import Keys
-from zoo.training import parameter_groups
-from zoo.training.data_parallel import sum_over_devices
-from zoo.training.precision import rounded
+from zoo.training import average
+from zoo.training.devices import sum_over_devices
 from zoo.training.task import Batch
 from zoo.training.updates import Updates
 
@@ -94,7 +93,7 @@ def train_step(
     usual_weight *= rate_factor
     options = {"usual_weight": usual_weight, "mean_over": mean_over, "axis": axis}
     options |= {"compute": compute}
-    trained, fixed = parameter_groups.split(state.params, frozen)
+    trained, fixed = average.split(state.params, frozen)
     objective, batch_rows, weight, divisor = make_objective(
         state, fixed, tables, batch, key, loss=loss, **options
     )
@@ -127,3 +126,22 @@ def accumulated(value_and_gradients: Callable, batch: Any, count: int) -> Any:
     (total, penalty, gradients), carries = jax.lax.scan(add, zeros, pieces)
     carry = jax.tree.map(lambda x: x.swapaxes(0, 1).reshape(-1, *x.shape[2:]), carries)
     return (total, (penalty, carry)), gradients
+
+
+# -------------------------------------------------------- the precision of a training step
+# Parameters, their gradients and the optimiser's state are always float32. With "bfloat16" a step
+# rounds matrices to bfloat16 before the loss, and with them the other operand of every product: see
+# `zoo.arrays.products`. Everything between products is float32, so are biases and other vectors.
+# Validation and evaluation are float32.
+
+
+def rounded(params: dict[str, Any], compute: str) -> dict[str, Any]:
+    """Rounds the matrices among parameters; gradients pass through to float32."""
+    if compute == "float32":
+        return params
+
+    def of_leaf(leaf):
+        matrix = len(leaf.shape) >= 2 and jnp.issubdtype(leaf.dtype, jnp.floating)
+        return leaf.astype(compute) if matrix else leaf
+
+    return jax.tree.map(of_leaf, params)

@@ -7,7 +7,7 @@ from typing import Any
 from zoo import distributed
 from zoo.evaluation import overlap
 from zoo.experiment import Experiment
-from zoo.runs import environment
+from zoo.runs import output_files
 from zoo.runs.workdir import Workdir
 from zoo.training import tasks
 from zoo.training.loop import Trainer
@@ -74,7 +74,7 @@ def _keep(experiment, workdir, task, log):
     workdir.claim(experiment)
     workdir.keep_lexicons(task.lexicons)
     if workdir.texts() is None:  # not read again when the run resumes
-        made = {"revision": environment.revision(), "versions": environment.versions()}
+        made = {"revision": output_files.revision(), "versions": output_files.versions()}
         if (seen := task.seen_texts(made)) is not None:
             workdir.keep_texts(seen)
             for line in _seen_validation(task.corpora["validation"], seen):

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from zoo.arrays.sharded_functions import path_name
-from zoo.configuration import component_walk
+from zoo.configuration import fields
 from zoo.embeddings import Embedding
 from zoo.errors import UserError
 from zoo.heads import Head
@@ -96,7 +96,7 @@ def _rows(component) -> list[str]:
 
     The list is empty if all rows are words.
     """
-    inner = (value for _, _, value in component_walk.values(component))
+    inner = (value for _, _, value in fields.values(component))
     return [
         " ".join(("features", *part.kinds))
         for part in (component, *inner)

@@ -10,7 +10,7 @@ from zoo.data import Conllu
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.sources import files
-from zoo.trust import configs_package
+from zoo.trust import user_modules
 
 # The fraction of a treebank in one file that is held out for validation, and again for the test.
 _HELD_OUT = 10
@@ -36,7 +36,7 @@ def recipe_of(
         if folder:
             return _of_treebank(path), ()
         if config:
-            return configs_package.configs().load(path), ()
+            return user_modules.configs().load(path), ()
     own = own_text.of_text(given, letters, languages)
     return own.experiment(), own.told
 
@@ -51,7 +51,7 @@ def _is_there(path):
 
 
 def _of_treebank(folder):
-    configs_package.configs()
+    user_modules.configs()
     return importlib.import_module("configs.ud_treebank").get_config(folder)
 
 

@@ -4,7 +4,7 @@
 
 A budget of minutes becomes a number of steps by the time of a step, measured once. From then on a
 run depends on its steps alone: it can be interrupted, and repeated with --steps to the digit. The
-minutes are training steps only, see `zoo.training.stopwatch`.
+minutes are training steps only, see `zoo.training.loop`.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from typing import Any
 from zoo import configuration, strict_json
 from zoo.errors import Diverged, UserError
 from zoo.experiment import Experiment
-from zoo.runs import atomic_files
+from zoo.runs import location
 
 FILE = "plan.json"
 _SHAPE = {
@@ -57,7 +57,7 @@ class HeadPlan:
     """The plan of one head."""
 
     steps: int
-    bytes: int | None  # memory of a step, see `zoo.training.step_cost`; None if it is not known
+    bytes: int | None  # memory of a step, see `zoo.training.step_shapes`; None if it is not known
     # {factor of the learning rate: validation log-perplexity, nats}
     tried: dict[str, float] = dataclasses.field(default_factory=dict)
     rate: float | None = None
@@ -107,7 +107,7 @@ class Plan:
         heads = {name: dataclasses.asdict(of_head) for name, of_head in self.heads.items()}
         text = strict_json.dumps({**self._head, "heads": heads}, indent=2) + "\n"
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_files.write_text(self._path, text)
+        location.write_text(self._path, text)
 
 
 def steps_of(budget: Budget, step_seconds: float | None, most: int) -> int:

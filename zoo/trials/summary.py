@@ -19,7 +19,7 @@ from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports import paired, seeds, validations
 from zoo.evaluation.reports.tables import aligned
 from zoo.evaluation.results import read_results, recipe_of
-from zoo.runs import atomic_files
+from zoo.runs import location
 from zoo.runs.workdir import METRICS
 from zoo.trials.plan import Plan
 
@@ -323,6 +323,6 @@ def write(folder: pathlib.Path, summary: Summary):
 
     of_json = strict_json.dumps(to_json(summary), indent=2, ensure_ascii=False)
     for suffix, text in ((".txt", summary.text()), (".json", of_json)):
-        atomic_files.write_text(folder / f"{NAME}{suffix}", f"{text}\n")
+        location.write_text(folder / f"{NAME}{suffix}", f"{text}\n")
     for suffix in (".png", ".svg"):
         picture.draw(summary, folder / f"{NAME}{suffix}")

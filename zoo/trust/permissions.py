@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from zoo import component_registry
-from zoo.errors import UserError
+from zoo.errors import UserError, shortened
 from zoo.trust import user_modules
 
 _FUNCTION = re.compile(r"[\w.]+:[\w.]+")  # or the data set of a hub
@@ -119,3 +119,34 @@ def component(name: str) -> type:
     if not isinstance(kind, type):
         raise UserError(f"the saved recipe has the component {name}, which is not a class.")
     return kind
+
+
+# ---------------- remote file names, checked before files are written below a local folder
+# Object stores and hubs accept any names: "run/../../.bashrc" is valid there, and leads out of a
+# folder that it is joined to.
+
+# Windows splits names at both slashes, and reads a letter with a colon as a drive.
+_SLASHES = re.compile(r"[/\\]")
+_DISK = re.compile(r"[a-zA-Z]:")
+_NOWHERE = ("", ".", "..")
+
+
+def leads_out(name: str) -> bool:
+    """Whether a name is absolute, or has a part that is empty, "." or ".."."""
+    return bool(_DISK.match(name)) or any(part in _NOWHERE for part in _SLASHES.split(name))
+
+
+def check_remote(names: Iterable[str], where: str):
+    """Checks that names, joined to a folder, name files below it."""
+    for name in names:
+        if leads_out(name):
+            raise refusal(where, name)
+
+
+def refusal(where: str, name: str) -> UserError:
+    """Returns the error of an object whose name `leads_out`."""
+    return UserError(
+        f"{where} has an object whose name, {shortened(name)!r}, is absolute or has an empty part, "
+        ". or .., so that it could be written outside the folder of the run: delete or rename that "
+        "object, or give another address."
+    )

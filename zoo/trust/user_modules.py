@@ -4,13 +4,61 @@ A program of zoo imports a module outside zoo only if the user named it: see
 `zoo.trust.permissions`. Until then, only Python's own folders are on the module path.
 """
 
+import functools
 import importlib
+import importlib.util
 import pathlib
 import sys
 from types import ModuleType
 from typing import Any
 
-from zoo.trust import configs_package
+# ----------------------------------- the recipes that come with zoo: the package `configs`
+# In a checkout, its folder is beside zoo; in an installation, it is within zoo, so that it cannot
+# collide with another package named `configs`. In either, saved recipes name its functions as
+# "configs.rare_words_log_linear:shape" and its files as "configs/countries.tsv".
+
+CONFIGS = "configs"
+
+
+@functools.cache
+def configs_folder() -> pathlib.Path:
+    """Returns the folder of the package."""
+    inside = pathlib.Path(__file__).resolve().parents[1] / CONFIGS
+    return inside if inside.is_dir() else inside.parents[1] / CONFIGS
+
+
+def configs() -> ModuleType:
+    """Imports the package; afterwards `import configs` finds this package alone."""
+    if CONFIGS not in sys.modules:
+        spec = importlib.util.spec_from_file_location(
+            CONFIGS,
+            configs_folder() / "__init__.py",
+            submodule_search_locations=[str(configs_folder())],
+        )
+        assert spec is not None and spec.loader is not None  # true of every Python file
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[CONFIGS] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[CONFIGS]
+            raise
+    return sys.modules[CONFIGS]
+
+
+def has_config(module: str) -> bool:
+    """Whether a dotted name, such as configs.ptb_nce, names the package or one of its modules."""
+    package, _, name = module.partition(".")
+    return package == CONFIGS and (not name or any(configs_folder().glob(f"*/{name}.py")))
+
+
+def config_file(path: str) -> pathlib.Path | None:
+    """Returns the file that a path such as "configs/countries.tsv" names; None for others."""
+    parts = pathlib.PurePath(path).parts
+    shipped = configs_folder().joinpath(*parts[1:])
+    inside = len(parts) > 1 and parts[0] == CONFIGS and ".." not in parts
+    return shipped if inside and shipped.is_file() else None
+
 
 _WORKING_FOLDER = ""  # in sys.path
 _folders: list[str] = []
@@ -40,7 +88,7 @@ def open_path():
 def is_own(module: str) -> bool:
     """Whether a module lies in one of the folders and does not belong to zoo."""
     top = module.partition(".")[0]
-    return top not in ("zoo", configs_package.NAME) and any(
+    return top not in ("zoo", CONFIGS) and any(
         (pathlib.Path(folder) / top).is_dir() or (pathlib.Path(folder) / f"{top}.py").is_file()
         for folder in folders()
     )
@@ -65,8 +113,8 @@ def load(name: str) -> ModuleType:
     """Imports a module; raises `Missing` if it does not exist, and passes on its own errors."""
     if not all(part.isidentifier() for part in name.split(".")):
         raise Missing(f"{name!r} is not the name of a module")
-    if configs_package.has(name):
-        configs_package.configs()
+    if has_config(name):
+        configs()
     open_path()
     try:
         return importlib.import_module(name)

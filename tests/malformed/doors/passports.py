@@ -12,7 +12,7 @@ from zoo.evaluation.reports import curve_plots, validations
 from zoo.evaluation.reports.compare import compare
 from zoo.rescoring.run_interpolation import Interpolation
 from zoo.rescoring.weights import Weights
-from zoo.runs import checksums, exported, recipe_sizes
+from zoo.runs import checksums, exported, workdir
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir
 from zoo.sources import fetch
@@ -140,7 +140,7 @@ def _sizes(changes, folder):
     recipe = configuration.from_json(
         _whole(changed(configuration.to_json(readers.EXPERIMENT), changes))
     )
-    recipe_sizes.check(recipe, _SHAPES, "the run")
+    workdir.check_sizes(recipe, _SHAPES, "the run")
 
 
 def _curves(path):

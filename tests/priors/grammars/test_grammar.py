@@ -230,6 +230,16 @@ BAD = {
     "stray": ('a: "x" = "y"\n', 1, "'=' is not a symbol"),
     "pattern": ('a: "x"\n  | /[/\n', 2, "is not a valid regular expression"),
     "left": ('a: b\nb: c? d\nc: "x"\nd: b "y"\n', 2, "the rule b can begin with itself"),
+    "many states": (
+        's: "x"\nt: ("a" | "b")* "a"' + ' ("a" | "b")' * 14 + "\n",
+        2,
+        "the rule t has more than 50,000 states and edges",
+    ),
+    "many edges": (
+        "s: " + " ".join(f'"w{number}"?' for number in range(400)) + "\n",
+        1,
+        "the rule s has more than 50,000 states and edges",
+    ),
     "no head": ('"x"\n', 1, "begin a rule with its name"),
 }
 
@@ -269,10 +279,15 @@ def test_grammars_without_a_form_in_the_lexicon(tmp_path):
         compiled(tmp_path, within, ("x",), depth=2)
 
 
-@pytest.mark.slow
-def test_a_long_chain_of_rules_is_refused(tmp_path):
-    lines = [f"r{number}: r{number + 1}\n" for number in range(1500)]
-    path = tmp_path / "chain.grammar"
-    path.write_text("".join(lines) + 'r1500: "a"\n')
-    with pytest.raises(UserError, match=r"chain\.grammar has rules that begin with"):
+def test_a_long_chain_of_rules_is_read():
+    lines = [f'r{number}: r{number + 1} "x"\n' for number in range(1500)]
+    automata = rules.read("".join(lines) + 'r1500: "a"\n', "chain.grammar")
+    ((symbol, pushed, _),) = rules.shifts(automata)[automata.start]
+    assert symbol == ("word", "a") and len(pushed) == 1500
+
+
+def test_deep_parentheses_are_refused(tmp_path):
+    path = tmp_path / "deep.grammar"
+    path.write_text("s: " + "(" * 2000 + '"a"' + ")" * 2000 + "\n")
+    with pytest.raises(UserError, match=r"deep\.grammar has parentheses within parentheses"):
         Grammar(str(path)).prepare(lexicon_of(("a",)), {})

@@ -19,6 +19,7 @@ Marvin and Linzen (2018), https://github.com/yoavg/bert-syntax:
 
 import collections
 import dataclasses
+import functools
 import pathlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -122,21 +123,27 @@ class PairScores:
 
         Values are in order of first appearance; a pair without a value is in no group.
         """
-        scores_of = {}
-        for number, name in enumerate(GROUPS if any(self.groups) else ()):
-            values = [groups[number] if groups else "" for groups in self.groups]
-            scores_of[name] = {
-                value: self.chosen(np.array([other == value for other in values]))
-                for value in dict.fromkeys(values)
-                if value
-            }
-        return {name: groups for name, groups in scores_of.items() if groups}
+        places: dict = {}
+        for place, groups in enumerate(self.groups):
+            for name, value in zip(GROUPS, groups, strict=False):
+                if value:
+                    places.setdefault(name, {}).setdefault(value, []).append(place)
+        return {
+            name: {value: self.chosen(np.array(of)) for value, of in places[name].items()}
+            for name in GROUPS
+            if name in places
+        }
 
     def chosen(self, chosen: np.ndarray) -> "PairScores":
-        """Returns the scores of some of the pairs."""
-        equal = np.flatnonzero(np.isin(np.flatnonzero(chosen), self.equal))
-        scores = self.good[chosen], self.bad[chosen], self.scored[chosen]
-        return PairScores(*scores, equal=tuple(equal.tolist()))
+        """Returns the scores of some of the pairs, by a mask or their positions."""
+        places = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        equal = (place for place, number in enumerate(places.tolist()) if number in self._equal)
+        scores = self.good[places], self.bad[places], self.scored[places]
+        return PairScores(*scores, equal=tuple(equal))
+
+    @functools.cached_property
+    def _equal(self) -> frozenset[int]:
+        return frozenset(self.equal)
 
     def answers(self) -> item_scores.Arrays:
         """Returns which pairs have the good sentence more probable, to be kept beside a
@@ -178,11 +185,12 @@ def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
     return _of_labels(lines, file, reading)
 
 
+def _words(sentence, reading):
+    return [word for token in tokens_of(sentence, reading) for word in token.words]
+
+
 def _pair(good, bad, reading, groups=()):
-    good_words, bad_words = (
-        [word for token in tokens_of(s, reading) for word in token.words] for s in (good, bad)
-    )
-    return Pair(good_words, bad_words, (good, bad), groups)
+    return Pair(_words(good, reading), _words(bad, reading), (good, bad), groups)
 
 
 def _of_json(lines, path, reading):
@@ -234,7 +242,7 @@ def _of_table(lines, path, reading, sides):
 
 
 def _of_labels(lines, path, reading):
-    pairs, good, twins = [], None, 0
+    pairs, good, good_words, twins = [], None, [], 0
 
     def fail(number, what):
         raise UserError(
@@ -252,11 +260,11 @@ def _of_labels(lines, path, reading):
         if label == "True":
             if good and not twins:
                 fail(number, "the True sentence before this one has no False twin")
-            good, twins = sentence, 0
+            good, good_words, twins = sentence, _words(sentence, reading), 0
         elif good is None:
             fail(number, "a False sentence before any True one")
         else:
-            pairs.append(_pair(good, sentence, reading))
+            pairs.append(Pair(good_words, _words(sentence, reading), (good, sentence)))
             twins += 1
     if good and not twins:
         fail(number, "the last True sentence has no False twin")

@@ -89,8 +89,8 @@ class Grammar(ContextualBackground):
             tables = _compile(automata, lexicon, file)
         except RecursionError as error:
             raise UserError(
-                f"{file} has rules that begin with other rules, or parentheses within parentheses, "
-                "hundreds of levels deep: write some of them out."
+                f"{file} has parentheses within parentheses, hundreds of levels deep: write some "
+                "of them as rules."
             ) from error
         words, levels = tables["fewest"][automata.start], tables["levels"][automata.start]
         if words > self.longest or levels >= self.depth:

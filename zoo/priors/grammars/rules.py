@@ -25,6 +25,8 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<word>"[^"]+"|'[^']+')|(?P<pattern>/(?:[^/\\]|\\.)+/)"""
     r"""|(?P<rule>[A-Za-z_][\w-]*)|(?P<sign>[|()*+?])|(?P<comment>\#.*)|(?P<bad>\S))"""
 )
+# States and edges of the automaton of one rule.
+LARGEST = 50_000
 _HEAD = re.compile(r"([A-Za-z_][\w-]*)\s*:")
 
 # A symbol is a (kind, text) pair: ("word", "("), ("pattern", "a|b") or ("rule", "goal").
@@ -58,17 +60,16 @@ def read(text: str, path) -> Automata:
                 )
             rules[name], lines[name] = [], number
             line = line[head.end() :]
-        line_tokens = [
-            (match.lastgroup, match[match.lastgroup], number)
-            for match in _TOKEN.finditer(line)
-            if match.lastgroup and match.lastgroup != "comment"
-        ]
-        for kind, spelled, _ in line_tokens:
+        line_tokens = []
+        for match in _TOKEN.finditer(line.rstrip()):
+            kind = match.lastgroup
             if kind == "bad":
                 raise UserError(
-                    f"{path}, line {number}: {spelled!r} is not a symbol: quote words, put regular "
-                    "expressions between slashes."
+                    f"{path}, line {number}: {match[kind]!r} is not a symbol: quote words, put "
+                    "regular expressions between slashes."
                 )
+            if kind and kind != "comment":
+                line_tokens.append((kind, match[kind], number))
         if line_tokens and (name is None or not (head or line[0].isspace())):
             raise UserError(
                 f"{path}, line {number}: begin a rule with its name and a colon, or indent the "
@@ -90,7 +91,7 @@ def read(text: str, path) -> Automata:
                     "word."
                 )
         starts[name] = len(edges)
-        _determinise(parser.automaton(), edges, final)
+        _determinise(parser, edges, final, name)
     automata = Automata(edges, final, starts, starts[next(iter(rules))], lines)
     _check_left_recursion(automata, path)
     return automata
@@ -185,9 +186,9 @@ class _Parser:
         return first, last
 
 
-def _determinise(automaton, edges, final):
+def _determinise(parser, edges, final, rule):
     """Adds the deterministic automaton's states to `edges` and `final`, the first one first."""
-    moves, first, last = automaton
+    moves, first, last = parser.automaton()
 
     def closure(states):
         reached, waiting = set(states), list(states)
@@ -199,7 +200,7 @@ def _determinise(automaton, edges, final):
         return frozenset(reached)
 
     sets = [closure([first])]
-    number_of = {sets[0]: len(edges)}
+    number_of, count = {sets[0]: len(edges)}, 0
     for states in sets:  # which grows
         nexts: dict = {}
         for symbol, state in (move for source in sorted(states) for move in moves[source]):
@@ -214,6 +215,14 @@ def _determinise(automaton, edges, final):
             out[symbol] = number_of[target]
         edges.append(out)
         final.append(last in states)
+        count += 1 + len(out)
+        # A rule of n symbols may have 2^n states.
+        if len(number_of) + count > LARGEST:
+            raise UserError(
+                f"{parser.path}, line {parser.line}: the rule {rule} has more than {LARGEST:,} "
+                "states and edges: write parts that begin alike, or may be left out, as rules of "
+                "their own."
+            )
 
 
 def skips(automata: Automata) -> list[set[int]]:
@@ -293,20 +302,22 @@ def is_end(automata: Automata, state: int) -> bool:
 
 def shifts(automata: Automata) -> list[set[tuple[Symbol, tuple[int, ...], int]]]:
     """Finds the effects of reading one word in each state."""
-    reached, results_of = skips(automata), {}
-
-    def of(state):
-        if state not in results_of:
-            results = set()
-            for source in reached[state]:
-                for (kind, text), target in automata.edges[source].items():
-                    if kind != "rule":
-                        results.add(((kind, text), (), target))
-                        continue
-                    pushed = () if is_end(automata, target) else (target,)
-                    for symbol, more, new in of(automata.starts[text]):
-                        results.add((symbol, pushed + more, new))
-            results_of[state] = results
-        return results_of[state]
-
-    return [of(state) for state in range(len(automata.edges))]
+    reached = skips(automata)
+    results_of: dict[int, set] = {}
+    waiting = [*range(len(automata.edges))]
+    while waiting:
+        edges = [edge for source in reached[waiting[-1]] for edge in automata.edges[source].items()]
+        called = {automata.starts[text] for (kind, text), _ in edges if kind == "rule"}
+        if missing := called - results_of.keys():  # no rule begins with itself: this ends
+            waiting += missing
+            continue
+        results = set()
+        for (kind, text), target in edges:
+            if kind != "rule":
+                results.add(((kind, text), (), target))
+                continue
+            pushed = () if is_end(automata, target) else (target,)
+            for symbol, more, new in results_of[automata.starts[text]]:
+                results.add((symbol, pushed + more, new))
+        results_of[waiting.pop()] = results
+    return [results_of[state] for state in range(len(automata.edges))]

@@ -1,0 +1,300 @@
+"""Fields of a recipe by dotted path, such as "model.core.layers", and their replacement."""
+
+import dataclasses
+import difflib
+import inspect
+import itertools
+import numbers
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from zoo.component_registry import components
+from zoo.errors import UserError
+
+
+class Change(NamedTuple):
+    """A value to be put into a recipe: the arguments of `replaced`."""
+
+    path: str
+    where: str
+    new_value: Callable[[Any, str], Any]
+
+
+def replaced(recipe: Any, path: str, where: str, new_value: Callable[[Any, str], Any]) -> Any:
+    """Returns the recipe with another value at a path."""
+    return _at(recipe, path.split("."), where, new_value)
+
+
+def _at(recipe, names, where, new_value):
+    """Replaces a value as `replaced` does, by the names of the path; without names the whole
+    recipe."""
+    try:
+        return _with(recipe, type(recipe), names, where, new_value)
+    except _Refused as refusal:
+        message = str(refusal)
+        # A component's message names its field, but not the path of the component.
+        above = ".".join(names[:-1] or names)
+        known = above and above in message
+        raise UserError(message if known else f"{where}: {message}") from refusal
+
+
+def all_replaced(recipe: Any, changes: Sequence[Change]) -> Any:
+    """Returns the recipe with other values at several paths, set in their order.
+
+    Neighbouring `changes` of one component may need each other, as the widths and the filters of a
+    convolution do: where one is refused alone, they are set together.
+    """
+    for earlier, later in itertools.combinations(changes, 2):
+        if earlier.path.startswith(later.path + "."):
+            raise UserError(f"{later.where} would undo {earlier.where}: give it before that.")
+    for _, group in itertools.groupby(changes, lambda change: change.path.rpartition(".")[0]):
+        siblings = [*group]
+        try:
+            one_by_one = recipe
+            for change in siblings:
+                one_by_one = replaced(one_by_one, *change)
+            recipe = one_by_one
+        except UserError as error:
+            if not isinstance(error.__cause__, _Refused) or len(siblings) == 1:
+                raise
+            recipe = _together(recipe, siblings, change.where, error)
+    return recipe
+
+
+def _together(recipe, siblings, where, error):
+    """Replaces several fields of one component at once; raises `error` if it does not have them."""
+    *above, _ = siblings[0].path.split(".")
+    component = recipe
+    for name in above:
+        component = (
+            component[int(name)] if isinstance(component, tuple) else getattr(component, name)
+        )
+    kinds = {} if isinstance(component, tuple) else typing.get_type_hints(type(component))
+    values = {}
+    for change in siblings:
+        name = change.path.rpartition(".")[2]
+        if name not in kinds:
+            raise error
+        values[name] = change.new_value(kinds[name], change.where)
+
+    def changed(kind, where):
+        try:
+            return dataclasses.replace(component, **values)
+        except UserError as refusal:
+            raise _Refused(str(refusal)) from refusal
+
+    return _at(recipe, above, where, changed)
+
+
+class _Refused(Exception):
+    """A component's refusal of a value."""
+
+
+def _with(recipe, kind, path, where, new_value):
+    """Replaces a value as `replaced` does, given the type of the recipe's own field."""
+    if not path:
+        return new_value(kind, where)
+    name, *rest = path
+    if isinstance(recipe, tuple):
+        if not name.isdecimal() or int(name) >= len(recipe):
+            raise UserError(
+                f"{where}: {name!r} is not one of the {len(recipe)} items there, which are "
+                "numbered from 0."
+            )
+        position = int(name)
+        kinds = typing.get_args(kind)
+        kind = kinds[0] if kinds[-1] is ... else kinds[position]
+        value = _with(recipe[position], kind, rest, where, new_value)
+        return (*recipe[:position], value, *recipe[position + 1 :])
+    if not dataclasses.is_dataclass(recipe) or isinstance(recipe, type):
+        raise UserError(f"{where}: the value {recipe!r} has no fields: leave out .{name}.")
+    names = [field.name for field in dataclasses.fields(recipe)]
+    if not names:
+        above = where.partition("=")[0].strip().removesuffix("." + ".".join(path))
+        raise UserError(
+            f"{where}: {type(recipe).__name__} has no fields: first replace it by a component "
+            f"that has {name!r}, with {above}=COMPONENT."
+        )
+    if name not in names:
+        raise UserError(
+            f"{where}: {type(recipe).__name__} has no field {name!r}; {nearest(name, names)}."
+        )
+    kind = typing.get_type_hints(type(recipe))[name]
+    value = _with(getattr(recipe, name), kind, rest, where, new_value)
+    try:
+        return dataclasses.replace(recipe, **{name: value})
+    except UserError as error:
+        raise _Refused(str(error)) from error
+
+
+def nearest(name: str, names) -> str:
+    """Returns "the nearest are" with the names most like one, whatever its case, or all names."""
+    lower = {other.lower(): other for other in names}
+    alike = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.4)
+    close = [lower[other] for other in alike]
+    return f"the nearest are {', '.join(close)}" if close else f"it has {', '.join(names)}"
+
+
+def with_article(kind: type) -> str:
+    """Returns "a Head", "an Optimizer", for messages."""
+    return ("an " if kind.__name__[0] in "AEIOU" else "a ") + kind.__name__
+
+
+# ------------ A recipe derived from another one: values of the fields that differ, by path
+
+
+def changed(recipe: Any, changes: Mapping[str, Any]) -> Any:
+    """Returns a recipe with other values at some paths, set in their order.
+
+    For configs that differ from another one in a few fields, as strict as `--set`:
+
+        changed(base, {"model.head": NCE(samples=100), "training.epochs": 5})
+
+    Args:
+      recipe: a frozen dataclass, such as an Experiment.
+      changes: {path: value}; a path names fields from the top, and the items of a tuple by their
+        numbers from 0, with points between them: "model.embedding.parts.1.size".
+
+    Raises:
+      UserError: the recipe does not have a path (the message names the nearest), or a value is not
+        of its field's type.
+
+    Example:
+      >>> configuration.changed(model, {"head": heads.Softmax(), "core.size": 16}).core.size
+      16
+    """
+    given = []
+    for path, value in changes.items():
+
+        def new_value(kind, where, value=value, path=path):
+            check_value(value, kind, path)
+            return value
+
+        given.append(Change(path, f"changed: {path}", new_value))
+    return all_replaced(recipe, given)
+
+
+# --------------------------------------- A walk over all components and fields of a recipe
+
+
+def field_names(component: Any) -> list[str]:
+    """Returns the fields of a dataclass, or of its instance, that are part of a recipe: those that
+    count when components are compared."""
+    return [field.name for field in dataclasses.fields(component) if field.compare]
+
+
+def required_fields(component: type) -> list[str]:
+    """Returns the fields of a dataclass that have no default."""
+    absent = dataclasses.MISSING
+    return [
+        field.name
+        for field in dataclasses.fields(component)
+        if field.init and field.default is absent and field.default_factory is absent
+    ]
+
+
+def changed_fields(component: Any) -> list[str]:
+    """Returns the fields of a component that do not have their defaults, required ones included."""
+    absent = dataclasses.MISSING
+    names = []
+    for field in dataclasses.fields(component):
+        default = field.default
+        if field.default_factory is not absent:
+            default = field.default_factory()
+        value = getattr(component, field.name)
+        if field.compare and (
+            default is absent or type(value) is not type(default) or value != default
+        ):
+            names.append(field.name)
+    return names
+
+
+def values(recipe: Any, path: str = "", name: str = "") -> Iterator[tuple[str, str, Any]]:
+    """Yields (dotted path, name of the field, value) of everything within a recipe, from the top
+    down.
+
+    A tuple is yielded whole, and then item by item, numbered from 0 in the path, under the name of
+    its field. A component is yielded before its fields.
+    """
+    if dataclasses.is_dataclass(recipe) and not isinstance(recipe, type):
+        inner = [(field, field, getattr(recipe, field)) for field in field_names(recipe)]
+    elif isinstance(recipe, tuple):
+        inner = [(str(index), name, value) for index, value in enumerate(recipe)]
+    else:
+        return
+    for step, field, value in inner:
+        inside = f"{path}.{step}" if path else step
+        yield inside, field, value
+        yield from values(value, inside, field)
+
+
+# -------------------------------- type checks of recipes' fields against their annotations
+# Python does not check annotations. A comma forgotten in a tuple of one item, or a background of
+# another kind, would raise an error far from where it was written.
+
+_NUMBERS = {int: (numbers.Integral, "a whole number"), float: (numbers.Real, "a number")}
+
+
+def check_types(recipe: Any, path: str = ""):
+    """Checks all fields of a recipe, and of the components in them."""
+    kinds = typing.get_type_hints(type(recipe))
+    for field in dataclasses.fields(recipe):
+        name = f"{path}.{field.name}" if path else field.name
+        check_value(getattr(recipe, field.name), kinds[field.name], name)
+
+
+def check_value(value: Any, kind: Any, name: str):
+    """Raises UserError unless a value, with all its items and fields, is of the declared type."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        if value is None and type(None) in arguments:
+            return
+        others = [argument for argument in arguments if argument is not type(None)]
+        if len(others) == 1:
+            check_value(value, others[0], name)
+    elif origin is tuple:
+        _check_tuple(value, arguments, name)
+    elif kind is bool:
+        _expect(isinstance(value, bool), value, name, "True or False")
+    elif kind in _NUMBERS:
+        expected, words = _NUMBERS[kind]
+        is_number = isinstance(value, expected) and not isinstance(value, bool)
+        _expect(is_number, value, name, words)
+    elif kind is str:
+        _expect(isinstance(value, str), value, name, "a string")
+    elif inspect.isclass(kind) and kind is not object:
+        _check_component(value, kind, name)
+
+
+def _check_tuple(value, kinds, name):
+    if not isinstance(value, tuple):
+        forgotten = "" if isinstance(value, list) else ", with a comma if it has a single item"
+        _expect(False, value, name, f"a tuple{forgotten}")
+    if kinds[-1] is ...:
+        kinds = (kinds[0],) * len(value)
+    _expect(len(value) == len(kinds), value, name, f"a tuple of {len(kinds)}")
+    for number, (item, kind) in enumerate(zip(value, kinds, strict=True)):
+        check_value(item, kind, f"{name}.{number}")
+
+
+def _check_component(value, kind, name):
+    if inspect.isclass(value):
+        _expect(False, value, name, f"{value.__name__}(), with parentheses")
+    if not isinstance(value, kind):
+        there = ", ".join(sorted(components(kind)))
+        wanted = with_article(kind) + (f", such as {there}" if there else "")
+        _expect(False, value, name, wanted)
+    if dataclasses.is_dataclass(value):
+        check_types(value, name)
+
+
+def _expect(right, value, name, wanted):
+    if not right:
+        kind = type(value).__name__
+        if inspect.isclass(value):
+            shown = f"the class {value.__name__}"
+        else:
+            shown = kind if dataclasses.is_dataclass(value) else f"{value!r}, of type {kind}"
+        raise UserError(f"{name} is {shown}: give {wanted}.")
