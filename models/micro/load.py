@@ -149,7 +149,7 @@ class Exported(Words):
             content = file.read_bytes()
         except OSError as error:
             raise ValueError(f"{file} cannot be read ({error}): put back a copy of it.") from error
-        if self.record["sha256"].get(name) != _sha256(content):
+        if (self.record.get("sha256") or {}).get(name) != _sha256(content):
             raise ValueError(f"{file} is not as it was written: put back a copy of it.")
         return content
 

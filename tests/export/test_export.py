@@ -230,6 +230,14 @@ def test_what_is_damaged_is_refused(exports, tmp_path):
         zoo.load(copy)
 
 
+def test_all_that_zoo_reads_has_a_checksum(exports):
+    _, out = exports("log-linear")
+    files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    record = json.loads((out / "export.json").read_text())
+    assert files - {"README.md", "load.py", "export.json"} == {*record["sha256"]}
+    assert {"experiment.json", "texts.npz", "lexicon.npz"} < {*record["sha256"]}
+
+
 def test_what_cannot_be_exported_is_said(exports, tmp_path, monkeypatch):
     path, out = exports("log-linear")
     with pytest.raises(UserError, match="exists already"):

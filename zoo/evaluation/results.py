@@ -11,7 +11,7 @@ from zoo.data.batches import POLICIES
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, records
 from zoo.runs import location
-from zoo.runs.workdir import check_folders
+from zoo.runs.workdir import Workdir, check_folders
 
 # Kinds of passports whose figures are accuracies of questions.
 ANSWERS = ("minimal pairs", "exact match", "slot errors")
@@ -252,7 +252,7 @@ def recipe_of(run: str | pathlib.Path) -> dict:
     if records.is_record(run):
         return records.record_of(run).experiment
     with location.reaching(run):
-        file = location.path_of(run) / "experiment.json"
+        file = Workdir(run).file("experiment.json")
         return strict_json.read(file) if file.exists() else {}
 
 

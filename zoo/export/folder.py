@@ -5,7 +5,8 @@
     tables.safetensors     the programs' other inputs    load.py      reads it without Zoo
     programs/*.jax         jax.export's                  export.json  contents and digests
 
-Every command that reads a run takes it as one; it cannot be trained further.
+Every command that reads a run takes it as one; it cannot be trained further. The model card,
+load.py and results, which may be added, do not have digests.
 """
 
 import hashlib
@@ -72,9 +73,10 @@ def _write(run, folder, name, licence, platforms):
     files = {key: f"programs/{key}.jax" for key in made.programs}
     for key, file in files.items():
         (folder / file).write_bytes(made.programs[key])
+    workdir = Workdir(run.path)
     for file in COPIED:
-        if (run.path / file).exists():
-            shutil.copyfile(run.path / file, folder / file)
+        if (path := workdir.file(file)).exists():
+            shutil.copyfile(path, folder / file)
     passports = _keep_passports(run.path, folder)
     size = sum(int(np.prod(array.shape)) for array in params.values())
     text = card.card(run, name, licence, passports, size)
@@ -82,7 +84,7 @@ def _write(run, folder, name, licence, platforms):
     shutil.copyfile(standalone_file(), folder / "load.py")
     record = {
         "checkpoint": run.checkpoint,
-        "data": Workdir(run.path).data_digest(),
+        "data": workdir.data_digest(),
         "platforms": list(platforms),
         "programs": files,
         "carry": sum(key.startswith("carry/") for key in tables),

@@ -1,8 +1,8 @@
 """Exported runs, whose parameters are one file of safetensors in place of checkpoints.
 
 An exported run does not have an optimiser state and cannot be trained further; everything else that
-reads a run reads it too. The record has the SHA-256 of all files but the results, and of itself.
-They are compared on reading.
+reads a run reads it too. The record has the SHA-256 of itself and of all files but the results, the
+model card and load.py. They are compared on reading.
 """
 
 import contextlib
@@ -51,19 +51,26 @@ def record(path: pathlib.Path) -> dict:
     """Reads the record of an export: its checkpoint's step, SHA-256 of files, and more."""
     with _reading(path / RECORD):
         kept = strict_json.read(path / RECORD, _RECORD)
-    if kept.pop("digest") != checksums.of_json(kept):
-        raise UserError(f"{path / RECORD} is not as it was written: put back a copy of it.")
+    _compare(path / RECORD, kept.pop("digest"), checksums.of_json(kept))
     return kept
 
 
 def check(path: pathlib.Path, name: str):
-    """Checks the SHA-256 of a file of an exported run, unless it has no such file."""
-    known, file = record(path)["sha256"], path / name
-    if name not in known and not file.exists():
+    """Checks the SHA-256 of a file of an exported run, unless neither it nor the file exists."""
+    known, file = record(path)["sha256"].get(name), path / name
+    if known is None:
+        if file.exists():
+            raise UserError(
+                f"{path / RECORD} has no checksum of {name}: put back a copy of the export, or "
+                "export the run again."
+            )
         return
     with _reading(file):
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    if known.get(name) != digest:
+        _compare(file, known, hashlib.sha256(file.read_bytes()).hexdigest())
+
+
+def _compare(file, known, digest):
+    if known != digest:
         raise UserError(f"{file} is not as it was written: put back a copy of it.")
 
 

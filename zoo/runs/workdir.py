@@ -161,11 +161,11 @@ class Workdir:
                 f"{self.path} does not hold a run that can be read ({reason}): give the folder of "
                 "a training run."
             ) from error
-        self._checked("experiment.json")
+        self.file("experiment.json")
         return recipe
 
-    def _checked(self, name: str) -> pathlib.Path:
-        """Returns the path of a file of the run, whose SHA-256 is checked in an export."""
+    def file(self, name: str) -> Any:
+        """Returns the path of a file of the run, whose checksum is compared in an export."""
         if exported.is_exported(self.path):
             exported.check(self.path, name)
         return self.path / name
@@ -223,7 +223,7 @@ class Workdir:
 
     def lexicon(self, name: str = "lexicon") -> Lexicon:
         """Reads a lexicon of the run; a language model has one only, "lexicon"."""
-        return Lexicon.load(self._checked(f"{name}.npz"))
+        return Lexicon.load(self.file(f"{name}.npz"))
 
     def keep_start(self, record: dict):
         """Writes the origin of the run's start values; see `zoo.training.task.Start.record`."""
@@ -232,7 +232,7 @@ class Workdir:
 
     def start(self) -> dict | None:
         """Reads the record of `keep_start`; None for a run without a warm start."""
-        path = self._checked("start.json")
+        path = self.file("start.json")
         return strict_json.read(path, _START) if path.exists() else None
 
     def keep_texts(self, seen: SeenTexts):
@@ -241,7 +241,7 @@ class Workdir:
 
     def texts(self) -> SeenTexts | None:
         """Returns the texts that `keep_texts` recorded; None without a record."""
-        path = self._checked("texts.npz")
+        path = self.file("texts.npz")
         return SeenTexts.load(path) if path.exists() else None
 
     def recipe_digest(self) -> str:

@@ -1,6 +1,7 @@
 """Damaged exports: read by `zoo.load`, by their own load.py, or exported again."""
 
 import contextlib
+import hashlib
 import json
 import pathlib
 import shutil
@@ -90,6 +91,19 @@ def _json(**fields):
     return of
 
 
+def _sealed(change):
+    """The record with its checksums changed, and the digest that it would be written with."""
+
+    def of(content):
+        record = json.loads(content)
+        del record["digest"]
+        record["sha256"] = change(record["sha256"])
+        text = json.dumps(record, sort_keys=True)
+        return json.dumps({**record, "digest": hashlib.sha256(text.encode()).hexdigest()})
+
+    return of
+
+
 FOLDER = object()
 NAMES = {
     "GONE": None,
@@ -104,6 +118,8 @@ NAMES = {
     "turned": lambda name: _arrays(lambda a: a | {name: np.ascontiguousarray(a[name].T)}),
     "halves": lambda name: _arrays(lambda a: a | {name: a[name].astype(np.float16)}),
     "fields": _json,
+    "unsummed": lambda name: _sealed(lambda sums: sums | {name: None}),
+    "sums": lambda value: _sealed(lambda sums: value),
 }
 CALLS = {
     "load.py: words": _words,

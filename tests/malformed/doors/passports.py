@@ -12,7 +12,7 @@ from zoo.evaluation.reports import curve_plots, validations
 from zoo.evaluation.reports.compare import compare
 from zoo.rescoring.run_interpolation import Interpolation
 from zoo.rescoring.weights import Weights
-from zoo.runs import exported, workdir
+from zoo.runs import checksums, exported, workdir
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir
 from zoo.sources import fetch
@@ -112,7 +112,11 @@ def _file(name, read):
 
 def _export(changes, folder):
     is_text = isinstance(changes, str | bytes)
-    text = changes if is_text else json.dumps(changed(_EXPORT, changes))
+    if is_text:
+        text = changes
+    else:
+        record = changed(_EXPORT, changes)
+        text = json.dumps(record | {"digest": checksums.of_json(record)})
     exported.record(_written(folder, exported.RECORD, text).parent)
 
 

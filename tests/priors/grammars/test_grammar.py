@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests import examples
+from zoo.arrays import memory
 from zoo.cores import LSTM
 from zoo.data.encoded_text import EncodedText
 from zoo.data.vocabulary import Vocabulary
@@ -279,10 +280,57 @@ def test_grammars_without_a_form_in_the_lexicon(tmp_path):
         compiled(tmp_path, within, ("x",), depth=2)
 
 
+def test_rules_that_begin_with_two_others_each_are_limited(tmp_path):
+    """Each level doubles the ways to read a word: 4, 8, ... 2^30."""
+    levels = (
+        f'a{n}: a{n + 1} "x" | b{n + 1} "y"\nb{n}: a{n + 1} "z" | b{n + 1} "w"\n' for n in range(30)
+    )
+    path = tmp_path / "ways.grammar"
+    path.write_text("".join(levels) + 'a30: "x"\nb30: "y"\n')
+    what = (
+        r"ways\.grammar, line \d+: up to the rule [ab]\d+, words can be read in more than 1,000,000"
+    )
+    with pytest.raises(UserError, match=what):
+        Grammar(str(path)).prepare(lexicon_of(("x", "y")), {})
+
+
+@pytest.mark.parametrize("count", [3, 60_000])
+@pytest.mark.parametrize("sign", ["", "*"])
+def test_a_list_of_words_has_few_states(count, sign):
+    """Whatever word was read, the same may follow."""
+    words = [f"w{number}" for number in range(count)]
+    automata = rules.read("s: (" + " | ".join(f'"{word}"' for word in words) + f"){sign}\n", "list")
+    assert len(automata.edges) == 2 and automata.final == [bool(sign), True]
+    every = {("word", word): 1 for word in words}
+    assert automata.edges == [every, every if sign else {}]
+
+
+def test_a_table_larger_than_memory_is_refused(tmp_path, monkeypatch):
+    """Of 51 states (one after each word), 51 classes (each word's, and <unk>'s), 1 move."""
+    words = [f"w{number}" for number in range(50)]
+    path = tmp_path / "large.grammar"
+    path.write_text("s: " + " ".join(f'"{word}"' for word in words) + "\n")
+    lexicon = lexicon_of(words)
+    monkeypatch.setattr(memory, "of_host", lambda: 3 * 4 * 51 * 51 - 1)
+    what = r"large\.grammar, of 51 states, 51 classes of words and 1 moves, needs at least 31,212 b"
+    with pytest.raises(UserError, match=what):
+        Grammar(str(path)).prepare(lexicon, {})
+    monkeypatch.setattr(memory, "of_host", lambda: 3 * 4 * 51 * 51)
+    assert Grammar(str(path)).prepare(lexicon, {})["moves"].shape == (51, 51, 1)
+
+
+def test_a_form_of_more_words_than_a_number_holds_is_refused(tmp_path):
+    """Its shortest form has 2^40 words."""
+    path = tmp_path / "long.grammar"
+    path.write_text("".join(f"r{n}: r{n + 1} r{n + 1}\n" for n in range(40)) + 'r40: "x"\n')
+    with pytest.raises(UserError, match=r"the shortest form of .* has 1073741824 words"):
+        Grammar(str(path)).prepare(lexicon_of(("x",)), {})
+
+
 def test_a_long_chain_of_rules_is_read():
     lines = [f'r{number}: r{number + 1} "x"\n' for number in range(1500)]
     automata = rules.read("".join(lines) + 'r1500: "a"\n', "chain.grammar")
-    ((symbol, pushed, _),) = rules.shifts(automata)[automata.start]
+    ((symbol, pushed, _),) = rules.shifts(automata, "chain.grammar")[automata.start]
     assert symbol == ("word", "a") and len(pushed) == 1500
 
 

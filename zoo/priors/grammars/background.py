@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.arrays import memory
 from zoo.arrays.types import Carry, Context, Tables
 from zoo.errors import UserError, check_least
 from zoo.lexicon import Lexicon
@@ -308,12 +309,16 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
                 for word_id, word in enumerate(lexicon.words)
                 if word not in marks and pattern.fullmatch(word)
             )
-    symbols_of: list = [frozenset()] * len(lexicon)
+    symbols_of: list = [[] for _ in range(len(lexicon))]
     for symbol, words in words_of.items():
         for word in words:
-            symbols_of[word] |= {symbol}
-    classes: dict = {frozenset(): 0}
-    class_of = [classes.setdefault(symbols, len(classes)) for symbols in symbols_of]
+            symbols_of[word].append(symbol)
+    classes: dict = {(): 0}
+    class_of = [classes.setdefault(tuple(symbols), len(classes)) for symbols in symbols_of]
+    classes_of: dict = {}
+    for symbols, word_class in classes.items():
+        for symbol in symbols:
+            classes_of.setdefault(symbol, []).append(word_class)
 
     completions = rules.completions(automata, lambda symbol: bool(words_of[symbol]))
     if math.isinf(completions[automata.start][0]):
@@ -324,17 +329,18 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
     reached = rules.skips(automata)
     shifts: dict = {}
     moves: dict = {}
-    for state, of_state in enumerate(rules.shifts(automata)):
+    for state, of_state in enumerate(rules.shifts(automata, path)):
         for symbol, pushed, new in sorted(of_state):
             entries = (*pushed, new)
             if any(math.isinf(completions[entry][0]) for entry in entries):
                 continue
             number = shifts.setdefault(entries, len(shifts) + 1)
-            for symbols, word_class in classes.items():
-                if symbol in symbols:
-                    moves.setdefault((state, word_class), {})[number] = None
+            for word_class in classes_of.get(symbol, ()):
+                moves.setdefault((state, word_class), {})[number] = None
     states, width = len(automata.edges), max(map(len, shifts), default=1)
     most = max(map(len, moves.values()), default=1)
+    what = f"{path}, of {states:,} states, {len(classes):,} classes of words and {most:,} moves,"
+    memory.check(what, 3 * 4 * states * len(classes) * most, memory.of_host())
     tables: dict[str, np.ndarray] = {
         "class": np.array(class_of, np.int32),
         "first": np.array(automata.start, np.int32),
@@ -352,7 +358,7 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
     for entries, number in shifts.items():
         tables["pushed"][number, : len(entries)] = entries
         tables["height"][number] = len(entries)
-        move_words[number] = sum(completions[entry][0] for entry in entries)
+        move_words[number] = min(sum(completions[entry][0] for entry in entries), NEVER)
         move_room[number] = max(
             height + completions[entry][1] for height, entry in enumerate(entries, 1)
         )

@@ -16,6 +16,7 @@ thus a stack of states, the innermost last.
 """
 
 import dataclasses
+import functools
 import math
 import re
 
@@ -25,8 +26,10 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<word>"[^"]+"|'[^']+')|(?P<pattern>/(?:[^/\\]|\\.)+/)"""
     r"""|(?P<rule>[A-Za-z_][\w-]*)|(?P<sign>[|()*+?])|(?P<comment>\#.*)|(?P<bad>\S))"""
 )
-# States and edges of the automaton of one rule.
+# Most states and edges of the automaton of one rule, unless it has more symbols.
 LARGEST = 50_000
+# Most ways to read one word, in all states.
+WAYS = 1_000_000
 _HEAD = re.compile(r"([A-Za-z_][\w-]*)\s*:")
 
 # A symbol is a (kind, text) pair: ("word", "("), ("pattern", "a|b") or ("rule", "goal").
@@ -189,7 +192,15 @@ class _Parser:
 def _determinise(parser, edges, final, rule):
     """Adds the deterministic automaton's states to `edges` and `final`, the first one first."""
     moves, first, last = parser.automaton()
+    largest = max(LARGEST, len(moves))
 
+    def landing(state):
+        # Ends of alternatives lead to one end, so that many alternatives make one state, not many.
+        while len(moves[state]) == 1 and moves[state][0][0] is None:
+            state = moves[state][0][1]
+        return state
+
+    @functools.cache
     def closure(states):
         reached, waiting = set(states), list(states)
         while waiting:
@@ -199,16 +210,16 @@ def _determinise(parser, edges, final, rule):
                     waiting.append(state)
         return frozenset(reached)
 
-    sets = [closure([first])]
+    sets = [closure(frozenset([first]))]
     number_of, count = {sets[0]: len(edges)}, 0
     for states in sets:  # which grows
         nexts: dict = {}
         for symbol, state in (move for source in sorted(states) for move in moves[source]):
             if symbol is not None:
-                nexts.setdefault(symbol, set()).add(state)
+                nexts.setdefault(symbol, set()).add(landing(state))
         out = {}
         for symbol, targets in nexts.items():
-            target = closure(targets)
+            target = closure(frozenset(targets))
             if target not in number_of:
                 number_of[target] = number_of[sets[0]] + len(sets)
                 sets.append(target)
@@ -217,9 +228,9 @@ def _determinise(parser, edges, final, rule):
         final.append(last in states)
         count += 1 + len(out)
         # A rule of n symbols may have 2^n states.
-        if len(number_of) + count > LARGEST:
+        if len(number_of) + count > largest:
             raise UserError(
-                f"{parser.path}, line {parser.line}: the rule {rule} has more than {LARGEST:,} "
+                f"{parser.path}, line {parser.line}: the rule {rule} has more than {largest:,} "
                 "states and edges: write parts that begin alike, or may be left out, as rules of "
                 "their own."
             )
@@ -279,8 +290,8 @@ def completions(automata: Automata, possible) -> list[tuple[float, float]]:
     changed = True
     while changed:
         changed = False
-        for state, edges in enumerate(automata.edges):
-            for (kind, text), target in edges.items():
+        for state in reversed(range(len(values))):  # most edges lead to later states
+            for (kind, text), target in automata.edges[state].items():
                 words, levels = values[target]
                 if kind == "rule":
                     inner = values[automata.starts[text]]
@@ -300,9 +311,9 @@ def is_end(automata: Automata, state: int) -> bool:
     return automata.final[state] and not automata.edges[state]
 
 
-def shifts(automata: Automata) -> list[set[tuple[Symbol, tuple[int, ...], int]]]:
+def shifts(automata: Automata, path) -> list[set[tuple[Symbol, tuple[int, ...], int]]]:
     """Finds the effects of reading one word in each state."""
-    reached = skips(automata)
+    reached, count = skips(automata), 0
     results_of: dict[int, set] = {}
     waiting = [*range(len(automata.edges))]
     while waiting:
@@ -319,5 +330,16 @@ def shifts(automata: Automata) -> list[set[tuple[Symbol, tuple[int, ...], int]]]
             pushed = () if is_end(automata, target) else (target,)
             for symbol, more, new in results_of[automata.starts[text]]:
                 results.add((symbol, pushed + more, new))
-        results_of[waiting.pop()] = results
+        state = waiting.pop()
+        count += len(results) * (state not in results_of)
+        # Rules that begin with two others each may begin in 2^n ways.
+        if count > WAYS:
+            rule = max((start, name) for name, start in automata.starts.items() if start <= state)[
+                1
+            ]
+            raise UserError(
+                f"{path}, line {automata.lines[rule]}: up to the rule {rule}, words can be read in "
+                f"more than {WAYS:,} ways: have fewer rules begin with several others."
+            )
+        results_of[state] = results
     return [results_of[state] for state in range(len(automata.edges))]
