@@ -210,9 +210,7 @@ def _command(run: Run, name: str, hosts: int, slices: bool) -> str:
             f"--coordinator {job}-0.{name}:{_PORT} --processes {hosts} "
             '--process "$JOB_COMPLETION_INDEX"'
         )
-    wait = _WAIT.format(
-        last=hosts - 1, job=job, name=name, patience=_PATIENCE, lost=LOST
-    )
+    wait = _WAIT.format(last=hosts - 1, job=job, name=name, patience=_PATIENCE, lost=LOST)
     return f"{wait}{command} {place}"
 
 
