@@ -8,11 +8,12 @@ QUICKSTART := runs/quickstart
 .PHONY: quickstart data tables models test test-all test-slow test-realdata soak release-check lint format \
   benchmarks docs notebook clean
 
-# The stamp is newer than requirements.txt as soon as everything in it is installed.
-$(VENV)/installed: requirements.txt
+# The stamp is newer than these files as soon as everything in them is installed, and zoo itself:
+# editable, so that a script in any folder imports this checkout.
+$(VENV)/installed: requirements.txt pyproject.toml setup.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -r requirements.txt
+	$(BIN)/python -m pip install --quiet -r requirements.txt -e .
 	touch $@
 
 quickstart: $(VENV)/installed

@@ -52,6 +52,12 @@ def test_make_installs_the_dependencies_and_those_for_development():
     }
 
 
+def test_make_installs_the_checkout_editable_when_its_packages_change():
+    rule = (ROOT / "Makefile").read_text().partition("$(VENV)/installed:")[2].partition("touch")[0]
+    assert rule.splitlines()[0].split() == ["requirements.txt", "pyproject.toml", "setup.py"]
+    assert "pip install --quiet -r requirements.txt -e .\n" in rule
+
+
 def test_the_version_is_in_one_file():
     options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     assert PROJECT["dynamic"] == ["version"] and "version" not in PROJECT
@@ -197,6 +203,11 @@ def test_everything_is_installed_and_recipes_within_zoo(monkeypatch):
         if package != "zoo.configs"
     }
     assert others == named
+    # tests/release.py installs it so: packages in their places, found on Python's path
+    monkeypatch.setattr(sys, "argv", ["setup.py", "editable_wheel"])
+    runpy.run_path("setup.py")
+    assert sorted(given["packages"]) == sorted(folders("zoo"))
+    assert given["package_dir"] == {"": "."}
 
 
 @pytest.mark.slow
