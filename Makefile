@@ -8,11 +8,12 @@ QUICKSTART := runs/quickstart
 .PHONY: quickstart data tables models test test-all test-slow test-realdata soak release-check lint format \
   benchmarks docs notebook clean
 
-# The stamp is newer than requirements.txt as soon as everything in it is installed.
-$(VENV)/installed: requirements.txt
+# The stamp is newer than these files as soon as everything in them is installed, and zoo itself:
+# editable, so that a script in any folder imports this checkout.
+$(VENV)/installed: requirements.txt pyproject.toml setup.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -r requirements.txt
+	$(BIN)/python -m pip install --quiet -r requirements.txt -e .
 	touch $@
 
 quickstart: $(VENV)/installed
@@ -87,31 +88,17 @@ format: $(VENV)/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# A script that fails does not stop the others.
+BENCHMARKS := log_linear contextual_background blocked_softmax_memory lstm beam_search cores \
+  sampled_step adaptive ptb_heads log_linear_letters log_linear_gradients char_cnn char_lstm \
+  cnn_softmax allocator training_step scaling translation_step "translation_step --attention" \
+  pytorch_steps pytorch_beam generation lost_process serving
 benchmarks: $(VENV)/installed
-	$(BIN)/python -m benchmarks.log_linear
-	$(BIN)/python -m benchmarks.contextual_background
-	$(BIN)/python -m benchmarks.blocked_softmax_memory
-	$(BIN)/python -m benchmarks.lstm
-	$(BIN)/python -m benchmarks.beam_search
-	$(BIN)/python -m benchmarks.cores
-	$(BIN)/python -m benchmarks.sampled_step
-	$(BIN)/python -m benchmarks.adaptive
-	$(BIN)/python -m benchmarks.ptb_heads
-	$(BIN)/python -m benchmarks.log_linear_letters
-	$(BIN)/python -m benchmarks.log_linear_gradients
-	$(BIN)/python -m benchmarks.char_cnn
-	$(BIN)/python -m benchmarks.char_lstm
-	$(BIN)/python -m benchmarks.cnn_softmax
-	$(BIN)/python -m benchmarks.allocator
-	$(BIN)/python -m benchmarks.training_step
-	$(BIN)/python -m benchmarks.scaling
-	$(BIN)/python -m benchmarks.translation_step
-	$(BIN)/python -m benchmarks.translation_step --attention
-	$(BIN)/python -m benchmarks.pytorch_steps
-	$(BIN)/python -m benchmarks.pytorch_beam
-	$(BIN)/python -m benchmarks.generation
-	$(BIN)/python -m benchmarks.lost_process
-	$(BIN)/python -m benchmarks.serving
+	@failed=; for script in $(BENCHMARKS); do \
+	  echo "python -m benchmarks.$$script"; \
+	  $(BIN)/python -m benchmarks.$$script || failed="$$failed$${failed:+, }$$script"; \
+	done; \
+	if [ -n "$$failed" ]; then echo "failed: $$failed" >&2; exit 1; fi
 
 clean:
 	rm -rf $(QUICKSTART)

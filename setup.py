@@ -2,15 +2,25 @@
 
 In a checkout recipes are changed and added, at the top; installed, the name of their folder would
 be in the way of others (see zoo/trust/user_modules.py). All else is in pyproject.toml.
+
+An editable installation only puts the checkout on Python's path. If it moved configs/, setuptools
+would install a finder of modules, which comes after the path: a checkout's folder named zoo, beside
+a script, would be taken for the package.
 """
+
+import sys
 
 from setuptools import find_packages, setup
 
+EDITABLE = "editable_wheel" in sys.argv
 FAMILIES = [f"zoo.configs.{family}" for family in find_packages("configs")]
 
 setup(
-    packages=[*find_packages(include=["zoo", "zoo.*"]), "zoo.configs", *FAMILIES],
-    package_dir={"zoo.configs": "configs"},
+    packages=[
+        *find_packages(include=["zoo", "zoo.*"]),
+        *([] if EDITABLE else ["zoo.configs", *FAMILIES]),
+    ],
+    package_dir={"": "."} if EDITABLE else {"zoo.configs": "configs"},
     package_data={
         "zoo": ["py.typed"],
         "zoo.configs": ["*.tsv", "*.grammar"],

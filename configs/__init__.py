@@ -7,6 +7,14 @@ A recipe is known by its file name without the family, on the command line and i
 `ud_treebank_softmax.get_config("ud_czech_pdt")`.
 """
 
+import sys
+
+from zoo.trust import configs_package
+
+# Where zoo is installed, `import zoo.configs` finds this file under another name than its recipes.
+if __name__ != configs_package.NAME:
+    sys.modules[__name__] = configs_package.configs()
+
 from configs._lookup import FOLDER, load, names, paths, summary
 
 FAMILIES = sorted(path.parent.name for path in FOLDER.glob("*/__init__.py"))

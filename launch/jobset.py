@@ -14,7 +14,7 @@ import string
 from launch import runs_file
 from launch.runs_file import Run
 from zoo.commands import options
-from zoo.errors import UserError, shortened
+from zoo.errors import LOST, UserError, shortened
 
 _TEMPLATE = string.Template(pathlib.Path(__file__).with_name("jobset.yaml").read_text())
 # Where the Dockerfile puts this repository.
@@ -29,10 +29,15 @@ _TOPOLOGIES = {
 }
 _SPOT = "cloud.google.com/gke-spot"
 _EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-# Processes wait for each other for some minutes only; starting nodes may take longer.
+# Processes wait for each other for some minutes only; starting nodes may take longer. A pod whose
+# peers never come ends as one that lost them: JobSet restarts the run, a limited number of times.
+_PATIENCE = 1800
 _WAIT = (
-    "trap 'exit 143' TERM; for host in {{0..{last}}}; do "
-    "until getent hosts {job}-$host.{name} >/dev/null; do sleep 2; done; done; "
+    "trap 'exit 143' TERM; SECONDS=0; for host in {{0..{last}}}; do "
+    "until getent hosts {job}-$host.{name} >/dev/null; do "
+    "if ((SECONDS >= {patience})); then "
+    'echo "{job}-$host.{name} has no address after {patience} s" >&2; exit {lost}; fi; '
+    "sleep 2; done; done; "
 )
 
 
@@ -205,7 +210,8 @@ def _command(run: Run, name: str, hosts: int, slices: bool) -> str:
             f"--coordinator {job}-0.{name}:{_PORT} --processes {hosts} "
             '--process "$JOB_COMPLETION_INDEX"'
         )
-    return f"{_WAIT.format(last=hosts - 1, job=job, name=name)}{command} {place}"
+    wait = _WAIT.format(last=hosts - 1, job=job, name=name, patience=_PATIENCE, lost=LOST)
+    return f"{wait}{command} {place}"
 
 
 COMMAND = ("kubectl", "apply", "-f", "-")

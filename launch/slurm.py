@@ -6,6 +6,7 @@ resumes the run. On several nodes, a run has a process on each node, with all it
 """
 
 import argparse
+import re
 import shlex
 
 from launch import runs_file
@@ -19,8 +20,6 @@ _SCRIPT = """#!/bin/bash
 #SBATCH --time={time}
 {nodes}{options}#SBATCH --requeue
 #SBATCH --signal=B:TERM@{grace}
-#SBATCH --output={name}-%A_%a.log
-#SBATCH --open-mode=append
 set -u
 # Runs a command, passes SIGTERM on to it, and waits until it has saved its state.
 relay() {{
@@ -49,6 +48,19 @@ _SEVERAL = """export JAX_LOCAL_DEVICE_IDS=$(seq -s, 0 $((${SLURM_GPUS_ON_NODE:-1
 task=$(declare -f relay)'; relay "$@"; exit $((code == 2 ? 255 : code))'
 relay srun bash -c "$task" task "${command[@]}"
 if [ "$code" -eq 255 ]; then code=2; fi"""
+
+
+# Options that the script sets where the user gives none of those beside them.
+_DEFAULTS = {
+    "--gres=gpu:1": (
+        *("--gres", "--gpus", "-G", "--gpus-per-node", "--gpus-per-socket", "--gpus-per-task"),
+        "--tres-per-task",
+    ),
+    "--cpus-per-task=4": ("--cpus-per-task", "-c", "--cpus-per-gpu"),
+    "--mem=32G": ("--mem", "--mem-per-cpu", "--mem-per-gpu"),
+    "--output=%x-%A_%a.log": ("--output", "-o"),
+    "--open-mode=append": ("--open-mode",),
+}
 
 
 def add_to(parser: argparse.ArgumentParser):
@@ -86,19 +98,29 @@ def add_to(parser: argparse.ArgumentParser):
         "--sbatch",
         type=_sbatch,
         action="append",
-        default=["--gres=gpu:1", "--cpus-per-task=4", "--mem=32G"],
+        default=[],
         metavar="OPTION",
-        help="a further option of sbatch, as in --sbatch=--partition=gpu; may be repeated",
+        help="a further option of sbatch, as in --sbatch=--partition=gpu, or one in the place of "
+        f"{', '.join(_DEFAULTS)}; may be repeated",
     )
 
 
-# Options of sbatch that the script sets itself, to stop tasks in time and queue them again.
-_OWN = ("--array", "-a", "--signal", "--no-requeue")
+# Options of sbatch that the script sets itself, to stop tasks in time and queue them again, or from
+# options of this command.
+_OWN = (
+    *("--array", "-a", "--signal", "--requeue", "--no-requeue"),
+    *("--job-name", "-J", "--nodes", "-N", "--ntasks-per-node", "--time", "-t"),
+)
+
+
+def _name(option: str) -> str:
+    """Returns the name of an option: of --mem=4G, --mem 4G, -c 4 and -c4."""
+    return re.split("[= ]", option)[0] if option.startswith("--") else option[:2]
 
 
 def _sbatch(text: str) -> str:
     """Checks an option of sbatch; raises ArgumentTypeError for one that the script sets itself."""
-    if not text.startswith("-") or not text.isprintable() or text.partition("=")[0] in _OWN:
+    if not text.startswith("-") or not text.isprintable() or _name(text) in _OWN:
         raise argparse.ArgumentTypeError(
             f"{shortened(text, 60)!r} is not one option of sbatch beside {', '.join(_OWN)}: write "
             "it as --sbatch=--partition=gpu"
@@ -116,6 +138,8 @@ def render(runs: list[Run], arguments: argparse.Namespace) -> str:
     several = arguments.nodes > 1
     further = ["--processes", "auto"] if several else []
     nodes = f"#SBATCH --nodes={arguments.nodes}\n#SBATCH --ntasks-per-node=1\n"
+    given = {_name(option) for option in arguments.sbatch}
+    kept = [option for option, names in _DEFAULTS.items() if given.isdisjoint(names)]
     cases = [
         f"{number}) command=({shlex.join([arguments.python, 'train.py', *run.words, *further])}) ;;"
         for number, run in enumerate(runs)
@@ -127,7 +151,7 @@ def render(runs: list[Run], arguments: argparse.Namespace) -> str:
         time=arguments.time,
         grace=arguments.grace,
         nodes=nodes if several else "",
-        options="".join(f"#SBATCH {option}\n" for option in arguments.sbatch),
+        options="".join(f"#SBATCH {option}\n" for option in (*kept, *arguments.sbatch)),
         cases="\n".join(cases),
         run=_SEVERAL if several else _ONE,
         again="|".join(map(str, runs_file.AGAIN)),

@@ -1,7 +1,8 @@
 """Checks what a release would contain: make release-check, or python -m tests.release.
 
 Builds the sdist, and the wheel from it; checks their files and metadata; installs the wheel in a
-fresh environment, and runs the quickstart there, outside the checkout.
+fresh environment, and runs the quickstart there, outside the checkout. Then installs the unpacked
+sdist editable, as make does a checkout.
 """
 
 import os
@@ -72,14 +73,31 @@ def check_sdist(sdist: pathlib.Path):
     assert sdist.stat().st_size < LARGEST, f"{sdist} has {sdist.stat().st_size:,} bytes"
 
 
-def check_wheel(wheel: pathlib.Path, place: pathlib.Path):
-    """Installs a wheel as README does, and runs the quickstart in an empty folder."""
+def check_wheel(wheel: pathlib.Path, place: pathlib.Path) -> pathlib.Path:
+    """Installs a wheel as README does, and runs the quickstart in an empty folder; returns the
+    folder of the environment's programs.
+    """
     programs, here = environment(place / "fresh", f"{wheel}[train]"), place / "here"
     here.mkdir()
     assert run(programs / "python", "-m", "zoo", "--version", cwd=here) == f"zoo {VERSION}\n"
     assert "micro_softmax" in run(programs / "zoo", "train", "--list", cwd=here)
     printed = [run(programs / "zoo", *command, cwd=here) for command in QUICKSTART]
     assert "entropy 3.0292 nats per token" in printed[-1]
+    return programs
+
+
+def check_editable(sdist: pathlib.Path, programs: pathlib.Path, place: pathlib.Path):
+    """Installs a checkout editable; a script beside its folder, named zoo, imports the package."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(place / "unpacked", filter="data")
+    (unpacked,) = (place / "unpacked").iterdir()
+    checkout = unpacked.rename(place / "zoo")
+    install = ("-m", "pip", "install", "--quiet", "--no-deps", "-e", checkout)
+    run(programs / "python", *install, cwd=place)
+    script = place / "script.py"
+    script.write_text("import configs, zoo\nprint(zoo.__file__, configs.FOLDER, zoo.load)\n")
+    printed = run(programs / "python", script, cwd=place).split()
+    assert printed[:2] == [str(checkout / "zoo/__init__.py"), str(checkout / "configs")]
 
 
 def main():
@@ -88,7 +106,7 @@ def main():
         place = pathlib.Path(folder)
         sdist, wheel = build(place)
         check_sdist(sdist)
-        check_wheel(wheel, place)
+        check_editable(sdist, check_wheel(wheel, place), place)
     print(f"zoo {VERSION} can be released")
 
 

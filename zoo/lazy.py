@@ -5,31 +5,21 @@ import importlib
 import sys
 from collections.abc import Iterator
 
-# {extra of pyproject.toml: {module: requirement for pip}}. Messages name packages, not extras, for
-# users who have Zoo from a checkout or a wheel cannot install its extras from an index.
+# {extra of pyproject.toml: the modules that its packages bring}
 EXTRAS = {
-    "flax": {"flax": "flax>=0.12,<0.15"},
-    "train": {
-        "orbax": "orbax-checkpoint>=0.12,<0.14",
-        "etils": "etils>=1.9",
-        "datasets": "datasets>=5,<6",
-        "conllu": "conllu>=6,<7",
-        "filelock": "filelock>=3.15",
-        "sacrebleu": "sacrebleu>=2.5,<3",
-        "sacremoses": "sacremoses>=0.1,<0.3",
-        "tqdm": "tqdm>=4.66",
-        "tensorboardX": "tensorboardX>=2.6.4",
-        "matplotlib": "matplotlib>=3.10",
-        "argcomplete": "argcomplete>=3.6",
-    },
-    "export": {"flatbuffers": "flatbuffers>=25", "safetensors": "safetensors>=0.5"},
-    "hub": {"huggingface_hub": "huggingface-hub>=1"},
-    "bucket": {"gcsfs": "gcsfs>=2025.5"},
+    "flax": ("flax",),
+    "train": (
+        *("orbax", "etils", "datasets", "conllu", "filelock", "sacrebleu", "sacremoses", "tqdm"),
+        *("tensorboardX", "matplotlib", "argcomplete"),
+    ),
+    "export": ("flatbuffers", "safetensors"),
+    "hub": ("huggingface_hub",),
+    "bucket": ("gcsfs",),
 }
 
 
 class MissingExtra(ModuleNotFoundError):
-    """The error of a missing optional package; its message tells how to install it."""
+    """The error of a missing optional package; its message tells how to install its extra."""
 
 
 @contextlib.contextmanager
@@ -39,12 +29,12 @@ def extra() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        for packages in EXTRAS.values():
-            if package in packages:
+        for name, modules in EXTRAS.items():
+            if package in modules:
                 raise MissingExtra(
-                    f"{package} is not installed, which this part of zoo needs: pip install "
-                    f"'{packages[package]}', or in a checkout all that zoo needs with pip install "
-                    "-r requirements.txt.",
+                    f"{package} is not installed, which belongs to the extra {name!r} of zoo: pip "
+                    f"install '.[{name}]' in the checkout, or with the path of the wheel for the "
+                    "dot, installs all of it.",
                     name=error.name,
                 ) from None
         raise

@@ -34,10 +34,16 @@ import pathlib
 import sys
 from collections.abc import Sequence
 
-import jax
-import numpy as np
-import safetensors.numpy
-from jax import export
+try:
+    import flatbuffers  # noqa: F401 (jax.export reads programs with it)
+    import jax
+    import numpy as np
+    import safetensors.numpy
+    from jax import export
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"{error.name} is not installed: pip install jax flatbuffers safetensors", name=error.name
+    ) from None
 
 Sentence = str | Sequence[str]
 Sentences = Sequence[Sentence]

@@ -405,7 +405,7 @@ def test_it_goes_over_the_hub(exports, tmp_path, monkeypatch):
         hub.pull("me/model", tmp_path / "no")
     assert not (tmp_path / "no").exists()
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(MissingExtra, match="pip install 'huggingface-hub>=1'"):
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[hub\]'"):
         hub.pull("me/model", tmp_path / "no")
 
 

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from launch import __main__ as launch
+from launch import jobset as jobset_module
 from launch import runs_file
 from zoo.commands import program
 from zoo.errors import UserError
@@ -61,6 +62,38 @@ def test_slurm_has_a_task_for_each_run(runs, capsys):
         ["train.py", "--config", "ptb_nce", "runs/nce", "--set", "model.head.samples=100"],
         ["train.py", "--config", "micro_softmax", "runs/a run", "--set", "training.seed=3"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "replaced"),
+    [
+        ("--gres=gpu:4", "--gres=gpu:1"),
+        ("--gpus-per-node=4", "--gres=gpu:1"),
+        ("-G 4", "--gres=gpu:1"),
+        ("--cpus-per-task=16", "--cpus-per-task=4"),
+        ("-c16", "--cpus-per-task=4"),
+        ("--mem 64G", "--mem=32G"),
+        ("--mem-per-cpu=2G", "--mem=32G"),
+        ("--output=logs/%A.log", "--output=%x-%A_%a.log"),
+        ("--partition=gpu", None),
+    ],
+)
+def test_an_option_of_sbatch_takes_the_place_of_the_default(given, replaced, runs, capsys):
+    def options(*words):
+        lines = rendered(capsys, "slurm", runs, *words).splitlines()
+        return [line.removeprefix("#SBATCH ") for line in lines if line.startswith("#SBATCH")]
+
+    usual, found = options(), options(f"--sbatch={given}")
+    assert "--gres=gpu:1" in usual and "--mem=32G" in usual
+    assert sorted(found) == sorted({*usual, given} - {replaced})
+
+
+@pytest.mark.parametrize("given", ["--array=0-3", "-a0-3", "--time=1:00", "--nodes 2", "-N2"])
+def test_an_option_that_the_script_sets_is_refused(given, runs, capsys):
+    with pytest.raises(SystemExit) as end:
+        rendered(capsys, "slurm", runs, f"--sbatch={given}")
+    assert end.value.code == 2
+    assert "is not one option of sbatch beside --array, -a," in capsys.readouterr().err
 
 
 def stand_ins(folder, **programs):
@@ -321,6 +354,28 @@ def test_pods_of_a_run_wait_until_all_are_there(options, last, runs, capsys, tmp
     assert pathlib.Path(asked).read_text().splitlines() == names
     words = ["--config", "micro_softmax", "runs/a run", "--set", "training.seed=3"]
     assert job.stdout == f"{['train.py', *words, *last]}\n"
+
+
+def test_a_pod_whose_peers_never_come_ends_as_one_that_lost_them(
+    runs, capsys, tmp_path, monkeypatch
+):
+    assert jobset_module._PATIENCE == 1800
+    monkeypatch.setattr(jobset_module, "_PATIENCE", 1)
+    jobset = manifest(capsys, runs, *JOBSET, "--chips", "16", "--name", "wide")[0]
+    environment = stand_ins(
+        tmp_path,
+        getent='#!/bin/bash\n[[ "$*" != *run-0-2* ]]\n',  # the third host does not start
+        python="#!/bin/bash\necho trains\n",
+    )
+    job = subprocess.run(
+        ["bash", "-c", command_of(jobset)],
+        env=environment | {"SECONDS": "-1000"},  # which bash would count from
+        text=True,
+        capture_output=True,
+        timeout=20,
+    )
+    assert (job.returncode, job.stdout) == (75, "")
+    assert job.stderr == "wide-0-run-0-2.wide-0 has no address after 1 s\n"
 
 
 @pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl")

@@ -52,6 +52,12 @@ def test_make_installs_the_dependencies_and_those_for_development():
     }
 
 
+def test_make_installs_the_checkout_editable_when_its_packages_change():
+    rule = (ROOT / "Makefile").read_text().partition("$(VENV)/installed:")[2].partition("touch")[0]
+    assert rule.splitlines()[0].split() == ["requirements.txt", "pyproject.toml", "setup.py"]
+    assert "pip install --quiet -r requirements.txt -e .\n" in rule
+
+
 def test_the_version_is_in_one_file():
     options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     assert PROJECT["dynamic"] == ["version"] and "version" not in PROJECT
@@ -197,6 +203,11 @@ def test_everything_is_installed_and_recipes_within_zoo(monkeypatch):
         if package != "zoo.configs"
     }
     assert others == named
+    # tests/release.py installs it so: packages in their places, found on Python's path
+    monkeypatch.setattr(sys, "argv", ["setup.py", "editable_wheel"])
+    runpy.run_path("setup.py")
+    assert sorted(given["packages"]) == sorted(folders("zoo"))
+    assert given["package_dir"] == {"": "."}
 
 
 @pytest.mark.slow
@@ -216,6 +227,8 @@ def test_recipes_within_zoo_are_those_of_a_checkout(tmp_path):
         "print(files.find('configs/countries.tsv'))\n"
         "configs = configs_package.configs()\n"
         "print(configs.load('rare_words_open') and configs.FOLDER)\n"
+        "import zoo.configs.ptb\n"
+        "print(zoo.configs is configs)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(site)}
     command = [sys.executable, "-c", source]
@@ -223,7 +236,10 @@ def test_recipes_within_zoo_are_those_of_a_checkout(tmp_path):
     assert done.returncode == 0, done.stderr
     inside = site / "zoo" / "configs"
     shape = repr(rare_words_log_linear.shape("Word"))
-    assert done.stdout.splitlines() == [shape, str(inside / "countries.tsv"), str(inside)]
+    assert done.stdout.splitlines() == [
+        *(shape, str(inside / "countries.tsv"), str(inside)),
+        "True",
+    ]
 
 
 def test_what_is_no_recipe_is_not_taken_for_one():
@@ -237,13 +253,17 @@ def test_what_is_no_recipe_is_not_taken_for_one():
 
 
 def test_the_extras_are_those_of_the_package():
-    others = {name: sorted(wanted) for name, wanted in PROJECT["optional-dependencies"].items()}
+    others = {name: names(wanted) for name, wanted in PROJECT["optional-dependencies"].items()}
     del others["dev"]
-    assert {name: sorted(found.values()) for name, found in lazy.EXTRAS.items()} == others
-    modules = importlib.metadata.packages_distributions()
-    for packages in lazy.EXTRAS.values():
-        for module, requirement in packages.items():
-            assert names([requirement]) <= names(modules[module])
+    packages = importlib.metadata.packages_distributions()
+    found = {
+        name: {one for module in modules for one in names(packages[module])}
+        for name, modules in lazy.EXTRAS.items()
+    }
+    assert found.keys() == others.keys()
+    for name, wanted in others.items():  # several packages may share a module
+        assert wanted <= found[name], name
+        assert len(lazy.EXTRAS[name]) == len(wanted), name
 
 
 @pytest.mark.slow
@@ -275,9 +295,9 @@ def test_a_package_that_is_not_there_is_named(capsys):
             raise ModuleNotFoundError("No module named 'flatbuffers'", name="flatbuffers.table")
 
     said = (
-        "flatbuffers is not installed, which this part of zoo needs: pip install "
-        "'flatbuffers>=25', or in a checkout all that zoo needs with pip install -r "
-        "requirements.txt."
+        "flatbuffers is not installed, which belongs to the extra 'export' of zoo: pip install "
+        "'.[export]' in the checkout, or with the path of the wheel for the dot, installs all of "
+        "it."
     )
     assert program.run(main) == 2
     assert capsys.readouterr().err == f"error: {said}\n"
@@ -346,16 +366,37 @@ def test_after_a_bare_install_a_sentence_names_what_is_missing(source, package, 
     for name, path in (("DIR", tmp_path / "new"), ("CONLLU", treebank)):
         source = source.replace(name, repr(str(path)))
     done = bare(source)
-    (packages,) = (packages for packages in lazy.EXTRAS.values() if package in packages)
+    (extra,) = (extra for extra, modules in lazy.EXTRAS.items() if package in modules)
     said = (
-        f"{package} is not installed, which this part of zoo needs: pip install "
-        f"'{packages[package]}', or in a checkout all that zoo needs with pip install -r "
-        "requirements.txt."
+        f"{package} is not installed, which belongs to the extra {extra!r} of zoo: pip install "
+        f"'.[{extra}]' in the checkout, or with the path of the wheel for the dot, installs all of "
+        "it."
     )
     assert done.stderr.splitlines()[-1].endswith(said), done.stderr
     if source.startswith("program"):
         assert (done.returncode, done.stderr) == (2, f"error: {said}\n")
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.slow
+def test_after_a_bare_install_every_module_is_imported_or_names_all_it_needs():
+    source = (
+        "import importlib, pkgutil, zoo\n"
+        "for module in pkgutil.walk_packages(zoo.__path__, 'zoo.'):\n"
+        "    try:\n"
+        "        importlib.import_module(module.name)\n"
+        "    except ModuleNotFoundError as error:\n"
+        "        print(error)\n"
+    )
+    done = bare(f"sys.path.insert(0, '')\n{source}")
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    # In the module that exports have, which does not need zoo.
+    alone = r"(flatbuffers|safetensors) is not installed: pip install jax flatbuffers safetensors"
+    extras = "|".join(lazy.EXTRAS)
+    sentence = rf"{alone}|.* belongs to the extra '({extras})' of zoo: pip install '\.\[\2\]'.*"
+    assert len(said) > 10
+    assert not [line for line in said if not re.fullmatch(sentence, line)]
 
 
 @pytest.mark.parametrize(
