@@ -43,6 +43,13 @@ def lists_of(text, folder):
     return [*nbest.read_lists(str(folder / "some"))[1]]
 
 
+def test_there_is_no_silent_metric(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["zoo", "rescore", "tune", "dev.nbest", "dev.ref"])
+    with pytest.raises(SystemExit, match="2"):
+        program.run(commands.main)
+    assert "the following arguments are required: --metric" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("method", ["mira", "mert"])
 @pytest.mark.parametrize(("metric", "untuned"), [("wer", 16.67), ("chrf", None), ("bleu", None)])
 def test_tuned_weights_choose_what_is_right(call, tmp_path, method, metric, untuned):
@@ -61,7 +68,8 @@ def test_tuned_weights_choose_what_is_right(call, tmp_path, method, metric, untu
     before = (tmp_path / "w.json").read_bytes()
     assert call(*line, "--weights", "w.json")[1] == printed
     assert (tmp_path / "w.json").read_bytes() == before
-    assert call("apply", "dev.nbest", "w.json", "--best") == (0, REFERENCES, "")
+    best = "".join(f"{n} {words}\n" for n, words in enumerate(REFERENCES.splitlines()))
+    assert call("apply", "dev.nbest", "w.json", "--best") == (0, best, "")
 
 
 def test_lists_are_written_in_their_new_order(call, tmp_path):
@@ -102,36 +110,48 @@ def test_parts_held_out_and_other_lists_are_judged(call, tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("tune dev.nbest", "dev.nbest, line 1: the list '0' has no reference: give a file"),
-        ("tune dev.nbest dev.ref dev.ref --metric wer", "WER takes one reference of each list"),
-        ("tune dev.nbest dev.ref --hold-out 4", "--hold-out 4: give at least 2, and at most"),
-        ("tune dev.nbest dev.ref --folds 4", "--folds 4: give at least 2, and at most the number"),
         (
-            "tune dev.nbest dev.ref --unknown-count",
+            "tune --metric bleu dev.nbest",
+            "dev.nbest, line 1: the list '0' has no reference: give a file",
+        ),
+        ("tune dev.nbest dev.ref dev.ref --metric wer", "WER takes one reference of each list"),
+        (
+            "tune --metric bleu dev.nbest dev.ref --hold-out 4",
+            "--hold-out 4: give at least 2, and at most",
+        ),
+        (
+            "tune --metric bleu dev.nbest dev.ref --folds 4",
+            "--folds 4: give at least 2, and at most the number",
+        ),
+        (
+            "tune --metric bleu dev.nbest dev.ref --unknown-count",
             "--unknown-count counts the unknown words",
         ),
-        ("tune dev.nbest dev.ref --costs x", "--costs x: write NAME=FILE"),
-        ("tune dev.nbest dev.ref --also-best 3", "--also-best is for --also: give both, or leave"),
-        ("tune dev.nbest dev.ref --weights no/w", "the weights"),
+        ("tune --metric bleu dev.nbest dev.ref --costs x", "--costs x: write NAME=FILE"),
+        (
+            "tune --metric bleu dev.nbest dev.ref --also-best 3",
+            "--also-best is for --also: give both, or leave",
+        ),
+        ("tune --metric bleu dev.nbest dev.ref --weights no/w", "the weights"),
         (
             "tune dev.nbest dev.ref --metric wer --tokenize zh",
             "--tokenize is for BLEU, and",
         ),
         ("tune dev.nbest dev.ref --metric chrf --tokenize none", "--tokenize is for BLEU"),
         (
-            "tune dev.nbest dev.ref --test-references r",
+            "tune --metric bleu dev.nbest dev.ref --test-references r",
             "--test-references is for --test: give both",
         ),
         (
-            "tune dev.nbest dev.ref --test-lattices l",
+            "tune --metric bleu dev.nbest dev.ref --test-lattices l",
             "--test-lattices is for --test: give both, or",
         ),
         (
-            "tune dev.nbest dev.ref --test-costs a=l",
+            "tune --metric bleu dev.nbest dev.ref --test-costs a=l",
             "--test-costs is for --test: give both, or leave",
         ),
         (
-            "tune dev.nbest dev.ref --test x --test-lattices l",
+            "tune --metric bleu dev.nbest dev.ref --test x --test-lattices l",
             "--test-lattices needs --lattices: give",
         ),
         (
@@ -142,7 +162,7 @@ def test_parts_held_out_and_other_lists_are_judged(call, tmp_path):
             "apply dev.nbest few.json --also-best 3",
             "--also-best is for --also: give both, or leave",
         ),
-        ("tune dev.ref dev.ref", "dev.ref, line 1: no hypothesis: write id"),
+        ("tune --metric bleu dev.ref dev.ref", "dev.ref, line 1: no hypothesis: write id"),
         ("apply dev.nbest dev.ref", "dev.ref has no weights (Expecting value: line 1"),
         ("apply dev.nbest few.json", "line 1: the features do not match the weights; without"),
         ("apply dev.nbest bad.json", "bad.json: the weight of 'good' is \"x\": give a finite"),
@@ -185,7 +205,18 @@ def test_sparse_features_may_be_missing(call, tmp_path):
     assert [*found["weights"]] == ["x", "y"] and found["added"] == []
     assert found["made"]["figures"]["test"]["lists"] == 1
     (tmp_path / "bare").write_text("0 ||| a b\n0 ||| a\n")  # no features at all
-    bare = call("tune", "bare", "tr", "--sparse", "--test", "t", "--test-references", "tr")
+    bare = call(
+        "tune",
+        "bare",
+        "tr",
+        "--metric",
+        "wer",
+        "--sparse",
+        "--test",
+        "t",
+        "--test-references",
+        "tr",
+    )
     assert bare[0] == 2 and "the hypotheses have no features to tune weights for" in bare[2]
     # Start weights may have other features, too: of these only x is in the lists.
     (tmp_path / "s").write_text('{"weights": {"x": 1, "other": 1}}')
@@ -251,9 +282,9 @@ def test_weights_that_do_not_carry_over_are_not_kept(call, tmp_path, method):
     [
         ("apply dev.nbest w.json --output w.json", "w.json"),
         ("apply dev.nbest w.json --output ./dev.nbest", "dev.nbest"),
-        ("tune dev.nbest dev.ref --weights dev.ref", "dev.ref"),
-        ("tune dev.nbest dev.ref --costs c=link --weights dev.ref", "dev.ref"),
-        ("tune dev.nbest dev.ref --costs c=w.json --weights link", "w.json"),
+        ("tune --metric bleu dev.nbest dev.ref --weights dev.ref", "dev.ref"),
+        ("tune --metric bleu dev.nbest dev.ref --costs c=link --weights dev.ref", "dev.ref"),
+        ("tune --metric bleu dev.nbest dev.ref --costs c=w.json --weights link", "w.json"),
         ("interpolate dev.ref --run a --run b --weights dev.ref", "dev.ref"),
         ("lattices a dev.ref --output dev.ref", "dev.ref"),
     ],

@@ -219,7 +219,9 @@ def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
             [one.log_prob for one in found], sentence_log_probs(run, texts), rtol=1e-5
         )
         for one in found:
-            np.testing.assert_allclose(one.first + 0.8 * one.log_prob, one.score, rtol=1e-5)
+            parts = [*one.parts, len(one.words), one.log_prob]
+            weights = [1, 0.6, 0, lattice.word_penalty + 0.3, 0.8]
+            np.testing.assert_allclose(np.dot(weights, parts), one.score, rtol=1e-5)
         # As many words as a path can have are all; fewer, or a beam, find a path that is there.
         for settings in ({"history": 5}, {"history": 1}, {"beam": 1.0}):
             (some,) = LatticeSearch(0.8, 0.6, 0.3, **settings).search(run.run, lattice)
@@ -363,7 +365,7 @@ def test_several_models_count_by_their_weights(trained, random):
     ids = {"one": one.run, "two": two.run}
     mean = Interpolation({"one": 0.25, "two": 0.75}).score(ids, [list(path.words)], "a path")
     np.testing.assert_allclose(path.log_probs, mean, rtol=1e-5)
-    np.testing.assert_allclose(path.score, path.first + 0.8 * mean[0], rtol=1e-5)
+    np.testing.assert_allclose(path.score, np.sum(path.parts) + 0.8 * mean[0], rtol=1e-5)
     for search, message in (
         (LatticeSearch(1.0), "1 weights for 2 models: give 2"),
         (LatticeSearch((1.0, 1.0), shares=shares), "2 weights for the mean of the models: give 1"),
@@ -378,7 +380,17 @@ def test_posteriors_of_links_count_by_their_weight(trained, tmp_path):
     (lattice,) = read(text, tmp_path)
     assert [link.log_posterior for link in lattice.links] == [math.log(0.5), math.log(1e-6)]
     (path,) = LatticeSearch(0.0, posterior_weight=2.0).search(zoo.load(trained).run, lattice)
-    np.testing.assert_allclose(path.first, -3 + 2 * (math.log(0.5) + math.log(1e-6)))
+    posterior = math.log(0.5) + math.log(1e-6)
+    np.testing.assert_allclose(path.parts, [-3, 0, posterior])
+    np.testing.assert_allclose(path.score, -3 + 2 * posterior)
+    weighted = LatticeSearch(0.0, posterior_weight=2.0, acoustic_weight=0.5)
+    (expanded,) = weighted.search_all(zoo.load(trained).run, [lattice], expand=True)
+    np.testing.assert_allclose(expanded.paths[0].score, -1.5 + 2 * posterior)
+    links = expanded.lattice.links
+    scale = expanded.lattice.acoustic_scale
+    np.testing.assert_allclose(
+        sum(scale * link.acoustic + link.language for link in links), -1.5 + 2 * posterior
+    )
     for old, new, message in (
         ("p=0.5", "p=1.5", r"line 6: the posterior p=1.5 is not from 0 to 1"),
         (" p=0.5", "", r"line 6: the link has no posterior p=, and others have one"),
@@ -411,7 +423,7 @@ def test_the_command(trained, tmp_path, monkeypatch, capsys):
     shutil.copytree(trained, "other")
     names = pathlib.Path(trained).name, "other"
     assert call(trained, "l.txt", "--run", "other", "--nbest", 1, "--output", "n.txt")[0] == 0
-    line = rf"first= .* {names[0]}= (\S+) other= (\S+) "
+    line = rf"acoustic= .* {names[0]}= (\S+) other= (\S+) "
     features = re.search(line, pathlib.Path("n.txt").read_text())
     assert features and features[1] == features[2]
     shares = {"interpolation": {names[0]: 0.5, "other": 0.5}}
@@ -441,12 +453,112 @@ def test_the_command(trained, tmp_path, monkeypatch, capsys):
         (("l.txt", "--slf", "none/new"), "the lattices none/new cannot be written"),
         (("l.txt", "--slf", "l.txt"), "the lattices l.txt/a.slf.gz cannot be written"),
         (("l.txt", "--run", trained), "are one folder: give each run once"),
-        (("l.txt", "--run", "first", "--nbest", 2), "the run 'first' has the name of another"),
+        (
+            ("l.txt", "--run", "acoustic", "--nbest", 2),
+            "the run 'acoustic' has the name of another",
+        ),
         (("l.txt", "--run", "other", "--weight", 1), "there are 1 weights for 2 models: give 2"),
         (("l.txt", "--interpolation", "mean"), "mean has weights of 'other', 'none', and the runs"),
     ):
         code, out, errors = call(trained, *words)
         assert (code, out) == (2, "") and message in errors
+
+
+NUMBERED = "utt-1\n0 1 1 2,3,\n0 2 2 1,3,\n1 3 3 1,2,\n2 3 3 1,2,\n3 0,0,\n\n"
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, capsys):
+    """call(*arguments) of zoo rescore -> (exit code, output, errors), in a folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def calling(*words):
+        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", *map(str, words)])
+        code = program.run(commands.main)
+        return code, *capsys.readouterr()
+
+    return calling
+
+
+def test_numbered_words_are_refused_or_spelled(trained, tmp_path, call):
+    (tmp_path / "lat.txt").write_text(NUMBERED)
+    (tmp_path / "words.txt").write_text("<eps> 0\nle 1\nspeak 2\nme 3\n")
+    code, out, errors = call("lattices", trained, "lat.txt")
+    assert (code, out) == (2, "")
+    assert (
+        "lat.txt, line 2: the words are numbers: write them by Kaldi's utils/int2sym.pl" in errors
+    )
+    line = ("lattices", trained, "lat.txt", "--symbols", "words.txt")
+    code, out, errors = call(*line, "--weight", 0)
+    assert (code, out) == (0, "utt-1 speak me\n")
+    assert "2 of the 3 words of the lattices, each counted once," in errors
+    (tmp_path / "lat.txt").write_text(NUMBERED.replace("0 1 1", "0 1 9"))
+    assert "line 2: '9' is not a number in the table of symbols" in call(*line)[2]
+    (tmp_path / "words.txt").write_text("le 1\nles 1\n")
+    assert "words.txt, line 2: 'les 1' is not a word and a number of its own" in call(*line)[2]
+    (tmp_path / "words.txt").write_text("le 1\n")
+    (tmp_path / "lat.txt").write_text(ON_NODES)
+    assert "lat.txt is in SLF, whose words have no numbers" in call(*line)[2]
+
+
+def test_spelled_lattices_may_have_numbers_and_unknown_words_alone(trained, tmp_path, call):
+    (tmp_path / "lat.txt").write_text("u\n0 1 2 1,1,\n1\n\nv\n0 1 zwei 1,1,\n1\n")
+    code, out, errors = call("lattices", trained, "lat.txt")
+    assert (code, out) == (0, "u 2\nv zwei\n")
+    assert "all 2 words of the lattices, each counted once," in errors
+
+
+POSTERIORS = """N=4 L=4 wdpenalty=-0.5
+I=0
+I=1
+I=2
+I=3
+J=0 S=0 E=1 W=le a=-30 p=0.25
+J=1 S=0 E=1 W=les a=-10 p=0.75
+J=2 S=1 E=2 W=chat a=-20 p=0.5
+J=3 S=2 E=3 W=!NULL a=0 p=1
+"""
+
+
+def test_lists_of_lattices_are_tuned_and_lattices_read_the_weights(trained, tmp_path, call):
+    """By acoustics and posteriors `les chat` is first; the references want `le chat`."""
+    for name in ("u1", "u2"):
+        (tmp_path / f"{name}.slf").write_text(POSTERIORS)
+    (tmp_path / "r").write_text("u1 le chat\nu2 le chat\n")
+    files = ("lattices", trained, "u1.slf", "u2.slf")
+    code, out, errors = call(*files, "--nbest", 2, "--output", "n")
+    assert (code, out) == (0, "")
+    assert errors.count("u1.slf has no language scores l=, and its posteriors p=") == 1
+    assert "u2.slf" not in errors
+    first = (tmp_path / "n").read_text().splitlines()[0]
+    assert first.startswith("u1 ||| les chat ||| acoustic= -30 language= 0 posterior= -0.98082")
+    assert " words= 2 lm= -" in first
+    assert call("tune", "n", "r", "--metric", "wer", "--weights", "w")[0] == 0
+    weights = json.loads((tmp_path / "w").read_text())["weights"]
+    assert [*weights] == ["acoustic", "language", "posterior", "words", "lm"]
+    best = "u1 le chat\nu2 le chat\n"
+    assert call("apply", "n", "w", "--best") == (0, best, "")
+    assert call(*files, "--weights", "w") == (0, best, "")  # the note is not due any more
+    # The header's penalty is in the weight of words: the two commands give one score.
+    applied, searched = call("apply", "n", "w")[1], call(*files, "--weights", "w", "--nbest", 2)[1]
+    one, other = (
+        np.array([float(text.split()[-1]) for text in some.splitlines()])
+        for some in (applied, searched)
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-4)
+    code, _, errors = call(*files, "--weights", "w", "--acoustic-weight", 1)
+    assert code == 2 and "--weights has all weights, and --acoustic-weight is one" in errors
+    (tmp_path / "w").write_text('{"weights": {"acoustic": 1, "lm": 1}}')
+    code, _, errors = call(*files, "--weights", "w")
+    assert code == 2 and "w: the features do not match the weights; without a weight are" in errors
+
+
+def test_a_probability_of_0_ends_no_search_whatever_its_weight(trained, tmp_path):
+    text = "base=0\nN=2 L=2\nI=0\nI=1\nJ=0 S=0 E=1 W=le a=0 l=1\nJ=1 S=0 E=1 W=chat a=0.5 l=1\n"
+    (lattice,) = read(text, tmp_path)
+    for settings in ({"acoustic_weight": 0.0}, {"acoustic_weight": -1.0}):
+        paths = LatticeSearch(nbest=2, **settings).search(zoo.load(trained).run, lattice)
+        assert [path.words for path in paths] == [("chat",)]
 
 
 @pytest.mark.realdata("speech")
@@ -487,9 +599,9 @@ def test_a_lattice_of_silence_gives_an_empty_line(trained, tmp_path, monkeypatch
 
     assert [line for line in call() if " " not in line] == ["utt-0", "s"]
     first, *_, last = call("--nbest", "1")
-    assert first.startswith("utt-0 |||  ||| first= -3 lm= ") and last.startswith(
-        "s |||  ||| first= -1"
-    )
+    assert first.startswith(
+        "utt-0 |||  ||| acoustic= -2 language= -1 posterior= 0 words= 0 lm= "
+    ) and last.startswith("s |||  ||| acoustic= -1 ")
     assert call("--kaldi", "--slf", ".", "--history", "1")[:2] == ["utt-0", "0 1 <eps> 1.0,2.0,"]
     (again,) = read_lattices("s.slf.gz")
     assert again.words == []

@@ -105,12 +105,12 @@ def test_both_commands_take_them(folder, monkeypatch, capsys):
     code, printed, errors = call(*tune, "--test", "l", "--test-references", "r")
     assert (code, errors) == (0, "") and printed.count(" 0.00 [0.00, 0.00]") == 4
     assert [*Weights.read("w").weights] == ["acoustic", "language", "words"]
-    assert call("apply", "l", "w", "--best", *more) == (0, "a b\na\n", "")
+    assert call("apply", "l", "w", "--best", *more) == (0, "u1 a b\nu2 a\n", "")
     (folder / "other").mkdir()
     for words, message in (
         ((*tune, "--test", "l", "--test-references", "r", "--test-lattices", "other"), "has 0 fil"),
         (
-            ("tune", "l", "r", "--test-lattices", "other"),
+            ("tune", "l", "r", "--metric", "wer", "--test-lattices", "other"),
             "--test-lattices is for --test: give both",
         ),
     ):

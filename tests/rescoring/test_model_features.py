@@ -68,7 +68,7 @@ def test_runs_are_given_to_both_commands(trained, tmp_path, monkeypatch, capsys)
     more = ("--run", trained, "--word-count")
     assert call("tune", "l", "r", "--metric", "wer", "--weights", "w", *more)[0] == 0
     assert [*Weights.read("w").weights] == ["f", Run.load(trained).path.name, "words"]
-    assert call("apply", "l", "w", "--best", *more) == (0, "le\n", "")
+    assert call("apply", "l", "w", "--best", *more) == (0, "0 le\n", "")
     code, printed, errors = call("apply", "l", "w", "--best")
     name = Run.load(trained).path.name
     assert (code, printed) == (2, "")

@@ -29,7 +29,7 @@ def add_rescore_to(parser: argparse.ArgumentParser):
         metavar="FILE",
         help="file of weights to write; they are printed in any case",
     )
-    add("--metric", choices=tuple(METRICS), default="bleu", help="default: %(default)s")
+    add("--metric", choices=tuple(METRICS), required=True, help="wer for lists of a recogniser")
     add("--tokenize", metavar="NAME", help="with --metric bleu: sacrebleu's tokenizer")
     add("--method", choices=tuple(METHODS), default="mira", help="default: %(default)s")
     add("--seed", type=options.whole(0), default=0, help="default: %(default)s")
@@ -78,7 +78,7 @@ def add_rescore_to(parser: argparse.ArgumentParser):
     )
     add("weights", metavar="WEIGHTS", help="the file that tune wrote")
     add("--output", metavar="FILE", help="file of lists to write; default: prints them")
-    add("--best", action="store_true", help="writes only the best hypothesis of each list")
+    add("--best", action="store_true", help="writes the id and the best words of each list")
     _add_columns(apply)
     apply.set_defaults(do=_apply)
     interpolate = commands.add_parser(

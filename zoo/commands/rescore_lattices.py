@@ -1,6 +1,7 @@
 """zoo rescore lattices: the best paths of lattices under runs, or lattices with new scores."""
 
 import argparse
+import dataclasses
 import gzip
 import pathlib
 import sys
@@ -10,7 +11,13 @@ from zoo import lazy
 from zoo.commands import options
 from zoo.errors import UserError, named, shortened
 
-FIRST = "first"  # the score of the lattice itself, as a feature of lists
+# Features of paths in lists and in files of weights: {name: its setting of the search}.
+FEATURES = {
+    "acoustic": "acoustic_weight",
+    "language": "language_weight",
+    "posterior": "posterior_weight",
+    "words": "word_penalty",
+}
 
 
 def add_to(parser: argparse.ArgumentParser):
@@ -30,27 +37,19 @@ def add_to(parser: argparse.ArgumentParser):
         metavar="FILE",
         help="scores with the runs' mean, by the weights that interpolate wrote, and one --weight",
     )
+    for name, what in (
+        ("acoustic-weight", "weight of the lattice's own a=; default 1"),
+        ("language-weight", "weight of the lattice's own l=; default 1"),
+        ("posterior-weight", "weight of the logarithm of links' p=; default 0"),
+        ("word-penalty", "score added for each word; default 0"),
+    ):
+        add(f"--{name}", type=options.weight, metavar="W", help=what)
     add(
-        "--posterior-weight",
-        type=options.weight,
-        default=0.0,
-        metavar="W",
-        help="weight of the logarithm of links' p=; default 0",
+        "--weights",
+        metavar="FILE",
+        help="weights that tune wrote for lists of --nbest, in place of the options of weights",
     )
-    add(
-        "--language-weight",
-        type=options.weight,
-        default=1.0,
-        metavar="W",
-        help="weight of the lattice's own l=; default 1",
-    )
-    add(
-        "--word-penalty",
-        type=options.weight,
-        default=0.0,
-        metavar="P",
-        help="score added for each word; default 0",
-    )
+    add("--symbols", metavar="FILE", help="Kaldi's words.txt, for lattices of numbered words")
     add(
         "--history",
         type=options.whole(1),
@@ -122,13 +121,10 @@ def run(arguments: argparse.Namespace):
         )
     columns = [NAME] if mean is not None else ["lm"] if len(names) == 1 else names
     if arguments.nbest is not None:
-        check_names(columns, [FIRST])
+        check_names(columns, FEATURES)
     search = LatticeSearch(
-        weight=tuple(arguments.weight or [1.0] * len(columns)),
+        **_weights(arguments, columns),
         shares=None if mean is None else tuple(mean.weights[name] for name in names),
-        posterior_weight=arguments.posterior_weight,
-        language_weight=arguments.language_weight,
-        word_penalty=arguments.word_penalty,
         history=arguments.history,
         beam=arguments.beam,
         look_ahead=arguments.look_ahead,
@@ -141,22 +137,47 @@ def run(arguments: argparse.Namespace):
         folder = pathlib.Path(arguments.slf)  # is made, but not the folder that it lies in
         output_files.check(folder / "a.slf.gz" if folder.exists() else folder, "the lattices")
     runs = [options.run_with_words(folder, arguments) for folder in folders]
-    lines = _lines(search, runs, columns, arguments)
+    words: set[str] = set()
+    lines = _lines(search, runs, columns, arguments, words)
     if arguments.output:
         output_files.write_lines(arguments.output, lines, "the paths")
     else:
         sys.stdout.writelines(lines)
+    shares = [
+        one.share([[*words]], f"the lattices, each counted once, by {name},")
+        for name, one in zip(names, runs, strict=True)
+    ]
+    options.print_notes(shares)
 
 
-def _lines(search, runs, columns, arguments) -> Iterator[str]:
+def _weights(arguments, columns):
+    """Returns the settings of the search that are weights, from the options or --weights."""
+    from zoo.rescoring.weights import Weights
+
+    given = {name: getattr(arguments, name) for name in ("weight", *FEATURES.values())}
+    given = {name: value for name, value in given.items() if value is not None}
+    if not arguments.weights:
+        weight = given.pop("weight", [1.0] * len(columns))
+        return {"weight": tuple(weight), **given}
+    if given:
+        option = next(iter(given)).replace("_", "-")
+        raise UserError(f"--weights has all weights, and --{option} is one: give one of the two.")
+    weights = Weights.read(arguments.weights)
+    weights.check((*FEATURES, *columns), arguments.weights)
+    settings = {setting: weights.weights[name] for name, setting in FEATURES.items()}
+    return {"weight": tuple(weights.weights[name] for name in columns), **settings}
+
+
+def _lines(search, runs, columns, arguments, words) -> Iterator[str]:
     with lazy.extra():
         from tqdm import tqdm
 
+    from zoo.rescoring import reranking
     from zoo.sources import lattice_writers, nbest
 
     searched = search.search_all(
         runs,
-        _read(arguments.lattices),
+        _read(arguments, search, words),
         together=arguments.together,
         expand=bool(arguments.slf or arguments.kaldi),
     )
@@ -168,28 +189,43 @@ def _lines(search, runs, columns, arguments) -> Iterator[str]:
         if arguments.kaldi:
             yield from lattice_writers.kaldi_lines(one.lattice)
         elif arguments.nbest is None:
-            yield " ".join((one.id, *one.paths[0].words)) + "\n"
+            yield reranking.best_line(one.id, " ".join(one.paths[0].words))
         else:
             for path in one.paths:
-                features = {FIRST: path.first, **dict(zip(columns, path.log_probs, strict=True))}
+                values = *path.parts, float(len(path.words)), *path.log_probs
+                features = dict(zip((*FEATURES, *columns), values, strict=True))
                 yield nbest.line(one.id, path.words, features, path.score) + "\n"
 
 
-def _read(paths):
-    """Yields the lattices of files; raises UserError for an id that occurs twice."""
+def _read(arguments, search, words):
+    """Yields the lattices of files, and collects their words; raises UserError for an id that
+    occurs twice."""
     from zoo.sources import folders
-    from zoo.sources.lattices import read_lattices
+    from zoo.sources.lattices import read_lattices, read_symbols
 
+    symbols = read_symbols(arguments.symbols) if arguments.symbols else None
     seen: dict[str, str] = {}
-    for path in paths:
-        for lattice in read_lattices(path, folders.stem(pathlib.Path(path))):
+    noted = search.posterior_weight != 0
+    for path in arguments.lattices:
+        for lattice in read_lattices(path, folders.stem(pathlib.Path(path)), symbols):
             if lattice.id in seen:
                 raise UserError(
                     f"{path}: the lattice {shortened(lattice.id, 80)!r} was read from "
                     f"{seen[lattice.id]} already: give each once."
                 )
             seen[lattice.id] = path
-            yield lattice
+            words.update(lattice.words)
+            if not noted and lattice.language_in_posteriors:
+                noted = True
+                note = (
+                    f"{path} has no language scores l=, and its posteriors p=, which contain the "
+                    "recogniser's language model, have weight 0: give --posterior-weight W, or "
+                    "--weights FILE"
+                )
+                options.print_notes([note])
+            # A file of weights has the whole weight of a word.
+            penalty = 0.0 if arguments.weights else lattice.word_penalty
+            yield dataclasses.replace(lattice, word_penalty=penalty)
 
 
 def _warn(one, most):

@@ -2,8 +2,8 @@
 
 A path's score is, over its links and the models k,
 
-    sum (acoustic_scale * a + language_scale * l + posterior_weight * log p + word_penalty)
-    + sum_k weight_k log p_k(words </s>),
+    sum (acoustic_weight * acoustic_scale * a + language_weight * language_scale * l
+         + posterior_weight * log p + word_penalty) + sum_k weight_k log p_k(words </s>),
 
 with the links' posteriors p. The models' mean, word by word, can take the place of the models.
 
@@ -34,7 +34,7 @@ from zoo.sources.lattices import Lattice, lattice_of
 
 # Default numbers of hypotheses of a node, and of lattices of a batch.
 MOST, TOGETHER = 1000, 16
-PARTS = ("language_weight", "word_penalty", "posterior_weight")
+PARTS = ("acoustic_weight", "language_weight", "posterior_weight", "word_penalty")
 
 
 class Path(NamedTuple):
@@ -42,7 +42,7 @@ class Path(NamedTuple):
 
     score: float
     words: tuple[str, ...]
-    first: float
+    parts: tuple[float, ...]  # scaled acoustic and language scores and the sum of log p, nats
     # log p of the words and the boundary under each model, or under their mean, nats
     log_probs: tuple[float, ...]
 
@@ -55,7 +55,7 @@ class Path(NamedTuple):
 class Searched(NamedTuple):
     """The result of a search in a lattice."""
 
-    id: str  # the lattice's id
+    id: str
     paths: list[Path]
     dropped: int
     lattice: Lattice | None
@@ -77,6 +77,7 @@ class LatticeSearch:
     # factor of the logarithm of the links' posteriors, which contain the recogniser's language
     # model where its scores are not written; posteriors are clamped to [1e-6, 1]
     posterior_weight: float = 0.0
+    acoustic_weight: float = 1.0
 
     def __post_init__(self):
         if self.history is not None and self.history < 1:
@@ -152,7 +153,7 @@ class _Hypothesis(NamedTuple):
 
     score: float
     words: tuple[int, ...]
-    first: float
+    parts: tuple[float, ...]
     log_probs: tuple[float, ...]
     state: model_states.Pair  # the slot of the state before the last word, and the word's ids
 
@@ -182,19 +183,24 @@ class _Front:
         self.links = collections.defaultdict(list)
         for link in lattice.links:
             self.links[link.start].append(link)
+        self.parts = {id(link): self._parts(link) for link in lattice.links}
         self.levels, self.ahead = _levels(lattice), self._completions()
         self.arrived: dict[int, list[_Hypothesis]] = collections.defaultdict(list)
         before = (model_states.BEFORE, self.ids[-1])
-        self.arrived[0] = [_Hypothesis(0.0, (), 0.0, (0.0,) * len(settings.weights), before)]
+        self.arrived[0] = [_Hypothesis(0.0, (), (0.0,) * 3, (0.0,) * len(settings.weights), before)]
         self.kept: dict[int, list[_Hypothesis]] = {}
         self.dropped = 0
         self.records: list | None = [] if expand else None
 
-    def _part(self, link):
-        """Returns the recogniser's scaled score of a link."""
+    def _parts(self, link):
+        """Returns (the recogniser's weighted score of a link, its parts without the weights)."""
         settings, lattice = self.settings, self.lattice
-        part = lattice.acoustic_scale * link.acoustic + self._language(link)
-        return part + (lattice.word_penalty + settings.word_penalty) * (link.word is not None)
+        acoustic = lattice.acoustic_scale * link.acoustic
+        parts = acoustic, lattice.language_scale * link.language, link.log_posterior
+        if not all(map(math.isfinite, parts)):  # a probability of 0, also where its weight is 0
+            return -math.inf, parts
+        penalty = (lattice.word_penalty + settings.word_penalty) * (link.word is not None)
+        return settings.acoustic_weight * acoustic + self._language(link) + penalty, parts
 
     def _language(self, link):
         language = self.settings.language_weight * self.lattice.language_scale * link.language
@@ -204,7 +210,7 @@ class _Front:
         """Returns the recogniser's best score from each node to the end."""
         ahead = [-math.inf] * (self.lattice.nodes - 1) + [0.0]
         for link in reversed(self.lattice.links):  # ordered by their starts
-            ahead[link.start] = max(ahead[link.start], self._part(link) + ahead[link.end])
+            ahead[link.start] = max(ahead[link.start], self.parts[id(link)][0] + ahead[link.end])
         return ahead
 
     def slots(self, states):
@@ -274,11 +280,12 @@ class _Front:
             if link is None:
                 self.arrived[self.lattice.nodes].append(one._replace(score=score, log_probs=total))
                 continue
-            part = self._part(link)
+            score += self.parts[id(link)][0]
+            parts = tuple(map(operator.add, one.parts, self.parts[id(link)][1]))
             words, state = one.words, one.state
             if number >= 0:
                 words, state = (*words, number), pair
-            new = _Hypothesis(score + part, words, one.first + part, total, state)
+            new = _Hypothesis(score, words, parts, total, state)
             self.arrived[link.end].append(new)
 
     def _model_part(self, log_probs):
@@ -302,7 +309,7 @@ class _Front:
                 "with a probability above 0."
             )
         paths = [
-            Path(one.score, tuple(self.words[n] for n in one.words), one.first, one.log_probs)
+            Path(one.score, tuple(self.words[n] for n in one.words), one.parts, one.log_probs)
             for one in [*best.values()][: self.settings.nbest]
         ]
         lattice = None if self.records is None else self._expanded()
@@ -327,7 +334,7 @@ class _Front:
                 # Hypotheses of one history go along a link once.
                 links[*ends, id(link)] = (*ends, *values)
         penalty = self.lattice.word_penalty + self.settings.word_penalty
-        scales = self.lattice.acoustic_scale, 1.0, penalty
+        scales = self.settings.acoustic_weight * self.lattice.acoustic_scale, 1.0, penalty
         return lattice_of(self.lattice.id, [*links.values()], (0, ()), "end", "the search", scales)
 
 

@@ -46,12 +46,17 @@ def lines(lists: Iterable[NBestList], form: str, best: bool = False) -> Iterator
     for one in lists:
         first = one.hypotheses[0]
         if best:
-            yield " ".join(filter(None, (one.id if form == "kaldi" else "", first.text))) + "\n"
+            yield best_line(one.id, first.text)
         elif form == "json":
             yield json_line(one)
         else:
             for h in one.hypotheses:
                 yield nbest.line(one.id, h.words, h.features, h.score or 0.0, h.rest) + "\n"
+
+
+def best_line(id: str, text: str) -> str:
+    """Formats the best hypothesis of a list or lattice as in Kaldi, with a line break."""
+    return f"{id} {text}".rstrip() + "\n"
 
 
 def json_line(one: NBestList) -> str:

@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 import math
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from zoo.errors import UserError, shortened
 from zoo.sources import files, slf_fields, streams
@@ -57,13 +57,35 @@ class Lattice:
         """The distinct words of the links."""
         return [*dict.fromkeys(link.word for link in self.links if link.word is not None)]
 
+    @property
+    def language_in_posteriors(self) -> bool:
+        """Whether links have posteriors p= and no language scores l=."""
+        with_posteriors = any(link.log_posterior for link in self.links)
+        return with_posteriors and not any(link.language for link in self.links)
 
-def read_lattices(path: str, name: str | None = None) -> Iterator[Lattice]:
+
+def read_symbols(path: str) -> dict[str, str]:
+    """Reads Kaldi's table of symbols, lines of word and number, as {number: word}."""
+    symbols: dict[str, str] = {}
+    for line, text in streams.read_lines(path, files.LONGEST_SENTENCE):
+        parts = text.split()
+        if parts and (len(parts) != 2 or not _NODE.fullmatch(parts[1]) or parts[1] in symbols):
+            raise UserError(
+                f"{path}, line {line}: {shortened(text, 80)!r} is not a word and a number of its "
+                "own: give Kaldi's words.txt."
+            )
+        symbols |= {parts[1]: parts[0]} if parts else {}
+    return symbols
+
+
+def read_lattices(
+    path: str, name: str | None = None, symbols: Mapping[str, str] | None = None
+) -> Iterator[Lattice]:
     """Reads the lattices of a file: one in SLF, or several in Kaldi's text format, one at a time.
 
     A file is SLF if most of its first 1,000 lines begin with a field NAME=. Nodes from which the
     end cannot be reached, or that cannot be reached from the start, are left out with their links.
-    Posteriors p= are clamped to [1e-6, 1].
+    Posteriors p= are clamped to [1e-6, 1]. `symbols` has the words of numbers in Kaldi's format.
     """
     lines = (
         line
@@ -77,9 +99,15 @@ def read_lattices(path: str, name: str | None = None) -> Iterator[Lattice]:
             f"{path} has no lattice in its first lines: give SLF or Kaldi's text format."
         )
     if 2 * sum(_FIELD.match(text) is not None for text in filled) > len(filled):
+        if symbols is not None:
+            raise UserError(
+                f"{path} is in SLF, whose words have no numbers: leave the table of symbols out."
+            )
         yield _of_slf(itertools.chain(head, lines), path, name or path)
     else:
-        yield from _of_kaldi(itertools.chain(head, lines), path)
+        if symbols is None:
+            _check_spelled(head, path)
+        yield from _of_kaldi(itertools.chain(head, lines), path, symbols)
 
 
 def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
@@ -206,7 +234,18 @@ def _word(text):
     return None if text is None or _FILLER.fullmatch(text) else text
 
 
-def _of_kaldi(lines, path) -> Iterator[Lattice]:
+def _check_spelled(head, path):
+    """Raises UserError if all words in the first lines of a file are numbers."""
+    arcs = [(line, text.split()) for line, text in head if len(text.split()) in (4, 5)]
+    words = {parts[-2]: line for line, parts in reversed(arcs) if parts[-2] not in ("0", "<eps>")}
+    if words and all(map(_NODE.fullmatch, words)):
+        raise UserError(
+            f"{path}, line {min(words.values())}: the words are numbers: write them by Kaldi's "
+            "utils/int2sym.pl -f 3 words.txt, or give zoo rescore lattices --symbols words.txt."
+        )
+
+
+def _of_kaldi(lines, path, symbols) -> Iterator[Lattice]:
     """Yields the lattices between blank lines: a name, arcs, and final states.
 
     An arc is a line `from to word graph,acoustic`.
@@ -216,11 +255,11 @@ def _of_kaldi(lines, path) -> Iterator[Lattice]:
         if text.strip():
             block.append((line, text))
         elif block:
-            yield _of_block(block, path)
+            yield _of_block(block, path, symbols)
             block = []
 
 
-def _of_block(block, path):
+def _of_block(block, path, symbols):
     """Parses the lattice in a block of lines without blank ones."""
     (first, name), *rest = block
     name = name.strip()
@@ -254,7 +293,7 @@ def _of_block(block, path):
         before = state
         ends, word, costs = (state, "the end"), None, "0,0"
         if len(parts) > 2:
-            ends, word, costs = _arc(parts, where)
+            ends, word, costs = _arc(parts, where, symbols)
         elif state in final:
             raise UserError(f"{where}: the state {state} is final twice: keep one of the lines.")
         elif len(parts) == 2 and "," not in parts[1]:
@@ -291,7 +330,7 @@ def _check_states(states, where):
             )
 
 
-def _arc(parts, where):
+def _arc(parts, where, symbols):
     """Returns (the two states, the word or None, the costs) of an arc.
 
     An arc of a lattice that is not compact has two labels.
@@ -302,7 +341,14 @@ def _arc(parts, where):
     if len(parts) not in (4, 5):
         raise UserError(f"{where}: {len(parts)} fields: write FROM TO WORD GRAPH,ACOUSTIC.")
     word = parts[-2]
-    return (parts[0], parts[1]), None if word == "0" else _word(word), costs
+    if symbols is not None and word != "0":
+        if word not in symbols:
+            raise UserError(
+                f"{where}: {shortened(word, 80)!r} is not a number in the table of symbols: give "
+                "the words.txt with which the lattice was decoded."
+            )
+        word = symbols[word]
+    return (parts[0], parts[1]), None if parts[-2] == "0" else _word(word), costs
 
 
 def lattice_of(
