@@ -13,15 +13,20 @@ FOLDER = pathlib.Path(benchmarks.__path__[0])
 OWN = ("zoo", "configs", "tests")
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+FILES = sorted(FOLDER.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
 def test_every_name_that_a_benchmark_imports_exists(path):
     """Of the project: the opponents, such as PyTorch, need not be installed."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.ImportFrom) or not node.module:
             continue
-        if node.module == "benchmarks":
+        package = FOLDER.parent.joinpath(*node.module.split("."))
+        if package.is_relative_to(FOLDER) and package.is_dir():
             for alias in node.names:
-                assert (FOLDER / f"{alias.name}.py").exists(), alias.name
+                file = package / alias.name
+                assert file.is_dir() or file.with_suffix(".py").exists(), alias.name
         elif node.module.partition(".")[0] in OWN:
             module = importlib.import_module(node.module)
             for alias in node.names:
