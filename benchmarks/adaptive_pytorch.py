@@ -18,7 +18,7 @@ import os
 import jax
 import numpy as np
 
-from benchmarks import pytorch, pytorch_eager_steps, steps, timing
+from benchmarks import pytorch, pytorch_eager_steps, same_device, steps, timing
 from benchmarks.pytorch_eager_steps import torch
 from zoo.commands import allocator
 from zoo.cores import LSTM
@@ -51,6 +51,17 @@ class TorchHead(torch.nn.Module):
         return self.softmax(hidden, targets).loss
 
 
+def torch_side(params, vocabulary, by_rows, batch):
+    """Returns a function that does one step in PyTorch and returns its loss per token."""
+    return pytorch_eager_steps.one_step(
+        pytorch_eager_steps.Recurrent(params, by_rows),
+        TorchHead(params["head"], vocabulary),
+        lambda trained: torch.optim.SGD(trained, lr=1.0),
+        CLIP,
+        batch,
+    )
+
+
 def main():
     """Prints a table and the losses of the first steps."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -61,7 +72,7 @@ def main():
     parser.add_argument("--by-rows-only", action="store_true", help="leave dense sides out")
     arguments = parser.parse_args()
     allocator.keep_memory()
-    torch.set_num_threads(arguments.threads)
+    where = same_device.chosen(torch, arguments.threads)
 
     vocabulary, draw = arguments.vocabulary, DRAW[arguments.words]
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE, LAYERS), AdaptiveSoftmax(cutoffs=CUTOFFS))
@@ -71,21 +82,15 @@ def main():
     for name, by_rows in {"dense": False, "by rows": True}.items():
         if arguments.by_rows_only and not by_rows:
             continue
-        sides[f"PyTorch, {name}"] = pytorch_eager_steps.one_step(
-            pytorch_eager_steps.Recurrent(params, by_rows),
-            TorchHead(params["head"], vocabulary),
-            lambda trained: torch.optim.SGD(trained, lr=1.0),
-            CLIP,
-            batch,
-        )
+        sides[f"PyTorch, {name}"] = torch_side(params, vocabulary, by_rows, batch)
         sides[f"zoo, {name}"] = steps.one_step(
             model, SGD(1.0), CLIP, vocabulary, BATCH, LENGTH, by_rows, draw
         )
-    losses = {name: [side() for _ in range(3)] for name, side in sides.items()}
+    with same_device.multiplying_in("float32", torch):
+        losses = {name: [side() for _ in range(3)] for name, side in sides.items()}
     title = (
         f"adaptive softmax, {LAYERS} x LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, "
-        f"V = {vocabulary:,}, {arguments.words} words, PyTorch {torch.__version__} (eager) on "
-        f"{arguments.threads} threads; medians of {arguments.rounds}"
+        f"V = {vocabulary:,}, {arguments.words} words, eager {where}; medians of {arguments.rounds}"
     )
     timing.print_table(title, timing.medians(sides, arguments.rounds), "PyTorch, by rows")
     for name, values in losses.items():

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 import configs
-from benchmarks import pytorch, steps, timing
+from benchmarks import pytorch, same_device, steps, timing
 from zoo import Training, changed
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD
@@ -36,6 +36,7 @@ RATES = {"word": 0.1, "input": 0.4, "between": 0.3, "output": 0.4, "recurrent": 
 NONE = dict.fromkeys(RATES, 0.0)
 ALPHA, BETA = RECIPE.model.activation_penalty, RECIPE.model.temporal_penalty
 PLAIN = " without masks"
+PRECISION = {"default": "default", "yes": "tf32", "no": "float32"}
 
 
 def model_of(size: int, layers: int, last_size: int, rates: dict) -> LanguageModel:
@@ -126,14 +127,6 @@ def torch_side(params, rates, data):
     return step
 
 
-def multiply_by(tf32: str):
-    """Sets how both sides multiply float32 on a GPU: "default", in TF32 ("yes") or not ("no")."""
-    precisions = {"default": None, "yes": "tensorfloat32", "no": "float32"}
-    jax.config.update("jax_default_matmul_precision", precisions[tf32])
-    torch.backends.cudnn.allow_tf32 = tf32 != "no"
-    torch.backends.cuda.matmul.allow_tf32 = tf32 == "yes"
-
-
 def product_sides(rows: int, inner: int, columns: int) -> dict:
     """Returns a product of matrices by each side."""
     random = np.random.default_rng(0)
@@ -155,9 +148,9 @@ def main():
     for name, value in {"size": 1150, "layers": 3, "batch": 40, "length": 70}.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--last-size", type=int, default=400)
-    parser.add_argument("--tf32", choices=("default", "yes", "no"), default="default")
+    parser.add_argument("--tf32", choices=PRECISION, default="default")
     given = parser.parse_args()
-    threads = pytorch.use_all_cores()
+    where = same_device.chosen(torch, precision=PRECISION[given.tf32])
     lexicon = steps.zipf_lexicon(VOCABULARY)
     data = steps.zipf_batch(VOCABULARY, given.batch, given.length)
     sizes = given.size, given.layers, given.last_size
@@ -172,16 +165,17 @@ def main():
             pytorch.ZOO: steps.step_of(model_of(*sizes, rates), ours, lexicon, data, training),
         }
 
-    multiply_by("no")
-    losses = {name: [side() for _ in range(pytorch.CHECKED)] for name, side in sides(NONE).items()}
+    with same_device.multiplying_in("float32", torch):
+        losses = {
+            name: [side() for _ in range(pytorch.CHECKED)] for name, side in sides(NONE).items()
+        }
     pytorch.equal_losses(*losses.values())
-    multiply_by(given.tf32)
     count = sum(leaf.size for leaf in jax.tree.leaves(params))
     every = sides(RATES) | {f"{name}{PLAIN}": side for name, side in sides(NONE).items()}
     timing.print_table(
         f"{given.layers} x LSTM-{given.size}, the last {given.last_size}, {count:,} parameters, "
-        f"B = {given.batch}, T = {given.length}, V = {VOCABULARY:,}, {threads}, TF32 "
-        f"{given.tf32}; medians of {given.rounds}",
+        f"B = {given.batch}, T = {given.length}, V = {VOCABULARY:,}, {where}; "
+        f"medians of {given.rounds}",
         timing.medians(every, given.rounds),
         pytorch.EAGER,
     )
@@ -194,7 +188,5 @@ def main():
         print(f"  losses without masks, {name}: {' '.join(f'{loss:.5f}' for loss in values)}")
 
 
-if __name__ == "__main__" and torch.cuda.is_available():
-    main()
-elif __name__ == "__main__":
+if __name__ == "__main__":
     timing.in_each_memory("benchmarks.awd_lstm", main)

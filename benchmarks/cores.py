@@ -9,13 +9,12 @@ its layers have two biases a gate, zoo's have one, and its GRU is the same funct
 """
 
 import argparse
-import os
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import timing
+from benchmarks import same_device, timing
 from zoo.cores import GRU, LSTM, Elman
 from zoo.layers import elman as elman_core
 from zoo.layers import gru as gru_core
@@ -48,34 +47,37 @@ def zoo_side(core, inputs, cotangent):
         hidden, carry = core.apply(params, inputs, carry)
         return jnp.sum(hidden * cotangent), carry
 
-    step = jax.jit(jax.grad(objective, argnums=(0, 1), has_aux=True))
-    step = step.lower(params, inputs, carry).compile()
-    return lambda: jax.block_until_ready(step(params, inputs, carry))
+    step = jax.grad(objective, argnums=(0, 1), has_aux=True)
+    return timing.compiled_side(step, params, inputs, carry)
 
 
 def autodiff_side(name, core, inputs, cotangent):
     """Returns the same with the recurrence replaced by its plain scan."""
     module, attribute, plain = PLAIN[name]
     by_hand = getattr(module, attribute)
-    setattr(module, attribute, plain)
+    setattr(module, attribute, lambda *arguments: plain(*arguments[:-1]))  # the mask is None
     try:
         return zoo_side(core, inputs, cotangent)
     finally:
         setattr(module, attribute, by_hand)
 
 
-def torch_side(name, size, inputs, cotangent):
+def torch_side(name, layers, inputs, cotangent):
     """Returns the same for PyTorch's layers."""
     kind = {"LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU, "Elman": torch.nn.RNN}[name]
-    layers = kind(size, size, LAYERS, batch_first=True)
-    inputs = torch.from_numpy(np.array(inputs)).requires_grad_()
-    cotangent = torch.from_numpy(np.array(cotangent))
+    size = inputs.shape[-1]
+    layers = kind(size, size, layers, batch_first=True)
+    on = torch.get_default_device()
+    inputs = torch.from_numpy(np.array(inputs)).to(on).requires_grad_()
+    cotangent = torch.from_numpy(np.array(cotangent)).to(on)
 
     def step():
         layers.zero_grad(set_to_none=True)
         inputs.grad = None
         hidden, _ = layers(inputs)
         hidden.backward(cotangent)
+        if on.type != "cpu":
+            torch.cuda.synchronize()
 
     return step
 
@@ -88,8 +90,7 @@ def main():
     parser.add_argument("--batch", type=int, default=32)
     arguments = parser.parse_args()
     size, batch = arguments.size, arguments.batch
-    if torch is not None:
-        torch.set_num_threads(os.cpu_count())
+    where = same_device.chosen(torch)
     random = np.random.default_rng(0)
     inputs, cotangent = jnp.asarray(random.normal(size=(2, batch, LENGTH, size)), jnp.float32)
     for name, kind in CORES.items():
@@ -99,9 +100,10 @@ def main():
             "autodiff": autodiff_side(name, core, inputs, cotangent),
         }
         if torch is not None:
-            sides["PyTorch"] = torch_side(name, size, inputs, cotangent)
+            sides["PyTorch"] = torch_side(name, LAYERS, inputs, cotangent)
         timing.print_table(
-            f"{LAYERS} x {name}-{size}, B = {batch}, T = {LENGTH}; medians of {arguments.rounds}",
+            f"{LAYERS} x {name}-{size}, B = {batch}, T = {LENGTH}, {where}; medians of "
+            f"{arguments.rounds}",
             timing.medians(sides, arguments.rounds),
             "by hand",
         )

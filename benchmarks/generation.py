@@ -13,35 +13,14 @@ ones have the same mean log p, to within three standard errors.
 import argparse
 import functools
 
-import jax
 import numpy as np
 import torch
 
-from benchmarks import pytorch
+from benchmarks import drawn_texts, pytorch, same_device
+from benchmarks.drawn_texts import BOUNDARY, LAYERS, SIZE, VOCABULARY, WORDS
 from zoo.commands import allocator
-from zoo.cores import LSTM
-from zoo.decoding import sample, steps
-from zoo.embeddings import Lookup
-from zoo.heads import Softmax
-from zoo.lexicon import Lexicon
-from zoo.models import LanguageModel
 
-SIZE, LAYERS, VOCABULARY, WORDS, BOUNDARY = 256, 2, 10_000, 50, 0
 TEMPERATURES = 0.8, 0.0
-# Initial scale of the head: the most probable word has p of about 0.1.
-SCALE = 8.0
-
-
-def zoo_side(model, params, tables, texts, temperature):
-    """Returns a function that draws texts and returns (words [texts, n], log p [texts, n])."""
-    step, keys = steps.of_language_model(model, params, tables), iter(range(2**31))
-    words, carry = np.full(texts, BOUNDARY, np.int32), model.initial_carry(texts)
-
-    def run():
-        key = jax.random.key(next(keys))
-        return [*map(np.asarray, sample(step, words, carry, key, WORDS, temperature=temperature))]
-
-    return run
 
 
 def torch_side(params, texts, temperature, through):
@@ -72,7 +51,7 @@ def torch_side(params, texts, temperature, through):
                 words = probs.argmax(dim=1, keepdim=True)
             drawn[:, position] = words[:, 0]
             log_prob[:, position] = log_probs.gather(1, words)[:, 0]
-        return drawn.numpy(), log_prob.numpy()
+        return drawn.cpu().numpy(), log_prob.cpu().numpy()
 
     return run
 
@@ -97,16 +76,12 @@ def main():
     parser.add_argument("--texts", type=int, default=32, help="of a batch")
     chosen = parser.parse_args()
     allocator.keep_memory()
-    where = pytorch.use_all_cores()
-    lexicon = Lexicon(tuple(map(str, range(VOCABULARY))), np.ones(VOCABULARY, np.int64))
-    model = LanguageModel(
-        Lookup(SIZE, initial_scale=1.0), LSTM(SIZE, LAYERS), Softmax(initial_scale=SCALE)
-    )
-    params, tables = model.init(jax.random.key(0), lexicon), model.tables(lexicon)
+    where = same_device.chosen(torch)
+    model, params, tables = drawn_texts.starting()
     for temperature in TEMPERATURES:
         build = functools.partial(torch_side, params, chosen.texts, temperature)
         sides = pytorch.eager_and_compiled(build)
-        sides[pytorch.ZOO] = zoo_side(model, params, tables, chosen.texts, temperature)
+        sides[pytorch.ZOO] = drawn_texts.zoo_side(model, params, tables, chosen.texts, temperature)
         times = pytorch.compare(
             f"{chosen.texts} texts of {WORDS} words, temperature {temperature}, V = "
             f"{VOCABULARY:,}, LSTM {LAYERS} x {SIZE}, {where}",

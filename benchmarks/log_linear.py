@@ -21,20 +21,22 @@ from zoo.losses import log_linear_log_probs
 TOKENS, SIZE, VOCABULARY, TOP_WORDS, TAGS, TAG_SETS = 256, 256, 42_894, 2_500, 52, 409
 
 
-def synthetic_lexicon(random: np.random.Generator) -> lexicons.Lexicon:
+def synthetic_lexicon(
+    random: np.random.Generator, vocabulary: int = VOCABULARY, top_words: int = TOP_WORDS
+) -> lexicons.Lexicon:
     """Makes a lexicon with Zipf counts and tag sets of 1 to 6 tags, all in use."""
     tag_sets = set()
     while len(tag_sets) < TAG_SETS:
         tag_sets.add(tuple(sorted(random.choice(TAGS, random.integers(1, 7), replace=False))))
     tag_sets = [{f"tag{tag:02}": 1.0 for tag in tags} for tags in sorted(tag_sets)]
     features = []
-    for word in range(VOCABULARY):
-        other = word - TOP_WORDS
+    for word in range(vocabulary):
+        other = word - top_words
         place = other if 0 <= other < TAG_SETS else random.integers(TAG_SETS)
         identity = "not top" if other >= 0 else f"word{word:04}"
         features.append({identity: 1.0, **tag_sets[place]})
-    counts = (1e6 / np.arange(1, VOCABULARY + 1)).astype(np.int64) + 1
-    words = tuple(f"w{word}" for word in range(VOCABULARY))
+    counts = (1e6 / np.arange(1, vocabulary + 1)).astype(np.int64) + 1
+    words = tuple(f"w{word}" for word in range(vocabulary))
     return lexicons.with_features(
         lexicons.Lexicon(words=words, counts=counts), features, np.log(counts / counts.sum())
     )
@@ -48,30 +50,20 @@ def dense_features(lexicon: lexicons.Lexicon) -> np.ndarray:
     return features
 
 
-def main():
-    """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=9)
-    rounds = parser.parse_args().rounds
-
-    random = np.random.default_rng(0)
-    lexicon = synthetic_lexicon(random)
-    tables, features = lexicon.tables(), jnp.asarray(dense_features(lexicon))
-    log_background = jnp.asarray(lexicon.log_background, jnp.float32)
+def builders(lexicon: lexicons.Lexicon) -> dict:
+    """Returns {name: function that compiles and returns a side}, of equal losses where the model
+    is the same."""
+    random, vocabulary = np.random.default_rng(0), len(lexicon)
     hidden = jnp.asarray(random.normal(size=(TOKENS, SIZE)) * 0.3, jnp.float32)
-    targets = jnp.asarray(random.choice(VOCABULARY, TOKENS, p=np.exp(lexicon.log_background)))
+    targets = jnp.asarray(random.choice(vocabulary, TOKENS, p=np.exp(lexicon.log_background)))
     weights = jnp.full(TOKENS, 1 / TOKENS)
     log_linear, softmax = LogLinear(), Softmax()
-    log_linear_params = log_linear.init(jax.random.key(0), SIZE, lexicon)
-    softmax_params = softmax.init(jax.random.key(0), SIZE, lexicon)
 
     def signatures_loss(params, hidden, tables):
         return log_linear.weighted_loss(params, tables, hidden, targets, weights)
 
-    def dense_loss(params, hidden, features):
-        log_probs = log_linear_log_probs(
-            log_linear.adaptor(params, hidden), features, log_background
-        )
+    def dense_loss(params, hidden, given):
+        log_probs = log_linear_log_probs(log_linear.adaptor(params, hidden), *given)
         return -jnp.mean(log_probs[jnp.arange(TOKENS), targets])
 
     def zoo_softmax_loss(params, hidden, _):
@@ -81,25 +73,40 @@ def main():
         log_probs = softmax.log_probs(params, {}, hidden)
         return -jnp.mean(log_probs[jnp.arange(TOKENS), targets])
 
-    steps, values = {}, {}
-    for name, loss, params, argument in (
-        ("signatures", signatures_loss, log_linear_params, tables),
-        ("dense formula", dense_loss, log_linear_params, features),
-        ("softmax (zoo)", zoo_softmax_loss, softmax_params, None),
-        ("softmax (autodiff)", plain_softmax_loss, softmax_params, None),
-    ):
-        step = jax.jit(jax.value_and_grad(loss, argnums=(0, 1))).lower(params, hidden, argument)
-        step = step.compile()
-        steps[name] = lambda step=step, arguments=(params, hidden, argument): jax.block_until_ready(
-            step(*arguments)
-        )
-        values[name] = float(step(params, hidden, argument)[0])
+    def features():
+        log_background = jnp.asarray(lexicon.log_background, jnp.float32)
+        return jnp.asarray(dense_features(lexicon)), log_background
 
-    signatures = len(tables["log_mass"])
+    def compiled(loss, head, given):
+        params = head.init(jax.random.key(0), SIZE, lexicon)
+        step = jax.value_and_grad(loss, argnums=(0, 1))
+        return timing.compiled_side(step, params, hidden, given())
+
+    def nothing():
+        return None
+
+    return {
+        "signatures": lambda: compiled(signatures_loss, log_linear, lexicon.tables),
+        "dense formula": lambda: compiled(dense_loss, log_linear, features),
+        "softmax (zoo)": lambda: compiled(zoo_softmax_loss, softmax, nothing),
+        "softmax (autodiff)": lambda: compiled(plain_softmax_loss, softmax, nothing),
+    }
+
+
+def main():
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    rounds = parser.parse_args().rounds
+
+    lexicon = synthetic_lexicon(np.random.default_rng(0))
+    sides = {name: build() for name, build in builders(lexicon).items()}
+    values = {name: float(side()[0]) for name, side in sides.items()}
+    signatures = len(lexicon.tables()["log_mass"])
     timing.print_table(
         f"N = {TOKENS}, D = {SIZE}, V = {VOCABULARY:,}, F = {len(lexicon.feature_names):,}, "
         f"S = {signatures:,}; forward and backward, medians of {rounds}",
-        timing.medians(steps, rounds),
+        timing.medians(sides, rounds),
         "signatures",
     )
     difference = abs(values["signatures"] - values["dense formula"])

@@ -2,17 +2,17 @@
 
 Each opponent runs as written ("eager") and through `torch.compile` ("compiled"), on as many threads
 as the process has cores, and the better one counts. Layers of PyTorch have two biases a gate where
-zoo has one: the second is 0 and not trained, so that both sides train the same model.
+zoo has one: the second is 0 and not trained, so that both sides train the same model. Both compute
+on the device of `benchmarks.same_device`.
 
     pip install torch==2.13.0
 """
 
-import os
 import sys
 
 import numpy as np
 
-from benchmarks import timing
+from benchmarks import same_device, timing
 
 try:
     import torch
@@ -24,18 +24,6 @@ EAGER, COMPILED, ZOO = "PyTorch, eager", "PyTorch, compiled", "zoo"
 # The results of this many first calls are compared. Losses differ by at most so much, nats a token,
 # and so much of a loss, for large ones have fewer decimals in float32.
 CHECKED, DIFFERENCE, RELATIVE = 3, 1e-5, 1e-6
-
-
-def use_all_cores() -> str:
-    """Gives PyTorch the GPU if there is one, else the cores of this process.
-
-    Returns a description for a table's title.
-    """
-    if torch.cuda.is_available():
-        torch.set_default_device("cuda")
-        return f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}"
-    torch.set_num_threads(len(os.sched_getaffinity(0)))
-    return f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads"
 
 
 def tensor(array) -> torch.Tensor:
@@ -131,7 +119,8 @@ def eager_and_compiled(build) -> dict:
 def compare(title: str, sides: dict, rounds: int, equal=None) -> dict[str, float]:
     """Checks that all sides agree, then prints their medians against the better of PyTorch's.
 
-    Returns {name: median seconds}.
+    They are compared in float32, also on a GPU where their times are taken in TF32, which is too
+    coarse for the check. Returns {name: median seconds}.
 
     Args:
       title: of the table.
@@ -139,7 +128,8 @@ def compare(title: str, sides: dict, rounds: int, equal=None) -> dict[str, float
       rounds: how often each side is timed.
       equal: function of two results that raises where they differ; losses by default.
     """
-    results = {name: [side() for _ in range(CHECKED)] for name, side in sides.items()}
+    with same_device.multiplying_in("float32", torch):
+        results = {name: [side() for _ in range(CHECKED)] for name, side in sides.items()}
     for several in results.values():
         for one, other in zip(several, results[ZOO], strict=True):
             (equal or equal_losses)(one, other)

@@ -15,7 +15,7 @@ import functools
 import numpy as np
 import torch
 
-from benchmarks import beam_search, pytorch
+from benchmarks import beam_search, pytorch, same_device
 from benchmarks.beam_search import AFTER, BATCH, BEAM, BEFORE, BOUNDARY, LAYERS, SIZE, VOCABULARY
 from zoo.commands import allocator
 from zoo.decoding import BeamSearch
@@ -137,7 +137,7 @@ def main():
     parser.add_argument("--batch", type=int, default=BATCH, help="of PyTorch, in sentences")
     chosen = parser.parse_args()
     allocator.keep_memory()
-    where, settings = pytorch.use_all_cores(), BeamSearch(BEAM, longest=LONGEST)
+    where, settings = same_device.chosen(torch), BeamSearch(BEAM, longest=LONGEST)
     params, start = beam_search.starting()
     for count in chosen.sentences:
         lengths = np.random.default_rng(0).integers(4, 24, size=count)

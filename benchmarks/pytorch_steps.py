@@ -20,26 +20,17 @@ import jax
 import numpy as np
 import torch
 
-from benchmarks import char_cnn, pytorch, steps
+from benchmarks import char_cnn, pytorch, same_device, steps
+from benchmarks.steps import MODELS, SIZE
 from zoo import Training
 from zoo.commands import allocator
-from zoo.cores import GRU, LSTM
-from zoo.embeddings import CharCNN, Lookup
-from zoo.heads import CharLSTM, Softmax
+from zoo.embeddings import CharCNN
+from zoo.heads import CharLSTM
 from zoo.lexicon.spelling import BEGIN, END
-from zoo.models import LanguageModel
 from zoo.optimizers import SGD
-from zoo.training.task import Batch
-from zoo.training.tasks import Words
 
-BATCH, LENGTH, SIZE = char_cnn.BATCH, 35, 256
+LENGTH = 35
 LEARNING_RATE, CLIP = 1.0, 5.0
-KIM = char_cnn.NETWORKS["six widths, maximum, a highway"]
-MODELS = {
-    "gru": LanguageModel(Lookup(SIZE), GRU(SIZE, layers=2), Softmax()),
-    "char_cnn": LanguageModel(CharCNN(SIZE, KIM), LSTM(SIZE, layers=2), Softmax()),
-    "char_lstm": LanguageModel(Lookup(SIZE), LSTM(SIZE), CharLSTM()),
-}
 
 
 class Convolved(torch.nn.Module):
@@ -167,8 +158,11 @@ class Model(torch.nn.Module):
         return self.loss(hidden.flatten(0, 1), targets.flatten()), carry
 
 
-def torch_step(model, params, tables, words, targets):
-    """Returns build(through) -> a function that does one step and returns its loss a token."""
+def torch_step(model, params, tables, words, targets, autocast=False):
+    """Returns build(through) -> a function that does one step and returns its loss a token.
+
+    With `autocast`, products are in bfloat16.
+    """
     words, targets = pytorch.tensor(words), pytorch.tensor(targets)
 
     def build(through):
@@ -177,9 +171,12 @@ def torch_step(model, params, tables, words, targets):
 
         def run():
             nonlocal carry
-            loss, new = module(words, targets, carry)
+            with torch.autocast(words.device.type, torch.bfloat16, enabled=autocast):
+                loss, new = module(words, targets, carry)
             step(loss)
-            carry = tuple(x.detach() for x in new) if isinstance(new, tuple) else new.detach()
+            new = new if isinstance(new, tuple) else (new,)
+            carry = tuple(x.detach().float() for x in new)
+            carry = carry if len(carry) > 1 else carry[0]
             return loss.item()
 
         return run
@@ -192,11 +189,9 @@ def whole_steps(name, lexicon, words, targets):
     model = MODELS[name]
     params, tables = model.init(jax.random.key(0), lexicon), model.tables(lexicon)
     sides = pytorch.eager_and_compiled(torch_step(model, params, tables, words, targets))
-    inputs = Words(words, targets, np.zeros(words.shape, bool))
-    data = Batch(inputs, np.ones(words.shape, np.float32), np.arange(BATCH, dtype=np.int32))
-    zoo = steps.step_of(
-        model, params, lexicon, data, Training(optimizer=SGD(LEARNING_RATE), clip=CLIP)
-    )
+    data = steps.batch_of(np.concatenate([words, targets[:, -1:]], axis=1))
+    training = Training(optimizer=SGD(LEARNING_RATE), clip=CLIP)
+    zoo = steps.step_of(model, params, lexicon, data, training)
     return {**sides, pytorch.ZOO: zoo}
 
 
@@ -236,11 +231,11 @@ def main():
     parser.add_argument("--only", choices=MODELS, help="one of the models; default: all")
     chosen = parser.parse_args()
     allocator.keep_memory()
-    where, random = pytorch.use_all_cores(), np.random.default_rng(0)
+    where, random = same_device.chosen(torch), np.random.default_rng(0)
     lexicon, text, source = char_cnn.batch_of_words(random, LENGTH + 1)
     words, targets = (x.astype(np.int32) for x in (text[:, :-1], text[:, 1:]))
     source += f", {len(np.unique(words))} distinct words, V = {len(lexicon):,}"
-    print(f"B = {BATCH}, T = {LENGTH} {source}; {where}")
+    print(f"B = {len(words)}, T = {LENGTH} {source}; {where}")
     for name in [chosen.only] if chosen.only else MODELS:
         sides = whole_steps(name, lexicon, words, targets)
         pytorch.compare(f"a training step, {name}", sides, chosen.rounds)

@@ -19,7 +19,7 @@ import jax
 import numpy as np
 import torch
 
-from benchmarks import pytorch
+from benchmarks import pytorch, same_device
 from zoo.commands import allocator
 from zoo.cores import LSTM
 from zoo.data import Corpus, Vocabulary
@@ -82,7 +82,7 @@ def padded_in_pytorch(params, text, rows, boundary, through):
         return torch.nn.functional.cross_entropy(head(hidden), targets, reduction="none")
 
     sentences = [
-        torch.from_numpy(text.words[start : start + length].astype(np.int64))
+        pytorch.tensor(text.words[start : start + length])
         for start, length in zip(text.starts, text.lengths, strict=True)
     ]
     order = np.argsort(text.lengths, kind="stable")
@@ -100,7 +100,7 @@ def padded_in_pytorch(params, text, rows, boundary, through):
             hidden, _ = core(embedding(words.clamp(min=0)))
             of_words = torch.zeros(targets.shape)
             of_words[inside] = losses(hidden[inside], targets[inside])
-            sums[chosen] = -of_words.sum(dim=1, dtype=torch.float64).numpy()
+            sums[chosen] = -of_words.sum(dim=1, dtype=torch.float64).cpu().numpy()
         return sums
 
     return score
@@ -128,7 +128,7 @@ def main():
         laid = Batches(text, 32, 32, "sentences", boundary)
         return summed(perplexity.score(*given, laid).log_prob)
 
-    where = pytorch.use_all_cores()
+    where = same_device.chosen(torch)
     build = functools.partial(padded_in_pytorch, params, text, ROWS, boundary)
     sides = {
         pytorch.ZOO: lambda: summed(sentence_scores.score_tree(*given, boundary)),

@@ -18,7 +18,7 @@ import os
 import jax
 import numpy as np
 
-from benchmarks import pytorch, pytorch_eager_steps, steps, timing
+from benchmarks import pytorch, pytorch_eager_steps, same_device, steps, timing
 from benchmarks.pytorch_eager_steps import torch
 from zoo.commands import allocator
 from zoo.cores import LSTM
@@ -49,9 +49,9 @@ class TorchHead(torch.nn.Module):
         self.weights, self.bias = table(params["weights"]), table(params["bias"][:, None])
         q = head.noise.probabilities(counts)
         threshold, alias = alias_table(q)
-        self.threshold = torch.from_numpy(threshold.astype(np.float32))
-        self.alias = torch.from_numpy(alias.astype(np.int64))
-        self.log_expected = torch.from_numpy(np.log(SAMPLES * q).astype(np.float32))
+        self.threshold = pytorch.tensor(threshold.astype(np.float32))
+        self.alias = pytorch.tensor(alias)
+        self.log_expected = pytorch.tensor(np.log(SAMPLES * q).astype(np.float32))
 
     def draw(self):
         """Draws the noise words, [K]."""
@@ -74,7 +74,20 @@ class TorchHead(torch.nn.Module):
         return (torch.logaddexp(true, torch.logsumexp(others, -1)) - true).mean()
 
 
-def compare(name, vocabulary, rounds):
+def torch_side(head, params, counts, sparse, batch):
+    """Returns a function that does one step in PyTorch and returns its loss per token."""
+    return pytorch_eager_steps.one_step(
+        pytorch_eager_steps.Recurrent(params, sparse),
+        TorchHead(head, params["head"], counts, sparse),
+        lambda trained: torch.optim.Adagrad(
+            trained, RATE, initial_accumulator_value=ACCUMULATOR, eps=EPSILON
+        ),
+        CLIP,
+        batch,
+    )
+
+
+def compare(name, vocabulary, rounds, where):
     """Prints a table and the losses of the first steps of one of `HEADS`."""
     head = HEADS[name]
     lexicon = steps.zipf_lexicon(vocabulary)
@@ -84,23 +97,15 @@ def compare(name, vocabulary, rounds):
     sides = {}
     for gradients in ("sparse", "dense")[: 1 + (vocabulary <= MOST_DENSE)]:
         sparse = gradients == "sparse"
-        sides[f"PyTorch, {gradients}"] = pytorch_eager_steps.one_step(
-            pytorch_eager_steps.Recurrent(params, sparse),
-            TorchHead(head, params["head"], lexicon.counts, sparse),
-            lambda trained: torch.optim.Adagrad(
-                trained, RATE, initial_accumulator_value=ACCUMULATOR, eps=EPSILON
-            ),
-            CLIP,
-            batch,
-        )
+        sides[f"PyTorch, {gradients}"] = torch_side(head, params, lexicon.counts, sparse, batch)
     del params
     recipe = Adagrad(RATE, initial_accumulator=ACCUMULATOR)
     sides["zoo"] = steps.one_step(model, recipe, CLIP, vocabulary, BATCH, LENGTH)
-    losses = {side: [run() for _ in range(3)] for side, run in sides.items()}
+    with same_device.multiplying_in("float32", torch):
+        losses = {side: [run() for _ in range(3)] for side, run in sides.items()}
     title = (
         f"{name}, K = {SAMPLES:,}, LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, V = {vocabulary:,}, "
-        f"PyTorch {torch.__version__} (eager) on {torch.get_num_threads()} threads; medians of "
-        f"{rounds}"
+        f"eager {where}; medians of {rounds}"
     )
     timing.print_table(title, timing.medians(sides, rounds), "PyTorch, sparse")
     for side, values in losses.items():
@@ -116,10 +121,10 @@ def main():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     arguments = parser.parse_args()
     allocator.keep_memory()
-    torch.set_num_threads(arguments.threads)
+    where = same_device.chosen(torch, arguments.threads)
     torch.manual_seed(0)
     for name in [arguments.head] if arguments.head else HEADS:
-        compare(name, arguments.vocabulary, arguments.rounds)
+        compare(name, arguments.vocabulary, arguments.rounds, where)
         gc.collect()  # tables of a million words
 
 

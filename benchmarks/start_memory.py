@@ -26,7 +26,7 @@ def peak(command: list[str], until: str, **environment: str) -> int:
     process = subprocess.Popen(
         command,
         cwd=start.ROOT,
-        env={**os.environ, **environment},
+        env={**os.environ, **start.ON_CPU, **environment},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -56,7 +56,7 @@ def main():
             sizes["zoo"].append(peak(command, f"step {STEPS}: ", XDG_CACHE_HOME=f"{folder}/cache"))
         sizes["PyTorch"].append(peak(of_pytorch, start.FIRST))
     medians = {name: statistics.median(values) for name, values in sizes.items()}
-    timing.print_table(f"peak memory of {STEPS} steps", medians, "PyTorch", "MB")
+    timing.print_table(f"peak memory of {STEPS} steps on the CPU", medians, "PyTorch", "MB")
 
 
 if __name__ == "__main__":

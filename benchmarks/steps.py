@@ -6,13 +6,30 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks import char_cnn, timing
+from zoo.cores import GRU, LSTM
+from zoo.embeddings import CharCNN, Lookup
 from zoo.experiment import Training
+from zoo.heads import CharLSTM, Softmax
 from zoo.lexicon import Lexicon
+from zoo.models import LanguageModel
 from zoo.training import step
 from zoo.training.devices import Devices
 from zoo.training.task import Batch
 from zoo.training.tasks import Words, words_loss
 from zoo.training.updates import choose_updates
+
+# Sizes of the models whose words are read or spelled letter by letter.
+SIZE = 256
+MODELS = {
+    "gru": LanguageModel(Lookup(SIZE), GRU(SIZE, layers=2), Softmax()),
+    "char_cnn": LanguageModel(
+        CharCNN(SIZE, char_cnn.NETWORKS["six widths, maximum, a highway"]),
+        LSTM(SIZE, layers=2),
+        Softmax(),
+    ),
+    "char_lstm": LanguageModel(Lookup(SIZE), LSTM(SIZE), CharLSTM()),
+}
 
 
 def zipf_lexicon(vocabulary: int) -> Lexicon:
@@ -24,16 +41,17 @@ def zipf_lexicon(vocabulary: int) -> Lexicon:
 def zipf_batch(vocabulary: int, batch: int, length: int) -> Batch:
     """Draws a full batch of words by Zipf's law."""
     logarithms = np.random.default_rng(0).uniform(0, np.log(vocabulary), (batch, length + 1))
-    return _batch_of(np.exp(logarithms).astype(np.int32) - 1)
+    return batch_of(np.exp(logarithms).astype(np.int32) - 1)
 
 
 def uniform_batch(vocabulary: int, batch: int, length: int) -> Batch:
     """Draws a full batch of words, all equally likely."""
     words = np.random.default_rng(0).integers(vocabulary, size=(batch, length + 1))
-    return _batch_of(words.astype(np.int32))
+    return batch_of(words.astype(np.int32))
 
 
-def _batch_of(words) -> Batch:
+def batch_of(words) -> Batch:
+    """Makes a full batch of texts [B, T + 1]: of words, each with the next one as its target."""
     shape = words.shape[0], words.shape[1] - 1
     inputs = Words(words[:, :-1].copy(), words[:, 1:].copy(), np.zeros(shape, bool))
     return Batch(inputs, np.ones(shape, np.float32), np.arange(shape[0], dtype=np.int32))
@@ -62,12 +80,16 @@ def one_step(model, recipe, clip, vocabulary, batch, length, row_sparse=None, dr
 def step_of(model, params, lexicon, data, training: Training):
     """Returns a function that does one step and returns its loss per token when done.
 
+    Its `memory()` is the step's memory beside its arguments, in bytes. A step is compiled for each
+    precision of products that it is called with.
+
     Args:
       model: the language model.
       params: its parameters, which are donated: they cannot be used afterwards.
       lexicon: its words.
       data: the batch.
-      training: the optimiser, the clipping, averages and whether tables are updated by rows.
+      training: the optimiser, the clipping, the type of products, averages and whether tables are
+        updated by rows.
     """
     batch, _ = data.weights.shape
     optimizer = choose_updates(training, params, model.row_tables(params), 1, 1)
@@ -77,16 +99,23 @@ def step_of(model, params, lexicon, data, training: Training):
         step.STATE_AXES,
         loss=functools.partial(words_loss, model),
         optimizer=optimizer,
+        compute=training.compute,
     )
     carry = model.initial_carry(batch)
     state = step.TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
     state, tables = devices.restored(state), devices.place(model.tables(lexicon))
     key = jax.random.key_data(jax.random.key(1))
 
+    programs = {}
+
     def run():
         nonlocal state
-        state, results = compiled(state, tables, data, key)
+        precision = jax.config.jax_default_matmul_precision
+        if precision not in programs:
+            programs[precision] = compiled.lower(state, tables, data, key).compile()
+        state, results = programs[precision](state, tables, data, key)
         jax.block_until_ready(state)
         return float(results.loss / results.tokens)
 
+    run.memory = lambda: max(map(timing.taken, programs.values()))
     return run

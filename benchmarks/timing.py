@@ -12,6 +12,8 @@ import subprocess
 import sys
 import time
 
+import jax
+
 from zoo.commands import allocator
 
 # Thread pools (Eigen's, OpenMP's) spin for a while after their work; the pause keeps one side's
@@ -34,13 +36,14 @@ def environment(memory: str) -> dict[str, str]:
 def in_each_memory(module: str, main):
     """Runs a benchmark's main() in a process for each treatment of memory, and prints its name.
 
-    The C library's behaviour is fixed when a process starts to allocate.
+    The C library's behaviour is fixed when a process starts to allocate. On a GPU, whose memory it
+    does not manage, main() runs once.
 
     Args:
       module: the benchmark's name, as for `python -m`.
       main: its main function.
     """
-    if os.environ.get(_INSIDE):
+    if os.environ.get(_INSIDE) or jax.default_backend() != "cpu":
         allocator.keep_memory()
         main()
         return
@@ -48,6 +51,23 @@ def in_each_memory(module: str, main):
         print(f"{memory}, on both sides:", flush=True)
         command = [sys.executable, "-m", module, *sys.argv[1:]]
         subprocess.run(command, env=environment(memory) | {_INSIDE: "1"}, check=True)
+
+
+def taken(program) -> int:
+    """Returns the bytes that a compiled program takes beside its arguments."""
+    memory = program.memory_analysis()
+    return memory.temp_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
+
+
+def compiled_side(function, *arguments):
+    """Compiles a function and returns a side that calls it; `side.memory()` is `taken`."""
+    program = jax.jit(function).lower(*arguments).compile()
+
+    def side():
+        return jax.block_until_ready(program(*arguments))
+
+    side.memory = lambda: taken(program)
+    return side
 
 
 def medians(sides: dict, rounds: int) -> dict[str, float]:

@@ -15,13 +15,13 @@ runs eagerly.
 import argparse
 import functools
 import os
-import sys
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import timing
+from benchmarks import pytorch, same_device, timing
+from benchmarks.pytorch import torch
 from zoo import optimizers
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
@@ -33,11 +33,6 @@ from zoo.training.step import STATE_AXES, TrainState, train_step
 from zoo.training.task import Batch
 from zoo.training.tasks import Words, words_loss
 from zoo.training.updates import DenseUpdates
-
-try:
-    import torch
-except ImportError:
-    sys.exit("this benchmark compares with PyTorch, which is absent: pip install torch==2.13.0")
 
 BATCH, LENGTH, LAYERS, VOCABULARY = 32, 35, 2, 10_000
 LEARNING_RATE, CLIP = 1.0, 5.0
@@ -90,7 +85,7 @@ class TorchModel(torch.nn.Module):
             ours[f"lstm.weight_hh_l{layer}"] = weights["recurrent"].T
             ours[f"lstm.bias_ih_l{layer}"] = weights["bias"]
             ours[f"lstm.bias_hh_l{layer}"] = jnp.zeros_like(weights["bias"])
-        self.load_state_dict({name: torch.from_numpy(np.array(a)) for name, a in ours.items()})
+        self.load_state_dict({name: pytorch.tensor(array) for name, array in ours.items()})
         # Zoo has one bias a gate; training both biases of PyTorch would be another model.
         for layer in range(LAYERS):
             getattr(self.lstm, f"bias_hh_l{layer}").requires_grad = False
@@ -106,13 +101,13 @@ def torch_side(params, size, words, targets, autocast=False):
     model = TorchModel(params, size)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.SGD(trained, lr=LEARNING_RATE)
-    words, targets = (torch.from_numpy(array.astype(np.int64)) for array in (words, targets))
+    words, targets = pytorch.tensor(words), pytorch.tensor(targets)
     carry = tuple(torch.zeros(LAYERS, BATCH, size) for _ in range(2))
 
     def step():
         nonlocal carry
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+        with torch.autocast(words.device.type, dtype=torch.bfloat16, enabled=autocast):
             logits, new_carry = model(words, carry)
             loss = torch.nn.functional.cross_entropy(logits.view(-1, VOCABULARY), targets.view(-1))
         loss.backward()
@@ -131,7 +126,7 @@ def main():
     parser.add_argument("--size", type=int, default=256, help="cells of a layer")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of PyTorch")
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
+    where = same_device.chosen(torch, arguments.threads)
 
     lexicon = Lexicon(
         words=tuple(f"w{word}" for word in range(VOCABULARY)),
@@ -148,10 +143,11 @@ def main():
         "zoo": zoo_side(model, params, words, targets),
         "zoo, bfloat16": zoo_side(model, params, words, targets, "bfloat16"),
     }
-    losses = {name: [side() for _ in range(3)] for name, side in sides.items()}
+    with same_device.multiplying_in("float32", torch):
+        losses = {name: [side() for _ in range(3)] for name, side in sides.items()}
     timing.print_table(
-        f"2 x LSTM-{size}, B = {BATCH}, T = {LENGTH}, V = {VOCABULARY:,}, PyTorch "
-        f"{torch.__version__} on {arguments.threads} threads; medians of {arguments.rounds}",
+        f"2 x LSTM-{size}, B = {BATCH}, T = {LENGTH}, V = {VOCABULARY:,}, {where}; medians of "
+        f"{arguments.rounds}",
         timing.medians(sides, arguments.rounds),
         "PyTorch",
     )

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from benchmarks import pytorch, timing
+from benchmarks import pytorch, same_device, timing
 from zoo import optimizers
 from zoo.attention import Luong
 from zoo.cores import LSTM
@@ -119,7 +119,7 @@ class TorchModel(torch.nn.Module):
         return self.loss(hidden, targets)
 
     def _attend(self, hidden, memory, lengths):
-        there = torch.arange(memory.shape[1]) < lengths[:, None]
+        there = torch.arange(memory.shape[1]) < lengths.to(memory.device)[:, None]
         context = torch.nn.functional.scaled_dot_product_attention(
             hidden, memory @ self.keys, memory, there[:, None], scale=1.0
         )
@@ -161,7 +161,8 @@ def padded_on_the_right(batch):
     there = np.asarray(batch.weights) > 0
     longest = there.sum(axis=1).max()
     arrays = turned, lengths, words[:, :longest], np.where(there, targets, -1)[:, :longest]
-    return tuple(torch.from_numpy(np.asarray(array, np.int64)) for array in arrays)
+    source, lengths, words, targets = (pytorch.tensor(array) for array in arrays)
+    return source, lengths.cpu(), words, targets  # a GPU packs by lengths of the CPU
 
 
 def compilation(side, batches):
@@ -187,7 +188,7 @@ def main():
     parser.add_argument("--size", type=int, default=512, help="cells of a layer")
     parser.add_argument("--attention", action="store_true", help="with Luong's attention")
     arguments = parser.parse_args()
-    where, size, random = pytorch.use_all_cores(), arguments.size, np.random.default_rng(0)
+    where, size, random = same_device.chosen(torch), arguments.size, np.random.default_rng(0)
     lexicon = Lexicon(tuple(map(str, range(VOCABULARY))), np.ones(VOCABULARY, np.int64))
     attention = Luong() if arguments.attention else None
     model = SequenceToSequence(

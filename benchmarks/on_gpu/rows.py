@@ -1,0 +1,220 @@
+"""Cases of an item: sides built one by one, timed in turns, and written as lines of JSON."""
+
+import gc
+import importlib.util
+import json
+import math
+import time
+from typing import NamedTuple
+
+import jax
+
+from benchmarks import same_device, timing
+
+ROUNDS, SMALL_ROUNDS = (5, 25), (1, 1)  # the fewest and the most rounds of a case
+SECONDS_OF_A_CASE = 1.5
+# A side is not begun with less time left for the item: a case is written when all are measured.
+LEAST_SECONDS, TO_COMPILE = 3.0, 15.0
+COMPILED = "PyTorch, compiled"
+OURS = ("zoo", "XLA")  # the names of our own sides begin with one of them
+
+
+class Absent(Exception):
+    """A side that cannot be built here, with the reason as a sentence."""
+
+
+class Work(NamedTuple):
+    """What one call of a side computes, for rates.
+
+    Attributes:
+      amount: of it.
+      unit: its name for a second, such as "TFLOP/s".
+      scale: units of `amount` in one of `unit`.
+    """
+
+    amount: float
+    unit: str
+    scale: float = 1.0
+
+
+class Rows:
+    """Writes the rows of an item, until its time is over.
+
+    Attributes:
+      item: the item's name.
+      small: whether sizes are tiny, to try the script out.
+    """
+
+    def __init__(self, item: str, file, seconds: float, small: bool):
+        self.item, self.small = item, small
+        self._file, self._end = file, time.perf_counter() + seconds
+        self.on_gpu = jax.default_backend() != "cpu"
+        self._torch, self._absent = None, "PyTorch is not installed"
+        if importlib.util.find_spec("torch"):
+            import torch
+
+            try:
+                self.where = same_device.chosen(torch, 1 if small else None)
+                self._torch = torch
+            except SystemExit as error:
+                self._absent = str(error)
+        if self._torch is None:
+            self.where = same_device.chosen()
+
+    def pytorch(self):
+        """Returns PyTorch, or raises `Absent`."""
+        if self._torch is None:
+            raise Absent(self._absent)
+        return self._torch
+
+    def cuda(self):
+        """Returns PyTorch if it computes on a GPU, else None."""
+        return self._torch if self.on_gpu else None
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left for the item."""
+        return self._end - time.perf_counter()
+
+    def write(self, **values):
+        """Writes and prints one row."""
+        row = {"item": self.item, **values}
+        self._file.write(json.dumps(row) + "\n")
+        self._file.flush()
+        print(as_text(row), flush=True)
+
+    def case(self, name: str, builders: dict, precision="tf32", work: Work | None = None, calls=1):
+        """Builds sides, times them in turns, and writes a row for each.
+
+        A side that fails is a row with its error, and the others go on.
+
+        Args:
+          name: sizes, for the row.
+          builders: {name: function that returns a side, a function without arguments that returns
+            when its work is done; its `memory()` is in bytes}.
+          precision: of products of float32 matrices on a GPU, one of `same_device.PRECISIONS`.
+          work: of a call.
+          calls: how often a side computes in one call; times are divided by it.
+        """
+        gc.collect()  # the case before
+        if self._torch is not None:
+            self._torch._dynamo.reset()  # which soon compiles a function of new shapes no more
+        if self.cuda():
+            self.cuda().cuda.empty_cache()
+        same_device.multiply_in(precision, self._torch)
+        sides, rows = {}, {}
+        for side, build in builders.items():
+            rows[side] = {"case": name, "precision": precision, "side": side}
+            sides |= {side: built} if (built := self._built(side, build, rows[side])) else {}
+        times = timing.medians(sides, self._rounds(sides)) if sides else {}
+        others = [seconds for side, seconds in times.items() if not side.startswith(OURS)]
+        baseline = min(others, default=next(iter(times.values()), math.nan))
+        for side, row in rows.items():
+            if side in times:
+                row["ms"] = round(times[side] / calls * 1e3, 4)
+                row["ratio"] = round(times[side] / baseline, 3)
+                if work:
+                    rate = work.amount * calls / times[side] / work.scale
+                    row["rate"] = f"{rate:.4g} {work.unit}"
+            self.write(**{key: value for key, value in row.items() if value is not None})
+
+    def _built(self, name, build, row):
+        """Builds a side, calls it and notes its first results; returns None if it fails."""
+        if self.left < (TO_COMPILE if name == COMPILED and not self.small else LEAST_SECONDS):
+            row["error"] = "left out: the item's time was over"
+            return None
+        begun = time.perf_counter()
+        try:
+            side = build()
+            value = side()
+            row["first_s"] = round(time.perf_counter() - begun, 2)
+            row["memory_mb"] = self._memory(side)
+        except (Exception, SystemExit) as error:  # also what the opponents' libraries raise
+            row["error"] = told(error)
+            return None
+        row["value"] = value if isinstance(value, float) else None
+        row["kernels"] = getattr(side, "kernels", None)
+        return side
+
+    def _rounds(self, sides) -> int:
+        """Chooses the rounds of a case by the seconds of one round, and of those left."""
+        fewest, most = SMALL_ROUNDS if self.small else ROUNDS
+        begun = time.perf_counter()
+        for side in sides.values():
+            side()
+        round_ = time.perf_counter() - begun + timing.SECONDS_BETWEEN * len(sides)
+        return int(min(max(SECONDS_OF_A_CASE / round_, fewest), most))
+
+    def _memory(self, side) -> float | None:
+        """Returns the MB that a side takes beside its arguments, where that is known."""
+        if hasattr(side, "memory"):
+            return round(side.memory() / 1e6, 1)
+        if not self.cuda():
+            return None
+        cuda = self.cuda().cuda
+        cuda.synchronize()
+        cuda.reset_peak_memory_stats()
+        before = cuda.memory_allocated()
+        side()
+        cuda.synchronize()
+        peak = cuda.max_memory_allocated() - before
+        return round(peak / 1e6, 1) if peak else None
+
+
+def told(error: BaseException) -> str:
+    """Returns an error in one short line."""
+    text = " ".join(str(error).split())
+    return (
+        text if isinstance(error, Absent | SystemExit) else f"{type(error).__name__}: {text[:300]}"
+    )
+
+
+def as_text(row: dict) -> str:
+    """Returns a row as one line for a person."""
+    values = (f"{key} {value}" for key, value in row.items() if key not in ("item", "case", "side"))
+    named = (row[key] for key in ("item", "case", "side") if key in row)
+    return f"{' | '.join(named)}: {', '.join(values)}"
+
+
+COLUMNS = (
+    "case",
+    "precision",
+    "side",
+    "ms",
+    "ratio",
+    "memory_mb",
+    "rate",
+    "kernels",
+    "value",
+    "error",
+)
+
+
+def as_markdown(rows: list[dict]) -> str:
+    """Renders the rows of a run as Markdown: the machine, then a table for each item."""
+    items: dict[str, list[dict]] = {}
+    for row in rows:
+        items.setdefault(row["item"], []).append(row)
+    lines = [", ".join(f"{key} {value}" for key, value in _machine(items).items()), ""]
+    for item, of_item in items.items():
+        of_item = [row for row in of_item if "versions" not in row]
+        columns = [name for name in COLUMNS if any(name in row for row in of_item)]
+        if not columns:
+            continue
+        lines += [f"### {item}", "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+        lines += [
+            f"| {' | '.join(_cell(row.get(name, '')) for name in columns)} |" for row in of_item
+        ]
+        lines.append("")
+    return "\n".join(lines).rstrip()
+
+
+def _machine(items) -> dict:
+    return next(
+        (row["versions"] for rows in items.values() for row in rows if "versions" in row), {}
+    )
+
+
+def _cell(value) -> str:
+    text = f"{value:,.4g}" if isinstance(value, float) and value < 1000 else f"{value}"
+    return text.replace("|", "\\|")

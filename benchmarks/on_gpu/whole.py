@@ -1,0 +1,88 @@
+"""Items of whole things: the step of a large recipe, and the project's tests."""
+
+import dataclasses
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+
+import jax
+
+import configs
+from benchmarks import scaling, steps
+from benchmarks.on_gpu.rows import Rows, Work
+from zoo import changed
+from zoo.training import step_shapes
+
+NAME = "lm1b_lstm_2048_512"
+SMALL = {
+    "model.embedding.size": 6,
+    "model.core.size": 8,
+    "model.core.projection": 6,
+    "model.head.samples": 16,
+    "training.batch": 3,
+}
+TESTED = ("tests/heads", "tests/losses", "tests/training")
+OUTCOME = re.compile(r"(?:(tests/\S+) )?(PASSED|FAILED|ERROR)(?: .*?(tests/\S+))?")
+
+
+def lm1b(rows: Rows):
+    """The whole training step of `lm1b_lstm_2048_512`, beside the estimate of docs/scaling.md."""
+    recipe = configs.load(NAME)
+    recipe = changed(recipe, SMALL) if rows.small else recipe
+    vocabulary = 300 if rows.small else scaling.SIZE
+    lexicon = step_shapes.ranked_lexicon(vocabulary)
+    batch, length = recipe.training.batch, recipe.training.length
+    data = steps.zipf_batch(vocabulary, batch, length)
+    work = Work(batch * length, "tokens/s")
+    name = f"{NAME}, B = {batch}, T = {length}, V = {vocabulary:,}"
+    if not rows.small:
+        counts = scaling.count(NAME, 1)
+        seconds, _ = scaling.step_seconds(counts, scaling.H100, 1)
+        whole, _ = scaling.memory(counts, 1)
+        rows.write(
+            case=name,
+            side="docs/scaling.md, an H100",
+            ms=round(seconds * 1e3, 2),
+            memory_mb=round(whole / 1e6, 1),
+            rate=f"{work.amount / seconds:.4g} {work.unit}",
+        )
+    for precision, compute in (("tf32", "float32"), ("bfloat16", "bfloat16")):
+
+        def build(compute=compute):
+            params = recipe.language_model.init(jax.random.key(0), lexicon)
+            training = dataclasses.replace(recipe.training, compute=compute)
+            return steps.step_of(recipe.language_model, params, lexicon, data, training)
+
+        rows.case(name, {"zoo": build}, precision, work)
+        peak = (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use")
+        if peak:
+            rows.write(case=name, precision=precision, side="peak memory", memory_mb=peak / 1e6)
+
+
+def tests(rows: Rows):
+    """The fast tests of heads, losses and training; rows name the ones that fail."""
+    chosen = ["tests/losses/test_softmax.py"] if rows.small else [*TESTED]
+    command = [sys.executable, "-m", "pytest", "-v", "--tb=line", "-p", "no:cacheprovider", *chosen]
+    if importlib.util.find_spec("xdist") and rows.on_gpu:
+        command += ["-n", "8"]
+    count = {"PASSED": 0, "FAILED": 0, "ERROR": 0}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ
+    )
+    tail = ""
+    for line in process.stdout:
+        tail = line.strip() or tail
+        found = OUTCOME.match(re.sub(r"^\[gw\d+\] \[ *\d+%\] ", "", line))
+        if found:
+            count[found[2]] += 1
+            if found[2] != "PASSED":
+                rows.write(case=found[1] or found[3], side="test", error=found[2])
+        if rows.left < 0:
+            process.kill()
+            tail = "not all were run: the item's time was over"
+            break
+    process.wait()
+    told = ", ".join(f"{number} {name.lower()}" for name, number in count.items())
+    rows.write(case=f"tests of {', '.join(chosen)}: {told}", side=tail)

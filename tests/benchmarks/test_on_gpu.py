@@ -1,0 +1,198 @@
+"""The script for a GPU runs whole at small sizes, and loses nothing but what fails or hangs."""
+
+import io
+import json
+import subprocess
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from benchmarks import timing
+from benchmarks.on_gpu import __main__ as on_gpu
+from benchmarks.on_gpu import heads, recurrent, rows
+from zoo.cores import LSTM
+from zoo.losses import softmax
+
+
+@pytest.fixture
+def made():
+    """Rows of an item with time, and the file that they are written to."""
+    file = io.StringIO()
+    return rows.Rows("an item", file, 1000.0, small=True), file
+
+
+def written(file) -> list[dict]:
+    return [json.loads(line) for line in file.getvalue().splitlines()]
+
+
+def test_a_side_that_fails_is_a_row_and_the_others_are_timed(made):
+    """The ratio is to the fastest opponent that there is; rates are of the work of a call."""
+    case, file = made
+
+    def absent():
+        raise rows.Absent("it is not installed")
+
+    def broken():
+        raise MemoryError("too large")
+
+    def of(seconds):
+        return lambda: lambda: time.sleep(seconds) or 2.5
+
+    work = rows.Work(6e12, "TFLOP/s", 1e12)
+    sides = {"zoo": of(0.2), "slow": of(0.4), "quick": of(0.1), "absent": absent, "broken": broken}
+    case.case("sizes", sides, work=work, calls=2)
+    found = {row["side"]: row for row in written(file)}
+    assert found["absent"]["error"] == "it is not installed"
+    assert found["broken"]["error"] == "MemoryError: too large"
+    assert found["zoo"]["ratio"] == pytest.approx(2, rel=0.3)
+    assert found["slow"]["ratio"] == pytest.approx(4, rel=0.3)
+    assert found["quick"]["ratio"] == 1
+    assert found["quick"]["ms"] == pytest.approx(50, rel=0.3)
+    assert float(found["quick"]["rate"].split()[0]) == pytest.approx(120, rel=0.3)
+    assert found["zoo"]["value"] == 2.5
+
+
+def test_without_opponents_the_ratio_is_to_the_first_side(made):
+    """As for blocks of several sizes."""
+    case, file = made
+    sides = {"zoo, 1": lambda: lambda: time.sleep(0.1), "zoo, 2": lambda: lambda: time.sleep(0.3)}
+    case.case("sizes", sides)
+    first, second = written(file)
+    assert first["ratio"] == 1
+    assert second["ratio"] == pytest.approx(3, rel=0.3)
+
+
+def test_no_side_is_begun_when_the_time_is_over():
+    """It is told in the side's row."""
+    file = io.StringIO()
+    rows.Rows("an item", file, 0.0, small=True).case("sizes", {"zoo": lambda: 1 / 0})
+    (row,) = written(file)
+    assert row["error"] == "left out: the item's time was over"
+
+
+def test_an_item_that_hangs_is_ended_and_its_rows_stay(monkeypatch, tmp_path, capsys):
+    """The next item is measured."""
+    started = subprocess.Popen
+    endings = {"head": "time.sleep(1000)", "letters": "sys.exit(3)", "tests": "pass"}
+    writes = "import sys, time; open(sys.argv[1], 'a').write(sys.argv[2] + chr(10));"
+
+    def start(command, **options):
+        name = command[command.index("--only") + 1]
+        path, row = command[command.index("item") + 1], json.dumps({"item": name})
+        return started([sys.executable, "-c", writes + endings[name], path, row], **options)
+
+    monkeypatch.setattr(on_gpu.subprocess, "Popen", start)
+    monkeypatch.setattr(on_gpu, "versions", lambda: {"card": "none"})
+    monkeypatch.setitem(on_gpu.ITEMS, "head", (1, None))
+    path = tmp_path / "results.jsonl"
+    on_gpu.run(str(path), ["head", "letters", "tests"], small=False)
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [row.get("error") for row in found] == [
+        None,  # the versions
+        None,  # the row that the first one wrote
+        "ended at its limit of 1 s",
+        None,
+        "ended with the code 3",
+        None,
+    ]
+
+
+def test_the_items_take_nine_minutes():
+    """As long as a command on a card may take, with a minute to spare."""
+    assert sum(seconds for seconds, _ in on_gpu.ITEMS.values()) == 540
+
+
+def test_the_table_has_the_machine_and_a_row_for_each_side():
+    """Columns that no row of an item has are left out."""
+    text = rows.as_markdown(
+        [
+            {"item": "machine", "versions": {"card": "a card", "jax": "0.10"}},
+            {"item": "machine", "case": "launch", "side": "XLA", "ms": 0.0123, "ratio": 1.0},
+            {"item": "head", "case": "V = 10|000", "side": "zoo", "ms": 12.5, "memory_mb": 1234.5},
+            {"item": "head", "case": "V = 10|000", "side": "Liger", "error": "not installed"},
+        ]
+    )
+    assert text.splitlines() == [
+        "card a card, jax 0.10",
+        "",
+        "### machine",
+        "",
+        "| case | side | ms | ratio |",
+        "|---|---|---|---|",
+        "| launch | XLA | 0.0123 | 1 |",
+        "",
+        "### head",
+        "",
+        "| case | side | ms | memory_mb | error |",
+        "|---|---|---|---|---|",
+        "| V = 10\\|000 | zoo | 12.5 | 1234.5 |  |",
+        "| V = 10\\|000 | Liger |  |  | not installed |",
+    ]
+
+
+def test_the_lstm_of_cudnn_is_zoos():
+    """Hidden states, the carry and gradients; away from a GPU by JAX's reference."""
+    ours, theirs = LSTM(5, layers=2), recurrent.CuDNN(5, layers=2)
+    params = ours.init(jax.random.key(0), 3)
+    inputs = jax.random.normal(jax.random.key(1), (2, 7, 3))
+    _, carry = ours.apply(params, inputs[:, :2], ours.initial_carry(2))
+
+    def of(core):
+        def loss(params):
+            hidden, last = core.apply(params, inputs, carry)
+            return jnp.sum(hidden * jnp.cos(jnp.arange(hidden.size)).reshape(hidden.shape)), last
+
+        return jax.value_and_grad(loss, has_aux=True)(params)
+
+    results = zip(*(jax.tree.leaves(of(core)) for core in (ours, theirs)), strict=True)
+    for one, other in results:
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_unrolled_scans_have_no_loop():
+    """All positions of a scan that is shorter, also if it was traced before without."""
+
+    def summed(x):
+        return jax.lax.scan(lambda total, one: (total + one, None), 0.0, x)[0]
+
+    def loops():
+        return jax.jit(lambda x: summed(x)).lower(jnp.ones(6)).as_text().count("while")
+
+    assert loops()
+    with recurrent.unrolled(6):
+        assert not loops()
+    assert loops()
+
+
+def test_blocks_of_a_head_are_changed_where_it_is_traced():
+    """Of 40 tokens and 30 words all 1,200 logits are held at a time, or a fifth of them."""
+    hidden, weights, bias = jnp.ones((40, 4)), jnp.ones((30, 4)), jnp.zeros(30)
+    targets, of_tokens = jnp.zeros(40, int), jnp.ones(40)
+
+    def memory(logits):
+        with heads.changed(softmax, LOGITS_AT_A_TIME=logits, LEAST_TOKENS_AT_A_TIME=1):
+            loss = jax.value_and_grad(softmax.weighted_softmax_loss)
+            return timing.compiled_side(loss, hidden, weights, bias, targets, of_tokens).memory()
+
+    whole, blocks = memory(1200), memory(240)
+    assert whole - blocks > 1200 * 4 / 2
+
+
+@pytest.mark.slow
+def test_every_item_runs_at_small_sizes(tmp_path):
+    """Zoo's sides of all items, on whatever device there is; opponents may be absent."""
+    path = tmp_path / "results.jsonl"
+    command = [sys.executable, "-m", "benchmarks.on_gpu"]
+    subprocess.run([*command, "run", str(path), "--small"], check=True, stdout=subprocess.DEVNULL)
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    assert {row["item"] for row in found} == set(on_gpu.ITEMS)
+    for row in found:
+        own = row.get("side", "").startswith(rows.OURS)
+        assert not (own and "error" in row), row
+        assert not row.get("error", "").startswith("ended"), row
+    table = subprocess.run([*command, "table", str(path)], check=True, capture_output=True)
+    assert table.stdout.decode().count("### ") == len(on_gpu.ITEMS)
