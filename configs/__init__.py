@@ -9,11 +9,11 @@ A recipe is known by its file name without the family, on the command line and i
 
 import sys
 
-from zoo.trust import configs_package
+from zoo.trust import user_modules
 
 # Where zoo is installed, `import zoo.configs` finds this file under another name than its recipes.
-if __name__ != configs_package.NAME:
-    sys.modules[__name__] = configs_package.configs()
+if __name__ != user_modules.CONFIGS:
+    sys.modules[__name__] = user_modules.configs()
 
 from configs._lookup import FOLDER, load, names, paths, summary
 

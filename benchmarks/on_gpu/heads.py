@@ -12,7 +12,7 @@ import optax
 from benchmarks import char_cnn, log_linear, steps, timing
 from benchmarks.on_gpu.rows import COMPILED, Absent, Rows
 from zoo import Training
-from zoo.arrays import by_length
+from zoo.arrays import row_blocks
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.heads import NCE, AdaptiveSoftmax, CNNSoftmax, ImportanceSampling, Softmax
@@ -228,7 +228,7 @@ def letters(rows: Rows):
 
         def zoo(block, model=model, params=params):
             step = _spelled(model, _copied(params), lexicon, data)
-            with changed(by_length, BLOCK=block):
+            with changed(row_blocks, BLOCK=block):
                 step()  # compiles
             return step
 
