@@ -25,7 +25,7 @@ from zoo.cores import LSTM
 from zoo.data import Corpus, Vocabulary
 from zoo.data.batches import Batches
 from zoo.embeddings import Lookup
-from zoo.evaluation import perplexity, prefix_sharing
+from zoo.evaluation import perplexity, sentence_scores
 from zoo.evaluation.perplexity import PRECISION
 from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
@@ -131,7 +131,7 @@ def main():
     where = pytorch.use_all_cores()
     build = functools.partial(padded_in_pytorch, params, text, ROWS, boundary)
     sides = {
-        pytorch.ZOO: lambda: summed(prefix_sharing.score(*given, boundary)),
+        pytorch.ZOO: lambda: summed(sentence_scores.score_tree(*given, boundary)),
         "zoo, batch rows": batch_rows,
         "zoo, padded batches": functools.partial(padded, *given, ROWS, boundary),
         "zoo, one after the other": functools.partial(padded, *given, 1, boundary),

@@ -5,7 +5,7 @@ import pathlib
 import statistics
 
 from zoo.evaluation import records
-from zoo.evaluation.comparable import learns
+from zoo.evaluation.results import learns
 
 FOLDER = pathlib.Path(__file__).parent
 

@@ -8,10 +8,10 @@ import numpy as np
 from records import rows as rows_of
 from records.cells import FOLDER, grid, markdown, mean, passports
 from zoo.evaluation import results, significance
-from zoo.evaluation.comparable import learns
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports import paired
 from zoo.evaluation.reports.seeds import runs_of
+from zoo.evaluation.results import learns
 
 
 def awd() -> str:

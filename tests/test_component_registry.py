@@ -1,6 +1,8 @@
 """Names of components in saved recipes: those of the packages that export them."""
 
 import importlib
+import subprocess
+import sys
 
 import pytest
 
@@ -78,3 +80,14 @@ def test_fields_that_are_no_part_of_a_recipe_are_not_read():
     recipe = {"component": "zoo.heads:SpreadUnknown", "lexicon": "words"}
     with pytest.raises(UserError, match="does not have the fields lexicon"):
         configuration.from_json(recipe | {"head": configuration.to_json(Softmax())})
+
+
+def test_a_class_is_named_by_its_package_before_that_is_imported():
+    program = (
+        "from zoo.layers.char_convolution import Convolution; from zoo import component_registry;"
+        "print(component_registry.name_of(Convolution))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [b"zoo.networks:Convolution"]

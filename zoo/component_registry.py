@@ -26,9 +26,11 @@ def name_of(component: type) -> str:
       component: the class.
     """
     name = component.__qualname__
-    for package in PACKAGES:
-        module = sys.modules.get(package)
-        if module and name in _exported(module) and getattr(module, name) is component:
+    # Mostly a package that is imported already exports it.
+    others = PACKAGES if in_zoo(component.__module__) else ()
+    for package in (*filter(sys.modules.get, PACKAGES), *others):
+        module = importlib.import_module(package)
+        if name in _exported(module) and getattr(module, name) is component:
             return f"{package}:{name}"
     return f"{component.__module__}:{name}"
 

@@ -11,8 +11,7 @@ from launch import __main__ as launch
 from zoo import __main__ as commands
 from zoo.commands import command_table, options, program, train
 from zoo.errors import UserError
-from zoo.evaluation import run
-from zoo.evaluation.judgements import agreement
+from zoo.evaluation import agreement, run
 from zoo.evaluation.reports import (
     compare,
     kept_pictures,

@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from zoo.errors import UserError
-from zoo.evaluation import comparable
+from zoo.evaluation import results
 
 OVER_STRINGS = "all spellings of 50 bytes at most"
 PASSPORT = {
@@ -35,7 +35,7 @@ def changed(**fields):
 
 
 def check(first, second):
-    comparable.check_comparable(first, second, ("a", "b"))
+    results.check_comparable(first, second, ("a", "b"))
 
 
 def test_a_lexicon_has_no_part_in_probabilities_of_strings():

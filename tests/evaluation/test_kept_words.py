@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, kept_words, passport
+from zoo.evaluation import best_words, item_scores, passport
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def result(run):
 
 def test_words_have_their_scores(run, result):
     record, arrays, scores = result
-    kept = kept_words.read(run, record, arrays)
+    kept = best_words.read(run, record, arrays)
     words = [run.lexicon.words[word] for word in kept.text.words[kept.positions]]
     assert words[:5] == ["le", "<unk>", "dort", ".", "les"]  # boundaries are not counted
     expected = scores.log_prob[kept.positions]
@@ -40,14 +40,14 @@ def test_an_interval_of_a_band_by_hand(result):
 def test_what_does_not_belong_is_refused(run, result):
     record, arrays, _ = result
     with pytest.raises(UserError, match="no scores of the words of test are kept"):
-        kept_words.read(run, record, None)
+        best_words.read(run, record, None)
     other = {**record, "data": {**record["data"], "sha256": "0"}}
     with pytest.raises(UserError, match="has changed since test was judged"):
-        kept_words.read(run, other, arrays)
+        best_words.read(run, other, arrays)
     with pytest.raises(UserError, match="not a split of the run"):
-        kept_words.read(run, {**record, "split": "data:a.txt"}, arrays)
+        best_words.read(run, {**record, "split": "data:a.txt"}, arrays)
     with pytest.raises(UserError, match="3 scores are kept of test, and it has 20 counted"):
-        kept_words.read(run, record, {"log_prob": np.zeros(3), "lengths": np.array([3])})
+        best_words.read(run, record, {"log_prob": np.zeros(3), "lengths": np.array([3])})
     words = dataclasses.replace(run.lexicon, words=("x", *run.lexicon.words[1:]), boundary="x")
     with pytest.raises(UserError, match="over other words"):
-        kept_words.read(dataclasses.replace(run, lexicon=words), record, arrays)
+        best_words.read(dataclasses.replace(run, lexicon=words), record, arrays)

@@ -24,8 +24,8 @@ from zoo.data.vocabulary import Vocabulary
 from zoo.decoding.steps import States
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
-from zoo.evaluation.judgements.minimal_pairs import PairScores
 from zoo.evaluation.load import LoadedModel
+from zoo.evaluation.minimal_pairs import PairScores
 from zoo.evaluation.run import Run
 from zoo.heads import CharLSTM
 from zoo.lexicon import feature_signatures

@@ -19,7 +19,7 @@ from zoo.data import Corpus, Text, Vocabulary
 from zoo.data.vocabulary import BOUNDARY, UNKNOWN
 from zoo.embeddings import Features
 from zoo.errors import UserError
-from zoo.evaluation.judgements import minimal_pairs
+from zoo.evaluation import minimal_pairs
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import LogLinear

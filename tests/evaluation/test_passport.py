@@ -14,7 +14,7 @@ import pytest
 import zoo
 from zoo.data import Conllu, Corpus
 from zoo.errors import UserError
-from zoo.evaluation import comparable, passport, passport_text
+from zoo.evaluation import passport, passport_text, results
 from zoo.runs.workdir import Workdir
 
 
@@ -109,7 +109,7 @@ def test_it_says_which_priors_saw_the_text(judged, run):
         other = passport.of_text(all_words, split, corpus, text, scores)
         assert other["priors_saw_this_text"] == ["vocabulary"]
         assert "\n  priors that saw this text: vocabulary\n" in passport_text.describe(other)
-    assert "priors_saw_this_text" not in comparable.OF_PERPLEXITIES
+    assert "priors_saw_this_text" not in results.OF_PERPLEXITIES
 
 
 def test_it_says_what_the_run_saw_of_the_text(judged, run):

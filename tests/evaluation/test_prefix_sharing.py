@@ -12,7 +12,7 @@ from zoo.cores import GRU, LSTM, NGram
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText, Strings
 from zoo.embeddings import Lookup
-from zoo.evaluation import perplexity, prefix_sharing
+from zoo.evaluation import perplexity, sentence_scores
 from zoo.heads import (
     AdaptiveSoftmax,
     CharLSTM,
@@ -70,13 +70,15 @@ def test_sentences_have_the_scores_that_they_have_alone(name, random, monkeypatc
     text = text_of(sentences_of(random))
     batches = Batches(text, 1, 8, "sentences", BOUNDARY)
     expected = perplexity.score(model, params, tables, text, batches).log_prob
-    monkeypatch.setattr(prefix_sharing, "BLOCK", 4)
-    found = prefix_sharing.score(model, params, tables, text, BOUNDARY)
+    monkeypatch.setattr(sentence_scores, "BLOCK", 4)
+    found = sentence_scores.score_tree(model, params, tables, text, BOUNDARY)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
-    monkeypatch.setattr(prefix_sharing, "TOGETHER", 5)  # several trees, one of long sentences alone
-    monkeypatch.setattr(prefix_sharing, "WORDS", 60)
+    monkeypatch.setattr(
+        sentence_scores, "TOGETHER", 5
+    )  # several trees, one of long sentences alone
+    monkeypatch.setattr(sentence_scores, "WORDS", 60)
     if name == "softmax":
-        again = prefix_sharing.score(model, params, tables, text, BOUNDARY)
+        again = sentence_scores.score_tree(model, params, tables, text, BOUNDARY)
         np.testing.assert_allclose(again, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -85,9 +87,9 @@ def test_strings_of_classes_are_scored_too(random):
     params = examples.random_params(model, random, lexicon)
     tables = model.evaluation_tables(lexicon)
     text = text_of([[3, 4], [3]])
-    plain = prefix_sharing.score(model, params, tables, text, BOUNDARY)
+    plain = sentence_scores.score_tree(model, params, tables, text, BOUNDARY)
     strings = Strings(np.array([-1.5, 0, 0, -2.0, 0]), np.full(5, -1))
-    found = prefix_sharing.score(
+    found = sentence_scores.score_tree(
         model, params, tables, dataclasses.replace(text, strings=strings), BOUNDARY
     )
     np.testing.assert_allclose(found - plain, [-1.5, 0, 0, -2, 0], atol=1e-5)
@@ -95,8 +97,8 @@ def test_strings_of_classes_are_scored_too(random):
 
 def test_what_sentences_begin_with_is_computed_once(random, monkeypatch):
     """Ten sentences of six words that differ in the last: five nodes, ten words after the last."""
-    monkeypatch.setattr(prefix_sharing, "BLOCK", 1)
-    monkeypatch.setattr(prefix_sharing, "LARGE", 1)
+    monkeypatch.setattr(sentence_scores, "BLOCK", 1)
+    monkeypatch.setattr(sentence_scores, "LARGE", 1)
     read, asked = [], []
 
     def compiled(model):
@@ -110,11 +112,11 @@ def test_what_sentences_begin_with_is_computed_once(random, monkeypatch):
 
         return advance, log_prob
 
-    monkeypatch.setattr(prefix_sharing, "compiled", compiled)
+    monkeypatch.setattr(sentence_scores, "compiled", compiled)
     lexicon, model = examples.lexicon(), MODELS["softmax"]
     params = examples.random_params(model, random, lexicon)
     text = text_of([[7, 1, 2, 3, 4, last] for last in range(10)])
-    prefix_sharing.score(model, params, model.evaluation_tables(lexicon), text, BOUNDARY)
+    sentence_scores.score_tree(model, params, model.evaluation_tables(lexicon), text, BOUNDARY)
     assert read == [BOUNDARY, 7, 1, 2, 3, 4, *range(10)]
     assert sorted(asked) == sorted([7, 1, 2, 3, 4, *range(10), *[BOUNDARY] * 10])
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from zoo.evaluation import progress
+from zoo.evaluation import perplexity
 
 
 class Terminal(io.StringIO):
@@ -17,11 +17,11 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize("stream", [Terminal, io.StringIO])
 def test_a_bar_is_shown_on_a_terminal_where_a_command_asks(stream, monkeypatch):
     monkeypatch.setattr(sys, "stderr", stream())
-    monkeypatch.setattr(progress, "DELAY", 0)
-    with progress.bar(10, "tokens") as advance:
+    monkeypatch.setattr(perplexity, "DELAY", 0)
+    with perplexity.bar(10, "tokens") as advance:
         advance(5)
     assert sys.stderr.getvalue() == ""
-    with progress.on_terminal(), progress.bar(10, "tokens") as advance:
+    with perplexity.on_terminal(), perplexity.bar(10, "tokens") as advance:
         time.sleep(0.11)  # the bar is drawn ten times a second
         advance(10)
     assert ("10/10" in sys.stderr.getvalue()) == (stream is Terminal)
@@ -44,7 +44,7 @@ def test_scores_of_a_text_advance_a_bar_to_its_end(run, monkeypatch):
             done[-1].append(count)
 
     monkeypatch.setattr("tqdm.tqdm", Bar)
-    with progress.on_terminal():
+    with perplexity.on_terminal():
         text, _ = run.score(run.read("test"))
     ((total, *parts),) = done
     assert total == sum(parts) == len(text.words)

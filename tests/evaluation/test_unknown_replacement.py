@@ -17,8 +17,7 @@ from zoo.data import Pairs
 from zoo.decoding.batched_search import Hypothesis
 from zoo.errors import UserError
 from zoo.evaluation.run import Run
-from zoo.evaluation.translators import Translator
-from zoo.evaluation.unknown_replacement import Restoring
+from zoo.evaluation.translators import Restoring, Translator
 
 SOURCES, TARGETS = ["<unk>", "a", "b", "c"], ["</s>", "<unk>", "A", "B", "<unkpos_1>", "<unk_1>"]
 

@@ -25,7 +25,7 @@ from zoo.commands import command_table, evaluate, program
 from zoo.cores import GRU, Bidirectional
 from zoo.decoding import steps
 from zoo.errors import UserError
-from zoo.evaluation import pair_scores
+from zoo.evaluation import perplexity
 from zoo.evaluation.run import Run
 from zoo.export import card, folder, hub, stablehlo, standalone
 from zoo.heads import CharLSTM, LogLinear
@@ -298,9 +298,9 @@ def test_an_encoder_decoder_without_the_zoo_has_the_same_numbers(name, tmp_path)
     )
     assert done.returncode == 0, done.stderr
     log_prob, first, second = json.loads(done.stdout)
-    pairs = pair_scores.read(recipe, run.lexicon, run.others[0], corpus)
+    pairs = perplexity.read(recipe, run.lexicon, run.others[0], corpus)
     model, text = recipe.model, pairs.target
-    scores = pair_scores.score(model, run.params, run.tables, pairs, 2)
+    scores = perplexity.score_pairs(model, run.params, run.tables, pairs, 2)
     expected = [
         scores.log_prob[start : start + length].sum()
         for start, length in zip(text.starts[:3], text.lengths[:3], strict=True)

@@ -32,8 +32,7 @@ from zoo.cores import LSTM
 from zoo.data import Characters, Conllu, Pairs, Prefixed, Text
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
-from zoo.evaluation import translation_quality
-from zoo.evaluation.judgements import minimal_pairs
+from zoo.evaluation import minimal_pairs, translation_quality
 from zoo.evaluation.results import read_results
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training

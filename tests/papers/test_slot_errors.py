@@ -8,7 +8,7 @@ import pytest
 from tests.training import small
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
-from zoo.evaluation.judgements import exact_match
+from zoo.evaluation import exact_match
 from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
 from zoo.papers import Realisations, slot_errors

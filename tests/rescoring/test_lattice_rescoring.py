@@ -21,7 +21,7 @@ from tests.marks import slow
 from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.errors import UserError
-from zoo.evaluation import prefix_sharing
+from zoo.evaluation import sentence_scores
 from zoo.rescoring import model_states
 from zoo.rescoring.lattice_rescoring import LatticeSearch
 from zoo.rescoring.run_interpolation import Interpolation
@@ -203,7 +203,7 @@ def by_hand(run, lattice, weight, language_weight, penalty):
 
 @pytest.mark.slow
 def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
-    monkeypatch.setattr(prefix_sharing, "BLOCK", 8)
+    monkeypatch.setattr(sentence_scores, "BLOCK", 8)
     monkeypatch.setattr(model_states, "ROOM", 16)  # has to grow
     run = zoo.load(trained)
     for _ in range(3):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from zoo.errors import UserError
-from zoo.evaluation import overlap
+from zoo.evaluation import leakage
 from zoo.runs import seen_texts
 from zoo.runs.seen_texts import SeenTexts, Texts
 
@@ -63,7 +63,7 @@ def seen(*trained, selected=()):
 
 def test_overlap_is_found_in_any_order_case_and_cut():
     shuffled = [[*" ".join(TEXT[3]).upper()], ["un", "autre", "."], TEXT[0]]
-    found = overlap.of_text(TEXT, seen(*shuffled, selected=TEXT[1:2]))
+    found = leakage.of_text(TEXT, seen(*shuffled, selected=TEXT[1:2]))
     assert found == {
         "letters": 30,
         "trained_on": {"all": counts(2, 3, 19, 23), "long": counts(2, 2, 19, 19)},
@@ -71,7 +71,7 @@ def test_overlap_is_found_in_any_order_case_and_cut():
     }
     # Characters as words, a line break at the end, found among words.
     characters = [[*"le chien dort .\n"], [*"\n"], [*"un chat .\n"]]
-    assert overlap.of_text(characters, seen(*TEXT))["trained_on"]["all"] == counts(1, 2, 16, 26)
+    assert leakage.of_text(characters, seen(*TEXT))["trained_on"]["all"] == counts(1, 2, 16, 26)
 
 
 def test_texts_of_other_runs_come_along_by_their_way(tmp_path):
@@ -117,9 +117,9 @@ def test_what_recurs_by_nature_is_not_seen(all_found, long_found, expected):
     }
     nothing = {"all": counts(0, 9, 0, 1000), "long": counts(0, 9, 0, 1000)}
     trained = {"split": "test", "overlap": {"trained_on": found, "selected_on": nothing}}
-    assert (overlap.reason(trained) is not None) == expected
+    assert (leakage.reason(trained) is not None) == expected
     chosen = {"split": "data:x", "overlap": {"trained_on": nothing, "selected_on": found}}
-    assert (overlap.reason(chosen) is not None) == expected
+    assert (leakage.reason(chosen) is not None) == expected
     for split in ("validation", "czech.validation"):
-        assert overlap.reason({**chosen, "split": split}) is None
-    assert (overlap.reason({**trained, "split": "validation"}) is not None) == expected
+        assert leakage.reason({**chosen, "split": split}) is None
+    assert (leakage.reason({**trained, "split": "validation"}) is not None) == expected

@@ -19,8 +19,7 @@ import pytest
 
 from zoo.data import Characters, Conllu, Pairs, Prefixed, RawPairs, RawText, Text
 from zoo.errors import UserError
-from zoo.evaluation import word_lists
-from zoo.evaluation.judgements import minimal_pairs
+from zoo.evaluation import minimal_pairs, word_lists
 from zoo.lexicon import Lexicon
 from zoo.papers import Overnight, Realisations
 from zoo.priors import WordList, WordTable, arpa

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from zoo.commands import options
 from zoo.data.batches import POLICIES
 from zoo.errors import UserError
-from zoo.evaluation import progress
+from zoo.evaluation import perplexity
 
 _WEIGHT = options.number(0, 0.999999)
 
@@ -96,22 +96,22 @@ def _unseen_weight(text: str) -> float:
     return math.nan if text == "tune" else _WEIGHT(text)
 
 
-@progress.on_terminal()
+@perplexity.on_terminal()
 def run_evaluate(arguments: argparse.Namespace):
     """Prints the figures and keeps each with its passport in DIR/results."""
     import numpy as np
 
     from zoo.evaluation import (
+        best_words,
+        exact_match,
         item_scores,
-        overlap,
+        leakage,
+        minimal_pairs,
         passport,
         passport_text,
         sentence_scores,
-        surprisal,
-        text_figures,
     )
     from zoo.evaluation.dynamic_evaluation import RMS, DynamicEvaluation
-    from zoo.evaluation.judgements import exact_match, minimal_pairs
     from zoo.runs import output_files
 
     folder = options.folder_of(arguments)
@@ -128,7 +128,7 @@ def run_evaluate(arguments: argparse.Namespace):
         run = run.constrained(arguments.grammar)
     splits = arguments.split
     if not splits and not arguments.data and not arguments.minimal_pairs:
-        splits = text_figures.unseen_splits(run)
+        splits = passport.unseen_splits(run)
     if arguments.surprisal and len(splits) + bool(arguments.data) != 1:
         raise UserError("--surprisal writes one text: give one --split NAME, or --data PATH.")
 
@@ -140,12 +140,12 @@ def run_evaluate(arguments: argparse.Namespace):
     mixture = None
     if arguments.unseen_weight is not None:
         mixture = _mixture(run, arguments.unseen_weight)
-    texts = text_figures.judge(
+    texts = passport.judge(
         run, splits, arguments.data or None, arguments.state, lines=bool(arguments.surprisal)
     )
     for judged in texts:
         if arguments.surprisal:  # before anything is printed: the reader may go, as head does
-            surprisal.write(
+            best_words.write(
                 arguments.surprisal, judged.given, judged.text, judged.scores, run.lexicon
             )
         if run.learns_from_text and judged.run.experiment.evaluation.state == "sentences":
@@ -156,7 +156,7 @@ def run_evaluate(arguments: argparse.Namespace):
                 ]
             )
         options.print_notes(run.notes(judged.corpus.sentences))
-        figures, result = text_figures.keep(judged, mixture, not arguments.no_scores)
+        figures, result = passport.keep(judged, mixture, not arguments.no_scores)
         output_files.show(passport_text.describe(figures), f"  {result}")
         untrained = sentence_scores.warning(run.lexicon, figures["unknown_tokens"])
         options.print_notes([untrained])
@@ -171,14 +171,14 @@ def run_evaluate(arguments: argparse.Namespace):
         options.print_notes([*run.notes(sentences), run.share(sentences, path)])
         figures, result, table = minimal_pairs.keep(run, path, pairs, scores, arguments.pairs_table)
         output_files.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
-        options.print_notes(overlap.warnings(figures))
+        options.print_notes(leakage.warnings(figures))
 
 
 def _mixture(run, weight):
     """Returns the mixture that --unseen-weight asks for; prints a note if there is none."""
-    from zoo.evaluation import unseen_weight
+    from zoo.evaluation import mixtures
 
-    mixture = unseen_weight.of_run(run, None if math.isnan(weight) else weight)
+    mixture = mixtures.of_run(run, None if math.isnan(weight) else weight)
     if mixture is None:
         options.print_notes(["no word of the lexicon is without training text: nothing is mixed"])
     return mixture

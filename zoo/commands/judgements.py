@@ -6,7 +6,7 @@ from types import ModuleType
 
 from zoo.commands import options
 from zoo.data.batches import POLICIES
-from zoo.evaluation import progress
+from zoo.evaluation import perplexity
 
 
 def add_agreement_to(parser: argparse.ArgumentParser):
@@ -22,10 +22,10 @@ def add_agreement_to(parser: argparse.ArgumentParser):
     )
 
 
-@progress.on_terminal()
+@perplexity.on_terminal()
 def run_agreement(arguments: argparse.Namespace):
     """Prints the accuracies and plots them by distance."""
-    from zoo.evaluation.judgements.agreement import report
+    from zoo.evaluation.agreement import report
 
     options.check_outputs(arguments, file="the picture", pairs="the table")
     report(arguments.workdirs, arguments.split, arguments.file, arguments.pairs, arguments.label)
@@ -46,7 +46,7 @@ def add_transfer_to(parser: argparse.ArgumentParser):
     options.add_words_to(parser)
 
 
-@progress.on_terminal()
+@perplexity.on_terminal()
 def run_transfer(arguments: argparse.Namespace):
     """Prints and keeps the figures of the runs on the file, and their differences."""
     from zoo.evaluation.reports.transfer import report
@@ -62,7 +62,7 @@ def add_rare_words_to(parser: argparse.ArgumentParser):
 
 def run_rare_words(arguments: argparse.Namespace):
     """Prints and keeps the log-probabilities of rare words."""
-    from zoo.evaluation.judgements import rare_words
+    from zoo.evaluation import rare_words
 
     _judge(rare_words, arguments)
 

@@ -254,11 +254,11 @@ def with_cache(run, cache: tuple[int, float | None, float | None] | None):
     """Returns a run with the cache of `add_cache_to`'s argument, or the run itself without one."""
     if cache is None:
         return run
-    from zoo.evaluation import cache_settings
+    from zoo.evaluation import mixtures
 
     size, flatness, weight = cache
     if flatness is None or weight is None:
-        flatness, weight = cache_settings.tuned(run, size)
+        flatness, weight = mixtures.tuned_cache(run, size)
         print_notes([f"cache: flatness {flatness:g}, weight {weight:g}, set on validation"])
     return run.with_cache(size, flatness, weight)
 

@@ -186,12 +186,12 @@ def add_words_to(parser: argparse.ArgumentParser):
 def run_words(arguments: argparse.Namespace):
     """Writes or prints the table of words, or prints how far its tags reach in a text."""
     from zoo.errors import UserError
-    from zoo.evaluation import tag_coverage, word_lists
+    from zoo.evaluation import best_words, word_lists
 
     if arguments.tags is not None:
         if arguments.features or arguments.output:
             raise UserError("--tags prints shares alone: leave out --features and --output.")
-        tag_coverage.report(arguments.workdir, arguments.tags)
+        best_words.report(arguments.workdir, arguments.tags)
         return
     options.check_outputs(arguments, output="the table")
     word_lists.report(arguments.workdir, arguments.features, arguments.output)

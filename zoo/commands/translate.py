@@ -310,13 +310,13 @@ def _restoring(translator, arguments):
     """Returns the replacement of unknown words, for a run that marks them or where an option asks
     for it; else None."""
     from zoo.alignment import PositionalAll
-    from zoo.evaluation import attention_maps
-    from zoo.evaluation.unknown_replacement import Restoring
+    from zoo.evaluation import translators
+    from zoo.evaluation.translators import Restoring
     from zoo.sources import alignments
 
     for option in ("alignments", "plot_attention"):
         if getattr(arguments, option):
-            attention_maps.check(translator, f"--{option.replace('_', '-')}")
+            translators.check(translator, f"--{option.replace('_', '-')}")
     dictionary, by = arguments.dictionary, arguments.unknowns
     if dictionary is None and by is None and translator.runs[0].experiment.data.unknowns is None:
         return None

@@ -33,7 +33,7 @@ def _standard_input() -> Iterator[str]:
             )
         if "\0" in line:
             raise UserError(f"standard input, line {number}: binary: give UTF-8 text.")
-        yield line.removesuffix("\n")
+        yield line.removesuffix("\n").removesuffix("\r").replace("\r", " ")
 
 
 def only_one(sources, option) -> Iterator[list[str]]:

@@ -15,7 +15,7 @@ class Translation(NamedTuple):
 
 def write(translations, translator, arguments):
     """Writes the lines of translations, their alignments, and the picture of one of them."""
-    from zoo.evaluation import attention_maps
+    from zoo.evaluation import translators
     from zoo.runs import output_files
     from zoo.sources import alignments
 
@@ -24,7 +24,7 @@ def write(translations, translator, arguments):
     def lines():
         for number, of_sentence in enumerate(itertools.chain.from_iterable(translations)):
             for one in of_sentence if arguments.alignments else ():
-                pairs = attention_maps.links(translator, one.hypothesis, one.source)
+                pairs = translators.links(translator, one.hypothesis, one.source)
                 links.append(alignments.pharaoh(pairs) + "\n")
             if arguments.alignments and not of_sentence:
                 links.append("\n")
@@ -44,11 +44,11 @@ def write(translations, translator, arguments):
 
 def _draw(translator, one, arguments):
     """Draws the pictures of a translation that the arguments ask for."""
-    from zoo.evaluation import attention_maps
+    from zoo.evaluation import translators
 
     for file, values, label in (
-        (arguments.plot_attention, attention_maps.weights, "weight"),
-        (arguments.plot_gradients, attention_maps.gradients, "norm of the gradient"),
+        (arguments.plot_attention, translators.attention_weights, "weight"),
+        (arguments.plot_gradients, translators.gradients, "norm of the gradient"),
     ):
         if file:
             from zoo.evaluation.reports import attention_plot

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from zoo.errors import UserError
 from zoo.evaluation import item_scores
-from zoo.evaluation.comparable import learns
-from zoo.evaluation.results import ANSWERS, of_kinds
+from zoo.evaluation.results import ANSWERS, learns, of_kinds
 from zoo.runs.workdir import check_folders
 
 # {run: (passport, its answers, None if they were not kept)}

@@ -1,20 +1,33 @@
 """The most probable words at each position of a text, and the hidden states that they come from."""
 
+import collections
 import dataclasses
 import functools
+import math
+import pathlib
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from zoo.arrays.types import Context, Params, Tables
 from zoo.data import Corpus
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
 from zoo.data.pair_batches import BucketedPairs
-from zoo.evaluation import pair_scores
-from zoo.evaluation.perplexity import PRECISION
+from zoo.errors import UserError
+from zoo.evaluation import item_scores, passport, perplexity
+from zoo.evaluation.perplexity import PRECISION, Scores
 from zoo.evaluation.run import Run
+from zoo.heads import LogLinear
+from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
+from zoo.priors import Morphology
+from zoo.runs import output_files
+from zoo.runs.workdir import Workdir
+from zoo.sources.evaluation_texts import GivenText
 
 # Positions of a batch, and pairs side by side: texts are of some sentences.
 _LENGTH, _PAIRS = 64, 8
@@ -43,7 +56,7 @@ def states(run: Run, corpus: Corpus) -> tuple[EncodedText, States]:
     """Runs a model over a text, in one batch row under the run's state policy."""
     with jax.default_matmul_precision(PRECISION):
         if isinstance(run.experiment.model, SequenceToSequence):
-            pairs = pair_scores.read(run.experiment, run.lexicon, run.others[0], corpus)
+            pairs = perplexity.read(run.experiment, run.lexicon, run.others[0], corpus)
             return pairs.target, _gathered(_of_pairs(run, pairs), len(pairs.target.words))
         text = run.experiment.vocabulary.encode(corpus, run.lexicon)
         return text, _gathered(_of_text(run, text), len(text.words))
@@ -136,3 +149,250 @@ def first_sentences(corpus: Corpus, sentences: int) -> Corpus:
         "source_text": source and first_sentences(source, sentences),
     }
     return dataclasses.replace(corpus, **cut)
+
+
+# ------ contributions of features to the log-probability of a word under a log-linear head
+# Dymetman and Xiao, "Log-linear RNNs" (2016), equation 12: with the adaptor a = W h + c,
+#
+#     log p(x | h) = log b(x) + sum_f a_f phi_f(x) - log Z,
+#
+# so each feature f of the word adds a_f phi_f(x) nats to its score, and the background adds log
+# b(x).
+
+
+class Contributions(NamedTuple):
+    """The parts of the log-probability of a word, nats."""
+
+    log_background: float
+    features: tuple[tuple[str, float], ...]
+    log_z: float
+
+    @property
+    def log_prob(self) -> float:
+        """log p(x | h), the sum of the parts."""
+        return self.log_background + sum(nats for _, nats in self.features) - self.log_z
+
+
+def of_words(
+    head: LogLinear,
+    params: Params,
+    tables: Tables,
+    lexicon: Lexicon,
+    hidden: np.ndarray,
+    words: Sequence[int] | np.ndarray,
+    context: Context = None,
+) -> list[Contributions]:
+    """Splits log p of words into the parts of the background, the features and the normaliser."""
+    words = np.asarray(words, np.int32)
+    log_background, log_z = _background_and_log_z(head, params, tables, hidden, words, context)
+    known = lexicon.of_kinds(head.kinds)
+    row_of = {name: row for row, name in enumerate(known.feature_names)}
+    weights, bias = (np.asarray(params[name], np.float64) for name in ("weights", "bias"))
+    found = []
+    for word, state, background, normaliser in zip(
+        words.tolist(), np.asarray(hidden, np.float64), log_background, log_z, strict=True
+    ):
+        features = known.features_of(word)
+        rows = [row_of[name] for name in features]
+        nats = (weights[rows] @ state + bias[rows]) * np.array([*features.values()])
+        parts = sorted(zip(features, nats.tolist(), strict=True), key=lambda one: -abs(one[1]))
+        found.append(Contributions(float(background), tuple(parts), float(normaliser)))
+    return found
+
+
+def _background_and_log_z(head, params, tables, hidden, words, context):
+    """Computes (log b(x), log Z), float64 [n] each."""
+    targets: Any = jnp.asarray(words)
+    with jax.default_matmul_precision(PRECISION):
+        _, log_z = head.log_prob_and_log_z(
+            params, tables, jnp.asarray(hidden), targets, context=context
+        )
+        if head.background is None:
+            mass = tables["log_mass"][tables["signature"][targets]]
+            background = tables["log_within"][targets] + mass
+        else:
+            background = head.background.log_prob(tables["background"], context, targets)
+    return np.asarray(background, np.float64), np.asarray(log_z, np.float64)
+
+
+# ------------- surprisal word by word, as a table for psycholinguistics and error analysis
+
+
+class Row(NamedTuple):
+    """A token as it was given, or a boundary; see `rows`."""
+
+    sentence: int
+    id: str
+    position: int
+    start: int
+    end: int
+    word: str
+    read_as: str
+    words: int
+    known: bool
+    training_count: int
+    surprisal_nats: float
+    surprisal_bits: float
+    counted: bool
+
+
+COLUMNS = Row._fields
+
+
+def columns(given: GivenText) -> tuple[str, ...]:
+    """Returns `COLUMNS` and the text's own columns, "given_" before a name among both."""
+    return (*COLUMNS, *output_files.beside(COLUMNS, given.columns))
+
+
+def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
+    """Yields a tuple of `columns` for each token as it was given and each boundary, in their order.
+
+    sentence and position count from 1, without sentences that are not judged. id is the name of the
+    sentence in the text, or the number of its line in plain text. start and end are the token's
+    place in its line, in code points from 0, end behind it; a boundary stands at the end of its
+    sentence and has no extent.
+
+    word is the token as it was given, read_as the words that the model read for it: <unk>, another
+    case, the words of a fused form with blanks between them; words is their number. surprisal =
+    -log p(word | words before), summed over the words of a fused form; empty where nothing was
+    predicted.
+
+    known is True if no word was read as <unk>, nor is <unk> itself. training_count is the number of
+    occurrences in training; for an unknown word, of all words that were <unk> there; for a fused
+    form, the least over its words. counted is True where perplexities count all words: over these
+    rows, the sum of surprisals divided by the sum of `words` is the log-perplexity.
+    """
+    occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
+    ends = [*text.starts[1:].tolist(), len(text.words)]
+    spans = zip(text.starts.tolist(), ends, given.judged, strict=True)
+    nats = -scores.log_prob.astype(np.float64)
+
+    def row(begin, end):
+        """Returns the columns of the words from `begin` to `end`."""
+        chosen = slice(begin, end)
+        total = float(nats[chosen].sum())
+        return (
+            " ".join(lexicon.words[word] for word in text.words[chosen]),
+            end - begin,
+            not unknown[chosen].any(),
+            int(occurrences[chosen].min()),
+            total,
+            total / math.log(2),
+            bool(scores.counted[chosen].all()),
+        )
+
+    for number, (begin, end, sentence) in enumerate(spans, 1):
+        name = str(sentence.line) if sentence.id is None else sentence.id
+        for position, token in enumerate(sentence.tokens, 1):
+            after = begin + len(token.words)
+            span = (token.start, token.end)
+            yield (number, name, position, *span, token.text, *row(begin, after), *token.extra)
+            begin = after
+        position, length = len(sentence.tokens), sentence.length
+        for boundary in range(begin, end):
+            position += 1
+            about = (number, name, position, length, length, lexicon.boundary)
+            yield (*about, *row(boundary, boundary + 1), *sentence.extra)
+
+
+def write(path: str | pathlib.Path, given, text, scores, lexicon):
+    """Writes the table; see `rows`."""
+    output_files.write_table(path, columns(given), rows(given, text, scores, lexicon))
+
+
+# ------------- shares of a text's words that a treebank tagged, and whose tags are guessed
+# `priors.Morphology` takes the tags of a word from the tokens of a treebank. Words that no token
+# shows have tags guessed from their endings, or none.
+
+TAGGED, GUESSED, UNTAGGED, UNKNOWN = "tagged there", "guessed", "without tags", "read as <unk>"
+
+
+def shares(
+    sentences: Sequence[Sequence[str]],
+    lexicon: Mapping[str, int],
+    tagged: Mapping[str, tuple[str, ...]],
+    guessed: bool,
+) -> dict[str, tuple[float, float]]:
+    """Computes the shares of words and of types by the origin of their tags."""
+    counts = collections.Counter(word for sentence in sentences for word in sentence)
+    words: collections.Counter = collections.Counter()
+    types: collections.Counter = collections.Counter()
+    for word, count in counts.items():
+        rest = GUESSED if guessed else UNTAGGED
+        origin = UNKNOWN if word not in lexicon else TAGGED if word in tagged else rest
+        words[origin] += count
+        types[origin] += 1
+    return {
+        origin: (words[origin] / words.total(), types[origin] / types.total())
+        for origin in (TAGGED, GUESSED, UNTAGGED, UNKNOWN)
+        if types[origin]
+    }
+
+
+def report(folder: str | pathlib.Path, text: str, log=output_files.show):
+    """Prints the shares of a text's words and types by the origin of their tags."""
+    workdir = Workdir(folder)
+    experiment, lexicon = workdir.experiment(), workdir.lexicon()
+    vocabulary, source = experiment.vocabulary, experiment.data
+    priors = [prior for prior in vocabulary.features if isinstance(prior, Morphology)]
+    if not priors:
+        raise UserError(f"{folder} has no tags: give a run with priors.Morphology.")
+    run = Run(workdir.path, experiment, lexicon, None, {}, 0)  # parameters are not needed
+    splits = {part for split in source.splits() for part in (split, *source.parts(split))}
+    sentences = (run.read(text) if text in splits else run.read_file(text)).sentences
+    words, types = sum(map(len, sentences)), len({word for words in sentences for word in words})
+    log(f"{text}: {words:,} words, {types:,} types")
+    for prior in priors:
+        chosen = () if prior.treebanks else prior.splits or source.splits()
+        corpora = {split: vocabulary.read(source, split) for split in chosen}
+        case = str.lower if vocabulary.lower_case else str
+        entries = {case(word): tags for word, tags in source.lexicon_entries().items()}
+        tagged = prior.tags_of_words(corpora, entries)
+        log(f"  tags from {', '.join(prior.treebanks or chosen)}:")
+        found = shares(sentences, lexicon.ids, tagged, prior.guesser is not None)
+        for origin, (of_words, of_types) in found.items():
+            log(f"    {origin}: {of_words:.1%} of words, {of_types:.1%} of types")
+
+
+# ---------- the words to which kept scores belong, read from a run's data; no model is run
+# Scores of a result (`zoo.evaluation.item_scores`) are numbers in the order of the text. The text
+# is read again, and is refused unless its hash is the passport's.
+
+
+class KeptWords(NamedTuple):
+    """The words of a text with the scores that were kept of them."""
+
+    text: EncodedText  # as word ids
+    positions: np.ndarray  # int64 [n], positions in the text of the counted words
+    log_prob: np.ndarray  # float32 [n], nats, of these words
+
+
+def read(run: Run, record: dict, arrays: item_scores.Arrays | None) -> KeptWords:
+    """Reads the words of a result."""
+    name = record["split"]
+    if arrays is None:
+        raise UserError(
+            f"no scores of the words of {name} are kept: python -m zoo evaluate {run.path} keeps "
+            "them."
+        )
+    if record["lexicon"]["words"] != run.lexicon.words_set_digest():
+        raise UserError(f"{name} was judged over other words than the run's own.")
+    data = run.experiment.data
+    splits = [part for split in data.splits() for part in (split, *data.parts(split))]
+    if name not in splits:
+        raise UserError(f"{name} is a text given by its path, not a split of the run.")
+    corpus = run.read(name)
+    if passport.data_of(corpus.name, corpus.sentences)["sha256"] != record["data"]["sha256"]:
+        raise UserError(
+            f"{corpus.name} has changed since {name} was judged: evaluate the run again."
+        )
+    text = run.experiment.vocabulary.encode(corpus, run.lexicon)
+    positions = np.flatnonzero(text.counted)
+    if run.lexicon.boundary is None:  # the first word of the text is context only
+        positions = positions[positions > 0]
+    if len(positions) != len(arrays["log_prob"]):
+        raise UserError(
+            f"{len(arrays['log_prob']):,} scores are kept of {name}, and it has "
+            f"{len(positions):,} counted words: evaluate the run again."
+        )
+    return KeptWords(text, positions, arrays["log_prob"])

@@ -26,7 +26,7 @@ import numpy as np
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError, check_above, check_choices, check_least, check_rates
-from zoo.evaluation import perplexity, progress
+from zoo.evaluation import perplexity
 
 RULES = ("rms", "sgd")
 # Batch rows of the training text, and the greatest number of their segments, that estimate M. With
@@ -71,7 +71,7 @@ RMS = DynamicEvaluation("rms", rate=5e-5, decay=0.002)
 def _precisely(count: int, unit: str):
     """Multiplies in full float32 within a context, which has a bar."""
     precise = jax.default_matmul_precision(perplexity.PRECISION)
-    with precise, progress.bar(count, unit) as advance:
+    with precise, perplexity.bar(count, unit) as advance:
         yield advance
 
 

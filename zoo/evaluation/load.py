@@ -19,14 +19,12 @@ from zoo.decoding.batched_search import LONGEST_RATIO
 from zoo.decoding.generation import generate, prompt_words
 from zoo.decoding.steps import States
 from zoo.errors import UserError, named
-from zoo.evaluation import passport, sentence_scores, surprisal, text_figures
-from zoo.evaluation.judgements import agreement, minimal_pairs
+from zoo.evaluation import agreement, best_words, minimal_pairs, passport, sentence_scores
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
-from zoo.evaluation.translators import Translator
-from zoo.evaluation.unknown_replacement import Restoring
+from zoo.evaluation.translators import Restoring, Translator
 from zoo.models import SequenceToSequence
-from zoo.sources import characters, evaluation_texts, moses
+from zoo.sources import characters, evaluation_texts, files, moses
 
 # A sentence: its text, or its words.
 Sentence = str | Sequence[str]
@@ -83,16 +81,16 @@ class Loaded:
 
     def evaluate(
         self, split: str | None = None, *, data: str | None = None, state: str | None = None
-    ) -> list[text_figures.Row]:
+    ) -> list[passport.Row]:
         """Computes the exact perplexity of texts, and keeps each with its passport as evaluate.py
         does.
         """
         passport.check(self.run.path)
         splits = [split] if split is not None else []
         if split is None and data is None:
-            splits = text_figures.unseen_splits(self.run)
-        texts = text_figures.judge(self.run, splits, data, state)
-        return [text_figures.row(*text_figures.keep(text)) for text in texts]
+            splits = passport.unseen_splits(self.run)
+        texts = passport.judge(self.run, splits, data, state)
+        return [passport.row(*passport.keep(text)) for text in texts]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -125,7 +123,7 @@ class LoadedModel(Loaded):
         texts = [one if isinstance(one, str) else " ".join(one) for one in sentences]
         return sentence_scores.score_words(self.run, read, "the sentences").rows(texts)
 
-    def surprisal(self, text: str, state: str | None = None) -> list[surprisal.Row]:
+    def surprisal(self, text: str, state: str | None = None) -> list[best_words.Row]:
         """Computes -log p of each word of a text, as `evaluate.py --surprisal` writes it."""
         run = self.run
         if run.lexicon.of_characters:
@@ -135,11 +133,13 @@ class LoadedModel(Loaded):
             letters = [[*piece] for piece in characters.pieces(lines)]
             given_text = evaluation_texts.of_corpus(Corpus("the text", letters), "")
         else:
-            given_text = evaluation_texts.of_text(text, "the text", run.reading)
+            given_text = evaluation_texts.of_text(
+                files.with_line_feeds(text), "the text", run.reading
+            )
         run = run.for_text(given_text, state, lines=True)
         encoded, scores = run.score(given_text.corpus)
-        rows = surprisal.rows(given_text, encoded, scores, run.lexicon)
-        return [surprisal.Row(*row) for row in rows]
+        rows = best_words.rows(given_text, encoded, scores, run.lexicon)
+        return [best_words.Row(*row) for row in rows]
 
     def agreement(self, split: str = "test", *, data: str | None = None) -> list[agreement.Row]:
         """Compares sentences of a treebank with copies that have one wrong form, and keeps the

@@ -1,7 +1,7 @@
 """Figures with their passports: everything that comparing a number with another one requires.
 
 A passport is a plain dict that is kept as JSON. Figures whose parts in
-`zoo.evaluation.comparable` differ are not of the same quantity, and are not compared.
+`zoo.evaluation.results` differ are not of the same quantity, and are not compared.
 """
 
 import dataclasses
@@ -12,6 +12,8 @@ import os
 import pathlib
 import re
 import sys
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -20,16 +22,17 @@ from zoo import configuration, strict_json
 from zoo.data import Corpus
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, overlap, unseen_weight
+from zoo.evaluation import item_scores, leakage, mixtures
 from zoo.evaluation.leakage import priors_that_saw
+from zoo.evaluation.mixtures import Mixture
 from zoo.evaluation.perplexity import PRECISION, Scores, impossible_words
 from zoo.evaluation.run import Run
-from zoo.evaluation.unseen_weight import Mixture
 from zoo.heads import SpreadUnknown
 from zoo.lexicon import Lexicon
 from zoo.runs import location, seen_texts
 from zoo.runs.output_files import machine, revision, versions
 from zoo.runs.workdir import Workdir
+from zoo.sources.evaluation_texts import GivenText
 
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -56,7 +59,7 @@ def of_text(
         "unseen": unseen(lexicon, text, scores),
     }
     if mixture is not None:
-        figures["mixture"] = unseen_weight.figures(mixture, lexicon, text, scores)
+        figures["mixture"] = mixtures.figures(mixture, lexicon, text, scores)
     if impossible := impossible_words(scores, text, lexicon):
         figures["impossible"] = dataclasses.asdict(impossible)
     if text.strings is not None:
@@ -140,7 +143,7 @@ def of_pairs(run: Run, path: str, pairs: list, scores) -> dict:
 
 
 def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
-    """Makes the passport of greedily decoded answers; see `judgements.exact_match`."""
+    """Makes the passport of greedily decoded answers; see `exact_match`."""
     return {
         "kind": "exact match",
         "split": f"answers:{split}",
@@ -245,7 +248,7 @@ def _seen(run: Run, sentences: list[list[str]]) -> dict:
         "selected_on": None if seen is None else list(seen.selected_on.about),
         "not_known": None if seen is None else list(seen.not_known),
         "knowledge": None if seen is None or seen.knowledge is None else list(seen.knowledge),
-        "overlap": None if seen is None else overlap.of_text(sentences, seen),
+        "overlap": None if seen is None else leakage.of_text(sentences, seen),
         "training": {
             "seed": run.experiment.training.seed,
             "recipe_sha256": workdir.recipe_digest(),
@@ -357,3 +360,89 @@ def _write(path, text, scores):
     location.write_text(path, text)
     if scores is None and item_scores.path_of(path).exists():  # left by a result of the same name
         item_scores.path_of(path).unlink()
+
+
+# ------- perplexities of the splits of a run and of other texts, kept with their passports
+
+
+class Judged(NamedTuple):
+    """A text scored by a run."""
+
+    run: Run  # under the state policy of the text
+    name: str
+    corpus: Corpus
+    text: EncodedText  # the text as word ids
+    scores: Scores
+    file: GivenText | None = None  # the text as its file gives it; None for a split
+
+    @property
+    def given(self) -> GivenText:
+        """The text as its file gives it."""
+        return self.file or self.run.given_split(self.name, self.corpus)
+
+
+class Row(NamedTuple):
+    """The perplexity of a text."""
+
+    text: str
+    state: str
+    sentences: int
+    tokens: int
+    unknown: int
+    log_perplexity: float  # nats per token
+    bits: float  # the same in bits
+    perplexity: float
+    passport: str
+
+
+def unseen_splits(run: Run) -> list[str]:
+    """Returns the splits of a run but the training text, each followed by its parts."""
+    data = run.experiment.data
+    return [
+        part for split in data.splits() if split != "train" for part in (split, *data.parts(split))
+    ]
+
+
+def judge(
+    run: Run,
+    splits: Iterable[str],
+    file: str | None = None,
+    state: str | None = None,
+    lines: bool = False,
+) -> Iterator[Judged]:
+    """Scores splits of a run, and then a file, one after another; see `Run.for_text`."""
+    for split in splits:
+        of_split = run.with_state(state)
+        corpus = run.read(split)
+        yield Judged(of_split, split, corpus, *of_split.score(corpus))
+    if file is not None:
+        given = run.given(file)
+        of_file, corpus = run.for_text(given, state, lines), given.corpus
+        name = f"data:{pathlib.PurePath(file).name}"
+        yield Judged(of_file, name, corpus, *of_file.score(corpus), given)
+
+
+def keep(
+    judged: Judged, mixture: Mixture | None = None, scores: bool = True
+) -> tuple[dict, pathlib.Path]:
+    """Writes the passport of a text's perplexity; returns it and its file."""
+    run, name, corpus, text, of_words, _ = judged
+    figures = of_text(run, name, corpus, text, of_words, mixture)
+    kept = item_scores.of_text(text, of_words, run.lexicon) if scores else None
+    return figures, write(run, figures, kept)
+
+
+def row(record: dict, file: pathlib.Path) -> Row:
+    """Returns the figures of a passport."""
+    figures = record["figures"]
+    return Row(
+        record["split"],
+        record["policies"]["state"],
+        record["data"]["sentences"],
+        record["tokens"],
+        record["unknown_tokens"],
+        figures["log_perplexity"],
+        figures["bits"],
+        figures["perplexity"],
+        str(file),
+    )

@@ -1,6 +1,6 @@
 """The passport of a perplexity as text."""
 
-from zoo.evaluation import overlap
+from zoo.evaluation import leakage
 from zoo.evaluation.perplexity import UNKNOWN, Impossible
 from zoo.evaluation.sentence_scores import share
 
@@ -93,11 +93,11 @@ def describe(passport: dict) -> str:
         *_read_on(passport, sentence),
         *_many_unknown(passport),
         *_of_source(passport),
-        *(f"  {line}" for line in overlap.lines(passport)),
+        *(f"  {line}" for line in leakage.lines(passport)),
         *_knowledge(passport),
         f"  priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
     ]
-    lines += overlap.warnings(passport)
+    lines += leakage.warnings(passport)
     if note := unfinished(passport):
         lines.append(f"  ! {note}")
     if ways := passport.get("learns_from_text"):

@@ -13,7 +13,7 @@ from zoo.data import Corpus, Pairs, text_notes
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import dynamic_evaluation, pair_scores, perplexity, sentence_scores, word_lists
+from zoo.evaluation import dynamic_evaluation, perplexity, sentence_scores, word_lists
 from zoo.evaluation.dynamic_evaluation import DynamicEvaluation
 from zoo.experiment import Experiment
 from zoo.heads import LogLinear, SpreadUnknown, WithCache
@@ -360,9 +360,9 @@ class Run:
         mesh = perplexity.of_all_devices(recipe.batch)
         params, tables = perplexity.on_all((self.params, self.tables), mesh)
         if isinstance(self.experiment.model, SequenceToSequence):
-            pairs = pair_scores.read(self.experiment, self.lexicon, self.others[0], corpus)
+            pairs = perplexity.read(self.experiment, self.lexicon, self.others[0], corpus)
             translator = self.experiment.model
-            scores = pair_scores.score(translator, params, tables, pairs, recipe.batch, mesh)
+            scores = perplexity.score_pairs(translator, params, tables, pairs, recipe.batch, mesh)
             return pairs.target, scores
         model = self.experiment.language_model
         text = self.experiment.vocabulary.encode(corpus, self.lexicon)

@@ -1,19 +1,23 @@
 """Translations by trained encoder-decoders, one or an ensemble, perhaps with a language model."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import jax
 import numpy as np
 
+from zoo.alignment import UnknownWords, in_sentence_order, most_attended, restore_by_attention
 from zoo.data import Corpus
+from zoo.data.pair_batches import source_batch
 from zoo.decoding import BeamSearch, Sampling, average, fuse, steps
-from zoo.decoding.batched_search import LONGEST_RATIO, Hypothesis, translate
-from zoo.errors import UserError
+from zoo.decoding.batched_search import LONGEST_RATIO, Hypothesis, size_of, translate
+from zoo.errors import UserError, named
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
 from zoo.models import SequenceToSequence
+from zoo.runs import checksums
 from zoo.sources import moses
 
 
@@ -187,3 +191,167 @@ def _language_member(run):
     model = run.experiment.language_model
     step = steps.of_language_model(model, run.params, run.tables)
     return lambda rows: (step, model.initial_carry(rows))
+
+
+# ------------------ source words that each word of a translation attends to, or depends on
+
+
+def check(translator: Translator, option: str):
+    """Raises UserError, naming an option of the command, unless a run has attention."""
+    if not attentive(translator):
+        paths = [str(run.path) for run in translator.runs]
+        raise UserError(
+            f"{option} needs attention, which {named(paths)} does not have: train with "
+            "--set model.attention=Luong, for example, or leave it out."
+        )
+
+
+def attention_weights(
+    translator: Translator, hypothesis: Hypothesis, source: Sequence[str]
+) -> np.ndarray:
+    """Computes the attention of each word of a translation to each word of its source, [T, S].
+
+    Rows and columns are in the order of the sentences. An ensemble gives the mean over the runs
+    that have attention.
+    """
+    check(translator, "this")
+
+    def of_run(run, batch, words, targets):
+        return _compiled(_model(run))(run.params, run.tables, *batch, words)
+
+    return _mean(translator, attentive(translator), of_run, hypothesis, source)
+
+
+def gradients(translator: Translator, hypothesis: Hypothesis, source: Sequence[str]) -> np.ndarray:
+    """Computes how much each word of a translation depends on each word of its source, [T, S].
+
+    This is the norm of the gradient of log p(word of the translation) by the source word's vector;
+    see `SequenceToSequence.gradients`. No run needs attention. Rows and columns are in the order of
+    the sentences. An ensemble gives the mean over its runs.
+    """
+
+    def of_run(run, batch, words, targets):
+        return _compiled_gradients(_model(run))(run.params, run.tables, *batch, words, targets)
+
+    return _mean(translator, translator.runs, of_run, hypothesis, source)
+
+
+def _mean(translator, runs, of_run, hypothesis, source):
+    """Averages the matrices of the runs' models, in the order of the sentences."""
+    size = size_of(len(hypothesis.words))
+    words, targets = (np.full((1, size), translator.boundary, np.int32) for _ in range(2))
+    words[0, 1 : len(hypothesis.words)] = hypothesis.words[:-1]
+    targets[0, : len(hypothesis.words)] = hypothesis.words
+    of_runs = []
+    for run in runs:
+        model, ids, unknown = _model(run), run.others[0].ids, run.others[0].unknown or ""
+        read = [ids[word if word in ids else unknown] for word in source]
+        read = read[::-1] if model.order == "source_reversed" else read
+        batch = source_batch([read], size_of(len(read)))
+        matrix = np.asarray(of_run(run, batch, words, targets)[0])
+        of_runs.append(in_sentence_order(matrix, len(source), len(hypothesis.words), model.order))
+    return np.mean(of_runs, axis=0)
+
+
+def links(
+    translator: Translator, hypothesis: Hypothesis, source: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Returns (source position, target position) of each word and the word it attends to most.
+
+    See `weights`.
+    """
+    return most_attended(attention_weights(translator, hypothesis, source))
+
+
+def attentive(translator: Translator) -> list[Run]:
+    """Returns the runs that have attention."""
+    return [run for run in translator.runs if _model(run).attention is not None]
+
+
+def _model(run: Run) -> SequenceToSequence:
+    return cast(SequenceToSequence, run.experiment.model)
+
+
+@functools.cache
+def _compiled(model):
+    """Compiles a model's attention weights, one program for all pairs of a shape."""
+    return jax.jit(model.attention_weights)
+
+
+@functools.cache
+def _compiled_gradients(model):
+    """Compiles a model's gradients, one program for all pairs of a shape."""
+    return jax.jit(model.gradients)
+
+
+# --------- replacement of unknown words in translations; see `zoo.alignment.unknown_words`
+
+WAYS = ("marks", "attention", "keep")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Restoring:
+    """Replacement of the unknown words in a translator's output."""
+
+    translator: Translator
+    dictionary: Mapping[str, str]
+    # "marks", as the first run was trained to write them; "attention", of each unknown word; "keep"
+    # leaves them; None for marks where the run has them, else for attention
+    by: str | None = None
+
+    def __post_init__(self):
+        run = self.translator.runs[0]
+        if self.by == "marks" and self.strategy is None:
+            raise UserError(
+                f"{run.path} marks no unknown words: train with data.unknowns, or put them in by "
+                "--unknowns attention."
+            )
+        if self.way != "attention":
+            return
+        if self.by is None and not attentive(self.translator):
+            raise UserError(
+                f"{run.path} does not tell which source word an unknown word translates: train "
+                "with data.unknowns, or with attention, or leave --dictionary out."
+            )
+        check(self.translator, "--unknowns attention")
+
+    @property
+    def strategy(self) -> UnknownWords | None:
+        """The way in which the first run was trained to mark unknown words; None if it was not."""
+        return self.translator.runs[0].experiment.data.unknowns
+
+    @property
+    def way(self) -> str:
+        """The way in which unknown words are replaced, one of `WAYS`."""
+        return self.by or ("attention" if self.strategy is None else "marks")
+
+    @property
+    def _known(self):
+        return self.translator.runs[0].others[0].ids
+
+    def annotate(self, sentences: Sequence[list[str]]) -> list[list[str]]:
+        """Returns the sources as the run was trained to read them."""
+        if self.strategy is None:
+            return [*sentences]
+        return [self.strategy.annotate_source(words, self._known) for words in sentences]
+
+    def words(self, hypothesis: Hypothesis, source: Sequence[str]) -> list[str]:
+        """Returns the words of a hypothesis with its unknown words replaced."""
+        words = self.translator.words(hypothesis)
+        if self.way == "keep":
+            return words
+        if self.way == "marks" and self.strategy is not None:
+            return self.strategy.restore(words, source, self.dictionary, self._known)
+        unknown = self.translator.runs[0].lexicon.unknown
+        if unknown is None or unknown not in words:
+            return words
+        (read,) = self.annotate([[*source]])
+        weights = attention_weights(self.translator, hypothesis, read)
+        return restore_by_attention(words, source, weights, self.dictionary, unknown)
+
+    def described(self) -> dict[str, Any] | None:
+        """Describes how unknown words were replaced, for a passport; None if they were kept."""
+        if self.way == "keep":
+            return None
+        dictionary = checksums.of_json(dict(self.dictionary)) if self.dictionary else None
+        return {"by": self.way, "dictionary_sha256": dictionary}

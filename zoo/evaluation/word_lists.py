@@ -8,7 +8,7 @@ from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.runs import output_files
 from zoo.runs.workdir import Workdir
-from zoo.sources import evaluation_texts, files
+from zoo.sources import csv_rows, files
 
 COLUMNS = ("word", "training_count")
 
@@ -21,13 +21,13 @@ def read(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, Non
     file = files.find(path)
     lines = files.read_text(file).split("\n")
     column = None
-    if (header := evaluation_texts.cells(lines[0])) != [lines[0]] and "word" in header:
+    if (header := csv_rows.tab_cells(lines[0])) != [lines[0]] and "word" in header:
         column = header.index("word")
     spaced = any(" " in word for word in lexicon.words)
     words: dict = {}
     for number, line in enumerate(lines, 1):
         if column is not None:
-            values = evaluation_texts.cells(line)
+            values = csv_rows.tab_cells(line)
             if number == 1 or not line.strip():
                 continue
             if len(values) != len(header):

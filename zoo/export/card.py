@@ -6,7 +6,7 @@ from typing import Any
 
 from zoo import configuration
 from zoo.errors import UserError
-from zoo.evaluation import overlap
+from zoo.evaluation import leakage
 from zoo.evaluation.run import Run
 from zoo.models import SequenceToSequence
 
@@ -124,7 +124,7 @@ def _figures(passports: dict[pathlib.Path, dict]) -> list[str]:
     for file, one in chosen.items():
         try:
             lines.append(_row(one))
-            if why := overlap.reason(one):
+            if why := leakage.reason(one):
                 seen.append(f"! Not a figure of unseen text: {one['split']}; {why}.")
             counts[f"{one['counts']}; normalised over {one['normalised_over']}"] = None
         except (LookupError, TypeError, ValueError) as error:
@@ -137,7 +137,7 @@ def _figures(passports: dict[pathlib.Path, dict]) -> list[str]:
 def _row(passport: dict) -> str:
     """Formats a perplexity as a row of the table."""
     figures = passport["figures"]
-    mark = " !" if overlap.reason(passport) else ""
+    mark = " !" if leakage.reason(passport) else ""
     # Infinite ones are kept as text.
     values = [float(figures[name]) for name in ("log_perplexity", "bits", "perplexity")]
     return (

@@ -28,8 +28,8 @@ import numpy as np
 from jax import export
 
 from zoo.decoding import steps
-from zoo.evaluation.pair_scores import score_step as score_pairs
 from zoo.evaluation.perplexity import PRECISION, score_step
+from zoo.evaluation.perplexity import pair_score_step as score_pairs
 from zoo.models import LanguageModel, SequenceToSequence
 from zoo.runs.exported import named_arrays
 

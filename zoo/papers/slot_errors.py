@@ -11,8 +11,7 @@ import numpy as np
 
 from zoo.data import Corpus
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, overlap, passport, significance
-from zoo.evaluation.judgements import exact_match
+from zoo.evaluation import exact_match, item_scores, leakage, passport, significance
 
 # The slots of the E2E challenge whose values are names.
 SLOTS = ("name", "near")
@@ -138,4 +137,4 @@ def describe(record: dict) -> str:
         f"{figures['right']:,} texts without error, {figures['complete']:,} complete)",
         *figures["examples"],
     ]
-    return "\n".join(["\n  ".join(lines), *overlap.warnings(record)])
+    return "\n".join(["\n  ".join(lines), *leakage.warnings(record)])

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.evaluation import prefix_sharing
+from zoo.evaluation import sentence_scores
 
 # Number of states in the array at first.
 ROOM = 1024
@@ -41,17 +41,17 @@ class ModelStates:
             for other in self.models[1:]:
                 other.grow()
             self.free = [*range(4 * size - 1, size - 1, -1), *self.free]
-        for some in prefix_sharing.chunks(len(new)):
+        for some in sentence_scores.chunks(len(new)):
             pairs, size = new[some], some.stop - some.start
             slots = [self.free.pop() for _ in pairs]
             self.used.update(slots)
             self.slots.update(zip(pairs, slots, strict=True))
-            rows = prefix_sharing.filled(np.array([slot for slot, _ in pairs]), size)
+            rows = sentence_scores.filled(np.array([slot for slot, _ in pairs]), size)
             to = np.full(size, FILLING, np.int32)
             to[: len(slots)] = slots
             words = [word for _, word in pairs]
             for model, ids in zip(self.models, zip(*words, strict=True), strict=True):
-                model.read(rows, prefix_sharing.filled(np.array(ids), size), to)
+                model.read(rows, sentence_scores.filled(np.array(ids), size), to)
 
     def keep(self, held: Iterable[int]):
         """Frees all states but the ones in some slots, and the state before any word."""
@@ -88,7 +88,7 @@ class _Model:
 
     def _room(self, rows):
         """Allocates states; all rows have the state before any word."""
-        return prefix_sharing.levels(self.model, *self.given, rows)[1]
+        return sentence_scores.levels(self.model, *self.given, rows)[1]
 
     def grow(self):
         """Makes the array four times as large, and returns its size before."""
@@ -103,9 +103,9 @@ class _Model:
 
     def log_probs(self, rows, ids):
         """Yields (slice, log p on the device) of words after the states of rows, batch by batch."""
-        for some in prefix_sharing.chunks(len(ids)):
-            given = (prefix_sharing.filled(x[some], some.stop - some.start) for x in (rows, ids))
-            yield some, self.log_prob(*self.given, prefix_sharing.outputs(self.states), *given)
+        for some in sentence_scores.chunks(len(ids)):
+            given = (sentence_scores.filled(x[some], some.stop - some.start) for x in (rows, ids))
+            yield some, self.log_prob(*self.given, sentence_scores.outputs(self.states), *given)
 
 
 @functools.cache
@@ -115,7 +115,7 @@ def compiled(model):
 
     def step(params, tables, prepared, states, rows, words, slots):
         carry = jax.tree.map(lambda leaf: leaf[rows], states[2])
-        new = prefix_sharing.states_after(model, params, tables, prepared, words, carry)
+        new = sentence_scores.states_after(model, params, tables, prepared, words, carry)
         return jax.tree.map(lambda room, added: room.at[slots].set(added), states, new)
 
-    return jax.jit(step, donate_argnames="states"), prefix_sharing.compiled(model)[1]
+    return jax.jit(step, donate_argnames="states"), sentence_scores.compiled(model)[1]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from zoo.errors import UserError
 from zoo.sources import conllu, files, folders, moses
+from zoo.sources.csv_rows import tab_cells
 from zoo.sources.file_source import ranged
 from zoo.sources.source import Corpus, Source
 from zoo.sources.text import READERS, Text
@@ -192,23 +193,6 @@ def tokens_of(line: str, reading: Reading) -> list[Token]:
     ]
 
 
-def cells(line: str) -> list[str]:
-    """Splits a line of a table at its tabs.
-
-    A value in quotation marks whose inner quotation marks are doubled is unquoted, as written by
-    spreadsheets, pandas and R. Any other quotation mark is text.
-    """
-    return [_unquoted(cell) for cell in line.removesuffix("\r").split("\t")]
-
-
-def _unquoted(cell):
-    inner = cell[1:-1]
-    quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
-    if quoted and '"' not in inner.replace('""', ""):
-        return inner.replace('""', '"')
-    return cell
-
-
 def _sentence(line, name, tokens, length=None):
     end = tokens[-1].end if tokens else 0
     return Sentence(line, name, tokens, end if length is None else length)
@@ -276,17 +260,17 @@ def _placed(pairs, spaces):
 def _header_of(text, column):
     """Whether the first line is the header of a table of items."""
     line = text.partition("\n")[0]
-    return "\t" in line and bool({"word", "sentence", column} & {*cells(line)})
+    return "\t" in line and bool({"word", "sentence", column} & {*tab_cells(line)})
 
 
 def _of_table(text, path, name, reading, column):
     header, *lines = text.removesuffix("\n").split("\n")
-    header = cells(header)
+    header = tab_cells(header)
     rows = []
     for number, line in enumerate(lines, 2):
         if not line.strip():
             continue
-        values = cells(line)
+        values = tab_cells(line)
         if len(values) != len(header):
             raise UserError(
                 f"{path}, line {number}: {len(values)} values where the header has {len(header)}, "
@@ -344,9 +328,12 @@ def _of_words(rows, path, name, reading, header):
         previous = key
     sentences = []
     for item in items.values():
-        # A region may have several words.
+        # A region may have several words, or one that the run's text has as several tokens.
         pairs = [
-            (row["word"], tuple(w for t in row["word"].split() for w in reading.words(t)))
+            (
+                row["word"],
+                tuple(w for token in tokens_of(row["word"], reading) for w in token.words),
+            )
             for _, row in item
         ]
         extras = [tuple(row[key] for key in columns) for _, row in item]

@@ -220,7 +220,7 @@ class Pairs(Source):
         if kind in (".json", ".jsonl"):
             names, rows = json_rows.rows(text, file)
             yield from self._of_table(rows, file, names)
-        elif kind == ".csv" or _has(text.partition("\n")[0].split("\t"), self.columns):
+        elif kind == ".csv" or _has(csv_rows.tab_cells(text.partition("\n")[0]), self.columns):
             names, rows = csv_rows.rows(text, file, "," if kind == ".csv" else "\t")
             yield from self._of_table(rows, file, names)
         else:

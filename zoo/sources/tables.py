@@ -2,6 +2,7 @@
 
 from zoo.errors import UserError
 from zoo.sources import files
+from zoo.sources.csv_rows import tab_cells
 
 
 def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
@@ -39,4 +40,4 @@ def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
 
 
 def _cells(line):
-    return [cell.strip() for cell in line.rstrip("\r").split("\t")]
+    return [cell.strip() for cell in tab_cells(line)]

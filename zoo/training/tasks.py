@@ -20,7 +20,7 @@ from zoo.data.batches import Batches, batch_count
 from zoo.data.encoded_text import EncodedText
 from zoo.data.pair_batches import BucketedPairs, PairBatches
 from zoo.errors import UserError
-from zoo.evaluation import pair_scores, perplexity
+from zoo.evaluation import perplexity
 from zoo.experiment import Experiment
 from zoo.heads import distributions
 from zoo.lexicon import Lexicon
@@ -273,7 +273,7 @@ class Translation(Task):
         self.tables = self.model.tables(lexicon, source_lexicon)
         distributions.check_untrained(self.model, self.tables, lexicon, source_lexicon)
         train, self.validation = (
-            pair_scores.read(experiment, lexicon, source_lexicon, corpora[split])
+            perplexity.read(experiment, lexicon, source_lexicon, corpora[split])
             for split in ("train", "validation")
         )
         if not self.validation.target.counted.any():
@@ -308,7 +308,7 @@ class Translation(Task):
     def validate(self, params, mesh=None):
         """Computes the exact log-perplexity of the validation targets, nats per counted token."""
         batch_rows = self.experiment.evaluation.batch
-        scores = pair_scores.score(
+        scores = perplexity.score_pairs(
             self.model, params, self.tables, self.validation, batch_rows, mesh
         )
         return validation_of(scores, self.validation.target, self.lexicon)

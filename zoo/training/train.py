@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from zoo import distributed
-from zoo.evaluation import overlap
+from zoo.evaluation import leakage
 from zoo.experiment import Experiment
 from zoo.runs import output_files
 from zoo.runs.workdir import Workdir
@@ -83,10 +83,10 @@ def _keep(experiment, workdir, task, log):
 
 def _seen_validation(validation, seen):
     """Yields a note where the text that chooses the checkpoint is a training text, too."""
-    found = overlap.found_in(validation.sentences, seen.trained_on)
-    if overlap.is_seen(found):
+    found = leakage.found_in(validation.sentences, seen.trained_on)
+    if leakage.is_seen(found):
         yield (
-            f"note: the model trains on its validation text ({overlap.told(found)}): the figures "
+            f"note: the model trains on its validation text ({leakage.told(found)}): the figures "
             "of validation are not of new text, and the best checkpoint is the one that fits the "
             "training text best."
         )

@@ -13,12 +13,11 @@ import numpy as np
 
 from zoo import strict_json
 from zoo.errors import UserError
-from zoo.evaluation import overlap
-from zoo.evaluation.comparable import check_comparable
+from zoo.evaluation import leakage
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports import paired, seeds, validations
 from zoo.evaluation.reports.tables import aligned
-from zoo.evaluation.results import read_results, recipe_of
+from zoo.evaluation.results import check_comparable, read_results, recipe_of
 from zoo.runs import location
 from zoo.runs.workdir import METRICS
 from zoo.trials.plan import Plan
@@ -172,9 +171,9 @@ def _notes(rows, passports):
     if fewest == 1:
         yield "one seed does not show the noise of training"
     for folder, passport in passports.items():
-        if why := overlap.reason(passport):
+        if why := leakage.reason(passport):
             yield f"{folder.name} is not judged on unseen text: {why}"
-    if overlap.is_validation(next(iter(passports.values()))["split"]):
+    if leakage.is_validation(next(iter(passports.values()))["split"]):
         yield "without a test text, these are figures of the text that chose the checkpoints"
 
 

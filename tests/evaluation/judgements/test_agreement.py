@@ -17,9 +17,8 @@ from tests.evaluation.judgements.test_agreement_pairs import TRAIN, columns
 from tests.training import small
 from zoo.data import Conllu
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, sentence_scores
-from zoo.evaluation.judgements import agreement
-from zoo.evaluation.judgements.minimal_pairs import PairScores
+from zoo.evaluation import agreement, item_scores, sentence_scores
+from zoo.evaluation.minimal_pairs import PairScores
 from zoo.evaluation.reports import bar_plots
 from zoo.evaluation.run import Run
 from zoo.runs.checkpoints import Checkpoints

@@ -3,7 +3,7 @@
 import pytest
 
 from zoo.data import Conllu
-from zoo.evaluation.judgements import agreement_pairs
+from zoo.evaluation import agreement
 
 # id, form, lemma, part of speech, features, head, relation
 TRAIN = """
@@ -56,41 +56,41 @@ def test_tokens_have_all_their_columns(source, sentences):
 
 
 def test_the_twin_differs_in_one_feature_alone(sentences):
-    forms = agreement_pairs.paradigms(sentences)
+    forms = agreement.paradigms(sentences)
     maisons, sont, petites = (sentences[0][place] for place in (1, 4, 5))
-    assert agreement_pairs.twin(maisons, "Number", forms) == "maison"
-    assert agreement_pairs.twin(maisons, "Gender", forms) is None
-    assert agreement_pairs.twin(sont, "Number", forms) == "est"  # "suis" is of another person
-    assert agreement_pairs.twin(petites, "Number", forms) == "petite"
-    assert agreement_pairs.twin(petites, "Gender", forms) == "petits"
+    assert agreement.twin(maisons, "Number", forms) == "maison"
+    assert agreement.twin(maisons, "Gender", forms) is None
+    assert agreement.twin(sont, "Number", forms) == "est"  # "suis" is of another person
+    assert agreement.twin(petites, "Number", forms) == "petite"
+    assert agreement.twin(petites, "Gender", forms) == "petits"
 
 
 def test_a_form_that_may_be_right_is_no_twin(sentences):
-    forms = agreement_pairs.paradigms(sentences)
-    singular, plural = (agreement_pairs._features(sentences[s][p]) for s, p in ((1, 3), (0, 5)))
+    forms = agreement.paradigms(sentences)
+    singular, plural = (agreement._features(sentences[s][p]) for s, p in ((1, 3), (0, 5)))
     forms["petit", "ADJ"][singular]["petite"] = 40
     forms["petit", "ADJ"][plural]["petite"] = 2  # as by mistake
-    assert agreement_pairs.twin(sentences[0][5], "Number", forms) == "petite"
+    assert agreement.twin(sentences[0][5], "Number", forms) == "petite"
     forms["petit", "ADJ"][plural]["petite"] = 3
-    assert agreement_pairs.twin(sentences[0][5], "Number", forms) is None
+    assert agreement.twin(sentences[0][5], "Number", forms) is None
 
 
 def test_what_differs_in_gender_does_not_agree_in_number(sentences):
-    forms = agreement_pairs.paradigms(sentences)
+    forms = agreement.paradigms(sentences)
     sentences[1][3]["feats"] = {"Gender": "Masc", "Number": "Sing"}
-    pairs = agreement_pairs.pairs_of(sentences[1:2], forms, True)
+    pairs = agreement.pairs_of(sentences[1:2], forms, True)
     assert [bad for _, bad, _ in pairs] == [["une", "maison", "sont", "petite"]]
 
 
 def test_subjects_and_what_is_modified_come_before(sentences):
     # maisons ... sont, sont petites (where nothing agrees in gender); maison est, maison petite.
-    assert agreement_pairs.agreements(sentences[0]) == [(1, 4), (4, 5)]
-    assert agreement_pairs.agreements(sentences[1]) == [(1, 2), (1, 3)]
-    assert agreement_pairs.agreements(sentences[2]) == []
+    assert agreement.agreements(sentences[0]) == [(1, 4), (4, 5)]
+    assert agreement.agreements(sentences[1]) == [(1, 2), (1, 3)]
+    assert agreement.agreements(sentences[2]) == []
 
 
 def test_pairs_with_their_distance(sentences):
-    pairs = agreement_pairs.pairs_of(sentences[:2], agreement_pairs.paradigms(sentences), True)
+    pairs = agreement.pairs_of(sentences[:2], agreement.paradigms(sentences), True)
     found = [
         (good[place], bad[place], about["phenomenon"], about["distance"])
         for good, bad, about in pairs
@@ -104,7 +104,4 @@ def test_pairs_with_their_distance(sentences):
         ("petite", "petites", "number", 2),
     ]
     assert pairs[0][0][0] == "les"
-    assert (
-        agreement_pairs.pairs_of(sentences, agreement_pairs.paradigms(sentences), False)[0][0][0]
-        == "Les"
-    )
+    assert agreement.pairs_of(sentences, agreement.paradigms(sentences), False)[0][0][0] == "Les"

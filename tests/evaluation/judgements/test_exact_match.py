@@ -15,8 +15,7 @@ from zoo.data import AsPairs, Corpus, Prefixed
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
-from zoo.evaluation import significance
-from zoo.evaluation.judgements import exact_match
+from zoo.evaluation import exact_match, significance
 from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
 from zoo.models import LanguageModel, SequenceToSequence

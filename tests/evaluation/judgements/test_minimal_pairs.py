@@ -12,8 +12,8 @@ from zoo.cores import LSTM
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
-from zoo.evaluation.judgements import minimal_pairs
-from zoo.evaluation.judgements.minimal_pairs import PairScores, score_pairs
+from zoo.evaluation import minimal_pairs
+from zoo.evaluation.minimal_pairs import PairScores, score_pairs
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 from zoo.sources.evaluation_texts import Reading

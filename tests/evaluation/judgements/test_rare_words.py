@@ -10,7 +10,7 @@ from tests.training import small
 from zoo.data import Corpus, Text
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
-from zoo.evaluation.judgements import rare_words
+from zoo.evaluation import rare_words
 from zoo.evaluation.run import Run
 from zoo.lexicon import Lexicon
 

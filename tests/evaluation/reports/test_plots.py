@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from zoo.errors import UserError
-from zoo.evaluation import significance
-from zoo.evaluation.judgements import agreement
+from zoo.evaluation import agreement, significance
 from zoo.evaluation.reports import (
     attention_plot,
     bar_plots,

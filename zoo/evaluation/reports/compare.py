@@ -1,6 +1,6 @@
 """Tables of runs side by side, whose figures must be of the same quantity."""
 
-from zoo.evaluation import overlap, passport_text, records, significance
+from zoo.evaluation import leakage, passport_text, records, significance
 from zoo.evaluation.answers import read_answers
 from zoo.evaluation.reports import differences, paired, parts, ranking, seeds, tables
 from zoo.evaluation.reports.ranking import ALL, Wanted
@@ -110,7 +110,7 @@ def _blocks(table, mixed):
                 cells.append(["-"] * (2 + several + kept))
                 continue
             there = table.passports(column, group)
-            marked = any(map(overlap.reason, there))
+            marked = any(map(leakage.reason, there))
             spread = _range(min(one.losses), max(one.losses)) if len(one.losses) > 1 else "-"
             interval = _range(*one.interval) if one.statistics else "-"
             perplexity = f"{ranking.perplexity(one, there):,.2f}" + f" {NOT_RANKED}" * marked
@@ -160,7 +160,7 @@ def _ranked_by(table):
     if not ranking.any_unseen(table.columns[table.first]):
         return f"nothing is ranked: no run's figure on {name} is one of unseen text"
     order = f"ranked by {name}"
-    if overlap.is_validation(table.first.split):
+    if leakage.is_validation(table.first.split):
         order += (
             ", a text that the checkpoints were chosen on: figures of validation, not of a test"
         )
@@ -190,11 +190,11 @@ def _notes(name, passports):
         f"{passport['normalised_over']}"
     )
     for run, passport in passports.items():
-        if why := overlap.reason(passport):
+        if why := leakage.reason(passport):
             yield f"  {NOT_RANKED} {run}: {why}"
     early = {run: passport_text.unfinished(passport) for run, passport in passports.items()}
     yield from _grouped({run: [f"  {NOT_RANKED} {note}"] for run, note in early.items() if note})
-    told = {run: overlap.lines(passport) for run, passport in passports.items()}
+    told = {run: leakage.lines(passport) for run, passport in passports.items()}
     yield from _grouped({run: [f"  {line}" for line in lines] for run, lines in told.items()})
     changed = {run: _changed(passport) for run, passport in passports.items()}
     yield from _grouped({run: [f"  {how}"] for run, how in changed.items() if how})

@@ -6,13 +6,12 @@ from typing import Any
 
 from zoo import strict_json
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, overlap, records
+from zoo.evaluation import agreement as judgement
+from zoo.evaluation import item_scores, leakage, records
 from zoo.evaluation.answers import Questions, read_answers
-from zoo.evaluation.comparable import check_comparable
-from zoo.evaluation.judgements import agreement as judgement
 from zoo.evaluation.reports import bar_plots, plot_style, seeds
 from zoo.evaluation.reports.tables import aligned
-from zoo.evaluation.results import columns_of, names_of, read_results
+from zoo.evaluation.results import check_comparable, columns_of, names_of, read_results
 from zoo.runs import output_files
 
 _CASE = {"right": int, "pairs": int}
@@ -38,12 +37,12 @@ def bands(
             f"the runs were not all evaluated on {split or 'one text'}: python -m zoo evaluate DIR "
             "--split NAME makes such results."
         )
-    column = min(of_all, key=lambda one: overlap.is_validation(one.split))
+    column = min(of_all, key=lambda one: leakage.is_validation(one.split))
     passports = columns[column]
     first = next(iter(passports))
     for name, passport in passports.items():
         check_comparable(passports[first], passport, (first, name))
-        if why := overlap.reason(passport):
+        if why := leakage.reason(passport):
             raise UserError(f"{name} cannot be drawn on {column.split}: {why}; leave it out.")
     names = seeds.names_of(seeds.grouped_by_recipe(paths), labels)
     rows = {name: [_bands(passports[run]) for run in group] for group, name in names.items()}

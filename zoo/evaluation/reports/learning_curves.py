@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from zoo.errors import UserError
 from zoo.evaluation import records
-from zoo.evaluation.comparable import check_comparable, quantity
 from zoo.evaluation.reports import curve_plots, plot_style, seeds, validations
 from zoo.evaluation.reports.tables import aligned
-from zoo.evaluation.results import read_results
+from zoo.evaluation.results import check_comparable, quantity, read_results
 from zoo.runs import output_files
 
 LABELS = {"step": "training step", "epoch": "epoch", "minutes": "minutes of training"}

@@ -13,8 +13,7 @@ import numpy as np
 
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import comparable, item_scores, overlap, passport
-from zoo.evaluation.judgements import minimal_pairs
+from zoo.evaluation import item_scores, leakage, minimal_pairs, passport, results
 from zoo.evaluation.perplexity import Scores, perplexity_of
 from zoo.evaluation.reports import (
     bar_plots,
@@ -100,7 +99,7 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
             words_seen = text.occurrences(run.lexicon), text.unknown(run.lexicon)
     first, *others = passports
     for name in others:
-        comparable.check_comparable(passports[first], passports[name], (first, name))
+        results.check_comparable(passports[first], passports[name], (first, name))
     for name, run in runs.items():
         passport.write(run, passports[name], kept[name])
         passport.write(run, agreements[name], answers[name])
@@ -113,7 +112,7 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
     log(f"Its test text: {own.tokens:,} tokens: {passports[first]['counts']}.\n")
     _log_totals(log, own, {name: record["log_perplexity"] for name, record in figures.items()})
     for name, record in passports.items():
-        for line in overlap.warnings(record):
+        for line in leakage.warnings(record):
             log(f"{name}: {line.strip()}")
     _log_bands(log, own_bands, bands)
     _log_accuracies(log, cases)

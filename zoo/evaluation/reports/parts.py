@@ -2,7 +2,7 @@
 
 A difference between two models on all words may lie in words that training never saw. The table has
 the log-perplexity of each band of `perplexity.BANDS`, of all words seen in training, and under the
-mixture of `zoo.evaluation.unseen_weight`, and for two models the difference of each with its 95 %
+mixture of `zoo.evaluation.mixtures`, and for two models the difference of each with its 95 %
 interval; the lines below it are paired tests as in `zoo.evaluation.reports.paired`. Where out-of-
 vocabulary words are counted as <unk>, "spread" is the figure of all words if <unk> and the K out-
 of-vocabulary types of the text share its probability evenly, so that each of their tokens costs
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo.evaluation import item_scores, unseen_weight
+from zoo.evaluation import item_scores, mixtures
 from zoo.evaluation.perplexity import BAND_NAMES, UNKNOWN
 from zoo.evaluation.reports import paired
 from zoo.evaluation.reports.paired import Runs
@@ -68,7 +68,7 @@ def statistics(passport: dict, arrays: item_scores.Arrays, part: str) -> np.ndar
     if part == MIXTURE:
         mixture = passport["figures"]["mixture"]
         weight, words = float(mixture["weight"]), int(mixture["words"])
-        log_prob = unseen_weight.mixed(arrays["log_prob"], band == 0, weight, words)
+        log_prob = mixtures.mixed(arrays["log_prob"], band == 0, weight, words)
         return item_scores.statistics(arrays, log_prob=log_prob)
     return item_scores.statistics(arrays, band > 0 if part == SEEN else band == _NUMBERS[part])
 

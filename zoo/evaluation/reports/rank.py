@@ -13,7 +13,7 @@ import numpy as np
 
 from zoo.data.batches import Batches
 from zoo.errors import UserError
-from zoo.evaluation import overlap
+from zoo.evaluation import leakage
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run, short_names
 from zoo.runs import output_files
@@ -104,8 +104,8 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, log=output
             f"{split}, D = {model.core.output_size}, {type(model.head).__name__})"
         )
         if seen := run.seen_texts:
-            shared = overlap.of_text(corpus.sentences, seen)
-            for line in overlap.warnings({"split": split, "overlap": shared}):
+            shared = leakage.of_text(corpus.sentences, seen)
+            for line in leakage.warnings({"split": split, "overlap": shared}):
                 log(line)
     curve_plots.spectra(curves, file, len(matrix))
     log(file)

@@ -8,12 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.errors import UserError
-from zoo.evaluation import overlap, records
-from zoo.evaluation.comparable import check_comparable
+from zoo.evaluation import leakage, records
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports import paired, seeds
 from zoo.evaluation.reports.paired import Runs
-from zoo.evaluation.results import Column, columns_of, judged_texts, names_of, read_results
+from zoo.evaluation.results import (
+    Column,
+    check_comparable,
+    columns_of,
+    judged_texts,
+    names_of,
+    read_results,
+)
 from zoo.evaluation.run import short_names
 
 Group = tuple[str, ...]
@@ -112,7 +118,7 @@ def rank(short: Mapping[str, str], wanted: Wanted = ALL) -> Ranking:
     seen = {
         name
         for name in runs
-        if nothing_unseen or (name in ranking and overlap.reason(ranking[name]) is not None)
+        if nothing_unseen or (name in ranking and leakage.reason(ranking[name]) is not None)
     }
     groups = seeds.grouped([name for name in runs if name not in seen], runs)
     alone: list[Group] = [(name,) for name in runs if name in seen]
@@ -192,7 +198,7 @@ def _row(ranking, column, group, runs):
         low,
         high,
         perplexity(runs, passports),
-        any(overlap.reason(passport) is not None for passport in passports),
+        any(leakage.reason(passport) is not None for passport in passports),
     )
 
 
@@ -205,7 +211,7 @@ def perplexity(runs: Runs, passports: list[dict]) -> float:
 
 def any_unseen(passports: Mapping[str, dict]) -> bool:
     """Whether some run never saw the text, as far as is recorded."""
-    return any(overlap.reason(passport) is None for passport in passports.values())
+    return any(leakage.reason(passport) is None for passport in passports.values())
 
 
 def _place(passports):

@@ -14,10 +14,9 @@ from types import MappingProxyType
 
 from zoo import configuration
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, overlap, records, significance
-from zoo.evaluation.comparable import check_comparable
+from zoo.evaluation import item_scores, leakage, records, significance
 from zoo.evaluation.reports import seeds
-from zoo.evaluation.results import columns_of, names_of, read_results
+from zoo.evaluation.results import check_comparable, columns_of, names_of, read_results
 from zoo.runs import output_files
 from zoo.runs.workdir import Workdir
 from zoo.sources import files
@@ -165,7 +164,7 @@ def report(
     """Prints log-perplexities, nats per token, in the order of the field, and draws them.
 
     Runs whose experiments do not have the field come last, and are horizontal lines. Runs that were
-    trained or selected on a text (see `zoo.evaluation.overlap`) are named and not drawn.
+    trained or selected on a text (see `zoo.evaluation.leakage`) are named and not drawn.
     """
     from zoo.evaluation.reports import curve_plots, plot_style
     from zoo.evaluation.run import short_names
@@ -185,9 +184,9 @@ def report(
         (first, passport), *others = passports.items()
         for name, other in others:
             check_comparable(passport, other, (first, name))
-        reasons = {name: overlap.reason(record) for name, record in passports.items()}
+        reasons = {name: leakage.reason(record) for name, record in passports.items()}
         fair = {w: passports[w] for w in workdirs if w in passports and not reasons[w]}
-        chosen = ", which chose the checkpoints" if overlap.is_validation(column.split) else ""
+        chosen = ", which chose the checkpoints" if leakage.is_validation(column.split) else ""
         tokens = f"{passport['tokens']:,} tokens"
         lines.append(f"{names[column]}{chosen}, nats per token ({tokens})")
         lines += [f"  not drawn: {short[name]}: {why}" for name, why in reasons.items() if why]

@@ -8,8 +8,7 @@ words are <unk>.
 from collections.abc import Callable
 
 from zoo.errors import UserError
-from zoo.evaluation import passport, sentence_scores, text_figures, unseen_weight
-from zoo.evaluation.judgements import agreement
+from zoo.evaluation import agreement, mixtures, passport, sentence_scores
 from zoo.evaluation.reports.compare import compare
 from zoo.evaluation.reports.ranking import Wanted
 from zoo.evaluation.run import Run
@@ -29,7 +28,7 @@ def report(
     """Prints the figures of runs on a text, in parts, and the tests of their differences.
 
     The figures are kept with their passports and scores among each run's results. Of a treebank the
-    accuracies on its agreement pairs are added, see `zoo.evaluation.judgements.agreement`.
+    accuracies on its agreement pairs are added, see `zoo.evaluation.agreement`.
     """
     check_folders(workdirs)
     for workdir in workdirs:
@@ -47,9 +46,9 @@ def report(
 
 def _text(run, path, state, mixed, log) -> dict:
     """Judges and keeps the log-perplexity of a run."""
-    (judged,) = text_figures.judge(run, [], path, state)
-    mixture = unseen_weight.of_run(judged.run) if mixed else None
-    record, file = text_figures.keep(judged, mixture)
+    (judged,) = passport.judge(run, [], path, state)
+    mixture = mixtures.of_run(judged.run) if mixed else None
+    record, file = passport.keep(judged, mixture)
     log(f"{file}")
     unknown = record["out_of_vocabulary"]
     if told := sentence_scores.share(record["data"]["words"], unknown, path):

@@ -10,8 +10,7 @@ from tests.training import small
 from tests.training.test_translation import experiment as translation
 from zoo.attention import Luong
 from zoo.commands import command_table
-from zoo.evaluation import item_scores, passport
-from zoo.evaluation.judgements import minimal_pairs
+from zoo.evaluation import item_scores, minimal_pairs, passport
 from zoo.evaluation.run import Run
 
 PAIRS = [(["word1", f"word{n}"], ["word1", f"word{n + 1}"]) for n in range(2, 9)]

@@ -10,8 +10,7 @@ import pytest
 from tests.evaluation.reports.test_compare import PASSPORT
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation.feature_contributions import Contributions
-from zoo.evaluation.kept_words import KeptWords
+from zoo.evaluation.best_words import Contributions, KeptWords, Row
 from zoo.evaluation.reports import validations
 from zoo.evaluation.reports.report_html import (
     attention,
@@ -28,7 +27,6 @@ from zoo.evaluation.reports.report_html import (
 from zoo.evaluation.reports.report_html.attention import Attended
 from zoo.evaluation.reports.report_html.subjects import Subject
 from zoo.evaluation.results import Column
-from zoo.evaluation.surprisal import Row
 from zoo.lexicon import Lexicon
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.decoding import BeamSearch
-from zoo.evaluation import attention_maps
+from zoo.evaluation import translators
 from zoo.evaluation.reports.report_html import elements
 from zoo.evaluation.reports.report_html.elements import number, text
 from zoo.evaluation.reports.report_html.subjects import Subject
@@ -64,7 +64,7 @@ def translations(run: Run, split: str) -> list[Attended]:
     hypotheses = translator.translate(sources, BeamSearch(BEAM), PAIRS)
     for source, reference, best in zip(sources, corpus.sentences, hypotheses, strict=False):
         if best:
-            weights = attention_maps.weights(translator, best[0], source)
+            weights = translators.attention_weights(translator, best[0], source)
             found.append(Attended(source, translator.words(best[0]), reference, weights))
     return found
 

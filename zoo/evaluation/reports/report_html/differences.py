@@ -5,9 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.errors import UserError
-from zoo.evaluation import kept_words
-from zoo.evaluation.comparable import check_comparable
-from zoo.evaluation.kept_words import KeptWords
+from zoo.evaluation import best_words
+from zoo.evaluation.best_words import KeptWords
 from zoo.evaluation.reports import paired, seeds
 from zoo.evaluation.reports.report_html import elements
 from zoo.evaluation.reports.report_html.elements import number, text
@@ -16,6 +15,7 @@ from zoo.evaluation.reports.report_html.subjects import (
     comparable_groups,
     unjudged,
 )
+from zoo.evaluation.results import check_comparable
 from zoo.lexicon import Lexicon
 
 # Words that are shown in each direction, and words of context before each.
@@ -128,7 +128,7 @@ def _first(recipe, of_runs):
 def _kept(subject, passport, arrays):
     if subject.run is None:
         raise UserError(subject.no_run)
-    return kept_words.read(subject.run, passport, arrays)
+    return best_words.read(subject.run, passport, arrays)
 
 
 def differences(one: KeptWords, other: KeptWords, lexicon: Lexicon) -> list[Difference]:

@@ -3,8 +3,7 @@
 import math
 
 from zoo.errors import UserError
-from zoo.evaluation import overlap, passport_text
-from zoo.evaluation.comparable import check_comparable
+from zoo.evaluation import leakage, passport_text
 from zoo.evaluation.perplexity import Impossible, perplexity_of
 from zoo.evaluation.reports import seeds
 from zoo.evaluation.reports.report_html import elements
@@ -15,6 +14,7 @@ from zoo.evaluation.reports.report_html.subjects import (
     subjects_of,
     unjudged,
 )
+from zoo.evaluation.results import check_comparable
 
 _STATES = {
     "sentences": "Each sentence is read from an empty state: the model knows nothing of the "
@@ -78,7 +78,7 @@ def _figures(of_runs, recipes):
         passports = [*here.values()]
         runs = seeds.runs_of(tuple(here), here, recipe.name)
         assert runs is not None
-        marked = " !" if any(map(overlap.reason, passports)) else ""
+        marked = " !" if any(map(leakage.reason, passports)) else ""
         # Of a record whose scores are not kept.
         ends = passports[0]["figures"].get("interval") or (math.nan, math.nan)
         if runs.statistics:
@@ -118,7 +118,7 @@ def sentences(passport: dict) -> list[str]:
         f"Vocabulary: the probabilities of a position sum to one over {_over(passport)}.",
         unknown_words(passport),
         _STATES[passport["policies"]["state"]],
-        f"Seen before, {'; '.join(overlap.lines(passport))}.",
+        f"Seen before, {'; '.join(leakage.lines(passport))}.",
         f"Priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}.",
     ]
     if source := passport.get("source"):
@@ -130,7 +130,7 @@ def sentences(passport: dict) -> list[str]:
         )
     if note := passport_text.unfinished(passport):
         lines.append(f"! It was {note}.")
-    if why := overlap.reason(passport):
+    if why := leakage.reason(passport):
         lines.append(f"! Not a figure of unseen text: {why}.")
     if constraint := passport.get("constraint"):
         lines.append(

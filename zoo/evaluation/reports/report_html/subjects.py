@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from zoo.errors import UserError
 from zoo.evaluation import records, results
-from zoo.evaluation.comparable import quantity
 from zoo.evaluation.reports import seeds
-from zoo.evaluation.results import Column, recipe_of
+from zoo.evaluation.results import Column, quantity, recipe_of
 from zoo.evaluation.run import Run, short_names
 from zoo.runs.workdir import Workdir
 

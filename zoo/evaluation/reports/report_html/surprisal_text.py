@@ -3,7 +3,7 @@
 import itertools
 import math
 
-from zoo.evaluation import surprisal
+from zoo.evaluation import best_words
 from zoo.evaluation.reports.report_html import difference_text, elements, word_details
 from zoo.evaluation.reports.report_html.elements import text
 from zoo.evaluation.reports.report_html.text_predictions import Shown
@@ -100,7 +100,7 @@ def level(nats: float) -> str:
     return f"s{sum(nats >= least for least in LEVELS)}"
 
 
-def word(place: int, row: surprisal.Row, kind: str) -> str:
+def word(place: int, row: best_words.Row, kind: str) -> str:
     """Returns a word of the text that shows its details."""
     # An unknown word looks easy: <unk> has the probability of all unknown words.
     off = " uncounted" * (not row.counted) + " unknown" * (not row.known)

@@ -7,9 +7,8 @@ import numpy as np
 
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import best_words, feature_contributions, surprisal
-from zoo.evaluation.best_words import BestWords
-from zoo.evaluation.feature_contributions import Contributions
+from zoo.evaluation import best_words
+from zoo.evaluation.best_words import BestWords, Contributions
 from zoo.evaluation.perplexity import Scores
 from zoo.evaluation.reports.report_html.subjects import Subject
 from zoo.evaluation.run import Run
@@ -27,7 +26,7 @@ class Shown(NamedTuple):
     run: str
     number: int
     name: str
-    rows: list[surprisal.Row]
+    rows: list[best_words.Row]
     text: EncodedText  # as word ids
     best: BestWords
     features: list[Contributions] | None
@@ -52,13 +51,13 @@ def predict(subject: Subject, split: str | None, file: str | None, sentences: in
     encoded, states = best_words.states(run, corpus)
     best = best_words.best_words(run, encoded, states, BEST)
     scores = Scores(best.log_prob, encoded.counted & states.predicted)
-    rows = surprisal.rows(given, encoded, scores, run.lexicon)
+    rows = best_words.rows(given, encoded, scores, run.lexicon)
     features, why = _features(run, encoded, states)
     return Shown(
         run=subject.name,
         number=subject.number,
         name=file or f"{name}, {corpus.name}",
-        rows=[surprisal.Row(*row[: len(surprisal.COLUMNS)]) for row in rows],
+        rows=[best_words.Row(*row[: len(best_words.COLUMNS)]) for row in rows],
         text=encoded,
         best=best,
         features=features,
@@ -90,4 +89,4 @@ def _features(run, encoded, states):
         return None, f"a {type(head).__name__} does not have features of words."
     arguments = run.lexicon, states.hidden, encoded.words, states.context
     params = model.head_params(run.params)
-    return feature_contributions.of_words(head, params, run.tables["head"], *arguments), ""
+    return best_words.of_words(head, params, run.tables["head"], *arguments), ""

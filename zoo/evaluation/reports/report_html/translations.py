@@ -7,10 +7,10 @@ from typing import NamedTuple
 from zoo.decoding import BeamSearch
 from zoo.errors import UserError
 from zoo.evaluation import results, translation_quality
-from zoo.evaluation.comparable import OF_TRANSLATIONS, quantity
 from zoo.evaluation.reports.report_html import elements
 from zoo.evaluation.reports.report_html.elements import number, text
 from zoo.evaluation.reports.report_html.subjects import Recipe, Subject
+from zoo.evaluation.results import OF_TRANSLATIONS, quantity
 
 # Resamples of an interval.
 SAMPLES = 1000

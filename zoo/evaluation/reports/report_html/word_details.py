@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from zoo.evaluation import surprisal
-from zoo.evaluation.feature_contributions import Contributions
+from zoo.evaluation import best_words
+from zoo.evaluation.best_words import Contributions
 from zoo.evaluation.reports.report_html import elements
 from zoo.evaluation.reports.report_html.text_predictions import Shown
 
@@ -32,7 +32,7 @@ def visible(word: str) -> str:
     return word if word.strip() else word.replace("\n", "⏎").replace(" ", "␣").replace("\t", "⇥")
 
 
-def about(row: surprisal.Row) -> list[str]:
+def about(row: best_words.Row) -> list[str]:
     """Describes a word: its surprisal, its probability, and how the model knows it."""
     if math.isnan(row.surprisal_nats):
         return ["not predicted: the text begins with it"]

@@ -13,8 +13,14 @@ import re
 import numpy as np
 
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, overlap, passport, sentence_scores, significance
-from zoo.evaluation.judgements import minimal_pairs
+from zoo.evaluation import (
+    item_scores,
+    leakage,
+    minimal_pairs,
+    passport,
+    sentence_scores,
+    significance,
+)
 from zoo.lexicon import Lexicon
 from zoo.priors.spelling_features import DIGITS
 from zoo.sources.source import Corpus
@@ -137,4 +143,4 @@ def describe(record: dict) -> str:
             f"{case['log_prob_of_other']:>9.2f}{case['accuracy']:>11.1%}"
             f"{significance.percent(case['interval']):>15}"
         )
-    return "\n".join([*lines, *overlap.warnings(record)])
+    return "\n".join([*lines, *leakage.warnings(record)])

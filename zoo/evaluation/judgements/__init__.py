@@ -1,1 +1,0 @@
-"""Judgements: a model's preferences and answers."""
