@@ -159,6 +159,17 @@ def test_a_pattern(tmp_path, monkeypatch):
         sentences("*.json")
 
 
+@pytest.mark.parametrize("pattern", ["**/" * 40 + "*.txt", "a/" + "**/" * 40 + "*", "**/*/**/*"])
+def test_a_pattern_names_a_file_once(tmp_path, monkeypatch, pattern):
+    """However many ways there are to match it, one after 40 others of 12 folders each."""
+    folder = tmp_path.joinpath("a", *"bcdefghijklm")
+    folder.mkdir(parents=True)
+    (folder / "n.txt").write_text("one two\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ZOO_DATA", raising=False)
+    assert sentences(pattern) == EXPECTED[:1]
+
+
 @pytest.mark.parametrize("path", ["", " ", "."])
 def test_the_working_folder_is_read_by_nobody(tmp_path, monkeypatch, path):
     (tmp_path / "a.txt").write_text("wrong\n")

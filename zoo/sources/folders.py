@@ -17,6 +17,7 @@ _BACKUP = re.compile(r"(?i).*(~|\.bak|\.orig|\.old|\.swp|\.swo|\.tmp)|#.*#")
 _ABOUT = re.compile(
     r"(?i)(readme|licen[cs]e|copying|notice|authors|changelog|citation)([._-].*)?|.*\.(md|rst)"
 )
+_REPEATED = re.compile(r"(^|/)(\*\*/){2,}")
 _SHARD = re.compile(r"-\d+-of-\d+$|\.\d+$")  # news.en-00001-of-00100
 
 
@@ -79,8 +80,10 @@ def _matches(path):
     if not glob.has_magic(path):
         return None
     for pattern in files.candidates(path):
-        members = map(pathlib.Path, glob.iglob(str(pattern), recursive=True))
-        matches = sorted(filter(pathlib.Path.is_file, members))
+        # Each further **/ in a row finds each file again in each folder above it.
+        pattern = _REPEATED.sub(r"\1**/", str(pattern))
+        members = map(pathlib.Path, glob.iglob(pattern, recursive=True))
+        matches = sorted({*filter(pathlib.Path.is_file, members)})
         if matches:
             return matches
     raise UserError(f"no file matches the pattern {path}: give another, or the path of a file.")

@@ -29,7 +29,7 @@ _TOKEN = re.compile(
 # Most states and edges of the automaton of one rule, unless it has more symbols.
 LARGEST = 50_000
 # Most ways to read one word, in all states.
-WAYS = 1_000_000
+WAYS = 500_000
 _HEAD = re.compile(r"([A-Za-z_][\w-]*)\s*:")
 
 # A symbol is a (kind, text) pair: ("word", "("), ("pattern", "a|b") or ("rule", "goal").
@@ -192,13 +192,7 @@ class _Parser:
 def _determinise(parser, edges, final, rule):
     """Adds the deterministic automaton's states to `edges` and `final`, the first one first."""
     moves, first, last = parser.automaton()
-    largest = max(LARGEST, len(moves))
-
-    def landing(state):
-        # Ends of alternatives lead to one end, so that many alternatives make one state, not many.
-        while len(moves[state]) == 1 and moves[state][0][0] is None:
-            state = moves[state][0][1]
-        return state
+    largest = max(LARGEST, 2 * len(moves))
 
     @functools.cache
     def closure(states):
@@ -216,7 +210,7 @@ def _determinise(parser, edges, final, rule):
         nexts: dict = {}
         for symbol, state in (move for source in sorted(states) for move in moves[source]):
             if symbol is not None:
-                nexts.setdefault(symbol, set()).add(landing(state))
+                nexts.setdefault(symbol, set()).add(state)
         out = {}
         for symbol, targets in nexts.items():
             target = closure(frozenset(targets))
@@ -231,8 +225,8 @@ def _determinise(parser, edges, final, rule):
         if len(number_of) + count > largest:
             raise UserError(
                 f"{parser.path}, line {parser.line}: the rule {rule} has more than {largest:,} "
-                "states and edges: write parts that begin alike, or may be left out, as rules of "
-                "their own."
+                "states and edges: write parts that begin alike, are repeated, or may be left out, "
+                "as rules of their own."
             )
 
 
