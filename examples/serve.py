@@ -4,21 +4,27 @@
     curl localhost:8000 --data '{"sentences": ["le souleur dalmaibait la taidrine ."]}'
 
 The answer is {"log_probs": [...], "unknown": [...]}: nats, and how many words of each sentence were
-read as the unknown word; to a bad request it is status 400 with a sentence. The server needs the
-packages of the export's load.py, and not Zoo. Programs of all shapes within the limits are compiled
-before the first request; docs/export.md has the latency.
+read as the unknown word; to a bad request it is a status such as 400 with a sentence. The server
+needs the packages of the export's load.py, and not Zoo. Programs of all shapes within the limits
+are compiled before the first request; docs/export.md has the latency.
 """
 
 import argparse
 import contextlib
 import functools
+import io
 import json
 import pathlib
 import runpy
 import signal
+import socket
+import sys
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 LARGEST = 1 << 20  # bytes of a request
+SLOWEST = 30.0  # seconds until a request has arrived, then its connection is closed
+TEXT = "text/plain; charset=utf-8"
 
 
 def scores(model, rows, words, body):
@@ -36,15 +42,54 @@ def scores(model, rows, words, body):
     return {"log_probs": model.log_prob(sentences).tolist(), "unknown": unknown}
 
 
+class Server(ThreadingHTTPServer):
+    """A thread a connection; `folder` and `scores` are set when its model is ready."""
+
+    request_queue_size = 1024  # clients that connect at once; Python's 5 turns others away
+
+    def handle_error(self, request, client_address):
+        """Tells errors, but not of a client that has gone."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
+class Timed(io.RawIOBase):
+    """The bytes of a connection until a deadline, however slowly they come."""
+
+    deadline = 0.0
+
+    def __init__(self, connection):
+        """Reads from a socket."""
+        self.connection = connection
+
+    def readable(self):
+        """Can be read."""
+        return True
+
+    def readinto(self, buffer):
+        """Raises TimeoutError at the deadline."""
+        self.connection.settimeout(max(self.deadline - time.monotonic(), 1e-3))
+        return self.connection.recv_into(buffer)
+
+
 class Handler(BaseHTTPRequestHandler):
     """Answers POST requests, any number on a connection."""
 
     protocol_version, wbufsize = "HTTP/1.1", -1  # an answer is sent whole
-    error_content_type, error_message_format = "text/plain; charset=utf-8", "%(explain)s\n"
+
+    def setup(self):
+        """Reads the connection through `Timed`."""
+        super().setup()
+        self.rfile = io.BufferedReader(Timed(self.connection))
+
+    def handle_one_request(self):
+        """Gives each request its time."""
+        self.rfile.raw.deadline = time.monotonic() + SLOWEST
+        super().handle_one_request()
 
     def do_GET(self):
         """Tells a health check that the server runs."""
-        self.answer({"serving": self.server.folder})
+        self.answer(200, json.dumps({"serving": self.server.folder}))
 
     def log_message(self, *arguments):
         """Writes no line for each request."""
@@ -52,20 +97,32 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         """Reads a request and writes its answer."""
         size = self.headers.get("Content-Length", "")
+        if not size.isdecimal() or len(size) > 9 or int(size) > LARGEST:
+            why = f"Send a Content-Length of at most {LARGEST} bytes."
+            return self.send_error(413 if size.isdecimal() else 400, explain=why)
         try:
-            if not size.isdecimal() or int(size) > LARGEST:
-                raise ValueError(f"Send a Content-Length of at most {LARGEST} bytes.")
             answer = self.server.scores(self.rfile.read(int(size)))
         except ValueError as error:
-            return self.send_error(400, explain=str(error))
-        self.answer(answer)
+            return self.answer(400, f"{error}\n", TEXT)
+        self.answer(200, json.dumps(answer))
 
-    def answer(self, answer):
-        """Writes an answer as JSON."""
-        content = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
+    def send_error(self, code, message=None, explain=None):
+        """Answers a request that is not read to its end; http.server does so, too."""
+        self.close_connection = True
+        self.answer(code, f"{explain or message or self.responses[code][0]}\n", TEXT)
+        self.wfile.flush()
+        self.connection.shutdown(socket.SHUT_WR)
+        while self.rfile.read1():  # many clients read an answer after they have sent everything
+            pass
+
+    def answer(self, status, text, kind="application/json"):
+        """Writes an answer."""
+        content = text.encode(errors="backslashreplace")
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(content)
 
@@ -85,7 +142,7 @@ def main():
     if min(arguments.rows, arguments.words) < 1:
         parser.error("--rows and --words are at least 1")
     try:  # before the programs are compiled; waiting clients are served afterwards
-        server = ThreadingHTTPServer((arguments.host, arguments.port), Handler)
+        server = Server((arguments.host, arguments.port), Handler)
     except (OSError, OverflowError) as error:
         parser.error(f"cannot serve at {arguments.host}:{arguments.port} ({error})")
     model = runpy.run_path(str(load))["Model"](arguments.folder)

@@ -4,8 +4,10 @@ import contextlib
 import http.client
 import json
 import pathlib
+import socket
 import sys
 import threading
+import time
 
 import jax
 import numpy as np
@@ -81,24 +83,37 @@ class Lengths:
 
     def log_prob(self, sentences):
         if ["zebra"] in sentences:
-            raise ValueError("'zebra' is not among the words of the model.")
+            raise ValueError("'zebra' is not among the words of the model: it has no <unk> & co.")
         return np.array([-float(len(words)) for words in sentences])
 
 
 @pytest.fixture
-def connection():
-    """A connection to a server of `Lengths` that takes 2 sentences of 3 words."""
-    server = serve.ThreadingHTTPServer(("127.0.0.1", 0), serve.Handler)
+def server():
+    """A server of `Lengths` that takes 2 sentences of 3 words, not yet `running`."""
+    server = serve.Server(("127.0.0.1", 0), serve.Handler)
     server.folder = "an export"
     server.scores = lambda body: serve.scores(Lengths(), 2, 3, body)
+    yield server
+    server.server_close()
+
+
+@contextlib.contextmanager
+def running(server):
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
-    client = http.client.HTTPConnection("127.0.0.1", server.server_port)
-    yield client
-    client.close()
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def connection(server):
+    """A connection to the running server."""
+    client = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+    with running(server), contextlib.closing(client):
+        yield client
 
 
 def test_sentences_are_answered_on_one_connection(connection, capsys):
@@ -134,7 +149,9 @@ BAD = {
     b'{"sentences": []}': LIMITS,
     b'{"sentences": ["a", "b", "c"]}': LIMITS,
     b'{"sentences": ["a b c d"]}': LIMITS,
-    b'{"sentences": ["zebra"]}': "'zebra' is not among the words of the model.",
+    b'{"sentences": ["zebra"]}': (
+        "'zebra' is not among the words of the model: it has no <unk> & co."
+    ),
 }
 
 
@@ -145,22 +162,114 @@ def test_a_bad_request_is_answered_by_a_sentence(body, connection, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
+LENGTH_LIMIT = b"Send a Content-Length of at most 1048576 bytes.\n"
+
+
 @pytest.mark.parametrize(
-    "header",
+    ("header", "status"),
     [
-        ("Transfer-Encoding", "chunked"),
-        ("Content-Length", "-1"),
-        ("Content-Length", "1048577"),
-        ("Content-Length", "2 bytes"),
+        (("Transfer-Encoding", "chunked"), 400),
+        (("Content-Length", "-1"), 400),
+        (("Content-Length", "2 bytes"), 400),
+        (("Content-Length", "1048577"), 413),
+        (("Content-Length", "9" * 5000), 413),
     ],
 )
-def test_a_request_is_not_read_without_a_length(header, connection):
+def test_a_request_is_not_read_without_a_length(header, status, connection):
     connection.putrequest("POST", "/")
     connection.putheader(*header)
     connection.endheaders()
     answer = connection.getresponse()
-    assert answer.status == 400
-    assert answer.read() == b"Send a Content-Length of at most 1048576 bytes.\n"
+    assert (answer.status, answer.read()) == (status, LENGTH_LIMIT)
+    assert answer.getheader("Connection") == "close"
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_client_reads_its_answer_after_it_has_sent_a_large_body(chunked, connection):
+    megabyte = b" " * 1_000_000
+    body = (megabyte for _ in range(50)) if chunked else 50 * megabyte
+    status, content = serving.ask(connection, body)
+    assert (status, content) == (400 if chunked else 413, LENGTH_LIMIT)
+
+
+def test_a_bad_request_leaves_its_connection_open(connection):
+    assert serving.ask(connection, b"{")[0] == 400
+    socket_before = connection.sock
+    assert serving.ask(connection, b'{"sentences": ["a"]}')[0] == 200
+    assert connection.sock is socket_before is not None
+
+
+@pytest.mark.parametrize(
+    ("request_line", "status", "sentence"),
+    [
+        (b"<b> / HTTP/1.1", 501, b"Unsupported method ('<b>')\n"),
+        (b"GET / HTTP/<b>", 400, b"Bad request version ('HTTP/<b>')\n"),
+    ],
+)
+def test_a_malformed_request_is_answered_in_plain_text(
+    request_line, status, sentence, connection, capsys
+):
+    connection.connect()
+    connection.sock.sendall(request_line + b"\r\n\r\n")
+    received = b"".join(iter(lambda: connection.sock.recv(4096), b""))
+    head, _, content = received.rpartition(b"\r\n\r\n")
+    assert content == sentence
+    if head:  # none before the request's version is known
+        assert head.startswith(b"HTTP/1.1 %d " % status)
+        assert b"Content-Type: text/plain; charset=utf-8" in head
+    assert not capsys.readouterr().err
+
+
+def connect(server):
+    return socket.create_connection(("127.0.0.1", server.server_port), timeout=5)
+
+
+def answered(client):
+    """What a client receives until its connection is closed."""
+    return b"".join(iter(lambda: client.recv(4096), b""))
+
+
+POST = b'POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 22\r\n\r\n{"sentences": ["a b"]}'
+
+
+@pytest.mark.parametrize("count", [32, 128])
+def test_clients_that_connect_at_once_are_all_answered(count, server):
+    """None is accepted before all have connected."""
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(connect(server)) for _ in range(count)]
+        for client in clients:
+            client.sendall(POST)
+        stack.enter_context(running(server))
+        answers = [answered(client) for client in clients]
+    assert {answer.split(b"\r\n\r\n")[1] for answer in answers} == {
+        b'{"log_probs": [-2.0], "unknown": [1]}'
+    }
+
+
+def test_slow_clients_neither_block_others_nor_stay_for_ever(server, monkeypatch, capsys):
+    """200 of them send a byte of a header or of a body again and again, and never an end."""
+    monkeypatch.setattr(serve, "SLOWEST", 2.0)
+    beginnings = [b"P", b"POST / HTTP/1.1\r\nA: b", POST[:-1][:60]]
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(running(server))
+        slow = [stack.enter_context(connect(server)) for _ in range(200)]
+        begun = time.monotonic()
+        for number, client in enumerate(slow):
+            client.sendall(beginnings[number % 3])
+        quick = stack.enter_context(connect(server))
+        quick.sendall(POST)
+        assert b'"log_probs": [-2.0]' in answered(quick)
+        assert time.monotonic() - begun < 2
+        open_still = {*slow}
+        while open_still and time.monotonic() - begun < 10:
+            time.sleep(0.1)
+            for client in [*open_still]:
+                try:
+                    client.sendall(b" ")
+                except OSError:  # closed by the server
+                    open_still.remove(client)
+        assert not open_still
+    assert not capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
