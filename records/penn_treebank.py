@@ -6,7 +6,7 @@ import statistics
 import numpy as np
 
 from records import rows as rows_of
-from records.cells import FOLDER, grid, markdown, mean, passports
+from records.cells import FOLDER, every_run, grid, markdown, mean, passports
 from zoo.evaluation import results, significance
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports import paired
@@ -33,7 +33,9 @@ def awd() -> str:
         rows.append([row, *cells, perplexity, f"{low:.3f}–{high:.3f}"])
     header = ["model", "validation", "test", "perplexity of the test"]
     header += ["95 % of the first seed, by sentences"]
-    return markdown(header, rows, list(rows_of.PTB_AWD))
+    seconds = [every_run()[run][1].validations[-1]["seconds"] for run in rows_of.PTB_AWD]
+    took = f" Training took {min(seconds):,.0f} to {max(seconds):,.0f} s."
+    return markdown(header, rows, list(rows_of.PTB_AWD)) + took
 
 
 def variants(file: str, seeds: str) -> str:

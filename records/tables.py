@@ -7,18 +7,23 @@ again and compares.
 
 import argparse
 import functools
+import json
 import pathlib
 import re
 import statistics
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
 from records import french, penn_treebank, questions
 from records import rows as rows_of
-from records.cells import every_run, loss, markdown, mean, passports
+from records.cells import FOLDER, every_run, grid, loss, markdown, mean, passports
 from zoo.commands import program
 from zoo.errors import UserError
+from zoo.evaluation import significance
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports.micro_report import PAIRS
+from zoo.rescoring.bleu_chrf_wer import WordErrorRate
 from zoo.sources.micro.micro import Micro
 
 PAGE = pathlib.Path(__file__).parent.parent / "docs" / "results.md"
@@ -251,6 +256,36 @@ def speech() -> str:
     return markdown(header, rows, runs, "validation")
 
 
+def speech_lists() -> str:
+    """Makes the table of word error rates of the recogniser's lists, re-ranked by each run."""
+    kept = json.loads((FOLDER / "speech_lists.json").read_text())
+    metric = WordErrorRate()
+    of = {
+        name: np.array(
+            [[count, 0, 0, words] for count, words in zip(errors, kept["words"], strict=True)]
+        )
+        for name, errors in {**kept["chosen"], "untuned": kept["untuned"]}.items()
+    }
+
+    def rate(name):
+        low, high = significance.bootstrap_interval(of[name], metric.figure)
+        return f"{metric.figure(of[name].sum(0)):.2f} [{low:.2f}, {high:.2f}]"
+
+    rows = []
+    for model, runs in {"none": ["none"], **rows_of.SPEECH}.items():
+        tests = (significance.paired_test(of["untuned"], of[run], metric.figure) for run in runs)
+        cells = [f"{rate(run)}, p = {p:.3f}" for run, p in zip(runs, tests, strict=True)]
+        rows.append([model, *cells, *[""] * (3 - len(cells))])
+    oracle = 100 * sum(kept["oracle"]) / sum(kept["words"])
+    machine = kept["machine"]
+    return (
+        f"{grid(['model', 'seed 0', 'seed 1', 'seed 2'], rows)}\nUntuned {rate('untuned')}; the "
+        f"oracle has {oracle:.2f}. From records/speech_lists.json, by python -m "
+        f"records.word_errors: {len(kept['words'])} utterances; revision {kept['revision'][:7]}; "
+        f"{machine['processor']}, {machine['cores']} cores; {kept['date']}."
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "micro": micro,
     "micro_training": micro_training,
@@ -286,6 +321,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "e2e": questions.realisations,
     "adaptation": adaptation,
     "speech": speech,
+    "speech_lists": speech_lists,
 }
 
 

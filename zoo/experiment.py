@@ -39,8 +39,8 @@ class Training:
         computed for one update: less memory, and the same result up to rounding. Not with
         row_sparse=True.
       compute: the precision of the operands of matrix products, "float32" or "bfloat16" (16 bits,
-        8 of them mantissa). Results of products, hidden states, losses, parameters, the optimiser,
-        validation and evaluation are always float32.
+        8 of them mantissa). Gradients of matrices are rounded to it, too. Results of products,
+        hidden states, losses, parameters, the optimiser, validation and evaluation are float32.
       row_sparse: whether tables of which a step reads only some rows, as embeddings and sampled
         heads do, are updated in these rows only; True needs SGD without momentum, Adagrad or Adam.
         None: where that changes nothing but rounding and is faster, which is with SGD without

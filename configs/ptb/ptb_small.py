@@ -4,9 +4,9 @@
     python evaluate.py runs/ptb_small
 
 Figures count every word and </s>, with <unk> as a word and the state carried over sentences, as is
-usual for these files (Zaremba et al. 2014). Expected, of one run: test perplexity 83.5 (validation
-87.3) after 57 minutes on one CPU core; TheanoLM reports 104.7 for an LSTM of this size. Data: ptb/
-(Mikolov's files) in $ZOO_DATA.
+usual for these files (Zaremba et al. 2014). Expected, of one run without a record: test perplexity
+83.5 (validation 87.3) after 57 minutes on one CPU core; TheanoLM reports 104.7 for an LSTM of this
+size. Data: ptb/ (Mikolov's files) in $ZOO_DATA.
 """
 
 from zoo import Evaluation, Experiment, Training

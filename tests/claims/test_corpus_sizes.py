@@ -3,6 +3,8 @@
 import pytest
 
 import configs
+from zoo.configuration.overrides import apply_settings
+from zoo.evaluation.judgements.agreement_pairs import pairs_of, paradigms
 
 
 @pytest.mark.realdata("ptb")
@@ -29,3 +31,19 @@ def test_french_treebank():
     assert len(lexicon) == 42_503 + 1
     _, signatures = lexicon.signatures
     assert len(signatures) == 2_908
+    forms = paradigms(sentence for name in corpora for sentence in recipe.data.tokens(name))
+    pairs = {
+        name: len(pairs_of(recipe.data.tokens(name), forms, True)) for name in ("test1", "test2")
+    }
+    assert pairs == {"test1": 729, "test2": 4_089}
+
+
+@pytest.mark.slow
+@pytest.mark.realdata("ud_french")
+def test_french_treebank_with_fused_forms_and_three_boundaries():
+    """Near the 463,069 tokens of the paper, from which its way of counting is inferred."""
+    settings = ["data.fused=kept", "vocabulary.boundary=counted", "vocabulary.boundary_marks=3"]
+    recipe = apply_settings(configs.load("rnn_french"), settings)
+    lexicon, corpora = recipe.vocabulary.build(recipe.data)
+    encoded = (recipe.vocabulary.encode(corpus, lexicon) for corpus in corpora.values())
+    assert sum(len(text.words) for text in encoded) == 462_637

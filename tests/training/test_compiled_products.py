@@ -8,6 +8,7 @@ one number, apart from batch axes): no fast product takes them, and memory is wh
 
 import functools
 import math
+import pathlib
 import re
 
 import jax
@@ -238,3 +239,9 @@ def relative_error(model, random):
 def test_errors_of_gradients_are_those_of_rounded_operands(name, random):
     """They were 0.004 to 0.012 where hidden states and gates were bfloat16, too."""
     assert relative_error(MODELS[f"head: {name}"], random) < {"char-LSTM": 0.0035}.get(name, 0.0055)
+
+
+def test_the_error_that_the_documents_name(random):
+    text = (pathlib.Path(__file__).parents[2] / "docs" / "runs.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"a small softmax model is off by ([\d.]+) of its norm", text)
+    assert f"{relative_error(MODELS['head: softmax'], random):.3f}" == named

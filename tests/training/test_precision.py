@@ -9,6 +9,7 @@ from tests import examples
 from tests.heads.test_contract import HEADS
 from tests.training import small
 from zoo import heads
+from zoo.arrays import products
 from zoo.arrays.row_lookup import Watched
 from zoo.cores import GRU, LSTM, Bidirectional, Elman, NGram
 from zoo.embeddings import Lookup
@@ -70,6 +71,25 @@ def test_every_core_has_float32_states_and_keeps_its_carry(core):
         hidden, last = jax.eval_shape(core.apply, params, inputs, carry)
         assert hidden.dtype == jnp.float32
         assert jax.tree.map(str, last) == jax.tree.map(str, carry)
+
+
+def test_gradients_of_matrices_are_bfloat16_numbers_in_float32(random):
+    """Summed in float64 and rounded once; gradients of vectors keep float32."""
+    inputs, cotangent = (random.normal(size=(11, columns)).astype(np.float32) for columns in (3, 5))
+    params = {"head": {"weights": jnp.ones((3, 5)), "bias": jnp.zeros(5)}}
+
+    def loss(params):
+        head = rounded(params, "bfloat16")["head"]
+        return (products.affine(jnp.asarray(inputs), **head) * cotangent).sum()
+
+    gradients = jax.grad(loss)(params)["head"]
+    narrow = lambda x: np.asarray(jnp.asarray(x, jnp.bfloat16), np.float64)  # noqa: E731
+    expected = narrow(inputs).T @ narrow(cotangent)
+    assert {leaf.dtype for leaf in gradients.values()} == {np.dtype(np.float32)}
+    np.testing.assert_array_equal(gradients["weights"], narrow(gradients["weights"]))
+    error = np.abs(gradients["weights"] - expected) / np.abs(expected)
+    assert 2**-12 < error.max() <= 2**-8
+    np.testing.assert_allclose(gradients["bias"], cotangent.sum(0), rtol=1e-5)
 
 
 def small_model(head):

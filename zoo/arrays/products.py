@@ -2,8 +2,9 @@
 
 If an operand is narrower than float32, such as bfloat16, both are rounded to its type, and the
 result is float32: between products, arrays stay float32 (Micikevicius et al., "Mixed precision
-training", 2018). The weights' type thus tells the precision of a step. The same holds for the
-products that give the gradients. Products of float32 and wider operands are JAX's own.
+training", 2018). The weights' type thus tells the precision of a step. The products that give
+gradients are computed likewise, and rounded to the types of the operands. Products of float32 and
+wider operands are JAX's own.
 """
 
 import functools

@@ -129,14 +129,16 @@ def accumulated(value_and_gradients: Callable, batch: Any, count: int) -> Any:
 
 
 # -------------------------------------------------------- the precision of a training step
-# Parameters, their gradients and the optimiser's state are always float32. With "bfloat16" a step
-# rounds matrices to bfloat16 before the loss, and with them the other operand of every product: see
-# `zoo.arrays.products`. Everything between products is float32, so are biases and other vectors.
-# Validation and evaluation are float32.
+# Parameters and the optimiser's state are always float32. With "bfloat16" a step rounds matrices to
+# bfloat16 before the loss, and with them the other operand of every product: see
+# `zoo.arrays.products`. Everything between products is float32, so are biases and other vectors. The
+# gradient of a matrix is summed in float32, rounded to bfloat16, since JAX gives a gradient the type
+# of what it belongs to, and handed to the optimiser as float32. Validation and evaluation are
+# float32.
 
 
 def rounded(params: dict[str, Any], compute: str) -> dict[str, Any]:
-    """Rounds the matrices among parameters; gradients pass through to float32."""
+    """Rounds the matrices among parameters; gradients, rounded as well, come back in float32."""
     if compute == "float32":
         return params
 

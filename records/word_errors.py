@@ -1,0 +1,100 @@
+"""Counts the word errors that runs leave in a recogniser's lists, and keeps them.
+
+    python -m records.word_errors runs/speech_{softmax,log_linear}_{0,1,2}
+
+`zoo rescore tune` finds the weights of each run, and of none, on the lists of speech/dev, and `zoo
+rescore apply` re-ranks those of speech/test. For each utterance of the test, in the order of the
+lists, records/speech_lists.json has the words of its reference and the errors of the first
+hypothesis, of the best one, and of those that the runs choose. The table of docs/results.md is
+computed from these numbers.
+"""
+
+import argparse
+import datetime
+import json
+import pathlib
+import tempfile
+
+from records.cells import FOLDER
+from zoo import __main__ as zoo
+from zoo.commands import program
+from zoo.errors import UserError
+from zoo.evaluation.run import short_names
+from zoo.rescoring.bleu_chrf_wer import WordErrorRate
+from zoo.runs import environment
+from zoo.sources.nbest import read_lists
+from zoo.sources.references import read_references
+
+FILE = FOLDER / "speech_lists.json"
+TUNED, TEST = "speech/dev", "speech/test"
+
+
+def errors_of(path: str, references: str) -> tuple[list[int], list[list[int]]]:
+    """Returns the words of each list's reference, and the errors of each of its hypotheses."""
+    _, lists = read_lists(path)
+    lists = [*lists]
+    wanted = read_references(references, [one.id for one in lists])
+    metric = WordErrorRate()
+    counts = [
+        metric.statistics([h.text for h in one.hypotheses], (wanted[one.id],)) for one in lists
+    ]
+    words = [int(one[0, 3]) for one in counts]
+    return words, [one[:, :3].sum(1).astype(int).tolist() for one in counts]
+
+
+def reranked(run: pathlib.Path | None, folder: pathlib.Path) -> str:
+    """Re-ranks the lists of the test by a run, or by none; returns the file of lists.
+
+    A softmax spreads the probability of <unk> over the words of the lists.
+    """
+    features = ["--word-count"]
+    if run is not None:
+        words = folder / "words.txt"
+        lists = [one for part in (TUNED, TEST) for one in read_lists(f"{part}/nbest.txt")[1]]
+        texts = {word for one in lists for h in one.hypotheses for word in h.text.split()}
+        words.write_text("".join(f"{word}\n" for word in sorted(texts)), encoding="utf-8")
+        features += ["--run", str(run), "--add-words", str(words)]
+        features += ["--spread-unknown"] * ("softmax" in run.name)
+    weights, best = str(folder / "weights.json"), str(folder / "test.nbest")
+    tuned = ["tune", f"{TUNED}/nbest.txt", f"{TUNED}/refs.tsv", "--metric", "wer"]
+    zoo.main(
+        ["rescore", *tuned, "--weights", weights, "--lattices", f"{TUNED}/lattices", *features]
+    )
+    applied = ["apply", f"{TEST}/nbest.txt", weights, "--output", best]
+    zoo.main(["rescore", *applied, "--lattices", f"{TEST}/lattices", *features])
+    return best
+
+
+def counted(runs: list[pathlib.Path]) -> dict:
+    """Returns the content of the file: where it comes from, and errors of each utterance."""
+    words, errors = errors_of(f"{TEST}/nbest.txt", f"{TEST}/refs.tsv")
+    chosen = {}
+    names = short_names([*map(str, runs)])
+    for name, run in [("none", None), *zip(names, runs, strict=True)]:
+        with tempfile.TemporaryDirectory() as folder:
+            best = reranked(run, pathlib.Path(folder))
+            chosen[name] = [one[0] for one in errors_of(best, f"{TEST}/refs.tsv")[1]]
+    return {
+        "revision": environment.revision(),
+        "versions": environment.versions(),
+        "machine": environment.machine(),
+        "date": datetime.date.today().isoformat(),
+        "words": words,
+        "untuned": [one[0] for one in errors],
+        "oracle": [min(one) for one in errors],
+        "chosen": chosen,
+    }
+
+
+def main():
+    """Runs the program."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("runs", nargs="+", type=pathlib.Path, metavar="DIR")
+    found = counted(parser.parse_args().runs)
+    if (found["revision"] or "dirty").endswith("dirty"):
+        raise UserError("the figures would be of code that was not committed: commit it first.")
+    FILE.write_text(json.dumps(found) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    program.program(main)
