@@ -131,10 +131,9 @@ def accumulated(value_and_gradients: Callable, batch: Any, count: int) -> Any:
 # -------------------------------------------------------- the precision of a training step
 # Parameters and the optimiser's state are always float32. With "bfloat16" a step rounds matrices to
 # bfloat16 before the loss, and with them the other operand of every product: see
-# `zoo.arrays.products`. Everything between products is float32, so are biases and other vectors. The
-# gradient of a matrix is summed in float32, rounded to bfloat16, since JAX gives a gradient the type
-# of what it belongs to, and handed to the optimiser as float32. Validation and evaluation are
-# float32.
+# `zoo.arrays.products`. Everything between products is float32, so are biases and other vectors.
+# The gradient of a matrix is summed in float32, rounded to bfloat16, since JAX gives a gradient the
+# type of the matrix, and handed to the optimiser as float32. Validation and evaluation are float32.
 
 
 def rounded(params: dict[str, Any], compute: str) -> dict[str, Any]:
