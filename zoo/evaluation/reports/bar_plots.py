@@ -120,7 +120,9 @@ def band_bars(seeds: Sequence[Sequence[dict]]) -> dict[str, Bar]:
         if len(losses) > 1:
             interval = min(losses), max(losses)
         tokens = float(np.mean([row["tokens"] for row in found]))
-        bars[band] = Bar(float(np.mean(losses)), interval, tokens, losses[1:] and losses)
+        # A mean of equal seeds is rounded, and may leave their range.
+        mean = min(max(float(np.mean(losses)), min(losses)), max(losses))
+        bars[band] = Bar(mean, interval, tokens, losses[1:] and losses)
     return bars
 
 
