@@ -150,8 +150,7 @@ def interval(sums: np.ndarray, reported: float) -> tuple[float, float]:
 
 def with_intervals(bands: Iterable[dict], arrays: Arrays | None) -> list[dict]:
     """Adds to rows of bands their intervals; NaN twice without scores or with one sentence."""
-    numbers = {UNKNOWN: UNKNOWN_BAND, **dict(enumerate(BAND_NAMES))}
-    numbers = {name: number for number, name in numbers.items()}
+    numbers = {UNKNOWN_BAND: UNKNOWN, **{name: n for n, name in enumerate(BAND_NAMES)}}
     found = []
     for row in bands:
         ends = math.nan, math.nan

@@ -169,8 +169,8 @@ def accuracy_bar(seeds: Sequence[tuple[int, int]]) -> Bar:
     """
     right, pairs = np.mean(seeds, axis=0)
     low, high = significance.binomial_interval(right, pairs)
-    shares = tuple(100 * one / of for one, of in seeds)
-    return Bar(100 * right / pairs, (100 * low, 100 * high), pairs, shares[1:] and shares)
+    shares = tuple(100 * (one / of) for one, of in seeds)
+    return Bar(100 * (right / pairs), (100 * low, 100 * high), pairs, shares[1:] and shares)
 
 
 def accuracy(
