@@ -33,8 +33,14 @@ def test_an_interval_of_a_band_by_hand(result):
     # draws of the two have a mean of 1, 2 or 3, the ends with a probability of a quarter each.
     log_prob = np.full(len(arrays["log_prob"]), -2, np.float32)
     log_prob[[1, 7]] = -1, -3
-    intervals = item_scores.band_intervals({**arrays, "log_prob": log_prob})
-    assert intervals == {"unknown": (1, 3), "1-9": (2, 2)}
+    arrays = {**arrays, "log_prob": log_prob}
+    rows = [{"band": "unknown", "log_perplexity": 2}, {"band": "1-9", "log_perplexity": 2}]
+    intervals = [row["interval"] for row in item_scores.with_intervals(rows, arrays)]
+    assert intervals == [(1, 3), (2, 2)]
+    # Kept scores are rounded: the interval of a band of one value has the exact figure within.
+    rows[1]["log_perplexity"] = 2.000004
+    (_, one) = item_scores.with_intervals(rows, arrays)
+    assert one["interval"] == (2, 2.000004)
 
 
 def test_what_does_not_belong_is_refused(run, result):

@@ -208,6 +208,14 @@ def test_without_a_terminal_a_line_a_minute_is_logged(capsys):
     )
 
 
+def test_the_bar_estimates_the_time_left_without_the_compilation(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with ProgressBar(60, 0) as bar:
+        begun = bar._bar.start_t, bar._bar.last_print_t
+        bar.leave_out(18.5)
+        assert (bar._bar.start_t, bar._bar.last_print_t) == (begun[0] + 18.5, begun[1] + 18.5)
+
+
 def test_compilation_of_another_shape_is_left_out(capsys):
     """As above, with 500 s of compilation before the third step."""
     seconds = iter([0, 100, 120, 640, 660, 680, 700])

@@ -12,7 +12,7 @@ from zoo.errors import UserError
 from zoo.evaluation.reports.paired import Difference
 from zoo.trials import picture, summary
 from zoo.trials.plan import Budget, HeadPlan, Plan
-from zoo.trials.summary import Row, Summary
+from zoo.trials.summary import Point, Row, Summary
 
 TIE = Difference(0.01, (-0.02, 0.04), 60, 0.4, math.nan)
 APART = Difference(0.2, (0.1, 0.3), 60, 0.001, 0.01)
@@ -61,6 +61,37 @@ def test_the_sentence(rows, expected):
     assert summary.sentence(of(*rows)) == expected
 
 
+def curve(*losses):
+    """Validations at steps 10, 20, ..."""
+    return tuple(Point(10 * n, 0.1 * n, (loss,)) for n, loss in enumerate(losses, 1))
+
+
+def test_the_sentence_tells_which_curves_still_fall():
+    # Of 100 steps the last fifth begins at step 80: 5.50 - 5.25 nats.
+    steep = row("a", 46.9)._replace(curve=curve(*[6.0] * 7, 5.5, 5.4, 5.25), epoch=1)
+    flat = row("b", 60, APART)._replace(curve=curve(*[6.0] * 7, 5.5, 5.4, 5.495))
+    told = summary.sentence(of(steep, flat))
+    assert told.startswith("Take a: ")
+    assert told.endswith(
+        "b (60.00) is worse. Validation still fell in the last fifth of training, of a by 0.25 "
+        "nats (step 600, in epoch 2): after longer training the order may be another."
+    )
+
+
+def test_no_head_wins_where_one_predicts_like_a_uniform_guess():
+    start = math.log(1000)  # 6.908 nats, 95 % of it 6.562
+    for loss, is_won in ((6.57, False), (6.55, True)):
+        rows = row("a", 46.9)._replace(curve=curve(5.0)), row("b", 60, APART)
+        rows = rows[0], rows[1]._replace(curve=curve(loss))
+        told = summary.sentence(of(*rows)._replace(start=start))
+        assert told.startswith("Take a: ") == is_won
+    told = summary.sentence(of(rows[0], rows[1]._replace(curve=curve(6.9)))._replace(start=start))
+    assert told.startswith(
+        "No winner yet, for b has hardly left the loss of a uniform guess (6.91 nats): a: "
+        "perplexity 46.90 on test, the lowest; b (60.00) is worse."
+    )
+
+
 def test_the_table():
     rows = row("log_linear", 46.9, seeds=3), row("tied", 47.5, TIE), row("nce", 60, APART)
     assert of(*rows[:1], row("b", 47, UNDECIDED)).text().split("\n")[3].endswith(", undecided")
@@ -80,7 +111,12 @@ def keep_run(folder, log_prob, seed=0, **changes):
     """A run that was trained for three validations, and judged."""
     keep_scores(folder, log_prob, recipe=folder.parent.name, seed=seed, **FREE, **changes)
     lines = [
-        {"step": step, "validation_log_perplexity": 5.0 - step / 100, "seconds": 0.6 * step}
+        {
+            "step": step,
+            "epoch": step // 30,
+            "validation_log_perplexity": 5.0 - step / 100,
+            "seconds": 0.6 * step,
+        }
         for step in (10, 20, 30)
     ]
     text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -118,9 +154,8 @@ def test_runs_are_compared(tmp_path, plan):
     assert far.curve[0].losses == (4.9, 4.9) and far.curve[0].minutes == pytest.approx(0.1)
     assert not found.notes
     told = summary.sentence(found)
-    assert told.startswith(f"Take {order[0]}: ") and told.endswith(
-        f"far ({far.perplexity:,.2f}) is worse."
-    )
+    assert told.startswith(f"Take {order[0]}: ")
+    assert f"far ({far.perplexity:,.2f}) is worse. Validation still fell" in told
     assert f"{order[1]} ({tie.perplexity:,.2f}) is a tie with it" in told
 
 

@@ -15,8 +15,9 @@ passport has their digest under "scores", so that scores of another evaluation a
 figure's.
 """
 
+import math
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -138,15 +139,26 @@ def statistics(
     return np.stack([np.bincount(sentence, losses, len(lengths)), tokens], 1)[tokens > 0]
 
 
-def band_intervals(arrays: Arrays) -> dict[str, tuple[float, float]]:
-    """Returns the 95 % interval of the log-perplexity of each band, by bootstrap over sentences."""
-    band = np.asarray(arrays["band"])
-    names = {UNKNOWN: UNKNOWN_BAND, **dict(enumerate(BAND_NAMES))}
-    return {
-        name: significance.bootstrap_interval(statistics(arrays, band == number), log_perplexity)
-        for number, name in names.items()
-        if (band == number).any()
-    }
+def interval(sums: np.ndarray, reported: float) -> tuple[float, float]:
+    """Computes the 95 % interval of a reported log-perplexity by bootstrap over sentences.
+
+    Kept scores are rounded, so the interval is widened to the reported figure where it misses it.
+    """
+    low, high = significance.bootstrap_interval(sums, log_perplexity)
+    return min(low, reported), max(high, reported)  # NaN stays, as the first argument
+
+
+def with_intervals(bands: Iterable[dict], arrays: Arrays | None) -> list[dict]:
+    """Adds to rows of bands their intervals; NaN twice without scores or with one sentence."""
+    numbers = {UNKNOWN_BAND: UNKNOWN, **{name: n for n, name in enumerate(BAND_NAMES)}}
+    found = []
+    for row in bands:
+        ends = math.nan, math.nan
+        if arrays is not None:
+            chosen = np.asarray(arrays["band"]) == numbers[row["band"]]
+            ends = interval(statistics(arrays, chosen), float(row["log_perplexity"]))
+        found.append({**row, "interval": ends})
+    return found
 
 
 def log_perplexity(sums: np.ndarray) -> np.ndarray:

@@ -250,6 +250,9 @@ class ProgressBar:
         if self._first is not None:
             step, begun = self._first
             self._first = step, begun + seconds
+        if not self._bar.disable:  # tqdm's own estimate of the time left
+            self._bar.start_t += seconds
+            self._bar.last_print_t += seconds
 
     def _step_of_log(self, step, share, progress, now):
         """Logs the tokens per second since the last line, and the time left.

@@ -27,7 +27,11 @@ NAME = "comparison"
 UNEQUAL = 1.5
 # Sentences of the judged text below which a note says that they are few.
 FEW = 50
-_VALIDATION = {"step": int, "validation_log_perplexity": float, "seconds": float}
+# A head whose best validation is above this share of the loss of a uniform guess learned nothing.
+AT_START = 0.95
+# A curve still falls where the last fifth of its steps lowered it by more nats.
+FALLING = 0.01
+_VALIDATION = {"step": int, "epoch": int, "validation_log_perplexity": float, "seconds": float}
 
 
 class Point(NamedTuple):
@@ -54,6 +58,14 @@ class Row(NamedTuple):
     curve: tuple[Point, ...] = ()
     # from the lowest, None for the lowest itself or without finite figures
     difference: paired.Difference | None = None
+    epoch: int = 0  # of the last step, from 0
+
+    @property
+    def fall(self) -> float:
+        """Nats by which the last fifth of the steps lowered the validation; 0 without a curve."""
+        means = {point.step: float(np.mean(point.losses)) for point in self.curve}
+        before = [step for step in means if step <= 0.8 * max(means)]
+        return means[max(before)] - means[max(means)] if before else 0.0
 
     @property
     def loss(self) -> float:
@@ -89,6 +101,7 @@ class Summary(NamedTuple):
     tokens: int
     notes: tuple[str, ...]
     failed: Mapping[str, str]
+    start: float | None = None  # log V, the loss of a uniform guess, nats
 
     def text(self) -> str:
         """Returns the table, the notes and the sentence."""
@@ -102,6 +115,7 @@ def of_runs(
     split: str,
     plan: Plan,
     failed: Mapping[str, str],
+    start: float | None = None,
 ) -> Summary:
     """Compares judged runs."""
     results = read_results(folder for of_head in folders.values() for folder in of_head)
@@ -133,7 +147,7 @@ def of_runs(
         *_unequal(rows, plan.budget.minutes),
         *_ends(rows, plan),
     )
-    return Summary(tuple(rows), split, passport["tokens"], notes, failed)
+    return Summary(tuple(rows), split, passport["tokens"], notes, failed, start)
 
 
 def _row(name, of_head, group, passport, plan) -> Row:
@@ -162,6 +176,7 @@ def _row(name, of_head, group, passport, plan) -> Row:
         plan.heads[name].bytes,
         recipe_of(of_head[0])["training"]["optimizer"]["learning_rate"],
         () if passport["renormalised"] else tuple(points),
+        epoch=curves[0][last[0]]["epoch"],
     )
 
 
@@ -253,7 +268,15 @@ def _verdict(row, lowest):
 def sentence(summary: Summary) -> str:
     """Tells in one sentence which head to take, which are ties with it, and which are worse."""
     lowest, *others = summary.rows
-    told = f"Take {lowest.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}"
+    told = f"{lowest.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}"
+    if at_start := _at_start(summary):
+        have = "has" if len(at_start) == 1 else "have"
+        told = (
+            f"No winner yet, for {_listed(at_start)} {have} hardly left the loss of a uniform "
+            f"guess ({summary.start:.2f} nats): {told}"
+        )
+    else:
+        told = f"Take {told}"
     ties = [row for row in others if row.is_tie]
     undecided = [row for row in others if row.is_undecided]
     worse = [row for row in others if not row.is_tie and not row.is_undecided]
@@ -269,7 +292,33 @@ def sentence(summary: Summary) -> str:
     if worse:
         are = "is worse" if len(worse) == 1 else "are worse"
         told += f"; {_listed([f'{row.name} ({row.perplexity:,.2f})' for row in worse])} {are}"
-    return f"{told}."
+    return f"{told}.{_falling(summary.rows)}"
+
+
+def _at_start(summary):
+    """Returns the names of heads that predict validation hardly better than a uniform guess."""
+    return [
+        row.name
+        for row in summary.rows
+        if summary.start is not None
+        and row.curve
+        and min(np.mean(point.losses) for point in row.curve) > AT_START * summary.start
+    ]
+
+
+def _falling(rows):
+    """Tells which curves still fell at their end, and after how much training."""
+    told = [
+        f"{row.name} by {row.fall:.2f} nats (step {row.steps:,}, in epoch {row.epoch + 1})"
+        for row in rows
+        if row.fall > FALLING
+    ]
+    if not told:
+        return ""
+    return (
+        f" Validation still fell in the last fifth of training, of {_listed(told)}: after longer "
+        "training the order may be another."
+    )
 
 
 def _beside(row, lowest):

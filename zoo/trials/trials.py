@@ -51,7 +51,7 @@ def run(trials: Trials, log: Callable[[str], None] = print) -> summary.Summary:
     for name, experiment in of_heads.items():
         with _diverging(name, failed, log):
             _plan_head(name, experiment, plan, trials, log)
-    split = recipes.split_of(trials.experiment)
+    split, start = recipes.split_of(trials.experiment), math.log(words.size)
     rounds = [(seed, name) for seed in range(trials.seeds) for name in of_heads]
     folders: dict[str, list[pathlib.Path]] = {name: [] for name in of_heads}
     for number, (seed, name) in enumerate(rounds, 1):
@@ -70,8 +70,8 @@ def run(trials: Trials, log: Callable[[str], None] = print) -> summary.Summary:
         else:
             folders[name].append(folder)
         if new:
-            summary.write(trials.folder, summary.of_runs(folders, split, plan, failed))
-    found = summary.of_runs(folders, split, plan, failed)
+            summary.write(trials.folder, summary.of_runs(folders, split, plan, failed, start))
+    found = summary.of_runs(folders, split, plan, failed, start)
     summary.write(trials.folder, found)
     return found
 

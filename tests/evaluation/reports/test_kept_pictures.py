@@ -58,7 +58,8 @@ def test_bands_have_the_intervals_of_kept_scores(tmp_path, monkeypatch):
         json.loads((tmp_path / "a" / "results" / "test.carried.json").read_text()),
     )
     seen = arrays["band"] == 1
-    rows = [{"band": "1-9", "tokens": int(seen.sum()), "log_perplexity": 3.0}]
+    mean = float(-arrays["log_prob"][seen].astype(np.float64).mean())
+    rows = [{"band": "1-9", "tokens": int(seen.sum()), "log_perplexity": mean}]
     path = tmp_path / "a" / "results" / "test.carried.json"
     passport = json.loads(path.read_text())
     passport["figures"]["bands"] = rows
@@ -71,9 +72,20 @@ def test_bands_have_the_intervals_of_kept_scores(tmp_path, monkeypatch):
     interval = significance.bootstrap_interval(sums, item_scores.log_perplexity)
     assert row["interval"] == interval and interval[0] < interval[1]
     assert said[0] == f"test, carried ({len(BASE):,} tokens)"
-    assert said[2].split()[:3] == ["a", "1-9", "3.0000"] and len(LENGTHS) == 60
+    assert said[2].split()[:3] == ["a", "1-9", f"{mean:.4f}"] and len(LENGTHS) == 60
     with pytest.raises(UserError, match="were not all evaluated on dev"):
         kept_pictures.bands([run], str(tmp_path / "b.png"), "dev")
+
+
+def test_bands_are_of_the_test_of_the_recipe_before_other_texts(tmp_path, monkeypatch):
+    for split, tokens in (("data:a.txt", 18), ("validation", 40), ("test", 77)):
+        changes = {"split": split, "tokens": tokens, "scores": None, "figures.bands": []}
+        run = keep(tmp_path / "a", changes, name=split)
+        monkeypatch.setattr(bar_plots, "bands", lambda rows, file, title: None)
+        said = []
+        kept_pictures.bands([run], str(tmp_path / "b.png"), log=said.append)
+        # Of a single text it is that one; then --data comes before validation, and a test first.
+        assert said[0].startswith("test, " if split == "test" else "data:a.txt [")
 
 
 def test_bands_of_a_text_that_a_run_saw_are_refused(tmp_path):

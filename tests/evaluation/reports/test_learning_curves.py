@@ -10,6 +10,7 @@ from zoo import configuration
 from zoo.errors import UserError
 from zoo.evaluation import records
 from zoo.evaluation.reports import curve_plots, learning_curves, validations
+from zoo.runs.seen_texts import SeenTexts, Texts
 from zoo.runs.workdir import METRICS
 
 
@@ -122,6 +123,18 @@ def test_what_cannot_be_drawn_is_refused(tmp_path, drawn):
     fresh = run_of(tmp_path / "c", [4.0], evaluated=False, batch=16)
     learning_curves.report([one, fresh], str(tmp_path / "c.png"), log=said.append)
     assert said[-2].startswith("c: not evaluated on their validation text")
+    assert said[-2].endswith(f"python -m zoo evaluate {fresh} --split validation.")
+
+
+def test_runs_of_two_validation_texts_are_refused_before_any_evaluation(tmp_path, drawn):
+    runs = [run_of(tmp_path / name, [4.0], evaluated=False) for name in "abc"]
+    for run, words in zip(runs, (["a", "b"], ["a", "b"], ["a", "c"]), strict=True):
+        seen = SeenTexts(Texts.of("train", [["x"]]), Texts.of("validation", [words]))
+        seen.save(f"{run}/texts.npz")
+    picture = str(tmp_path / "c.png")
+    learning_curves.report(runs[:2], picture, log=print)
+    with pytest.raises(UserError, match="a and c were validated on different texts"):
+        learning_curves.report(runs, picture)
 
 
 def test_a_picture_is_written(tmp_path):

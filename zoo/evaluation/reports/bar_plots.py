@@ -120,7 +120,9 @@ def band_bars(seeds: Sequence[Sequence[dict]]) -> dict[str, Bar]:
         if len(losses) > 1:
             interval = min(losses), max(losses)
         tokens = float(np.mean([row["tokens"] for row in found]))
-        bars[band] = Bar(float(np.mean(losses)), interval, tokens, losses[1:] and losses)
+        # A mean of equal seeds is rounded, and may leave their range.
+        mean = min(max(float(np.mean(losses)), min(losses)), max(losses))
+        bars[band] = Bar(mean, interval, tokens, losses[1:] and losses)
     return bars
 
 
@@ -167,8 +169,8 @@ def accuracy_bar(seeds: Sequence[tuple[int, int]]) -> Bar:
     """
     right, pairs = np.mean(seeds, axis=0)
     low, high = significance.binomial_interval(right, pairs)
-    shares = tuple(100 * one / of for one, of in seeds)
-    return Bar(100 * right / pairs, (100 * low, 100 * high), pairs, shares[1:] and shares)
+    shares = tuple(100 * (one / of) for one, of in seeds)
+    return Bar(100 * (right / pairs), (100 * low, 100 * high), pairs, shares[1:] and shares)
 
 
 def accuracy(

@@ -1,6 +1,5 @@
 """Pictures of figures that runs keep among their results: by word frequency, and of agreement."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -37,7 +36,8 @@ def bands(
             f"the runs were not all evaluated on {split or 'one text'}: python -m zoo evaluate DIR "
             "--split NAME makes such results."
         )
-    column = min(of_all, key=lambda one: leakage.is_validation(one.split))
+    # Tests of the recipe come before texts of --data, whose names have a colon, and validation.
+    column = min(of_all, key=lambda one: (leakage.is_validation(one.split), ":" in one.split))
     passports = columns[column]
     first = next(iter(passports))
     for name, passport in passports.items():
@@ -45,7 +45,7 @@ def bands(
         if why := leakage.reason(passport):
             raise UserError(f"{name} cannot be drawn on {column.split}: {why}; leave it out.")
     names = seeds.names_of(seeds.grouped_by_recipe(paths), labels)
-    rows = {name: [_bands(passports[run]) for run in group] for group, name in names.items()}
+    rows = {name: [kept_bands(passports[run]) for run in group] for group, name in names.items()}
     title = f"{names_of(columns)[column]} ({passports[first]['tokens']:,} tokens)"
     bar_plots.bands(rows, file, title=title)
     log(title)
@@ -57,15 +57,10 @@ def bands(
     log(file)
 
 
-def _bands(passport):
+def kept_bands(passport):
     """Returns the bands of a passport, with intervals where the scores of words are kept."""
-    arrays = passport["place"].read_scores(passport)
-    intervals = {} if arrays is None else item_scores.band_intervals(arrays)
-    none = (math.nan, math.nan)
-    return [
-        {**row, "interval": intervals.get(row["band"], none)}
-        for row in passport["figures"].get("bands") or []
-    ]
+    scores = passport["place"].read_scores(passport)
+    return item_scores.with_intervals(passport["figures"].get("bands") or [], scores)
 
 
 def agreement(

@@ -1,6 +1,7 @@
 """Learning curves of runs: validation against steps, epochs or minutes, by recipe."""
 
 import pathlib
+import shlex
 import statistics
 from collections.abc import Mapping, Sequence
 
@@ -10,6 +11,7 @@ from zoo.evaluation.reports import curve_plots, plot_style, seeds, validations
 from zoo.evaluation.reports.tables import aligned
 from zoo.evaluation.results import check_comparable, quantity, read_results
 from zoo.runs import output_files
+from zoo.runs.workdir import Workdir
 
 LABELS = {"step": "training step", "epoch": "epoch", "minutes": "minutes of training"}
 
@@ -48,8 +50,8 @@ def report(
     if unchecked and len(workdirs) > 1:
         log(
             f"{', '.join(unchecked)}: not evaluated on their validation text, so whether these "
-            f"figures are of the same words was not checked: python -m zoo evaluate {unchecked[0]} "
-            "--split validation."
+            "figures are of the same words was not checked: python -m zoo evaluate "
+            f"{shlex.quote(paths[unchecked[0]])} --split validation."
         )
     log(str(file))
 
@@ -69,9 +71,27 @@ def table(lines: Mapping[str, Sequence[Sequence[dict]]]):
     yield from aligned(header, rows, left=1)
 
 
+def _check_seen(paths):
+    """Raises UserError where runs recorded different texts that chose their checkpoints."""
+    chosen = {}
+    for name, path in paths.items():
+        seen = None if records.is_record(path) else Workdir(path).texts()
+        if seen is not None:
+            about = seen.selected_on.about
+            chosen[name] = {text["digest"] for text in about if text["by"] == "this run"}
+    for name, digests in chosen.items():
+        first = next(iter(chosen))
+        if digests != chosen[first]:
+            raise UserError(
+                f"{first} and {name} were validated on different texts: draw them in two pictures, "
+                "or train both with one validation text."
+            )
+
+
 def _check_texts(paths):
     """Checks that the runs' figures of validation are comparable; returns the runs without any."""
     found, unchecked = {}, []
+    _check_seen(paths)
     for name, path in paths.items():
         try:
             columns = read_results([path])[path]

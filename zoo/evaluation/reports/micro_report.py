@@ -129,11 +129,7 @@ def _draw(files, language, runs, names, bands, kept, own_bands, cases):
     curves = [_curve(name, [runs[run] for run in group]) for group, name in names.items()]
     limit = _validation_limit(language, next(iter(runs.values())))
     curve_plots.learning_curves(curves, files[0], learning_curves.LABELS["step"], limit)
-    intervals = {run: item_scores.band_intervals(arrays) for run, arrays in kept.items()}
-    rows = {
-        run: [{**row, "interval": intervals[run][row["band"]]} for row in of_run]
-        for run, of_run in bands.items()
-    }
+    rows = {run: item_scores.with_intervals(of_run, kept[run]) for run, of_run in bands.items()}
     by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
     of_recipes = {name: [rows[run] for run in group] for group, name in names.items()}
     bar_plots.bands(of_recipes, files[1], by_band)

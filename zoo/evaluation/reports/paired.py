@@ -41,7 +41,7 @@ class Runs(NamedTuple):
         """The 95 % interval of the loss by bootstrap over sentences; NaN twice without any."""
         if not self.statistics:
             return math.nan, math.nan
-        return significance.bootstrap_interval(self.mean_statistics, item_scores.log_perplexity)
+        return item_scores.interval(self.mean_statistics, self.loss)
 
 
 def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from zoo import configuration
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, leakage, records, significance
+from zoo.evaluation import item_scores, leakage, records
 from zoo.evaluation.reports import seeds
 from zoo.evaluation.results import check_comparable, columns_of, names_of, read_results
 from zoo.runs import output_files
@@ -222,8 +222,8 @@ def interval_of(passport: dict) -> tuple[float, float]:
     """Returns the 95 % interval of a log-perplexity by sentences; NaN twice if it is not known."""
     arrays = passport["place"].read_scores(passport)
     if arrays is not None:
-        statistics_of = item_scores.statistics(arrays)
-        return significance.bootstrap_interval(statistics_of, item_scores.log_perplexity)
+        reported = float(passport["figures"]["log_perplexity"])
+        return item_scores.interval(item_scores.statistics(arrays), reported)
     low, high = passport["figures"].get("interval") or _NONE  # of a record
     return float(low), float(high)
 

@@ -2,10 +2,9 @@
 
 import math
 
-import numpy as np
-
-from zoo.evaluation import item_scores
 from zoo.evaluation.perplexity import perplexity_of
+from zoo.evaluation.reports import bar_plots, plot_style
+from zoo.evaluation.reports.kept_pictures import kept_bands
 from zoo.evaluation.reports.report_html import charts, elements
 from zoo.evaluation.reports.report_html.elements import text
 from zoo.evaluation.reports.report_html.subjects import (
@@ -15,7 +14,6 @@ from zoo.evaluation.reports.report_html.subjects import (
 )
 
 _UNKNOWN = {"unknown": "<unk>: unknown words", "unseen": "never in training"}
-_NONE = (math.nan, math.nan)
 
 
 def section(recipes: list[Recipe]) -> str:
@@ -27,8 +25,9 @@ def section(recipes: list[Recipe]) -> str:
         for recipe in recipes:
             passports = [*recipe.of(of_runs).values()]
             if passports:
-                rows_of[recipe] = rows(passports)
-                without += [recipe.name] * any(row["interval"] == _NONE for row in rows_of[recipe])
+                rows_of[recipe] = bar_plots.band_bars([kept_bands(one) for one in passports])
+                if len(passports) == 1 and passports[0]["place"].read_scores(passports[0]) is None:
+                    without.append(recipe.name)
         parts.append(_column(group, rows_of, recipes))
     why = "without the kept scores of words: python -m zoo evaluate keeps them."
     parts.append(
@@ -38,46 +37,20 @@ def section(recipes: list[Recipe]) -> str:
     return "".join(parts)
 
 
-def rows(passports: list[dict]) -> list[dict]:
-    """Returns the figures of bands: means over seeds, with their intervals.
-
-    The interval is the 95 % interval by bootstrap over sentences of a single run, NaN twice if the
-    scores of its words are not kept; of several seeds it reaches from the least to the greatest.
-    """
-    of_seeds = [
-        {row["band"]: row for row in passport["figures"].get("bands", [])} for passport in passports
-    ]
-    arrays = passports[0]["place"].read_scores(passports[0])
-    intervals = item_scores.band_intervals(arrays) if arrays is not None else {}
-    found = []
-    for band in dict.fromkeys(band for of_seed in of_seeds for band in of_seed):
-        here = [of_seed[band] for of_seed in of_seeds if band in of_seed]
-        losses = [float(row["log_perplexity"]) for row in here]
-        ends = (min(losses), max(losses)) if len(passports) > 1 else intervals.get(band, _NONE)
-        mean = float(np.mean(losses))
-        figures = {"log_perplexity": mean, "perplexity": perplexity_of(mean), "interval": ends}
-        found.append({**here[0], **figures})
-    return found
-
-
 def _column(name, rows_of, recipes):
-    bands = dict.fromkeys(row["band"] for rows in rows_of.values() for row in rows)
     chart, table = [], []
-    for band in sorted(bands, key=_least_count):
-        found = {
-            recipe: row for recipe, rows in rows_of.items() for row in rows if row["band"] == band
-        }
+    for band in sorted(plot_style.groups(rows_of), key=bar_plots.least_count):
+        found = {recipe: bars[band] for recipe, bars in rows_of.items() if band in bars}
         estimates = [
-            charts.Estimate(recipe.number, row["log_perplexity"], row["interval"])
-            for recipe, row in found.items()
+            charts.Estimate(recipe.number, bar.height, bar.interval)
+            for recipe, bar in found.items()
         ]
-        tokens = [row["tokens"] for row in found.values()]
-        shared = f"{tokens[0]:,}" if len({*tokens}) == 1 else "–"
+        tokens = [bar.items for bar in found.values()]
+        shared = f"{tokens[0]:,.0f}" if len({*tokens}) == 1 else "–"
         chart.append((f"{label(band)} ({shared})" if shared != "–" else label(band), estimates))
         cells = [text(label(band)), shared]
         for recipe in rows_of:
-            row = found.get(recipe)
-            cells.append("–" if row is None else _cell(row))
+            cells.append(_cell(found[recipe]) if recipe in found else "–")
         table.append(cells)
     drawn = charts.intervals(
         chart,
@@ -103,9 +76,9 @@ def _column(name, rows_of, recipes):
     )
 
 
-def _cell(row):
-    low, high = map(perplexity_of, row["interval"])
-    middle = elements.perplexity(float(row["perplexity"]))
+def _cell(bar):
+    low, high = map(perplexity_of, bar.interval)
+    middle = elements.perplexity(perplexity_of(bar.height))
     if math.isnan(low):
         return middle
     return f"{middle} [{elements.perplexity(low)}, {elements.perplexity(high)}]"
@@ -117,8 +90,3 @@ def label(band: str) -> str:
         return _UNKNOWN[band]
     least, _, most = band.rstrip("+").partition("-")
     return f"{int(least):,} to {int(most):,} times" if most else f"{int(least):,} times or more"
-
-
-def _least_count(band):
-    """Returns the sort key of a band; unknown and unseen words come first."""
-    return [*_UNKNOWN].index(band) - 2 if band in _UNKNOWN else int(band.rstrip("+").split("-")[0])

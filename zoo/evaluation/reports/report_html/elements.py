@@ -110,4 +110,4 @@ def share(right: int, count: int) -> str:
     if not count:
         return "–"
     ends = significance.binomial_interval(right, count)
-    return f"{100 * right / count:.1f} % {significance.percent(ends)}"
+    return f"{100 * (right / count):.1f} % {significance.percent(ends)}"

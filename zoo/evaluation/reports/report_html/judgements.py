@@ -59,7 +59,7 @@ def _questions(split, of_runs, recipes):
             if count:
                 ends = significance.binomial_interval(right, count)
                 span = 100 * ends[0], 100 * ends[1]
-                estimates.append(charts.Estimate(recipe.number, 100 * right / count, span))
+                estimates.append(charts.Estimate(recipe.number, 100 * (right / count), span))
                 counts.append(count)
         if estimates:
             name = f"{case} ({counts[0]:,.0f})" if len({*counts}) == 1 else case
@@ -111,7 +111,7 @@ def mean_of(case: str, of_seeds: list[dict]) -> tuple[float, float, list[float]]
     if not counts:
         return 0, 0, []
     right, pairs = (sum(numbers) / len(counts) for numbers in zip(*counts, strict=True))
-    return right, pairs, [100 * one / of for one, of in counts]
+    return right, pairs, [100 * (one / of) for one, of in counts]
 
 
 def _cell(right, count, shares):
