@@ -1,7 +1,8 @@
 """Chinese, a character at a time, to re-rank a translator's hypotheses.
 
     python train.py --config chinese_char runs/chinese_char
-    python -m zoo rescore tune lists.nbest references --tokenize zh --run runs/chinese_char
+    python -m zoo rescore tune lists.nbest references --metric bleu --tokenize zh
+        --run runs/chinese_char
 
 Every character is a word, and so is the line break. Blanks within hypotheses are left out, as the
 text does not have any. Any file of sentences without blanks, one a line, will do; the last 500 are
