@@ -81,8 +81,8 @@ def _matches(path):
         return None
     for pattern in files.candidates(path):
         # Each further **/ in a row finds each file again in each folder above it.
-        pattern = _REPEATED.sub(r"\1**/", str(pattern))
-        members = map(pathlib.Path, glob.iglob(pattern, recursive=True))
+        once = _REPEATED.sub(r"\1**/", str(pattern))
+        members = map(pathlib.Path, glob.iglob(once, recursive=True))
         matches = sorted({*filter(pathlib.Path.is_file, members)})
         if matches:
             return matches
