@@ -1,8 +1,11 @@
 """The end of a line is one rule for all readers: what `wc -l` counts, or that of an old Mac."""
 
+import json
+
 import pytest
 
-from zoo.sources import characters, files, nbest, streams
+from zoo.priors import arpa
+from zoo.sources import characters, conllu, evaluation_texts, files, lattices, nbest, streams
 from zoo.sources.pairs import Pairs
 from zoo.sources.text import Text
 
@@ -33,6 +36,62 @@ def test_lines_are_as_many_as_wc_counts(tmp_path, reader, inside, end):
     path = written(tmp_path / "text.txt", lines, ENDS[end])
     with open(path, "rb") as file:
         assert len(READERS[reader](path)) == file.read().count(b"\n") == len(lines)
+
+
+def of_texts(reader):
+    """The number of sentences that a source of texts reads in a file."""
+    return lambda path: len(reader(path).sentences)
+
+
+# {format: (suffix, lines before, what a line of text becomes, count of what is read)}
+FORMATS = {
+    "CoNLL-U": (
+        ".conllu",
+        (),
+        lambda text: f"# text = {text}|1\tword" + 8 * "\t_" + "|",
+        lambda path: len(conllu.read_conllu(files.find(path))),
+    ),
+    "items": (
+        ".tsv",
+        ("sentence\tnumber",),
+        lambda text: f"{text}\t1",
+        of_texts(lambda path: evaluation_texts.read(path, evaluation_texts.Reading())),
+    ),
+    "csv": (
+        ".csv",
+        ("text,number",),
+        lambda text: f"{text},1",
+        of_texts(lambda path: Text(path, path).read("train")),
+    ),
+    "JSON": (
+        ".jsonl",
+        (),
+        lambda text: "\r".join((json.dumps({"text": text}, ensure_ascii=False)[:-1], "}")),
+        of_texts(lambda path: Text(path, path).read("train")),
+    ),
+    "ARPA": (
+        ".arpa",
+        ("\\data\\", "ngram 1=5", "", "\\1-grams:"),
+        lambda text: f"-1.0\tword{text[0]}" + text[-1],
+        lambda path: len(arpa.read(files.read_text(files.find(path)) + "\\end\\\n", path)[0]),
+    ),
+    "lattices": (
+        ".slf",
+        ("N=2 L=5", "I=0", "I=1"),
+        lambda text: f"# {text}|J={'abcde'.index(text[0])} S=0 E=1 W=word",
+        lambda path: len(next(lattices.read_lattices(path)).links),
+    ),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("inside", INSIDE, ids=ascii)
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_format_has_a_row_for_each_line(tmp_path, form, inside, end):
+    suffix, before, made, count = FORMATS[form]
+    lines = [f"{word} three{inside}four {word}{inside}" for word in "abcde"]
+    rows = [row for line in lines for row in made(line).split("|")]
+    assert count(written(tmp_path / f"it{suffix}", [*before, *rows], ENDS[end])) == 5
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -26,7 +26,7 @@ from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Translator
 from zoo.evaluation.unknown_replacement import Restoring
 from zoo.models import SequenceToSequence
-from zoo.sources import characters, evaluation_texts, moses
+from zoo.sources import characters, evaluation_texts, files, moses
 
 # A sentence: its text, or its words.
 Sentence = str | Sequence[str]
@@ -128,6 +128,7 @@ class LoadedModel(Loaded):
     def surprisal(self, text: str, state: str | None = None) -> list[surprisal.Row]:
         """Computes -log p of each word of a text, as `evaluate.py --surprisal` writes it."""
         run = self.run
+        text = files.with_line_feeds(text)
         if run.lexicon.of_characters:
             lines = characters.lines_of(text)
             if sentence_scores.LINE_BREAK not in run.lexicon.ids:

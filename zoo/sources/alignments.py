@@ -66,7 +66,7 @@ def read_dictionary(path: str) -> dict[str, str]:
     file = files.find(path)
     dictionary: dict[str, str] = {}
     for number, line in enumerate(files.read_text(file).removesuffix("\n").split("\n"), 1):
-        words = line.removesuffix("\r").split("\t")
+        words = line.split("\t")
         if len(words) != 2 or any(len(word.split()) != 1 for word in words):
             raise UserError(
                 f"{file}, line {number}: {shortened(line, 80)!r} is not an entry: write a source "

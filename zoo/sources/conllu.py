@@ -184,7 +184,7 @@ def parse(text: str, path) -> list[Sentence]:
                 comments[comment["name"]] = comment["value"].rstrip()
         elif line.strip():
             where = f"{path}, line {number}"
-            token = _token(line.rstrip("\r"), where)
+            token = _token(line, where)
             first = first or number
             # An id is a number, a (start, "-", end) range or an (n, ".", k) empty node.
             if isinstance(token["id"], int):

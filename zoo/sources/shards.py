@@ -12,7 +12,6 @@ import array
 import collections
 import dataclasses
 import hashlib
-import itertools
 import json
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -54,7 +53,7 @@ def write(
         if folders.kind(member) in (".json", ".jsonl", ".parquet", ".csv", ".tsv"):
             raise UserError(f"{member} is a table: give plain text, a sentence a line.")
     with temporary_files.folder(out) as folder:
-        lines = itertools.chain.from_iterable(map(_lines, members))
+        lines = (line for member in members for _, line in streams.read_lines(str(member)))
         record = _write(lines, folder, keep_blank_lines, size)
         if not record["words"]:
             raise UserError(f"{', '.join(paths)} has no words: give a text with at least one.")
@@ -103,12 +102,6 @@ def _write(lines: Iterable[str], folder, keep_blank_lines, size) -> dict:
     text = json.dumps(record, indent=2) + "\n"
     (folder / RECORD).write_text(text, encoding="utf-8")
     return record
-
-
-def _lines(path: pathlib.Path) -> Iterator[str]:
-    """Yields the lines of a text file; \\r, \\n and \\r\\n all end a line."""
-    for _, line in streams.read_lines(str(path)):
-        yield from line.removesuffix("\r").split("\r")
 
 
 def _digest(path: pathlib.Path) -> str:

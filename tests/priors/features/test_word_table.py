@@ -39,7 +39,7 @@ def test_cells_are_features_of_the_names_that_a_treebank_has(tmp_path):
 
 def test_a_cell_is_one_item_and_case_matters_unless_the_user_says_otherwise(tmp_path):
     found = told(tmp_path, lower_case=True)
-    assert found[4] == {'POS:"PROPN"': 1.0, "morphology:=y": 1.0, "frequency:-1e2": 1.0}
+    assert found[4] == {"POS:PROPN": 1.0, "morphology:=y": 1.0, "frequency:-1e2": 1.0}
     assert found[1]["Gender:Masc|Number=Plur"] == 1.0
 
 
