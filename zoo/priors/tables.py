@@ -90,11 +90,8 @@ class WordTable(FeaturePrior):
 
     def _read(self, path):
         """Reads {word: its features} from the file."""
-        lines = [
-            (number, line)
-            for number, line in enumerate(files.read_text(path).split("\n"), 1)
-            if line.strip() and ("\t" in line or not line.startswith("#"))
-        ]
+        lines = [*enumerate(files.read_text(path).split("\n"), 1)]
+        lines = [(n, s) for n, s in lines if s.strip() and ("\t" in s or not s.startswith("#"))]
         if self.columns:
             columns, where = self.columns, "priors.WordTable.columns"
         else:

@@ -1,7 +1,8 @@
 """Rows of CSV and TSV tables, whose first line names the columns.
 
 Both are read by RFC 4180, as pandas and R write them: cells may be in quotation marks, and those
-within such a cell are doubled. A quotation mark inside any other cell is text.
+within such a cell are doubled. A quotation mark inside any other cell is text, and so is one alone
+between tabs, as in a treebank with a word a row. A cell between tabs ends on its line.
 """
 
 import csv
@@ -18,11 +19,7 @@ _CELL = re.compile(r'("|"((?:[^"]|"")*+)"|[^\t]*)\t')
 
 
 def cells(line: str, where: str) -> list[str]:
-    """Splits a line at its tabs and unquotes its cells; `where` names the line in the error.
-
-    A cell in quotation marks ends on its line, and may have tabs. Other cells are text, also one
-    of quotation marks alone, as in a treebank with a word a row.
-    """
+    """Splits a line at its tabs and unquotes its cells; `where` names the line in the error."""
     if '"' not in line:
         return line.split("\t")
     found = []
@@ -65,19 +62,17 @@ def rows(
     for number, found in lines(text, path) if delimiter == "\t" else _of_csv(text, path):
         if len(found) < 2 and not "".join(found).strip():
             continue
+        where = f"{path}, line {number}"
         if not names:
             names = found
             if len({*names}) < len(names):
-                raise UserError(
-                    f"{path}, line {number}: two columns have the same name: rename one."
-                )
+                raise UserError(f"{where}: two columns have the same name: rename one.")
         elif len(found) > len(names) or (full and len(found) < len(names)):
             mend = "quote cells that have commas" if delimiter == "," else "leave tabs out of cells"
-            if len(found) < len(names):
-                mend = "give each cell"
+            mend = mend if len(found) > len(names) else "give each cell"
             raise UserError(
-                f"{path}, line {number}: {len(found)} cells in a table of {len(names)}: {mend}, "
-                "or name all columns in line 1."
+                f"{where}: {len(found)} cells in a table of {len(names)}: {mend}, or name all "
+                "columns in line 1."
             )
         else:
             records.append((number, dict(zip(names, found, strict=False))))

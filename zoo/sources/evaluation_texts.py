@@ -137,11 +137,7 @@ def is_treebank(path: str) -> bool:
 
 
 def of_content(
-    content: str,
-    path: str,
-    reading: Reading,
-    column: str = "text",
-    blank_lines: str = "skipped",
+    content: str, path: str, reading: Reading, column: str = "text", blank_lines: str = "skipped"
 ) -> GivenText:
     """Parses the content of the file at `path`; see `read`."""
     part = files.Part.parse(path)
@@ -201,9 +197,8 @@ def _sentence(line, name, tokens, length=None, extra=()):
 
 def of_text(text: str, name: str, reading: Reading) -> GivenText:
     """Parses plain text, a sentence a line, words between white space."""
-    sentences = []
-    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
-        sentences.append(_sentence(number, None, tokens_of(line, reading), len(line)))
+    lines = enumerate(text.removesuffix("\n").split("\n"), 1)
+    sentences = [_sentence(n, None, tokens_of(line, reading), len(line)) for n, line in lines]
     return GivenText(name, sentences)
 
 
@@ -286,7 +281,7 @@ def _of_sentences(rows, name, reading, header, column):
     for count, (number, row) in enumerate(rows, 1):
         extra = tuple(row[key] for key in columns)
         tokens = [token._replace(extra=extra) for token in tokens_of(row[column], reading)]
-        title = row[label] if label else str(count)
+        title = row.get(label, str(count))
         sentences.append(Sentence(number, title, tokens, len(row[column]), extra))
     return GivenText(name, sentences, columns)
 
@@ -313,7 +308,6 @@ def _of_words(rows, path, name, reading, header):
     sentences = []
     for item in items.values():
         number, row = item[0]
-        label = row[keys[0]]
         extras = [tuple(row[key] for key in columns) for _, row in item]
         shared = tuple(
             values[0] if len({*values}) == 1 else "" for values in zip(*extras, strict=True)
@@ -329,7 +323,7 @@ def _of_words(rows, path, name, reading, header):
                     f"{path}, line {at}: the word is empty: give one, or leave the row out."
                 )
             tokens.append(token._replace(extra=extra))
-        sentences.append(_sentence(number, label, tokens, extra=shared))
+        sentences.append(_sentence(number, row[keys[0]], tokens, extra=shared))
     return GivenText(name, sentences, columns, items=True)
 
 

@@ -314,8 +314,7 @@ def _empty(row: Row) -> str | None:
 def read_lines(path):
     """Reads (the file, its lines); the last line may lack its line break."""
     file = files.find(path)
-    text = files.read_text(file)
-    return file, text.removesuffix("\n").split("\n")
+    return file, files.read_text(file).removesuffix("\n").split("\n")
 
 
 def _side_by_side(path, other) -> Iterator[Row]:
@@ -339,9 +338,8 @@ def _of_cells(text, path) -> Iterator[Row]:
         if len(cells) != 2:
             found = f"{len(cells)} cells" if cells[1:] else "no tab"
             raise UserError(
-                f"{path}, line {number}: {found}, where a "
-                "source, one tab and its translation should be: correct the line, or give two "
-                "files."
+                f"{path}, line {number}: {found}, where a source, one tab and its translation "
+                "should be: correct the line, or give two files."
             )
         yield f"{path}, line {number}", cells[0], cells[1]
 

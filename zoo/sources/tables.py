@@ -11,18 +11,16 @@ def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
     empty.
     """
     file = files.find(path)
-    lines = (
-        (number, [cell.strip() for cell in cells])
-        for number, cells in csv_rows.lines(files.read_text(file), file)
-    )
-    _, *relations = next(lines)[1]
+    lines = csv_rows.lines(files.read_text(file), file)
+    _, *relations = map(str.strip, next(lines)[1])
     if not all(relations) or len(set(relations)) < max(1, len(relations)):
         raise UserError(
             f"{file}, line 1: name the column of subjects and then each relation once, between "
             "tabs."
         )
     facts = {}
-    for number, (subject, *values) in lines:
+    for number, cells in lines:
+        subject, *values = map(str.strip, cells)
         if not any((subject, *values)):
             continue
         if len(values) != len(relations) or any(len(c.split()) > 1 for c in (subject, *values)):

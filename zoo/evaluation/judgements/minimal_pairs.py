@@ -171,8 +171,7 @@ class PairScores:
 def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
     """Reads the pairs of a file."""
     file = files.find(path)
-    lines = [*enumerate(files.read_text(file).split("\n"), 1)]
-    lines = [(number, line) for number, line in lines if line.strip()]
+    lines = [one for one in enumerate(files.read_text(file).split("\n"), 1) if one[1].strip()]
     if not lines:
         raise UserError(f"{file} has no pairs: give a file with sentences.")
     first = lines[0][1]
