@@ -58,8 +58,8 @@ def test_scores_are_those_of_the_command(loaded, trained, tmp_path):
 
 
 def test_surprisal_is_that_of_the_command(loaded, workdir, tmp_path):
-    text = "Le chat  dort .\n\nles zèbres\n"
-    (tmp_path / "t.txt").write_text(text, encoding="utf-8")
+    text = "Le\rchat  dort .\n\r\nles zèbres\r\n"
+    (tmp_path / "t.txt").write_bytes(text.encode())
     arguments = ["--data", str(tmp_path / "t.txt"), "--surprisal", str(tmp_path / "s.tsv")]
     evaluate.main([str(workdir), *arguments, "--state", "sentences"])
     with open(tmp_path / "s.tsv", encoding="utf-8", newline="") as file:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests import tables
 from zoo.data import Corpus
 from zoo.errors import UserError
 from zoo.sources import csv_rows, evaluation_texts
@@ -146,7 +147,9 @@ def test_a_table_of_words_makes_a_sentence_of_the_rows_of_an_item(read):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("item\tword\n1\ta\tb\n", "line 2: 3 values where the header has 2"),
+        ("item\tword\n1\ta\tb\n", "line 2: 3 cells in a table of 2: leave tabs out"),
+        ("item\tword\n1\ta\n\n2\n", "line 4: 1 cells in a table of 2: give each cell"),
+        ('item\tword\n1\t"a\n2\tb"\n', "line 2: .*never closed"),
         ("item\tword\n1\ta\n2\tb\n1\tc\n", "line 4: words of '1' stand apart"),
         ("item\tword\n1\ta\n1\t \n", "line 3: the word is empty"),
         ("word\tx\n1\ta\n", "needs a column 'item'"),
@@ -160,36 +163,57 @@ def test_a_table_that_cannot_be_read_is_named(read, text, message):
 
 
 def test_only_whole_quoted_values_are_unquoted():
-    line = '"a"\t"\t""\t"a"b"\t"a""b"\t""""\t"c\td"\ta"\t"""'
-    expected = ["a", '"', "", '"a"b"', 'a"b', '"', "c\td", 'a"', '"""']
-    assert csv_rows.tab_cells(line) == expected
+    line = '"a"\t"\t""\t"a" b\t"a""b"\t""""\ta"\t"c\td"\t"\t\t"""'
+    expected = ["a", '"', "", '"a" b', 'a"b', '"', 'a"', "c\td", '"', "", '"""']
+    assert csv_rows.cells(line, "here") == expected
 
 
-def test_a_table_is_read_alike_whatever_reads_it(read, tmp_path):
-    """By `Text` for a split, and as a text to be judged; quoted by pandas or by hand."""
-    table = 'item\ttext\n1\t"one ""two"" three"\n2\t"four\tfive"\n3\tsix "seven" "\n'
-    expected = [["one", '"two"', "three"], ["four", "five"], ["six", '"seven"', '"']]
-    given = read(table, "items.tsv")
-    assert [sentence.words for sentence in given.sentences] == expected
-    path = str(tmp_path / "items.tsv")
-    assert Text(path, path).read("train").sentences == expected
+TABLE = 'n\ttext\n1\t"a ""b"" c"\n2\td "e\n"3"\t"f, g"\n4\t"h\ti"\n5\t""""\n'
 
 
-def test_a_cell_of_a_word_is_tokenised_as_the_text_of_the_run(read):
-    """The format of self-paced reading: punctuation stands with the word before it."""
-    words = ["The", "captain's", "two boats,", "sank."]
-    rows = "".join(f"1\t{number}\t{word}\n" for number, word in enumerate(words))
+def test_a_split_and_a_given_text_are_read_as_pandas_reads_them(read, tmp_path):
+    given = read(TABLE, "t.tsv").corpus.sentences
+    path = str(tmp_path / "t.tsv")
+    assert given == Text(path, path).read("train").sentences
+    assert given == [cell.split() for cell in tables.by_pandas(path)["text"]]
+    assert given == [["a", '"b"', "c"], ["d", '"e'], ["f,", "g"], ["h", "i"], ['"']]
+
+
+def test_a_treebank_of_a_word_a_row_keeps_its_quotation_marks(read):
+    text = read('item\tword\tlemma\n1\t"\t"\n1\tno\tno\n1\t"\t"\n1\t.\t.\n')
+    assert text.corpus.sentences == [['"', "no", '"', "."]]
+
+
+def test_the_words_of_a_table_are_tokenised_as_their_sentence(read):
+    """Mr. would lose its dot at the end of a line; a region keeps one row."""
+    table = "item\tword\n" + "".join(
+        f"1\t{word}\n" for word in ("The", "captain's", "boats,", "Mr.", "Smith's two", "sank.")
+    )
     reading = Reading(language="en")
-    (sentence,) = read("item\tregion\tword\n" + rows, "items.tsv", reading).sentences
-    assert [token.text for token in sentence.tokens] == words
+    (sentence,) = read(table, reading=reading).sentences
+    (line,) = read("The captain's boats, Mr. Smith's two sank.\n", reading=reading).sentences
+    assert sentence.words == line.words
     assert [token.words for token in sentence.tokens] == [
         ("The",),
         ("captain", "'s"),
-        ("two", "boats", ","),
+        ("boats", ","),
+        ("Mr.",),
+        ("Smith", "'s", "two"),
         ("sank", "."),
     ]
-    line = evaluation_texts.of_text(" ".join(words), "the line", reading).sentences[0]
-    assert sentence.words == line.words
+    assert spans(sentence)[1] == ("captain's", 4, 13)
+
+
+@pytest.mark.parametrize("language", ["", "en"])
+def test_a_row_of_the_boundary_is_the_end_of_its_sentence(read, language):
+    text = read(
+        "item\tword\trt\n1\tit's\t3\n1\t</s>\t4\n2\tso\t5\n",
+        reading=Reading(language=language, boundary="</s>"),
+    )
+    first, second = text.sentences
+    assert first.words == (["it", "'s"] if language else ["it's"])
+    assert ([token.extra for token in first.tokens], first.extra) == ([("3",)], ("4",))
+    assert (second.words, second.extra) == (["so"], ("5",))
 
 
 def test_a_corpus_is_given_as_its_words():

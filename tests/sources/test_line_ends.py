@@ -1,16 +1,11 @@
 """The end of a line is one rule for all readers: what `wc -l` counts, or that of an old Mac."""
 
-import io
 import json
-import sys
 
 import pytest
 
-from zoo.commands import translation_input
-from zoo.evaluation import minimal_pairs
 from zoo.priors import arpa
-from zoo.sources import characters, evaluation_texts, files, lattices, nbest, shards, streams
-from zoo.sources.evaluation_texts import Reading
+from zoo.sources import characters, conllu, evaluation_texts, files, lattices, nbest, streams
 from zoo.sources.pairs import Pairs
 from zoo.sources.text import Text
 
@@ -43,86 +38,60 @@ def test_lines_are_as_many_as_wc_counts(tmp_path, reader, inside, end):
         assert len(READERS[reader](path)) == file.read().count(b"\n") == len(lines)
 
 
-def treebank(first, second):
-    rows = ["# text = {}", "1\tone\tone" + "\t_" * 7, "2\ttwo\ttwo" + "\t_" * 7, ""]
-    return [row.format(text) for text in (first, second) for row in rows]
+def of_texts(reader):
+    """The number of sentences that a source of texts reads in a file."""
+    return lambda path: len(reader(path).sentences)
 
 
-def slf(first, second):
-    return [
-        *("VERSION=1.0", f"# {first}", f"# {second}", "N=2 L=1", "I=0 t=0.0", "I=1 t=0.5"),
-        "J=0 S=0 E=1 W=yes a=-1.0 l=-1.0",
-    ]
-
-
-def given(path):
-    return evaluation_texts.read(path, Reading()).sentences
-
-
-def in_shards(path):
-    return shards.write([path], f"{path}.shards")["sentences"]
-
-
-# {format: (lines that hold two texts, what reads them, how many it finds)}
+# {format: (suffix, lines before, what a line of text becomes, count of what is read)}
 FORMATS = {
-    "treebank": (treebank, given, 2),
-    "table of items": (lambda *texts: ["item\tsentence", *map("7\t{}".format, texts)], given, 2),
-    "table of words": (lambda *texts: ["item\tword", *map("7\t{}".format, texts)], given, 1),
-    "lines to judge": (lambda *texts: [*texts], given, 2),
-    "table of texts": (
-        lambda *texts: ["n\ttext", *map("7\t{}".format, texts)],
-        lambda path: Text(path, path).read("train").sentences,
-        2,
+    "CoNLL-U": (
+        ".conllu",
+        (),
+        lambda text: f"# text = {text}|1\tword" + 8 * "\t_" + "|",
+        lambda path: len(conllu.read_conllu(files.find(path))),
     ),
-    "twins": (lambda *texts: [f"True\t{texts[0]}", f"False\t{texts[1]}"], minimal_pairs.read, 1),
-    "n-grams": (
-        lambda *texts: [
-            *texts,
-            "\\data\\",
-            "ngram 1=2",
-            "",
-            "\\1-grams:",
-            "-1\ta",
-            "-1\tb",
-            "\\end\\",
-        ],
-        lambda path: arpa.read(files.read_text(files.find(path)), path)[0],
-        2,
+    "items": (
+        ".tsv",
+        ("sentence\tnumber",),
+        lambda text: f"{text}\t1",
+        of_texts(lambda path: evaluation_texts.read(path, evaluation_texts.Reading())),
     ),
-    "lattice": (slf, lambda path: [*lattices.read_lattices(path)], 1),
+    "csv": (
+        ".csv",
+        ("text,number",),
+        lambda text: f"{text},1",
+        of_texts(lambda path: Text(path, path).read("train")),
+    ),
+    "JSON": (
+        ".jsonl",
+        (),
+        lambda text: "\r".join((json.dumps({"text": text}, ensure_ascii=False)[:-1], "}")),
+        of_texts(lambda path: Text(path, path).read("train")),
+    ),
+    "ARPA": (
+        ".arpa",
+        ("\\data\\", "ngram 1=5", "", "\\1-grams:"),
+        lambda text: f"-1.0\tword{text[0]}" + text[-1],
+        lambda path: len(arpa.read(files.read_text(files.find(path)) + "\\end\\\n", path)[0]),
+    ),
+    "lattices": (
+        ".slf",
+        ("N=2 L=5", "I=0", "I=1"),
+        lambda text: f"# {text}|J={'abcde'.index(text[0])} S=0 E=1 W=word",
+        lambda path: len(next(lattices.read_lattices(path)).links),
+    ),
 }
 
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("inside", INSIDE, ids=ascii)
-@pytest.mark.parametrize("name", FORMATS)
-def test_records_are_as_many_as_lines_with_feeds(tmp_path, name, inside, end):
-    lines, reader, count = FORMATS[name]
-    texts = f"three{inside}four", f"three{inside}five"
-    suffix = {"table of texts": ".tsv", "lattice": ".slf"}.get(name, "")
-    assert len(reader(written(tmp_path / f"text{suffix}", lines(*texts), ENDS[end]))) == count
-
-
-@pytest.mark.parametrize("inside", INSIDE, ids=ascii)
-def test_shards_and_lists_have_a_line_each(tmp_path, inside):
-    path = written(tmp_path / "text", [f"one{inside}two", "three"], "\n")
-    assert in_shards(path) == 2
-
-
-@pytest.mark.parametrize("inside", ["\x85", "\u2028", "\u2029"], ids=ascii)
-def test_json_holds_separators_as_they_are(tmp_path, inside):
-    lines = [json.dumps({"text": f"one{inside}{n}"}, ensure_ascii=False) for n in range(3)]
-    path = written(tmp_path / "text.jsonl", lines, "\n")
-    assert len(Text(path, path).read("train").sentences) == 3
-
-
-@pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("inside", INSIDE, ids=ascii)
-def test_standard_input_has_as_many_lines(monkeypatch, inside, end):
-    content = f"one{inside}two{ENDS[end]}three{ENDS[end]}".encode()
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-    lines = [*translation_input._standard_input()]
-    assert [line.split()[0] for line in lines] in (["one", "three"], [f"one{inside}two", "three"])
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_format_has_a_row_for_each_line(tmp_path, form, inside, end):
+    suffix, before, made, count = FORMATS[form]
+    lines = [f"{word} three{inside}four {word}{inside}" for word in "abcde"]
+    rows = [row for line in lines for row in made(line).split("|")]
+    assert count(written(tmp_path / f"it{suffix}", [*before, *rows], ENDS[end])) == 5
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -182,9 +182,12 @@ def test_the_working_folder_is_read_by_nobody(tmp_path, monkeypatch, path):
         sentences("..")
 
 
-def test_a_quotation_mark_is_text_where_tabs_separate(tmp_path):
-    (tmp_path / "a.tsv").write_text('other\ttext\n1\t"one two\n2\tthree\n3\t"four" été\n')
-    assert sentences(tmp_path / "a.tsv") == [['"one', "two"], ["three"], ['"four"', "été"]]
+def test_a_quotation_mark_is_text_unless_it_quotes_a_whole_cell(tmp_path):
+    (tmp_path / "a.tsv").write_text('other\ttext\n1\t"one two"\n2\t"\n3\t"four" été\n')
+    assert sentences(tmp_path / "a.tsv") == [["one", "two"], ['"'], ['"four"', "été"]]
+    (tmp_path / "a.tsv").write_text('other\ttext\n1\tone\n2\t"two\n3\tthree"\n')
+    with pytest.raises(UserError, match=r'a\.tsv, line 3: "two begins with a quotation mark'):
+        sentences(tmp_path / "a.tsv")
 
 
 def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):

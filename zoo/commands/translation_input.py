@@ -23,6 +23,8 @@ def read(translator, file, split) -> Iterator[list[str]]:
 
 def _standard_input() -> Iterator[str]:
     """Yields the lines of standard input; raises UserError for a line that is not UTF-8 text."""
+    from zoo.sources import streams
+
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape", newline="\n")
     for number, line in enumerate(sys.stdin, 1):
@@ -33,7 +35,7 @@ def _standard_input() -> Iterator[str]:
             )
         if "\0" in line:
             raise UserError(f"standard input, line {number}: binary: give UTF-8 text.")
-        yield line.removesuffix("\n").removesuffix("\r").replace("\r", " ")
+        yield from (text for _, text in streams.broken(line, number))
 
 
 def only_one(sources, option) -> Iterator[list[str]]:

@@ -126,6 +126,7 @@ class LoadedModel(Loaded):
     def surprisal(self, text: str, state: str | None = None) -> list[best_words.Row]:
         """Computes -log p of each word of a text, as `evaluate.py --surprisal` writes it."""
         run = self.run
+        text = files.with_line_feeds(text)
         if run.lexicon.of_characters:
             lines = characters.lines_of(text)
             if sentence_scores.LINE_BREAK not in run.lexicon.ids:

@@ -32,8 +32,7 @@ from zoo.errors import UserError, named
 from zoo.evaluation import item_scores, passport, sentence_scores, significance
 from zoo.lexicon import Lexicon
 from zoo.runs import output_files
-from zoo.sources import files
-from zoo.sources.csv_rows import tab_cells
+from zoo.sources import csv_rows, files
 from zoo.sources.evaluation_texts import Reading, tokens_of
 
 # Fields of BLiMP's pairs; there is an accuracy for each of their values.
@@ -172,14 +171,13 @@ class PairScores:
 def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
     """Reads the pairs of a file."""
     file = files.find(path)
-    lines = [*enumerate(files.read_text(file).split("\n"), 1)]
-    lines = [(number, line) for number, line in lines if line.strip()]
+    lines = [one for one in enumerate(files.read_text(file).split("\n"), 1) if one[1].strip()]
     if not lines:
         raise UserError(f"{file} has no pairs: give a file with sentences.")
     first = lines[0][1]
     if first.lstrip().startswith("{"):
         return _of_json(lines, file, reading)
-    header = tab_cells(first)
+    header = csv_rows.header(first)
     sides = next((both for both in _SIDES if {*both} <= {*header}), None)
     if sides or (len(header) > 2 and not {"", *_LABELS} & {*header}):
         return _of_table(lines, file, reading, sides)
@@ -222,7 +220,7 @@ def _of_table(lines, path, reading, sides):
     """Reads rows with the names `sides` of both sentences in the first line; with None, the last
     two cells are the sentences, and the cells before them name the phenomenon and its kind.
     """
-    rows = [(number, tab_cells(line)) for number, line in lines]
+    rows = [(number, csv_rows.cells(line, f"{path}, line {number}")) for number, line in lines]
     header = rows.pop(0)[1] if sides else [str(place) for place in range(len(rows[0][1]))]
     pairs = []
     for number, values in rows:

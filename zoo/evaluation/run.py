@@ -268,9 +268,9 @@ class Run:
         return self._reading(self.experiment.data)
 
     def _reading(self, source):
-        fused = source.form.fused
-        lower_case, lexicon = self.experiment.vocabulary.lower_case, self.lexicon
-        return texts.Reading(lower_case, fused, lexicon.fused, lexicon.ids, source.form.language)
+        lower_case, lexicon, form = self.experiment.vocabulary.lower_case, self.lexicon, source.form
+        known = lexicon.fused, lexicon.ids
+        return texts.Reading(lower_case, form.fused, *known, form.language, lexicon.boundary)
 
     def _read(self, path, source):
         """Reads a file as it was given, in the way of the source, a treebank or text."""

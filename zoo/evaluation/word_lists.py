@@ -19,23 +19,14 @@ def read(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, Non
     The file has a word a line, or is a table with a column "word", as `report` writes.
     """
     file = files.find(path)
-    lines = files.read_text(file).split("\n")
-    column = None
-    if (header := csv_rows.tab_cells(lines[0])) != [lines[0]] and "word" in header:
-        column = header.index("word")
+    text = files.read_text(file)
+    lines = [*enumerate(text.split("\n"), 1)]
+    names = csv_rows.header(text)
+    if "word" in names and names != [lines[0][1]]:
+        lines = [(n, row["word"]) for n, row in csv_rows.rows(text, path, "\t", full=True)[1]]
     spaced = any(" " in word for word in lexicon.words)
     words: dict = {}
-    for number, line in enumerate(lines, 1):
-        if column is not None:
-            values = csv_rows.tab_cells(line)
-            if number == 1 or not line.strip():
-                continue
-            if len(values) != len(header):
-                raise UserError(
-                    f"{path}, line {number}: {len(values)} values where the header has "
-                    f"{len(header)}, separated by tabs: correct the line."
-                )
-            line = values[column]
+    for number, line in lines:
         line = line.lower() if lower_case else line
         # Where characters are words, so is a space.
         word = line if line in lexicon.ids else line.strip()

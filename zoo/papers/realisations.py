@@ -74,7 +74,7 @@ class Realisations(FileSource):
                     "and data.sentence."
                 )
         sentences, prefixes = [], []
-        for number, row in enumerate(rows, 1):
+        for number, (_, row) in enumerate(rows, 1):
             meaning, sentence = (
                 " ".join(_SPACED.sub("", row.get(column) or "").split())
                 for column in (self.meaning, self.sentence)

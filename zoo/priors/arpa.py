@@ -33,7 +33,7 @@ FLOOR = -100.0
 # At most 18 digits: Python refuses to read numbers of thousands of digits.
 _SECTION = re.compile(r"\\([0-9]{1,18})-grams:")
 _COUNT = re.compile(r"ngram[ \t]+([0-9]{1,18})[ \t]*=[ \t]*([0-9]{1,18})")
-_BLANK = " \t\r"
+_BLANK = " \t"
 _BLANKS = re.compile(r"[ \t]+")
 
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from zoo.errors import UserError, named
 from zoo.priors.prior import FeaturePrior
-from zoo.sources import files
-from zoo.sources.csv_rows import tab_cells
+from zoo.sources import csv_rows, files
 from zoo.sources.source import Corpus
 from zoo.trust import permissions, user_modules
 
@@ -91,23 +90,21 @@ class WordTable(FeaturePrior):
 
     def _read(self, path):
         """Reads {word: its features} from the file."""
-        lines = [
-            (number, line)
-            for number, line in enumerate(files.read_text(path).split("\n"), 1)
-            if line.strip() and ("\t" in line or not line.startswith("#"))
-        ]
+        lines = [*enumerate(files.read_text(path).split("\n"), 1)]
+        lines = [(n, s) for n, s in lines if s.strip() and ("\t" in s or not s.startswith("#"))]
         if self.columns:
             columns, where = self.columns, "priors.WordTable.columns"
         else:
             if not lines:
                 raise UserError(f"{path} has no line but comments: give the names of its columns.")
             (number, header), *lines = lines
-            columns, where = tuple(map(str.strip, tab_cells(header))), f"{path}, line {number}"
+            where = f"{path}, line {number}"
+            columns = tuple(map(str.strip, csv_rows.cells(header, where)))
         word_column, kept = self._chosen_columns(columns, where)
         table: collections.defaultdict = collections.defaultdict(dict)
         for number, line in lines:
             where = f"{path}, line {number}"
-            cells = [cell.strip() for cell in tab_cells(line)]
+            cells = [cell.strip() for cell in csv_rows.cells(line, where)]
             if len(cells) != len(columns):
                 raise UserError(
                     f"{where}: {len(cells)} columns where there should be {len(columns)} "

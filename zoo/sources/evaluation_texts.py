@@ -5,14 +5,14 @@ token keeps its position in the given line, in code points, and the words that t
 it: French "du" is "de" "le" for a model of a treebank's syntactic words.
 """
 
+import bisect
 import dataclasses
 import re
 from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
 from zoo.errors import UserError
-from zoo.sources import conllu, files, folders, moses
-from zoo.sources.csv_rows import tab_cells
+from zoo.sources import conllu, csv_rows, files, folders, moses
 from zoo.sources.file_source import ranged
 from zoo.sources.source import Corpus, Source
 from zoo.sources.text import READERS, Text
@@ -88,6 +88,7 @@ class Reading:
     parts: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     known: Container[str] = ()
     language: str = ""
+    boundary: str | None = None
 
     def words(self, token: str) -> tuple[str, ...]:
         """Returns the words that the model reads for a token of plain text."""
@@ -136,11 +137,7 @@ def is_treebank(path: str) -> bool:
 
 
 def of_content(
-    content: str,
-    path: str,
-    reading: Reading,
-    column: str = "text",
-    blank_lines: str = "skipped",
+    content: str, path: str, reading: Reading, column: str = "text", blank_lines: str = "skipped"
 ) -> GivenText:
     """Parses the content of the file at `path`; see `read`."""
     part = files.Part.parse(path)
@@ -193,16 +190,15 @@ def tokens_of(line: str, reading: Reading) -> list[Token]:
     ]
 
 
-def _sentence(line, name, tokens, length=None):
+def _sentence(line, name, tokens, length=None, extra=()):
     end = tokens[-1].end if tokens else 0
-    return Sentence(line, name, tokens, end if length is None else length)
+    return Sentence(line, name, tokens, end if length is None else length, extra)
 
 
 def of_text(text: str, name: str, reading: Reading) -> GivenText:
     """Parses plain text, a sentence a line, words between white space."""
-    sentences = []
-    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
-        sentences.append(_sentence(number, None, tokens_of(line, reading), len(line)))
+    lines = enumerate(text.removesuffix("\n").split("\n"), 1)
+    sentences = [_sentence(n, None, tokens_of(line, reading), len(line)) for n, line in lines]
     return GivenText(name, sentences)
 
 
@@ -259,26 +255,13 @@ def _placed(pairs, spaces):
 
 def _header_of(text, column):
     """Whether the first line is the header of a table of items."""
-    line = text.partition("\n")[0]
-    return "\t" in line and bool({"word", "sentence", column} & {*tab_cells(line)})
+    names = csv_rows.header(text)
+    return len(names) > 1 and bool({"word", "sentence", column} & {*names})
 
 
 def _of_table(text, path, name, reading, column):
-    header, *lines = text.removesuffix("\n").split("\n")
-    header = tab_cells(header)
-    rows = []
-    for number, line in enumerate(lines, 2):
-        if not line.strip():
-            continue
-        values = tab_cells(line)
-        if len(values) != len(header):
-            raise UserError(
-                f"{path}, line {number}: {len(values)} values where the header has {len(header)}, "
-                "separated by tabs: correct the line."
-            )
-        rows.append((number, dict(zip(header, values, strict=True))))
-    if len({*header}) < len(header):
-        raise UserError(f"{path}, line 1: two columns have the same name: rename one.")
+    header, rows = csv_rows.rows(text, path, "\t", full=True)
+    rows = [(number, row) for number, row in rows if "".join(row.values()).strip()]
     if "word" in header:
         return _of_words(rows, path, name, reading, header)
     for chosen in (column, "sentence", "text"):
@@ -298,7 +281,7 @@ def _of_sentences(rows, name, reading, header, column):
     for count, (number, row) in enumerate(rows, 1):
         extra = tuple(row[key] for key in columns)
         tokens = [token._replace(extra=extra) for token in tokens_of(row[column], reading)]
-        title = row[label] if label else str(count)
+        title = row.get(label, str(count))
         sentences.append(Sentence(number, title, tokens, len(row[column]), extra))
     return GivenText(name, sentences, columns)
 
@@ -320,30 +303,35 @@ def _of_words(rows, path, name, reading, header):
                 f"{path}, line {number}: words of {' '.join(key)!r} stand apart from those before: "
                 "put the rows of an item together, or tell two items apart in 'condition'."
             )
-        if not row["word"].strip():
-            raise UserError(
-                f"{path}, line {number}: the word is empty: give one, or leave the row out."
-            )
         items.setdefault(key, []).append((number, row))
         previous = key
     sentences = []
     for item in items.values():
-        # A region may have several words, or one that the run's text has as several tokens.
-        pairs = [
-            (
-                row["word"],
-                tuple(w for token in tokens_of(row["word"], reading) for w in token.words),
-            )
-            for _, row in item
-        ]
+        number, row = item[0]
         extras = [tuple(row[key] for key in columns) for _, row in item]
-        tokens = [
-            token._replace(extra=extra)
-            for token, extra in zip(_placed(pairs, [" "] * len(pairs)), extras, strict=True)
-        ]
         shared = tuple(
             values[0] if len({*values}) == 1 else "" for values in zip(*extras, strict=True)
         )
-        number, row = item[0]
-        sentences.append(Sentence(number, row[keys[0]], tokens, tokens[-1].end, shared))
+        if item[-1][1]["word"] == reading.boundary:  # as the table of surprisal has it
+            item.pop()
+            shared = extras.pop()
+        tokens = []
+        regions = _regions([row["word"] for _, row in item], reading)
+        for (at, _), token, extra in zip(item, regions, extras, strict=True):
+            if not token.words:
+                raise UserError(
+                    f"{path}, line {at}: the word is empty: give one, or leave the row out."
+                )
+            tokens.append(token._replace(extra=extra))
+        sentences.append(_sentence(number, row[keys[0]], tokens, extra=shared))
     return GivenText(name, sentences, columns, items=True)
+
+
+def _regions(regions, reading):
+    """Places regions of one or more words with blanks between them, and splits them as a line."""
+    placed = _placed([(region, ()) for region in regions], [" "] * len(regions))
+    words: list[list[str]] = [[] for _ in placed]
+    ends = [token.end for token in placed]
+    for token in tokens_of(" ".join(regions), reading):
+        words[bisect.bisect_left(ends, token.end)] += token.words
+    return [token._replace(words=tuple(w)) for token, w in zip(placed, words, strict=True)]

@@ -220,9 +220,9 @@ class Pairs(Source):
         if kind in (".json", ".jsonl"):
             names, rows = json_rows.rows(text, file)
             yield from self._of_table(rows, file, names)
-        elif kind == ".csv" or _has(csv_rows.tab_cells(text.partition("\n")[0]), self.columns):
-            names, rows = csv_rows.rows(text, file, "," if kind == ".csv" else "\t")
-            yield from self._of_table(rows, file, names)
+        elif kind == ".csv" or {*self.columns} & {*csv_rows.header(text)}:
+            names, lines = csv_rows.rows(text, file, "," if kind == ".csv" else "\t")
+            yield from self._of_table((row for _, row in lines), file, names)
         else:
             yield from _of_cells(text, file)
 
@@ -311,16 +311,10 @@ def _empty(row: Row) -> str | None:
     return next((name for side, name in sides if _NOTHING.fullmatch(side)), None)
 
 
-def _has(names, columns) -> bool:
-    """Whether a line of names has one of the columns."""
-    return any(column in names for column in columns)
-
-
 def read_lines(path):
     """Reads (the file, its lines); the last line may lack its line break."""
     file = files.find(path)
-    text = files.read_text(file)
-    return file, text.removesuffix("\n").split("\n")
+    return file, files.read_text(file).removesuffix("\n").split("\n")
 
 
 def _side_by_side(path, other) -> Iterator[Row]:
@@ -339,14 +333,13 @@ def _side_by_side(path, other) -> Iterator[Row]:
 
 def _of_cells(text, path) -> Iterator[Row]:
     """Yields the pairs of a text with a source, a tab and its translation on each line."""
-    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
-        cells = line.split("\t") if line.strip() else ["", ""]
+    for number, cells in csv_rows.lines(text, path):
+        cells = cells if "".join(cells).strip() else ["", ""]
         if len(cells) != 2:
             found = f"{len(cells)} cells" if cells[1:] else "no tab"
             raise UserError(
-                f"{path}, line {number}: {found}, where a "
-                "source, one tab and its translation should be: correct the line, or give two "
-                "files."
+                f"{path}, line {number}: {found}, where a source, one tab and its translation "
+                "should be: correct the line, or give two files."
             )
         yield f"{path}, line {number}", cells[0], cells[1]
 

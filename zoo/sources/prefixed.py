@@ -3,7 +3,7 @@
 import dataclasses
 
 from zoo.errors import UserError
-from zoo.sources import files
+from zoo.sources import csv_rows, files
 from zoo.sources.file_source import FileSource, ranged
 from zoo.sources.source import Corpus, Form
 
@@ -40,10 +40,10 @@ class Prefixed(FileSource):
         part = self.part(split)
         path = files.find(part.path)
         sentences, prefixes = [], []
-        for number, line in enumerate(files.read_text(path).split("\n"), 1):
-            if not line.strip():
+        for number, cells in csv_rows.lines(files.read_text(path), path):
+            columns = [cell.split() for cell in cells]
+            if not any(columns):
                 continue
-            columns = [column.split() for column in line.split("\t")]
             if len(columns) != 2 or not all(columns):
                 raise UserError(f"{path}, line {number}: write a question, one tab and its answer.")
             question, answer = columns

@@ -53,7 +53,7 @@ def write(
         if folders.kind(member) in (".json", ".jsonl", ".parquet", ".csv", ".tsv"):
             raise UserError(f"{member} is a table: give plain text, a sentence a line.")
     with temporary_files.folder(out) as folder:
-        lines = (line for path in members for _, line in streams.read_lines(str(path)))
+        lines = (line for member in members for _, line in streams.read_lines(str(member)))
         record = _write(lines, folder, keep_blank_lines, size)
         if not record["words"]:
             raise UserError(f"{', '.join(paths)} has no words: give a text with at least one.")

@@ -36,11 +36,7 @@ def read_lines(
                     line += text.readline(most + 1 - len(line))
                 if len(line) > most and not line.endswith(b"\n"):
                     raise files.too_long(f"{file}, line {number},", most)
-                found = _text(line, number, file).removesuffix("\r")
-                if number == 1 and not line.endswith(b"\n"):  # nor does any other line
-                    yield from enumerate(found.split("\r"), 1)
-                else:
-                    yield number, found.replace("\r", " ")
+                yield from broken(_text(line, number, file), number)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         if isinstance(error, OSError) and error.errno:
             raise UserError(
@@ -53,12 +49,21 @@ def read_lines(
         raise UserError(f"{file} is empty: give a file with text.")
 
 
+def broken(line: str, number: int) -> Iterator[tuple[int, str]]:
+    """Yields (number from 1, text) of a line up to \\n, which is several if no line ends so."""
+    found = line.removesuffix("\n").removesuffix("\r")
+    if number == 1 and not line.endswith("\n"):  # nor does any other line
+        yield from enumerate(found.split("\r"), 1)
+    else:
+        yield number, found.replace("\r", " ")
+
+
 def _text(line: bytes, number: int, path: pathlib.Path) -> str:
     if b"\0" in line:
         raise UserError(f"{path}, line {number}: binary: give a UTF-8 text file.")
     try:
         # Without a byte order mark.
-        return line.removesuffix(b"\n").decode("utf-8-sig" if number == 1 else "utf-8")
+        return line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise UserError(
             f"{path}, line {number}: not UTF-8 (byte {line[error.start]:#04x}): convert it, for "

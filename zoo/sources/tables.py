@@ -1,8 +1,7 @@
 """Tables of facts: a subject a line, a relation a column, between tabs."""
 
 from zoo.errors import UserError
-from zoo.sources import files
-from zoo.sources.csv_rows import tab_cells
+from zoo.sources import csv_rows, files
 
 
 def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
@@ -12,19 +11,19 @@ def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
     empty.
     """
     file = files.find(path)
-    lines = files.read_text(file).split("\n")
-    _, *relations = _cells(lines[0])
+    lines = csv_rows.lines(files.read_text(file), file)
+    _, *relations = map(str.strip, next(lines)[1])
     if not all(relations) or len(set(relations)) < max(1, len(relations)):
         raise UserError(
             f"{file}, line 1: name the column of subjects and then each relation once, between "
             "tabs."
         )
     facts = {}
-    for number, line in enumerate(lines[1:], 2):
-        if not line.strip():
+    for number, cells in lines:
+        subject, *values = map(str.strip, cells)
+        if not any((subject, *values)):
             continue
-        subject, *values = _cells(line)
-        if len(values) != len(relations) or any(len(cell.split()) > 1 for cell in _cells(line)):
+        if len(values) != len(relations) or any(len(c.split()) > 1 for c in (subject, *values)):
             raise UserError(
                 f"{file}, line {number}: write a subject and {len(relations)} values between "
                 "tabs, a word each or nothing."
@@ -37,7 +36,3 @@ def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
     if not facts:
         raise UserError(f"{file} has no facts: give a line a subject.")
     return tuple(relations), facts
-
-
-def _cells(line):
-    return [cell.strip() for cell in tab_cells(line)]

@@ -101,8 +101,8 @@ class Text(FileSource):
             names, rows = json_rows.rows(text, member)
             return self._column(rows, member, names)
         if reader == "csv":
-            names, rows = csv_rows.rows(text, member, "\t" if suffix == ".tsv" else ",")
-            return self._column(rows, member, names)
+            names, lines = csv_rows.rows(text, member, "\t" if suffix == ".tsv" else ",")
+            return self._column([row for _, row in lines], member, names)
         return self._table(
             member, reader, split="train", streaming=True, data_files=glob.escape(str(member))
         )

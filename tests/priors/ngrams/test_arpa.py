@@ -13,6 +13,7 @@ from zoo.errors import UserError
 from zoo.heads import LogLinear
 from zoo.lexicon import Lexicon, with_features
 from zoo.priors import Arpa, arpa, backoff
+from zoo.sources import files
 
 TEXT = """
 \\data\\
@@ -207,7 +208,7 @@ def test_single_words_are_no_background_with_a_context(tmp_path):
 def test_words_end_at_spaces_and_tabs_alone(space):
     word = f"1{space}000"
     text = TEXT.replace("-0.6\tchat\t-0.2", f" -0.6 \t{word}\r").replace("chat", word)
-    levels = arpa.read(text, "model.arpa")
+    levels = arpa.read(files.with_line_feeds(text), "model.arpa")
     assert levels[0][(word,)] == (-0.6, 0)
     assert levels[2]["<s>", "le", word] == (-0.1, 0)
 
