@@ -21,7 +21,7 @@ from zoo.commands import program
 from zoo.errors import UserError
 from zoo.evaluation.run import short_names
 from zoo.rescoring.bleu_chrf_wer import WordErrorRate
-from zoo.runs import environment
+from zoo.runs import output_files
 from zoo.sources.nbest import read_lists
 from zoo.sources.references import read_references
 
@@ -75,9 +75,9 @@ def counted(runs: list[pathlib.Path]) -> dict:
             best = reranked(run, pathlib.Path(folder))
             chosen[name] = [one[0] for one in errors_of(best, f"{TEST}/refs.tsv")[1]]
     return {
-        "revision": environment.revision(),
-        "versions": environment.versions(),
-        "machine": environment.machine(),
+        "revision": output_files.revision(),
+        "versions": output_files.versions(),
+        "machine": output_files.machine(),
         "date": datetime.date.today().isoformat(),
         "words": words,
         "untuned": [one[0] for one in errors],

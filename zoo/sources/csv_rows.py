@@ -17,20 +17,6 @@ from zoo.errors import UserError, shortened
 # A lone quotation mark, a cell in quotation marks, or any other cell, with the tab behind it.
 _CELL = re.compile(r'("|"((?:[^"]|"")*+)"|[^\t]*)\t')
 
-_CELL = re.compile(r'"((?:[^"]|"")*)"(?=\t|$)|([^\t]*)')
-
-
-def tab_cells(line: str) -> list[str]:
-    """Returns the cells of a row of a TSV table."""
-    found, end = [], -1
-    while end < len(line):
-        match = _CELL.match(line, end + 1)
-        assert match  # the second form matches anything
-        quoted, plain = match.groups()
-        found.append(plain if quoted is None else quoted.replace('""', '"'))
-        end = match.end()
-    return found
-
 
 def cells(line: str, where: str) -> list[str]:
     """Splits a line at its tabs and unquotes its cells; `where` names the line in the error."""
