@@ -134,9 +134,7 @@ class LoadedModel(Loaded):
             letters = [[*piece] for piece in characters.pieces(lines)]
             given_text = evaluation_texts.of_corpus(Corpus("the text", letters), "")
         else:
-            given_text = evaluation_texts.of_text(
-                files.with_line_feeds(text), "the text", run.reading
-            )
+            given_text = evaluation_texts.of_text(text, "the text", run.reading)
         run = run.for_text(given_text, state, lines=True)
         encoded, scores = run.score(given_text.corpus)
         rows = best_words.rows(given_text, encoded, scores, run.lexicon)
