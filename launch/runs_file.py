@@ -17,7 +17,7 @@ import configs
 from zoo import configuration
 from zoo.commands import options, train
 from zoo.errors import UserError, shortened
-from zoo.sources import streams
+from zoo.sources import files
 
 # Exit codes after which the same command resumes a run: another process was lost, an abort by JAX,
 # SIGKILL, SIGTERM. After any other, such as 2 for a user's error, another try would fail again.
@@ -47,7 +47,7 @@ def read(path: str) -> list[Run]:
         `zoo train`, its config or a setting is wrong, or two runs have the same folder.
     """
     runs: list[Run] = []
-    for number, line in streams.read_lines(path):
+    for number, line in files.read_lines(path):
         where = f"{path}, line {number}"
         try:
             words = shlex.split(line, comments=True)

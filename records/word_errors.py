@@ -22,8 +22,7 @@ from zoo.errors import UserError
 from zoo.evaluation.run import short_names
 from zoo.rescoring.bleu_chrf_wer import WordErrorRate
 from zoo.runs import output_files
-from zoo.sources.nbest import read_lists
-from zoo.sources.references import read_references
+from zoo.sources.nbest import read_lists, read_references
 
 FILE = FOLDER / "speech_lists.json"
 TUNED, TEST = "speech/dev", "speech/test"

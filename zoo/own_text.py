@@ -19,7 +19,7 @@ from zoo.data import Characters, Pairs, RawText, text_notes
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.heads import AdaptiveSoftmax
-from zoo.sources import files, folders
+from zoo.sources import files
 from zoo.trust import user_modules
 
 
@@ -328,7 +328,7 @@ def _cut(counts: Sequence[int], kind: str, where: str) -> tuple[int, int]:
 
 
 def _check_path(path):
-    if folders.kind(pathlib.Path(path)) in (".conllu", ".conll"):
+    if files.kind(pathlib.Path(path)) in (".conllu", ".conll"):
         raise UserError(
             f"{path} is a treebank, whose words are known: train on it with --config ud_treebank "
             "and your files or ranges of sentences, --set 'data.train=FILE[:-400]' --set "

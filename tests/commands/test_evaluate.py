@@ -14,7 +14,7 @@ from zoo.commands import program
 from zoo.evaluation import minimal_pairs, passport_text
 from zoo.evaluation.run import Run
 from zoo.runs.workdir import Workdir
-from zoo.sources import csv_rows
+from zoo.sources import table_rows
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_minimal_pairs(call, workdir, tmp_path):
     assert "missing words, by pairs: 'rêve' (2), 'un' (1)\n" in output
     (result,) = (workdir / "results").glob("*.json")
     assert json.loads(result.read_text())["figures"]["skipped"] == 2
-    table = [row for _, row in csv_rows.lines(result.with_suffix(".tsv").read_text(), result)]
+    table = [row for _, row in table_rows.lines(result.with_suffix(".tsv").read_text(), result)]
     assert table[0] == [*minimal_pairs.COLUMNS]
     first, *skipped = table[1:]
     assert first[:3] == ["1", "le chat dort", "le chat dorment"]

@@ -8,7 +8,7 @@ import pytest
 from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.errors import UserError
-from zoo.rescoring.merge import merge_lists
+from zoo.rescoring.reranking import merge_lists
 from zoo.sources import nbest
 
 # The feature "good" is right where the score is wrong; "bad" is the score.

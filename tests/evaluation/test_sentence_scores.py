@@ -24,7 +24,7 @@ from zoo.evaluation import score_stream, sentence_scores
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.models import LanguageModel
-from zoo.sources import csv_rows
+from zoo.sources import table_rows
 from zoo.sources.evaluation_texts import Reading
 
 # A blank line, an unknown word, a sentence twice, capitals; the third has more words than a batch.
@@ -59,7 +59,7 @@ def call(monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["zoo", "score", *map(str, arguments)])
         code = program.run(commands.main)
         output, errors = capsys.readouterr()
-        return code, [row for _, row in csv_rows.lines(output, "it")] if output else [], errors
+        return code, [row for _, row in table_rows.lines(output, "it")] if output else [], errors
 
     return calling
 
@@ -115,7 +115,7 @@ def test_nbest_lists_keep_their_order_and_rank_their_hypotheses(call, trained, n
     file = tmp_path / "scores.tsv"
     code, printed, errors = call(trained, nbest, "--nbest", "--output", file)
     assert (code, printed) == (0, [])
-    header, *rows = [row for _, row in csv_rows.lines(file.read_text(), file)]
+    header, *rows = [row for _, row in table_rows.lines(file.read_text(), file)]
     assert (header[0], header[-1]) == ("id", "rank")
     assert [row[:4] for row in rows] == [
         ["7", "1", "3", "0"],

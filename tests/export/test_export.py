@@ -27,7 +27,7 @@ from zoo.decoding import steps
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.evaluation.run import Run
-from zoo.export import card, folder, hub, stablehlo, standalone
+from zoo.export import folder, hub, stablehlo, standalone
 from zoo.heads import CharLSTM, LogLinear
 from zoo.lazy import MissingExtra
 from zoo.lexicon import Spelling
@@ -207,7 +207,7 @@ def test_the_card_says_what_is_known(exports, tmp_path):
     assert "! Not a figure of unseen text: train; it was trained on this text (" in seen
     _, never_judged = exports("log-linear")
     assert "was not judged" in (never_judged / "README.md").read_text()
-    micro = card.card(Run.load(MODELS / "micro"), "micro", None, {}, 1)
+    micro = folder.card(Run.load(MODELS / "micro"), "micro", None, {}, 1)
     assert "- Trained on `micro-train` (this run): 6,000 sentences, 58,173 tokens, sha256" in micro
     assert "- Selected on `micro-validation` (this run): " in micro
 

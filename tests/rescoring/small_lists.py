@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from zoo.rescoring.nbest_arrays import Lists
+from zoo.rescoring.model_features import Lists
 
 
 def lists(seed=0, count=7, features=3, most=5, statistics=4, metric=None):

@@ -25,7 +25,7 @@ from zoo.evaluation import sentence_scores
 from zoo.rescoring import model_states
 from zoo.rescoring.lattice_rescoring import LatticeSearch
 from zoo.rescoring.run_interpolation import Interpolation
-from zoo.sources import lattice_writers
+from zoo.sources import lattices
 from zoo.sources.lattices import Lattice, Link, read_lattices
 
 ON_LINKS = """# a comment
@@ -252,15 +252,15 @@ def test_lattices_are_written_with_new_scores_and_read_back(trained, random, tmp
         exact = by_hand(run, lattice, 0.8, 0.6, 0.3)
         assert own.keys() == exact.keys()
         np.testing.assert_allclose([own[words] for words in exact], [*exact.values()], rtol=1e-5)
-    (tmp_path / "l.slf").write_text("".join(lattice_writers.slf_lines(new)), encoding="utf-8")
+    (tmp_path / "l.slf").write_text("".join(lattices.slf_lines(new)), encoding="utf-8")
     (again,) = read_lattices(str(tmp_path / "l.slf"))
     assert without_lines(again) == without_lines(new)
-    (tmp_path / "l.txt").write_text("".join(lattice_writers.kaldi_lines(new)) * 1, encoding="utf-8")
+    (tmp_path / "l.txt").write_text("".join(lattices.kaldi_lines(new)) * 1, encoding="utf-8")
     (again,) = read_lattices(str(tmp_path / "l.txt"))
     assert (again.id, said(again)) == (new.id, said(new))
     theirs = by_hand(run, again, 0, 1, 0)
     np.testing.assert_allclose([theirs[words] for words in own], [*own.values()], rtol=1e-9)
-    (tmp_path / "l.txt").write_text("".join(lattice_writers.kaldi_lines(again)), encoding="utf-8")
+    (tmp_path / "l.txt").write_text("".join(lattices.kaldi_lines(again)), encoding="utf-8")
     assert [without_lines(x) for x in read_lattices(str(tmp_path / "l.txt"))] == [
         without_lines(again)
     ]
@@ -270,11 +270,11 @@ def test_words_that_need_quotation_marks(tmp_path):
     words = ['"', "New York", "\\", "l'été", 'a"b', "=", "<unk>", "'cause", "c:\\a"]
     links = tuple(Link(n, n + 1, word, -n, 0.5, 0) for n, word in enumerate(words))
     lattice = Lattice('the "first" one', len(links) + 1, links)
-    (tmp_path / "l.slf").write_text("".join(lattice_writers.slf_lines(lattice)), encoding="utf-8")
+    (tmp_path / "l.slf").write_text("".join(lattices.slf_lines(lattice)), encoding="utf-8")
     (again,) = read_lattices(str(tmp_path / "l.slf"))
     assert without_lines(again) == without_lines(lattice)
     with pytest.raises(UserError, match="cannot hold 'the \"first\" one' in the lattice"):
-        [*lattice_writers.kaldi_lines(lattice)]
+        [*lattices.kaldi_lines(lattice)]
 
 
 def test_lattices_side_by_side_are_those_one_by_one_and_compile_nothing(trained, random):

@@ -10,9 +10,9 @@ import pytest
 from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.errors import UserError
-from zoo.rescoring.lattice_scores import LatticeFolder, best_parts
+from zoo.rescoring.lattice_rescoring import LatticeFolder, best_parts
 from zoo.rescoring.model_features import Columns
-from zoo.rescoring.weights import Weights
+from zoo.rescoring.reranking import Weights
 from zoo.sources import nbest
 from zoo.sources.lattices import Lattice, Link
 

@@ -21,7 +21,7 @@ from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.models import LanguageModel
 from zoo.rescoring.model_features import Columns
-from zoo.rescoring.weights import Weights
+from zoo.rescoring.reranking import Weights
 from zoo.sources import nbest
 
 SENTENCES = ["le chat dort", "", "le zèbre dort", "le chien", "", "les chats"]

@@ -12,7 +12,7 @@ from tests.rescoring.small_lists import lists
 from zoo.evaluation import significance
 from zoo.rescoring import mert, mira, tune
 from zoo.rescoring.bleu_chrf_wer import Bleu, WordErrorRate
-from zoo.rescoring.nbest_arrays import Lists, first_weights
+from zoo.rescoring.model_features import Lists, first_weights
 
 
 def value(some, metric, weights):

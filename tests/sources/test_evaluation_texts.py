@@ -5,7 +5,7 @@ import pytest
 from tests import tables
 from zoo.data import Corpus
 from zoo.errors import UserError
-from zoo.sources import csv_rows, evaluation_texts
+from zoo.sources import evaluation_texts, table_rows
 from zoo.sources.evaluation_texts import Reading
 from zoo.sources.text import Text
 
@@ -165,7 +165,7 @@ def test_a_table_that_cannot_be_read_is_named(read, text, message):
 def test_only_whole_quoted_values_are_unquoted():
     line = '"a"\t"\t""\t"a" b\t"a""b"\t""""\ta"\t"c\td"\t"\t\t"""'
     expected = ["a", '"', "", '"a" b', 'a"b', '"', 'a"', "c\td", '"', "", '"""']
-    assert csv_rows.cells(line, "here") == expected
+    assert table_rows.cells(line, "here") == expected
 
 
 TABLE = 'n\ttext\n1\t"a ""b"" c"\n2\td "e\n"3"\t"f, g"\n4\t"h\ti"\n5\t""""\n'

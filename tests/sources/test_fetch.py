@@ -13,7 +13,7 @@ import pytest
 from zoo.commands import program
 from zoo.commands.command_table import main
 from zoo.errors import UserError
-from zoo.sources import dataset_rows, fetch, files, free_corpora
+from zoo.sources import fetch, files, table_rows
 from zoo.sources.conllu import Conllu
 
 TREEBANK = "api.github.com/repos/UniversalDependencies/UD_Old_French-ALTM/contents?ref=r2.9"
@@ -38,15 +38,15 @@ def mirror(tmp_path):
 def texts(monkeypatch):
     """Corpora of our own: one with a known hash, one with a zip archive and known tokens."""
     known = hashlib.sha256(b"to be\n").hexdigest()
-    plain = free_corpora.File("plays/input.txt", ("https://a.org/plays/input.txt",), known)
-    inner = free_corpora.File(
+    plain = fetch.File("plays/input.txt", ("https://a.org/plays/input.txt",), known)
+    inner = fetch.File(
         "w/wiki.test.tokens", ("https://b.org/w.zip",), None, "w/wiki.test.tokens", 5
     )
     corpora = {
-        "plays": free_corpora.Corpus("plays", (plain,)),
-        "w": free_corpora.Corpus("articles", (inner,), ("hub/w", "w-v1")),
+        "plays": fetch.Corpus("plays", (plain,)),
+        "w": fetch.Corpus("articles", (inner,), ("hub/w", "w-v1")),
     }
-    monkeypatch.setattr(free_corpora, "CORPORA", corpora)
+    monkeypatch.setattr(fetch, "CORPORA", corpora)
     return corpora
 
 
@@ -129,9 +129,9 @@ def test_a_large_file_is_in_memory_in_part(where, texts, mirror, tmp_path, monke
         corpus._replace(files=(corpus.files[0]._replace(**known),)) for corpus in texts.values()
     )
     corpora = {"there": plain, "plain": plain, "archive": inner, "hub": inner}
-    monkeypatch.setattr(free_corpora, "CORPORA", corpora)
+    monkeypatch.setattr(fetch, "CORPORA", corpora)
     lines = ({"text": line.decode()} for _ in range(2**18))
-    monkeypatch.setattr(dataset_rows, "rows", lambda *_, **__: lines)
+    monkeypatch.setattr(table_rows, "rows", lambda *_, **__: lines)
     mirror("a.org/plays/input.txt", content)
     mirror("b.org/w.zip", zipped("w/wiki.test.tokens", content))
     options = {} if where == "hub" else {"mirror": mirror.url}
@@ -197,9 +197,9 @@ def test_the_hub_is_asked_first(texts, mirror, tmp_path, monkeypatch):
         asked.append((path, *arguments, options))
         yield from ({"text": text} for text in ("one two\n", "", "three\n"))
 
-    monkeypatch.setattr(dataset_rows, "rows", rows)
+    monkeypatch.setattr(table_rows, "rows", rows)
     monkeypatch.setitem(
-        free_corpora.CORPORA,
+        fetch.CORPORA,
         "w",
         texts["w"]._replace(files=(texts["w"].files[0]._replace(tokens=6),)),
     )
@@ -248,7 +248,7 @@ def test_without_a_network_a_sentence_says_what_to_put_where(name, path, tmp_pat
 def test_the_command_lists_and_refuses(capsys):
     main(["data", "--list"])
     said = capsys.readouterr().out
-    assert all(name in said for name in (*free_corpora.CORPORA, "ud_LANGUAGE_TREEBANK"))
+    assert all(name in said for name in (*fetch.CORPORA, "ud_LANGUAGE_TREEBANK"))
     for arguments in (["data"], ["data", "gutenberg"]):
         assert program.run(lambda arguments=arguments: main(arguments)) == 2
     assert "unknown corpus 'gutenberg': give one of wikitext-2, " in capsys.readouterr().err

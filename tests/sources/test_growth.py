@@ -24,17 +24,8 @@ from zoo.lexicon import Lexicon
 from zoo.papers import Overnight, Realisations
 from zoo.priors import WordList, WordTable, arpa
 from zoo.priors.grammars import rules
-from zoo.rescoring import weights
-from zoo.sources import (
-    alignments,
-    evaluation_texts,
-    files,
-    lattices,
-    moses,
-    nbest,
-    raw_text,
-    references,
-)
+from zoo.rescoring import reranking
+from zoo.sources import alignments, evaluation_texts, files, lattices, moses, nbest, text
 from zoo.sources import tables as fact_tables
 
 WORDS = Lexicon(("</s>", "<unk>", "w0"), np.arange(3), unknown="<unk>", boundary="</s>")
@@ -147,12 +138,12 @@ def nbest_lists(path, **options):
 
 def references_of(path):
     count = files.read_text(pathlib.Path(path)).count("\n")
-    return references.read_references(path, [f"u{i}" for i in range(count)])
+    return nbest.read_references(path, [f"u{i}" for i in range(count)])
 
 
 def plain_references(path):
     count = files.read_text(pathlib.Path(path)).count("\n")
-    return references.read_references(path, [str(i) for i in range(count)])
+    return nbest.read_references(path, [str(i) for i in range(count)])
 
 
 def links_of(path):
@@ -184,7 +175,7 @@ READERS = {
         for mark in ("!", ".", "…", "। ", '!" ', "'", "a.", "\u0301", "。")
     },
     "raw text, wrapped": Reader(
-        lambda path: raw_text.paragraphs(files.read_text(pathlib.Path(path)).split("\n")),
+        lambda path: text.paragraphs(files.read_text(pathlib.Path(path)).split("\n")),
         items("a" * 99, "\n"),
         1000,
     ),
@@ -207,12 +198,12 @@ READERS = {
     ),
     "json, blanks": Reader(source(Text), joined('{"text": "a"}', items("\n ")), 50_000, ".json"),
     "strict json, a name twice": Reader(
-        refused(weights.Weights.read),
+        refused(reranking.Weights.read),
         joined('{"weights": {"n0": 1', items(', "x{}": 1'), ', "twice": 1, "twice": 1}}'),
         1000,
     ),
     "weights": Reader(
-        weights.Weights.read, joined('{"weights": {"w": 1', items(', "x{}": 1'), "}}"), 1000
+        reranking.Weights.read, joined('{"weights": {"w": 1', items(', "x{}": 1'), "}}"), 1000
     ),
     "pairs, two files": Reader(both_sides(Pairs), lines("a b\n"), 250),
     "pairs, a column": Reader(table(Pairs), lines("{} a\tb c\n"), 250, ".tsv"),

@@ -11,8 +11,8 @@ import pytest
 from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.errors import UserError
-from zoo.sources import alignments, files, lattices, nbest, streams
-from zoo.sources.references import read_references
+from zoo.sources import alignments, files, lattices, nbest
+from zoo.sources.nbest import read_references
 
 MOSES = """0 ||| le chat  dort ||| LM0= -1 TM0= -2 -3.5 ||| -4 ||| 0-0 1-1
 0 |||  ||| LM0= -9 TM0= -9 -9 ||| -9 ||| 0-0
@@ -395,7 +395,7 @@ def test_a_line_that_is_larger_than_any_is_refused_before_it_is_read(tmp_path, m
     for name, compress in (("l", bytes), ("l.gz", gzip.compress), ("l.xz", lzma.compress)):
         path = tmp_path / name
         path.write_bytes(compress(b"0 ||| aa a\n1 ||| " + b"a " * 1000))
-        lines = streams.read_lines(str(path), 10)
+        lines = files.read_lines(str(path), 10)
         assert next(lines) == (1, "0 ||| aa a")
         with pytest.raises(UserError, match=rf"{name}, line 2, has more than 10 bytes"):
             next(lines)

@@ -6,7 +6,7 @@ import pytest
 
 from zoo.data import Characters, RawPairs, RawText
 from zoo.errors import UserError
-from zoo.sources import raw_text
+from zoo.sources.text import split
 
 TEXT = "Mr. Smith came. It's\nlate!\n\n  Really?\nYes."
 
@@ -31,22 +31,22 @@ def test_line_ends_and_byte_order_marks(tmp_path, end, mark):
 
 def test_what_a_line_is():
     lines = TEXT.split("\n")
-    assert raw_text.split(lines, "sentences", "en") == [
+    assert split(lines, "sentences", "en") == [
         "Mr. Smith came. It's",
         "late!",
         "Really?",
         "Yes.",
     ]
-    assert raw_text.split(lines, "paragraphs", "en")[:3] == ["Mr. Smith came.", "It's", "late!"]
-    assert raw_text.split(lines, "wrapped", "en")[:2] == ["Mr. Smith came.", "It's late!"]
+    assert split(lines, "paragraphs", "en")[:3] == ["Mr. Smith came.", "It's", "late!"]
+    assert split(lines, "wrapped", "en")[:2] == ["Mr. Smith came.", "It's late!"]
 
 
 def test_a_text_without_full_stops_is_cut():
     line = " ".join(f"w{number}" for number in range(450))
-    pieces = raw_text.split([line], "paragraphs", "en")
+    pieces = split([line], "paragraphs", "en")
     assert [len(piece.split()) for piece in pieces] == [200, 200, 50]
     assert " ".join(pieces) == line
-    assert raw_text.split([line], "sentences", "en") == [line]
+    assert split([line], "sentences", "en") == [line]
 
 
 def test_ranges_are_of_sentences(tmp_path):

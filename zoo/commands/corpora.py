@@ -27,13 +27,13 @@ def run_data(arguments: argparse.Namespace):
     """Fetches the corpora, or lists them."""
     from zoo.errors import UserError
     from zoo.runs import location
-    from zoo.sources import fetch, files, free_corpora
+    from zoo.sources import fetch, files
 
     if arguments.list or not arguments.names:
-        for name, corpus in free_corpora.CORPORA.items():
+        for name, corpus in fetch.CORPORA.items():
             print(f"{name:22} {corpus.about}")
         print(
-            f"{free_corpora.TREEBANK_FORM:22} any Universal Dependencies treebank, as ud_czech_pdt "
+            f"{fetch.TREEBANK_FORM:22} any Universal Dependencies treebank, as ud_czech_pdt "
             "or ud_french_partut; each has a licence of its own"
         )
         if not arguments.list:

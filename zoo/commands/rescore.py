@@ -159,7 +159,7 @@ def run_rescore(arguments: argparse.Namespace):
 
 def _tune(arguments):
     from zoo.rescoring import bleu_chrf_wer, tune
-    from zoo.rescoring.weights import Weights
+    from zoo.rescoring.reranking import Weights
     from zoo.runs import output_files
 
     options.check_outputs(arguments, weights="the weights")
@@ -272,7 +272,7 @@ def _columns(arguments):
 
 
 def _lattices(folder):
-    from zoo.rescoring.lattice_scores import LatticeFolder
+    from zoo.rescoring.lattice_rescoring import LatticeFolder
 
     return LatticeFolder(folder) if folder else None
 
@@ -295,7 +295,7 @@ def _interpolate(arguments):
     from zoo.evaluation import sentence_scores
     from zoo.rescoring import run_interpolation
     from zoo.runs import output_files
-    from zoo.sources import streams
+    from zoo.sources import files
 
     if len(arguments.run) < 2:
         raise UserError("interpolate takes two runs or more: give each as --run DIR.")
@@ -305,7 +305,7 @@ def _interpolate(arguments):
         sentence_scores.check_hypotheses(run)
     run_interpolation.check_same_words(runs)
     first = next(iter(runs.values()))
-    lines = [text for _, text in streams.read_lines(arguments.text) if text.strip()]
+    lines = [text for _, text in files.read_lines(arguments.text) if text.strip()]
     if not lines:
         raise UserError(f"{arguments.text} has no words: give a text that has some.")
     sentences = [sentence_scores.words_by(first, text) for text in lines]
@@ -323,7 +323,7 @@ def _interpolate(arguments):
 
 def _read(path, costs, arguments):
     """Reads a file of lists and merges the lists of --also; returns (format, lists)."""
-    from zoo.rescoring.merge import merge_lists
+    from zoo.rescoring.reranking import merge_lists
     from zoo.sources import nbest
 
     files: dict[str, str] = {}
@@ -355,7 +355,7 @@ def _counted(lists):
 def _arrays(path, references, costs, columns, arguments, metric):
     """Reads the lists of a file and their references; returns them as arrays."""
     from zoo.rescoring import tune
-    from zoo.sources.references import read_references
+    from zoo.sources.nbest import read_references
 
     _, unscored = _read(path, costs, arguments)
     lists = [*columns.add(_counted(unscored))]
@@ -392,7 +392,7 @@ def _made(arguments, metric, figures):
 
 def _apply(arguments):
     from zoo.rescoring import reranking
-    from zoo.rescoring.weights import Weights
+    from zoo.rescoring.reranking import Weights
     from zoo.runs import output_files
 
     options.check_outputs(arguments, output="the lists")

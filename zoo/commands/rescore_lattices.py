@@ -152,7 +152,7 @@ def run(arguments: argparse.Namespace):
 
 def _weights(arguments, columns):
     """Returns the settings of the search that are weights, from the options or --weights."""
-    from zoo.rescoring.weights import Weights
+    from zoo.rescoring.reranking import Weights
 
     given = {name: getattr(arguments, name) for name in ("weight", *FEATURES.values())}
     given = {name: value for name, value in given.items() if value is not None}
@@ -173,7 +173,7 @@ def _lines(search, runs, columns, arguments, words) -> Iterator[str]:
         from tqdm import tqdm
 
     from zoo.rescoring import reranking
-    from zoo.sources import lattice_writers, nbest
+    from zoo.sources import lattices, nbest
 
     searched = search.search_all(
         runs,
@@ -187,7 +187,7 @@ def _lines(search, runs, columns, arguments, words) -> Iterator[str]:
         if arguments.slf:
             _write_slf(one, arguments)
         if arguments.kaldi:
-            yield from lattice_writers.kaldi_lines(one.lattice)
+            yield from lattices.kaldi_lines(one.lattice)
         elif arguments.nbest is None:
             yield reranking.best_line(one.id, " ".join(one.paths[0].words))
         else:
@@ -200,14 +200,14 @@ def _lines(search, runs, columns, arguments, words) -> Iterator[str]:
 def _read(arguments, search, words):
     """Yields the lattices of files, and collects their words; raises UserError for an id that
     occurs twice."""
-    from zoo.sources import folders
+    from zoo.sources import files
     from zoo.sources.lattices import read_lattices, read_symbols
 
     symbols = read_symbols(arguments.symbols) if arguments.symbols else None
     seen: dict[str, str] = {}
     noted = search.posterior_weight != 0
     for path in arguments.lattices:
-        for lattice in read_lattices(path, folders.stem(pathlib.Path(path)), symbols):
+        for lattice in read_lattices(path, files.stem(pathlib.Path(path)), symbols):
             if lattice.id in seen:
                 raise UserError(
                     f"{path}: the lattice {shortened(lattice.id, 80)!r} was read from "
@@ -239,13 +239,13 @@ def _warn(one, most):
 def _write_slf(one, arguments):
     """Writes a lattice as ID.slf.gz; the same lattice gives the same bytes."""
     from zoo.runs import output_files
-    from zoo.sources import lattice_writers
+    from zoo.sources import lattices
 
     if pathlib.PurePath(one.id).name != one.id:
         raise UserError(
             f"the lattice {shortened(one.id, 80)!r} cannot have a file of its name: give --kaldi."
         )
-    content = "".join(lattice_writers.slf_lines(one.lattice)).encode()
+    content = "".join(lattices.slf_lines(one.lattice)).encode()
 
     def write(path):
         path.write_bytes(gzip.compress(content, mtime=0))

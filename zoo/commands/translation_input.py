@@ -23,7 +23,7 @@ def read(translator, file, split) -> Iterator[list[str]]:
 
 def _standard_input() -> Iterator[str]:
     """Yields the lines of standard input; raises UserError for a line that is not UTF-8 text."""
-    from zoo.sources import streams
+    from zoo.sources import files
 
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape", newline="\n")
@@ -35,7 +35,7 @@ def _standard_input() -> Iterator[str]:
             )
         if "\0" in line:
             raise UserError(f"standard input, line {number}: binary: give UTF-8 text.")
-        yield from (text for _, text in streams.broken(line, number))
+        yield from (text for _, text in files.broken(line, number))
 
 
 def only_one(sources, option) -> Iterator[list[str]]:

@@ -32,7 +32,7 @@ from zoo.errors import UserError, named
 from zoo.evaluation import item_scores, passport, sentence_scores, significance
 from zoo.lexicon import Lexicon
 from zoo.runs import output_files
-from zoo.sources import csv_rows, files
+from zoo.sources import files, table_rows
 from zoo.sources.evaluation_texts import Reading, tokens_of
 
 # Fields of BLiMP's pairs; there is an accuracy for each of their values.
@@ -177,7 +177,7 @@ def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
     first = lines[0][1]
     if first.lstrip().startswith("{"):
         return _of_json(lines, file, reading)
-    header = csv_rows.header(first)
+    header = table_rows.header(first)
     sides = next((both for both in _SIDES if {*both} <= {*header}), None)
     if sides or (len(header) > 2 and not {"", *_LABELS} & {*header}):
         return _of_table(lines, file, reading, sides)
@@ -220,7 +220,7 @@ def _of_table(lines, path, reading, sides):
     """Reads rows with the names `sides` of both sentences in the first line; with None, the last
     two cells are the sentences, and the cells before them name the phenomenon and its kind.
     """
-    rows = [(number, csv_rows.cells(line, f"{path}, line {number}")) for number, line in lines]
+    rows = [(number, table_rows.cells(line, f"{path}, line {number}")) for number, line in lines]
     header = rows.pop(0)[1] if sides else [str(place) for place in range(len(rows[0][1]))]
     pairs = []
     for number, values in rows:

@@ -15,7 +15,7 @@ from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
 from zoo.evaluation.sentence_scores import Sentences
 from zoo.runs import output_files
-from zoo.sources import evaluation_texts, files, streams
+from zoo.sources import evaluation_texts, files
 from zoo.sources import nbest as nbest_lists
 
 with lazy.extra():
@@ -63,7 +63,7 @@ def _of_text(run, path):
     """Yields the sentences of plain text line by line, or all of a file of another form."""
     form = run.experiment.data.form.column
     part = files.Part.parse(path)
-    lines = streams.read_lines(part.path)
+    lines = files.read_lines(part.path)
     head = [*itertools.islice(lines, HEAD)]
     beginning = "\n".join(text for _, text in head)
     plain = part.range == slice(None) and evaluation_texts.is_plain(part.path, beginning, form)

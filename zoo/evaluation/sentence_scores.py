@@ -26,7 +26,7 @@ from zoo.evaluation.perplexity import PRECISION
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import PrefixTree, prefix_tree
 from zoo.runs import output_files
-from zoo.sources import evaluation_texts, streams
+from zoo.sources import evaluation_texts, files
 from zoo.sources import nbest as nbest_lists
 from zoo.sources.evaluation_texts import GivenText, Reading
 
@@ -168,7 +168,7 @@ def rows(
     if field < 1:
         raise UserError(f"--column {field}: fields are counted from 1.")
     form, lines = nbest_lists.form_of(
-        nbest_lists.lines_of(path) if nbest else streams.read_lines(path)
+        nbest_lists.lines_of(path) if nbest else files.read_lines(path)
     )
     if nbest and column is None and form != "fields":
         _, lists = nbest_lists.lists_of(lines, path, sparse=True)

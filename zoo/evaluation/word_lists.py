@@ -8,7 +8,7 @@ from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.runs import output_files
 from zoo.runs.workdir import Workdir
-from zoo.sources import csv_rows, files
+from zoo.sources import files, table_rows
 
 COLUMNS = ("word", "training_count")
 
@@ -21,9 +21,9 @@ def read(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, Non
     file = files.find(path)
     text = files.read_text(file)
     lines = [*enumerate(text.split("\n"), 1)]
-    names = csv_rows.header(text)
+    names = table_rows.header(text)
     if "word" in names and names != [lines[0][1]]:
-        lines = [(n, row["word"]) for n, row in csv_rows.rows(text, path, "\t", full=True)[1]]
+        lines = [(n, row["word"]) for n, row in table_rows.rows(text, path, "\t", full=True)[1]]
     spaced = any(" " in word for word in lexicon.words)
     words: dict = {}
     for number, line in lines:

@@ -5,8 +5,7 @@ import re
 
 from zoo.errors import UserError
 from zoo.sources import files
-from zoo.sources.file_source import FileSource, ranged
-from zoo.sources.source import Corpus, Form
+from zoo.sources.source import Corpus, FileSource, Form, ranged
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([()])|([^\s()"]+)|"')
 

@@ -4,9 +4,8 @@ import dataclasses
 import re
 
 from zoo.errors import UserError
-from zoo.sources import csv_rows, files
-from zoo.sources.file_source import FileSource, ranged
-from zoo.sources.source import Corpus, Form
+from zoo.sources import files, table_rows
+from zoo.sources.source import Corpus, FileSource, Form, ranged
 
 # Blanks that tokenisers insert: before punctuation and clitics, after signs, in "20 - 25".
 _SPACED = re.compile(r" (?=[.,;:!?)])| (?=(?:n't|'\w{0,2})\b)|(?<=[(£$]) |(?<=\d) (?=-)|(?<=\d -) ")
@@ -66,7 +65,7 @@ class Realisations(FileSource):
         """Reads the rows of a split; raises UserError, naming the row, if a part is missing."""
         part = self.part(split)
         path = files.find(part.path)
-        names, rows = csv_rows.rows(files.read_text(path), path)
+        names, rows = table_rows.rows(files.read_text(path), path)
         for column in (self.meaning, self.sentence):
             if column not in names:
                 raise UserError(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from zoo.errors import UserError, named
 from zoo.priors.prior import FeaturePrior
-from zoo.sources import csv_rows, files
+from zoo.sources import files, table_rows
 from zoo.sources.source import Corpus
 from zoo.trust import permissions, user_modules
 
@@ -99,12 +99,12 @@ class WordTable(FeaturePrior):
                 raise UserError(f"{path} has no line but comments: give the names of its columns.")
             (number, header), *lines = lines
             where = f"{path}, line {number}"
-            columns = tuple(map(str.strip, csv_rows.cells(header, where)))
+            columns = tuple(map(str.strip, table_rows.cells(header, where)))
         word_column, kept = self._chosen_columns(columns, where)
         table: collections.defaultdict = collections.defaultdict(dict)
         for number, line in lines:
             where = f"{path}, line {number}"
-            cells = [cell.strip() for cell in csv_rows.cells(line, where)]
+            cells = [cell.strip() for cell in table_rows.cells(line, where)]
             if len(cells) != len(columns):
                 raise UserError(
                     f"{where}: {len(cells)} columns where there should be {len(columns)} "

@@ -12,7 +12,7 @@ import dataclasses
 import numpy as np
 
 from zoo.rescoring.bleu_chrf_wer import Metric
-from zoo.rescoring.nbest_arrays import Lists, unit
+from zoo.rescoring.model_features import Lists, unit
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,7 +23,7 @@ import dataclasses
 import numpy as np
 
 from zoo.rescoring.bleu_chrf_wer import Metric
-from zoo.rescoring.nbest_arrays import Lists, unit
+from zoo.rescoring.model_features import Lists, unit
 
 _SCALES = 2.0 ** np.arange(-15, 16)
 

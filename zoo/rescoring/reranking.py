@@ -1,14 +1,114 @@
 """N-best lists re-ranked by tuned weights, list by list."""
 
 import dataclasses
+import itertools
+import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from zoo import strict_json
-from zoo.errors import UserError
-from zoo.rescoring.weights import Weights
-from zoo.sources import nbest
-from zoo.sources.hypotheses import NBestList
+from zoo.errors import UserError, named, shortened
+from zoo.rescoring.model_features import Lists
+from zoo.sources import files, nbest
+from zoo.sources.nbest import NBestList
+
+# ---- files of feature weights, in JSON, which `rescore tune` writes and `rescore apply` reads
+
+
+@dataclasses.dataclass(frozen=True)
+class Weights:
+    """The weights of features, and a record of how they were tuned.
+
+    Attributes:
+      weights: {feature: its weight}; the score of a hypothesis is the weighted sum.
+      added: names of the features that the tuning added to those of the lists, as
+        `model_features.Columns.names`; None if it is not known.
+      made: metric, method and figures of the tuning, only for readers.
+
+    Example:
+      >>> weights = rescoring.Weights({"lm": 1.0, "length": -2.0})
+      >>> weights.score({"lm": -1.5, "length": 3})
+      -7.5
+      >>> weights.of(lists).tolist()
+      [1.0, -2.0]
+    """
+
+    weights: dict[str, float]
+    added: tuple[str, ...] | None = None
+    made: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def text(self) -> str:
+        """Returns the text of the file: the same weights give the same bytes."""
+        added = {} if self.added is None else {"added": self.added}
+        value = {"weights": self.weights, **added, "made": self.made}
+        return strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def read(cls, path: str) -> "Weights":
+        """Reads the weights of a file; raises UserError if it is not a file of weights."""
+        file = files.find(path)
+        text = files.read_text(file)
+        try:
+            value = strict_json.loads(text)
+            strict_json.check(value, {"weights": dict})
+            strict_json.check(value.get("added", []), [str], "added")
+            weights = value["weights"]
+            if not weights:
+                raise ValueError("there are none")
+        except ValueError as error:
+            raise UserError(
+                f'{file} has no weights ({error}): write {{"weights": {{"name": 0.5}}}}.'
+            ) from error
+        for name, weight in weights.items():
+            if not strict_json.is_number(weight):
+                raise UserError(
+                    f"{file}: the weight of {shortened(name)!r} is {shortened(json.dumps(weight))}"
+                    ": give a finite number."
+                )
+        made = value.get("made")
+        return cls(
+            {n: float(w) for n, w in weights.items()},
+            tuple(value["added"]) if "added" in value else None,
+            made if isinstance(made, dict) else {},
+        )
+
+    def score(self, features: dict[str, float]) -> float:
+        """Returns the weighted sum of features, which `check` has checked."""
+        return math.fsum(weight * features.get(name, 0.0) for name, weight in self.weights.items())
+
+    def check(self, names: tuple[str, ...], where: str):
+        """Raises UserError unless exactly the features of a list have weights."""
+        unweighted = [name for name in names if name not in self.weights]
+        given = {*names}
+        absent = [name for name in self.weights if name not in given]
+        if unweighted or absent:
+            what = [f"without a weight are {named(unweighted)}"] if unweighted else []
+            what += [f"without a feature are {named(absent)}"] if absent else []
+            raise UserError(
+                f"{where}: the features do not match the weights; {' and '.join(what)}: give "
+                "the runs, counts and lattices that were given to tune."
+            )
+
+    def check_added(self, names: tuple[str, ...], where: str):
+        """Raises UserError unless the features that are added to lists are those of the tuning.
+
+        Args:
+          names: of the added features.
+          where: the file of the weights.
+        """
+        if self.added is not None and {*names} != {*self.added}:
+            tuned, here = (named([*some]) if some else "none" for some in (self.added, names))
+            raise UserError(
+                f"{where}: tune added the features {tuned}, and here {here} are added: give the "
+                "runs, counts and lattices that were given to tune."
+            )
+
+    def of(self, lists: Lists):
+        """Returns the weights as an array in the order of the lists' features; 0 without one."""
+        import numpy as np
+
+        return np.array([self.weights.get(name, 0.0) for name in lists.names])
 
 
 def reorder(lists: Iterable[NBestList], weights: Weights, path: str, sparse: bool = False):
@@ -66,3 +166,61 @@ def json_line(one: NBestList) -> str:
     if one.reference is not None:
         value["reference"] = one.reference
     return strict_json.dumps(value, ensure_ascii=False) + "\n"
+
+
+# ---- the k best hypotheses of further n-best lists added to the first system's: nk-best lists
+# A second system, or an inflector of the first system's n hypotheses (Labeau and Allauzen 2017,
+# section 3.2), offers other words; re-ranking chooses among all.
+
+
+def merge_lists(
+    lists: Iterable[NBestList],
+    others: Sequence[Iterable[NBestList]],
+    best: int,
+    sparse: bool = False,
+) -> Iterator[NBestList]:
+    """Yields the lists, each with the best hypotheses of the same list in other files.
+
+    A hypothesis with the same words as another is added once. A missing feature, and the score of a
+    hypothesis that the first system did not make, is the lowest of its list. Sparse features may
+    be missing.
+    """
+    for one, *more in itertools.zip_longest(lists, *others):
+        for other in more:
+            if one is None or other is None or other.id != one.id:
+                left, right = (f"the list {x.id!r}" if x else "no list" for x in (one, other))
+                raise UserError(
+                    f"{left} of the first file meets {right} of another: give files of the same "
+                    "lists in the same order."
+                )
+        hypotheses = {hypothesis.text: hypothesis for hypothesis in reversed(one.hypotheses)}
+        added = [
+            hypothesis
+            for other in more
+            for hypothesis in _best(other.hypotheses, best)
+            if hypothesis.text not in hypotheses
+        ]
+        distinct = {hypothesis.text: hypothesis for hypothesis in reversed(added)}
+        new = [h for h in added if distinct[h.text] is h]
+        yield dataclasses.replace(one, hypotheses=_completed(one.hypotheses, new, sparse))
+
+
+def _best(hypotheses, count):
+    if any(hypothesis.score is None for hypothesis in hypotheses):
+        return hypotheses[:count]
+    return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[:count]
+
+
+def _completed(own, new, sparse):
+    """Returns all hypotheses, with all features unless these are sparse; a missing one has the
+    lowest value of the list."""
+    lowest: dict[str, float] = {}
+    for hypothesis in () if sparse else (*own, *new):
+        for name, value in hypothesis.features.items():
+            lowest[name] = min(value, lowest.get(name, value))
+    scores = [hypothesis.score for hypothesis in own]
+    score = None if None in scores else min(scores)
+    completed = [dataclasses.replace(h, features={**lowest, **h.features}) for h in own]
+    return completed + [
+        dataclasses.replace(h, features={**lowest, **h.features}, score=score) for h in new
+    ]

@@ -11,9 +11,8 @@ from zoo.evaluation import significance
 from zoo.rescoring.bleu_chrf_wer import Metric
 from zoo.rescoring.mert import Mert
 from zoo.rescoring.mira import Mira
-from zoo.rescoring.model_features import RANK
-from zoo.rescoring.nbest_arrays import Lists, first_weights
-from zoo.sources.hypotheses import NBestList
+from zoo.rescoring.model_features import RANK, Lists, first_weights
+from zoo.sources.nbest import NBestList
 
 # {value of --method: how weights are tuned}. A method is a file, and a line here.
 METHODS: dict[str, Any] = {"mira": Mira, "mert": Mert}

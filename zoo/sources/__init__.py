@@ -3,17 +3,17 @@
 from typing import TYPE_CHECKING
 
 from zoo.sources.as_pairs import AsPairs as AsPairs
+from zoo.sources.as_pairs import Prefixed as Prefixed
 from zoo.sources.characters import Characters as Characters
 from zoo.sources.conllu import Conllu as Conllu
 from zoo.sources.micro.micro import Micro as Micro
-from zoo.sources.micro.micro_pairs import MicroPairs as MicroPairs
+from zoo.sources.micro.micro import MicroPairs as MicroPairs
 from zoo.sources.mixed import Mixed as Mixed
 from zoo.sources.pairs import Pairs as Pairs
 from zoo.sources.pairs import RawPairs as RawPairs
-from zoo.sources.prefixed import Prefixed as Prefixed
-from zoo.sources.raw_text import RawText as RawText
 from zoo.sources.source import Corpus as Corpus
 from zoo.sources.source import Source as Source
+from zoo.sources.text import RawText as RawText
 from zoo.sources.text import Text as Text
 
 if not TYPE_CHECKING:  # type checkers read the imports

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from zoo.errors import UserError, shortened
-from zoo.sources import files, streams
+from zoo.sources import files
 
 Link = tuple[int, int]
 # At most nine digits: Python refuses to parse integers of several thousand digits.
@@ -33,7 +33,7 @@ def read_alignments(
     """
     part = files.Part.parse(path)
     file = files.find(part.path)
-    lines = [*streams.read_lines(part.path, files.LONGEST_SENTENCE)]
+    lines = [*files.read_lines(part.path, files.LONGEST_SENTENCE)]
     if len(lines) == len(kept):
         lines = [*itertools.compress(lines, kept)]
     lines = lines[part.range]

@@ -2,9 +2,8 @@
 
 import dataclasses
 
-from zoo.sources import files, folders
-from zoo.sources.file_source import FileSource, ranged
-from zoo.sources.source import Corpus
+from zoo.sources import files
+from zoo.sources.source import Corpus, FileSource, ranged
 
 LONGEST = 1000
 
@@ -42,7 +41,7 @@ class Characters(FileSource):
         Args:
           path: a path without a range.
         """
-        *others, last = map(_lines, folders.text_files(path))
+        *others, last = map(_lines, files.text_files(path))
         ended = [[*lines[:-1], lines[-1].removesuffix("\n") + "\n"] for lines in others]
         return pieces([line for of_file in (*ended, last) for line in of_file])
 

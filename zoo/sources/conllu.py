@@ -9,8 +9,7 @@ from typing import NamedTuple
 from zoo import lazy
 from zoo.errors import UserError
 from zoo.sources import files
-from zoo.sources.file_source import FileSource, ranged
-from zoo.sources.source import Corpus, Form
+from zoo.sources.source import Corpus, FileSource, Form, ranged
 
 COLUMNS = 10
 _COMMENT = re.compile(r"#\s*(?P<name>\w[\w-]*)\s*[=:]\s*(?P<value>.*)")

@@ -12,9 +12,8 @@ from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
 from zoo.errors import UserError
-from zoo.sources import conllu, csv_rows, files, folders, moses
-from zoo.sources.file_source import ranged
-from zoo.sources.source import Corpus, Source
+from zoo.sources import conllu, files, moses, table_rows
+from zoo.sources.source import Corpus, Source, ranged
 from zoo.sources.text import READERS, Text
 
 _TOKEN_LINE = re.compile(r"\d+([-.]\d+)?\t")
@@ -123,7 +122,7 @@ def read(
 
 def is_plain(path: str, head: str, column: str = "text") -> bool:
     """Whether `read` treats a file as plain text, a sentence a line."""
-    suffix = folders.kind(files.find(path))
+    suffix = files.kind(files.find(path))
     others = suffix in (*_TREEBANKS, ".tsv")
     return not others and not _begins_as_conllu(head) and not _header_of(head, column)
 
@@ -133,7 +132,7 @@ def is_treebank(path: str) -> bool:
     if not is_one(path):
         return False
     file = files.find(files.Part.parse(path).path)
-    return folders.kind(file) in _TREEBANKS or _begins_as_conllu(files.read_text(file))
+    return files.kind(file) in _TREEBANKS or _begins_as_conllu(files.read_text(file))
 
 
 def of_content(
@@ -142,7 +141,7 @@ def of_content(
     """Parses the content of the file at `path`; see `read`."""
     part = files.Part.parse(path)
     file = files.find(part.path)
-    suffix = folders.kind(file)
+    suffix = files.kind(file)
     if suffix in _TREEBANKS or _begins_as_conllu(content):
         given = _of_treebank(content, file, part.path, reading)
     elif suffix == ".tsv" or _header_of(content, column):
@@ -162,7 +161,7 @@ def is_one(path: str) -> bool:
         file = files.find(path)
     except UserError:  # a pattern, a data set of a hub, or nothing
         return False
-    return not file.is_dir() and folders.kind(file) not in {*READERS} - {".tsv"}
+    return not file.is_dir() and files.kind(file) not in {*READERS} - {".tsv"}
 
 
 def table(path: str, source: Source) -> Source:
@@ -255,12 +254,12 @@ def _placed(pairs, spaces):
 
 def _header_of(text, column):
     """Whether the first line is the header of a table of items."""
-    names = csv_rows.header(text)
+    names = table_rows.header(text)
     return len(names) > 1 and bool({"word", "sentence", column} & {*names})
 
 
 def _of_table(text, path, name, reading, column):
-    header, rows = csv_rows.rows(text, path, "\t", full=True)
+    header, rows = table_rows.rows(text, path, "\t", full=True)
     rows = [(number, row) for number, row in rows if "".join(row.values()).strip()]
     if "word" in header:
         return _of_words(rows, path, name, reading, header)

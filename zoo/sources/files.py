@@ -3,6 +3,7 @@
 import bz2
 import dataclasses
 import functools
+import glob
 import gzip
 import io
 import logging
@@ -14,8 +15,8 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from zoo.errors import UserError, shortened
-from zoo.sources import free_corpora
+from zoo.errors import UserError, named, shortened
+from zoo.sources import fetch
 from zoo.trust import permissions, user_modules
 
 logger = logging.getLogger(__name__)
@@ -121,7 +122,7 @@ def locate(path: str) -> pathlib.Path:
     if paths[0].is_absolute():
         raise UserError(f"{path} does not exist: give the path of a file.")
     beside = f", nor does {paths[1]}" if len(paths) > 1 else ""
-    corpus = free_corpora.name_of(path)
+    corpus = fetch.name_of(path)
     fetched = f", or fetch it by python -m zoo data {corpus}" if corpus else ""
     raise UserError(
         f"{path} does not exist{beside}: give the path of a file, or set ZOO_DATA to the folder "
@@ -268,3 +269,158 @@ def path_of(paths: Mapping[str, Paths], split: str) -> Paths:
     if split not in paths:
         raise UserError(f"unknown split {split!r}: the data have {', '.join(paths)}.")
     return paths[split]
+
+
+# -------------------------------------------- text files in folders, and patterns of paths
+
+COMPRESSED = (".gz", ".bz2", ".xz")
+KNOWN = (".txt", ".json", ".jsonl", ".parquet", ".csv", ".tsv")
+# Files in a folder of text that are not part of the text.
+_BACKUP = re.compile(r"(?i).*(~|\.bak|\.orig|\.old|\.swp|\.swo|\.tmp)|#.*#")
+_ABOUT = re.compile(
+    r"(?i)(readme|licen[cs]e|copying|notice|authors|changelog|citation)([._-].*)?|.*\.(md|rst)"
+)
+_REPEATED = re.compile(r"(^|/)(\*\*/){2,}")
+_SHARD = re.compile(r"-\d+-of-\d+$|\.\d+$")  # news.en-00001-of-00100
+
+
+def kind(path: pathlib.Path) -> str:
+    """Returns the suffix of a file's format: ".csv" of "A.CSV.gz", ".en" of "news.en-1-of-9"."""
+    name = path.name.lower()
+    for suffix in COMPRESSED:
+        name = name.removesuffix(suffix)
+    return pathlib.PurePath(_SHARD.sub("", name)).suffix
+
+
+def stem(path: pathlib.Path) -> str:
+    """Returns a file's name without its format: "rec.1" of "rec.1.slf.gz"."""
+    name = path.name
+    for suffix in COMPRESSED:
+        name = name.removesuffix(suffix)
+    return pathlib.PurePath(name).stem
+
+
+def text_files(path: str) -> list[pathlib.Path]:
+    """Lists the files at a path: a file, a folder of text, or a pattern ('news/*.en').
+
+    A folder stands for all files below it, in the order of their names, without hidden files,
+    backups, and files such as README. Their suffixes must be among .txt, .json, .jsonl, .parquet,
+    .csv and .tsv, or all equal. A pattern stands for all files that match, without hidden ones. The
+    files are logged.
+    """
+    check_path(path)
+    try:
+        given = find(path)
+    except UserError:
+        matches = _matches(path)
+        if matches is None:
+            raise
+        return _told(path, matches)
+    if not given.is_dir():
+        return [given]
+    here = pathlib.Path.cwd()
+    if given.resolve() in (here, *here.parents):
+        raise UserError(
+            f"{path} is the working folder, or one around it: give a folder with nothing but text, "
+            "or a pattern such as 'texts/*.txt'."
+        )
+    members = sorted(p for p in given.rglob("*") if p.is_file())
+    chosen = [member for member in members if _is_text(member.relative_to(given))]
+    if not chosen:
+        beside = f" but {named([p.name for p in members], 3)}" if members else ""
+        raise UserError(f"{path} is a folder without files of text{beside}: give one with text.")
+    kinds = sorted({kind(member) for member in chosen})
+    if len(kinds) > 1 and not {*kinds} <= {*KNOWN}:
+        raise UserError(
+            f"{path} has files of several kinds ({named(kinds)}): choose some of them with a "
+            f"pattern, such as '{path}/*{kinds[-1]}'."
+        )
+    return _told(path, chosen)
+
+
+def _matches(path):
+    """Lists the files that match a pattern; returns None for a path that is not a pattern."""
+    if not glob.has_magic(path):
+        return None
+    for pattern in candidates(path):
+        # Each further **/ in a row finds each file again in each folder above it.
+        once = _REPEATED.sub(r"\1**/", str(pattern))
+        members = map(pathlib.Path, glob.iglob(once, recursive=True))
+        matches = sorted({*filter(pathlib.Path.is_file, members)})
+        if matches:
+            return matches
+    raise UserError(f"no file matches the pattern {path}: give another, or the path of a file.")
+
+
+def _is_text(member):
+    """Whether a path within a folder may be part of its text."""
+    hidden = any(part.startswith(".") for part in member.parts)
+    return not (hidden or _BACKUP.fullmatch(member.name) or _ABOUT.fullmatch(member.name))
+
+
+def _told(path, chosen):
+    check_path(path, chosen)
+    logger.info("%s: %d files: %s", path, len(chosen), named([str(p) for p in chosen], 3))
+    return chosen
+
+
+# ---- lines of text files, read one by one in constant memory, with the checks of `read_text`
+# Lines end as `files.with_line_feeds` tells.
+
+# The beginning of a JSON list, perhaps after a byte order mark.
+_LIST = (b"[", b"\xef\xbb\xbf[")
+
+
+def read_lines(
+    path: str, longest: int = LONGEST_LINE, longest_list: int = 0
+) -> Iterator[tuple[int, str]]:
+    """Yields (number from 1, text without line break) of each line while reading a file or pipe."""
+    file = find(path)
+    number = 0
+    try:
+        with open(file, "rb") as raw:
+            start = raw.peek(16)[:16]
+            check_readable(start, file)
+            opens = opener(start)
+            text = raw if opens is None else opens(raw)
+            pieces = iter(functools.partial(text.readline, longest + 1), b"")
+            for number, line in enumerate(pieces, 1):
+                most = longest
+                if len(line) > most and number == 1 and line.startswith(_LIST):
+                    most = max(longest, longest_list)
+                    line += text.readline(most + 1 - len(line))
+                if len(line) > most and not line.endswith(b"\n"):
+                    raise too_long(f"{file}, line {number},", most)
+                yield from broken(_text(line, number, file), number)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise UserError(
+                f"{file} cannot be read: {error.strerror}: give a file of text."
+            ) from error
+        raise UserError(
+            f"{file} cannot be decompressed after line {number} ({error}): get it again."
+        ) from error
+    if not number:
+        raise UserError(f"{file} is empty: give a file with text.")
+
+
+def broken(line: str, number: int) -> Iterator[tuple[int, str]]:
+    """Yields (number from 1, text) of a line up to \\n, which is several if no line ends so."""
+    found = line.removesuffix("\n").removesuffix("\r")
+    if number == 1 and not line.endswith("\n"):  # nor does any other line
+        yield from enumerate(found.split("\r"), 1)
+    else:
+        yield number, found.replace("\r", " ")
+
+
+def _text(line: bytes, number: int, path: pathlib.Path) -> str:
+    if b"\0" in line:
+        raise UserError(f"{path}, line {number}: binary: give a UTF-8 text file.")
+    try:
+        # Without a byte order mark.
+        return line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}, line {number}: not UTF-8 (byte {line[error.start]:#04x}): convert it, for "
+            "instance with iconv -f latin1 -t utf-8."
+        ) from error

@@ -12,8 +12,8 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from zoo.errors import UserError, shortened
-from zoo.sources import files, slf_fields, streams
-from zoo.sources.hypotheses import number_of
+from zoo.sources import files
+from zoo.sources.nbest import number_of
 
 # Labels that are not words: !NULL, !SENT_START, <s>, <sil>, [NOISE], ++UH++, Kaldi's epsilon.
 _FILLER = re.compile(r"!.*|<(?!unk>).*>|\[.*\]|\+\+.*\+\+|")
@@ -67,7 +67,7 @@ class Lattice:
 def read_symbols(path: str) -> dict[str, str]:
     """Reads Kaldi's table of symbols, lines of word and number, as {number: word}."""
     symbols: dict[str, str] = {}
-    for line, text in streams.read_lines(path, files.LONGEST_SENTENCE):
+    for line, text in files.read_lines(path, files.LONGEST_SENTENCE):
         parts = text.split()
         if parts and (len(parts) != 2 or not _NODE.fullmatch(parts[1]) or parts[1] in symbols):
             raise UserError(
@@ -89,7 +89,7 @@ def read_lattices(
     """
     lines = (
         line
-        for line in streams.read_lines(path, files.LONGEST_SENTENCE)
+        for line in files.read_lines(path, files.LONGEST_SENTENCE)
         if not line[1].startswith("#")
     )
     head = [*itertools.islice(lines, _HEAD)]
@@ -118,7 +118,7 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
     names: set[str] = set()
     for line, text in lines:
         where = f"{path}, line {line}"
-        fields = slf_fields.read(text, where)
+        fields = read(text, where)
         if "I" in fields:
             if not _NODE.fullmatch(fields["I"]):
                 raise UserError(
@@ -431,3 +431,121 @@ def _ordered(start, links, path, name):
                 f"lattice {shortened(name, 80)}: correct its ends."
             )
     return numbers
+
+
+# ------- writers of lattices: HTK's standard lattice format (SLF), and Kaldi's text format
+# `zoo.sources.lattices` reads a written SLF lattice back as an equal lattice, except for the line
+# numbers of its links and for posteriors, which are not written; it refuses links of probability 0.
+# Kaldi's format has no scales: only the scores of paths stay equal.
+
+
+def slf_lines(lattice: Lattice) -> Iterator[str]:
+    """Yields the lines of a lattice in SLF with line breaks: words on links, natural logarithms."""
+    yield f"VERSION=1.0\nUTTERANCE={_quoted(lattice.id)}\n"
+    yield f"acscale={lattice.acoustic_scale!r} lmscale={lattice.language_scale!r} "
+    yield f"wdpenalty={lattice.word_penalty!r}\nstart=0 end={lattice.nodes - 1}\n"
+    yield f"N={lattice.nodes} L={len(lattice.links)}\n"
+    for node in range(lattice.nodes):
+        yield f"I={node}\n"
+    for number, link in enumerate(lattice.links):
+        word = "!NULL" if link.word is None else _quoted(link.word)
+        yield (
+            f"J={number} S={link.start} E={link.end} W={word} a={link.acoustic!r} "
+            f"l={link.language!r}\n"
+        )
+
+
+def _quoted(text):
+    """Formats a value, in quotation marks where needed."""
+    if not re.search(r"""["\\\s]|^'|^$""", text):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def kaldi_lines(lattice: Lattice) -> Iterator[str]:
+    """Yields the lines of a lattice in Kaldi's text format with line breaks, then a blank line.
+
+    Costs are negative scores with the scales and the word penalty multiplied in. Links to the end
+    without a word are written as final states, if no state has several of them.
+    """
+    for text in (lattice.id, *lattice.words):
+        if len(text.split()) != 1 or text == "0":
+            raise UserError(
+                f"Kaldi's form of lattices cannot hold {shortened(text, 80)!r} in the lattice "
+                f"{shortened(lattice.id, 80)!r}: write SLF."
+            )
+    yield f"{lattice.id}\n"
+    last = [link for link in lattice.links if link.end == lattice.nodes - 1]
+    most = max(collections.Counter(link.start for link in last).values())
+    final = most == 1 and all(link.word is None for link in last)
+    for link in lattice.links:
+        penalty = lattice.word_penalty if link.word is not None else 0.0
+        graph = lattice.language_scale * link.language + penalty
+        costs = f"{0.0 - graph},{0.0 - lattice.acoustic_scale * link.acoustic}"
+        if final and link.end == lattice.nodes - 1:
+            yield f"{link.start} {costs}\n"
+        else:
+            word = "<eps>" if link.word is None else link.word
+            yield f"{link.start} {link.end} {word} {costs},\n"
+    yield "\n" if final else f"{lattice.nodes - 1}\n\n"
+
+
+# ---------------------- fields NAME=VALUE of a line of HTK's standard lattice format (SLF)
+# A value ends at a blank, or stands in quotation marks, single or double. A backslash makes the
+# next character a part of the value; before three octal digits it stands for a byte (HTK Book,
+# "Strings and names").
+
+# A field of SLF: a value in quotation marks, or one that ends at a blank that has no backslash.
+_NAMED = re.compile(
+    r"""\s*([^\s=]+)=("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|(?!")(?:\\.|[^\s\\])*)(?=\s|$)"""
+)
+_ESCAPED = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+# Long names of fields, and the short ones.
+_SHORT = {
+    **{"UTTERANCE": "U", "NODES": "N", "LINKS": "L", "START": "S", "END": "E", "WORD": "W"},
+    **{"time": "t", "acoustic": "a", "language": "l"},
+}
+
+
+def read(text: str, where: str) -> dict[str, str]:
+    """Reads a line's fields, {short name: value}; long names mean the same as short ones."""
+    fields: dict[str, str] = {}
+    end = 0
+    while match := _NAMED.match(text, end):
+        name, value = match.groups()
+        if _SHORT.get(name, name) in fields:
+            raise UserError(f"{where}: the field {name}= comes twice: keep one.")
+        fields[_SHORT.get(name, name)] = _unescaped(value, where)
+        end = match.end()
+    if rest := text[end:].split(maxsplit=1):
+        if '="' in rest[0]:
+            raise UserError(
+                f"{where}: the value of {shortened(rest[0], 80)!r} has a quotation mark only at "
+                "its start: write one at both ends."
+            )
+        raise UserError(
+            f"{where}: {shortened(rest[0], 80)!r} is not a field NAME=VALUE of SLF: correct the "
+            "line."
+        )
+    return fields
+
+
+def _unescaped(value, where):
+    """Returns a value without quotation marks around it and backslashes before characters."""
+    if value[:1] in ('"', "'") and len(value) > 1 and value[-1] == value[0]:
+        value = value[1:-1]
+    if "\\" not in value:
+        return value
+    try:
+        return _ESCAPED.sub(_byte, value.encode()).decode()
+    except ValueError as error:
+        raise UserError(
+            f"{where}: {shortened(value, 80)!r} has escapes that are not UTF-8: correct them."
+        ) from error
+
+
+def _byte(match):
+    """Returns the character after a backslash, or the byte of three octal digits."""
+    escaped = match[1]
+    return bytes([int(escaped, 8)]) if len(escaped) == 3 else escaped

@@ -9,13 +9,62 @@ The first line that is not blank decides between three formats; lines of another
 The lines of a list are consecutive, and lists keep their order. One list is in memory at a time.
 """
 
+import dataclasses
 import itertools
+import json
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from zoo import strict_json
 from zoo.errors import UserError, named, shortened
-from zoo.sources import files, nbest_json, streams
-from zoo.sources.hypotheses import Hypothesis, NBestList, number_of
+from zoo.sources import files
+
+# ---- hypotheses of recognisers and translators, and n-best lists, whatever their file format
+
+_ASCII = re.compile(r"[0-9eE.+-]+")
+
+
+@dataclasses.dataclass(frozen=True)
+class Hypothesis:
+    """A hypothesis of an n-best list."""
+
+    line: int
+    text: str
+    features: dict[str, float]
+    # the total score of the first system, larger is better; None if the file has none
+    score: float | None = None
+    rest: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the text."""
+        return self.text.split()
+
+
+@dataclasses.dataclass(frozen=True)
+class NBestList:
+    """The hypotheses of one sentence."""
+
+    id: str
+    hypotheses: list[Hypothesis]
+    # the reference transcript or translation; None if the file has none
+    reference: str | None = None
+
+
+def number_of(text: object, where: str, what: str) -> float:
+    """Parses a finite number; otherwise raises UserError naming `where` and `what`."""
+    try:
+        value = float(text) if isinstance(text, str | int | float) else math.nan
+        # Refuse Python's own 1_000, and digits of other scripts.
+        if isinstance(text, bool) or (isinstance(text, str) and not _ASCII.fullmatch(text)):
+            value = math.nan
+    except (ValueError, OverflowError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise UserError(f"{where}: {what} is {shortened(str(text), 80)!r}: give a finite number.")
+    return value
+
 
 SEPARATOR = "|||"
 _NUMBERED = re.compile(r"(.+)-([0-9]+)")
@@ -34,7 +83,7 @@ def read_lists(
 
 def lines_of(path: str) -> Iterator[tuple[int, str]]:
     """Reads the numbered lines of a file of lists; raises UserError for a line that is too long."""
-    return streams.read_lines(path, files.LONGEST_SENTENCE, files.LONGEST_LIST)
+    return files.read_lines(path, files.LONGEST_SENTENCE, files.LONGEST_LIST)
 
 
 def lists_of(
@@ -50,7 +99,7 @@ def lists_of(
             f"--costs works only with Kaldi lists, and {path} has the format {form}: leave it out."
         )
     if form == "json":
-        lists = nbest_json.read(lines, path)
+        lists = read(lines, path)
     elif form == "kaldi":
         lists = _grouped(_of_kaldi(lines, path, costs or {}))
     else:
@@ -161,9 +210,7 @@ def _of_fields(lines, path):
 
 def _of_kaldi(lines, path, costs):
     """Yields (utterance, hypothesis) for each line, with the costs of the other files."""
-    others = {
-        name: streams.read_lines(file, files.LONGEST_SENTENCE) for name, file in costs.items()
-    }
+    others = {name: files.read_lines(file, files.LONGEST_SENTENCE) for name, file in costs.items()}
     last: str | None = None
     keys: set[str] = set()
     for number, line in lines:
@@ -248,3 +295,254 @@ def _checked(lists, path, sparse) -> Iterator[NBestList]:
         yield nbest_list
     if names is None:
         raise UserError(f"{path} has no lists: give a file with one or more.")
+
+
+# ---------- N-best lists as lines of JSON, as written by ESPnet and in the HyPoradise data
+# A line is a list, {"id": ..., "hypotheses": [...], "reference": ...}, or one hypothesis, {"id":
+# ..., "text": ..., "score": ..., other numbers are features}. The hypotheses of a list are texts or
+# such objects. Other names that are read: "utt", "utt_id" and "name" for "id"; "nbest" and "input",
+# or a list as "output", for "hypotheses"; "output" and "ref" for "reference"; "hyp", "hypothesis"
+# and "rec_text" for "text". Lists of numbers of the same length as "hypotheses" are features, too.
+# The id of a list without one is its line number.
+
+IDS = ("id", "utt", "utt_id", "name")
+LISTS = ("hypotheses", "nbest", "input", "output")
+TEXTS = ("text", "hyp", "hypothesis", "rec_text")
+REFERENCES = ("reference", "ref", "output")
+
+
+def read(lines: Iterable[tuple[int, str]], path: str) -> Iterator[NBestList]:
+    """Reads the lists of numbered lines.
+
+    A file may also be one JSON list of such objects, as in HyPoradise: it is read whole and may
+    have at most `files.LONGEST_LIST` bytes.
+    """
+    for _, group in itertools.groupby(_entries(lines, path), key=lambda entry: entry[0]):
+        yield _joined([nbest_list for _, nbest_list in group])
+
+
+def _joined(lists):
+    """Joins consecutive lists with one id, as of hypotheses on a line each."""
+    references = [one.reference for one in lists if one.reference is not None]
+    hypotheses = [hypothesis for one in lists for hypothesis in one.hypotheses]
+    return NBestList(lists[0].id, hypotheses, references[0] if references else None)
+
+
+def _entries(lines, path):
+    """Yields (the key of a list, the list) for each object; equal keys belong together."""
+    for number, where, value in _objects(lines, path):
+        if not isinstance(value, dict):
+            raise UserError(f'{where}: not an object: write {{"id": ..., "hypotheses": [...]}}.')
+        nbest_list, whole = _list_of(value, number, where)
+        # Two whole lists with one id have different keys: the second is refused.
+        yield (nbest_list.id, number if whole else None), nbest_list
+
+
+def _objects(lines, path):
+    """Yields (number, place, value) for each line of JSON, or for each item of one list."""
+    lines = itertools.dropwhile(lambda line: not line[1].strip(), lines)
+    number, first = next(lines)
+    if first.lstrip().startswith("["):
+        whole = _parsed(_joined_lines(first, lines, path), f"{path}, line {number}")
+        yield from ((n, f"{path}, item {n}", value) for n, value in enumerate(whole, 1))
+        return
+    for at, text in itertools.chain([(number, first)], lines):
+        if text.strip():
+            where = f"{path}, line {at}"
+            yield at, where, _parsed(text, where)
+
+
+def _joined_lines(first, others, path):
+    """Joins all lines; raises UserError if the list is too long."""
+    texts, size = [first], len(first)
+    for _, text in others:
+        texts.append(text)
+        size += len(text) + 1
+        if size > files.LONGEST_LIST:
+            raise UserError(
+                f"{path} is one JSON list of more than {files.LONGEST_LIST:,} characters: write "
+                "its items a line each, as jq -c '.[]' does."
+            )
+    return "\n".join(texts)
+
+
+def _parsed(text, where):
+    try:
+        return strict_json.loads(text, finite=False)  # `number_of` names infinite numbers
+    except ValueError as error:
+        raise UserError(f"{where}: not JSON ({error}): correct it.") from error
+
+
+def _list_of(value, number, where):
+    """Returns (the list of an object, whether it is whole and not a single hypothesis)."""
+    id = next((value[name] for name in IDS if name in value), number)
+    if not isinstance(id, str | int) or isinstance(id, bool) or not str(id).strip():
+        raise UserError(
+            f"{where}: the id is {shortened(json.dumps(id), 80)}: write a string or a whole number."
+        )
+    id = str(id)
+    key = next((name for name in LISTS if isinstance(value.get(name), list)), None)
+    if key is None:
+        return NBestList(id, [_hypothesis(value, number, where)], _reference(value)), False
+    items = value[key]
+    if not items:
+        raise UserError(f"{where}: the list {id!r} has no hypotheses: leave it out.")
+    columns = {
+        name: column
+        for name, column in value.items()
+        if name != key and isinstance(column, list) and len(column) == len(items)
+    }
+    hypotheses = []
+    for position, item in enumerate(items):
+        own = {"text": item} if isinstance(item, str) else item
+        if not isinstance(own, dict):
+            raise UserError(
+                f"{where}: hypothesis {position + 1} is neither text nor an object: write "
+                "one of the two."
+            )
+        own = {**own, **{name: column[position] for name, column in columns.items()}}
+        hypotheses.append(_hypothesis(own, number, where))
+    return NBestList(id, hypotheses, _reference(value)), True
+
+
+def _reference(value):
+    return next((value[name] for name in REFERENCES if isinstance(value.get(name), str)), None)
+
+
+def _hypothesis(value, number, where):
+    text = next((value[name] for name in TEXTS if isinstance(value.get(name), str)), None)
+    if text is None:
+        raise UserError(f'{where}: a hypothesis has no text: write {{"text": "..."}}.')
+    score = value.get("score")
+    return Hypothesis(
+        number,
+        " ".join(text.split()),
+        {
+            name: number_of(item, where, f"the feature {name!r}")
+            for name, item in value.items()
+            if name != "score" and name not in IDS and not isinstance(item, bool)
+            if isinstance(item, int | float)
+        },
+        None if score is None else number_of(score, where, "the score"),
+    )
+
+
+# -------------------- references of n-best lists: the spoken words, or a human translation
+
+# The share of sentences that may begin by chance with a number that is the id of a list.
+_BY_CHANCE = 0.1
+# Up to this many lines may begin with different numbers without being numbered.
+_FEW = 2
+# Among so many lines of a text, two begin with the same word, or one begins with a word that is
+# found further on in a line: true of 40,000 windows drawn from ten corpora of four languages.
+_MANY = 30
+# The first word of a line and the last one, where they may be ids: 1000, utt-7, anna_x, (anna).
+_FIRST = re.compile(r"\s*((?=\S*(?:[\d_]|[A-Za-z][-.:/@][A-Za-z]))\S+|\(\S+\)|\[\S+\]|<\S+>)(?!\S)")
+_LAST = re.compile(r".*?(\([^\s()]+\))\s*")
+
+
+def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
+    """Reads the references of n-best lists as {id: words}.
+
+    Lines begin with the id of their list and a tab or, as in Kaldi, a blank. If all ids are whole
+    numbers, lines may lack ids: line n + 1 belongs to list n, as in Moses and Joshua. Lines have
+    ids if any of them has a tab, if all begin with ids, or if more than half begin with different
+    ids. Ambiguous files are refused: more than a tenth of the lines begin with ids of lists, or all
+    lines begin or end with possible ids that are not of these lists.
+    """
+    lines = list(files.read_lines(path, files.LONGEST_SENTENCE))
+    numbers = all(id.isascii() and id.isdigit() for id in ids)
+    # The lists' spelling of each number, such as 007: zeros before it may differ.
+    written = {_number(id): id for id in ids} if numbers else {id: id for id in ids}
+    pairs = [_keyed(text, written, numbers) for _, text in lines]
+    found = {id for id, _ in pairs if id is not None}
+    tabs = [number for number, text in lines if "\t" in text]
+    known = [number for (number, _), (id, _) in zip(lines, pairs, strict=True) if id is not None]
+    plain = numbers and not tabs and len(known) < len(lines) and 2 * len(found) <= len(lines)
+    if numbers and tabs and not found:
+        raise UserError(
+            f"{path}, line {tabs[0]}: the line has a tab, but no line begins with the id of a "
+            f"list, such as {shortened(ids[0], 80)!r}: write an id, a tab and the words on each "
+            "line, or lines without tabs."
+        )
+    if plain:
+        _check_plain(lines, known, path)
+        pairs = [(written.get(str(n)), text) for n, (_, text) in enumerate(lines)]
+    references: dict[str, str] = {}
+    for (number, text), (id, words) in zip(lines, pairs, strict=True):
+        where = f"{path}, line {number}"
+        if SEPARATOR in text:
+            raise UserError(
+                f"{where}: {SEPARATOR} as in an n-best list: give a file of references."
+            )
+        if id is None and plain:
+            raise UserError(
+                f"{where}: this reference is for the list {number - 1}, which does not exist: give "
+                "lists and references of the same sentences."
+            )
+        if id is None:
+            raise UserError(
+                f"{where}: {shortened(text, 80)!r} does not begin with the id of a list, such as "
+                f"{shortened(ids[0], 80)!r}: write an id, a tab and the words on each line, and "
+                "references of these lists alone."
+            )
+        if id in references:
+            raise UserError(f"{where}: the id {id!r} comes twice: keep one of its references.")
+        references[id] = " ".join(words.split())
+    missing = [id for id in ids if id not in references]
+    if missing:
+        raise UserError(
+            f"{path} has no reference for {len(missing):,} of {len(ids):,} lists, "
+            f"{named(missing)}: give lists and references of the same sentences."
+        )
+    return {id: references[id] for id in ids}
+
+
+def _check_plain(lines, known, path):
+    """Raises UserError if lines taken as words alone may begin or end with ids."""
+    if len(known) > _BY_CHANCE * len(lines):
+        raise UserError(
+            f"{path}, line {known[0]}: {len(known):,} of {len(lines):,} lines begin with the id of "
+            "a list, which may be a word: write an id, a tab and the words on each line."
+        )
+    filled = [(number, text) for number, text in lines if text.strip()]
+    for pattern, where in ((_FIRST, "begin"), (_LAST, "end")):
+        matches = [pattern.match(text) for _, text in filled]
+        ids = dict.fromkeys(match[1] for match in matches if match)
+        if where == "begin" and _are_names([text.split() for _, text in filled]):
+            ids = dict.fromkeys(text.split()[0] for _, text in filled)
+        if len(ids) == len(filled) > _FEW:
+            raise UserError(
+                f"{path}, line {filled[0][0]}: all lines {where} with possible ids, such as "
+                f"{shortened(next(iter(ids)), 80)!r}, but not all begin with ids of the lists: "
+                "write the id of its list, a tab and the words on each line."
+            )
+
+
+def _are_names(sentences):
+    """Whether each of many lines begins with another ASCII word, which no line has further on."""
+    first = {words[0] for words in sentences}
+    later = {word.lower() for words in sentences for word in words[1:]}
+    alone = sum(len(words) == 1 for words in sentences)
+    return (
+        len(first) == len(sentences) >= _MANY
+        and all(word.isascii() and word.lower() not in later for word in first)
+        and alone <= _BY_CHANCE * len(sentences)
+    )
+
+
+def _number(text):
+    """Strips leading zeros from a number."""
+    return text.lstrip("0") or text[:1]
+
+
+def _keyed(text, written, numbers):
+    """Splits a line into (id, words); returns (None, "") for a line without an id."""
+    first, *rest = text.split(None, 1) or [""]
+    before, _, behind = text.partition("\t")
+    # An id may have blanks in it where a tab, or the line, ends it.
+    for key, words in ((before.strip(), behind), (first, "".join(rest))):
+        id = written.get(_number(key) if numbers else key)
+        if id is not None:
+            return id, words
+    return None, ""

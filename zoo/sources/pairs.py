@@ -16,7 +16,7 @@ from typing import Any
 
 from zoo.alignment import UnknownWords
 from zoo.errors import UserError, check_choices
-from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows, moses
+from zoo.sources import files, moses, table_rows
 from zoo.sources.alignments import read_alignments
 from zoo.sources.source import Corpus, Form, Source
 
@@ -203,25 +203,25 @@ class Pairs(Source):
         if other is not None:
             yield from _side_by_side(path, other)
         elif path.startswith("hub:"):
-            *name, split = dataset_rows.hub_name(path)
-            yield from self._of_table(dataset_rows.rows(path, *name, split=split), path)
+            *name, split = table_rows.hub_name(path)
+            yield from self._of_table(table_rows.dataset_rows(path, *name, split=split), path)
         else:
             yield from self._of_file(path)
 
     def _of_file(self, path) -> Iterator[Row]:
         file = files.find(path)
-        kind = folders.kind(file)
+        kind = files.kind(file)
         if kind == ".parquet":
             options: dict[str, Any] = {"split": "train", "streaming": True}
             options["data_files"] = glob.escape(str(file))
-            yield from self._of_table(dataset_rows.rows(file, "parquet", **options), file)
+            yield from self._of_table(table_rows.dataset_rows(file, "parquet", **options), file)
             return
         text = files.read_text(file)
         if kind in (".json", ".jsonl"):
-            names, rows = json_rows.rows(text, file)
+            names, rows = table_rows.json_rows(text, file)
             yield from self._of_table(rows, file, names)
-        elif kind == ".csv" or {*self.columns} & {*csv_rows.header(text)}:
-            names, lines = csv_rows.rows(text, file, "," if kind == ".csv" else "\t")
+        elif kind == ".csv" or {*self.columns} & {*table_rows.header(text)}:
+            names, lines = table_rows.rows(text, file, "," if kind == ".csv" else "\t")
             yield from self._of_table((row for _, row in lines), file, names)
         else:
             yield from _of_cells(text, file)
@@ -333,7 +333,7 @@ def _side_by_side(path, other) -> Iterator[Row]:
 
 def _of_cells(text, path) -> Iterator[Row]:
     """Yields the pairs of a text with a source, a tab and its translation on each line."""
-    for number, cells in csv_rows.lines(text, path):
+    for number, cells in table_rows.lines(text, path):
         cells = cells if "".join(cells).strip() else ["", ""]
         if len(cells) != 2:
             found = f"{len(cells)} cells" if cells[1:] else "no tab"

@@ -21,7 +21,7 @@ import numpy as np
 from zoo import strict_json, temporary_files
 from zoo.arrays import array_files
 from zoo.errors import UserError
-from zoo.sources import files, folders, streams
+from zoo.sources import files
 from zoo.sources.source import Corpus
 
 RECORD = "shards.json"
@@ -48,12 +48,12 @@ def write(
     paths: Sequence[str], out: str | pathlib.Path, keep_blank_lines: bool = False, size: int = SHARD
 ) -> dict:
     """Encodes texts into shards line by line; the folder is made whole or not at all."""
-    members = [member for path in paths for member in folders.text_files(path)]
+    members = [member for path in paths for member in files.text_files(path)]
     for member in members:
-        if folders.kind(member) in (".json", ".jsonl", ".parquet", ".csv", ".tsv"):
+        if files.kind(member) in (".json", ".jsonl", ".parquet", ".csv", ".tsv"):
             raise UserError(f"{member} is a table: give plain text, a sentence a line.")
     with temporary_files.folder(out) as folder:
-        lines = (line for member in members for _, line in streams.read_lines(str(member)))
+        lines = (line for member in members for _, line in files.read_lines(str(member)))
         record = _write(lines, folder, keep_blank_lines, size)
         if not record["words"]:
             raise UserError(f"{', '.join(paths)} has no words: give a text with at least one.")

@@ -1,7 +1,7 @@
 """Tables of facts: a subject a line, a relation a column, between tabs."""
 
 from zoo.errors import UserError
-from zoo.sources import csv_rows, files
+from zoo.sources import files, table_rows
 
 
 def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
@@ -11,7 +11,7 @@ def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
     empty.
     """
     file = files.find(path)
-    lines = csv_rows.lines(files.read_text(file), file)
+    lines = table_rows.lines(files.read_text(file), file)
     _, *relations = map(str.strip, next(lines)[1])
     if not all(relations) or len(set(relations)) < max(1, len(relations)):
         raise UserError(

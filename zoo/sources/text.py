@@ -2,13 +2,14 @@
 
 import dataclasses
 import glob
+import itertools
+import logging
 import re
 import sys
 
-from zoo.errors import UserError, named
-from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows, shards
-from zoo.sources.file_source import FileSource, ranged
-from zoo.sources.source import Corpus, Form
+from zoo.errors import UserError, check_choices, named
+from zoo.sources import files, moses, shards, table_rows
+from zoo.sources.source import Corpus, FileSource, Form, ranged
 
 # {suffix: reader}; files with other suffixes are plain text.
 READERS = {".json": "json", ".jsonl": "json", ".parquet": "parquet", ".csv": "csv", ".tsv": "csv"}
@@ -82,26 +83,26 @@ class Text(FileSource):
     def _lines(self, path):
         files.check_path(path)
         if path.startswith("hub:"):
-            *name, split = dataset_rows.hub_name(path)
+            *name, split = table_rows.hub_name(path)
             return self._table(path, *name, split=split, streaming=self.streaming)
         saved = _saved(path)
         if saved is not None:
             return self._table(saved)
-        return [line for member in folders.text_files(path) for line in self._lines_of(member)]
+        return [line for member in files.text_files(path) for line in self._lines_of(member)]
 
     def _lines_of(self, member):
         """Reads the lines of one file."""
-        suffix = folders.kind(member)
+        suffix = files.kind(member)
         reader = READERS.get(suffix)
         # Read the text of tables here, for clearer errors than the library's.
         text = files.read_text(member) if reader != "parquet" else ""
         if reader is None:
             return _split(text)
         if reader == "json":
-            names, rows = json_rows.rows(text, member)
+            names, rows = table_rows.json_rows(text, member)
             return self._column(rows, member, names)
         if reader == "csv":
-            names, lines = csv_rows.rows(text, member, "\t" if suffix == ".tsv" else ",")
+            names, lines = table_rows.rows(text, member, "\t" if suffix == ".tsv" else ",")
             return self._column([row for _, row in lines], member, names)
         return self._table(
             member, reader, split="train", streaming=True, data_files=glob.escape(str(member))
@@ -109,7 +110,7 @@ class Text(FileSource):
 
     def _table(self, path, *arguments, **options):
         """Reads the lines of a data set; see `dataset_rows.rows` for the arguments."""
-        return self._column(dataset_rows.rows(path, *arguments, **options), path)
+        return self._column(table_rows.dataset_rows(path, *arguments, **options), path)
 
     def _column(self, dataset, path, names=()):
         """Collects the lines of a column of rows.
@@ -168,3 +169,106 @@ def _saved(path):
             f"{path}/{splits[0] if splits else 'train'}."
         )
     return folder if (folder / SAVED).is_file() else None
+
+
+# ---- untokenised text, as people write it: sentences and words are found by the rules of Moses
+
+logger = logging.getLogger(__name__)
+
+LINES = ("sentences", "paragraphs", "wrapped")
+# A text without full stops, such as a transcript, would be a single sentence, which no range can
+# divide.
+LONGEST = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class RawText(Text):
+    """Untokenised text: sentences are split into words by the Moses tokenizer.
+
+    Other texts that the run reads, such as a prompt or the file of --data, are tokenised in the
+    same way, a sentence a line. See `zoo.sources.moses` for the rules.
+
+    Attributes:
+      train: a path as for `Text`, perhaps with a range of its sentences ('novel.txt[:-1000]').
+      validation: as `train`.
+      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
+      language: the language whose rules are used, such as "en", "fr" or "de"; "" if words stand
+        between blanks.
+      lines: what a line is: one of "sentences"; a paragraph of several sentences ("paragraphs"); or
+        a piece of a paragraph that goes on in the next line, up to a blank line ("wrapped").
+        Paragraphs are split into sentences; one of more than 200 words between blanks is cut after
+        each 200.
+
+    Example:
+      >>> _ = pathlib.Path("raw.txt").write_text("Mr. Smith came. It's\\nlate!\\n\\nReally?\\n")
+      >>> source = data.RawText(train="raw.txt", validation="raw.txt", lines="wrapped")
+      >>> source.read("train").sentences
+      [['Mr.', 'Smith', 'came', '.'], ['It', "'s", 'late', '!'], ['Really', '?']]
+    """
+
+    language: str = "en"
+    lines: str = "paragraphs"
+
+    def __post_init__(self):
+        if self.language:
+            moses.check(self.language, "data.language")
+        check_choices(self, "data", lines=LINES)
+
+    @property
+    def form(self):
+        """The form of plain text, or of a column of a table, in a language."""
+        return Form(column=self.column, plain=True, language=self.language)
+
+    def read(self, split):
+        """Reads the sentences of a split, tokenised."""
+        part = self.part(split)
+        written = ranged(part, self.written(part.path))
+        # Intern words: one object a word, not one a token.
+        return Corpus(
+            part.path, [[*map(sys.intern, moses.words(one, self.language))] for one in written]
+        )
+
+    def written(self, path: str) -> list[str]:
+        """Returns the sentences of a file as they are written.
+
+        Args:
+          path: a path without a range.
+        """
+        return split(self.raw_lines(path), self.lines, self.language)
+
+    def raw_lines(self, path: str) -> list[str]:
+        """Returns the lines of a file, and a blank one at its end; see `written`."""
+        return self._lines(path)
+
+    def _lines_of(self, member):
+        """Reads the lines of one file, and a blank one, as paragraphs end with their file."""
+        return [*super()._lines_of(member), ""]
+
+
+def split(lines: list[str], kind: str, language: str) -> list[str]:
+    """Splits lines into sentences; see `RawText.lines`."""
+    if kind == "wrapped":
+        lines = paragraphs(lines)
+    written = [line.strip() for line in lines if line.strip()]
+    if kind == "sentences":
+        return written
+    return [
+        piece
+        for paragraph in written
+        for sentence in moses.sentences(paragraph, language)
+        for piece in _pieces(sentence)
+    ]
+
+
+def paragraphs(lines: list[str]) -> list[str]:
+    """Joins lines up to the next blank one, with blanks between them."""
+    groups = itertools.groupby(map(str.strip, lines), key=bool)
+    return [" ".join(group) for filled, group in groups if filled]
+
+
+def _pieces(sentence):
+    """Cuts a sentence after each `LONGEST` words between blanks."""
+    if len(sentence) <= LONGEST:
+        return [sentence]
+    words = sentence.split()
+    return [" ".join(words[at : at + LONGEST]) for at in range(0, len(words), LONGEST)]

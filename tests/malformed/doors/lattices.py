@@ -1,8 +1,8 @@
 """Lattices in HTK's standard format and in Kaldi's text form, and lattices of n-best lists."""
 
-from zoo.rescoring.lattice_scores import LatticeFolder
-from zoo.sources.hypotheses import Hypothesis, NBestList
+from zoo.rescoring.lattice_rescoring import LatticeFolder
 from zoo.sources.lattices import read_lattices
+from zoo.sources.nbest import Hypothesis, NBestList
 
 SLF = """VERSION=1.0
 UTTERANCE=u

@@ -1,7 +1,7 @@
 """N-best lists: files of each form, with costs beside them, merged, and re-ranked by weights."""
 
-from zoo.rescoring import merge, reranking
-from zoo.rescoring.weights import Weights
+from zoo.rescoring import reranking
+from zoo.rescoring.reranking import Weights
 from zoo.sources import nbest
 
 
@@ -33,7 +33,7 @@ def _merged(contents, folder):
         nbest.read_lists(_write(content, folder, name))[1]
         for content, name in zip(contents, ("first", "second"), strict=True)
     )
-    for _ in merge.merge_lists(one, [other], best=1):
+    for _ in reranking.merge_lists(one, [other], best=1):
         pass
 
 

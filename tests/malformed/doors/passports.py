@@ -10,8 +10,8 @@ from zoo import component_registry, configuration
 from zoo.evaluation import item_scores, translation_quality
 from zoo.evaluation.reports import curve_plots, validations
 from zoo.evaluation.reports.compare import compare
+from zoo.rescoring.reranking import Weights
 from zoo.rescoring.run_interpolation import Interpolation
-from zoo.rescoring.weights import Weights
 from zoo.runs import checksums, exported, workdir
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir

@@ -1,17 +1,19 @@
-"""Rows of CSV and TSV tables, whose first line names the columns.
+"""Rows of tables: CSV and TSV, whose first line names the columns, JSON, and data sets.
 
-Both are read by RFC 4180, as pandas and R write them: cells may be in quotation marks, and those
+CSV and TSV are read by RFC 4180, as pandas and R write them: cells may be in quotation marks, and those
 within such a cell are doubled. A quotation mark inside any other cell is text, and so is one alone
 between tabs, as in a treebank with a word a row. A cell between tabs ends on its line.
 """
 
 import csv
 import io
+import json
 import pathlib
 import re
 import sys
 from collections.abc import Iterator
 
+from zoo import lazy, strict_json
 from zoo.errors import UserError, shortened
 
 # A lone quotation mark, a cell in quotation marks, or any other cell, with the tab behind it.
@@ -92,3 +94,79 @@ def _of_csv(text, path) -> Iterator[tuple[int, list[str]]]:
             f"{path}, line {read.line_num}: a quotation mark that is never closed, or not "
             f"followed by ',' ({error}): quote the cell and double the quotation marks in it."
         ) from error
+
+
+# ---- rows of data sets read by the library `datasets`: from a hub, saved to disk, or in Parquet
+
+
+def dataset_rows(path, *arguments, **options) -> Iterator[dict]:
+    """Yields the rows of a data set, loaded by `datasets.load_dataset` or `load_from_disk`."""
+    with lazy.extra():
+        import datasets  # takes a second to import
+
+    datasets.disable_progress_bars()
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # its errors become ours
+    try:
+        if arguments:
+            yield from datasets.load_dataset(*arguments, **options)
+        else:
+            yield from datasets.load_from_disk(str(path))
+    except Exception as error:  # the library raises many kinds of errors
+        message = str(error).strip() or type(error).__name__
+        raise UserError(f"{path} cannot be read by datasets: {message.splitlines()[0]}") from error
+
+
+def hub_name(path: str) -> list[str]:
+    """Splits 'hub:NAME:SPLIT' or 'hub:NAME:CONFIGURATION:SPLIT' into the parts after "hub"."""
+    parts = path.split(":")[1:]
+    if len(parts) not in (2, 3) or not all(parts):
+        raise UserError(f"{path} should read hub:NAME:SPLIT or hub:NAME:CONFIGURATION:SPLIT.")
+    return parts
+
+
+# ------ rows of JSON: a sequence of objects, on a line each or not, or one list of objects
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+
+
+def json_rows(text: str, path: pathlib.Path) -> tuple[list[str], list[dict]]:
+    """Returns (the names of all objects, the objects); an object may lack names of others."""
+    values = list(_values(text, path))
+    if len(values) == 1 and isinstance(values[0], list):
+        (values,) = values
+    for number, row in enumerate(values, 1):
+        if not isinstance(row, dict):
+            raise UserError(
+                f"{path}, value {number}: {_KINDS.get(type(row), 'a number')} where an object with "
+                'the text should be: write {"text": "..."}, or set data.column.'
+            )
+    return [*dict.fromkeys(name for row in values for name in row)], values
+
+
+_KINDS = {str: "a string", list: "a list", bool: "true or false", type(None): "null"}
+
+
+def _after_blank(text: str, begin: int) -> int:
+    """Returns the position after the blanks that begin at a position."""
+    match = _BLANK.match(text, begin)
+    return match.end() if match else begin
+
+
+def _values(text, path) -> Iterator:
+    """Yields the JSON values of a text."""
+    decoder = json.JSONDecoder(parse_int=strict_json.whole_number)
+    begin = _after_blank(text, 0)
+    while begin < len(text):
+        try:
+            value, begin = decoder.raw_decode(text, begin)
+        except RecursionError as error:
+            line = text.count("\n", 0, begin) + 1
+            raise UserError(
+                f"{path}, line {line}: JSON that is nested too deeply: correct it."
+            ) from error
+        except ValueError as error:  # also for integers that are too long for Python to parse
+            line = text.count("\n", 0, getattr(error, "pos", begin)) + 1
+            what = getattr(error, "msg", error)
+            raise UserError(f"{path}, line {line}: not JSON ({what}): correct it.") from error
+        yield value
+        begin = _after_blank(text, begin)
