@@ -1,8 +1,9 @@
 """Rows of tables: CSV and TSV, whose first line names the columns, JSON, and data sets.
 
-CSV and TSV are read by RFC 4180, as pandas and R write them: cells may be in quotation marks, and those
-within such a cell are doubled. A quotation mark inside any other cell is text, and so is one alone
-between tabs, as in a treebank with a word a row. A cell between tabs ends on its line.
+CSV and TSV are read by RFC 4180, as pandas and R write them: cells may be in quotation marks, and
+quotation marks within such a cell are doubled. A quotation mark inside any other cell is text, and
+so is one alone between tabs, as in a treebank with a word a row. A cell between tabs ends on its
+line.
 """
 
 import csv
