@@ -49,7 +49,7 @@ COMMANDS = {
         "runs/log_linear --data sentences.txt --surprisal words.tsv",
     ),
     "generate": Command(
-        "generate",
+        "evaluate",
         "samples text from a language model",
         "models/shakespeare --prompt KING --temperature 0.7",
     ),
@@ -59,7 +59,7 @@ COMMANDS = {
         "runs/log_linear sentences.txt --output scores.tsv",
     ),
     "align": Command(
-        "align",
+        "translate",
         "aligns the words of parallel sentences, and writes them in Pharaoh's format",
         "train.en train.fr --output train.align",
     ),
@@ -74,7 +74,7 @@ COMMANDS = {
         "runs/en_fr sentences.en --beam 12 --output sentences.fr",
     ),
     "bleu": Command(
-        "bleu",
+        "reports",
         "compares translation scores of runs, with their intervals",
         "runs/en_fr runs/en_fr_attention",
     ),
@@ -130,12 +130,12 @@ COMMANDS = {
         "corpus.txt --output shards",
     ),
     "export": Command(
-        "export",
+        "corpora",
         "exports a run to files that do not need Zoo: StableHLO programs, safetensors",
         "runs/log_linear exports/log_linear",
     ),
     "pull": Command(
-        "export",
+        "corpora",
         "downloads an export from the Hugging Face hub, or a run from a bucket",
         "someone/model exports/model",
     ),

@@ -6,7 +6,7 @@ import sys
 import types
 import unittest.mock
 
-from zoo.commands import align, translation_input
+from zoo.commands import translate, translation_input
 
 
 def _write(content, path):
@@ -20,8 +20,8 @@ def _aligned(sides, folder):
         _write(side, folder / name) for side, name in zip(sides, ("a.en", "a.fr"), strict=True)
     )
     parser = argparse.ArgumentParser()
-    align.add_align_to(parser)
-    align.run_align(parser.parse_args([source, target, "--iterations", "1"]))
+    translate.add_align_to(parser)
+    translate.run_align(parser.parse_args([source, target, "--iterations", "1"]))
 
 
 _TRANSLATOR = types.SimpleNamespace(read=str.split)
