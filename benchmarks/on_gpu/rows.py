@@ -1,10 +1,12 @@
 """Cases of an item: sides built one by one, timed in turns, and written as lines of JSON."""
 
+import contextlib
 import gc
 import importlib.util
 import json
 import math
 import time
+from concurrent import futures
 from typing import NamedTuple
 
 import jax
@@ -14,7 +16,7 @@ from benchmarks import same_device, timing
 ROUNDS, SMALL_ROUNDS = (5, 25), (1, 1)  # the fewest and the most rounds of a case
 SECONDS_OF_A_CASE = 1.5
 # A side is not begun with less time left for the item: a case is written when all are measured.
-LEAST_SECONDS, TO_COMPILE = 3.0, 15.0
+LEAST, TO_COMPILE = 3.0, 15.0
 COMPILED = "PyTorch, compiled"
 OURS = ("zoo", "XLA")  # the names of our own sides begin with one of them
 
@@ -102,10 +104,20 @@ class Rows:
         if self.cuda():
             self.cuda().cuda.empty_cache()
         same_device.multiply_in(precision, self._torch)
-        sides, rows = {}, {}
+        rows = {side: {"case": name, "precision": precision, "side": side} for side in builders}
+        traced = {}
         for side, build in builders.items():
-            rows[side] = {"case": name, "precision": precision, "side": side}
-            sides |= {side: built} if (built := self._built(side, build, rows[side])) else {}
+            if made := self._try(rows[side], build, side):
+                traced[side] = made
+        # XLA compiles several programs at a time, without Python.
+        with futures.ThreadPoolExecutor() as threads:
+            compiling = [threads.submit(side.compiled) for side in traced.values() if _lazy(side)]
+        futures.wait(compiling)  # one that fails does so again when it is called
+        sides = {
+            side: made
+            for side, made in traced.items()
+            if self._try(rows[side], lambda side=side, made=made: self._first(rows[side], made))
+        }
         times = timing.medians(sides, self._rounds(sides)) if sides else {}
         others = [seconds for side, seconds in times.items() if not side.startswith(OURS)]
         baseline = min(others, default=next(iter(times.values()), math.nan))
@@ -118,23 +130,41 @@ class Rows:
                     row["rate"] = f"{rate:.4g} {work.unit}"
             self.write(**{key: value for key, value in row.items() if value is not None})
 
-    def _built(self, name, build, row):
-        """Builds a side, calls it and notes its first results; returns None if it fails."""
-        if self.left < (TO_COMPILE if name == COMPILED and not self.small else LEAST_SECONDS):
+    def _try(self, row, function, side=None):
+        """Returns a function's result, or None and notes the error in the row."""
+        if side and self.left < (TO_COMPILE if side == COMPILED and not self.small else LEAST):
             row["error"] = "left out: the item's time was over"
             return None
         begun = time.perf_counter()
         try:
-            side = build()
-            value = side()
-            row["first_s"] = round(time.perf_counter() - begun, 2)
-            row["memory_mb"] = self._memory(side)
+            return function()
         except (Exception, SystemExit) as error:  # also what the opponents' libraries raise
             row["error"] = told(error)
             return None
+        finally:
+            row["first_s"] = round(row.get("first_s", 0) + time.perf_counter() - begun, 2)
+
+    def _first(self, row, side) -> bool:
+        """Calls a side for the first time and notes its results."""
+        value = side()
+        row["memory_mb"] = self._memory(side)
         row["value"] = value if isinstance(value, float) else None
-        row["kernels"] = getattr(side, "kernels", None)
-        return side
+        row["kernels"] = self._kernels(side)
+        return True
+
+    def _kernels(self, side) -> int | None:
+        """Counts the kernels that a call launches, where PyTorch's profiler can."""
+        module = self.cuda()
+        if module is None:
+            return None
+        profiler = module.profiler
+        with contextlib.suppress(RuntimeError):
+            with profiler.profile(activities=[profiler.ProfilerActivity.CUDA]) as profile:
+                side()
+                module.cuda.synchronize()
+            names = [event.name for event in profile.events() if event.device_type.name == "CUDA"]
+            return sum(not name.startswith(("Memcpy", "Memset")) for name in names)
+        return None
 
     def _rounds(self, sides) -> int:
         """Chooses the rounds of a case by the seconds of one round, and of those left."""
@@ -159,6 +189,10 @@ class Rows:
         cuda.synchronize()
         peak = cuda.max_memory_allocated() - before
         return round(peak / 1e6, 1) if peak else None
+
+
+def _lazy(side) -> bool:
+    return hasattr(side, "compiled")
 
 
 def told(error: BaseException) -> str:

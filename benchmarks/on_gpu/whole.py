@@ -28,7 +28,7 @@ OUTCOME = re.compile(r"(?:(tests/\S+) )?(PASSED|FAILED|ERROR)(?: .*?(tests/\S+))
 
 
 def lm1b(rows: Rows):
-    """The whole training step of `lm1b_lstm_2048_512`, beside the estimate of docs/scaling.md."""
+    """Measures a whole step of `lm1b_lstm_2048_512`, beside the estimate of docs/scaling.md."""
     recipe = configs.load(NAME)
     recipe = changed(recipe, SMALL) if rows.small else recipe
     vocabulary = 300 if rows.small else scaling.SIZE
@@ -62,9 +62,18 @@ def lm1b(rows: Rows):
 
 
 def tests(rows: Rows):
-    """The fast tests of heads, losses and training; rows name the ones that fail."""
+    """Runs the fast tests of heads, losses and training; rows name the ones that fail."""
     chosen = ["tests/losses/test_softmax.py"] if rows.small else [*TESTED]
-    command = [sys.executable, "-m", "pytest", "-v", "--tb=line", "-p", "no:cacheprovider", *chosen]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-vv",
+        "--tb=line",
+        "-p",
+        "no:cacheprovider",
+        *chosen,
+    ]
     if importlib.util.find_spec("xdist") and rows.on_gpu:
         command += ["-n", "8"]
     count = {"PASSED": 0, "FAILED": 0, "ERROR": 0}

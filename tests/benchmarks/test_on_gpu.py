@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import subprocess
 import sys
 import time
@@ -194,5 +195,7 @@ def test_every_item_runs_at_small_sizes(tmp_path):
         own = row.get("side", "").startswith(rows.OURS)
         assert not (own and "error" in row), row
         assert not row.get("error", "").startswith("ended"), row
+    (tested,) = (row["case"] for row in found if row["item"] == "tests")
+    assert re.search(r"[1-9]\d* passed, 0 failed, 0 error", tested)
     table = subprocess.run([*command, "table", str(path)], check=True, capture_output=True)
     assert table.stdout.decode().count("### ") == len(on_gpu.ITEMS)
