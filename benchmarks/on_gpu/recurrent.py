@@ -119,4 +119,4 @@ def _recurrence_of(rows, batch, length, size):
         "zoo, unroll 5": lambda: zoo(5),
         "zoo, unroll 35": lambda: zoo(35),
     }
-    rows.case(f"LSTM-{size}, B = {batch}, T = {length}", sides)
+    rows.case(f"LSTM-{size}, B = {batch}, T = {length}", sides, kernels=True)

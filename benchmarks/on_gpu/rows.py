@@ -1,10 +1,12 @@
 """Cases of an item: sides built one by one, timed in turns, and written as lines of JSON."""
 
 import contextlib
+import functools
 import gc
 import importlib.util
 import json
 import math
+import sys
 import time
 from concurrent import futures
 from typing import NamedTuple
@@ -85,7 +87,15 @@ class Rows:
         self._file.flush()
         print(as_text(row), flush=True)
 
-    def case(self, name: str, builders: dict, precision="tf32", work: Work | None = None, calls=1):
+    def case(
+        self,
+        name: str,
+        builders: dict,
+        precision: str = "tf32",
+        work: Work | None = None,
+        calls: int = 1,
+        kernels: bool = False,
+    ):
         """Builds sides, times them in turns, and writes a row for each.
 
         A side that fails is a row with its error, and the others go on.
@@ -97,27 +107,30 @@ class Rows:
           precision: of products of float32 matrices on a GPU, one of `same_device.PRECISIONS`.
           work: of a call.
           calls: how often a side computes in one call; times are divided by it.
+          kernels: whether the kernels that a call launches are counted.
         """
         gc.collect()  # the case before
-        if self._torch is not None:
+        if "torch._dynamo" in sys.modules:
             self._torch._dynamo.reset()  # which soon compiles a function of new shapes no more
         if self.cuda():
             self.cuda().cuda.empty_cache()
         same_device.multiply_in(precision, self._torch)
         rows = {side: {"case": name, "precision": precision, "side": side} for side in builders}
-        traced = {}
+        sides = {}
         for side, build in builders.items():
-            if made := self._try(rows[side], build, side):
-                traced[side] = made
-        # XLA compiles several programs at a time, without Python.
+            if made := self._try(rows[side], build):
+                sides[side] = made
+        # XLA compiles several programs at a time, without Python. One that fails does so again
+        # when it is called.
         with futures.ThreadPoolExecutor() as threads:
-            compiling = [threads.submit(side.compiled) for side in traced.values() if _lazy(side)]
-        futures.wait(compiling)  # one that fails does so again when it is called
-        sides = {
-            side: made
-            for side, made in traced.items()
-            if self._try(rows[side], lambda side=side, made=made: self._first(rows[side], made))
-        }
+            for made in sides.values():
+                if hasattr(made, "compiled"):
+                    threads.submit(made.compiled)
+        del made
+        for side in [*sides]:
+            first = functools.partial(self._first, rows[side], sides[side])
+            if not self._try(rows[side], first):
+                del first, sides[side]
         times = timing.medians(sides, self._rounds(sides)) if sides else {}
         others = [seconds for side, seconds in times.items() if not side.startswith(OURS)]
         baseline = min(others, default=next(iter(times.values()), math.nan))
@@ -128,28 +141,27 @@ class Rows:
                 if work:
                     rate = work.amount * calls / times[side] / work.scale
                     row["rate"] = f"{rate:.4g} {work.unit}"
+                if kernels:
+                    row["kernels"] = self._kernels(sides[side])
             self.write(**{key: value for key, value in row.items() if value is not None})
 
-    def _try(self, row, function, side=None):
+    def _try(self, row, function):
         """Returns a function's result, or None and notes the error in the row."""
-        if side and self.left < (TO_COMPILE if side == COMPILED and not self.small else LEAST):
+        slow = row["side"] == COMPILED and not self.small
+        if self.left < (TO_COMPILE if slow else LEAST):
             row["error"] = "left out: the item's time was over"
             return None
-        begun = time.perf_counter()
         try:
             return function()
         except (Exception, SystemExit) as error:  # also what the opponents' libraries raise
             row["error"] = told(error)
             return None
-        finally:
-            row["first_s"] = round(row.get("first_s", 0) + time.perf_counter() - begun, 2)
 
     def _first(self, row, side) -> bool:
         """Calls a side for the first time and notes its results."""
         value = side()
         row["memory_mb"] = self._memory(side)
         row["value"] = value if isinstance(value, float) else None
-        row["kernels"] = self._kernels(side)
         return True
 
     def _kernels(self, side) -> int | None:
@@ -189,10 +201,6 @@ class Rows:
         cuda.synchronize()
         peak = cuda.max_memory_allocated() - before
         return round(peak / 1e6, 1) if peak else None
-
-
-def _lazy(side) -> bool:
-    return hasattr(side, "compiled")
 
 
 def told(error: BaseException) -> str:

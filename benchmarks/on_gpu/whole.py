@@ -24,7 +24,17 @@ SMALL = {
     "training.batch": 3,
 }
 TESTED = ("tests/heads", "tests/losses", "tests/training")
-OUTCOME = re.compile(r"(?:(tests/\S+) )?(PASSED|FAILED|ERROR)(?: .*?(tests/\S+))?")
+# Lines of pytest, of one process and of several.
+OUTCOMES = (
+    re.compile(r"(?P<test>tests/.+?) (?P<outcome>PASSED|FAILED|ERROR) +\["),
+    re.compile(r"\[gw\d+\] \[ *\d+%\] (?P<outcome>PASSED|FAILED|ERROR) (?P<test>tests/.+)"),
+)
+
+
+def outcome(line: str) -> tuple[str, str] | None:
+    """Returns (test, outcome) of a line of pytest's output that has one."""
+    found = next(filter(None, (form.match(line) for form in OUTCOMES)), None)
+    return found and (found["test"].strip(), found["outcome"])
 
 
 def lm1b(rows: Rows):
@@ -83,11 +93,11 @@ def tests(rows: Rows):
     tail = ""
     for line in process.stdout:
         tail = line.strip() or tail
-        found = OUTCOME.match(re.sub(r"^\[gw\d+\] \[ *\d+%\] ", "", line))
-        if found:
-            count[found[2]] += 1
-            if found[2] != "PASSED":
-                rows.write(case=found[1] or found[3], side="test", error=found[2])
+        if found := outcome(line):
+            test, ending = found
+            count[ending] += 1
+            if ending != "PASSED":
+                rows.write(case=test, side="test", error=ending)
         if rows.left < 0:
             process.kill()
             tail = "not all were run: the item's time was over"

@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks import timing
 from benchmarks.on_gpu import __main__ as on_gpu
-from benchmarks.on_gpu import heads, recurrent, rows
+from benchmarks.on_gpu import heads, recurrent, rows, whole
 from zoo.cores import LSTM
 from zoo.losses import softmax
 
@@ -102,6 +102,20 @@ def test_an_item_that_hangs_is_ended_and_its_rows_stay(monkeypatch, tmp_path, ca
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("tests/a.py::test_b[x y] PASSED      [ 12%]", ("tests/a.py::test_b[x y]", "PASSED")),
+        ("[gw0] [  2%] FAILED tests/a.py::test_c ", ("tests/a.py::test_c", "FAILED")),
+        ("FAILED tests/a.py::test_c - assert 1 == 2", None),  # the summary, which repeats it
+        ("tests/a.py::test_d SKIPPED (a reason) [ 13%]", None),
+    ],
+)
+def test_outcomes_of_tests_are_read(line, found):
+    """Of one process and of several, each once."""
+    assert whole.outcome(line) == found
+
+
 def test_the_items_take_nine_minutes():
     """As long as a command on a card may take, with a minute to spare."""
     assert sum(seconds for seconds, _ in on_gpu.ITEMS.values()) == 540
@@ -179,8 +193,8 @@ def test_blocks_of_a_head_are_changed_where_it_is_traced():
             loss = jax.value_and_grad(softmax.weighted_softmax_loss)
             return timing.compiled_side(loss, hidden, weights, bias, targets, of_tokens).memory()
 
-    whole, blocks = memory(1200), memory(240)
-    assert whole - blocks > 1200 * 4 / 2
+    everything, blocks = memory(1200), memory(240)
+    assert everything - blocks > 1200 * 4 / 2
 
 
 @pytest.mark.slow
