@@ -78,7 +78,7 @@ def _exact(rows, vocabulary, count, size, precision):
         "PyTorch, eager": lambda: _of_torch(rows, given, "eager"),
         "plain": lambda: compiled(_plain),
         "optax": lambda: compiled(_optax),
-        "tokamax": lambda: compiled(_tokamax()),
+        "tokamax, without a bias": lambda: compiled(_tokamax()),
         COMPILED: lambda: _of_torch(rows, given, "compiled"),
     }
     name = f"V = {vocabulary:,}, N = {count:,}, D = {size}"

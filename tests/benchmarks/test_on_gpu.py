@@ -1,5 +1,6 @@
 """The script for a GPU runs whole at small sizes, and loses nothing but what fails or hangs."""
 
+import collections
 import io
 import json
 import re
@@ -209,6 +210,15 @@ def test_every_item_runs_at_small_sizes(tmp_path):
         own = row.get("side", "").startswith(rows.OURS)
         assert not (own and "error" in row), row
         assert not row.get("error", "").startswith("ended"), row
+    compared = collections.defaultdict(list)
+    for row in found:
+        same = row["item"] in ("training step", "head") and "tokamax" not in row.get("side", "")
+        if same and "value" in row:
+            compared[row["case"], row["precision"]].append(row["value"])
+    assert len(compared) == 4
+    for (_, precision), losses in compared.items():
+        assert len(losses) > 1 or precision == "bfloat16"
+        np.testing.assert_allclose(losses, losses[0], rtol=1e-5 if precision == "tf32" else 1e-2)
     (tested,) = (row["case"] for row in found if row["item"] == "tests")
     assert re.search(r"[1-9]\d* passed, 0 failed, 0 error", tested)
     table = subprocess.run([*command, "table", str(path)], check=True, capture_output=True)
