@@ -245,7 +245,8 @@ def as_markdown(rows: list[dict]) -> str:
             continue
         lines += [f"### {item}", "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
         lines += [
-            f"| {' | '.join(_cell(row.get(name, '')) for name in columns)} |" for row in of_item
+            f"| {' | '.join(_cell(name, row.get(name, '')) for name in columns)} |"
+            for row in of_item
         ]
         lines.append("")
     return "\n".join(lines).rstrip()
@@ -257,6 +258,7 @@ def _machine(items) -> dict:
     )
 
 
-def _cell(value) -> str:
-    text = f"{value:,.4g}" if isinstance(value, float) and value < 1000 else f"{value}"
+def _cell(name: str, value) -> str:
+    form = {"value": ".5f", "memory_mb": ",.1f"}.get(name, ",.4g")
+    text = format(value, form) if isinstance(value, float) else f"{value}"
     return text.replace("|", "\\|")

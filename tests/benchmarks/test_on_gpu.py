@@ -127,8 +127,8 @@ def test_the_table_has_the_machine_and_a_row_for_each_side():
     text = rows.as_markdown(
         [
             {"item": "machine", "versions": {"card": "a card", "jax": "0.10"}},
-            {"item": "machine", "case": "launch", "side": "XLA", "ms": 0.0123, "ratio": 1.0},
-            {"item": "head", "case": "V = 10|000", "side": "zoo", "ms": 12.5, "memory_mb": 1234.5},
+            {"item": "machine", "case": "launch", "side": "XLA", "ms": 0.0123, "memory_mb": 1234.5},
+            {"item": "head", "case": "V = 10|000", "side": "zoo", "ms": 12.5, "value": 2.0},
             {"item": "head", "case": "V = 10|000", "side": "Liger", "error": "not installed"},
         ]
     )
@@ -137,15 +137,15 @@ def test_the_table_has_the_machine_and_a_row_for_each_side():
         "",
         "### machine",
         "",
-        "| case | side | ms | ratio |",
+        "| case | side | ms | memory_mb |",
         "|---|---|---|---|",
-        "| launch | XLA | 0.0123 | 1 |",
+        "| launch | XLA | 0.0123 | 1,234.5 |",
         "",
         "### head",
         "",
-        "| case | side | ms | memory_mb | error |",
+        "| case | side | ms | value | error |",
         "|---|---|---|---|---|",
-        "| V = 10\\|000 | zoo | 12.5 | 1234.5 |  |",
+        "| V = 10\\|000 | zoo | 12.5 | 2.00000 |  |",
         "| V = 10\\|000 | Liger |  |  | not installed |",
     ]
 
