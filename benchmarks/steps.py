@@ -80,8 +80,8 @@ def one_step(model, recipe, clip, vocabulary, batch, length, row_sparse=None, dr
 def step_of(model, params, lexicon, data, training: Training):
     """Returns a function that does one step and returns its loss per token when done.
 
-    Its `memory()` is the step's memory beside its arguments, in bytes. A step is compiled for each
-    precision of products that it is called with.
+    A step is compiled for each precision of products that it is called with: by `trace()` and
+    `compiled()`, if the first call shall not. `memory()` is as `timing.Program`'s.
 
     Args:
       model: the language model.
@@ -108,14 +108,18 @@ def step_of(model, params, lexicon, data, training: Training):
 
     programs = {}
 
-    def run():
-        nonlocal state
+    def program():
         precision = jax.config.jax_default_matmul_precision
         if precision not in programs:
-            programs[precision] = compiled.lower(state, tables, data, key).compile()
-        state, results = programs[precision](state, tables, data, key)
+            programs[precision] = timing.Program(compiled, state, tables, data, key)
+        return programs[precision]
+
+    def run():
+        nonlocal state
+        state, results = program().compiled()(state, tables, data, key)
         jax.block_until_ready(state)
         return float(results.loss / results.tokens)
 
-    run.memory = lambda: max(map(timing.taken, programs.values()))
+    run.trace, run.compiled = program, lambda: program().compiled()
+    run.memory = lambda: program().memory()
     return run

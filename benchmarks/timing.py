@@ -53,20 +53,36 @@ def in_each_memory(module: str, main):
         subprocess.run(command, env=environment(memory) | {_INSIDE: "1"}, check=True)
 
 
-def taken(program) -> int:
-    """Returns the bytes that a compiled program takes beside its arguments."""
-    memory = program.memory_analysis()
-    return memory.temp_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
+class Program:
+    """A function traced for some arguments, and compiled when it is first asked for."""
+
+    def __init__(self, function, *arguments):
+        """Traces a jitted function."""
+        self._lowered, self._compiled = function.lower(*arguments), None
+
+    def compiled(self):
+        """Returns the compiled function; may be called in another thread than the tracing."""
+        if self._compiled is None:
+            self._compiled = self._lowered.compile()
+        return self._compiled
+
+    def memory(self) -> int:
+        """Returns the bytes that a call takes beside its arguments."""
+        memory = self.compiled().memory_analysis()
+        return memory.temp_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
 
 
 def compiled_side(function, *arguments):
-    """Compiles a function and returns a side that calls it; `side.memory()` is `taken`."""
-    program = jax.jit(function).lower(*arguments).compile()
+    """Traces a function and returns a side that calls it.
+
+    `side.compiled()` compiles it, if the first call shall not; `side.memory()` is as `Program`'s.
+    """
+    program = Program(jax.jit(function), *arguments)
 
     def side():
-        return jax.block_until_ready(program(*arguments))
+        return jax.block_until_ready(program.compiled()(*arguments))
 
-    side.memory = lambda: taken(program)
+    side.compiled, side.memory = program.compiled, program.memory
     return side
 
 

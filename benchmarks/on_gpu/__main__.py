@@ -2,14 +2,14 @@
 
     python -m benchmarks.on_gpu run results.jsonl
     python -m benchmarks.on_gpu run tried.jsonl --small       # tiny sizes, also on a CPU
-    python -m benchmarks.on_gpu run results.jsonl --only head beam
+    python -m benchmarks.on_gpu run results.jsonl --only head decoding
     python -m benchmarks.on_gpu table results.jsonl           # Markdown, for BENCHMARKS.md
 
 Each item of `ITEMS` is a process of its own, which is ended at the item's limit: one that hangs or
-takes all memory loses what it has not written. A row is a line of JSON, written when its case is
-measured. The sides of a case are timed in turns in one process; times are medians, memory is what a
-call takes beside its arguments, and the ratio is to the fastest opponent, or to the first side
-where all are zoo's. What is not installed (PyTorch, tokamax, Liger) is told in its row.
+takes all memory loses only its rows not yet written. A row is a line of JSON, written when its case
+is measured. The sides of a case are timed in turns in one process; times are medians, memory is the
+bytes of a call beside its arguments, and the ratio is to the fastest opponent, or to the first side
+where all are zoo's. An opponent that is absent (PyTorch, tokamax, Liger) has a row with the reason.
 """
 
 import argparse

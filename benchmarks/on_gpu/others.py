@@ -17,7 +17,7 @@ LONGEST = 60  # words of a hypothesis
 
 
 def machine(rows: Rows):
-    """Rates of products and of memory, and the time to start a program."""
+    """Measures rates of products and of memory, and the time to start a program."""
     rows.write(case="device", side=rows.where)
     for size in (16,) if rows.small else (4096, 8192):
         for precision in ("float32", "tf32", "bfloat16"):
@@ -75,7 +75,7 @@ def _added(rows, numbers) -> dict:
 
 
 def decoding(rows: Rows):
-    """A beam of 12 with the step's rows at a time, and drawn texts."""
+    """Measures a beam of 12 with the step's rows at a time, and drawn texts."""
     _beam(rows, 2 if rows.small else 96)
     for texts in (3,) if rows.small else (32, 256):
         for temperature in (0.8, 0.0):

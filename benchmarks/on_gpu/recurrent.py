@@ -53,7 +53,7 @@ def unrolled(positions: int):
 
 
 def training_step(rows: Rows):
-    """Forward, backward, clipping and SGD of an LSTM language model."""
+    """Measures forward, backward, clipping and SGD of an LSTM language model."""
     sizes = ((2, 8),) if rows.small else ((2, 256), (3, 1150), (2, 650))
     vocabulary, length = (50, 5) if rows.small else (VOCABULARY, LENGTH)
     for batch in (3,) if rows.small else (32, 128):
@@ -93,7 +93,7 @@ def _step_of(rows, layers, size, batch, length, vocabulary, precision):
 
 
 def recurrence(rows: Rows):
-    """One layer on given inputs, forward and backward, at several unrollings."""
+    """Measures a layer on given inputs, forward and backward, at several unrollings."""
     batch = 2 if rows.small else 32
     for length in (5,) if rows.small else (35, 70):
         for size in (4,) if rows.small else (256, 2048, 1024, 512):
@@ -119,20 +119,4 @@ def _recurrence_of(rows, batch, length, size):
         "zoo, unroll 5": lambda: zoo(5),
         "zoo, unroll 35": lambda: zoo(35),
     }
-    counted = {name: functools.partial(_counted, rows, build) for name, build in sides.items()}
-    rows.case(f"LSTM-{size}, B = {batch}, T = {length}", counted)
-
-
-def _counted(rows, build):
-    """Builds a side and notes how many kernels a call launches, where PyTorch's profiler can."""
-    side, module = build(), rows.cuda()
-    if module is None:
-        return side
-    side()
-    with contextlib.suppress(RuntimeError):
-        with module.profiler.profile(activities=[module.profiler.ProfilerActivity.CUDA]) as profile:
-            side()
-            module.cuda.synchronize()
-        names = [event.name for event in profile.events() if event.device_type.name == "CUDA"]
-        side.kernels = sum(not name.startswith(("Memcpy", "Memset")) for name in names)
-    return side
+    rows.case(f"LSTM-{size}, B = {batch}, T = {length}", sides, kernels=True)

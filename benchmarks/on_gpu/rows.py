@@ -1,10 +1,14 @@
 """Cases of an item: sides built one by one, timed in turns, and written as lines of JSON."""
 
+import contextlib
+import functools
 import gc
 import importlib.util
 import json
 import math
+import sys
 import time
+from concurrent import futures
 from typing import NamedTuple
 
 import jax
@@ -14,7 +18,7 @@ from benchmarks import same_device, timing
 ROUNDS, SMALL_ROUNDS = (5, 25), (1, 1)  # the fewest and the most rounds of a case
 SECONDS_OF_A_CASE = 1.5
 # A side is not begun with less time left for the item: a case is written when all are measured.
-LEAST_SECONDS, TO_COMPILE = 3.0, 15.0
+LEAST, TO_COMPILE = 3.0, 15.0
 COMPILED = "PyTorch, compiled"
 OURS = ("zoo", "XLA")  # the names of our own sides begin with one of them
 
@@ -83,7 +87,15 @@ class Rows:
         self._file.flush()
         print(as_text(row), flush=True)
 
-    def case(self, name: str, builders: dict, precision="tf32", work: Work | None = None, calls=1):
+    def case(
+        self,
+        name: str,
+        builders: dict,
+        precision: str = "tf32",
+        work: Work | None = None,
+        calls: int = 1,
+        kernels: bool = False,
+    ):
         """Builds sides, times them in turns, and writes a row for each.
 
         A side that fails is a row with its error, and the others go on.
@@ -95,17 +107,30 @@ class Rows:
           precision: of products of float32 matrices on a GPU, one of `same_device.PRECISIONS`.
           work: of a call.
           calls: how often a side computes in one call; times are divided by it.
+          kernels: whether the kernels that a call launches are counted.
         """
         gc.collect()  # the case before
-        if self._torch is not None:
+        if "torch._dynamo" in sys.modules:
             self._torch._dynamo.reset()  # which soon compiles a function of new shapes no more
         if self.cuda():
             self.cuda().cuda.empty_cache()
         same_device.multiply_in(precision, self._torch)
-        sides, rows = {}, {}
+        rows = {side: {"case": name, "precision": precision, "side": side} for side in builders}
+        sides = {}
         for side, build in builders.items():
-            rows[side] = {"case": name, "precision": precision, "side": side}
-            sides |= {side: built} if (built := self._built(side, build, rows[side])) else {}
+            if made := self._try(rows[side], build):
+                sides[side] = made
+        # XLA compiles several programs at a time, without Python. One that fails does so again
+        # when it is called.
+        with futures.ThreadPoolExecutor() as threads:
+            for made in sides.values():
+                if hasattr(made, "compiled"):
+                    threads.submit(made.compiled)
+        del made
+        for side in [*sides]:
+            first = functools.partial(self._first, rows[side], sides[side])
+            if not self._try(rows[side], first):
+                del first, sides[side]
         times = timing.medians(sides, self._rounds(sides)) if sides else {}
         others = [seconds for side, seconds in times.items() if not side.startswith(OURS)]
         baseline = min(others, default=next(iter(times.values()), math.nan))
@@ -116,25 +141,42 @@ class Rows:
                 if work:
                     rate = work.amount * calls / times[side] / work.scale
                     row["rate"] = f"{rate:.4g} {work.unit}"
+                if kernels:
+                    row["kernels"] = self._kernels(sides[side])
             self.write(**{key: value for key, value in row.items() if value is not None})
 
-    def _built(self, name, build, row):
-        """Builds a side, calls it and notes its first results; returns None if it fails."""
-        if self.left < (TO_COMPILE if name == COMPILED and not self.small else LEAST_SECONDS):
+    def _try(self, row, function):
+        """Returns a function's result, or None and notes the error in the row."""
+        slow = row["side"] == COMPILED and not self.small
+        if self.left < (TO_COMPILE if slow else LEAST):
             row["error"] = "left out: the item's time was over"
             return None
-        begun = time.perf_counter()
         try:
-            side = build()
-            value = side()
-            row["first_s"] = round(time.perf_counter() - begun, 2)
-            row["memory_mb"] = self._memory(side)
+            return function()
         except (Exception, SystemExit) as error:  # also what the opponents' libraries raise
             row["error"] = told(error)
             return None
+
+    def _first(self, row, side) -> bool:
+        """Calls a side for the first time and notes its results."""
+        value = side()
+        row["memory_mb"] = self._memory(side)
         row["value"] = value if isinstance(value, float) else None
-        row["kernels"] = getattr(side, "kernels", None)
-        return side
+        return True
+
+    def _kernels(self, side) -> int | None:
+        """Counts the kernels that a call launches, where PyTorch's profiler can."""
+        module = self.cuda()
+        if module is None:
+            return None
+        profiler = module.profiler
+        with contextlib.suppress(RuntimeError):
+            with profiler.profile(activities=[profiler.ProfilerActivity.CUDA]) as profile:
+                side()
+                module.cuda.synchronize()
+            names = [event.name for event in profile.events() if event.device_type.name == "CUDA"]
+            return sum(not name.startswith(("Memcpy", "Memset")) for name in names)
+        return None
 
     def _rounds(self, sides) -> int:
         """Chooses the rounds of a case by the seconds of one round, and of those left."""
@@ -203,7 +245,8 @@ def as_markdown(rows: list[dict]) -> str:
             continue
         lines += [f"### {item}", "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
         lines += [
-            f"| {' | '.join(_cell(row.get(name, '')) for name in columns)} |" for row in of_item
+            f"| {' | '.join(_cell(name, row.get(name, '')) for name in columns)} |"
+            for row in of_item
         ]
         lines.append("")
     return "\n".join(lines).rstrip()
@@ -215,6 +258,7 @@ def _machine(items) -> dict:
     )
 
 
-def _cell(value) -> str:
-    text = f"{value:,.4g}" if isinstance(value, float) and value < 1000 else f"{value}"
+def _cell(name: str, value) -> str:
+    form = {"value": ".5f", "memory_mb": ",.1f"}.get(name, ",.4g")
+    text = format(value, form) if isinstance(value, float) else f"{value}"
     return text.replace("|", "\\|")

@@ -24,11 +24,21 @@ SMALL = {
     "training.batch": 3,
 }
 TESTED = ("tests/heads", "tests/losses", "tests/training")
-OUTCOME = re.compile(r"(?:(tests/\S+) )?(PASSED|FAILED|ERROR)(?: .*?(tests/\S+))?")
+# Lines of pytest, of one process and of several.
+OUTCOMES = (
+    re.compile(r"(?P<test>tests/.+?) (?P<outcome>PASSED|FAILED|ERROR) +\["),
+    re.compile(r"\[gw\d+\] \[ *\d+%\] (?P<outcome>PASSED|FAILED|ERROR) (?P<test>tests/.+)"),
+)
+
+
+def outcome(line: str) -> tuple[str, str] | None:
+    """Returns (test, outcome) of a line of pytest's output that has one."""
+    found = next(filter(None, (form.match(line) for form in OUTCOMES)), None)
+    return found and (found["test"].strip(), found["outcome"])
 
 
 def lm1b(rows: Rows):
-    """The whole training step of `lm1b_lstm_2048_512`, beside the estimate of docs/scaling.md."""
+    """Measures a whole step of `lm1b_lstm_2048_512`, beside the estimate of docs/scaling.md."""
     recipe = configs.load(NAME)
     recipe = changed(recipe, SMALL) if rows.small else recipe
     vocabulary = 300 if rows.small else scaling.SIZE
@@ -62,9 +72,18 @@ def lm1b(rows: Rows):
 
 
 def tests(rows: Rows):
-    """The fast tests of heads, losses and training; rows name the ones that fail."""
+    """Runs the fast tests of heads, losses and training; rows name the ones that fail."""
     chosen = ["tests/losses/test_softmax.py"] if rows.small else [*TESTED]
-    command = [sys.executable, "-m", "pytest", "-v", "--tb=line", "-p", "no:cacheprovider", *chosen]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-vv",
+        "--tb=line",
+        "-p",
+        "no:cacheprovider",
+        *chosen,
+    ]
     if importlib.util.find_spec("xdist") and rows.on_gpu:
         command += ["-n", "8"]
     count = {"PASSED": 0, "FAILED": 0, "ERROR": 0}
@@ -74,11 +93,11 @@ def tests(rows: Rows):
     tail = ""
     for line in process.stdout:
         tail = line.strip() or tail
-        found = OUTCOME.match(re.sub(r"^\[gw\d+\] \[ *\d+%\] ", "", line))
-        if found:
-            count[found[2]] += 1
-            if found[2] != "PASSED":
-                rows.write(case=found[1] or found[3], side="test", error=found[2])
+        if found := outcome(line):
+            test, ending = found
+            count[ending] += 1
+            if ending != "PASSED":
+                rows.write(case=test, side="test", error=ending)
         if rows.left < 0:
             process.kill()
             tail = "not all were run: the item's time was over"

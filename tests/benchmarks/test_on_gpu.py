@@ -1,7 +1,9 @@
 """The script for a GPU runs whole at small sizes, and loses nothing but what fails or hangs."""
 
+import collections
 import io
 import json
+import re
 import subprocess
 import sys
 import time
@@ -13,7 +15,7 @@ import pytest
 
 from benchmarks import timing
 from benchmarks.on_gpu import __main__ as on_gpu
-from benchmarks.on_gpu import heads, recurrent, rows
+from benchmarks.on_gpu import heads, recurrent, rows, whole
 from zoo.cores import LSTM
 from zoo.losses import softmax
 
@@ -101,6 +103,20 @@ def test_an_item_that_hangs_is_ended_and_its_rows_stay(monkeypatch, tmp_path, ca
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("tests/a.py::test_b[x y] PASSED      [ 12%]", ("tests/a.py::test_b[x y]", "PASSED")),
+        ("[gw0] [  2%] FAILED tests/a.py::test_c ", ("tests/a.py::test_c", "FAILED")),
+        ("FAILED tests/a.py::test_c - assert 1 == 2", None),  # the summary, which repeats it
+        ("tests/a.py::test_d SKIPPED (a reason) [ 13%]", None),
+    ],
+)
+def test_outcomes_of_tests_are_read(line, found):
+    """Of one process and of several, each once."""
+    assert whole.outcome(line) == found
+
+
 def test_the_items_take_nine_minutes():
     """As long as a command on a card may take, with a minute to spare."""
     assert sum(seconds for seconds, _ in on_gpu.ITEMS.values()) == 540
@@ -111,8 +127,8 @@ def test_the_table_has_the_machine_and_a_row_for_each_side():
     text = rows.as_markdown(
         [
             {"item": "machine", "versions": {"card": "a card", "jax": "0.10"}},
-            {"item": "machine", "case": "launch", "side": "XLA", "ms": 0.0123, "ratio": 1.0},
-            {"item": "head", "case": "V = 10|000", "side": "zoo", "ms": 12.5, "memory_mb": 1234.5},
+            {"item": "machine", "case": "launch", "side": "XLA", "ms": 0.0123, "memory_mb": 1234.5},
+            {"item": "head", "case": "V = 10|000", "side": "zoo", "ms": 12.5, "value": 2.0},
             {"item": "head", "case": "V = 10|000", "side": "Liger", "error": "not installed"},
         ]
     )
@@ -121,15 +137,15 @@ def test_the_table_has_the_machine_and_a_row_for_each_side():
         "",
         "### machine",
         "",
-        "| case | side | ms | ratio |",
+        "| case | side | ms | memory_mb |",
         "|---|---|---|---|",
-        "| launch | XLA | 0.0123 | 1 |",
+        "| launch | XLA | 0.0123 | 1,234.5 |",
         "",
         "### head",
         "",
-        "| case | side | ms | memory_mb | error |",
+        "| case | side | ms | value | error |",
         "|---|---|---|---|---|",
-        "| V = 10\\|000 | zoo | 12.5 | 1234.5 |  |",
+        "| V = 10\\|000 | zoo | 12.5 | 2.00000 |  |",
         "| V = 10\\|000 | Liger |  |  | not installed |",
     ]
 
@@ -178,8 +194,8 @@ def test_blocks_of_a_head_are_changed_where_it_is_traced():
             loss = jax.value_and_grad(softmax.weighted_softmax_loss)
             return timing.compiled_side(loss, hidden, weights, bias, targets, of_tokens).memory()
 
-    whole, blocks = memory(1200), memory(240)
-    assert whole - blocks > 1200 * 4 / 2
+    everything, blocks = memory(1200), memory(240)
+    assert everything - blocks > 1200 * 4 / 2
 
 
 @pytest.mark.slow
@@ -194,5 +210,16 @@ def test_every_item_runs_at_small_sizes(tmp_path):
         own = row.get("side", "").startswith(rows.OURS)
         assert not (own and "error" in row), row
         assert not row.get("error", "").startswith("ended"), row
+    compared = collections.defaultdict(list)
+    for row in found:
+        same = row["item"] in ("training step", "head") and "tokamax" not in row.get("side", "")
+        if same and "value" in row:
+            compared[row["case"], row["precision"]].append(row["value"])
+    assert len(compared) == 4
+    for (_, precision), losses in compared.items():
+        assert len(losses) > 1 or precision == "bfloat16"
+        np.testing.assert_allclose(losses, losses[0], rtol=1e-5 if precision == "tf32" else 1e-2)
+    (tested,) = (row["case"] for row in found if row["item"] == "tests")
+    assert re.search(r"[1-9]\d* passed, 0 failed, 0 error", tested)
     table = subprocess.run([*command, "table", str(path)], check=True, capture_output=True)
     assert table.stdout.decode().count("### ") == len(on_gpu.ITEMS)
