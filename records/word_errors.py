@@ -42,7 +42,7 @@ def errors_of(path: str, references: str) -> tuple[list[int], list[list[int]]]:
 
 
 def reranked(run: pathlib.Path | None, folder: pathlib.Path) -> str:
-    """Re-ranks the lists of the test by a run, or by none; returns the file of lists.
+    """Ranks the lists of the test anew by a run, or by none; returns the file of lists.
 
     A softmax spreads the probability of <unk> over the words of the lists.
     """
