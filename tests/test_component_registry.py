@@ -90,4 +90,4 @@ def test_a_class_is_named_by_its_package_before_that_is_imported():
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == [b"zoo.networks:Convolution"]
+    assert done.stdout.split() == ["zoo.networks:Convolution"]

@@ -66,7 +66,7 @@ COMMANDS = {
     "rescore": Command(
         "rescore",
         "tunes feature weights on n-best lists, and re-ranks n-best lists and lattices",
-        "tune dev.nbest dev.txt --run runs/lm --weights weights.json",
+        "tune dev.nbest dev.txt --metric bleu --run runs/lm --weights weights.json",
     ),
     "translate": Command(
         "translate",
