@@ -89,8 +89,14 @@ def test_what_is_wrong_is_a_sentence(call, tmp_path):
     (tmp_path / "c.json").write_text('{"interpolation": {"a": 0.5, "c": 0.5}}')
     for line, message in (
         ("interpolate t --run a", "interpolate takes two runs or more"),
-        ("tune l t --metric bleu --interpolation c.json", "--interpolation averages runs: give each"),
-        ("tune l t --metric bleu --run a --interpolation c.json", "no --run is called 'c', which has a weight"),
+        (
+            "tune l t --metric bleu --interpolation c.json",
+            "--interpolation averages runs: give each",
+        ),
+        (
+            "tune l t --metric bleu --run a --interpolation c.json",
+            "no --run is called 'c', which has a weight",
+        ),
     ):
         code, printed, errors = call(*line.split())
         assert (code, printed) == (2, "") and message in errors

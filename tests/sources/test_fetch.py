@@ -131,7 +131,7 @@ def test_a_large_file_is_in_memory_in_part(where, texts, mirror, tmp_path, monke
     corpora = {"there": plain, "plain": plain, "archive": inner, "hub": inner}
     monkeypatch.setattr(fetch, "CORPORA", corpora)
     lines = ({"text": line.decode()} for _ in range(2**18))
-    monkeypatch.setattr(table_rows, "rows", lambda *_, **__: lines)
+    monkeypatch.setattr(table_rows, "dataset_rows", lambda *_, **__: lines)
     mirror("a.org/plays/input.txt", content)
     mirror("b.org/w.zip", zipped("w/wiki.test.tokens", content))
     options = {} if where == "hub" else {"mirror": mirror.url}
@@ -197,7 +197,7 @@ def test_the_hub_is_asked_first(texts, mirror, tmp_path, monkeypatch):
         asked.append((path, *arguments, options))
         yield from ({"text": text} for text in ("one two\n", "", "three\n"))
 
-    monkeypatch.setattr(table_rows, "rows", rows)
+    monkeypatch.setattr(table_rows, "dataset_rows", rows)
     monkeypatch.setitem(
         fetch.CORPORA,
         "w",

@@ -287,7 +287,7 @@ def _check_given(name, head, arguments):
 
 
 def _check_arrays(name, head, arguments):
-    """Checks the arrays of a head that declares their shapes: see `zoo.heads.checks`."""
+    """Checks the arrays of a head that declares their shapes."""
     shapes = _shapes_of(head)
     if shapes is None:
         return

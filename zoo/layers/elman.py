@@ -81,8 +81,7 @@ elman.defvjp(_forward, _backward)
 #
 #     h_t = f(x_t W + h U + b)
 #
-# The products x_t W of all positions are one matrix product before the scan. The scan's backward
-# pass is written by hand: see zoo.layers.elman.
+# The products x_t W of all positions are one matrix product before the scan, `elman`.
 
 
 @dataclasses.dataclass(frozen=True)

@@ -117,8 +117,7 @@ gru.defvjp(_forward, _backward)
 # PyTorch, so that one product with h serves all three blocks. In the paper's third version, the
 # gate acts before the product: tanh(x_t W_n + (r * h) U_n + b_n).
 #
-# The products x_t W of all positions are one matrix product before the scan. The scan's backward
-# pass is written by hand: see zoo.layers.gru.
+# The products x_t W of all positions are one matrix product before the scan, `gru`.
 
 
 @dataclasses.dataclass(frozen=True)

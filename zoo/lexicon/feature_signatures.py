@@ -1,7 +1,7 @@
 """Tables of signatures, the distinct feature sets of a lexicon's words.
 
 A linear function of the features is computed for signatures only and gathered for words.
-zoo.lexicon.feature_signatures chooses one of three forms: sums of feature vectors, with shared
+`choose_form` chooses one of three forms: sums of feature vectors, with shared
 features summed by a dense or by a sparse product, and a sparse product of the adaptor
 (zoo.arrays.sparse_products).
 """

@@ -233,7 +233,7 @@ def weighted_rows(slopes, token_weights):
 
 
 # --------------------------- weighted sums of the losses of spellings, in blocks by length
-# As in `zoo.losses.token_blocks`, gradients are computed in the forward pass of the sum, whose
+# As above, gradients are computed in the forward pass of the sum, whose
 # weights are known: nothing is computed twice. `zoo.arrays.row_blocks` describes the blocks.
 
 

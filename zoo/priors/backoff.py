@@ -285,7 +285,7 @@ def _put_lists(values, lists, node, weight):
     return values
 
 
-# ---- lists of words and of signatures of a back-off model (zoo.priors.backoff), on the host
+# ---- lists of words and of signatures of a back-off model, on the host
 # Everything is computed in float64, so that differences of masses are precise.
 
 # Replaces a probability that rounding has made 0 or less.

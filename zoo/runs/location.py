@@ -261,7 +261,7 @@ def _owner(path) -> dict:
         return {}
 
 
-# ---- atomic writes: a file is complete or absent, in a folder or in a bucket (`zoo.runs.location`)
+# ---------------- atomic writes: a file is complete or absent, in a folder or in a bucket
 
 # File systems without hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
@@ -286,7 +286,7 @@ def write_text(path: Any, text: str):
 def write_new(path: Any, write) -> bool:
     """Writes a new file atomically, unless the file exists.
 
-    In a bucket two processes at the same moment may both write: see `zoo.runs.location`.
+    In a bucket two processes at the same moment may both write, as the module's docstring tells.
     """
     if is_bucket(path):
         if path.exists():

@@ -129,7 +129,7 @@ def _of_file(path: str) -> dict:
 
 
 # ---- the texts that a run's model has seen, itself or through the runs that it is built on
-# `zoo.runs.word_sources` lists the texts that gave words, features and backgrounds.
+# Above are the texts that gave words, features and backgrounds.
 #
 # Besides its own training and validation text a model may have seen texts through the run that it
 # started from (`init_from`) or through its background: another run, or n-grams of further splits.

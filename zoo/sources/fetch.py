@@ -1,6 +1,6 @@
 """Fetches the files of free corpora: each is verified, and written whole or not at all.
 
-A file must have the SHA-256 recorded in `zoo.sources.fetch`. Where none is recorded there,
+A file must have the SHA-256 recorded in `CORPORA`. Where none is recorded there,
 the first download is trusted and its SHA-256 is written to `fetched.json` in the folder of data
 ("trust on first use"). Later downloads are checked against it, also by others who share that file.
 """
@@ -256,7 +256,7 @@ def _record(folder, file, fetched, release):
 # ----------------------------------- free corpora: their addresses, licences and checksums
 # The paths of the files are the paths that recipes name, such as `multi30k/val.lc.norm.tok.en`. A
 # SHA-256 given here was computed from the file behind the reported figures of this zoo. Without
-# one, the first download is trusted: see `zoo.sources.fetch`.
+# one, the first download is trusted: see the module's docstring.
 
 _GITHUB = "https://raw.githubusercontent.com"
 _MULTI30K = f"{_GITHUB}/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/tok"

@@ -434,7 +434,7 @@ def _ordered(start, links, path, name):
 
 
 # ------- writers of lattices: HTK's standard lattice format (SLF), and Kaldi's text format
-# `zoo.sources.lattices` reads a written SLF lattice back as an equal lattice, except for the line
+# `read_lattices` reads a written SLF lattice back as an equal lattice, except for the line
 # numbers of its links and for posteriors, which are not written; it refuses links of probability 0.
 # Kaldi's format has no scales: only the scores of paths stay equal.
 

@@ -42,7 +42,7 @@ class Progress:
     best: float = math.inf  # the lowest validation log-perplexity so far, nats
     best_step: int = 0
     stale: int = 0
-    # seconds of training steps, over all interruptions; see `zoo.training.loop`
+    # seconds of training steps, over all interruptions; see `Stopwatch`
     seconds: float = 0.0
     finished: bool = False
     data: str = ""
