@@ -1,8 +1,8 @@
 """Agreement: how often a model prefers the sentence of a treebank to a copy with a wrong form.
 
 `pairs_of` makes the pairs. The model should find the sentence as it stood more probable (Linzen et
-al. 2016; for pairs from treebanks see Gulordava et al. 2018). Dymetman and Xiao (2016), section 5.3, leave this evaluation of log-linear models to the
-future.
+al. 2016; for pairs from treebanks see Gulordava et al. 2018). Dymetman and Xiao (2016), section
+5.3, leave this evaluation of log-linear models to the future.
 """
 
 import collections

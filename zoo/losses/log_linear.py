@@ -6,8 +6,8 @@ features,
     p(x | h) = b(x) exp(a . phi(x)) / sum_v b(v) exp(a . phi(v)).
 
 phi is given as an array here. Classes may be words or sets of words with the same features; b of a
-set is the sum over its words, and p(x | h) = p(class | h) b(x) / b(class). Losses of a sparse phi are
-below.
+set is the sum over its words, and p(x | h) = p(class | h) b(x) / b(class). Losses of a sparse phi
+are below.
 """
 
 import jax

@@ -1,8 +1,9 @@
 """Devices that train together: their (data, model) mesh, and the interface of their steps.
 
-The base class serves one device, by `jax.jit`. `PmapDevices` serves several by `jax.pmap`, and `zoo.training.model_parallel` shards the words over them. Each uses the devices of
-all processes of a run. Between steps an implementation may lay out the state in its own way;
-checkpoints and validation see arrays of the whole mesh, which `whole` and `everywhere` make.
+The base class serves one device, by `jax.jit`. `PmapDevices` serves several by `jax.pmap`, and
+`zoo.training.model_parallel` shards the words over them. Each uses the devices of all processes of
+a run. Between steps an implementation may lay out the state in its own way; checkpoints and
+validation see arrays of the whole mesh, which `whole` and `everywhere` make.
 """
 
 import functools
