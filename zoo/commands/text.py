@@ -74,10 +74,9 @@ def run_text(arguments: argparse.Namespace):
 def _judge_pairs(run, folder, recipe):
     """Writes the dictionary of a run of pairs, evaluates it, and shows some translations."""
     from zoo.data import Pairs
+    from zoo.evaluation.translators import DICTIONARY
 
-    dictionary, examples = (
-        os.path.join(folder, name) for name in ("dictionary.tsv", "examples.txt")
-    )
+    dictionary, examples = (os.path.join(folder, name) for name in (DICTIONARY, "examples.txt"))
     links = os.path.join(folder, "train.align")
     run("align", "--run", folder, "--output", links, "--dictionary", dictionary)
     run("evaluate", folder, "--split", "test")

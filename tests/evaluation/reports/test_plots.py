@@ -212,6 +212,13 @@ def test_a_recipe_has_one_colour_in_every_picture_and_order(drawn, file, monkeyp
     assert of_pictures == [{"softmax": "#674208", "cache": "#0391ed"}] * 5
 
 
+def test_attention_is_drawn_without_the_escapes_of_moses(drawn, file, monkeypatch):
+    attention_plot.attention(["l&apos;", "x"], ["&quot;"], np.ones((1, 2)), file)
+    (axes, _) = drawn[0].axes
+    assert ticks_of(axes) == ["l'", "x"]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ['"']
+
+
 def test_recipes_of_one_colour_differ_by_their_mark():
     marks = {(plot_style.colour(number), plot_style.marker(number)) for number in range(36)}
     assert len(marks) == 36
