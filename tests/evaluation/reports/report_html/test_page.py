@@ -82,7 +82,18 @@ def test_sections_are_those_that_the_runs_can_have(two_runs, translator):
     one = report.document(subjects.read(two_runs[:1]), sentences=2)
     assert names_of(one) == SECTIONS[:-1]  # nothing stands beside it
     translations = report.document(subjects.read([translator]), sentences=2)
-    assert names_of(translations) == [*SECTIONS[:-1], "translations", "attention"]
+    of_translators = ["passports", "curves", "bands", "text", "translations", "attention"]
+    assert names_of(translations) == of_translators  # no pairs judge it
+
+
+@pytest.mark.slow
+def test_no_section_is_empty(two_runs, translator, inattentive):
+    """Pairs do not judge translators, and attention is of the translators that have it."""
+    alone = report.document(subjects.read([inattentive]), sentences=2)
+    assert names_of(alone) == ["passports", "curves", "bands", "text", "translations"]
+    both = report.document(subjects.read([two_runs[0], translator]), sentences=2)
+    assert "left out" not in section_of(both, "judgements") + section_of(both, "attention")
+    assert '<svg class="attention"' in section_of(both, "attention")
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from zoo.evaluation import answers, significance
 from zoo.evaluation.reports import paired
 from zoo.evaluation.reports.report_html import charts, elements
 from zoo.evaluation.reports.report_html.elements import text
-from zoo.evaluation.reports.report_html.subjects import Recipe, numbered, subjects_of
+from zoo.evaluation.reports.report_html.subjects import Recipe, numbered, subjects_of, translate
 
 
 def section(recipes: list[Recipe]) -> str:
@@ -18,6 +18,8 @@ def section(recipes: list[Recipe]) -> str:
         judged |= of_runs.keys()
         parts.append(_questions(str(questions), of_runs, recipes))
     for recipe in recipes:
+        if translate(recipe.subjects):  # which no pairs judge
+            continue
         missing = [one for one in recipe.subjects if one.name not in judged]
         none = len(missing) == len(recipe.subjects)
         for one in missing[:1] if none else missing:

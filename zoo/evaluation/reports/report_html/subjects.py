@@ -73,7 +73,7 @@ def subjects_of(recipes: list[Recipe]) -> list[Subject]:
     return [subject for recipe in recipes for subject in recipe.subjects]
 
 
-def translate(subjects: list[Subject]) -> bool:
+def translate(subjects: Sequence[Subject]) -> bool:
     """Returns whether any of the runs is an encoder-decoder."""
     return any("source_embedding" in recipe_of(one.path).get("model", ()) for one in subjects)
 
