@@ -216,6 +216,15 @@ def test_the_bar_estimates_the_time_left_without_the_compilation(monkeypatch):
         assert (bar._bar.start_t, bar._bar.last_print_t) == (begun[0] + 18.5, begun[1] + 18.5)
 
 
+def test_a_line_of_the_log_is_not_kept_back(tmp_path, monkeypatch):
+    file = tmp_path / "log"
+    with file.open("w") as out, ProgressBar(400, 10) as bar:
+        monkeypatch.setattr(sys, "stdout", out)  # a file, which keeps some kilobytes back
+        bar.log("compiling")
+        assert file.read_text() == "compiling\n"
+        monkeypatch.undo()
+
+
 def test_compilation_of_another_shape_is_left_out(capsys):
     """As above, with 500 s of compilation before the third step."""
     seconds = iter([0, 100, 120, 640, 660, 680, 700])
