@@ -230,3 +230,23 @@ def test_what_is_listed_is_listed_without_jax():
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert "micro-report" in done.stdout and done.stdout.endswith("\n\n")  # nothing was imported
+
+
+def actions(parser):
+    """The options of a parser and of its subcommands."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for other in action.choices.values():
+                yield from actions(other)
+        yield from ((name, action) for name in action.option_strings)
+
+
+def test_an_option_takes_an_argument_in_every_command_or_in_none():
+    """zoo train --show NAME printed a recipe, and zoo text --show printed a command."""
+    flags, others = set(), set()
+    for name in command_table.COMMANDS:
+        command_table.functions_of(name)[0](parser := argparse.ArgumentParser())
+        for option, action in actions(parser):
+            (flags if action.nargs == 0 else others).add(option)
+    # Lists are read by `score` and written by `translate`; `transfer` always tunes the weight.
+    assert flags & others == {"--nbest", "--unseen-weight"}

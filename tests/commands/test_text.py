@@ -32,9 +32,9 @@ def text(tmp_path):
     return path
 
 
-def test_show_prints_the_command_of_the_same_run(text, capsys, tmp_path):
+def test_a_dry_run_prints_the_command_of_the_same_run(text, capsys, tmp_path):
     folder = str(tmp_path / "my run")
-    command_table.main(["text", str(text), folder, "--show", "--set", "training.epochs=1"])
+    command_table.main(["text", str(text), folder, "--dry-run", "--set", "training.epochs=1"])
     *_, line = capsys.readouterr().out.splitlines()
     words = shlex.split(line.partition("zoo train ")[2])
     recipe = own_text.of_text([str(text)])

@@ -61,6 +61,15 @@ def test_text_is_written_as_it_was():
     assert moses.text(["well", "@-@", "known", "fact"], "en") == "well @-@ known fact"
 
 
+def test_escapes_of_moses_are_read_by_people_as_they_were_written():
+    assert moses.text(["d&apos;", "une", "&#91;", "R&amp;D", "&#93;"], "") == "d' une [ R&D ]"
+    assert moses.text(["the", "man", "&apos;s", "&quot;", "dog", "&quot;"], "en") == (
+        'the man\'s "dog"'
+    )
+    # Moses escapes once, and nothing else: &amp;lt; was &lt;, and &eacute; is no escape of it.
+    assert moses.unescaped("&amp;lt;") == "&lt;" and moses.unescaped("&eacute;&") == "&eacute;&"
+
+
 @pytest.mark.parametrize(
     ("paragraph", "expected"),
     [

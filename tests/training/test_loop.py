@@ -24,6 +24,22 @@ from zoo.training.devices import Devices
 STILL = SGD(learning_rate=0.0)
 
 
+def test_a_line_comes_before_the_first_compilation(tmp_path, monkeypatch):
+    trainer = small.trainer(small.experiment(epochs=1), tmp_path, said=(said := []))
+    step = trainer.step_function()
+
+    def told_step(*given):
+        said.append("a step")
+        return step(*given)
+
+    monkeypatch.setattr(trainer, "step_function", lambda: told_step)
+    trainer.train()
+    first = said.index("a step")
+    assert said[first - 1].startswith("compiling the first step")
+    assert said[first + 1].startswith("first step, with compilation: ")
+    assert sum("compil" in line for line in said) == 2  # not again for another shape
+
+
 def test_training_lowers_the_loss(tmp_path):
     trainer = small.trainer(small.experiment(epochs=8), tmp_path)
     progress = trainer.train()

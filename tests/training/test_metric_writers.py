@@ -210,10 +210,27 @@ def test_without_a_terminal_a_line_a_minute_is_logged(capsys):
 
 def test_the_bar_estimates_the_time_left_without_the_compilation(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
+    """18.5 s of compilation, then a second a step. tqdm has seen 2 steps in the first second, and 1
+    in the second: by its mean (0.3) 0.72 steps / 0.51 s, so the other 57 take 40 s, not 18 minutes.
+    """
+    now = 0.0
     with ProgressBar(60, 0) as bar:
-        begun = bar._bar.start_t, bar._bar.last_print_t
+        bar._bar._time = lambda: now
+        bar._bar.start_t = bar._bar.last_print_t = now
+        now = 18.5
         bar.leave_out(18.5)
-        assert (bar._bar.start_t, bar._bar.last_print_t) == (begun[0] + 18.5, begun[1] + 18.5)
+        for step, now in ((1, 18.5), (2, 19.5), (3, 20.5)):  # noqa: B007
+            bar.step(step, step / 60, Progress(), StepMetrics(3.0, 4000.0, 0.0, 0.0))
+        assert re.search(r"3/60 \[00:02<00:40", str(bar._bar))
+
+
+def test_a_line_of_the_log_is_not_kept_back(tmp_path, monkeypatch):
+    file = tmp_path / "log"
+    with file.open("w") as out, ProgressBar(400, 10) as bar:
+        monkeypatch.setattr(sys, "stdout", out)  # a file, which keeps some kilobytes back
+        bar.log("compiling")
+        assert file.read_text() == "compiling\n"
+        monkeypatch.undo()
 
 
 def test_compilation_of_another_shape_is_left_out(capsys):

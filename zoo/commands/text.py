@@ -40,7 +40,7 @@ def add_text_to(parser: argparse.ArgumentParser):
         metavar="FIELD=VALUE",
         help="sets a field of the recipe, as training.epochs=5; may be repeated",
     )
-    add("--show", action="store_true", help="prints the recipe's command, and trains nothing")
+    add("--dry-run", action="store_true", help="prints the recipe's command, and trains nothing")
 
 
 def run_text(arguments: argparse.Namespace):
@@ -52,7 +52,7 @@ def run_text(arguments: argparse.Namespace):
     recipe = own_text.of_text(texts, arguments.letters, arguments.language)
     words = [*recipe.arguments(), *(word for one in arguments.set for word in ("--set", one))]
     print(*recipe.told, sep="\n")
-    if arguments.show:
+    if arguments.dry_run:
         print(f"Train it: {program.command('train')} {shlex.join([*words, folder])}")
         return
 
@@ -74,10 +74,9 @@ def run_text(arguments: argparse.Namespace):
 def _judge_pairs(run, folder, recipe):
     """Writes the dictionary of a run of pairs, evaluates it, and shows some translations."""
     from zoo.data import Pairs
+    from zoo.evaluation.translators import DICTIONARY
 
-    dictionary, examples = (
-        os.path.join(folder, name) for name in ("dictionary.tsv", "examples.txt")
-    )
+    dictionary, examples = (os.path.join(folder, name) for name in (DICTIONARY, "examples.txt"))
     links = os.path.join(folder, "train.align")
     run("align", "--run", folder, "--output", links, "--dictionary", dictionary)
     run("evaluate", folder, "--split", "test")

@@ -289,7 +289,7 @@ def _translations(
             yield [
                 [
                     translation_output.Translation(
-                        one, _words(translator, restoring, one, given), seen
+                        one, _words(translator, restoring, one, given), given, seen
                     )
                     for one in best
                 ]

@@ -10,7 +10,8 @@ class Translation(NamedTuple):
 
     hypothesis: Any
     words: list[str]
-    source: list[str]
+    source: list[str]  # as it is written
+    read: list[str]  # as the runs read it, with marks of unknown words
 
 
 def write(translations, translator, arguments):
@@ -24,7 +25,7 @@ def write(translations, translator, arguments):
     def lines():
         for number, of_sentence in enumerate(itertools.chain.from_iterable(translations)):
             for one in of_sentence if arguments.alignments else ():
-                pairs = translators.links(translator, one.hypothesis, one.source)
+                pairs = translators.links(translator, one.hypothesis, one.read)
                 links.append(alignments.pharaoh(pairs) + "\n")
             if arguments.alignments and not of_sentence:
                 links.append("\n")
@@ -53,7 +54,7 @@ def _draw(translator, one, arguments):
         if file:
             from zoo.evaluation.reports import attention_plot
 
-            matrix = values(translator, one.hypothesis, one.source)
+            matrix = values(translator, one.hypothesis, one.read)
             attention_plot.attention(one.source, one.words, matrix, file, label)
 
 
@@ -66,7 +67,7 @@ def _lines(number, translations, translator, arguments) -> str:
     if arguments.nbest_format == "plain":
         return "".join(" ".join(one.words) + "\n" for one in translations) + "\n"
     lines: list[Any] = []
-    for one, words, _ in translations:
+    for one, words, *_ in translations:
         # A hypothesis that did not end has no boundary among its tokens.
         features = {"LogProb": one.log_prob, "Length": len(one.log_probs), "Ended": one.complete}
         lines.append(nbest.line(number, words, features, one.score))

@@ -287,6 +287,8 @@ def _compiled_gradients(model):
 # --------- replacement of unknown words in translations; see `zoo.alignment.unknown_words`
 
 WAYS = ("marks", "attention", "keep")
+# The dictionary that `zoo text` writes into the folder of a run.
+DICTIONARY = "dictionary.tsv"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ one, and combining marks stay with their letters.
 """
 
 import functools
+import html
 import re
 import unicodedata
 
@@ -29,6 +30,8 @@ _END = re.compile(r"(?<![.!?…؟।])([.!?…؟।]+[\"'”’»)\]]*)(?:\s+)(?
 # Ends of sentences that no blank follows.
 _WIDE_END = re.compile(r"(?<=[。！？])(?![。！？”’」』）])")
 _OPENING = "\"'“‘«([¿¡„—–-"
+# Marks that Moses's tokenizer escapes, for Moses's own files give them a meaning.
+_ESCAPE = re.compile("&(?:amp|apos|gt|lt|quot|#124|#91|#93);")
 
 
 def check(language: str, field: str):
@@ -81,10 +84,13 @@ def words(line: str, language: str) -> list[str]:
 def text(tokens: list[str], language: str) -> str:
     """Joins words to text as it is written, by the rules of Moses's detokenizer.
 
+    Words of a text that Moses tokenised are read without its escapes; see `unescaped`.
+
     Example:
       >>> text(["It", "'s", "late", "(", "really", ")", "."], "en")
       "It's late (really)."
     """
+    tokens = [*map(unescaped, tokens)]
     if not language or not tokens:
         return " ".join(tokens)
     plain = [token.translate(_APOSTROPHE) for token in tokens]
@@ -93,6 +99,16 @@ def text(tokens: list[str], language: str) -> str:
     if len(joined.replace(" ", "")) != len("".join(tokens)):
         return " ".join(tokens)  # one of them stands for something else in Moses, such as @-@
     return "".join(" " if letter == " " else next(letters) for letter in joined)
+
+
+def unescaped(word: str) -> str:
+    """Returns a word without the escapes of Moses's tokenizer, as people write it.
+
+    Example:
+      >>> unescaped("l&apos;")
+      "l'"
+    """
+    return _ESCAPE.sub(lambda match: html.unescape(match[0]), word)
 
 
 def sentences(paragraph: str, language: str) -> list[str]:

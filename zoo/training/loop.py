@@ -288,6 +288,8 @@ class Trainer:
         def compile_with(batch):
             """Does the first step with batches of a shape, which the watch does not count."""
             with watch.stopped():
+                if not compiled:
+                    bar.log("compiling the first step, which takes from seconds to minutes.")
                 begun = time.perf_counter()
                 self._state, results = step_function(self._state, tables, batch, key)
                 jax.block_until_ready(results)

@@ -283,6 +283,7 @@ class ProgressBar:
         try:
             with self._bar.external_write_mode(file=sys.stdout):
                 self._log(line)
+                sys.stdout.flush()  # so that a file or a pipe has it at once
         except OSError as error:
             _check_unread(error)
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115

@@ -8,7 +8,7 @@ import numpy as np
 
 from zoo import lazy
 from zoo.evaluation.perplexity import perplexity_of
-from zoo.evaluation.reports.plot_style import COLOURS, MARKERS
+from zoo.evaluation.reports import plot_style
 from zoo.runs import output_files
 from zoo.trials.summary import Row, Summary
 
@@ -27,11 +27,9 @@ def draw(summary: Summary, file: pathlib.Path):
     figure = Figure(figsize=(11, 5), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     curves, points = figure.subplots(1, 2)
-    # By name, so that a head keeps its colour whatever its rank.
-    numbers = {name: number for number, name in enumerate(sorted(row.name for row in summary.rows))}
+    numbers = plot_style.numbers(row.name for row in summary.rows)
     for row in summary.rows:
-        number = numbers[row.name]
-        style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
+        style = plot_style.style(numbers[row.name])
         _draw_curve(curves, row, style)
         _draw_point(points, row, style)
     curves.set(

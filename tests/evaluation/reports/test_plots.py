@@ -7,6 +7,8 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 
 from zoo.errors import UserError
 from zoo.evaluation import agreement, significance
@@ -20,6 +22,8 @@ from zoo.evaluation.reports import (
     rank,
     sweep,
 )
+from zoo.trials import picture as trials_picture
+from zoo.trials.summary import Point, Row, Summary
 
 SIGNATURE = b"\x89PNG"
 
@@ -167,6 +171,57 @@ def test_lengths_have_sentences_and_intervals(drawn, file):
     (axes,) = drawn[0].axes
     assert ticks_of(axes) == ["1-5\n1,200 sentences", "6-10\n1 sentences"]
     np.testing.assert_allclose(spans_of(axes), [[15, 24], [np.nan, np.nan]])
+
+
+def colour_of(handle):
+    """The colour of bars, of a line with intervals, or of a line."""
+    if hasattr(handle, "patches"):
+        return to_hex(handle.patches[0].get_facecolor())
+    return (handle.lines[0] if hasattr(handle, "lines") else handle).get_color()
+
+
+def test_a_recipe_has_one_colour_in_every_picture_and_order(drawn, file, monkeypatch):
+    """By hand: "cache" and "softmax" are numbers 0 and 1 by the alphabet, in whatever order."""
+    names = ["softmax", "cache"]
+    curve_plots.learning_curves(
+        [curve_plots.Curve(name, [[(1, 2.0)]]) for name in names], file, "step"
+    )
+    band = {"band": "1-9", "tokens": 90, "log_perplexity": 3.0}
+    bar_plots.bands({name: [[band]] for name in names}, file)
+    curve_plots.spectra({name: np.array([1.0, 0.1]) for name in names}, file, 2)
+    curve_plots.by_length(["1-5"], [3], {name: [(20.0, (1, 30))] for name in names}, file)
+    of_pictures = []
+    for figure in drawn:
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        colours = map(colour_of, handles)
+        of_pictures.append(dict(zip(labels, colours, strict=True)))
+    kept = []
+    monkeypatch.setattr(
+        trials_picture.output_files, "write", lambda file, write, what: kept.append(write)
+    )
+    figures = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *a, **k: figures.append(figure))
+    rows = tuple(
+        Row(name, (2.0,), (1.5, 2.5), 100, 1.0, 10, None, 0.1, (Point(5, 0.5, (2.0,)),))
+        for name in names
+    )
+    trials_picture.draw(Summary(rows, "test", 100, (), {}), file)
+    kept[0](file)
+    lines = [line for line in figures[0].axes[0].lines if len(line.get_xdata())]
+    of_pictures.append({name: line.get_color() for name, line in zip(names, lines, strict=True)})
+    assert of_pictures == [{"softmax": "#674208", "cache": "#0391ed"}] * 5
+
+
+def test_attention_is_drawn_without_the_escapes_of_moses(drawn, file, monkeypatch):
+    attention_plot.attention(["l&apos;", "x"], ["&quot;"], np.ones((1, 2)), file)
+    (axes, _) = drawn[0].axes
+    assert ticks_of(axes) == ["l'", "x"]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ['"']
+
+
+def test_recipes_of_one_colour_differ_by_their_mark():
+    marks = {(plot_style.colour(number), plot_style.marker(number)) for number in range(36)}
+    assert len(marks) == 36
 
 
 def test_a_sweep_has_a_panel_a_text_and_one_colour_a_recipe(drawn, file):

@@ -1,6 +1,6 @@
 """Bars of figures with their intervals: by frequency of words, and of accuracies.
 
-Recipes keep their colour by their order. Counts stand under every bar, or in it where they differ
+Recipes have their colour by their name. Counts stand under every bar, or in it where they differ
 between recipes, and bars of few items are hatched. See `plot_style` for files and panels.
 """
 

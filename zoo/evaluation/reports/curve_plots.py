@@ -1,16 +1,16 @@
 """Curves: losses against steps, against a field of the recipe, by length, and of singular values.
 
-Recipes keep their colour by their order. See `plot_style` for files and panels.
+Recipes have their colour by their name. See `plot_style` for files and panels.
 """
 
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from zoo.evaluation.reports import plot_style, validations
-from zoo.evaluation.reports.plot_style import colour, marker
+from zoo.evaluation.reports.plot_style import colour
 
 # Fields of an experiment in plain words.
 _FIELDS = {"data.train": "sentences of training text"}
@@ -43,7 +43,9 @@ def learning_curves(
     notes += ["dashed: training loss"] * any(curve.training for curve in curves)
     label = f"validation, {plot_style.NATS}"
     with plot_style.picture(file, [title], x_label, label, "; ".join(notes)) as (axes,):
-        for number, curve in enumerate(curves):
+        numbers = plot_style.numbers(curve.name for curve in curves)
+        for curve in curves:
+            number = numbers[curve.name]
             _curve(axes, curve.validation, number, label=curve.name)
             _curve(axes, curve.training, number, linestyle="--", linewidth=1, marker="")
         if limit is not None:
@@ -54,7 +56,7 @@ def _curve(axes, seeds, number, **how):
     """Draws the mean of seeds with their range, and each seed as a thin line."""
     if not seeds:
         return
-    style = {"color": colour(number), "marker": marker(number), **how}
+    style = {**plot_style.style(number), **how}
     x, mean, least, greatest = validations.mean_curve(seeds)
     axes.plot(x, mean, **style)
     if len(seeds) > 1:
@@ -82,8 +84,7 @@ def sweep(
                 # An interval of one run would not mean the same beside a range of seeds.
                 spans = [point.span if several else point.interval for point in curve]
                 ends = np.array(spans).T
-                style: Any = {"color": colour(numbers[name]), "marker": marker(numbers[name])}
-                xs = [point.value for point in curve]
+                xs, style = [point.value for point in curve], plot_style.style(numbers[name])
                 axes.errorbar(xs, means, np.abs(ends - means), label=name, **style)
             for number, (name, height) in enumerate(lines.get(text, {}).items(), len(numbers)):
                 axes.axhline(height, color=colour(number), linestyle="--", label=name)
@@ -108,8 +109,9 @@ def spectra(values: Mapping[str, np.ndarray], file: str | pathlib.Path, contexts
     title = "Singular values of the log-probability matrix"
     label = f"number of the singular value, of {contexts:,} contexts"
     with plot_style.picture(file, [title], label, "divided by the largest") as (axes,):
-        for number, (name, of_run) in enumerate(values.items()):
-            axes.plot(range(1, len(of_run) + 1), of_run, color=colour(number), label=name)
+        numbers = plot_style.numbers(values)
+        for name, of_run in values.items():
+            axes.plot(range(1, len(of_run) + 1), of_run, color=colour(numbers[name]), label=name)
         # Smaller values are rounding of float32.
         axes.set(yscale="log", ylim=(1e-8, 1.5))
         axes.yaxis.set_major_formatter(plot_style.PLAIN)
@@ -123,14 +125,15 @@ def by_length(
 ):
     """Draws BLEU against the length of the source, with the number of sentences and intervals."""
     title, note = "BLEU by the length of the source", "lines: 95 % interval by sentences"
+    numbers = plot_style.numbers(curves)
     with plot_style.picture(file, [title], "source words", "BLEU", note) as (axes,):
-        for number, (name, points) in enumerate(curves.items()):
+        for place, (name, points) in enumerate(curves.items()):
             # Beside each other, lest intervals cover each other.
-            xs = [x + (number - (len(curves) - 1) / 2) * 0.06 for x in range(len(spans))]
+            xs = [x + (place - (len(curves) - 1) / 2) * 0.06 for x in range(len(spans))]
             scores = np.array([score for score, _ in points])
             ends = np.array([interval for _, interval in points], float).reshape(-1, 2).T
-            style: Any = {"color": colour(number), "marker": marker(number), "label": name}
-            axes.errorbar(xs, scores, np.abs(ends - scores), **style)
+            style = plot_style.style(numbers[name])
+            axes.errorbar(xs, scores, np.abs(ends - scores), label=name, **style)
         named = zip(spans, counts, strict=True)
         names = [f"{span}\n{count:,} sentences" for span, count in named]
         axes.set_xticks(range(len(spans)), names)

@@ -23,9 +23,10 @@ with lazy.extra():
     from matplotlib.patches import Patch
     from matplotlib.text import Text
 
-# Okabe and Ito (2008): distinguishable with any colour vision; markers without colours.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
-MARKERS = "os^Dv<>"
+# The light colours of report_html/page.css, c0 to c5: a contrast of 3 with white, and far apart
+# with any colour vision. Marks are in the order of report_html/charts.py.
+COLOURS = ("#0391ed", "#674208", "#17372e", "#c9598f", "#6c06eb", "#8e9912")
+MARKERS = "os^DXP"
 WIDTH, HEIGHT = 10.0, 5.6
 # Format of numbers on logarithmic axes, which matplotlib would write as mathematics.
 PLAIN = "{x:,g}"
@@ -71,7 +72,17 @@ def colour(number: int) -> str:
 
 def marker(number: int) -> str:
     """Returns the mark of a run or recipe."""
-    return MARKERS[number % len(MARKERS)]
+    return MARKERS[mark_number(number)]
+
+
+def style(number: int) -> dict[str, Any]:
+    """Returns matplotlib's arguments for the lines of a run or recipe."""
+    return {"color": colour(number), "marker": marker(number)}
+
+
+def mark_number(number: int) -> int:
+    """Returns the number of a mark, which differs between recipes of one colour."""
+    return (number + number // len(COLOURS)) % len(MARKERS)
 
 
 @contextlib.contextmanager
@@ -160,5 +171,5 @@ def groups(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def numbers(names: Iterable[str]) -> dict[str, int]:
-    """Numbers names in their order, by which they have colours and marks."""
-    return {name: number for number, name in enumerate(names)}
+    """Numbers names by the alphabet: colours and marks do not depend on order or rank."""
+    return {name: number for number, name in enumerate(sorted({*names}))}

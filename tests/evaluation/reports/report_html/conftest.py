@@ -62,6 +62,12 @@ def translator(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def inattentive(tmp_path_factory):
+    """The folder of an encoder-decoder without attention, which has not been judged."""
+    return str(small.run_in(tmp_path_factory.mktemp("pairs") / "plain", translation(epochs=1)))
+
+
+@pytest.fixture(scope="session")
 def translated(translator, tmp_path_factory):
     """A copy of the translator that has translated, and results of a second seed beside it."""
     folder = tmp_path_factory.mktemp("translated")

@@ -17,6 +17,19 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 SIZES = {"wide": (1100, 900, "light"), "phone": (360, 740, "dark")}
 
 
+# [text, left, right, lines] of each word of each cell that is shown.
+CELLS = r"""[...document.querySelectorAll('.scroll :is(th, td)')].flatMap(
+cell => !cell.offsetParent ? [] : [...cell.childNodes].filter(node => node.nodeType === 3).flatMap(
+node => [...node.data.matchAll(/[^\s]*\d[^\s]*/g)].map(word => {
+  const range = document.createRange();
+  range.setStart(node, word.index);
+  range.setEnd(node, word.index + word[0].length);
+  const boxes = [...range.getClientRects()];
+  return [word[0], Math.min(...boxes.map(b => b.left)), Math.max(...boxes.map(b => b.right)),
+          boxes.length];
+})))"""
+
+
 @pytest.fixture(scope="module")
 def browser():
     """A headless browser."""
@@ -71,6 +84,20 @@ def test_it_fits_and_follows_the_colour_scheme(page):
         assert chart.bounding_box()["width"] > 250
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert background == ("rgb(22, 22, 22)" if width == 360 else "rgb(255, 255, 255)")
+
+
+def test_no_number_of_a_table_is_cut_or_broken(page):
+    """On a phone the edge of a table that scrolls would cut "1,046" to "1,04"."""
+    if page.viewport_size["width"] > 400:
+        pytest.skip("wide tables fit, or scroll beside a shadow")
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    cells = page.evaluate(CELLS)
+    assert len(cells) > 20
+    for text, left, right, lines in cells:
+        assert left >= 0 and right <= 360, text
+        assert lines == 1 or not text.strip(), text
+    tables = page.locator(".scroll:has(table)")
+    assert tables.evaluate_all("all => all.every(one => one.scrollWidth <= one.clientWidth)")
 
 
 def test_text_in_charts_is_readable(page):

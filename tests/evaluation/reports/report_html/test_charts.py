@@ -69,8 +69,8 @@ def test_intervals_stand_where_their_ends_are():
 
 
 def test_a_legend_names_the_runs_that_are_drawn():
-    legend = charts.legend(["a", "b<", "c"], {1, 2})
-    assert re.findall(r'data-shows="(\d)"', legend) == ["1", "2"]
+    legend = charts.legend({2: "c", 0: "a", 1: "b<"}, {1, 2})
+    assert re.findall(r'data-shows="(\d)"', legend) == ["2", "1"]
     assert "b&lt;" in legend and ">a<" not in legend
 
 

@@ -2,6 +2,7 @@
 
 import collections
 import html.parser
+import itertools
 import json
 import re
 import shutil
@@ -13,8 +14,8 @@ import zoo
 from zoo.commands import command_table
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, records, translation_quality
-from zoo.evaluation.reports import validations
-from zoo.evaluation.reports.report_html import page, report, subjects, text_predictions
+from zoo.evaluation.reports import plot_style, validations
+from zoo.evaluation.reports.report_html import charts, page, report, subjects, text_predictions
 from zoo.evaluation.run import Run
 
 VOID = {"meta", "br", "input"}
@@ -81,7 +82,18 @@ def test_sections_are_those_that_the_runs_can_have(two_runs, translator):
     one = report.document(subjects.read(two_runs[:1]), sentences=2)
     assert names_of(one) == SECTIONS[:-1]  # nothing stands beside it
     translations = report.document(subjects.read([translator]), sentences=2)
-    assert names_of(translations) == [*SECTIONS[:-1], "translations", "attention"]
+    of_translators = ["passports", "curves", "bands", "text", "translations", "attention"]
+    assert names_of(translations) == of_translators  # no pairs judge it
+
+
+@pytest.mark.slow
+def test_no_section_is_empty(two_runs, translator, inattentive):
+    """Pairs do not judge translators, and attention is of the translators that have it."""
+    alone = report.document(subjects.read([inattentive]), sentences=2)
+    assert names_of(alone) == ["passports", "curves", "bands", "text", "translations"]
+    both = report.document(subjects.read([two_runs[0], translator]), sentences=2)
+    assert "left out" not in section_of(both, "judgements") + section_of(both, "attention")
+    assert '<svg class="attention"' in section_of(both, "attention")
 
 
 @pytest.mark.slow
@@ -174,7 +186,7 @@ def test_seeds_of_a_recipe_are_one(two_runs, second_seed):
     assert f"[{min(figures):.4f}, {max(figures):.4f}]" in row
     curves = section_of(content, "curves")
     assert 'class="shade"' in curves and "softmax, 2 seeds</strong>: best validation" in curves
-    assert re.findall(r'data-shows="(\d)"', curves) == ["0", "1"]
+    assert re.findall(r'data-shows="(\d)"', curves) == ["1", "0"]  # by the alphabet
     judged = section_of(content, "judgements")
     assert re.search(r"of 7; seeds [\d.]+ to [\d.]+</td>", judged)
     assert "softmax, 2 seeds and log-linear, validation" in section_of(content, "differences")
@@ -316,6 +328,51 @@ def test_contrast_is_enough_in_light_and_dark():
             assert contrast(theme["word"], theme[level]) >= 4.5, level
         for colour in ("c0", "c1", "c2", "c3", "c4", "c5", "bar", "focus"):
             assert contrast(theme[colour], theme["background"]) >= 3, colour
+
+
+# Machado, Oliveira and Fernandes (2009), severity 1, for linear RGB.
+VISIONS = {
+    "usual": np.eye(3),
+    "protanopia": [[0.1523, 1.0526, -0.2049], [0.1145, 0.7863, 0.0992], [-0.0039, -0.0481, 1.0520]],
+    "deuteranopia": [[0.3673, 0.8606, -0.228], [0.2801, 0.6725, 0.0474], [-0.0118, 0.0429, 0.9689]],
+    "tritanopia": [[1.2555, -0.0767, -0.1788], [-0.0784, 0.9308, 0.1476], [0.0047, 0.6914, 0.3039]],
+}
+
+
+def lab(colour, vision):
+    """CIE L*a*b* of #rrggbb (D65) as somebody sees it."""
+    values = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(np.asarray(vision) @ linear, 0, 1)
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    xyz = np.asarray(to_xyz) @ seen / [0.9505, 1, 1.089]
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+def test_colours_of_recipes_are_far_apart_with_any_colour_vision(vision):
+    for part in _themes(page.part("page.css")):
+        colours = re.findall(r"--c\d: (#\w{6})", part)
+        seen = [lab(colour, VISIONS[vision]) for colour in colours]
+        assert len(seen) == 6
+        for one, other in itertools.combinations(seen, 2):
+            assert np.linalg.norm(one - other) >= 25
+
+
+def test_pictures_and_the_page_have_the_same_colours_and_marks():
+    light, _ = _themes(page.part("page.css"))
+    assert tuple(re.findall(r"--c\d: (#\w{6})", light)) == plot_style.COLOURS
+    of_page = ["circle", "square", "triangle", "diamond", "cross", "plus"]
+    assert list(charts.MARKS) == of_page and [*plot_style.MARKERS] == ["o", "s", "^", "D", "X", "P"]
+
+
+def test_a_recipe_keeps_its_colour_in_whatever_order_runs_are_given(two_runs):
+    """log-linear is before softmax in the alphabet, as in pictures: test_plots.py."""
+    for runs in (two_runs, two_runs[::-1]):
+        recipes = subjects.recipes_of(subjects.read(runs))
+        assert subjects.numbered(recipes) == {0: "log-linear", 1: "softmax"}
+        assert [recipe.name for recipe in recipes] == [run.rpartition("/")[2] for run in runs]
 
 
 def _themes(style):

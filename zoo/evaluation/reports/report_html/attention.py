@@ -5,14 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from zoo.alignment import PositionalAll
 from zoo.decoding import BeamSearch
 from zoo.evaluation import translators
 from zoo.evaluation.reports.report_html import elements
 from zoo.evaluation.reports.report_html.elements import number, text
 from zoo.evaluation.reports.report_html.subjects import Subject
 from zoo.evaluation.run import Run
-from zoo.evaluation.translators import Translator
+from zoo.evaluation.translators import Restoring, Translator
 from zoo.models import SequenceToSequence
+from zoo.sources import alignments, moses
 
 # Pairs that are shown, and the beam of their translations.
 PAIRS, BEAM = 4, 5
@@ -55,18 +57,32 @@ def has_attention(run: Run | None) -> bool:
 
 
 def translations(run: Run, split: str) -> list[Attended]:
-    """Translates the first sentences of a split."""
+    """Translates the first sentences of a split, as `zoo translate` writes them."""
     translator = Translator((run,))
-    corpus = run.read(split)
-    assert corpus.source_text is not None
+    restoring = _restoring(translator)
+    corpus = translator.pairs(split)
     sources = run.experiment.source_of(corpus).sentences[:PAIRS]
+    read = restoring.annotate(sources)
     found = []
-    hypotheses = translator.translate(sources, BeamSearch(BEAM), PAIRS)
-    for source, reference, best in zip(sources, corpus.sentences, hypotheses, strict=False):
+    hypotheses = translator.translate(read, BeamSearch(BEAM), PAIRS)
+    for source, seen, reference, best in zip(
+        sources, read, corpus.sentences, hypotheses, strict=False
+    ):
         if best:
-            weights = translators.attention_weights(translator, best[0], source)
-            found.append(Attended(source, translator.words(best[0]), reference, weights))
+            weights = translators.attention_weights(translator, best[0], seen)
+            texts = source, restoring.words(best[0], source), reference
+            found.append(Attended(*([*map(moses.unescaped, words)] for words in texts), weights))
     return found
+
+
+def _restoring(translator):
+    """Returns the replacement of unknown words: by the run's dictionary, if `zoo text` wrote one,
+    and of marks that do not take part in attention."""
+    file = translator.runs[0].path / translators.DICTIONARY
+    dictionary = alignments.read_dictionary(str(file)) if file.exists() else {}
+    strategy = translator.runs[0].experiment.data.unknowns
+    kept = isinstance(strategy, PositionalAll) or not (strategy or dictionary)
+    return Restoring(translator, dictionary, "keep" if kept else None)
 
 
 def drawing(one: Attended, about: str) -> str:

@@ -10,6 +10,7 @@ from zoo.evaluation.reports.report_html.elements import text
 from zoo.evaluation.reports.report_html.subjects import (
     Recipe,
     comparable_groups,
+    numbered,
     unjudged,
 )
 
@@ -68,7 +69,7 @@ def _column(name, rows_of, recipes):
         "the least and the greatest. Further left is better."
     )
     only = {recipe.number for recipe in rows_of}
-    legend = charts.legend([recipe.name for recipe in recipes], only)
+    legend = charts.legend(numbered(recipes), only)
     return (
         f"<h3>{text(name)}</h3>"
         + charts.figure(legend + drawn, caption)

@@ -4,14 +4,15 @@ Runs differ by their marks as well as by colour. Text stays text, and each chart
 """
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
+from zoo.evaluation.reports import plot_style
 from zoo.evaluation.reports.report_html.elements import number, text
 
 WIDTH, HEIGHT = 480, 300
 LEFT, RIGHT, TOP, BOTTOM = 66, 30, 14, 58
-# Kinds of marks, and colours in page.css, one a run in turn.
+# Kinds of marks; colours are in page.css; see `plot_style.numbers`.
 MARKS = ("circle", "square", "triangle", "diamond", "cross", "plus")
 # Heights in a chart of intervals: the label of a row, and a line of a run below it.
 _LABEL, _LINE = 26, 18
@@ -91,10 +92,8 @@ def curves(
         inside = _shade(curve.shade, across, up)
         inside += f'<path class="{kind}" d="M{line}"/>' if places else ""
         if not curve.dashed or len(places) == 1:
-            inside += "".join(mark(MARKS[curve.run % len(MARKS)], x, y) for x, y in places)
-        parts.append(
-            f'<g class="run c{curve.run % len(MARKS)}" data-run="{curve.run}">{inside}</g>'
-        )
+            inside += "".join(_mark(curve.run, x, y) for x, y in places)
+        parts.append(_group(curve.run, inside))
     return _svg(HEIGHT, about, parts)
 
 
@@ -157,19 +156,32 @@ def _estimate(one, across, y):
             f'<path class="line" d="M{_at(end)} {_at(y - 4)}V{_at(y + 4)}"/>' for end in (low, high)
         )
     if math.isfinite(one.value):
-        inside += mark(MARKS[one.run % len(MARKS)], across(one.value), y)
-    return f'<g class="run c{one.run % len(MARKS)}" data-run="{one.run}">{inside}</g>'
+        inside += _mark(one.run, across(one.value), y)
+    return _group(one.run, inside)
 
 
-def legend(names: Sequence[str], only: Container[int], switches: bool = True) -> str:
-    """Returns the names of runs beside their marks."""
+def _mark(run, x, y):
+    return mark(MARKS[plot_style.mark_number(run)], x, y)
+
+
+def _group(run, inside):
+    return f'<g class="run {_colour(run)}" data-run="{run}">{inside}</g>'
+
+
+def _colour(run):
+    """Returns the class of page.css for the colour of a run."""
+    return f"c{run % len(plot_style.COLOURS)}"
+
+
+def legend(names: Mapping[int, str], only: Container[int], switches: bool = True) -> str:
+    """Returns the names of numbered runs beside their marks."""
     entries = []
-    for run, name in enumerate(names):
+    for run, name in names.items():
         if run not in only:
             continue
         sign = (
-            f'<svg class="sign c{run % len(MARKS)}" viewBox="-14 -7 28 14" aria-hidden="true">'
-            f'<path class="line" d="M-12 0H12"/>{mark(MARKS[run % len(MARKS)], 0, 0)}</svg>'
+            f'<svg class="sign {_colour(run)}" viewBox="-14 -7 28 14" aria-hidden="true">'
+            f'<path class="line" d="M-12 0H12"/>{_mark(run, 0, 0)}</svg>'
         )
         if switches:
             entries.append(

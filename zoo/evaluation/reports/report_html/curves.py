@@ -5,7 +5,7 @@ import math
 from zoo.errors import UserError
 from zoo.evaluation.reports import validations
 from zoo.evaluation.reports.report_html import charts, elements
-from zoo.evaluation.reports.report_html.subjects import Recipe
+from zoo.evaluation.reports.report_html.subjects import Recipe, numbered
 
 
 def section(recipes: list[Recipe]) -> str:
@@ -32,7 +32,7 @@ def section(recipes: list[Recipe]) -> str:
     if not chart:
         return elements.all_missing(left_out)
     shown = {curve.run for curve in drawn}
-    content = charts.legend([recipe.name for recipe in recipes], shown) + chart
+    content = charts.legend(numbered(recipes), shown) + chart
     caption = (
         "Solid with marks: log-perplexity of the validation text. Dashed: the training loss, the "
         "mean over the steps since the validation before; it may count other tokens, and may be "

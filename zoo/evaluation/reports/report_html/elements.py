@@ -37,12 +37,16 @@ def all_missing(reasons: Iterable[tuple[str, str]]) -> str:
 def table(
     header: Sequence[str], rows: Iterable[Sequence[str]], caption: str, words: int = 1
 ) -> str:
-    """Returns a table whose first column names the rows; it scrolls where it is too wide."""
+    """Returns a table whose first column names the rows.
+
+    It scrolls where it is too wide; on a phone each cell is a line that begins with its column.
+    """
     kinds = [' class="left"' * (column < words) for column in range(len(header))]
+    named = [f'{kind} data-name="{text(name)}"' for kind, name in zip(kinds, header, strict=True)]
     head = "".join(
         f'<th scope="col"{kind}>{text(name)}</th>' for kind, name in zip(kinds, header, strict=True)
     )
-    body = "".join(_row(first, cells, kinds[1:]) for first, *cells in rows)
+    body = "".join(_row(first, cells, named[1:]) for first, *cells in rows)
     return (
         f'<p class="caption">{text(caption)}</p>'
         f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}">'

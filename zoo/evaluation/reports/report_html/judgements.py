@@ -4,7 +4,7 @@ from zoo.evaluation import answers, significance
 from zoo.evaluation.reports import paired
 from zoo.evaluation.reports.report_html import charts, elements
 from zoo.evaluation.reports.report_html.elements import text
-from zoo.evaluation.reports.report_html.subjects import Recipe, subjects_of
+from zoo.evaluation.reports.report_html.subjects import Recipe, numbered, subjects_of, translate
 
 
 def section(recipes: list[Recipe]) -> str:
@@ -18,6 +18,8 @@ def section(recipes: list[Recipe]) -> str:
         judged |= of_runs.keys()
         parts.append(_questions(str(questions), of_runs, recipes))
     for recipe in recipes:
+        if translate(recipe.subjects):  # which no pairs judge
+            continue
         missing = [one for one in recipe.subjects if one.name not in judged]
         none = len(missing) == len(recipe.subjects)
         for one in missing[:1] if none else missing:
@@ -83,7 +85,7 @@ def _questions(split, of_runs, recipes):
     lines += [
         line.strip() for line in paired.answer_lines(split, of_first)[1:]
     ]  # without its title
-    legend = charts.legend([one.name for one in recipes], {one.number for one in there})
+    legend = charts.legend(numbered(recipes), {one.number for one in there})
     caption = (
         f"In brackets: pairs. Line: 95 % interval for as many pairs.{chance} Of several seeds, the "
         "mean; the table has the least and the greatest."

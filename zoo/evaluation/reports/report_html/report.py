@@ -102,7 +102,8 @@ def document(
     paths = elements.items(
         f"<strong>{elements.text(one.name)}</strong>: {elements.text(one.path)}" for one in runs
     )
-    return page.document(subjects.title(recipes), paths, sections)
+    filled = [section for section in sections if section.body]
+    return page.document(subjects.title(recipes), paths, filled)
 
 
 def _of_translations(recipes, firsts, split):
@@ -135,11 +136,15 @@ def _predictions(runs, split, text, sentences):
 
 
 def _attention(runs, split):
+    """Draws the attention of translators, and tells which cannot be read."""
     parts, left_out = [], []
     for one in runs:
+        if not subjects.translate([one]):
+            continue
+        if one.run is None:
+            left_out.append((one.name, one.no_run))
+            continue
         if not attention.has_attention(one.run):
-            why = "not an encoder-decoder with attention." if one.run else one.no_run
-            left_out.append((one.name, why))
             continue
         try:
             body = attention.section(one, one.text_name(split))

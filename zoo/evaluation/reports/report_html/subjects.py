@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from zoo.errors import UserError
 from zoo.evaluation import records, results
-from zoo.evaluation.reports import seeds
+from zoo.evaluation.reports import plot_style, seeds
 from zoo.evaluation.results import Column, quantity, recipe_of
 from zoo.evaluation.run import Run, short_names
 from zoo.runs.workdir import Workdir
@@ -49,10 +49,16 @@ def recipes_of(subjects: list[Subject], labels: Sequence[str] = ()) -> list[Reci
     by_name = {one.name: one for one in subjects}
     groups = seeds.grouped_by_recipe({one.name: one.path for one in subjects})
     names = seeds.names_of(groups, labels)
+    numbers = plot_style.numbers(names.values())
     return [
-        Recipe(names[group], number, tuple(by_name[name] for name in group))
-        for number, group in enumerate(groups)
+        Recipe(names[group], numbers[names[group]], tuple(by_name[name] for name in group))
+        for group in groups
     ]
+
+
+def numbered(recipes: list[Recipe]) -> dict[int, str]:
+    """Returns {number: name} of recipes, by which they have colours and marks."""
+    return {recipe.number: recipe.name for recipe in recipes}
 
 
 def labelled(subjects: list[Subject], labels: Sequence[str]) -> list[Subject]:
@@ -67,7 +73,7 @@ def subjects_of(recipes: list[Recipe]) -> list[Subject]:
     return [subject for recipe in recipes for subject in recipe.subjects]
 
 
-def translate(subjects: list[Subject]) -> bool:
+def translate(subjects: Sequence[Subject]) -> bool:
     """Returns whether any of the runs is an encoder-decoder."""
     return any("source_embedding" in recipe_of(one.path).get("model", ()) for one in subjects)
 
