@@ -68,14 +68,28 @@ def curve(*losses):
 
 def test_the_sentence_tells_which_curves_still_fall():
     # Of 100 steps the last fifth begins at step 80: 5.50 - 5.25 nats.
-    steep = row("a", 46.9)._replace(curve=curve(*[6.0] * 7, 5.5, 5.4, 5.25), epoch=1)
+    steep = row("a", 46.9)._replace(curve=curve(*[6.0] * 7, 5.5, 5.4, 5.25), epochs=1.5)
     flat = row("b", 60, APART)._replace(curve=curve(*[6.0] * 7, 5.5, 5.4, 5.495))
     told = summary.sentence(of(steep, flat))
-    assert told.startswith("Take a: ")
+    assert told.startswith("Take a: perplexity 46.90 on test after 1.5 epochs, the lowest")
     assert told.endswith(
         "b (60.00) is worse. Validation still fell in the last fifth of training, of a by 0.25 "
-        "nats (step 600, in epoch 2): after longer training the order may be another."
+        "nats (step 600 after 1.5 epochs): after longer training the order may be another."
     )
+
+
+@pytest.mark.parametrize(
+    ("epochs", "told"),
+    [
+        (60 / 429, "0.14 epochs"),
+        (1.0, "1 epoch"),
+        (0.004, "0.004 epochs"),
+        (1234.5, "1,234 epochs"),
+    ],
+)
+def test_the_sentence_tells_the_epochs_of_training(epochs, told):
+    expected = f"Take a: perplexity 46.90 on test after {told}."
+    assert summary.sentence(of(row("a", 46.9)._replace(epochs=epochs))) == expected
 
 
 def test_no_head_wins_where_one_predicts_like_a_uniform_guess():
@@ -113,7 +127,6 @@ def keep_run(folder, log_prob, seed=0, **changes):
     lines = [
         {
             "step": step,
-            "epoch": step // 30,
             "validation_log_perplexity": 5.0 - step / 100,
             "seconds": 0.6 * step,
         }
@@ -129,7 +142,7 @@ def keep_run(folder, log_prob, seed=0, **changes):
 @pytest.fixture
 def plan(tmp_path):
     made = Plan(tmp_path / "trials", small.experiment(), Budget(None, 30))
-    made.heads = {name: HeadPlan(30, 4_000_000, {}, 1.0) for name in ("best", "near", "far")}
+    made.heads = {name: HeadPlan(30, 4_000_000, {}, 1.0, 214) for name in ("best", "near", "far")}
     return made
 
 
@@ -153,8 +166,9 @@ def test_runs_are_compared(tmp_path, plan):
     assert [point.step for point in far.curve] == [10, 20, 30]
     assert far.curve[0].losses == (4.9, 4.9) and far.curve[0].minutes == pytest.approx(0.1)
     assert not found.notes
+    assert far.epochs == 30 / 214 and summary.to_json(found)["heads"][2]["epochs"] == 30 / 214
     told = summary.sentence(found)
-    assert told.startswith(f"Take {order[0]}: ")
+    assert told.startswith(f"Take {order[0]}: ") and "on test after 0.14 epochs, the low" in told
     assert f"far ({far.perplexity:,.2f}) is worse. Validation still fell" in told
     assert f"{order[1]} ({tie.perplexity:,.2f}) is a tie with it" in told
 

@@ -25,7 +25,13 @@ _SHAPE = {
     "rates": list,
     "heads": dict,
 }
-_HEAD = {"steps": int, "bytes": int | None, "tried": dict, "rate": float | None}
+_HEAD = {
+    "steps": int,
+    "bytes": int | None,
+    "tried": dict,
+    "rate": float | None,
+    "epoch_steps": int | None,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +67,7 @@ class HeadPlan:
     # {factor of the learning rate: validation log-perplexity, nats}
     tried: dict[str, float] = dataclasses.field(default_factory=dict)
     rate: float | None = None
+    epoch_steps: int | None = None  # None in a plan that was begun before they were kept
 
 
 class Plan:
@@ -93,8 +100,9 @@ class Plan:
         for name, of_head in kept["heads"].items():
             try:
                 strict_json.check(of_head, _HEAD, name)
-                if of_head["steps"] < 1:  # 0 would train all epochs
-                    raise ValueError(f"{name}.steps is {of_head['steps']}, below 1")
+                for field in ("steps", "epoch_steps"):  # 0 steps would train all epochs
+                    if (count := of_head.get(field)) is not None and count < 1:
+                        raise ValueError(f"{name}.{field} is {count}, below 1")
                 tried = {factor: float(loss) for factor, loss in of_head["tried"].items()}
                 self.heads[name] = HeadPlan(**{**of_head, "tried": tried})
             except (TypeError, ValueError) as error:

@@ -31,7 +31,7 @@ FEW = 50
 AT_START = 0.95
 # A curve still falls where the last fifth of its steps lowered it by more nats.
 FALLING = 0.01
-_VALIDATION = {"step": int, "epoch": int, "validation_log_perplexity": float, "seconds": float}
+_VALIDATION = {"step": int, "validation_log_perplexity": float, "seconds": float}
 
 
 class Point(NamedTuple):
@@ -58,7 +58,7 @@ class Row(NamedTuple):
     curve: tuple[Point, ...] = ()
     # from the lowest, None for the lowest itself or without finite figures
     difference: paired.Difference | None = None
-    epoch: int = 0  # of the last step, from 0
+    epochs: float | None = None  # of training, a part of one below 1; None if not known
 
     @property
     def fall(self) -> float:
@@ -156,7 +156,7 @@ def _row(name, of_head, group, passport, plan) -> Row:
         {line["step"]: line for line in validations.read(folder / METRICS, _VALIDATION)}
         for folder in of_head
     ]
-    last = [max(curve) for curve in curves]
+    of_plan, last = plan.heads[name], [max(curve) for curve in curves]
     seconds = [curve[step]["seconds"] for curve, step in zip(curves, last, strict=True)]
     points = [
         Point(
@@ -173,10 +173,10 @@ def _row(name, of_head, group, passport, plan) -> Row:
         passport["parameters"],
         float(np.mean(seconds)) / 60,
         last[0],
-        plan.heads[name].bytes,
+        of_plan.bytes,
         recipe_of(of_head[0])["training"]["optimizer"]["learning_rate"],
         () if passport["renormalised"] else tuple(points),
-        epoch=curves[0][last[0]]["epoch"],
+        epochs=of_plan.epoch_steps and last[0] / of_plan.epoch_steps,
     )
 
 
@@ -268,7 +268,7 @@ def _verdict(row, lowest):
 def sentence(summary: Summary) -> str:
     """Tells in one sentence which head to take, which are ties with it, and which are worse."""
     lowest, *others = summary.rows
-    told = f"{lowest.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}"
+    told = f"{lowest.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}{_after(lowest)}"
     if at_start := _at_start(summary):
         have = "has" if len(at_start) == 1 else "have"
         told = (
@@ -309,7 +309,7 @@ def _at_start(summary):
 def _falling(rows):
     """Tells which curves still fell at their end, and after how much training."""
     told = [
-        f"{row.name} by {row.fall:.2f} nats (step {row.steps:,}, in epoch {row.epoch + 1})"
+        f"{row.name} by {row.fall:.2f} nats (step {row.steps:,}{_after(row)})"
         for row in rows
         if row.fall > FALLING
     ]
@@ -319,6 +319,14 @@ def _falling(rows):
         f" Validation still fell in the last fifth of training, of {_listed(told)}: after longer "
         "training the order may be another."
     )
+
+
+def _after(row):
+    """Tells how many epochs a head was trained for: " after 0.14 epochs"; "" if not known."""
+    if row.epochs is None:
+        return ""
+    shown = f"{row.epochs:.2g}" if row.epochs < 10 else f"{row.epochs:,.0f}"
+    return f" after {shown} epoch{'s' * (shown != '1')}"
 
 
 def _beside(row, lowest):
@@ -352,6 +360,7 @@ def to_json(summary: Summary) -> dict:
                 "log_perplexity_of_seeds": [*row.losses],
                 "parameters": row.parameters,
                 "steps": row.steps,
+                "epochs": row.epochs,
                 "learning_rate": row.rate,
                 "minutes": row.minutes,
                 "step_seconds": row.step_seconds,

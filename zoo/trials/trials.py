@@ -98,7 +98,7 @@ def _plan_head(name, experiment, plan, trials, log):
         trainer = one_run.trainer(steady, trials.folder / "runs" / name, _say_nothing)
         cost = step_shapes.measure(trainer, seconds)
         steps = steps_of(budget, cost.seconds, trainer.task.total_steps)
-        plan.heads[name] = HeadPlan(steps, cost.bytes)
+        plan.heads[name] = HeadPlan(steps, cost.bytes, epoch_steps=trainer.task.epoch_steps)
         plan.write()
     of_head = plan.heads[name]
     if of_head.rate is None:

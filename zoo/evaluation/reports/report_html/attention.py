@@ -70,8 +70,9 @@ def translations(run: Run, split: str) -> list[Attended]:
     ):
         if best:
             weights = translators.attention_weights(translator, best[0], seen)
-            texts = source, restoring.words(best[0], source), reference
-            found.append(Attended(*([*map(moses.unescaped, words)] for words in texts), weights))
+            of_text = source, restoring.words(best[0], source), reference
+            source, words, reference = ([*map(moses.unescaped, words)] for words in of_text)
+            found.append(Attended(source, words, reference, weights))
     return found
 
 
