@@ -5,9 +5,9 @@ import pathlib
 import zoo
 
 FILES = sorted(pathlib.Path(zoo.__file__).parent.rglob("*.py"))
-MOST_LINES = 55_440
-MOST_FILES = 399
-MOST_SHORT_FILES = 79
+MOST_LINES = 54_870
+MOST_FILES = 282
+MOST_SHORT_FILES = 47
 SHORT = 60
 
 
