@@ -222,10 +222,10 @@ def test_recipes_within_zoo_are_those_of_a_checkout(tmp_path):
     source = (
         "from zoo import configuration as recipes\n"
         "from zoo.sources import files\n"
-        "from zoo.trust import configs_package, user_modules\n"
+        "from zoo.trust import user_modules\n"
         "print(user_modules.load('configs.rare_words_log_linear').shape('Word'))\n"
         "print(files.find('configs/countries.tsv'))\n"
-        "configs = configs_package.configs()\n"
+        "configs = user_modules.configs()\n"
         "print(configs.load('rare_words_open') and configs.FOLDER)\n"
         "import zoo.configs.ptb\n"
         "print(zoo.configs is configs)\n"
