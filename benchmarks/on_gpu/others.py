@@ -67,11 +67,11 @@ def _added(rows, numbers) -> dict:
         add = jax.jit(lambda x: x + 1).lower(x).compile()
         return _repeated(add, x, wait=jax.block_until_ready, calls=calls)
 
-    def theirs():
+    def added_by_pytorch():
         x = rows.pytorch().randn(numbers)
         return _repeated(x.add, 1, wait=lambda result: result[-1].item(), calls=calls)
 
-    return {"XLA": ours, "PyTorch": theirs}
+    return {"XLA": ours, "PyTorch": added_by_pytorch}
 
 
 def decoding(rows: Rows):

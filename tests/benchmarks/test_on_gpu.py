@@ -152,10 +152,10 @@ def test_the_table_has_the_machine_and_a_row_for_each_side():
 
 def test_the_lstm_of_cudnn_is_zoos():
     """Hidden states, the carry and gradients; away from a GPU by JAX's reference."""
-    ours, theirs = LSTM(5, layers=2), recurrent.CuDNN(5, layers=2)
-    params = ours.init(jax.random.key(0), 3)
+    own, cudnn = LSTM(5, layers=2), recurrent.CuDNN(5, layers=2)
+    params = own.init(jax.random.key(0), 3)
     inputs = jax.random.normal(jax.random.key(1), (2, 7, 3))
-    _, carry = ours.apply(params, inputs[:, :2], ours.initial_carry(2))
+    _, carry = own.apply(params, inputs[:, :2], own.initial_carry(2))
 
     def of(core):
         def loss(params):
@@ -164,7 +164,7 @@ def test_the_lstm_of_cudnn_is_zoos():
 
         return jax.value_and_grad(loss, has_aux=True)(params)
 
-    results = zip(*(jax.tree.leaves(of(core)) for core in (ours, theirs)), strict=True)
+    results = zip(*(jax.tree.leaves(of(core)) for core in (own, cudnn)), strict=True)
     for one, other in results:
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 

@@ -9,7 +9,7 @@ from benchmarks import same_device
 
 
 class Opponent:
-    """What `chosen` asks of PyTorch, and what it sets."""
+    """The part of PyTorch that `chosen` reads and sets."""
 
     __version__ = "2.0"
 
