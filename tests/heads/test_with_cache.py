@@ -94,6 +94,18 @@ def test_probabilities_are_those_of_a_loop_however_the_text_is_cut(random, lengt
     np.testing.assert_allclose(np.exp(of_all).sum(axis=-1), 1, rtol=1e-9)
 
 
+@pytest.mark.parametrize("wrong", [-1, 13])
+def test_a_target_that_is_no_word_is_refused_or_nan(random, wrong):
+    lexicon, params, _ = problem(random)
+    tables, bad = MODEL.tables(lexicon), jnp.asarray(TARGETS).at[1, 2].set(wrong)
+    words, reset, carry = jnp.asarray(WORDS), jnp.asarray(RESET), MODEL.initial_carry(2)
+    found, _, _ = in_window(params, tables, words, bad, reset, carry)
+    np.testing.assert_array_equal(np.isnan(found), bad == wrong)
+    hidden, context, _ = MODEL.states(params, tables, words, carry, reset=reset)
+    with pytest.raises(ValueError, match=rf"WithCache.log_prob: targets has {wrong} at \[1, 2\]"):
+        HEAD.log_prob(MODEL.head_params(params), tables["head"], hidden, bad, context=context)
+
+
 @pytest.mark.usefixtures("float64")
 def test_gradients_are_finite_differences_through_the_memory_as_well(random):
     lexicon = examples.plain_lexicon(13)
