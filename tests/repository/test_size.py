@@ -5,7 +5,7 @@ import pathlib
 import zoo
 
 FILES = sorted(pathlib.Path(zoo.__file__).parent.rglob("*.py"))
-MOST_LINES = 54_870
+MOST_LINES = 54_868
 MOST_FILES = 282
 MOST_SHORT_FILES = 47
 SHORT = 60

@@ -80,8 +80,6 @@ elman.defvjp(_forward, _backward)
 # function,
 #
 #     h_t = f(x_t W + h U + b)
-#
-# The products x_t W of all positions are one matrix product before the scan, `elman`.
 
 
 @dataclasses.dataclass(frozen=True)

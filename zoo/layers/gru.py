@@ -116,8 +116,6 @@ gru.defvjp(_forward, _backward)
 # The reset gate r acts after the product h U_n, as in the first version of the paper, cuDNN and
 # PyTorch, so that one product with h serves all three blocks. In the paper's third version, the
 # gate acts before the product: tanh(x_t W_n + (r * h) U_n + b_n).
-#
-# The products x_t W of all positions are one matrix product before the scan, `gru`.
 
 
 @dataclasses.dataclass(frozen=True)

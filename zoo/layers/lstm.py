@@ -142,8 +142,6 @@ _lstm.defvjp(_forward, _backward)
 #
 # With a projection (Sak et al. 2014), h_t = (o * tanh(c_t)) P has fewer numbers than there are
 # cells; the recurrence, the next layer and the head read this h_t.
-#
-# The products x_t W of all positions are one matrix product before the scan, `lstm`.
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,6 +19,7 @@ from zoo.evaluation.reports.plot_style import colour
 
 with lazy.extra():
     from matplotlib.axes import Axes
+    from matplotlib.patheffects import withStroke
 
 # A bar of fewer items is hatched: its interval spans a third of the axis and more.
 FEW = 30
@@ -49,7 +50,10 @@ def _draw_bars(axes: Axes, groups: Sequence[str], bars, numbers: Mapping[str, in
         heights = [0 if math.isinf(bar.height) else bar.height for bar in there.values()]
         ends = np.array([bar.interval for bar in there.values()], float).reshape(-1, 2).T
         drawn = axes.bar(xs, heights, width * 0.92, color=colour(numbers[name]), label=name)
-        axes.errorbar(xs, heights, np.abs(ends - heights), fmt="none", ecolor="black")
+        spans = axes.errorbar(xs, heights, np.abs(ends - heights), fmt="none", ecolor="black")
+        _, caps, lines = spans.lines
+        for line in (*caps, *lines):  # seen on dark bars, too
+            line.set_path_effects([withStroke(linewidth=4, foreground="white")])
         for x, patch, bar in zip(xs, drawn.patches, there.values(), strict=True):
             if bar.items < FEW:
                 patch.set(**_HATCHED)
