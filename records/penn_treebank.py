@@ -7,10 +7,10 @@ import numpy as np
 
 from records import rows as rows_of
 from records.cells import FOLDER, every_run, grid, markdown, mean, passports
+from zoo.comparison import paired
+from zoo.comparison.seeds import runs_of
 from zoo.evaluation import results, significance
 from zoo.evaluation.perplexity import perplexity_of
-from zoo.evaluation.reports import paired
-from zoo.evaluation.reports.seeds import runs_of
 from zoo.evaluation.results import learns
 
 

@@ -181,7 +181,7 @@ def report(
     differences between runs. One picture shows the pairs of all splits together; runs that differ
     in their seed alone are one in it. A table of the pairs lies beside each passport.
     """
-    from zoo.evaluation.reports import paired, plot_style, seeds
+    from zoo.comparison import paired, plot_style, seeds
     from zoo.evaluation.run import Run, short_names, splits_of
 
     plot_style.check_file(file)
@@ -225,7 +225,7 @@ def draw(
     file: str,
 ):
     """Draws the accuracies of recipes by phenomenon and case."""
-    from zoo.evaluation.reports import bar_plots
+    from zoo.comparison import bar_plots
 
     every = list(dict.fromkeys(case for of_run in counts.values() for case in of_run))
     of_recipes = {

@@ -15,11 +15,11 @@ import zoo
 from tests import examples
 from tests.evaluation.judgements.test_agreement_pairs import TRAIN, columns
 from tests.training import small
+from zoo.comparison import bar_plots
 from zoo.data import Conllu
 from zoo.errors import UserError
 from zoo.evaluation import agreement, item_scores, sentence_scores
 from zoo.evaluation.minimal_pairs import PairScores
-from zoo.evaluation.reports import bar_plots
 from zoo.evaluation.run import Run
 from zoo.runs.checkpoints import Checkpoints
 from zoo.runs.workdir import Workdir
