@@ -10,7 +10,7 @@ from zoo import lazy
 from zoo.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from zoo.comparison.ranking import compare
+    from zoo.comparison.comparison import compare
     from zoo.configuration.fields import changed
     from zoo.evaluation.load import load, load_translator
     from zoo.experiment import Evaluation, Experiment, Parallel, Training
@@ -27,7 +27,7 @@ __getattr__, __dir__ = lazy.names(
         "Parallel": "zoo.experiment",
         "Training": "zoo.experiment",
         "changed": "zoo.configuration.fields",
-        "compare": "zoo.comparison.ranking",
+        "compare": "zoo.comparison.comparison",
         "load": "zoo.evaluation.load",
         "load_translator": "zoo.evaluation.load",
         "train": "zoo.training.train",

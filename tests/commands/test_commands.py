@@ -19,7 +19,7 @@ from zoo.comparison import (
     rank,
     sweep,
 )
-from zoo.comparison.ranking import Wanted
+from zoo.comparison.comparison import Wanted
 from zoo.errors import UserError
 from zoo.evaluation import agreement, run
 from zoo.version import VERSION

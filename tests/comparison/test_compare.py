@@ -8,7 +8,7 @@ import pytest
 
 import zoo
 from zoo.comparison.compare import compare
-from zoo.comparison.ranking import Wanted
+from zoo.comparison.comparison import Wanted
 from zoo.errors import UserError
 from zoo.runs import aligned_text
 

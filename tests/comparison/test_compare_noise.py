@@ -12,7 +12,7 @@ import pytest
 import zoo
 from tests.comparison.test_compare import keep
 from zoo.comparison.compare import compare
-from zoo.comparison.ranking import Wanted
+from zoo.comparison.comparison import Wanted
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, significance

@@ -8,7 +8,7 @@ import pytest
 from records import cells
 from tests.comparison.test_compare import keep
 from tests.comparison.test_compare_noise import BASE, LENGTHS, keep_scores
-from zoo.comparison import bar_plots
+from zoo.comparison import agreement, bar_plots
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, significance
 
@@ -22,7 +22,7 @@ def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch):
     runs = [f"{FRENCH}:a_{head}_{seed}" for head in ("bg_tiedw256", "ll_w256") for seed in range(3)]
     said = []
     picture = str(tmp_path / "a.png")
-    bar_plots.plot_agreement(runs, picture, ["softmax", "log-linear"], said.append)
+    agreement.plot_kept(runs, picture, ["softmax", "log-linear"], said.append)
     assert [*drawn] == ["softmax, 3 seeds", "log-linear, 3 seeds"]
     (line,) = (
         line for line in said if line.split()[:5] == ["softmax,", "3", "seeds", "number,", "1"]
@@ -32,9 +32,7 @@ def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch):
     assert [pairs for _, pairs in seeds_of] == [247] * 3
     assert np.mean([right / pairs for right, pairs in seeds_of]) == pytest.approx(0.934, abs=5e-4)
     with pytest.raises(UserError, match="q_bg_tied has no accuracy on pairs: python -m zoo a"):
-        bar_plots.plot_agreement(
-            [runs[0], f"{cells.FOLDER}/french_tuning.jsonl:q_bg_tied"], picture
-        )
+        agreement.plot_kept([runs[0], f"{cells.FOLDER}/french_tuning.jsonl:q_bg_tied"], picture)
 
 
 def agreement_of(folder, digest="abc"):
@@ -47,10 +45,10 @@ def agreement_of(folder, digest="abc"):
 def test_other_pairs_are_not_drawn_beside_each_other(tmp_path):
     one, other = agreement_of(tmp_path / "a"), agreement_of(tmp_path / "b", "def")
     picture = tmp_path / "a.svg"
-    bar_plots.plot_agreement([one], str(picture), log=print)
+    agreement.plot_kept([one], str(picture), log=print)
     assert ">1</text>" in picture.read_text() and "4 pairs" in picture.read_text()
     with pytest.raises(UserError, match=f"{one} and {other} were judged on different pairs"):
-        bar_plots.plot_agreement([one, other], str(picture))
+        agreement.plot_kept([one, other], str(picture))
 
 
 def test_bands_have_the_intervals_of_kept_scores(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import shutil
 
 import pytest
 
-from zoo.comparison import page_report, subjects
+from zoo.comparison import page_report
 
 pytestmark = pytest.mark.slow
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -50,7 +50,7 @@ def file(two_runs, second_seed, translated, tmp_path_factory):
     """The page of a softmax and a translator of two seeds each, and of a log-linear model."""
     path = tmp_path_factory.mktemp("report") / "report.html"
     content = page_report.document(
-        subjects.read([*two_runs, second_seed, *translated]), sentences=6
+        page_report.read([*two_runs, second_seed, *translated]), sentences=6
     )
     path.write_text(content, encoding="utf-8")
     return path

@@ -19,7 +19,6 @@ from zoo.comparison import (
     page_report,
     page_text,
     plot_style,
-    subjects,
 )
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, records, translation_quality
@@ -64,7 +63,7 @@ def parsed(content):
 
 @pytest.fixture(scope="module")
 def content(two_runs):
-    return page_report.document(subjects.read(two_runs))
+    return page_report.document(page_report.read(two_runs))
 
 
 def test_the_document_is_valid_and_loads_nothing(content):
@@ -86,9 +85,9 @@ def names_of(content):
 
 @pytest.mark.slow
 def test_sections_are_those_that_the_runs_can_have(two_runs, translator):
-    one = page_report.document(subjects.read(two_runs[:1]), sentences=2)
+    one = page_report.document(page_report.read(two_runs[:1]), sentences=2)
     assert names_of(one) == SECTIONS[:-1]  # nothing stands beside it
-    translations = page_report.document(subjects.read([translator]), sentences=2)
+    translations = page_report.document(page_report.read([translator]), sentences=2)
     of_translators = ["passports", "curves", "bands", "text", "translations", "attention"]
     assert names_of(translations) == of_translators  # no pairs judge it
 
@@ -96,16 +95,16 @@ def test_sections_are_those_that_the_runs_can_have(two_runs, translator):
 @pytest.mark.slow
 def test_no_section_is_empty(two_runs, translator, inattentive):
     """Pairs do not judge translators, and attention is of the translators that have it."""
-    alone = page_report.document(subjects.read([inattentive]), sentences=2)
+    alone = page_report.document(page_report.read([inattentive]), sentences=2)
     assert names_of(alone) == ["passports", "curves", "bands", "text", "translations"]
-    both = page_report.document(subjects.read([two_runs[0], translator]), sentences=2)
+    both = page_report.document(page_report.read([two_runs[0], translator]), sentences=2)
     assert "left out" not in section_of(both, "judgements") + section_of(both, "attention")
     assert '<svg class="attention"' in section_of(both, "attention")
 
 
 @pytest.mark.slow
 def test_recipes_have_the_labels_that_are_given(two_runs):
-    runs = subjects.read(two_runs)
+    runs = page_report.read(two_runs)
     content = page_report.document(runs, sentences=2, labels=["plain", "of features"])
     assert "<title>Report: plain; of features</title>" in content
     for name in ("judgements", "differences"):
@@ -139,7 +138,7 @@ def test_the_script_is_the_one_that_the_policy_allows(content):
 
 
 def test_the_same_inputs_give_the_same_bytes(two_runs, content, tmp_path):
-    assert page_report.document(subjects.read(two_runs)) == content
+    assert page_report.document(page_report.read(two_runs)) == content
     said = []
     page_report.report(two_runs, tmp_path / "r.html", log=said.append)
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == content
@@ -180,7 +179,7 @@ def section_of(content, name):
 @pytest.mark.slow
 def test_seeds_of_a_recipe_are_one(two_runs, second_seed):
     runs = [*two_runs, second_seed]
-    content = page_report.document(subjects.read(runs), sentences=2)
+    content = page_report.document(page_report.read(runs), sentences=2)
     parsed(content)
     figures = []
     for folder in (two_runs[0], second_seed):
@@ -212,8 +211,8 @@ def test_a_record_shows_its_curve_and_its_intervals(two_runs, tmp_path):
     records.write(
         file, [records.Record("first", recipe, passports, lines)], {"first": {name: arrays}}
     )
-    content = page_report.document(subjects.read([str(file)]), sentences=2)
-    of_run = page_report.document(subjects.read([two_runs[0]]), sentences=2)
+    content = page_report.document(page_report.read([str(file)]), sentences=2)
+    of_run = page_report.document(page_report.read([two_runs[0]]), sentences=2)
     for section in ("curves", "bands"):
         drawn = section_of(content, section)
         assert '<svg class="chart"' in drawn and "left out" not in drawn
@@ -223,7 +222,7 @@ def test_a_record_shows_its_curve_and_its_intervals(two_runs, tmp_path):
 @pytest.mark.slow
 def test_bleu_of_seeds_is_a_mean_with_its_range(translated):
     content = section_of(
-        page_report.document(subjects.read(translated), sentences=2), "translations"
+        page_report.document(page_report.read(translated), sentences=2), "translations"
     )
     (path,) = Run.load(translated[0]).path.glob("results/translation-*.json")
     figures = json.loads(path.read_text())["figures"]
@@ -232,7 +231,7 @@ def test_bleu_of_seeds_is_a_mean_with_its_range(translated):
     assert f"{bleu + 1:.2f} [{bleu:.2f}, {bleu + 2:.2f}]</td>" in content
     assert f"{exact:.2f} [{exact:.2f}, {exact:.2f}]</td>" in content
     alone = section_of(
-        page_report.document(subjects.read(translated[:1]), sentences=2), "translations"
+        page_report.document(page_report.read(translated[:1]), sentences=2), "translations"
     )
     (row,) = translation_quality.compare(
         ["one"],
@@ -246,7 +245,7 @@ def test_bleu_of_seeds_is_a_mean_with_its_range(translated):
 
 @pytest.mark.slow
 def test_an_unjudged_translator_shows_its_attention(translator):
-    content = page_report.document(subjects.read([translator]), sentences=3)
+    content = page_report.document(page_report.read([translator]), sentences=3)
     parsed(content)
     assert content.count('<svg class="attention"') == 4
     assert "has no results: python -m zoo evaluate" in content
@@ -261,7 +260,7 @@ def test_what_a_record_and_an_export_lack_is_told(two_runs, tmp_path):
         passports[place] = passport
     file = tmp_path / "kept.jsonl"
     records.write(file, [records.Record("first", {}, passports)], {})
-    content = page_report.document(subjects.read([str(file), "models/micro"]), sentences=2)
+    content = page_report.document(page_report.read([str(file), "models/micro"]), sentences=2)
     parsed(content)
     assert "first</strong>: left out: a record keeps results alone" in content
     assert "metrics.jsonl is not in models/micro" in content
@@ -276,15 +275,15 @@ def _results(folder):
 def test_a_given_text_is_shown(two_runs, tmp_path):
     text = tmp_path / "given.txt"
     text.write_text("word1 word2\n\nword3\nword4\n")
-    content = page_report.document(subjects.read(two_runs), text=str(text), sentences=2)
+    content = page_report.document(page_report.read(two_runs), text=str(text), sentences=2)
     assert f"{text}: the first 2 sentences, 5 counted tokens" in content
 
 
 def test_sentences_of_a_given_text_begin_with_an_empty_state(two_runs, tmp_path):
     text = tmp_path / "given.txt"
     text.write_text("word1 word2\nword3 word4\n")
-    (subject, _) = subjects.read(two_runs)
-    rows = page_text.predict(subject, None, str(text), 2).rows
+    of_page = page_report.read(two_runs).loaded[0]["softmax"]
+    rows = page_text.predict("softmax", 0, of_page, None, str(text), 2).rows
     run = zoo.load(two_runs[0])
     expected = [
         -float(run.log_probs(words[:at])[run.id(word)])
@@ -311,7 +310,7 @@ def test_an_untrained_run_is_told(two_runs, tmp_path):
     shutil.copytree(two_runs[0], copy)
     shutil.rmtree(copy / "checkpoints")
     shutil.rmtree(copy / "results")
-    content = page_report.document(subjects.read([str(copy)]))
+    content = page_report.document(page_report.read([str(copy)]))
     assert "has no checkpoint of a validated model yet" in content
 
 
@@ -381,8 +380,8 @@ def test_pictures_and_the_page_have_the_same_colours_and_marks():
 def test_a_recipe_keeps_its_colour_in_whatever_order_runs_are_given(two_runs):
     """log-linear is before softmax in the alphabet, as in pictures: test_plots.py."""
     for runs in (two_runs, two_runs[::-1]):
-        recipes = subjects.recipes_of(subjects.read(runs))
-        assert subjects.numbered(recipes) == {0: "log-linear", 1: "softmax"}
+        recipes = page_report.read(runs).groups
+        assert {one.number: one.name for one in recipes} == {0: "log-linear", 1: "softmax"}
         assert [recipe.name for recipe in recipes] == [run.rpartition("/")[2] for run in runs]
 
 
@@ -394,7 +393,7 @@ def _themes(style):
 def test_unknown_words_are_marked(two_runs, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("word1 newcomer word2\n")
-    content = page_report.document(subjects.read(two_runs[:1]), text=str(text))
+    content = page_report.document(page_report.read(two_runs[:1]), text=str(text))
     marked = re.findall(r'<span class="w [^"]*unknown"[^>]*data-word="\d"[^>]*>(\w+)<', content)
     assert marked == ["newcomer"]
     assert "read as &lt;unk&gt;, any unknown word" in content

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests.comparison.test_compare import PASSPORT
-from zoo.comparison import learning_curves, page_differences, page_figures, page_text, subjects
+from zoo.comparison import learning_curves, page_differences, page_figures, page_text
+from zoo.comparison.comparison import Comparison, in_texts
 from zoo.comparison.page_differences import Attended
-from zoo.comparison.subjects import Subject
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation.best_words import Contributions, KeptWords, Row
@@ -73,23 +73,21 @@ def test_what_is_not_comparable_is_told_with_its_reason():
     assert alike.startswith("These runs are comparable with each other.")
 
 
-def subject(name, *passports):
-    columns = {Column.of(passport): passport for passport in passports}
-    return Subject(name, name, 0, None, "a record.", columns, "")
-
-
-def groups_of(*runs):
-    return subjects.comparable_groups(subjects.recipes_of([*runs]))
+def groups_of(**passports):
+    found = Comparison({name: name for name in passports})
+    columns = {name: {Column.of(one): one for one in of} for name, of in passports.items()}
+    vars(found).update(judged=(columns, {}), recipes={name: {} for name in passports})
+    return in_texts(found)
 
 
 def test_figures_of_one_quantity_are_a_group():
     other = {**PASSPORT, "data": {"path": "other.txt", "sha256": "def"}}
     carried = {**PASSPORT, "policies": {**PASSPORT["policies"], "state": "sentences"}}
-    found = groups_of(subject("a", PASSPORT), subject("b", PASSPORT))
+    found = groups_of(a=[PASSPORT], b=[PASSPORT])
     assert {name: [*runs] for name, runs in found.items()} == {"test": ["a", "b"]}
-    found = groups_of(subject("a", PASSPORT), subject("b", other))
+    found = groups_of(a=[PASSPORT], b=[other])
     assert {name: [*runs] for name, runs in found.items()} == {"test (a)": ["a"], "test (b)": ["b"]}
-    found = groups_of(subject("a", PASSPORT, carried))
+    found = groups_of(a=[PASSPORT, carried])
     assert [*found] == ["test, carried (a)", "test, sentences (a)"]
 
 

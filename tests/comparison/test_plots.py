@@ -10,11 +10,20 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from zoo.comparison import bar_plots, curve_plots, learning_curves, plot_style, rank, sweep
+from zoo.comparison import (
+    agreement,
+    bar_plots,
+    curve_plots,
+    learning_curves,
+    plot_style,
+    rank,
+    sweep,
+)
 from zoo.comparison import trial_summary as trials_picture
+from zoo.comparison.paired import Runs
 from zoo.comparison.trial_summary import Point, Row, Summary
 from zoo.errors import UserError
-from zoo.evaluation import agreement, significance
+from zoo.evaluation import significance
 
 SIGNATURE = b"\x89PNG"
 
@@ -216,8 +225,11 @@ def test_recipes_of_one_colour_differ_by_their_mark():
 
 
 def test_a_sweep_has_a_panel_a_text_and_one_colour_a_recipe(drawn, file):
-    points = [sweep.Point(864, (6.0, 6.4), ("a", "b")), sweep.Point(13826, (5.0,), ("c",), (4, 6))]
-    other = [sweep.Point(864, (7.0,), ("d",))]
+    points = [
+        sweep.Point(864, Runs("a", (6.0, 6.4))),
+        sweep.Point(13826, Runs("c", (5.0,), (), (4, 6))),
+    ]
+    other = [sweep.Point(864, Runs("d", (7.0,)))]
     panels = {
         "test (7 tokens)": {"softmax": points, "tags": other},
         "validation": {"tags": other},
@@ -239,7 +251,7 @@ def test_a_sweep_has_a_panel_a_text_and_one_colour_a_recipe(drawn, file):
 def draw_everything(name, tmp_path):
     """A picture of each kind, of a recipe of that name, and of words like it."""
     word = name.replace("\udce9", "é")  # which no text file has
-    points = [sweep.Point(value, (2.0,), (name,)) for value in (1.0, 100.0)]
+    points = [sweep.Point(value, Runs(name, (2.0,))) for value in (1.0, 100.0)]
     band = {"band": "1-9", "tokens": 9, "log_perplexity": 3.0}
     pictures = {
         "curves": lambda file: curve_plots.draw_learning_curves(
@@ -295,7 +307,7 @@ def test_attention(file, source, target):
         lambda workdir, file: agreement.report([workdir], [], file),
         lambda workdir, file: learning_curves.report([workdir], file),
         lambda workdir, file: bar_plots.plot_bands([workdir], file),
-        lambda workdir, file: bar_plots.plot_agreement([workdir], file),
+        lambda workdir, file: agreement.plot_kept([workdir], file),
     ],
     ids=["rank", "sweep", "agreement", "curves", "kept bands", "kept agreement"],
 )

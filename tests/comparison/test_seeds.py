@@ -20,16 +20,16 @@ from zoo.errors import UserError
     ],
 )
 def test_a_recipe_is_named_by_what_its_runs_share(runs, name):
-    assert seeds.names_of([runs]) == {runs: name}
+    assert seeds.names_of([runs]) == [name]
 
 
 def test_two_recipes_never_share_a_name():
     groups = [("a_0", "a_1"), ("a_2", "a_3"), ("b_0", "b_1")]
-    assert [*seeds.names_of(groups).values()] == ["a_0, 2 seeds", "a_2, 2 seeds", "b, 2 seeds"]
+    assert seeds.names_of(groups) == ["a_0, 2 seeds", "a_2, 2 seeds", "b, 2 seeds"]
 
 
 def test_labels_replace_names():
     groups = [("a_0", "a_1"), ("b",)]
-    assert [*seeds.names_of(groups, ["one", "two"]).values()] == ["one, 2 seeds", "two"]
+    assert seeds.names_of(groups, ["one", "two"]) == ["one, 2 seeds", "two"]
     with pytest.raises(UserError, match="--label is given 1 times for 2 recipes"):
         seeds.names_of(groups, ["one"])

@@ -8,6 +8,7 @@ from tests.comparison.test_compare import keep, overlap_of
 from tests.training import small
 from zoo import configuration
 from zoo.comparison import sweep
+from zoo.comparison.comparison import Comparison
 from zoo.data import Text, Vocabulary
 from zoo.errors import UserError
 from zoo.priors import TopWords
@@ -53,8 +54,8 @@ def test_parts_of_a_text_stand_by_their_lengths(tmp_path):
     part, half, other = (
         run(*of) for of in (("a", "a.txt[2:9]"), ("b", "a.txt[:50]"), ("c", "c.txt[:5]"))
     )
-    curves = sweep.points_of({half: 5.0, part: 6.0, other: 4.0}, "data.train")
-    assert [[point.value for point in curve] for curve in curves] == [[7, 50], [5]]
+    curves = sweep.curves_of(Comparison.of([half, part, other]), "data.train")
+    assert [[*curve] for curve in curves] == [[7, 50], [5]]
     for path in ("a.txt", "a.txt[2:]", "a.txt[:-1]", "a.txt[3:2]"):
         with pytest.raises(UserError, match=r"data\.train of .* is not a number"):
             sweep.value_of(run("d", path), "data.train")
@@ -64,29 +65,21 @@ def test_parts_of_a_text_stand_by_their_lengths(tmp_path):
         for name, count in (("init_from", 3), ("this run", 60))
     ]
     whole, last = run("e", "a.txt", texts), run("f", "a.txt[-60:]", texts)
-    curves = sweep.points_of({whole: 3.0, half: 5.0, last: 4.0}, "data.train")
-    assert [[(point.value, len(point.losses)) for point in curve] for curve in curves] == [
-        [(50, 1), (60, 2)]
-    ]
+    curves = sweep.curves_of(Comparison.of([whole, half, last]), "data.train")
+    assert curves == [{50: ("b",), 60: ("e", "f")}]
 
 
 def test_seeds_stand_at_one_place_and_other_settings_are_other_curves(tmp_path):
-    runs = {
-        run_of(tmp_path / "a", 10, 5.5, seed=0, batch=8): 5.5,
-        run_of(tmp_path / "b", 10, 5.0, seed=1, batch=8): 5.0,
-        run_of(tmp_path / "c", 10, 5.9, seed=2, batch=8): 5.9,
-        run_of(tmp_path / "d", 500, 5.25, seed=0, batch=8): 5.25,
-        run_of(tmp_path / "e", 10, 4.0, seed=0, batch=16): 4.0,
-    }
-    field = "vocabulary.features.0.count"
-    (narrow, wide) = sweep.points_of(runs, field)
-    folders = list(runs)
-    assert narrow == [
-        sweep.Point(10, (5.5, 5.0, 5.9), tuple(folders[:3])),
-        sweep.Point(500, (5.25,), (folders[3],)),
+    folders = [
+        run_of(tmp_path / "a", 10, 5.5, seed=0, batch=8),
+        run_of(tmp_path / "b", 10, 5.0, seed=1, batch=8),
+        run_of(tmp_path / "c", 10, 5.9, seed=2, batch=8),
+        run_of(tmp_path / "d", 500, 5.25, seed=0, batch=8),
+        run_of(tmp_path / "e", 10, 4.0, seed=0, batch=16),
     ]
-    assert wide == [sweep.Point(10, (4.0,), (folders[4],))]
-    assert narrow[0].mean == pytest.approx((5.5 + 5.0 + 5.9) / 3)
+    field = "vocabulary.features.0.count"
+    (narrow, wide) = sweep.curves_of(Comparison.of(folders), field)
+    assert narrow == {10: ("a", "b", "c"), 500: ("d",)} and wide == {10: ("e",)}
     lines = []
     picture = tmp_path / "sweep.svg"
     sweep.report(field, folders, str(picture), log=lines.append)

@@ -25,7 +25,7 @@ def add_agreement_to(parser: argparse.ArgumentParser):
 @perplexity.on_terminal()
 def run_agreement(arguments: argparse.Namespace):
     """Prints the accuracies and plots them by distance."""
-    from zoo.evaluation.agreement import report
+    from zoo.comparison.agreement import report
 
     options.check_outputs(arguments, file="the picture", pairs="the table")
     report(arguments.workdirs, arguments.split, arguments.file, arguments.pairs, arguments.label)

@@ -32,7 +32,7 @@ def add_compare_to(parser: argparse.ArgumentParser):
 def run_compare(arguments: argparse.Namespace):
     """Prints the results of runs side by side."""
     from zoo.comparison.compare import compare
-    from zoo.comparison.ranking import Wanted
+    from zoo.comparison.comparison import Wanted
     from zoo.runs import output_files
 
     output_files.show(compare(arguments.workdirs, arguments.parts, Wanted(splits=arguments.split)))
@@ -113,7 +113,7 @@ def add_plot_to(parser: argparse.ArgumentParser):
 
 def run_plot(arguments: argparse.Namespace):
     """Draws what the runs' folders or records keep."""
-    from zoo.comparison import bar_plots, learning_curves
+    from zoo.comparison import agreement, bar_plots, learning_curves
 
     of, runs, file = arguments.of, arguments.workdirs, arguments.file
     curves = arguments.against or arguments.training
@@ -127,7 +127,7 @@ def run_plot(arguments: argparse.Namespace):
     elif of == "bands":
         bar_plots.plot_bands(runs, file, arguments.split, arguments.label)
     else:
-        bar_plots.plot_agreement(runs, file, arguments.label)
+        agreement.plot_kept(runs, file, arguments.label)
 
 
 def add_sweep_to(parser: argparse.ArgumentParser):

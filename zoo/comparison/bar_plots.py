@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zoo import lazy, strict_json
-from zoo.comparison import plot_style, seeds
+from zoo import lazy
+from zoo.comparison import comparison, plot_style
+from zoo.comparison.comparison import Comparison
 from zoo.comparison.plot_style import colour
+from zoo.comparison.seeds import numbers_of
 from zoo.errors import UserError
-from zoo.evaluation import agreement as judgement
-from zoo.evaluation import item_scores, leakage, records, significance
-from zoo.evaluation.answers import Questions, read_answers
+from zoo.evaluation import item_scores, leakage, significance
 from zoo.evaluation.perplexity import UNKNOWN
-from zoo.evaluation.results import check_comparable, columns_of, names_of, read_results
+from zoo.evaluation.results import names_of
 from zoo.runs import output_files
 from zoo.runs.aligned_text import aligned
 
@@ -152,7 +152,7 @@ def bands(
     width = _width(len(groups), len(bars))
     label = "occurrences of the word in training"
     with plot_style.picture(file, [title], label, plot_style.NATS, note, width) as (axes,):
-        few = _draw_bars(axes, groups, bars, plot_style.numbers(bars))
+        few = _draw_bars(axes, groups, bars, numbers_of(bars))
         _name_bars(axes, groups, bars, "tokens", "{:.1f}".format)
         if UNKNOWN in groups:  # else these would look like the easiest words
             named = [label.get_text() for label in axes.get_xticklabels()]
@@ -210,7 +210,7 @@ def accuracy(
     with plot_style.picture(file, shown, x_label, title, note, width) as every:
         few = False
         for axes, (phenomenon, panel) in zip(every, bars.items(), strict=True):
-            few |= _draw_bars(axes, cases[phenomenon], panel, plot_style.numbers(counts))
+            few |= _draw_bars(axes, cases[phenomenon], panel, numbers_of(counts))
             axes.axhline(50, color="black", linestyle=":", zorder=0.5, label="chance")
             _name_bars(axes, cases[phenomenon], panel, "pairs", "{:.0f}".format)
         if few:
@@ -218,9 +218,7 @@ def accuracy(
         every[0].set_ylim(0, 102)
 
 
-# ---- pictures of figures that runs keep among their results: by word frequency, and of agreement
-
-_CASE = {"right": int, "pairs": int}
+# ---- the bands that runs keep among their results
 
 
 def plot_bands(
@@ -231,12 +229,13 @@ def plot_bands(
     log=output_files.show,
 ):
     """Prints and draws log-perplexity by the words' training counts."""
-    paths = _named(workdirs, file)
-    columns = columns_of({name: read_results([path])[path] for name, path in paths.items()})
+    plot_style.check_file(file)
+    runs = Comparison.of(workdirs, labels)
+    columns = comparison.columns(runs.results)
     of_all = [
         column
         for column, passports in columns.items()
-        if len(passports) == len(paths) and split in (None, column.split)
+        if len(passports) == len(runs.paths) and split in (None, column.split)
     ]
     if not of_all:
         raise UserError(
@@ -246,20 +245,18 @@ def plot_bands(
     # Tests of the recipe come before texts of --data, whose names have a colon, and validation.
     column = min(of_all, key=lambda one: (leakage.is_validation(one.split), ":" in one.split))
     passports = columns[column]
-    first = next(iter(passports))
     for name, passport in passports.items():
-        check_comparable(passports[first], passport, (first, name))
         if why := leakage.reason(passport):
             raise UserError(f"{name} cannot be drawn on {column.split}: {why}; leave it out.")
-    names = seeds.names_of(seeds.grouped_by_recipe(paths), labels)
-    rows = {name: [kept_bands(passports[run]) for run in group] for group, name in names.items()}
-    title = f"{names_of(columns)[column]} ({passports[first]['tokens']:,} tokens)"
+    rows = {group.name: [kept_bands(passports[run]) for run in group.runs] for group in runs.groups}
+    tokens = next(iter(passports.values()))["tokens"]
+    title = f"{names_of(columns)[column]} ({tokens:,} tokens)"
     bands(rows, file, title=title)
     log(title)
     bars = {name: band_bars(of_seeds) for name, of_seeds in rows.items()}
-    several = [len(group) > 1 for group in names]
+    several = [len(group.runs) > 1 for group in runs.groups]
     interval = " or ".join(["95 %"] * (not all(several)) + ["of the seeds"] * any(several))
-    for line in _table(bars, "occurrences", "tokens", interval, 4):
+    for line in table(bars, "occurrences", "tokens", interval, 4):
         log(line)
     log(file)
 
@@ -270,60 +267,7 @@ def kept_bands(passport):
     return item_scores.with_intervals(passport["figures"].get("bands") or [], scores)
 
 
-def plot_agreement(
-    workdirs: Sequence[str], file: str, labels: Sequence[str] = (), log=output_files.show
-):
-    """Prints and draws the accuracies that `zoo agreement` kept; see `judgement.report`."""
-    paths = _named(workdirs, file)
-    of_paths: dict[str, dict[Questions, dict]] = {path: {} for path in paths.values()}
-    for questions, of_runs in read_answers(paths.values()).items():
-        if questions.options:  # the same questions again
-            continue
-        for path, (passport, _) in of_runs.items():
-            cases = passport["figures"].get("cases")
-            if isinstance(cases, dict) and all(map(_has_counts, cases.values())):
-                of_paths[str(path)][questions] = cases
-    first = next(iter(paths.values()))
-    for path, found in of_paths.items():
-        if not found:
-            raise UserError(f"{path} has no accuracy on pairs: python -m zoo agreement {path}.")
-        if found.keys() != of_paths[first].keys():
-            raise UserError(
-                f"{first} and {path} were judged on different pairs: python -m zoo agreement "
-                f"{first} {path} judges both alike."
-            )
-    counts = {name: judgement.pooled([*of_paths[path].values()]) for name, path in paths.items()}
-    names = seeds.names_of(seeds.grouped_by_recipe(paths), labels)
-    judgement.draw(counts, names, file)
-    bars = {
-        name: {
-            case: accuracy_bar([counts[run][case] for run in group]) for case in counts[group[0]]
-        }
-        for group, name in names.items()
-    }
-    for line in _table(bars, "accuracy in %", "pairs", "95 %", 1):
-        log(line)
-    log(file)
-
-
-def _has_counts(case):
-    try:
-        strict_json.check(case, _CASE)
-    except ValueError:
-        return False
-    return True
-
-
-def _named(workdirs, file) -> dict[str, str]:
-    """Checks the file; returns {short name: folder or name in a record}."""
-    from zoo.evaluation.run import short_names
-
-    plot_style.check_file(file)
-    workdirs = records.expanded(workdirs)
-    return dict(zip(short_names(workdirs), workdirs, strict=True))
-
-
-def _table(
+def table(
     bars: Mapping[str, Mapping[str, Bar]],
     title: str,
     unit: str,

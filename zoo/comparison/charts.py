@@ -4,10 +4,11 @@ Runs differ by their marks as well as by colour. Text stays text, and each chart
 """
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from zoo.comparison import plot_style
+from zoo.comparison.comparison import Group
 from zoo.comparison.html_parts import number, text
 
 WIDTH, HEIGHT = 480, 300
@@ -173,12 +174,10 @@ def _colour(run):
     return f"c{run % len(plot_style.COLOURS)}"
 
 
-def legend(names: Mapping[int, str], only: Container[int], switches: bool = True) -> str:
-    """Returns the names of numbered runs beside their marks."""
+def legend(groups: Iterable[Group], switches: bool = True) -> str:
+    """Returns the names of recipes beside their marks."""
     entries = []
-    for run, name in names.items():
-        if run not in only:
-            continue
+    for name, run, _ in groups:
         sign = (
             f'<svg class="sign {_colour(run)}" viewBox="-14 -7 28 14" aria-hidden="true">'
             f'<path class="line" d="M-12 0H12"/>{_mark(run, 0, 0)}</svg>'

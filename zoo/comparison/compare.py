@@ -1,9 +1,10 @@
 """Tables of runs side by side, whose figures must be of the same quantity."""
 
+import math
 from collections.abc import Callable
 
-from zoo.comparison import paired, parts, ranking, seeds
-from zoo.comparison.ranking import ALL, Wanted
+from zoo.comparison import comparison, paired, parts, seeds
+from zoo.comparison.comparison import ALL, Comparison, Wanted
 from zoo.errors import UserError
 from zoo.evaluation import (
     agreement,
@@ -11,12 +12,11 @@ from zoo.evaluation import (
     mixtures,
     passport,
     passport_text,
-    records,
     sentence_scores,
     significance,
 )
 from zoo.evaluation.answers import read_answers
-from zoo.evaluation.results import judged_texts, names_of, recipe_of
+from zoo.evaluation.results import judged_texts, names_of
 from zoo.evaluation.run import Run
 from zoo.runs import aligned_text, output_files
 from zoo.runs.workdir import check_folders
@@ -43,46 +43,40 @@ def compare(folders: list[str], in_parts: bool = False, wanted: Wanted = ALL) ->
     counts, how much of its text the runs had seen, and the runs whose columns come from different
     checkpoints, which the table marks with a star.
 
-    Runs have their short names, and lines have at most `tables.WIDTH` letters: columns that do not
-    fit make a further table of the same rows.
+    Runs have their short names, and lines have at most `aligned_text.WIDTH` letters: columns that
+    do not fit make a further table of the same rows.
     """
-    from zoo.evaluation.run import short_names
-
-    folders = records.expanded(folders)
-    names = dict(zip(folders, short_names(folders), strict=True))
-    answers = read_answers(folders)
-    answers = {
-        questions: of_runs
-        for questions, of_runs in answers.items()
-        if wanted.has(str(questions), questions.digest)
-    }
+    runs = Comparison.of(folders)
     lines = []
-    if not answers or any(wanted.has(*text) for run in folders for text in judged_texts(run)):
-        lines = _losses(names, in_parts, wanted)
+    paths = runs.paths.values()
+    every = read_answers(paths)
+    answers = {one: of_runs for one, of_runs in every.items() if wanted.has(str(one), one.digest)}
+    if not answers or any(wanted.has(*text) for run in paths for text in judged_texts(run)):
+        lines = _losses(runs, in_parts, wanted)
+    names = {path: name for name, path in runs.paths.items()}
     for questions, of_runs in answers.items():
-        lines += _accuracies(str(questions), {names[run]: found for run, found in of_runs.items()})
+        named = {names[run]: found for run, found in of_runs.items()}
+        lines += _accuracies(runs, str(questions), named)
     return "\n".join(aligned_text.wrapped(lines)).removeprefix("\n")
 
 
-def _losses(short, in_parts, wanted):
+def _losses(runs, in_parts, wanted):
     """Returns the table of log-perplexities and the notes below it, as lines."""
-    table = ranking.rank(short, wanted)
+    table = comparison.rank(runs, wanted)
     mixed = {
         name: steps
         for name, results in table.runs.items()
         if len(steps := _checkpoints(results)) > 1
     }
-    groups, called = table.ranked, table.called
-    lines = []
+    groups, lines = table.ranked, []
     for head, *made in aligned_text.beside(_blocks(table, mixed)):
         lines += [head, *made[: len(groups)]]
         if table.others:
             lines += ["not ranked:", *made[len(groups) :]]
-    lines += [f"{called[group]}: {', '.join(group)}" for group in groups if len(group) > 1]
-    paths = {name: folder for folder, name in short.items()}
-    named = {called[group]: group[0] for group in groups + table.others}
-    recipes = {name: recipe for name, run in named.items() if (recipe := recipe_of(paths[run]))}
-    knowledge = {name: _any_of(table.runs[run]).get("knowledge") for name, run in named.items()}
+    lines += [f"{group.name}: {', '.join(group.runs)}" for group in groups if len(group.runs) > 1]
+    first = {group.name: group.runs[0] for group in groups + table.others}
+    recipes = {name: recipe for name, run in first.items() if (recipe := runs.recipes[run])}
+    knowledge = {name: _any_of(table.runs[run]).get("knowledge") for name, run in first.items()}
     lines += seeds.lines(recipes, knowledge)
     lines.append(_ranked_by(table))
     for column, passports in table.columns.items():
@@ -90,7 +84,7 @@ def _losses(short, in_parts, wanted):
         of_groups = (table.figures[column, group] for group in groups)
         lines += paired.loss_lines([one for one in of_groups if one is not None])
         if in_parts:
-            there = {called[group]: table.passports(column, group) for group in groups}
+            there = {group.name: table.passports(column, group) for group in groups}
             kept = {name: of_group for name, of_group in there.items() if of_group}
             lines += parts.lines(table.names[column], kept)
     for name, steps in mixed.items():
@@ -102,22 +96,19 @@ def _losses(short, in_parts, wanted):
 
 
 def _blocks(table, mixed):
-    """Returns the blocks of the table, (header, rows): names, and each column of results.
-
-    There is a row for each group of runs.
-    """
+    """Returns the blocks of the table, (header, rows): names, and each column of results."""
     rows = []
     groups = table.ranked + table.others
     for group in groups:
-        any_result = _plain_of(table.runs[group[0]])
-        star = " *" if any(name in mixed for name in group) else ""
+        any_result = _plain_of(table.runs[group.runs[0]])
+        star = " *" if any(name in mixed for name in group.runs) else ""
         head = any_result["head"].partition("(")[0]
-        rows.append([f"{table.called[group]}{star}", head, f"{any_result['parameters']:,}"])
+        rows.append([f"{group.name}{star}", head, f"{any_result['parameters']:,}"])
     blocks = [(["run", "head", "parameters"], rows)]
     for column in table.columns:
         of_groups = [table.figures[column, group] for group in groups]
         several = any(one and len(one.losses) > 1 for one in of_groups)
-        kept = any(one and one.statistics for one in of_groups)
+        kept = any(one and not math.isnan(one.interval[0]) for one in of_groups)
         header = [f"{table.names[column]}: nats"]
         header += ["seeds"] * several + ["95 %"] * kept + ["perplexity"]
         cells = []
@@ -127,12 +118,11 @@ def _blocks(table, mixed):
                 continue
             there = table.passports(column, group)
             marked = any(map(leakage.reason, there))
-            spread = _range(min(one.losses), max(one.losses)) if len(one.losses) > 1 else "-"
-            interval = _range(*one.interval) if one.statistics else "-"
-            perplexity = f"{ranking.perplexity(one, there):,.2f}" + f" {NOT_RANKED}" * marked
-            ranges = [spread] * several + [interval] * kept
-            judged = len(one.losses)
-            some = f" ({judged} of {len(group)} seeds)" if judged < len(group) else ""
+            spread = _range(*one.span) if len(one.losses) > 1 else "-"
+            perplexity = f"{comparison.perplexity(one, there):,.2f}" + f" {NOT_RANKED}" * marked
+            ranges = [spread] * several + [_range(*one.interval)] * kept
+            judged, seeds_of = len(one.losses), len(group.runs)
+            some = f" ({judged} of {seeds_of} seeds)" if judged < seeds_of else ""
             cells.append([f"{one.loss:.4f}{some}", *ranges, perplexity])
         blocks.append((header, cells))
     return blocks
@@ -144,10 +134,10 @@ def _any_of(of_run):
 
 
 def _range(low, high):
-    return f"[{low:.4f}, {high:.4f}]"
+    return "-" if math.isnan(low) else f"[{low:.4f}, {high:.4f}]"
 
 
-def _accuracies(split, of_runs):
+def _accuracies(runs, split, of_runs):
     """Returns the table of the accuracies of runs on the same questions, and tests of them."""
     rows = []
     for name, (record, _) in of_runs.items():
@@ -158,10 +148,10 @@ def _accuracies(split, of_runs):
         rows.append((-accuracy, [*cells, f"{record['tokens']:,}"]))
     rows.sort(key=lambda row: row[0])
     header = [split, "accuracy", "95 %", "right", "of"]
-    groups = seeds.grouped(of_runs, {name: {split: one} for name, (one, _) in of_runs.items()})
+    keys = {name: runs.key(name, record) for name, (record, _) in of_runs.items()}
     of_groups = {
-        called: [float(of_runs[run][0]["figures"]["accuracy"]) for run in group]
-        for group, called in seeds.names_of(groups).items()
+        group.name: [float(of_runs[run][0]["figures"]["accuracy"]) for run in group.runs]
+        for group in comparison.named(seeds.grouped(keys))
     }
     return [
         "",
@@ -173,7 +163,7 @@ def _accuracies(split, of_runs):
 
 def _ranked_by(table):
     name = table.names[table.first]
-    if not ranking.any_unseen(table.columns[table.first]):
+    if not comparison.any_unseen(table.columns[table.first]):
         return f"nothing is ranked: no run's figure on {name} is one of unseen text"
     order = f"ranked by {name}"
     if leakage.is_validation(table.first.split):

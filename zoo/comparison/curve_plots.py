@@ -11,6 +11,7 @@ import numpy as np
 
 from zoo.comparison import plot_style
 from zoo.comparison.plot_style import colour
+from zoo.comparison.seeds import numbers_of
 
 # Fields of an experiment in plain words.
 _FIELDS = {"data.train": "sentences of training text"}
@@ -43,7 +44,7 @@ def draw_learning_curves(
     notes += ["dashed: training loss"] * any(curve.training for curve in curves)
     label = f"validation, {plot_style.NATS}"
     with plot_style.picture(file, [title], x_label, label, "; ".join(notes)) as (axes,):
-        numbers = plot_style.numbers(curve.name for curve in curves)
+        numbers = numbers_of(curve.name for curve in curves)
         for curve in curves:
             number = numbers[curve.name]
             _curve(axes, curve.validation, number, label=curve.name)
@@ -83,17 +84,17 @@ def sweep(
     file: str | pathlib.Path,
 ):
     """Draws log-perplexity against a number of the experiment, a panel for each text."""
-    numbers = plot_style.numbers(plot_style.groups(panels))
+    numbers = numbers_of(plot_style.groups(panels))
     points = [point for panel in panels.values() for curve in panel.values() for point in curve]
-    several = any(len(point.losses) > 1 for point in points)
+    several = any(len(point.runs.losses) > 1 for point in points)
     note = "lines: least and greatest of the seeds" if several else "lines: 95 % interval"
     label = _FIELDS.get(field, field)
     with plot_style.picture(file, [*panels], label, plot_style.NATS, note) as every:
         for axes, (text, curves) in zip(every, panels.items(), strict=True):
             for name, curve in curves.items():
-                means = np.array([point.mean for point in curve])
+                means = np.array([point.runs.loss for point in curve])
                 # An interval of one run would not mean the same beside a range of seeds.
-                spans = [point.span if several else point.interval for point in curve]
+                spans = [point.runs.span if several else point.runs.interval for point in curve]
                 ends = np.array(spans).T
                 xs, style = [point.value for point in curve], plot_style.style(numbers[name])
                 axes.errorbar(xs, means, np.abs(ends - means), label=name, **style)
@@ -120,7 +121,7 @@ def spectra(values: Mapping[str, np.ndarray], file: str | pathlib.Path, contexts
     title = "Singular values of the log-probability matrix"
     label = f"number of the singular value, of {contexts:,} contexts"
     with plot_style.picture(file, [title], label, "divided by the largest") as (axes,):
-        numbers = plot_style.numbers(values)
+        numbers = numbers_of(values)
         for name, of_run in values.items():
             axes.plot(range(1, len(of_run) + 1), of_run, color=colour(numbers[name]), label=name)
         # Smaller values are rounding of float32.
@@ -136,7 +137,7 @@ def by_length(
 ):
     """Draws BLEU against the length of the source, with the number of sentences and intervals."""
     title, note = "BLEU by the length of the source", "lines: 95 % interval by sentences"
-    numbers = plot_style.numbers(curves)
+    numbers = numbers_of(curves)
     with plot_style.picture(file, [title], "source words", "BLEU", note) as (axes,):
         for place, (name, points) in enumerate(curves.items()):
             # Beside each other, lest intervals cover each other.

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zoo import strict_json
-from zoo.comparison import curve_plots, plot_style, seeds
+from zoo.comparison import curve_plots, plot_style
+from zoo.comparison.comparison import Comparison
 from zoo.errors import UserError
 from zoo.evaluation import records
 from zoo.evaluation.results import check_comparable, quantity, read_results
@@ -109,31 +110,28 @@ def report(
     log=output_files.show,
 ):
     """Prints the best validation of each recipe, and draws the learning curves."""
-    from zoo.evaluation.run import short_names
-
     plot_style.check_file(file)
-    workdirs = records.expanded(workdirs)
-    paths = dict(zip(short_names(workdirs), workdirs, strict=True))
+    runs = Comparison.of(workdirs, labels)
     fields = (WITH_TRAINING if training else FIELDS)[against]
-    lines = {name: of_run(path, fields) for name, path in paths.items()}
-    unchecked = _check_texts(paths)
-    names = seeds.names_of(seeds.grouped_by_recipe(paths), labels)
+    lines = {name: of_run(path, fields) for name, path in runs.paths.items()}
+    unchecked = _check_texts(runs.paths)
+    of_recipes = {group.name: [lines[run] for run in group.runs] for group in runs.groups}
     curves = [
         curve_plots.Curve(
             name,
-            [points(lines[run], against) for run in group],
-            [points(lines[run], against, TRAINING) for run in group] if training else (),
+            [points(of_seed, against) for of_seed in of_seeds],
+            [points(of_seed, against, TRAINING) for of_seed in of_seeds] if training else (),
         )
-        for group, name in names.items()
+        for name, of_seeds in of_recipes.items()
     ]
     curve_plots.draw_learning_curves(curves, file, LABELS[against])
-    for line in table({name: [lines[run] for run in group] for group, name in names.items()}):
+    for line in table(of_recipes):
         log(line)
-    if unchecked and len(workdirs) > 1:
+    if unchecked and len(runs.paths) > 1:
         log(
             f"{', '.join(unchecked)}: not evaluated on their validation text, so whether these "
             "figures are of the same words was not checked: python -m zoo evaluate "
-            f"{shlex.quote(paths[unchecked[0]])} --split validation."
+            f"{shlex.quote(runs.paths[unchecked[0]])} --split validation."
         )
     log(str(file))
 

@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from zoo.comparison import bar_plots, curve_plots, learning_curves, plot_style, seeds
+from zoo.comparison import agreement as agreement_report
+from zoo.comparison import bar_plots, curve_plots, learning_curves, plot_style
+from zoo.comparison.comparison import Comparison
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, leakage, minimal_pairs, passport, results
+from zoo.evaluation import item_scores, leakage, minimal_pairs, passport
 from zoo.evaluation.perplexity import Scores, perplexity_of
-from zoo.evaluation.run import Run, short_names
+from zoo.evaluation.results import check_comparable
+from zoo.evaluation.run import Run
 from zoo.runs import output_files
 from zoo.sources.micro.micro import Micro
 from zoo.sources.source import Corpus
@@ -69,8 +72,8 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
     """
     for workdir in workdirs:
         passport.check(workdir)
-    named = zip(short_names(workdirs), workdirs, strict=True)
-    runs = {name: Run.load(path) for name, path in named}
+    compared = Comparison.of(workdirs)
+    runs = {name: Run.load(path) for name, path in compared.paths.items()}
     language = _language_of(runs)
     folder = pathlib.Path(workdirs[0]).parent
     files = [folder / name for name in ("training.png", "bands.png", "agreement.png")]
@@ -92,7 +95,7 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
             words_seen = text.occurrences(run.lexicon), text.unknown(run.lexicon)
     first, *others = passports
     for name in others:
-        results.check_comparable(passports[first], passports[name], (first, name))
+        check_comparable(passports[first], passports[name], (first, name))
     for name, run in runs.items():
         passport.write(run, passports[name], kept[name])
         passport.write(run, agreements[name], answers[name])
@@ -110,30 +113,26 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
     _log_bands(log, own_bands, bands)
     _log_accuracies(log, cases)
 
-    names = seeds.names_of(seeds.grouped_by_recipe({n: str(r.path) for n, r in runs.items()}))
-    _draw(files, language, runs, names, bands, kept, own_bands, cases)
+    _draw(files, language, runs, compared.groups, bands, kept, own_bands, cases)
     for path in files:
         log(f"wrote {path}")
     return files
 
 
-def _draw(files, language, runs, names, bands, kept, own_bands, cases):
+def _draw(files, language, runs, groups, bands, kept, own_bands, cases):
     """Draws learning curves, bands and agreement of recipes."""
-    curves = [_curve(name, [runs[run] for run in group]) for group, name in names.items()]
+    curves = [_curve(group.name, [runs[run] for run in group.runs]) for group in groups]
     limit = _validation_limit(language, next(iter(runs.values())))
     curve_plots.draw_learning_curves(curves, files[0], learning_curves.LABELS["step"], limit)
     rows = {run: item_scores.with_intervals(of_run, kept[run]) for run, of_run in bands.items()}
     by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
-    of_recipes = {name: [rows[run] for run in group] for group, name in names.items()}
+    of_recipes = {group.name: [rows[run] for run in group.runs] for group in groups}
     bar_plots.bands(of_recipes, files[1], by_band)
     counts = {
-        name: {
-            case: [(cases[run][case]["right"], cases[run][case]["pairs"]) for run in group]
-            for case in cases[group[0]]
-        }
-        for group, name in names.items()
+        run: {case: (one["right"], one["pairs"]) for case, one in of_run.items()}
+        for run, of_run in cases.items()
     }
-    bar_plots.accuracy(counts, files[2])
+    agreement_report.draw(counts, groups, str(files[2]))
 
 
 def _curve(name, runs):

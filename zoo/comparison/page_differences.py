@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.alignment import PositionalAll
-from zoo.comparison import html_parts, paired, seeds
+from zoo.comparison import html_parts, paired
+from zoo.comparison.comparison import Comparison, figures_of, in_texts, unjudged
 from zoo.comparison.html_parts import number, text
-from zoo.comparison.subjects import Recipe, Subject, comparable_groups, unjudged
+from zoo.comparison.page_text import shown_split
 from zoo.decoding import BeamSearch
 from zoo.errors import UserError
 from zoo.evaluation import best_words, translators
@@ -34,37 +35,40 @@ class Difference(NamedTuple):
     other: float  # log p of the second run, nats
 
 
-def section(recipes: list[Recipe]) -> str:
+def section(runs: Comparison) -> str:
     """Compares the first recipe with each other one on each text that both were judged on.
 
     Totals are over all seeds, and words are of the first seed of each.
     """
     parts: list[str] = []
     left_out: list[tuple[str, str]] = []
-    groups = comparable_groups(recipes)
+    groups = in_texts(runs)
     compared: set[str] = set()
     for place, of_runs in enumerate(groups.values()):
-        first, *others = [recipe for recipe in recipes if recipe.of(of_runs)]
+        first, *others = [recipe for recipe in runs.groups if recipe.of(of_runs)]
         if others:
             compared |= of_runs.keys()
         for other in others:
             name = f"{first.name} and {other.name}"
             try:
-                body = _pair(first, other, of_runs, folded=place > 0)
+                body = _pair(runs, first, other, of_runs, folded=place > 0)
                 split = next(iter(of_runs.values()))["split"]
                 parts.append(f"<h3>{text(name)}, {text(split)}</h3>{body}")
             except UserError as error:
                 left_out.append((name, str(error)))
-    parts.append(html_parts.all_missing([*left_out, *_alone(recipes, compared)]))
-    parts.append(html_parts.all_missing(unjudged(recipes)))
+    parts.append(html_parts.all_missing([*left_out, *_alone(runs, compared)]))
+    parts.append(html_parts.all_missing(unjudged(runs)))
     return "".join(parts)
 
 
-def _alone(recipes, compared):
+def _alone(runs, compared):
     """Yields (recipe, why it is not compared) of recipes without any comparable figure."""
-    judged = {recipe: one for recipe in recipes for one in reversed(recipe.subjects) if one.columns}
+    results = runs.judged[0]
+    judged = {
+        recipe: next(iter(of.items())) for recipe in runs.groups if (of := recipe.of(results))
+    }
     for recipe, one in judged.items():
-        if compared & {subject.name for subject in recipe.subjects}:
+        if compared & {*recipe.runs}:
             continue
         others = [other for other in judged.values() if other is not one]
         same = [other for other in others if _texts(one) & _texts(other)]
@@ -78,59 +82,48 @@ def _alone(recipes, compared):
         yield recipe.name, why
 
 
-def _texts(subject):
-    """Returns the hashes of the texts that a run was judged on."""
-    return {passport["data"]["sha256"] for passport in subject.columns.values()}
+def _texts(run):
+    """Returns the hashes of the texts that a run, (name, its results), was judged on."""
+    return {passport["data"]["sha256"] for passport in run[1].values()}
 
 
 def _check(one, other):
     """Raises UserError for the reason why two runs are not of one group."""
-    for passport in one.columns.values():
-        for passport_of_other in other.columns.values():
+    names = one[0], other[0]
+    for passport in one[1].values():
+        for passport_of_other in other[1].values():
             if passport["data"]["sha256"] == passport_of_other["data"]["sha256"]:
-                check_comparable(passport, passport_of_other, (one.name, other.name))
-    raise UserError(f"{one.name} and {other.name} were judged on different texts.")
+                check_comparable(passport, passport_of_other, names)
+    raise UserError(f"{names[0]} and {names[1]} were judged on different texts.")
 
 
-def _pair(one, other, of_runs, folded):
-    runs = [
-        of_recipe
-        for recipe in (one, other)
-        if (of_recipe := seeds.runs_of(tuple(recipe.of(of_runs)), of_runs, recipe.name))
-    ]
-    lines = html_parts.items(text(line.strip()) for line in paired.loss_lines(runs))
-    if not all(of_recipe.statistics for of_recipe in runs):
+def _pair(runs, one, other, of_runs, folded):
+    figures = [of_recipe for recipe in (one, other) if (of_recipe := figures_of(recipe, of_runs))]
+    lines = html_parts.items(text(line.strip()) for line in paired.loss_lines(figures))
+    if not all(of_recipe.statistics for of_recipe in figures):
         why = "without the kept scores of both there is neither an interval nor a test by sentences"
         again = "python -m zoo evaluate keeps them."
-        if len(runs[0].losses) > 1 and len(runs[1].losses) > 1:
+        if all(len(of_recipe.losses) > 1 for of_recipe in figures):
             return lines + html_parts.missing(f"{why}: {again}", "Word by word")
         raise UserError(f"{why}: {again}")
-    pair = [_first(recipe, of_runs) for recipe in (one, other)]
-    arrays = [of_runs[run.name]["place"].read_scores(of_runs[run.name]) for run in pair]
+    pair = [next(iter(recipe.of(of_runs))) for recipe in (one, other)]
     try:
-        kept = [
-            _kept(run, of_runs[run.name], scores) for run, scores in zip(pair, arrays, strict=True)
-        ]
+        kept = [_kept(runs, name, of_runs[name]) for name in pair]
     except UserError as error:
         return lines + html_parts.missing(str(error), "Word by word")
-    found = differences(kept[0], kept[1], pair[0].run.lexicon)
-    words = _tables(pair[0], pair[1], found)
+    found = differences(kept[0], kept[1], runs.loaded[0][pair[0]].lexicon)
+    words = _tables(*pair, found)
     return (
-        lines
-        + _shares(pair[0], pair[1], kept)
-        + (html_parts.more("Word by word", words) if folded else words)
+        lines + _shares(*pair, kept) + (html_parts.more("Word by word", words) if folded else words)
     )
 
 
-def _first(recipe, of_runs):
-    """Returns the first run of a recipe that has a figure."""
-    return next(one for one in recipe.subjects if one.name in of_runs)
-
-
-def _kept(subject, passport, arrays):
-    if subject.run is None:
-        raise UserError(subject.no_run)
-    return best_words.read(subject.run, passport, arrays)
+def _kept(runs, name, passport):
+    """Reads the kept scores of a run's words."""
+    loaded, missing = runs.loaded
+    if name in missing:
+        raise UserError(missing[name])
+    return best_words.read(loaded[name], passport, passport["place"].read_scores(passport))
 
 
 def differences(one: KeptWords, other: KeptWords, lexicon: Lexicon) -> list[Difference]:
@@ -179,11 +172,9 @@ def _tables(one, other, found):
             )
             for row in rows
         ]
-        of_runs = f"p, {one.name}", f"p, {other.name}"
+        of_runs = f"p, {one}", f"p, {other}"
         header = ("words before, and the word", *of_runs, "nats", "sentence")
-        caption = (
-            f"Words that {better.name} predicts better than {worse.name} by most; each context once"
-        )
+        caption = f"Words that {better} predicts better than {worse} by most; each context once"
         tables.append(html_parts.table(header, cells, caption))
     return "".join(tables)
 
@@ -198,8 +189,8 @@ def _shares(one, other, kept):
     count = len(log_probs[0])
     return html_parts.paragraph(
         text(
-            f"Of {count:,} counted words {one.name} predicts {better:,} better "
-            f"({better / count:.1%}), and {other.name} {worse:,} ({worse / count:.1%})."
+            f"Of {count:,} counted words {one} predicts {better:,} better "
+            f"({better / count:.1%}), and {other} {worse:,} ({worse / count:.1%})."
             if count
             else ""
         )
@@ -222,12 +213,11 @@ class Attended(NamedTuple):
     weights: np.ndarray  # [T, S]
 
 
-def attention_section(subject: Subject, split: str) -> str:
+def attention_section(name: str, run: Run, split: str | None) -> str:
     """Draws the attention of the first translations of a split."""
-    assert subject.run is not None
     parts = []
-    for place, one in enumerate(translations(subject.run, split)):
-        about = f"Attention of the translation of sentence {place + 1} by {subject.name}"
+    for place, one in enumerate(translations(run, shown_split(run, split))):
+        about = f"Attention of the translation of sentence {place + 1} by {name}"
         strongest = [
             f"{text(word)} ← {text(one.source[best])} ({number(float(row[best]), 2)})"
             for word, row, best in zip(

@@ -12,19 +12,10 @@ from zoo.comparison import (
     learning_curves,
     paired,
     plot_style,
-    seeds,
 )
 from zoo.comparison.bar_plots import kept_bands
+from zoo.comparison.comparison import Comparison, figures_of, in_texts, perplexity, unjudged
 from zoo.comparison.html_parts import number, text
-from zoo.comparison.subjects import (
-    Recipe,
-    Subject,
-    comparable_groups,
-    numbered,
-    subjects_of,
-    translate,
-    unjudged,
-)
 from zoo.decoding import BeamSearch
 from zoo.errors import UserError
 from zoo.evaluation import (
@@ -37,6 +28,7 @@ from zoo.evaluation import (
 )
 from zoo.evaluation.perplexity import Impossible, perplexity_of
 from zoo.evaluation.results import OF_TRANSLATIONS, check_comparable, quantity
+from zoo.evaluation.run import Run
 
 _STATES = {
     "sentences": "Each sentence is read from an empty state: the model knows nothing of the "
@@ -46,14 +38,13 @@ _STATES = {
 }
 
 
-def section(recipes: list[Recipe]) -> str:
+def section(runs: Comparison) -> str:
     """Describes the perplexities of recipes, a column a part, and how they compare."""
-    judged = any(subject.columns for subject in subjects_of(recipes))
-    parts = [_models(recipes)] if judged else []
-    groups = comparable_groups(recipes)
+    parts = [_models(runs)] if runs.judged[0] else []
+    groups = in_texts(runs)
     for group, of_runs in groups.items():
         parts.append(f"<h3>{text(group)}</h3>")
-        parts.append(_figures(of_runs, recipes))
+        parts.append(_figures(of_runs, runs.groups))
         told: dict = {}
         for name, passport in of_runs.items():
             told.setdefault(tuple(sentences(passport)), []).append(name)
@@ -61,14 +52,14 @@ def section(recipes: list[Recipe]) -> str:
             who = f"<p>{text(', '.join(of_lines))}:</p>" if len(told) > 1 else ""
             parts.append(who + html_parts.items(map(text, lines)))
         parts.append(html_parts.paragraph(text(comparability(group, groups))))
-    parts.append(html_parts.all_missing(unjudged(recipes)))
+    parts.append(html_parts.all_missing(unjudged(runs)))
     return "".join(parts)
 
 
-def _models(recipes):
+def _models(runs):
     rows, heads = [], []
-    for recipe in recipes:
-        judged = [next(iter(one.columns.values())) for one in recipe.subjects if one.columns]
+    for recipe in runs.groups:
+        judged = [next(iter(one.values())) for one in recipe.of(runs.judged[0]).values()]
         if not judged:
             continue
         passport = judged[0]
@@ -94,29 +85,17 @@ def _figures(of_runs, recipes):
     rows = []
     several = False
     for recipe in recipes:
-        here = recipe.of(of_runs)
-        if not here:
+        runs = figures_of(recipe, of_runs)
+        if runs is None:
             continue
-        passports = [*here.values()]
-        runs = seeds.runs_of(tuple(here), here, recipe.name)
-        assert runs is not None
+        passports = [*recipe.of(of_runs).values()]
         marked = " !" if any(map(leakage.reason, passports)) else ""
-        # Of a record whose scores are not kept.
-        ends = passports[0]["figures"].get("interval") or (math.nan, math.nan)
-        if runs.statistics:
-            ends = runs.interval
-        elif len(passports) > 1:
-            ends = math.nan, math.nan
-        loss = runs.loss
-        perplexity = float(passports[0]["figures"]["perplexity"])
-        spread = "–"
-        if len(passports) > 1:
-            several = True
-            perplexity = perplexity_of(loss)
-            spread = html_parts.interval((min(runs.losses), max(runs.losses)), 4)
+        ends, loss = runs.interval, runs.loss
+        spread = html_parts.interval(runs.span, 4) if len(passports) > 1 else "–"
+        several |= len(passports) > 1
         cells = [
             text(recipe.name),
-            html_parts.perplexity(perplexity) + marked,
+            html_parts.perplexity(perplexity(runs, passports)) + marked,
             number(loss, 4) + ("" if math.isnan(ends[0]) else f" {html_parts.interval(ends, 4)}"),
             spread,
             number(loss / math.log(2), 4),
@@ -225,18 +204,16 @@ def comparability(name: str, groups: dict[str, dict[str, dict]]) -> str:
 # ------------ learning curves: loss of training and validation against the step, by recipe
 
 
-def curves_section(recipes: list[Recipe]) -> str:
+def curves_section(runs: Comparison) -> str:
     """Draws the learning curves of recipes in one chart."""
     drawn, left_out, last = [], [], []
-    for recipe in recipes:
+    for recipe in runs.groups:
         of_seeds, missing = [], []
-        for subject in recipe.subjects:
+        for name, path in recipe.of(runs.paths).items():
             try:
-                of_seeds.append(
-                    learning_curves.of_run(subject.path, learning_curves.FIELDS["step"])
-                )
+                of_seeds.append(learning_curves.of_run(path, learning_curves.FIELDS["step"]))
             except UserError as error:
-                missing.append((subject.name, str(error)))
+                missing.append((name, str(error)))
         left_out += missing if of_seeds else [(recipe.name, missing[0][1])]
         if of_seeds:
             drawn += curves_of(recipe.number, of_seeds)
@@ -251,7 +228,7 @@ def curves_section(recipes: list[Recipe]) -> str:
     if not chart:
         return html_parts.all_missing(left_out)
     shown = {curve.run for curve in drawn}
-    content = charts.legend(numbered(recipes), shown) + chart
+    content = charts.legend(one for one in runs.groups if one.number in shown) + chart
     caption = (
         "Solid with marks: log-perplexity of the validation text. Dashed: the training loss, the "
         "mean over the steps since the validation before; it may count other tokens, and may be "
@@ -302,28 +279,28 @@ def _plain(line):
 _UNKNOWN = {"unknown": "<unk>: unknown words", "unseen": "never in training"}
 
 
-def bands(recipes: list[Recipe]) -> str:
+def bands(runs: Comparison) -> str:
     """Draws log-perplexity by bands, a chart and a table for each group of comparable results."""
     parts: list[str] = []
     without: list[str] = []
-    for group, of_runs in comparable_groups(recipes).items():
+    for group, of_runs in in_texts(runs).items():
         rows_of = {}
-        for recipe in recipes:
+        for recipe in runs.groups:
             passports = [*recipe.of(of_runs).values()]
             if passports:
                 rows_of[recipe] = bar_plots.band_bars([kept_bands(one) for one in passports])
                 if len(passports) == 1 and passports[0]["place"].read_scores(passports[0]) is None:
                     without.append(recipe.name)
-        parts.append(_bands_of(group, rows_of, recipes))
+        parts.append(_bands_of(group, rows_of))
     why = "without the kept scores of words: python -m zoo evaluate keeps them."
     parts.append(
         html_parts.all_missing((f"{name} (intervals)", why) for name in dict.fromkeys(without))
     )
-    parts.append(html_parts.all_missing(unjudged(recipes)))
+    parts.append(html_parts.all_missing(unjudged(runs)))
     return "".join(parts)
 
 
-def _bands_of(name, rows_of, recipes):
+def _bands_of(name, rows_of):
     chart, table = [], []
     for band in sorted(plot_style.groups(rows_of), key=bar_plots.least_count):
         found = {recipe: bars[band] for recipe, bars in rows_of.items() if band in bars}
@@ -353,8 +330,7 @@ def _bands_of(name, rows_of, recipes):
         "In brackets: tokens. Line: 95 % interval by bootstrap over sentences; of several seeds, "
         "the least and the greatest. Further left is better."
     )
-    only = {recipe.number for recipe in rows_of}
-    legend = charts.legend(numbered(recipes), only)
+    legend = charts.legend(rows_of)
     return (
         f"<h3>{text(name)}</h3>"
         + charts.figure(legend + drawn, caption)
@@ -381,27 +357,27 @@ def label(band: str) -> str:
 # --------------- agreement, minimal pairs and answers, as far as the runs have been judged
 
 
-def judgements(recipes: list[Recipe]) -> str:
+def judgements(runs: Comparison) -> str:
     """Draws the accuracies of recipes by kind of pair, with counts and intervals."""
-    subjects = subjects_of(recipes)
     parts: list[str] = []
     judged: set[str] = set()
-    for questions, of_paths in answers.read_answers([one.path for one in subjects]).items():
-        by_path = {one.path: one for one in subjects}
-        of_runs = {by_path[path].name: value for path, value in of_paths.items()}
+    name_of = {path: name for name, path in runs.paths.items()}
+    for questions, of_paths in answers.read_answers(name_of).items():
+        of_runs = {name_of[path]: value for path, value in of_paths.items()}
         judged |= of_runs.keys()
-        parts.append(_questions(str(questions), of_runs, recipes))
-    for recipe in recipes:
-        if translate(recipe.subjects):  # which no pairs judge
+        parts.append(_questions(str(questions), of_runs, runs.groups))
+    for recipe in runs.groups:
+        if runs.translates(recipe.runs[0]):  # which no pairs judge
             continue
-        missing = [one for one in recipe.subjects if one.name not in judged]
-        none = len(missing) == len(recipe.subjects)
-        for one in missing[:1] if none else missing:
+        missing = [name for name in recipe.runs if name not in judged]
+        none = len(missing) == len(recipe.runs)
+        for name in missing[:1] if none else missing:
+            path = runs.paths[name]
             why = (
-                f"not judged: python -m zoo agreement {one.path} (treebanks) and python -m zoo "
-                f"evaluate {one.path} --minimal-pairs FILE make such results."
+                f"not judged: python -m zoo agreement {path} (treebanks) and python -m zoo "
+                f"evaluate {path} --minimal-pairs FILE make such results."
             )
-            parts.append(html_parts.missing(why, recipe.name if none else one.name))
+            parts.append(html_parts.missing(why, recipe.name if none else name))
     return "".join(parts)
 
 
@@ -459,7 +435,7 @@ def _questions(split, of_runs, recipes):
     lines += [
         line.strip() for line in paired.answer_lines(split, of_first)[1:]
     ]  # without its title
-    legend = charts.legend(numbered(recipes), {one.number for one in there})
+    legend = charts.legend(there)
     caption = (
         f"In brackets: pairs. Line: 95 % interval for as many pairs.{chance} Of several seeds, the "
         "mean; the table has the least and the greatest."
@@ -514,13 +490,14 @@ class Scored(NamedTuple):
     intervals: dict[str, tuple[float, float]]
 
 
-def translations(recipes: list[Recipe]) -> str:
+def translations(runs: Comparison) -> str:
     """Returns a table for each text that was translated, a row for each recipe and search."""
     texts: dict[str, dict[tuple[str, str], list[Scored]]] = {}
-    for recipe in recipes:
-        for subject in recipe.subjects:
-            for place, passport in results.read_translations(subject.path):
-                scored = Scored(search_of(passport), passport, _intervals(subject, place, passport))
+    for recipe in runs.groups:
+        for name, path in recipe.of(runs.paths).items():
+            run = runs.loaded[0].get(name)
+            for place, passport in results.read_translations(path):
+                scored = Scored(search_of(passport), passport, _intervals(run, place, passport))
                 rows = texts.setdefault(repr(quantity(passport, OF_TRANSLATIONS)), {})
                 rows.setdefault((recipe.name, scored.search), []).append(scored)
     if not texts:
@@ -582,17 +559,17 @@ def search_of(passport: dict) -> str:
     return ", ".join(words)
 
 
-def _intervals(subject: Subject, place, passport):
+def _intervals(run: Run | None, place, passport):
     """Computes the intervals of a run's scores; {} without translations and references."""
-    if subject.run is None or place.prefix:
+    if run is None or place.prefix:
         return {}
     split = passport["split"].removeprefix("translation-")
-    experiment = subject.run.experiment
+    experiment = run.experiment
     try:
         file = place.scores.parent / place.name
         result = translation_quality.read(file, split)
         corpus = experiment.vocabulary.read(experiment.data.as_written(), split)
-        (row,) = translation_quality.compare([subject.name], [result], corpus.sentences, SAMPLES)
+        (row,) = translation_quality.compare([""], [result], corpus.sentences, SAMPLES)
     except UserError:
         return {}
     return {metric: one["interval"] for metric, one in row.items() if metric != "run"}

@@ -9,9 +9,7 @@ import numpy as np
 
 from zoo.comparison import html_parts
 from zoo.comparison.html_parts import number, text
-from zoo.comparison.subjects import Subject
 from zoo.data.encoded_text import EncodedText
-from zoo.errors import UserError
 from zoo.evaluation import best_words
 from zoo.evaluation.best_words import BestWords, Contributions
 from zoo.evaluation.perplexity import Scores
@@ -227,11 +225,17 @@ def contributions(parts: Contributions) -> list[list[str]]:
 BEST, WORDS = 5, 1500
 
 
-def predict(subject: Subject, split: str | None, file: str | None, sentences: int) -> Shown:
+def shown_split(run: Run, split: str | None) -> str:
+    """Returns the split whose first sentences are shown."""
+    tests = (one for one in run.experiment.data.splits() if one not in ("train", "validation"))
+    return split or next(tests, "validation")
+
+
+def predict(
+    run_name: str, number: int, run: Run, split: str | None, file: str | None, sentences: int
+) -> Shown:
     """Predicts the words of a text."""
-    if subject.run is None:
-        raise UserError(subject.no_run)
-    run, name = subject.run, subject.text_name(split)
+    name = shown_split(run, split)
     if file is not None:
         given = run.given(file)
         run = run.for_text(given, None, lines=True)
@@ -245,8 +249,8 @@ def predict(subject: Subject, split: str | None, file: str | None, sentences: in
     rows = best_words.rows(given, encoded, scores, run.lexicon)
     features, why = _features(run, encoded, states)
     return Shown(
-        run=subject.name,
-        number=subject.number,
+        run=run_name,
+        number=number,
         name=file or f"{name}, {corpus.name}",
         rows=[best_words.Row(*row[: len(best_words.COLUMNS)]) for row in rows],
         text=encoded,

@@ -25,6 +25,8 @@ class Runs(NamedTuple):
     # of the sentences by each run, float64 [L, 2], see `item_scores.statistics`; () where not all
     # are kept
     statistics: tuple[np.ndarray, ...] = ()
+    # the 95 % interval of a single run in a record without its scores; NaN twice without any
+    recorded: tuple[float, float] = (math.nan, math.nan)
 
     @property
     def loss(self) -> float:
@@ -40,8 +42,21 @@ class Runs(NamedTuple):
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of the loss by bootstrap over sentences; NaN twice without any."""
         if not self.statistics:
-            return math.nan, math.nan
+            return self.recorded
         return item_scores.interval(self.mean_statistics, self.loss)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The least and the greatest log-perplexity of the runs."""
+        return min(self.losses), max(self.losses)
+
+    def spread(self) -> str:
+        """Formats the range of several seeds, or the interval of a single run; "" without one."""
+        low, high = self.span
+        if len(self.losses) > 1:
+            return f" ({low:.4f} to {high:.4f} of {len(self.losses)})"
+        low, high = self.interval
+        return "" if math.isnan(low) else f" [{low:.4f}, {high:.4f}]"
 
 
 def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:
@@ -93,7 +108,9 @@ class Difference(NamedTuple):
 
 
 def difference(one: Runs, other: Runs) -> Difference | None:
-    """Tests the difference between two groups of runs with kept scores of the same tokens."""
+    """Tests the difference between two groups of runs; None without scores of the same tokens."""
+    if not (one.statistics and other.statistics and of_same_tokens(one, other)):
+        return None
     statistics = one.mean_statistics, other.mean_statistics
     p = significance.paired_test(*statistics, item_scores.log_perplexity)
     if math.isnan(p):
@@ -107,8 +124,13 @@ def difference(one: Runs, other: Runs) -> Difference | None:
     )
 
 
+def of_same_tokens(one: Runs, other: Runs) -> bool:
+    """Whether the kept scores of two groups count as many tokens in each sentence."""
+    return np.array_equal(one.mean_statistics[:, 1], other.mean_statistics[:, 1])
+
+
 def _loss_line(one, other):
-    if not np.array_equal(one.mean_statistics[:, 1], other.mean_statistics[:, 1]):
+    if not of_same_tokens(one, other):
         return f"  {one.name} and {other.name} count other tokens"
     found = difference(one, other)
     if found is None:

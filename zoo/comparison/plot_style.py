@@ -7,7 +7,7 @@ order as well as by colour. The same figures give the same bytes.
 import contextlib
 import math
 import pathlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -171,11 +171,6 @@ def matrix(file: str | pathlib.Path, width: float, height: float) -> Iterator[tu
 def groups(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Returns all groups of all recipes, in order of first appearance."""
     return list(dict.fromkeys(group for by_group in values.values() for group in by_group))
-
-
-def numbers(names: Iterable[str]) -> dict[str, int]:
-    """Numbers names by the alphabet: colours and marks do not depend on order or rank."""
-    return {name: number for number, name in enumerate(sorted({*names}))}
 
 
 # ------------------------------ the attention of a translation as a matrix of grey squares

@@ -4,58 +4,35 @@ Runs that differ in nothing but their seed stand at one place, by their mean, le
 runs that differ in other fields, too, are curves of their own.
 """
 
-import dataclasses
 import json
-import math
 import pathlib
-import statistics
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from typing import NamedTuple
 
 from zoo import configuration
-from zoo.comparison import seeds
+from zoo.comparison import comparison, curve_plots, plot_style, seeds
+from zoo.comparison.comparison import Comparison, Group
+from zoo.comparison.paired import Runs
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, leakage, records
-from zoo.evaluation.results import check_comparable, columns_of, names_of, read_results
+from zoo.evaluation import leakage, records
+from zoo.evaluation.results import names_of, read_results
 from zoo.runs import output_files
 from zoo.runs.workdir import Workdir
 from zoo.sources import files
 
 SEED = "training.seed"
-_NONE = (math.nan, math.nan)
 
 
-@dataclasses.dataclass(frozen=True)
-class Point:
-    """Runs that differ in their seed at most."""
+class Point(NamedTuple):
+    """Runs that differ in their seed at most, at their value of the field."""
 
     value: float | None
-    losses: tuple[float, ...]  # nats per token
-    workdirs: tuple[str, ...]
-    # the 95 % interval of the loss of a single run, NaN twice if it is not known
-    interval: tuple[float, float] = (math.nan, math.nan)
+    runs: Runs
 
-    @property
-    def mean(self) -> float:
-        """The mean log-perplexity of the runs."""
-        return statistics.fmean(self.losses)
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """The least and the greatest log-perplexity of the runs."""
-        return min(self.losses), max(self.losses)
-
-    def line(self, short: Mapping[str, str]) -> str:
-        """Formats the point as text."""
+    def line(self, names: Sequence[str]) -> str:
+        """Formats the point as text, with the names of its runs."""
         value = "-" if self.value is None else f"{self.value:,}"
-        spread = ""
-        if len(self.losses) == 1 and not math.isnan(self.interval[0]):
-            spread = f" [{self.interval[0]:.4f}, {self.interval[1]:.4f}]"
-        if len(self.losses) > 1:
-            spread = f" ({min(self.losses):.4f} to {max(self.losses):.4f} of {len(self.losses)})"
-        return (
-            f"  {value:>12}  {self.mean:.4f}{spread}  {', '.join(short[w] for w in self.workdirs)}"
-        )
+        return f"  {value:>12}  {self.runs.loss:.4f}{self.runs.spread()}  {', '.join(names)}"
 
 
 def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
@@ -129,29 +106,32 @@ def settings_of(workdir: str | pathlib.Path, field: str) -> str:
     return json.dumps(experiment, sort_keys=True)
 
 
-def points_of(
-    losses: Mapping[str, float],
-    field: str,
-    intervals: Mapping[str, tuple[float, float]] = MappingProxyType({}),
-) -> list[list[Point]]:
-    """Returns curves in the order of their first runs, points by the field's value."""
-    curves: dict = {}
-    for workdir, loss in losses.items():
-        curve = curves.setdefault(settings_of(workdir, field), {})
-        curve.setdefault(value_of(workdir, field), []).append((loss, workdir))
+def curves_of(runs: Comparison, field: str) -> list[dict[float | None, tuple[str, ...]]]:
+    """Returns {value of the field: runs} of each curve, in the order of their first runs."""
+    curves: dict[str, dict] = {}
+    for name, path in runs.paths.items():
+        of_value = curves.setdefault(settings_of(path, field), {})
+        of_value.setdefault(value_of(path, field), []).append(name)
     return [
-        [
-            _point(value, curve[value], intervals)
-            for value in sorted(curve, key=lambda value: (value is None, value or 0))
-        ]
+        {value: tuple(curve[value]) for value in sorted(curve, key=lambda one: (one is None, one))}
         for curve in curves.values()
     ]
 
 
-def _point(value, runs, intervals):
-    losses, workdirs = map(tuple, zip(*runs, strict=True))
-    interval = intervals.get(workdirs[0], _NONE) if len(runs) == 1 else _NONE
-    return Point(value, losses, workdirs, interval)
+def _names(curves, labels):
+    """Names curves, with the number of seeds if a point has several."""
+    stems = seeds.stems_of(
+        [tuple(run for runs in curve.values() for run in runs) for curve in curves]
+    )
+    if labels:
+        seeds.check_labels(labels, stems)
+        stems = [*labels]
+    names = []
+    for stem, curve in zip(stems, curves, strict=True):
+        least, *_, most = sorted([*map(len, curve.values())] * 2)
+        several = f"{most} seeds" if least == most else f"{least} to {most} seeds"
+        names.append(stem if most == 1 else f"{stem}, {several}")
+    return names
 
 
 def report(
@@ -166,48 +146,38 @@ def report(
     Runs whose experiments do not have the field come last, and are horizontal lines. Runs that were
     trained or selected on a text (see `zoo.evaluation.leakage`) are named and not drawn.
     """
-    from zoo.comparison import curve_plots, plot_style
-    from zoo.evaluation.run import short_names
-
     plot_style.check_file(file)
-    workdirs = records.expanded(workdirs)
-    if all(value is None for value in [value_of(workdir, field) for workdir in workdirs]):
+    runs = Comparison.of(workdirs)
+    curves = curves_of(runs, field)
+    if all(value is None for curve in curves for value in curve):
         raise UserError(f"none of the runs has the field {field}: see their experiment.json.")
-    columns = columns_of(read_results(workdirs))
-    names = names_of(columns)
-    short = dict(zip(workdirs, short_names(workdirs), strict=True))
-    called = _names(workdirs, field, short, labels)
+    columns = comparison.columns(runs.results)
+    columns_named = names_of(columns)
+    named = [*zip(_names(curves, labels), curves, strict=True)]
     panels: dict = {}
     lines_of: dict = {}
     lines = []
     for column, passports in columns.items():
-        (first, passport), *others = passports.items()
-        for name, other in others:
-            check_comparable(passport, other, (first, name))
-        reasons = {name: leakage.reason(record) for name, record in passports.items()}
-        fair = {w: passports[w] for w in workdirs if w in passports and not reasons[w]}
         chosen = ", which chose the checkpoints" if leakage.is_validation(column.split) else ""
-        tokens = f"{passport['tokens']:,} tokens"
-        lines.append(f"{names[column]}{chosen}, nats per token ({tokens})")
-        lines += [f"  not drawn: {short[name]}: {why}" for name, why in reasons.items() if why]
-        losses = {w: float(record["figures"]["log_perplexity"]) for w, record in fair.items()}
-        intervals = {w: interval_of(record) for w, record in fair.items()}
-        curves = points_of(losses, field, intervals)
-        panel = f"{names[column]} ({tokens})"
-        several = sum(curve[0].value is not None for curve in curves) > 1
-        for curve in curves:
-            points = [point for point in curve if point.value is not None]
-            if not points:
-                continue
-            name = called[settings_of(points[0].workdirs[0], field)]
-            if several:
-                lines.append(f"  {name}:")
-            panels.setdefault(panel, {})[name] = points
-            lines += [point.line(short) for point in points]
-        for point in (point for curve in curves for point in curve if point.value is None):
-            name = called[settings_of(point.workdirs[0], field)]
-            lines_of.setdefault(panel, {})[name] = point.mean
-            lines.append(point.line(short))
+        tokens = f"{next(iter(passports.values()))['tokens']:,} tokens"
+        lines.append(f"{columns_named[column]}{chosen}, nats per token ({tokens})")
+        reasons = {name: leakage.reason(passport) for name, passport in passports.items()}
+        lines += [f"  not drawn: {name}: {why}" for name, why in reasons.items() if why]
+        fair = {name: passport for name, passport in passports.items() if not reasons[name]}
+        panel = f"{columns_named[column]} ({tokens})"
+        found = [(name, _points(curve, fair)) for name, curve in named]
+        several = sum(any(value is not None for value in points) for _, points in found) > 1
+        for name, points in found:
+            with_field = [one for one, _ in points.values() if one.value is not None]
+            if with_field:
+                lines += [f"  {name}:"] * several
+                panels.setdefault(panel, {})[name] = with_field
+            lines += [one.line(of) for value, (one, of) in points.items() if value is not None]
+        for name, points in found:
+            if None in points:
+                point, of = points[None]
+                lines_of.setdefault(panel, {})[name] = point.runs.loss
+                lines.append(point.line(of))
     if not panels:
         raise UserError(
             "there is nothing to draw: every run with the field was trained on its text, or its "
@@ -218,32 +188,13 @@ def report(
         log(line)
 
 
-def interval_of(passport: dict) -> tuple[float, float]:
-    """Returns the 95 % interval of a log-perplexity by sentences; NaN twice if it is not known."""
-    arrays = passport["place"].read_scores(passport)
-    if arrays is not None:
-        reported = float(passport["figures"]["log_perplexity"])
-        return item_scores.interval(item_scores.statistics(arrays), reported)
-    low, high = passport["figures"].get("interval") or _NONE  # of a record
-    return float(low), float(high)
-
-
-def _names(workdirs, field, short, labels):
-    """Returns {settings of a curve: its name}, with the number of seeds if they are several."""
-    curves: dict = {}
-    for workdir in workdirs:
-        of_curve = curves.setdefault(settings_of(workdir, field), {})
-        of_curve.setdefault(value_of(workdir, field), []).append(short[workdir])
-    groups = [tuple(name for runs in curve.values() for name in runs) for curve in curves.values()]
-    names = seeds.stems_of(groups)
-    if labels:
-        seeds.check_labels(labels, names)
-        names = [*labels]
-    found = {}
-    for (settings, curve), name in zip(curves.items(), names, strict=True):
-        counts = sorted({len(runs) for runs in curve.values()})
-        several = "" if counts[-1] == 1 else f", {counts[-1]} seeds"
-        if several and len(counts) > 1:
-            several = f", {counts[0]} to {counts[-1]} seeds"
-        found[settings] = f"{name}{several}"
-    return found
+def _points(
+    curve: Mapping[float | None, tuple[str, ...]], passports: Mapping[str, dict]
+) -> dict[float | None, tuple[Point, list[str]]]:
+    """Returns {value: (the point of a curve, its runs)} on a text."""
+    points = {}
+    for value, runs in curve.items():
+        group = Group("", 0, runs)
+        if figures := comparison.figures_of(group, passports):
+            points[value] = Point(value, figures), [*group.of(passports)]
+    return points

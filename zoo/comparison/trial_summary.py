@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zoo import lazy, strict_json
-from zoo.comparison import learning_curves, paired, plot_style, seeds
+from zoo.comparison import learning_curves, paired, plot_style
+from zoo.comparison.comparison import Group, figures_of
+from zoo.comparison.seeds import numbers_of
 from zoo.comparison.trial_plan import Plan
 from zoo.errors import UserError
 from zoo.evaluation import leakage
@@ -120,7 +122,7 @@ def of_runs(
 ) -> Summary:
     """Compares judged runs."""
     results = read_results(folder for of_head in folders.values() for folder in of_head)
-    passports = {
+    passports: dict = {
         folder: next(one for column, one in of_run.items() if column.split == split)
         for folder, of_run in results.items()
     }
@@ -132,7 +134,7 @@ def of_runs(
     groups = [
         (name, of_head, group)
         for name, of_head in folders.items()
-        if (group := seeds.runs_of(tuple(of_head), passports, name)) is not None  # type: ignore[arg-type]
+        if (group := figures_of(Group(name, 0, tuple(of_head)), passports))
     ]
     groups.sort(key=lambda group: group[2].loss)
     lowest = groups[0][2]
@@ -402,7 +404,7 @@ def draw(summary: Summary, file: pathlib.Path):
     figure = Figure(figsize=(11, 5), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     curves, points = figure.subplots(1, 2)
-    numbers = plot_style.numbers(row.name for row in summary.rows)
+    numbers = numbers_of(row.name for row in summary.rows)
     for row in summary.rows:
         style = plot_style.style(numbers[row.name])
         _draw_curve(curves, row, style)
