@@ -11,6 +11,7 @@ from launch import __main__ as launch
 from zoo import __main__ as commands
 from zoo.commands import command_table, options, program, train
 from zoo.comparison import (
+    agreement,
     bar_plots,
     compare,
     learning_curves,
@@ -21,7 +22,7 @@ from zoo.comparison import (
 )
 from zoo.comparison.comparison import Wanted
 from zoo.errors import UserError
-from zoo.evaluation import agreement, run
+from zoo.evaluation import run
 from zoo.version import VERSION
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -65,10 +66,10 @@ CASES = {
     ),
     "plot --of bands a --split dev --label one": (
         bar_plots,
-        "bands",
+        "plot_bands",
         (["a"], "plot.png", "dev", ["one"]),
     ),
-    "plot --of agreement a": (bar_plots, "agreement", (["a"], "plot.png", [])),
+    "plot --of agreement a": (agreement, "plot_kept", (["a"], "plot.png", [])),
     "report a b": (page_report, "report", (["a", "b"], "report.html", None, None, 20, [])),
     "report a -o p.html --text t.txt --sentences 3 --label one": (
         page_report,

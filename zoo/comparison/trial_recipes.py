@@ -6,6 +6,7 @@ the features of a log-linear head. Learning rates are tried, see `zoo.comparison
 """
 
 import dataclasses
+import functools
 import importlib
 import pathlib
 from collections.abc import Callable, Sequence
@@ -94,7 +95,8 @@ def recipe(name: str, experiment: Experiment, words: Words) -> Experiment:
         )
     if name in _OF_LETTERS and words.characters:
         raise UserError(f"--heads {name}: the words of this text are single letters: leave it out.")
-    return changed(bare, HEADS[name](experiment, words))
+    head, changes = HEADS[name]
+    return changed(bare, {"model.head": head(experiment, words), **changes(experiment, words)})
 
 
 def defaults(experiment: Experiment, words: Words) -> list[str]:
@@ -135,20 +137,12 @@ def _size(experiment) -> int:
     return core.output_size if attention is None else attention.output_size(core.output_size)
 
 
-def _softmax(experiment, words):
-    return {}
-
-
 def _tied(experiment, words):
     embedding = plain(experiment).model.embedding  # type: ignore[attr-defined]
-    changes = {"model.embedding": Lookup(_size(experiment)), "model.head": heads.Softmax(tied=True)}
+    changes = {"model.embedding": Lookup(_size(experiment))}
     if _translates(experiment) and experiment.model.source_embedding is None:
         changes["model.source_embedding"] = embedding  # not the embedding that the head shares
     return changes
-
-
-def _self_normalised(experiment, words):
-    return {"model.head": heads.SelfNormalisedSoftmax()}
 
 
 def _adaptive(experiment, words):
@@ -156,39 +150,19 @@ def _adaptive(experiment, words):
         raise UserError(f"--heads adaptive: {words.size} words are too few for clusters.")
     first, second = min(CUTOFFS[0], words.size // 5), min(CUTOFFS[1], words.size // 2)
     further = [cut for cut in CUTOFFS[2:] if 2 * cut <= words.size]
-    return {"model.head": heads.AdaptiveSoftmax((first, second, *further), division=2.0)}
+    return heads.AdaptiveSoftmax((first, second, *further), division=2.0)
 
 
-def _hierarchical(experiment, words):
-    return {"model.head": heads.HierarchicalSoftmax()}
-
-
-def _huffman(experiment, words):
-    return {"model.head": heads.HuffmanSoftmax()}
-
-
-def _mixture(experiment, words):
-    return {
-        "model.head": heads.MixtureOfSoftmaxes(components=3, size=_mixed_size(experiment, words))
-    }
-
-
-def _contexts(experiment, words):
-    return {
-        "model.head": heads.MixtureOfContexts(components=3, size=_mixed_size(experiment, words))
-    }
-
-
-def _mixed_size(experiment, words):
-    """Returns the size of word vectors at which a mixture has a softmax's parameters.
+def _mixed(kind, experiment, words):
+    """Makes a mixture whose size of word vectors gives it a softmax's parameters.
 
     V s + 3 D s = V D, as in ptb_mixture.
     """
     size = _size(experiment)
-    return max(1, words.size * size // (words.size + 3 * size))
+    return kind(components=3, size=max(1, words.size * size // (words.size + 3 * size)))
 
 
-def _by_rows(experiment):
+def _by_rows(experiment, words):
     """Updates only the rows that a sampled loss reads, where the optimiser can."""
     training = experiment.training
     match training.optimizer:
@@ -203,37 +177,21 @@ def _by_rows(experiment):
 
 
 def _importance(experiment, words):
-    return {"model.head": _sampled_softmax(words), **_by_rows(experiment)}
-
-
-def _sampled_softmax(words):
-    samples = max(1, min(1024, words.size // 4))
     noise = heads.UnigramNoise(power=0.75)
-    return heads.ImportanceSampling(noise=noise, samples=samples, distinct=True)
+    return heads.ImportanceSampling(noise=noise, samples=_samples(words, 1024), distinct=True)
+
+
+def _samples(words, most):
+    return max(1, min(most, words.size // 4))
 
 
 def _nce(experiment, words):
-    samples = max(1, min(100, words.size // 4))
-    head = heads.NCE(noise=heads.UnigramNoise(), samples=samples, noise_per="row")
-    return {"model.head": head, **_by_rows(experiment)}
-
-
-def _blackout(experiment, words):
-    samples = max(1, min(1024, words.size // 4))
-    return {"model.head": heads.BlackOut(samples=samples), **_by_rows(experiment)}
+    return heads.NCE(noise=heads.UnigramNoise(), samples=_samples(words, 100), noise_per="row")
 
 
 def _log_linear(experiment, words):
-    return {"model.head": _own_head(experiment, heads.LogLinear), **_features(experiment, words)}
-
-
-def _sampled_log_linear(experiment, words):
-    return {"model.head": heads.SampledLogLinear(), **_features(experiment, words)}
-
-
-def _own_head(experiment, kind):
-    """Returns the recipe's own head if it is of a kind, for its settings."""
-    return experiment.head if type(experiment.head) is kind else kind()
+    """Returns the recipe's own head if it is log-linear, for its settings."""
+    return experiment.head if type(experiment.head) is heads.LogLinear else heads.LogLinear()
 
 
 def _features(experiment, words):
@@ -243,9 +201,9 @@ def _features(experiment, words):
     """
     embedding: Any = experiment.model.embedding
     vocabulary = experiment.vocabulary
-    changes = {"model.embedding": embedding}
     if not isinstance(embedding, Features):
-        changes["model.embedding"] = Features(embedding.size)
+        embedding = Features(embedding.size)
+    changes = {"model.embedding": embedding}
     model: Any = experiment.model
     if _translates(experiment) and model.source_embedding is None:
         changes["model.source_embedding"] = plain(experiment).model.embedding  # type: ignore[attr-defined]
@@ -267,20 +225,15 @@ def _features(experiment, words):
     return changes | {"vocabulary.features": own, "vocabulary.background": background}
 
 
-def _cnn(experiment, words):
-    head = heads.CNNSoftmax(KIM, sampled=_sampled_softmax(words))
-    return {"model.head": head, **_by_adam(experiment, 0.002)}
-
-
 def _char_lstm(experiment, words):
     if _translates(experiment):
         raise UserError(
             "--heads char_lstm: it is not judged over the words of pairs: leave it out."
         )
-    return {"model.head": heads.CharLSTM(size=256), **_by_adam(experiment, 0.003)}
+    return heads.CharLSTM(size=256)
 
 
-def _by_adam(experiment, rate):
+def _by_adam(rate, experiment, words):
     """Trains heads of letters by Adam, as ptb_cnn_softmax and ptb_char_lstm do."""
     if isinstance(experiment.training.optimizer, Adam):
         return {}
@@ -288,28 +241,39 @@ def _by_adam(experiment, rate):
     return {"training.optimizer": optimizer, "training.clip": 1.0, "training.row_sparse": None}
 
 
-def _recent(experiment, words):
-    return {"model.head": heads.WithExpert(priors.RecentWords(), heads.Softmax())}
+class Trial(NamedTuple):
+    """How a head is tried: the head, and the changes of a recipe with a softmax."""
+
+    head: Callable[[Experiment, Words], heads.Head]
+    changes: Callable[[Experiment, Words], dict[str, Any]] = lambda experiment, words: {}
 
 
-# {name: the changes of a recipe with a softmax}
-HEADS: dict[str, Callable[[Experiment, Words], dict[str, Any]]] = {
-    SOFTMAX: _softmax,
-    "tied": _tied,
-    "self_normalised": _self_normalised,
-    "log_linear": _log_linear,
-    "sampled_log_linear": _sampled_log_linear,
-    "nce": _nce,
-    "importance": _importance,
-    "blackout": _blackout,
-    "adaptive": _adaptive,
-    "hierarchical": _hierarchical,
-    "huffman": _huffman,
-    "mixture": _mixture,
-    "contexts": _contexts,
-    "cnn": _cnn,
-    "char_lstm": _char_lstm,
-    "recent": _recent,
+def _of(head: Callable[[], heads.Head]) -> Trial:
+    return Trial(lambda experiment, words: head())
+
+
+HEADS: dict[str, Trial] = {
+    SOFTMAX: _of(heads.Softmax),
+    "tied": Trial(lambda experiment, words: heads.Softmax(tied=True), _tied),
+    "self_normalised": _of(heads.SelfNormalisedSoftmax),
+    "log_linear": Trial(_log_linear, _features),
+    "sampled_log_linear": Trial(lambda experiment, words: heads.SampledLogLinear(), _features),
+    "nce": Trial(_nce, _by_rows),
+    "importance": Trial(_importance, _by_rows),
+    "blackout": Trial(
+        lambda experiment, words: heads.BlackOut(samples=_samples(words, 1024)), _by_rows
+    ),
+    "adaptive": Trial(_adaptive),
+    "hierarchical": _of(heads.HierarchicalSoftmax),
+    "huffman": _of(heads.HuffmanSoftmax),
+    "mixture": Trial(functools.partial(_mixed, heads.MixtureOfSoftmaxes)),
+    "contexts": Trial(functools.partial(_mixed, heads.MixtureOfContexts)),
+    "cnn": Trial(
+        lambda experiment, words: heads.CNNSoftmax(KIM, sampled=_importance(experiment, words)),
+        functools.partial(_by_adam, 0.002),
+    ),
+    "char_lstm": Trial(_char_lstm, functools.partial(_by_adam, 0.003)),
+    "recent": _of(lambda: heads.WithExpert(priors.RecentWords(), heads.Softmax())),
 }
 _OF_LETTERS = ("log_linear", "sampled_log_linear", "cnn", "char_lstm")
 
