@@ -141,10 +141,14 @@ def _loss_line(one, other):
         seeds = f"{len(one.losses)} and {len(other.losses)} seeds"
         how += f", {p_text(found.p_of_seeds).removeprefix('p = ')} by {seeds}"
     between = f"{found.nats:.4f} [{low:.4f}, {high:.4f}] nats"
-    if found.undecided:
-        return f"  {one.name} and {other.name}: undecided, {between} apart ({how})"
-    if found.tie:
-        return f"  {one.name} and {other.name}: a tie, {between} apart ({how})"
+    return _below(one, other, between, how, found.tie, found.undecided)
+
+
+def _below(one, other, between, how, tie, undecided=False):
+    """Tells that one group is below another, unless they are a tie or undecided."""
+    if tie or undecided:
+        verdict = "undecided" if undecided else "a tie"
+        return f"  {one.name} and {other.name}: {verdict}, {between} apart ({how})"
     return f"  {one.name} is below {other.name} by {between} ({how})"
 
 
@@ -155,11 +159,8 @@ def p_text(p: float) -> str:
 
 def _seeds_line(one, other):
     p = significance.seeds_test([*one.losses], [*other.losses])
-    how = f"({p_text(p)} by {len(one.losses)} and {len(other.losses)} seeds)"
-    between = f"{other.loss - one.loss:.4f} nats"
-    if p < significance.LEVEL:
-        return f"  {one.name} is below {other.name} by {between} {how}"
-    return f"  {one.name} and {other.name}: a tie, {between} apart {how}"
+    how = f"{p_text(p)} by {len(one.losses)} and {len(other.losses)} seeds"
+    return _below(one, other, f"{other.loss - one.loss:.4f} nats", how, not p < significance.LEVEL)
 
 
 def _difference(sums):
@@ -206,9 +207,14 @@ def _seeds_of_answers(names, means, several):
     p = significance.seeds_test([*several[one]], [*several[other]])
     how = f"{means[one]:.2%} and {means[other]:.2%}, {p_text(p)} by {len(several[one])} and "
     how += f"{len(several[other])} seeds"
-    if p < significance.LEVEL:
-        return f"  {one} is above {other} ({how})"
-    return f"  {one} and {other}: a tie ({how})"
+    return _above(one, other, how, p)
+
+
+def _above(better, worse, how, p):
+    """Tells that the answers of one are right more often, unless they are a tie."""
+    if not p < significance.LEVEL:  # nor is NaN
+        return f"  {better} and {worse}: a tie ({how})"
+    return f"  {better} is above {worse} ({how})"
 
 
 def _accuracy(answers):
@@ -222,7 +228,5 @@ def _answer_line(names, answers):
     alone = int((one & ~other).sum()), int((other & ~one).sum())
     p = significance.mcnemar_test(*alone)
     how = f"{alone[0]:,} and {alone[1]:,} of {int(both.sum()):,} right alone, p = {p:.3g}"
-    if p >= significance.LEVEL:
-        return f"  {names[0]} and {names[1]}: a tie ({how})"
-    better, worse = names if alone[0] > alone[1] else names[::-1]
-    return f"  {better} is above {worse} ({how})"
+    turned = p < significance.LEVEL and alone[0] < alone[1]
+    return _above(*(names[::-1] if turned else names), how, p)
