@@ -15,10 +15,15 @@ from zoo.evaluation import item_scores, significance
 FRENCH = cells.FOLDER / "french.jsonl"
 
 
+def named(values):
+    """The values by the names of recipes."""
+    return {recipe.name: value for recipe, value in values.items()}
+
+
 def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch):
     """Counts of docs/results.md: 93.4 % of 247 pairs of number at distance 1 for the softmax."""
     drawn = {}
-    monkeypatch.setattr(bar_plots, "accuracy", lambda counts, *others: drawn.update(counts))
+    monkeypatch.setattr(bar_plots, "accuracy", lambda counts, *others: drawn.update(named(counts)))
     runs = [f"{FRENCH}:a_{head}_{seed}" for head in ("bg_tiedw256", "ll_w256") for seed in range(3)]
     said = []
     picture = str(tmp_path / "a.png")
@@ -65,7 +70,7 @@ def test_bands_have_the_intervals_of_kept_scores(tmp_path, monkeypatch):
     passport["figures"]["bands"] = rows
     path.write_text(json.dumps(passport))
     drawn, said = {}, []
-    monkeypatch.setattr(bar_plots, "bands", lambda rows, file, title: drawn.update(rows))
+    monkeypatch.setattr(bar_plots, "bands", lambda rows, file, title: drawn.update(named(rows)))
     bar_plots.plot_bands([run], str(tmp_path / "b.png"), log=said.append)
     ((row,),) = drawn["a"]
     sums = item_scores.statistics(arrays, seen)

@@ -56,7 +56,7 @@ def test_seeds_of_a_recipe_are_one_curve(tmp_path, drawn):
     said = []
     learning_curves.report(runs, str(tmp_path / "c.png"), log=said.append)
     ((curves, _, label),) = drawn
-    assert curves == [
+    assert [(recipe.name, *rest) for recipe, *rest in curves] == [
         ("softmax, 2 seeds", [[(50, 5.0), (100, 4.0)], [(50, 6.0), (100, 3.0), (150, 3.5)]], ()),
         ("wide", [[(50, 4.5)]], ()),
     ]
@@ -88,7 +88,7 @@ def test_labels_name_the_recipes(tmp_path, drawn):
     ]
     picture = str(tmp_path / "c.png")
     learning_curves.report(runs, picture, labels=["softmax", "NCE"], log=print)
-    assert [curve.name for curve in drawn.pop()[0]] == ["softmax, 2 seeds", "NCE"]
+    assert [curve.recipe.name for curve in drawn.pop()[0]] == ["softmax, 2 seeds", "NCE"]
     for labels in (["softmax"], ["a", "a"]):
         with pytest.raises(UserError, match=r"for 2 recipes: .* in this order: x, 2 seeds; y\.$"):
             learning_curves.report(runs, picture, labels=labels)

@@ -20,7 +20,9 @@ from zoo.comparison import (
     sweep,
 )
 from zoo.comparison import trial_summary as trials_picture
+from zoo.comparison.comparison import Group
 from zoo.comparison.paired import Runs
+from zoo.comparison.seeds import numbers_of
 from zoo.comparison.trial_summary import Point, Row, Summary
 from zoo.errors import UserError
 from zoo.evaluation import significance
@@ -40,6 +42,15 @@ def drawn(monkeypatch):
     figures = []
     monkeypatch.setattr(plot_style, "save", lambda figure, file: figures.append(figure))
     return figures
+
+
+def of(values):
+    """The values by recipes of these names."""
+    numbers = numbers_of([*values])
+    return {
+        Group(name, number, ()): value
+        for number, (name, value) in zip(numbers, values.items(), strict=True)
+    }
 
 
 def labels_of(figure):
@@ -69,8 +80,8 @@ def spans_of(axes):
 def test_seeds_are_a_mean_with_their_range(drawn, file):
     two = [[(150, 4.0), (300, 3.0), (450, 2.5)], [(150, 5.0), (300, 3.5)]]
     curves = [
-        curve_plots.Curve("softmax, 2 seeds", two),
-        curve_plots.Curve("other", [[(100, 6.0)]]),
+        curve_plots.Curve(Group("softmax, 2 seeds", 0, ()), two),
+        curve_plots.Curve(Group("other", 1, ()), [[(100, 6.0)]]),
     ]
     curve_plots.draw_learning_curves(curves, file, "training step", limit=2.0)
     (axes,) = drawn[0].axes
@@ -100,7 +111,7 @@ def test_bands_have_tokens_and_intervals(drawn, file):
             [{"band": "1-9", "tokens": 1500, "log_perplexity": 3.0}],
         ],
     }
-    bar_plots.bands(rows, file, limit={"1-9": 1.5})
+    bar_plots.bands(of(rows), file, limit={"1-9": 1.5})
     (axes,) = drawn[0].axes
     unknown = "<unk>: any\nunknown word\n7 tokens"
     assert ticks_of(axes) == [unknown, "unseen\n40 tokens", "1-9\n1,500 tokens"]
@@ -120,7 +131,7 @@ def test_an_accuracy_has_its_count_and_its_interval(drawn, file):
         "a": {"number, 1": [(3, 10)], "gender, 1": [(2, 2)]},
         "b": {"number, 1": [(81, 263)]},
     }
-    bar_plots.accuracy(counts, file, "distance in words")
+    bar_plots.accuracy(of(counts), file, "distance in words")
     number, gender = drawn[0].axes
     assert (number.get_title(), gender.get_title()) == ("number", "gender")
     assert {axes.get_xlabel() for axes in drawn[0].axes} == {"distance in words"}
@@ -141,7 +152,7 @@ def test_an_accuracy_has_its_count_and_its_interval(drawn, file):
 
 def test_no_text_is_on_the_line_of_chance(drawn, file):
     shares = {"a": {"number, 1": [(50, 100)], "number, 2-4": [(0, 100)]}}
-    bar_plots.accuracy({**shares, "b": {"number, 1": [(45, 100)]}}, file)
+    bar_plots.accuracy(of({**shares, "b": {"number, 1": [(45, 100)]}}), file)
     (axes,) = drawn[0].axes
     drawn[0].canvas.draw()
     (chance,) = (line for line in axes.lines if line.get_linestyle() == ":")
@@ -154,7 +165,7 @@ def test_no_text_is_on_the_line_of_chance(drawn, file):
 
 def test_seeds_are_points_on_the_bar_of_their_mean(drawn, file):
     counts = {"a": {"number": [(50, 100), (75, 100), (70, 100)], "gender": [(0, 0)]}}
-    bar_plots.accuracy(counts, file)
+    bar_plots.accuracy(of(counts), file)
     axes = drawn[0].axes[0]
     (bars,) = bars_of(axes)
     assert [bar.get_height() for bar in bars.patches] == [65]
@@ -184,10 +195,12 @@ def test_a_recipe_has_one_colour_in_every_picture_and_order(drawn, file, monkeyp
     """By hand: "cache" and "softmax" are numbers 0 and 1 by the alphabet, in whatever order."""
     names = ["softmax", "cache"]
     curve_plots.draw_learning_curves(
-        [curve_plots.Curve(name, [[(1, 2.0)]]) for name in names], file, "step"
+        [curve_plots.Curve(recipe, [[(1, 2.0)]]) for recipe in of(dict.fromkeys(names))],
+        file,
+        "step",
     )
     band = {"band": "1-9", "tokens": 90, "log_perplexity": 3.0}
-    bar_plots.bands({name: [[band]] for name in names}, file)
+    bar_plots.bands(of({name: [[band]] for name in names}), file)
     curve_plots.spectra({name: np.array([1.0, 0.1]) for name in names}, file, 2)
     curve_plots.by_length(["1-5"], [3], {name: [(20.0, (1, 30))] for name in names}, file)
     of_pictures = []
@@ -230,17 +243,18 @@ def test_a_sweep_has_a_panel_a_text_and_one_colour_a_recipe(drawn, file):
         sweep.Point(13826, Runs("c", (5.0,), (), (4, 6))),
     ]
     other = [sweep.Point(864, Runs("d", (7.0,)))]
+    rnn, softmax, tags = of(dict.fromkeys(("rnn", "softmax", "tags")))
     panels = {
-        "test (7 tokens)": {"softmax": points, "tags": other},
-        "validation": {"tags": other},
+        "test (7 tokens)": {softmax: points, tags: other},
+        "validation": {tags: other},
     }
-    curve_plots.sweep("data.train", panels, {"validation": {"rnn": 3.0}}, file)
+    curve_plots.sweep("data.train", panels, {"validation": {rnn: 3.0}}, file)
     test, validation = drawn[0].axes
     assert (test.get_title(), validation.get_title()) == ("test (7 tokens)", "validation")
     assert test.get_xlabel() == "sentences of training text"
     assert ticks_of(test) == ["864", "13,826"] and test.get_xscale() == "log"
     np.testing.assert_allclose(spans_of(test), [[6.0, 6.4], [5, 5], [7, 7]])
-    single = {"test": {"a": points[1:]}}
+    single = {"test": {softmax: points[1:]}}
     curve_plots.sweep("data.train", single, {}, file)
     assert spans_of(drawn[1].axes[0])[0].tolist() == [4, 6]
     of_tags = [test.containers[1].lines[0], validation.containers[0].lines[0]]
@@ -253,18 +267,19 @@ def draw_everything(name, tmp_path):
     word = name.replace("\udce9", "é")  # which no text file has
     points = [sweep.Point(value, Runs(name, (2.0,))) for value in (1.0, 100.0)]
     band = {"band": "1-9", "tokens": 9, "log_perplexity": 3.0}
+    recipe = Group(name, 0, ())
     pictures = {
         "curves": lambda file: curve_plots.draw_learning_curves(
-            [curve_plots.Curve(name, [[(1, 2.0)]], [[(1, 3.0)]])], file, "step"
+            [curve_plots.Curve(recipe, [[(1, 2.0)]], [[(1, 3.0)]])], file, "step"
         ),
-        "bands": lambda file: bar_plots.bands({name: [[band]]}, file),
-        "accuracy": lambda file: bar_plots.accuracy({name: {word: [(1, 2)]}}, file),
+        "bands": lambda file: bar_plots.bands({recipe: [[band]]}, file),
+        "accuracy": lambda file: bar_plots.accuracy({recipe: {word: [(1, 2)]}}, file),
         "spectra": lambda file: curve_plots.spectra({name: np.array([1.0, 0.1])}, file, 2),
         "attention": lambda file: plot_style.attention([word, "b"], [word], np.ones((1, 2)), file),
         "lengths": lambda file: curve_plots.by_length(
             ["1-5"], [3], {name: [(20.0, (1, 30))]}, file
         ),
-        "sweep": lambda file: curve_plots.sweep("size", {word: {name: points}}, {}, file),
+        "sweep": lambda file: curve_plots.sweep("size", {word: {recipe: points}}, {}, file),
     }
     for picture, draw in pictures.items():
         draw(tmp_path / f"{picture}.png")
@@ -332,7 +347,7 @@ def test_a_picture_has_the_kind_of_its_suffix_and_the_same_bytes_again(tmp_path)
     for name, start in (("a.PDF", b"%PDF"), ("a.svg", b"<?xml"), ("a.png", SIGNATURE)):
         file, again = tmp_path / name, tmp_path / f"again.{name}"
         for one in (file, again):
-            bar_plots.accuracy({"softmax, 3 seeds": {"number": [(1, 2)]}}, one)
+            bar_plots.accuracy(of({"softmax, 3 seeds": {"number": [(1, 2)]}}), one)
         assert file.read_bytes().startswith(start)
         assert file.read_bytes() == again.read_bytes()
     # Text of an SVG stays text, in a size that is readable on a slide.
@@ -353,6 +368,6 @@ def test_a_picture_is_replaced_only_by_a_whole_one(file, monkeypatch, code, kind
     file.write_bytes(b"old")
     monkeypatch.setattr(plot_style.Figure, "savefig", fail)
     with pytest.raises(kind, match=os.strerror(code)):
-        bar_plots.accuracy({"a": {"number": [(1, 2)]}}, file)
+        bar_plots.accuracy(of({"a": {"number": [(1, 2)]}}), file)
     assert file.read_bytes() == b"old"
     assert list(file.parent.iterdir()) == [file]

@@ -33,3 +33,11 @@ def test_labels_replace_names():
     assert seeds.names_of(groups, ["one", "two"]) == ["one, 2 seeds", "two"]
     with pytest.raises(UserError, match="--label is given 1 times for 2 recipes"):
         seeds.names_of(groups, ["one"])
+
+
+def test_a_head_has_its_number_in_every_picture():
+    """A second recipe of the head, and a head that is not known, have the numbers left free."""
+    heads = {"log": "zoo.heads:LogLinear", "tied": "zoo.heads:Softmax", "own": "mine:Head"}
+    assert seeds.numbers_of([*heads], [*heads.values()]) == [1, 0, 2]
+    alone = {"log": "zoo.heads:LogLinear", "a log": "zoo.heads:LogLinear", "b": ""}
+    assert seeds.numbers_of([*alone], [*alone.values()]) == [2, 1, 0]

@@ -136,7 +136,10 @@ def keep_run(folder, log_prob, seed=0, **changes):
     ]
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (folder / "metrics.jsonl").write_text(text)
-    recipe = {"training": {"optimizer": {"learning_rate": 0.003}}}
+    recipe = {
+        "training": {"optimizer": {"learning_rate": 0.003}},
+        "model": {"head": {"component": "zoo.heads:Softmax"}},
+    }
     (folder / "experiment.json").write_text(json.dumps(recipe))
     return folder
 

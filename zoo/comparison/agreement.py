@@ -86,8 +86,8 @@ def plot_kept(
             )
     counts = {name: pooled([*of_paths[path].values()]) for name, path in runs.paths.items()}
     bars = {
-        name: {case: bar_plots.accuracy_bar(of_seeds) for case, of_seeds in cases.items()}
-        for name, cases in draw(counts, runs.groups, file).items()
+        group: {case: bar_plots.accuracy_bar(of_seeds) for case, of_seeds in cases.items()}
+        for group, cases in draw(counts, runs.groups, file).items()
     }
     for line in bar_plots.table(bars, "accuracy in %", "pairs", "95 %", 1):
         log(line)
@@ -104,11 +104,11 @@ def _has_counts(case):
 
 def draw(
     counts: Mapping[str, Mapping[str, tuple[int, int]]], groups: Sequence[Group], file: str
-) -> dict[str, dict[str, list[tuple[int, int]]]]:
+) -> dict[Group, dict[str, list[tuple[int, int]]]]:
     """Draws the accuracies of recipes by phenomenon and case; returns {recipe: {case: counts}}."""
     every = list(dict.fromkeys(case for of_run in counts.values() for case in of_run))
     of_recipes = {
-        group.name: {
+        group: {
             case: there
             for case in every
             if (there := [counts[run][case] for run in group.runs if case in counts[run]])

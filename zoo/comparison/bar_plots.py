@@ -13,9 +13,8 @@ import numpy as np
 
 from zoo import lazy
 from zoo.comparison import comparison, plot_style
-from zoo.comparison.comparison import Comparison
+from zoo.comparison.comparison import Comparison, Group
 from zoo.comparison.plot_style import colour
-from zoo.comparison.seeds import numbers_of
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, leakage, significance
 from zoo.evaluation.perplexity import UNKNOWN
@@ -44,10 +43,10 @@ class Bar(NamedTuple):
     seeds: tuple[float, ...] = ()  # the figure of each seed, points on the bar; () for a single run
 
 
-def _draw_bars(axes: Axes, groups: Sequence[str], bars, numbers: Mapping[str, int]) -> bool:
+def _draw_bars(axes: Axes, groups: Sequence[str], bars) -> bool:
     """Draws bars of {recipe: {group: Bar}}, side by side within a group."""
     width, any_few = 0.8 / max(len(bars), 1), False
-    for place, (name, by_group) in enumerate(bars.items()):
+    for place, (recipe, by_group) in enumerate(bars.items()):
         there = {x: by_group[group] for x, group in enumerate(groups) if group in by_group}
         if not there:
             continue
@@ -55,7 +54,7 @@ def _draw_bars(axes: Axes, groups: Sequence[str], bars, numbers: Mapping[str, in
         xs = [x + offset for x in there]
         heights = [0 if math.isinf(bar.height) else bar.height for bar in there.values()]
         ends = np.array([bar.interval for bar in there.values()], float).reshape(-1, 2).T
-        drawn = axes.bar(xs, heights, width * 0.92, color=colour(numbers[name]), label=name)
+        drawn = axes.bar(xs, heights, width * 0.92, color=colour(recipe.number), label=recipe.name)
         spans = axes.errorbar(xs, heights, np.abs(ends - heights), fmt="none", ecolor="black")
         _, caps, lines = spans.lines
         for line in (*caps, *lines):  # seen on dark bars, too
@@ -137,13 +136,13 @@ def band_bars(seeds: Sequence[Sequence[dict]]) -> dict[str, Bar]:
 
 
 def bands(
-    rows: Mapping[str, Sequence[Sequence[dict]]],
+    rows: Mapping[Group, Sequence[Sequence[dict]]],
     file: str | pathlib.Path,
     limit: Mapping[str, float] | None = None,
     title: str = "Log-perplexity by frequency of the word",
 ):
     """Draws log-perplexity of words by how often they were seen in training."""
-    bars = {name: band_bars(seeds) for name, seeds in rows.items()}
+    bars = {recipe: band_bars(seeds) for recipe, seeds in rows.items()}
     groups = sorted(plot_style.groups(bars), key=least_count)
     several = any(bar.seeds for of_recipe in bars.values() for bar in of_recipe.values())
     note = "lines: 95 % interval by sentences" + (
@@ -152,7 +151,7 @@ def bands(
     width = _width(len(groups), len(bars))
     label = "occurrences of the word in training"
     with plot_style.picture(file, [title], label, plot_style.NATS, note, width) as (axes,):
-        few = _draw_bars(axes, groups, bars, numbers_of(bars))
+        few = _draw_bars(axes, groups, bars)
         _name_bars(axes, groups, bars, "tokens", "{:.1f}".format)
         if UNKNOWN in groups:  # else these would look like the easiest words
             named = [label.get_text() for label in axes.get_xticklabels()]
@@ -184,7 +183,7 @@ def accuracy_bar(seeds: Sequence[tuple[int, int]]) -> Bar:
 
 
 def accuracy(
-    counts: Mapping[str, Mapping[str, Sequence[tuple[int, int]]]],
+    counts: Mapping[Group, Mapping[str, Sequence[tuple[int, int]]]],
     file: str | pathlib.Path,
     x_label: str = "",
     title: str = "accuracy on pairs (%)",
@@ -194,7 +193,7 @@ def accuracy(
     The line on a bar is the 95 % interval for as many pairs (Wilson 1927). For several seeds the
     bar is the mean, and each seed is a point.
     """
-    bars: dict[str, dict[str, dict[str, Bar]]] = {}
+    bars: dict[str, dict[Group, dict[str, Bar]]] = {}
     for name in plot_style.groups(counts):
         phenomenon, _, case = name.partition(", ")
         for recipe, by_case in counts.items():
@@ -210,7 +209,7 @@ def accuracy(
     with plot_style.picture(file, shown, x_label, title, note, width) as every:
         few = False
         for axes, (phenomenon, panel) in zip(every, bars.items(), strict=True):
-            few |= _draw_bars(axes, cases[phenomenon], panel, numbers_of(counts))
+            few |= _draw_bars(axes, cases[phenomenon], panel)
             axes.axhline(50, color="black", linestyle=":", zorder=0.5, label="chance")
             _name_bars(axes, cases[phenomenon], panel, "pairs", "{:.0f}".format)
         if few:
@@ -248,12 +247,12 @@ def plot_bands(
     for name, passport in passports.items():
         if why := leakage.reason(passport):
             raise UserError(f"{name} cannot be drawn on {column.split}: {why}; leave it out.")
-    rows = {group.name: [kept_bands(passports[run]) for run in group.runs] for group in runs.groups}
+    rows = {group: [kept_bands(passports[run]) for run in group.runs] for group in runs.groups}
     tokens = next(iter(passports.values()))["tokens"]
     title = f"{names_of(columns)[column]} ({tokens:,} tokens)"
     bands(rows, file, title=title)
     log(title)
-    bars = {name: band_bars(of_seeds) for name, of_seeds in rows.items()}
+    bars = {group: band_bars(of_seeds) for group, of_seeds in rows.items()}
     several = [len(group.runs) > 1 for group in runs.groups]
     interval = " or ".join(["95 %"] * (not all(several)) + ["of the seeds"] * any(several))
     for line in table(bars, "occurrences", "tokens", interval, 4):
@@ -268,7 +267,7 @@ def kept_bands(passport):
 
 
 def table(
-    bars: Mapping[str, Mapping[str, Bar]],
+    bars: Mapping[Group, Mapping[str, Bar]],
     title: str,
     unit: str,
     interval: str,
@@ -277,13 +276,13 @@ def table(
     """Yields the numbers of bars, a line each."""
     rows: list[list[Any]] = [
         [
-            name,
+            recipe.name,
             group,
             f"{bar.height:.{digits}f}",
             "[{:.{d}f}, {:.{d}f}]".format(*bar.interval, d=digits),
             f"{bar.items:,.0f}",
         ]
-        for name, of_recipe in bars.items()
+        for recipe, of_recipe in bars.items()
         for group, bar in of_recipe.items()
     ]
     yield from aligned(["recipe", title, "", interval, unit], rows)

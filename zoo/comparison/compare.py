@@ -149,9 +149,10 @@ def _accuracies(runs, split, of_runs):
     rows.sort(key=lambda row: row[0])
     header = [split, "accuracy", "95 %", "right", "of"]
     keys = {name: runs.key(name, record) for name, (record, _) in of_runs.items()}
+    groups = seeds.grouped(keys)
     of_groups = {
         group.name: [float(of_runs[run][0]["figures"]["accuracy"]) for run in group.runs]
-        for group in comparison.named(seeds.grouped(keys))
+        for group in runs.grouped(groups, seeds.names_of(groups))
     }
     return [
         "",

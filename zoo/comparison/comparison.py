@@ -92,8 +92,14 @@ class Comparison:
     @functools.cached_property
     def groups(self) -> list[Group]:
         """The recipes."""
-        keys = {name: self.key(name) for name in self.paths}
-        return named(seeds.grouped(keys), self.labels)
+        groups = seeds.grouped({name: self.key(name) for name in self.paths})
+        return self.grouped(groups, seeds.names_of(groups, self.labels))
+
+    def grouped(self, groups: Sequence[tuple[str, ...]], names: Sequence[str]) -> list[Group]:
+        """Gives groups of runs their names and numbers; a head has its number in every picture."""
+        heads = [self.recipes[runs[0]].get("model", {}).get("head", {}) for runs in groups]
+        numbers = seeds.numbers_of(names, [head.get(seeds.COMPONENT, "") for head in heads])
+        return [Group(*one) for one in zip(names, numbers, groups, strict=True)]
 
     def translates(self, run: str) -> bool:
         """Whether a run is an encoder-decoder."""
@@ -114,13 +120,6 @@ def _each(paths, read):
         except UserError as error:
             left_out[name] = str(error)
     return found, left_out
-
-
-def named(groups: Sequence[tuple[str, ...]], labels: Sequence[str] = ()) -> list[Group]:
-    """Gives groups of runs their names and numbers."""
-    names = seeds.names_of(groups, labels)
-    number_of = seeds.numbers_of(names)
-    return [Group(name, number_of[name], runs) for name, runs in zip(names, groups, strict=True)]
 
 
 def columns(runs: Mapping[str, dict[Column, dict]]) -> dict[Column, dict[str, dict]]:
@@ -216,7 +215,8 @@ def rank(comparison: Comparison, wanted: Wanted = ALL) -> Ranking:
         if name not in seen
     }
     count = len(groups := seeds.grouped(keys))
-    every = named([*groups, *((name,) for name in runs if name in seen)])
+    groups += [(name,) for name in runs if name in seen]
+    every = comparison.grouped(groups, seeds.names_of(groups))
     figures = {
         (column, group): figures_of(group, found[column]) for column in order for group in every
     }
@@ -309,6 +309,7 @@ def _above(lowest: Runs, runs: Runs) -> dict[str, float]:
 
 def _row(ranking, column, group, runs):
     passports = ranking.passports(column, group)
+    low, high = runs.interval
     return Row(
         group.name,
         len(passports),
@@ -319,7 +320,8 @@ def _row(ranking, column, group, runs):
         column.over,
         passports[0]["tokens"],
         runs.loss,
-        *runs.interval,
+        low,
+        high,
         perplexity(runs, passports),
         any(leakage.reason(passport) is not None for passport in passports),
     )

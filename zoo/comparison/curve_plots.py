@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.comparison import plot_style
+from zoo.comparison.comparison import Group
 from zoo.comparison.plot_style import colour
 from zoo.comparison.seeds import numbers_of
 
@@ -20,7 +21,7 @@ _FIELDS = {"data.train": "sentences of training text"}
 class Curve(NamedTuple):
     """Learning curves of the seeds of a recipe."""
 
-    name: str
+    recipe: Group
     # (x, nats per token) of each validation of each seed
     validation: Sequence[Sequence[tuple[float, float]]]
     training: Sequence[Sequence[tuple[float, float]]] = ()
@@ -44,11 +45,9 @@ def draw_learning_curves(
     notes += ["dashed: training loss"] * any(curve.training for curve in curves)
     label = f"validation, {plot_style.NATS}"
     with plot_style.picture(file, [title], x_label, label, "; ".join(notes)) as (axes,):
-        numbers = numbers_of(curve.name for curve in curves)
-        for curve in curves:
-            number = numbers[curve.name]
-            _curve(axes, curve.validation, number, label=curve.name)
-            _curve(axes, curve.training, number, linestyle="--", linewidth=1, marker="")
+        for (name, number, _), validation, training in curves:
+            _curve(axes, validation, number, label=name)
+            _curve(axes, training, number, linestyle="--", linewidth=1, marker="")
         if limit is not None:
             axes.axhline(limit, color="black", linestyle=":", label="the language's own limit")
 
@@ -79,26 +78,25 @@ def _curve(axes, seeds, number, **how):
 
 def sweep(
     field: str,
-    panels: Mapping[str, Mapping[str, Sequence]],
-    lines: Mapping[str, Mapping[str, float]],
+    panels: Mapping[str, Mapping[Group, Sequence]],
+    lines: Mapping[str, Mapping[Group, float]],
     file: str | pathlib.Path,
 ):
     """Draws log-perplexity against a number of the experiment, a panel for each text."""
-    numbers = numbers_of(plot_style.groups(panels))
     points = [point for panel in panels.values() for curve in panel.values() for point in curve]
     several = any(len(point.runs.losses) > 1 for point in points)
     note = "lines: least and greatest of the seeds" if several else "lines: 95 % interval"
     label = _FIELDS.get(field, field)
     with plot_style.picture(file, [*panels], label, plot_style.NATS, note) as every:
         for axes, (text, curves) in zip(every, panels.items(), strict=True):
-            for name, curve in curves.items():
+            for recipe, curve in curves.items():
                 means = np.array([point.runs.loss for point in curve])
                 # An interval of one run would not mean the same beside a range of seeds.
                 spans = [point.runs.span if several else point.runs.interval for point in curve]
                 ends = np.array(spans).T
-                xs, style = [point.value for point in curve], plot_style.style(numbers[name])
-                axes.errorbar(xs, means, np.abs(ends - means), label=name, **style)
-            for number, (name, height) in enumerate(lines.get(text, {}).items(), len(numbers)):
+                xs, style = [point.value for point in curve], plot_style.style(recipe.number)
+                axes.errorbar(xs, means, np.abs(ends - means), label=recipe.name, **style)
+            for (name, number, _), height in lines.get(text, {}).items():
                 axes.axhline(height, color=colour(number), linestyle="--", label=name)
             _scale(axes, [point.value for point in points])
 
@@ -121,9 +119,8 @@ def spectra(values: Mapping[str, np.ndarray], file: str | pathlib.Path, contexts
     title = "Singular values of the log-probability matrix"
     label = f"number of the singular value, of {contexts:,} contexts"
     with plot_style.picture(file, [title], label, "divided by the largest") as (axes,):
-        numbers = numbers_of(values)
-        for name, of_run in values.items():
-            axes.plot(range(1, len(of_run) + 1), of_run, color=colour(numbers[name]), label=name)
+        for number, (name, of_run) in zip(numbers_of([*values]), values.items(), strict=True):
+            axes.plot(range(1, len(of_run) + 1), of_run, color=colour(number), label=name)
         # Smaller values are rounding of float32.
         axes.set(yscale="log", ylim=(1e-8, 1.5))
         axes.yaxis.set_major_formatter(plot_style.PLAIN)
@@ -137,14 +134,14 @@ def by_length(
 ):
     """Draws BLEU against the length of the source, with the number of sentences and intervals."""
     title, note = "BLEU by the length of the source", "lines: 95 % interval by sentences"
-    numbers = numbers_of(curves)
+    numbers = numbers_of([*curves])
     with plot_style.picture(file, [title], "source words", "BLEU", note) as (axes,):
         for place, (name, points) in enumerate(curves.items()):
             # Beside each other, lest intervals cover each other.
             xs = [x + (place - (len(curves) - 1) / 2) * 0.06 for x in range(len(spans))]
             scores = np.array([score for score, _ in points])
             ends = np.array([interval for _, interval in points], float).reshape(-1, 2).T
-            style = plot_style.style(numbers[name])
+            style = plot_style.style(numbers[place])
             axes.errorbar(xs, scores, np.abs(ends - scores), label=name, **style)
         named = zip(spans, counts, strict=True)
         names = [f"{span}\n{count:,} sentences" for span, count in named]

@@ -8,7 +8,7 @@ from typing import Any
 
 from zoo import strict_json
 from zoo.comparison import curve_plots, plot_style
-from zoo.comparison.comparison import Comparison
+from zoo.comparison.comparison import Comparison, Group
 from zoo.errors import UserError
 from zoo.evaluation import records
 from zoo.evaluation.results import check_comparable, quantity, read_results
@@ -115,14 +115,14 @@ def report(
     fields = (WITH_TRAINING if training else FIELDS)[against]
     lines = {name: of_run(path, fields) for name, path in runs.paths.items()}
     unchecked = _check_texts(runs.paths)
-    of_recipes = {group.name: [lines[run] for run in group.runs] for group in runs.groups}
+    of_recipes = {group: [lines[run] for run in group.runs] for group in runs.groups}
     curves = [
         curve_plots.Curve(
-            name,
+            recipe,
             [points(of_seed, against) for of_seed in of_seeds],
             [points(of_seed, against, TRAINING) for of_seed in of_seeds] if training else (),
         )
-        for name, of_seeds in of_recipes.items()
+        for recipe, of_seeds in of_recipes.items()
     ]
     curve_plots.draw_learning_curves(curves, file, LABELS[against])
     for line in table(of_recipes):
@@ -136,17 +136,17 @@ def report(
     log(str(file))
 
 
-def table(lines: Mapping[str, Sequence[Sequence[dict]]]):
+def table(lines: Mapping[Group, Sequence[Sequence[dict]]]):
     """Yields the lines of a table of the best validations."""
     rows = []
-    for name, of_seeds in lines.items():
+    for recipe, of_seeds in lines.items():
         best = [min(of_run, key=lambda line: float(line[LOSS])) for of_run in of_seeds]
         losses = [float(line[LOSS]) for line in best]
         spread = f"[{min(losses):.4f}, {max(losses):.4f}]" if len(losses) > 1 else "-"
         steps = sorted({line["step"] for line in best})
         at = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
         count = sum(map(len, of_seeds))
-        rows.append([name, f"{statistics.fmean(losses):.4f}", spread, at, f"{count:,}"])
+        rows.append([recipe.name, f"{statistics.fmean(losses):.4f}", spread, at, f"{count:,}"])
     header = ["best validation", "nats", "seeds", "at step", "validations"]
     yield from aligned(header, rows, left=1)
 

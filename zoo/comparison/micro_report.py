@@ -121,12 +121,12 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
 
 def _draw(files, language, runs, groups, bands, kept, own_bands, cases):
     """Draws learning curves, bands and agreement of recipes."""
-    curves = [_curve(group.name, [runs[run] for run in group.runs]) for group in groups]
+    curves = [_curve(group, [runs[run] for run in group.runs]) for group in groups]
     limit = _validation_limit(language, next(iter(runs.values())))
     curve_plots.draw_learning_curves(curves, files[0], learning_curves.LABELS["step"], limit)
     rows = {run: item_scores.with_intervals(of_run, kept[run]) for run, of_run in bands.items()}
     by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
-    of_recipes = {group.name: [rows[run] for run in group.runs] for group in groups}
+    of_recipes = {group: [rows[run] for run in group.runs] for group in groups}
     bar_plots.bands(of_recipes, files[1], by_band)
     counts = {
         run: {case: (one["right"], one["pairs"]) for case, one in of_run.items()}
@@ -135,7 +135,7 @@ def _draw(files, language, runs, groups, bands, kept, own_bands, cases):
     agreement_report.draw(counts, groups, str(files[2]))
 
 
-def _curve(name, runs):
+def _curve(recipe, runs):
     """Returns the learning curves of the seeds of a recipe, of validation and training."""
     lines = [
         learning_curves.of_run(str(run.path), learning_curves.WITH_TRAINING["step"]) for run in runs
@@ -144,7 +144,7 @@ def _curve(name, runs):
         [learning_curves.points(of_run, field=field) for of_run in lines]
         for field in (learning_curves.LOSS, learning_curves.TRAINING)
     )
-    return curve_plots.Curve(name, validation, training)
+    return curve_plots.Curve(recipe, validation, training)
 
 
 def _language_of(runs):

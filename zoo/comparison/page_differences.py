@@ -106,15 +106,17 @@ def _pair(runs, one, other, of_runs, folded):
         if all(len(of_recipe.losses) > 1 for of_recipe in figures):
             return lines + html_parts.missing(f"{why}: {again}", "Word by word")
         raise UserError(f"{why}: {again}")
-    pair = [next(iter(recipe.of(of_runs))) for recipe in (one, other)]
+    first, second = (next(iter(recipe.of(of_runs))) for recipe in (one, other))
     try:
-        kept = [_kept(runs, name, of_runs[name]) for name in pair]
+        kept = [_kept(runs, name, of_runs[name]) for name in (first, second)]
     except UserError as error:
         return lines + html_parts.missing(str(error), "Word by word")
-    found = differences(kept[0], kept[1], runs.loaded[0][pair[0]].lexicon)
-    words = _tables(*pair, found)
+    found = differences(kept[0], kept[1], runs.loaded[0][first].lexicon)
+    words = _tables(first, second, found)
     return (
-        lines + _shares(*pair, kept) + (html_parts.more("Word by word", words) if folded else words)
+        lines
+        + _shares(first, second, kept)
+        + (html_parts.more("Word by word", words) if folded else words)
     )
 
 

@@ -229,4 +229,5 @@ def _answer_line(names, answers):
     p = significance.mcnemar_test(*alone)
     how = f"{alone[0]:,} and {alone[1]:,} of {int(both.sum()):,} right alone, p = {p:.3g}"
     turned = p < significance.LEVEL and alone[0] < alone[1]
-    return _above(*(names[::-1] if turned else names), how, p)
+    better, worse = names[::-1] if turned else names
+    return _above(better, worse, how, p)

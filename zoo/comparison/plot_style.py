@@ -168,7 +168,7 @@ def matrix(file: str | pathlib.Path, width: float, height: float) -> Iterator[tu
         save(figure, file)
 
 
-def groups(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def groups(values: Mapping[Any, Mapping[str, Any]]) -> list[str]:
     """Returns all groups of all recipes, in order of first appearance."""
     return list(dict.fromkeys(group for by_group in values.values() for group in by_group))
 

@@ -1,5 +1,6 @@
 """Grouping of runs of one recipe that differ in their seed alone, and names of the groups."""
 
+import itertools
 import json
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -56,9 +57,26 @@ def names_of(groups: Sequence[tuple[str, ...]], labels: Sequence[str] = ()) -> l
     return names
 
 
-def numbers_of(names: Iterable[str]) -> dict[str, int]:
-    """Numbers names by the alphabet: colours and marks do not depend on order or rank."""
-    return {name: number for number, name in enumerate(sorted({*names}))}
+# Heads in the order of their colours: the first six have one of their own.
+_HEADS = (
+    *("Softmax", "LogLinear", "AdaptiveSoftmax", "NCE", "ImportanceSampling", "MixtureOfSoftmaxes"),
+    *("CharLSTM", "CNNSoftmax", "SelfNormalisedSoftmax", "HierarchicalSoftmax", "BlackOut"),
+)
+
+
+def numbers_of(names: Sequence[str], heads: Sequence[str] = ()) -> list[int]:
+    """Numbers recipes for their colours and marks, whatever their order or rank.
+
+    The first recipe of a head by the alphabet has the head's number, and others the free ones.
+    """
+    kinds = [head.rpartition(":")[2] for head in heads] or [""] * len(names)
+    taken = {_HEADS.index(kind) for kind in kinds if kind in _HEADS}
+    free = (number for number in itertools.count() if number not in taken)
+    numbers: dict[str, int] = {}
+    for name, kind in sorted(zip(names, kinds, strict=True)):
+        known = kind in _HEADS and _HEADS.index(kind) not in numbers.values()
+        numbers[name] = _HEADS.index(kind) if known else next(free)
+    return [numbers[name] for name in names]
 
 
 def labelled(groups: Sequence[tuple[str, ...]], labels: Sequence[str] = ()) -> dict[str, str]:

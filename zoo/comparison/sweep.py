@@ -4,6 +4,7 @@ Runs that differ in nothing but their seed stand at one place, by their mean, le
 runs that differ in other fields, too, are curves of their own.
 """
 
+import itertools
 import json
 import pathlib
 from collections.abc import Mapping, Sequence
@@ -118,11 +119,9 @@ def curves_of(runs: Comparison, field: str) -> list[dict[float | None, tuple[str
     ]
 
 
-def _names(curves, labels):
+def _names(curves, runs_of, labels):
     """Names curves, with the number of seeds if a point has several."""
-    stems = seeds.stems_of(
-        [tuple(run for runs in curve.values() for run in runs) for curve in curves]
-    )
+    stems = seeds.stems_of(runs_of)
     if labels:
         seeds.check_labels(labels, stems)
         stems = [*labels]
@@ -153,7 +152,8 @@ def report(
         raise UserError(f"none of the runs has the field {field}: see their experiment.json.")
     columns = comparison.columns(runs.results)
     columns_named = names_of(columns)
-    named = [*zip(_names(curves, labels), curves, strict=True)]
+    runs_of = [tuple(itertools.chain(*curve.values())) for curve in curves]
+    named = [*zip(runs.grouped(runs_of, _names(curves, runs_of, labels)), curves, strict=True)]
     panels: dict = {}
     lines_of: dict = {}
     lines = []
@@ -165,18 +165,18 @@ def report(
         lines += [f"  not drawn: {name}: {why}" for name, why in reasons.items() if why]
         fair = {name: passport for name, passport in passports.items() if not reasons[name]}
         panel = f"{columns_named[column]} ({tokens})"
-        found = [(name, _points(curve, fair)) for name, curve in named]
+        found = [(recipe, _points(curve, fair)) for recipe, curve in named]
         several = sum(any(value is not None for value in points) for _, points in found) > 1
-        for name, points in found:
+        for recipe, points in found:
             with_field = [one for one, _ in points.values() if one.value is not None]
             if with_field:
-                lines += [f"  {name}:"] * several
-                panels.setdefault(panel, {})[name] = with_field
+                lines += [f"  {recipe.name}:"] * several
+                panels.setdefault(panel, {})[recipe] = with_field
             lines += [one.line(of) for value, (one, of) in points.items() if value is not None]
-        for name, points in found:
+        for recipe, points in found:
             if None in points:
                 point, of = points[None]
-                lines_of.setdefault(panel, {})[name] = point.runs.loss
+                lines_of.setdefault(panel, {})[recipe] = point.runs.loss
                 lines.append(point.line(of))
     if not panels:
         raise UserError(

@@ -62,6 +62,7 @@ class Row(NamedTuple):
     # from the lowest, None for the lowest itself or without finite figures
     difference: paired.Difference | None = None
     epochs: float | None = None  # of training, a part of one below 1; None if not known
+    head: str = ""  # its class
 
     @property
     def fall(self) -> float:
@@ -134,7 +135,7 @@ def of_runs(
     groups = [
         (name, of_head, group)
         for name, of_head in folders.items()
-        if (group := figures_of(Group(name, 0, tuple(of_head)), passports))
+        if (group := figures_of(Group(name, 0, tuple(of_head)), passports))  # type: ignore[arg-type]
     ]
     groups.sort(key=lambda group: group[2].loss)
     lowest = groups[0][2]
@@ -160,6 +161,7 @@ def _row(name, of_head, group, passport, plan) -> Row:
         for folder in of_head
     ]
     of_plan, last = plan.heads[name], [max(curve) for curve in curves]
+    recipe = recipe_of(of_head[0])
     seconds = [curve[step]["seconds"] for curve, step in zip(curves, last, strict=True)]
     points = [
         Point(
@@ -177,9 +179,10 @@ def _row(name, of_head, group, passport, plan) -> Row:
         float(np.mean(seconds)) / 60,
         last[0],
         of_plan.bytes,
-        recipe_of(of_head[0])["training"]["optimizer"]["learning_rate"],
+        recipe["training"]["optimizer"]["learning_rate"],
         () if passport["renormalised"] else tuple(points),
         epochs=of_plan.epoch_steps and last[0] / of_plan.epoch_steps,
+        head=recipe["model"]["head"]["component"],
     )
 
 
@@ -404,9 +407,10 @@ def draw(summary: Summary, file: pathlib.Path):
     figure = Figure(figsize=(11, 5), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     curves, points = figure.subplots(1, 2)
-    numbers = numbers_of(row.name for row in summary.rows)
-    for row in summary.rows:
-        style = plot_style.style(numbers[row.name])
+    rows = summary.rows
+    numbers = numbers_of([row.name for row in rows], [row.head for row in rows])
+    for number, row in zip(numbers, rows, strict=True):
+        style = plot_style.style(number)
         _draw_curve(curves, row, style)
         _draw_point(points, row, style)
     curves.set(

@@ -90,16 +90,17 @@ def test_seeds_of_a_recipe_are_drawn_as_one(source, tmp_path, monkeypatch):
     drawn = {}
     monkeypatch.setattr(bar_plots, "accuracy", lambda values, *others: drawn.update(values))
     compared.report(workdirs, ["train"], str(tmp_path / "picture.png"), log=lambda line: None)
-    assert [*drawn] == ["run, 2 seeds", "copy"]
+    assert [recipe.name for recipe in drawn] == ["run, 2 seeds", "copy"]
+    seeds, alone = drawn.values()
     cases = []
     for workdir in workdirs:
         (result,) = pathlib.Path(workdir).glob("results/*.json")
         cases.append(json.loads(result.read_text())["figures"]["cases"])
     for name in ("number, 1", "number, 2-4", "number, all"):
         first, second, copied = ((run[name]["right"], run[name]["pairs"]) for run in cases)
-        assert drawn["run, 2 seeds"][name] == [first, second]
-        assert drawn["copy"][name] == [copied]
-    assert {*drawn["copy"]} == {"number, 1", "number, 2-4", "number, all"}
+        assert seeds[name] == [first, second]
+        assert alone[name] == [copied]
+    assert {*alone} == {"number, 1", "number, 2-4", "number, all"}
 
 
 def test_a_run_is_judged_on_its_treebank(source, tmp_path):
