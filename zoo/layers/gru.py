@@ -101,7 +101,9 @@ class GRU(Stacked):
 
     The reset gate r acts after the product h U_n, as in the first version of Cho et al. (2014),
     cuDNN and PyTorch, so that one product with h serves all three blocks. In the paper's third
-    version the gate acts before the product: tanh(x W_n + (r * h) U_n + b_n). The parameters are a tuple of {"input": [*, 3 D], "recurrent": [D, 3 D], "bias": [3 D],
+    version the gate acts before the product: tanh(x W_n + (r * h) U_n + b_n).
+
+    The parameters are a tuple of {"input": [*, 3 D], "recurrent": [D, 3 D], "bias": [3 D],
     "recurrent_bias": c, [D]}, one for each layer; the columns belong to r, z and n. The fields are
     the ones of `Stacked`.
 

@@ -156,11 +156,7 @@ class LSTM(Stacked):
         check_least(self, projection=0)
 
     def state_size(self, layer: int) -> int:
-        """Returns R, the size of a layer's hidden state.
-
-        Args:
-          layer: the layer, from 0.
-        """
+        """Returns R, the size of a layer's hidden state."""
         return self.projection or self.cells(layer)
 
     def _weight_shapes(self, layer: int, inputs: int) -> dict[str, tuple[int, ...]]:
