@@ -15,8 +15,7 @@ from zoo.evaluation import (
     sentence_scores,
     significance,
 )
-from zoo.evaluation.answers import read_answers
-from zoo.evaluation.results import judged_texts, names_of
+from zoo.evaluation.results import judged_texts, names_of, read_answers
 from zoo.evaluation.run import Run
 from zoo.runs import aligned_text, output_files
 from zoo.runs.workdir import check_folders

@@ -18,14 +18,7 @@ from zoo.comparison.comparison import Comparison, figures_of, in_texts, perplexi
 from zoo.comparison.html_parts import number, text
 from zoo.decoding import BeamSearch
 from zoo.errors import UserError
-from zoo.evaluation import (
-    answers,
-    leakage,
-    passport_text,
-    results,
-    significance,
-    translation_quality,
-)
+from zoo.evaluation import leakage, passport_text, results, significance, translation_quality
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.results import OF_TRANSLATIONS, check_comparable, quantity
 from zoo.evaluation.run import Run
@@ -287,7 +280,7 @@ def judgements(runs: Comparison) -> str:
     parts: list[str] = []
     judged: set[str] = set()
     name_of = {path: name for name, path in runs.paths.items()}
-    for questions, of_paths in answers.read_answers(name_of).items():
+    for questions, of_paths in results.read_answers(name_of).items():
         of_runs = {name_of[path]: value for path, value in of_paths.items()}
         judged |= of_runs.keys()
         parts.append(_questions(str(questions), of_runs, runs.groups))
