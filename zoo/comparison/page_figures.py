@@ -14,7 +14,14 @@ from zoo.comparison import (
     plot_style,
 )
 from zoo.comparison.bar_plots import kept_bands
-from zoo.comparison.comparison import Comparison, figures_of, in_texts, perplexity, unjudged
+from zoo.comparison.comparison import (
+    Comparison,
+    figures_of,
+    in_texts,
+    perplexity,
+    runs_of_lines,
+    unjudged,
+)
 from zoo.comparison.html_parts import number, text
 from zoo.decoding import BeamSearch
 from zoo.errors import UserError
@@ -31,12 +38,12 @@ def section(runs: Comparison) -> str:
     for group, of_runs in groups.items():
         parts.append(f"<h3>{text(group)}</h3>")
         parts.append(_figures(of_runs, runs.groups))
-        told: dict = {}
-        for name, passport in of_runs.items():
-            told.setdefault(tuple(passport_text.conditions(passport)), []).append(name)
-        for lines, of_lines in told.items():
-            who = f"<p>{text(', '.join(of_lines))}:</p>" if len(told) > 1 else ""
-            parts.append(who + html_parts.items(map(text, lines)))
+        told = {run: passport_text.conditions(passport) for run, passport in of_runs.items()}
+        lines = (
+            line + f" ({', '.join(of_line)})" * (len(of_line) < len(of_runs))
+            for line, of_line in runs_of_lines(told).items()
+        )
+        parts.append(html_parts.items(map(text, lines)))
         parts.append(html_parts.paragraph(text(comparability(group, groups))))
     parts.append(html_parts.all_missing(unjudged(runs)))
     return "".join(parts)
