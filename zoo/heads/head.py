@@ -611,9 +611,22 @@ class HeadAround(Head):
     def ordered_by_frequency(self) -> bool:
         return self.head.ordered_by_frequency
 
+    @property
+    def parameter_axes(self) -> Axes:
+        return self.head.parameter_axes
+
     def inner_params(self, params: Params) -> Params:
         """Returns the inner head's parameters, which most wrappers have as their own."""
         return params
+
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+        return self.head.init(key, hidden_size, lexicon)
+
+    def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
+        return self.head._penalties(self.inner_params(params), hidden)
+
+    def normalised_over(self, lexicon: Lexicon) -> str:
+        return self.head.normalised_over(lexicon)
 
     def form_taken(self, tables: Tables) -> str | None:
         return self.head.form_taken(tables["head"])
@@ -625,7 +638,7 @@ class HeadAround(Head):
         return self.head.scores_per_token(vocabulary)
 
     def _prepared(self, params: Params, tables: Tables) -> Prepared:
-        return self.head.prepared(params, tables["head"])
+        return self.head.prepared(self.inner_params(params), tables["head"])
 
     def prepared_shapes(self, tables: Tables, hidden_size: int) -> Any:
         return self.head.prepared_shapes(tables["head"], hidden_size)
