@@ -19,7 +19,7 @@ from zoo.heads import NCE, AdaptiveSoftmax, Head, MixtureOfSoftmaxes, Softmax
 from zoo.models import LanguageModel
 from zoo.optimizers import Adagrad, build
 from zoo.training import average, step
-from zoo.training.model_parallel import MeshDevices
+from zoo.training.devices import MeshDevices
 from zoo.training.tasks import words_loss
 from zoo.training.updates import DenseUpdates
 
@@ -44,7 +44,6 @@ def memory(head: Head, shards: int) -> tuple[int, int]:
     devices = MeshDevices(DEVICES, BATCH, shards, state, axes, [VOCABULARY])
     compiled = devices.compile(
         step.train_step,
-        step.STATE_AXES,
         loss=functools.partial(words_loss, model),
         optimizer=optimizer,
     )

@@ -96,7 +96,6 @@ def step_of(model, params, lexicon, data, training: Training):
     devices = Devices(1, batch)
     compiled = devices.compile(
         step.train_step,
-        step.STATE_AXES,
         loss=functools.partial(words_loss, model),
         optimizer=optimizer,
         compute=training.compute,

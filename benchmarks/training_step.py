@@ -29,7 +29,7 @@ from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
 from zoo.models.language_model import LanguageModel
 from zoo.training.devices import Devices
-from zoo.training.step import STATE_AXES, TrainState, train_step
+from zoo.training.step import TrainState, train_step
 from zoo.training.task import Batch
 from zoo.training.tasks import Words, words_loss
 from zoo.training.updates import DenseUpdates
@@ -46,7 +46,6 @@ def zoo_side(model, params, words, targets, compute="float32"):
     optimizer = DenseUpdates(optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1))
     step_function = devices.compile(
         train_step,
-        STATE_AXES,
         loss=functools.partial(words_loss, model),
         optimizer=optimizer,
         compute=compute,

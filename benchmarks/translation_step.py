@@ -34,7 +34,7 @@ from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
 from zoo.training.devices import Devices
-from zoo.training.step import STATE_AXES, TrainState, train_step
+from zoo.training.step import TrainState, train_step
 from zoo.training.tasks import PairedBatches
 from zoo.training.updates import DenseUpdates
 
@@ -65,7 +65,7 @@ def zoo_side(model, params, batches):
     devices = Devices(1, BATCH)
     optimizer = DenseUpdates(optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1))
     step_function = devices.compile(
-        train_step, STATE_AXES, loss=functools.partial(loss, model), optimizer=optimizer
+        train_step, loss=functools.partial(loss, model), optimizer=optimizer
     )
     state = TrainState(params, optimizer.init(params), (), jnp.zeros((), jnp.int32))
     state, key = devices.restored(state), jax.random.key_data(jax.random.key(0))

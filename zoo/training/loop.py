@@ -22,9 +22,9 @@ from zoo.runs.checkpoints import Checkpoints, any_kept
 from zoo.runs.location import Ownership
 from zoo.runs.workdir import Workdir
 from zoo.training import average
+from zoo.training.devices import choose_devices
 from zoo.training.metric_writers import Metrics, ProgressBar, Unwritten
-from zoo.training.model_parallel import choose_devices
-from zoo.training.step import STATE_AXES, TrainState, train_step
+from zoo.training.step import TrainState, train_step
 from zoo.training.task import Batch, Task, check_steps
 from zoo.training.updates import choose_updates
 
@@ -229,7 +229,6 @@ class Trainer:
         """Returns the step for the devices, (state, tables, batch, key) -> (state, metrics)."""
         return self.devices.compile(
             train_step,
-            STATE_AXES,
             loss=self.task.loss,
             optimizer=self.optimizer,
             frozen=self.recipe.frozen,
@@ -253,7 +252,7 @@ class Trainer:
         devices, recipe = self.devices, self.recipe
         step_function = self.step_function()
         tables = devices.place_tables(self.task.tables)
-        self.task.tables = devices.everywhere(tables)  # validation shares their memory
+        self.task.tables = tables  # validation shares their memory
         key = self.step_key()
         empty_carry = devices.empty(self.task.carry)
         step = self._steps_done()
@@ -264,7 +263,7 @@ class Trainer:
         def save(kind="last", params=None):
             """Saves a checkpoint: the state as "last", or parameters to evaluate as "best"."""
             if kind == "last":
-                arrays: Any = devices.whole(self._state)
+                arrays: Any = self._state
                 params = arrays.params
             else:
                 arrays = {"params": params}
@@ -350,7 +349,6 @@ class Trainer:
     def _validate(self, step, progress, metrics, bar, save):
         """Validates, saves the best checkpoint, and decides about early stopping."""
         params = average.params_to_evaluate(self._state.params, self._state.optimizer_state)
-        params = self.devices.everywhere(params)
         mesh = self.devices.mesh if self.devices.count > 1 else None
         validation = self.task.validate(params, mesh)
         # As long as all values are infinite, the best checkpoint is the last.

@@ -1,6 +1,6 @@
 """One training step, as a pure function.
 
-It runs on one device or, under `jax.pmap` with the named axis, on several: every device has its
+It runs on one device or, under `jax.shard_map` with a named axis, on several: every device has its
 share of the batch rows, losses and gradients are summed over devices, and the only division is by
 the number of tokens of the whole batch, so that the number of devices changes nothing but rounding.
 The loss of a batch with few tokens, such as the last of an epoch of whole sentences, is divided by
@@ -29,10 +29,6 @@ class TrainState(NamedTuple):
     optimizer_state: Any
     carry: Any  # the model's carry, leaves [B, ...]
     step: jax.Array
-
-
-# The axis of each field that pmap splits over devices; None: replicated on every device.
-STATE_AXES = TrainState(params=None, optimizer_state=None, carry=0, step=None)  # type: ignore[arg-type]
 
 
 class StepMetrics(NamedTuple):
