@@ -41,8 +41,7 @@ from zoo.errors import UserError
 from zoo.evaluation.perplexity import PRECISION
 from zoo.runs import output_files
 from zoo.training import tasks
-from zoo.training.step import TrainState, train_step
-from zoo.training.task import Batch
+from zoo.training.step import Batch, TrainState, train_step
 from zoo.training.tasks import Words, words_loss
 from zoo.training.updates import DenseUpdates
 

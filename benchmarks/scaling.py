@@ -21,10 +21,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import configs
-from benchmarks import compiled, costs
+from benchmarks import compiled, costs, step_shapes
 from zoo import changed
-from zoo.training import average, step_shapes
-from zoo.training.devices import Devices, MeshDevices
+from zoo.training import average
+from zoo.training.devices import Devices, MeshDevices, laid_out
 from zoo.training.step import TrainState
 from zoo.training.updates import choose_updates
 
@@ -220,7 +220,14 @@ def mesh_of(recipe, step, data: int, model: int) -> MeshDevices:
 def compiled_on_mesh(step, devices: Devices, options=AS_CHEAP_AS_CAN_BE):
     """Compiles a step for a mesh, from shapes alone."""
     function = devices.compile(step.function.func, **step.function.keywords)
-    return function.lower(*devices.step_shapes(*step.arguments)).compile(options)
+    state, tables, batch, _ = step.arguments
+    layouts = (
+        devices.layouts(state),
+        jax.tree.map(lambda x: devices.of_table(x.shape), tables),
+        jax.tree.map(lambda _: devices.by_rows, batch),
+        devices.replicated,
+    )
+    return function.lower(*jax.tree.map(laid_out, step.arguments, layouts)).compile(options)
 
 
 def memory_table(names) -> str:

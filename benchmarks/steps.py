@@ -15,7 +15,7 @@ from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 from zoo.training import step
 from zoo.training.devices import Devices
-from zoo.training.task import Batch
+from zoo.training.step import Batch
 from zoo.training.tasks import Words, words_loss
 from zoo.training.updates import choose_updates
 

@@ -29,8 +29,7 @@ from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
 from zoo.models.language_model import LanguageModel
 from zoo.training.devices import Devices
-from zoo.training.step import TrainState, train_step
-from zoo.training.task import Batch
+from zoo.training.step import Batch, TrainState, train_step
 from zoo.training.tasks import Words, words_loss
 from zoo.training.updates import DenseUpdates
 

@@ -35,7 +35,7 @@ from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
 from zoo.training.devices import Devices
 from zoo.training.step import TrainState, train_step
-from zoo.training.tasks import PairedBatches
+from zoo.training.tasks import SourcesAndTargets, TextBatches
 from zoo.training.updates import DenseUpdates
 
 BATCH, LAYERS, VOCABULARY, BOUNDARY = 64, 2, 10_000, 0
@@ -196,7 +196,7 @@ def main():
     )
     params = model.init(jax.random.key(0), lexicon, lexicon)
     pairs = random_pairs(random)
-    everything = PairedBatches(pairs.epoch(random))
+    everything = TextBatches(pairs.epoch(random), SourcesAndTargets, BATCH)
     batches = [everything[index] for index in range(arguments.batches)]
     sides = pytorch.eager_and_compiled(torch_side(params, batches))
     sides[pytorch.ZOO] = zoo_side(model, params, batches)

@@ -232,14 +232,14 @@ def test_a_record_of_the_start_that_is_none_names_its_file(tmp_path, content):
 def test_a_stopped_training_is_not_finished(tmp_path, monkeypatch):
     trainer = small.trainer(small.experiment(checkpoint_every=1), tmp_path)
     assert Workdir(tmp_path).finished() is None  # nothing is kept yet
-    plain = trainer._batch
+    plain = trainer.task.part
 
     def batch(batches, index):
         if index == 2:
             raise RuntimeError("the power is cut")
         return plain(batches, index)
 
-    monkeypatch.setattr(trainer, "_batch", batch)
+    monkeypatch.setattr(trainer.task, "part", batch)
     with pytest.raises(RuntimeError):
         trainer.train()
     assert Workdir(tmp_path).finished() is False

@@ -27,8 +27,7 @@ from zoo.lexicon import with_features
 from zoo.lexicon.spelling import Spelling
 from zoo.losses import softmax
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.training.step import TrainState, rounded, train_step
-from zoo.training.task import Batch
+from zoo.training.step import Batch, TrainState, rounded, train_step
 from zoo.training.tasks import Words, words_loss
 from zoo.training.updates import DenseUpdates
 

@@ -226,13 +226,13 @@ class Traced(LanguageModel):
 def test_every_epoch_has_its_own_order_and_starts_empty(tmp_path, monkeypatch):
     taken, carries = [], []
 
-    def compile(self, step, state_axes, **static):
+    def compile(self, step, **static):
         def spied(state, tables, batch, key):
             taken.append(batch.inputs.targets.tolist())
             carries.append(max(float(np.abs(leaf).max()) for leaf in jax.tree.leaves(state.carry)))
             return compiled(state, tables, batch, key)
 
-        compiled = compile_of(self, step, state_axes, **static)
+        compiled = compile_of(self, step, **static)
         return spied
 
     compile_of = Devices.compile

@@ -31,7 +31,7 @@ from zoo.layers.char_convolution import Convolution
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD, Adagrad, Adam, RMSProp
 from zoo.training import step, updates
-from zoo.training.task import Batch
+from zoo.training.step import Batch
 from zoo.training.tasks import Words, words_loss
 from zoo.training.updates import DenseUpdates, choose_updates
 

@@ -14,8 +14,7 @@ from zoo.cores import LSTM
 from zoo.embeddings import Features, Lookup
 from zoo.heads import LogLinear, Softmax
 from zoo.models import LanguageModel
-from zoo.training.step import TrainState, train_step
-from zoo.training.task import Batch
+from zoo.training.step import Batch, TrainState, train_step
 from zoo.training.tasks import Words, words_loss
 from zoo.training.updates import DenseUpdates, scale_by_rate_factor
 

@@ -373,7 +373,7 @@ def test_a_run_that_one_starts_from_is_not_run(workdir, here):
     mark = plant(here)
     strangers(workdir, with_head("planted:Head"))
     with pytest.raises(UserError, match=r"^init_from: .*add --trust planted:Head"):
-        warm_start.read(str(workdir), small.MODEL, None)
+        warm_start.read(str(workdir), small.MODEL, ())
     assert not mark.exists()
 
 

@@ -226,7 +226,7 @@ class Workdir:
         return Lexicon.load(self.file(f"{name}.npz"))
 
     def keep_start(self, record: dict):
-        """Writes the origin of the run's start values; see `zoo.training.task.Start.record`."""
+        """Writes the origin of the run's start values; see `zoo.training.warm_start.Start`."""
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         location.write_text(self.path / "start.json", text)
 

@@ -132,20 +132,11 @@ class Devices:
 
     def place_tables(self, tree):
         """Puts tables on the devices in the layout of a step."""
-        return jax.tree.map(lambda x: placed(x, self._of_table(np.shape(x))), tree)
+        return jax.tree.map(lambda x: placed(x, self.of_table(np.shape(x))), tree)
 
-    def _of_table(self, shape) -> Any:
+    def of_table(self, shape) -> Any:
+        """Returns the sharding of a table of this shape."""
         return self.replicated
-
-    def step_shapes(self, state, tables, batch, key):
-        """Returns the shapes of a compiled step's arguments with shardings, to lower it."""
-        layouts = (
-            self.layouts(state),
-            jax.tree.map(lambda x: self._of_table(x.shape), tables),
-            jax.tree.map(lambda _: self.by_rows, batch),
-            self.replicated,
-        )
-        return jax.tree.map(laid_out, (state, tables, batch, key), layouts)
 
     def split(self, tree):
         """Splits leaves [rows of this process, ...] over its devices in the layout of a step."""
@@ -285,7 +276,7 @@ class MeshDevices(Devices):
 
         return jax.jit(of_mesh, donate_argnums=0)
 
-    def _of_table(self, shape) -> NamedSharding:
+    def of_table(self, shape) -> NamedSharding:
         """Shards a table with one row a word, if its rows divide."""
         cut = shape and shape[0] in self._words and shape[0] % self.model == 0
         return NamedSharding(self.mesh, PartitionSpec(MODEL) if cut else _WHOLE)

@@ -9,17 +9,26 @@ batch does.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from zoo.arrays.random_keys import Keys
+from zoo.experiment import Training
 from zoo.training import average
 from zoo.training.devices import sum_over_devices
-from zoo.training.task import Batch
 from zoo.training.updates import Updates
+
+
+class Batch(NamedTuple):
+    """A batch as a training step sees it: all that the step knows of the data."""
+
+    inputs: Any  # a pytree of arrays [B, ...], the arguments of the task's loss
+    # float32 [B, ...], weights of the terms of the loss; the loss is divided by their sum
+    weights: Any
+    batch_rows: Any  # int32 [B], the number of each row, from which its random keys are made
 
 
 class TrainState(NamedTuple):
@@ -38,6 +47,17 @@ class StepMetrics(NamedTuple):
     tokens: jax.Array
     gradient_norm: jax.Array
     penalty: jax.Array
+
+
+def shapes_of(batch: Batch) -> Hashable:
+    """Returns the shapes of a batch's arrays; a step is compiled once for each."""
+    return tuple(leaf.shape for leaf in jax.tree.leaves(batch))
+
+
+def settings(recipe: Training, optimizer: Updates) -> dict[str, Any]:
+    """Returns the arguments of `train_step` that a recipe sets."""
+    names = "frozen", "mean_over", "accumulate", "compute"
+    return {"optimizer": optimizer, **{name: getattr(recipe, name) for name in names}}
 
 
 def make_objective(

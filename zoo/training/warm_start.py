@@ -5,6 +5,9 @@ model until it converges, freeze it, and replace its softmax by a head that pred
 Here the second stage is an experiment of its own, with `init_from` and `training.frozen`.
 """
 
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
 import jax
 import numpy as np
 
@@ -15,15 +18,20 @@ from zoo.errors import UserError
 from zoo.heads import Head
 from zoo.lexicon import Lexicon
 from zoo.runs.workdir import Workdir
-from zoo.training.task import Start
 
 # Parts that are built for a model's second lexicon, of sources.
 _OF_SOURCES = ("source_embedding", "encoder")
 
 
-def read(
-    path: str, model, lexicon: Lexicon, frozen: tuple[str, ...] = (), *others: Lexicon
-) -> Start:
+class Start(NamedTuple):
+    """Start values from another run."""
+
+    params: dict[str, Any]
+    record: dict
+    lines: list[str]
+
+
+def read(path: str, model, lexicons: Sequence[Lexicon], frozen: tuple[str, ...] = ()) -> Start:
     """Reads those parts of a run's best parameters whose names and shapes fit a model."""
     taken, lines = {}, []
     try:
@@ -35,7 +43,7 @@ def read(
         )
     except UserError as error:
         raise UserError(f"init_from: {error}") from error
-    wanted = jax.eval_shape(lambda key: model.init(key, lexicon, *others), jax.random.key(0))
+    wanted = jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
     for name, part in wanted.items():
         if not jax.tree.leaves(part):
             continue
@@ -44,10 +52,9 @@ def read(
             component = model.component(name)
             difference = _other_rows(experiment.model.component(name), component)
         if difference is None:
-            lexicons = theirs, lexicon
-            if name in _OF_SOURCES:
-                lexicons = their_others[0], others[0]
-            _check_words(path, name, component, arrays[name], *lexicons)
+            second = name in _OF_SOURCES
+            both = (theirs, *their_others)[second], lexicons[second]
+            _check_words(path, name, component, arrays[name], *both)
             leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(arrays[name])]
             taken[name] = jax.tree.unflatten(jax.tree.structure(part), leaves)
             lines.append(f"{name}: taken from {path}, step {step:,}.")

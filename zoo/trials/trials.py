@@ -11,7 +11,7 @@ from zoo.errors import Diverged
 from zoo.experiment import Experiment
 from zoo.optimizers import Constant
 from zoo.runs.workdir import Workdir
-from zoo.training import step_shapes
+from zoo.training import costs
 from zoo.training import train as training
 from zoo.trials import one_run, recipes, summary
 from zoo.trials.plan import Budget, HeadPlan, Plan, best_rate, steps_of
@@ -96,7 +96,7 @@ def _plan_head(name, experiment, plan, trials, log):
             seconds = min(max(60 * budget.minutes / TIMED_FRACTION, least), most)
         steady = changed(experiment, {"training.optimizer.schedule": Constant()})
         trainer = one_run.trainer(steady, trials.folder / "runs" / name, _say_nothing)
-        cost = step_shapes.measure(trainer, seconds)
+        cost = costs.measure(trainer, seconds)
         steps = steps_of(budget, cost.seconds, trainer.task.total_steps)
         plan.heads[name] = HeadPlan(steps, cost.bytes, epoch_steps=trainer.task.epoch_steps)
         plan.write()
