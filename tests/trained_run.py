@@ -47,7 +47,8 @@ def trained(tmp_path_factory):
     workdir = Workdir(folder / "workdir")
     workdir.claim(experiment)
     task = tasks.prepare(experiment)
-    workdir.keep_lexicons(task.lexicons)
+    for name, lexicon in task.lexicons.items():
+        workdir.keep_lexicon(lexicon, name)
     workdir.keep_texts(task.seen_texts({}))
     Trainer(task, experiment.training, workdir.path, 1, log=lambda line: None).train()
     return workdir.path

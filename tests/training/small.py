@@ -92,7 +92,8 @@ def run_in(folder, recipe: Experiment):
     workdir = Workdir(folder)
     workdir.claim(recipe)
     training = trainer(recipe, workdir.path)
-    workdir.keep_lexicons(training.task.lexicons)
+    for name, lexicon in training.task.lexicons.items():
+        workdir.keep_lexicon(lexicon, name)
     if (seen := training.task.seen_texts({})) is not None:
         workdir.keep_texts(seen)
     training.train()

@@ -31,7 +31,7 @@ from zoo.decoding import steps
 from zoo.evaluation.perplexity import PRECISION, score_step
 from zoo.evaluation.perplexity import pair_score_step as score_pairs
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.runs.exported import named_arrays
+from zoo.runs.workdir import named_arrays
 
 PLATFORMS = ("cpu", "cuda", "tpu")
 

@@ -72,7 +72,8 @@ def _keep(experiment, workdir, task, log):
     """Writes the files that a run begins with: recipe, lexicons, checksums of texts."""
     # Only now: an experiment that failed above may be corrected and started again.
     workdir.claim(experiment)
-    workdir.keep_lexicons(task.lexicons)
+    for name, lexicon in task.lexicons.items():
+        workdir.keep_lexicon(lexicon, name)
     if workdir.texts() is None:  # not read again when the run resumes
         made = {"revision": output_files.revision(), "versions": output_files.versions()}
         if (seen := task.seen_texts(made)) is not None:

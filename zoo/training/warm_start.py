@@ -17,6 +17,7 @@ from zoo.embeddings import Embedding
 from zoo.errors import UserError
 from zoo.heads import Head
 from zoo.lexicon import Lexicon
+from zoo.runs import checksums
 from zoo.runs.workdir import Workdir
 
 # Parts that are built for a model's second lexicon, of sources.
@@ -83,11 +84,8 @@ def read(path: str, model, lexicons: Sequence[Lexicon], frozen: tuple[str, ...] 
 
 def _difference(theirs, ours) -> str | None:
     """Describes the first parameter whose shape or dtype differs between two parts, or None."""
-    here, there = _shapes(ours), _shapes(theirs)
-    for name in [*here, *there]:
-        if here.get(name) != there.get(name):
-            return f"{name} is {there.get(name, 'missing')} there, {here.get(name, 'missing')} here"
-    return None
+    difference = checksums.first_difference(_leaves(theirs), _leaves(ours))
+    return difference and "{} is {} there, {} here".format(*difference)
 
 
 def _other_rows(theirs, ours) -> str | None:
@@ -111,9 +109,8 @@ def _rows(component) -> list[str]:
     ]
 
 
-def _shapes(part):
-    leaves = jax.tree_util.tree_leaves_with_path(part)
-    return {path_name(path): f"{leaf.dtype}{[*leaf.shape]}" for path, leaf in leaves}
+def _leaves(part):
+    return {path_name(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(part)}
 
 
 def _check_words(path, name, component, params, theirs, ours):
