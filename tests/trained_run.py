@@ -11,6 +11,7 @@ from zoo.embeddings import Lookup
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.models import LanguageModel
+from zoo.runs import seen_texts
 from zoo.runs.workdir import Workdir
 from zoo.training import tasks
 from zoo.training.loop import Trainer
@@ -49,7 +50,7 @@ def trained(tmp_path_factory):
     task = tasks.prepare(experiment)
     for name, lexicon in task.lexicons.items():
         workdir.keep_lexicon(lexicon, name)
-    workdir.keep_texts(task.seen_texts({}))
+    seen_texts.keep(workdir, task.seen_texts({}))
     Trainer(task, experiment.training, workdir.path, 1, log=lambda line: None).train()
     return workdir.path
 

@@ -10,10 +10,10 @@ from zoo.adaptation import Trained
 from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
 from zoo.priors import Arpa, ContextualBackground, Grammar, NGram
+from zoo.runs import seen_texts
 from zoo.runs.checkpoints import Checkpoints
-from zoo.runs.seen_texts import Texts
-from zoo.runs.word_sources import inherited as of_experiment
-from zoo.runs.word_sources import of_run
+from zoo.runs.seen_texts import Texts, of_run
+from zoo.runs.seen_texts import inherited as of_experiment
 from zoo.runs.workdir import Workdir
 
 
@@ -47,7 +47,7 @@ def run_of(folder, recipe, kept=True, trained=True):
     texts = (recipe.vocabulary.encode(corpora[s], lexicon) for s in ("train", "validation"))
     data = "-".join(text.digest() for text in texts)
     if kept:
-        workdir.keep_texts(of_experiment(recipe, corpora, data, {"revision": "abc"}))
+        seen_texts.keep(workdir, of_experiment(recipe, corpora, data, {"revision": "abc"}))
     checkpoints = Checkpoints(folder / "checkpoints", ("best",))
     checkpoints.save("best", 1, {"params": np.zeros(1)}, {"data": data} if trained else {})
     checkpoints.close()
@@ -72,7 +72,7 @@ def test_a_run_without_a_record_of_its_texts_is_not_known(tmp_path):
     assert of_run(folder) is None
     # Nor is one whose record is of other texts than those of its checkpoints.
     other = dataclasses.replace(seen_by(small.experiment()), data="other")
-    Workdir(folder).keep_texts(other)
+    seen_texts.keep(Workdir(folder), other)
     assert of_run(folder) is None
     assert of_run(tmp_path / "nothing") is None
 

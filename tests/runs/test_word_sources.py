@@ -22,7 +22,7 @@ from zoo.priors import (
     WordList,
     WordTable,
 )
-from zoo.runs import word_sources
+from zoo.runs import seen_texts
 from zoo.runs.seen_texts import SeenTexts
 from zoo.sources.source import Held
 
@@ -69,7 +69,7 @@ def recorded(experiment):
         split: experiment.vocabulary.read(experiment.data, split)
         for split in experiment.data.splits()
     }
-    return word_sources.inherited(experiment, corpora)
+    return seen_texts.inherited(experiment, corpora)
 
 
 def test_each_text_is_recorded_once_with_all_that_it_gave(data, tmp_path):
@@ -166,7 +166,7 @@ def test_tags_of_a_treebank_with_the_judged_sentences_saw_them(data, treebank, e
 
 def test_splits_count_only_where_tags_are_guessed():
     prior = Morphology(("train",), treebanks=("tags.conllu",))
-    (_, part) = word_sources.of_experiment(
+    (_, part) = seen_texts.of_experiment(
         Experiment(data=Conllu("a", "b"), vocabulary=Vocabulary(features=(prior,)))
     )
     assert (part.splits, part.treebanks) == ((), ("tags.conllu",))

@@ -18,6 +18,7 @@ from zoo.heads import LogLinear, Softmax
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD
 from zoo.priors import Morphology, TopWords, Unigram
+from zoo.runs import seen_texts
 from zoo.runs.checkpoints import Checkpoints
 from zoo.runs.workdir import Workdir
 from zoo.training import tasks
@@ -95,7 +96,7 @@ def run_in(folder, recipe: Experiment):
     for name, lexicon in training.task.lexicons.items():
         workdir.keep_lexicon(lexicon, name)
     if (seen := training.task.seen_texts({})) is not None:
-        workdir.keep_texts(seen)
+        seen_texts.keep(workdir, seen)
     training.train()
     return workdir.path
 

@@ -33,7 +33,6 @@ from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 from zoo.runs import checksums, location
-from zoo.runs.seen_texts import SeenTexts
 from zoo.sources import files
 from zoo.trust import permissions, user_modules
 
@@ -230,15 +229,6 @@ class Workdir:
         """Reads the record of `keep_start`; None for a run without a warm start."""
         path = self.file("start.json")
         return strict_json.read(path, _START) if path.exists() else None
-
-    def keep_texts(self, seen: SeenTexts):
-        """Writes the record of the texts that the run is trained and selected on."""
-        location.write_whole(self.path / "texts.npz", seen.save)
-
-    def texts(self) -> SeenTexts | None:
-        """Returns the texts that `keep_texts` recorded; None without a record."""
-        path = self.file("texts.npz")
-        return SeenTexts.load(path) if path.exists() else None
 
     def recipe_digest(self) -> str:
         """Computes the SHA-256 of the file experiment.json; "" without one."""

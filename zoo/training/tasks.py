@@ -31,7 +31,7 @@ from zoo.experiment import Experiment
 from zoo.heads import distributions
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.runs import word_sources
+from zoo.runs import seen_texts
 from zoo.runs.seen_texts import SeenTexts
 from zoo.training import average, costs, devices, warm_start
 from zoo.training.step import Batch
@@ -200,7 +200,7 @@ class TextTask(Task):
 
     def seen_texts(self, made_with):
         """Returns a record of this run's texts and of texts that the model's parts saw before."""
-        return word_sources.inherited(self.experiment, self.corpora, self.data, made_with)
+        return seen_texts.inherited(self.experiment, self.corpora, self.data, made_with)
 
     def start(self, path, frozen):
         return warm_start.read(path, self.model, self._all_lexicons, frozen)

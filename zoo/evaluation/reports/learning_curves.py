@@ -10,7 +10,7 @@ from zoo.evaluation import records
 from zoo.evaluation.reports import curve_plots, plot_style, seeds, validations
 from zoo.evaluation.reports.tables import aligned
 from zoo.evaluation.results import check_comparable, quantity, read_results
-from zoo.runs import output_files
+from zoo.runs import output_files, seen_texts
 from zoo.runs.workdir import Workdir
 
 LABELS = {"step": "training step", "epoch": "epoch", "minutes": "minutes of training"}
@@ -75,7 +75,7 @@ def _check_seen(paths):
     """Raises UserError where runs recorded different texts that chose their checkpoints."""
     chosen = {}
     for name, path in paths.items():
-        seen = None if records.is_record(path) else Workdir(path).texts()
+        seen = None if records.is_record(path) else seen_texts.of_workdir(Workdir(path))
         if seen is not None:
             about = seen.selected_on.about
             chosen[name] = {text["digest"] for text in about if text["by"] == "this run"}
