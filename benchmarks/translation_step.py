@@ -36,7 +36,7 @@ from zoo.models import SequenceToSequence
 from zoo.training.devices import Devices
 from zoo.training.step import TrainState, train_step
 from zoo.training.tasks import SourcesAndTargets, TextBatches
-from zoo.training.updates import DenseUpdates
+from zoo.training.updates import Updates
 
 BATCH, LAYERS, VOCABULARY, BOUNDARY = 64, 2, 10_000, 0
 LEARNING_RATE, CLIP, PADDING = 0.7, 5.0, 0.15
@@ -63,7 +63,7 @@ def zoo_side(model, params, batches):
     The function donates `params`, which cannot be used afterwards.
     """
     devices = Devices(1, BATCH)
-    optimizer = DenseUpdates(optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1))
+    optimizer = Updates(optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1))
     step_function = devices.compile(
         train_step, loss=functools.partial(loss, model), optimizer=optimizer
     )

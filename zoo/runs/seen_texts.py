@@ -163,10 +163,10 @@ class SeenTexts:
                 strict_json.check(knowledge, [_GIVEN], "knowledge")
             for role in ROLES:
                 array_files.check(arrays[role], np.uint64, role)
-            texts = {role: Texts(arrays[role], tuple(about[role])) for role in ROLES}
-            rest = {name: about.get(name) for name in _REST}
+            rest: dict[str, Any] = {name: about.get(name) for name in _REST}
             rest |= {name: tuple(kept) for name, kept in rest.items() if isinstance(kept, list)}
-            return cls(**texts, **rest)
+            trained, selected = (Texts(arrays[role], tuple(about[role])) for role in ROLES)
+            return cls(trained, selected, **rest)
         except (OSError, ValueError, KeyError) as error:
             raise UserError(
                 f"{path} is not a record of seen texts ({error}): put back a copy, or delete it, "

@@ -60,34 +60,6 @@ def settings(recipe: Training, optimizer: Updates) -> dict[str, Any]:
     return {"optimizer": optimizer, **{name: getattr(recipe, name) for name in names}}
 
 
-def make_objective(
-    state, fixed, tables, batch: Batch, key, *, loss, usual_weight, mean_over, compute, axis
-):
-    """Makes the objective of a step, and its arguments.
-
-    On several devices each computes its share of the mean, over its batch rows: the shares add up.
-    """
-    weight = sum_over_devices(batch.weights.sum(), axis)
-    over = weight
-    if mean_over == "pairs":
-        filled = (batch.weights != 0).any(axis=tuple(range(1, batch.weights.ndim)))
-        over = sum_over_devices(filled.astype(weight.dtype).sum(), axis)
-    divisor = jnp.maximum(over, usual_weight)
-    # Normalised before the loss, not after: the cotangent of the sum is then the constant 1.
-    weights = batch.weights / divisor
-    step_key = jax.random.fold_in(jax.random.wrap_key_data(key), state.step)
-    rows = jax.vmap(lambda batch_row: jax.random.fold_in(step_key, batch_row))(batch.batch_rows)
-
-    def objective(trained, batch_rows):
-        inputs, weights, carry, rows = batch_rows
-        params = rounded({**trained, **fixed}, compute)
-        keys = Keys(step_key, rows)
-        total, penalty, carry = loss(params, tables, inputs, weights, carry, keys)
-        return total, (penalty, carry)
-
-    return objective, (batch.inputs, weights, state.carry, rows), weight, divisor
-
-
 def train_step(
     state: TrainState,
     tables: Any,
@@ -104,15 +76,31 @@ def train_step(
     compute: str = "float32",
     axis: str | None = None,
 ) -> tuple[TrainState, StepMetrics]:
-    """Updates the parameters once, by the gradient of the mean loss of a batch."""
+    """Updates the parameters once, by the gradient of the mean loss of a batch.
+
+    On several devices each computes its share of the mean, over its batch rows: the shares add up.
+    """
     rate_factor = batch.weights.shape[1] / usual_length if usual_length else 1.0
-    usual_weight *= rate_factor
-    options = {"usual_weight": usual_weight, "mean_over": mean_over, "axis": axis}
-    options |= {"compute": compute}
+    weight = sum_over_devices(batch.weights.sum(), axis)
+    over = weight
+    if mean_over == "pairs":
+        filled = (batch.weights != 0).any(axis=tuple(range(1, batch.weights.ndim)))
+        over = sum_over_devices(filled.astype(weight.dtype).sum(), axis)
+    divisor = jnp.maximum(over, usual_weight * rate_factor)
+    # Normalised before the loss, not after: the cotangent of the sum is then the constant 1.
+    weights = batch.weights / divisor
+    step_key = jax.random.fold_in(jax.random.wrap_key_data(key), state.step)
+    rows = jax.vmap(lambda batch_row: jax.random.fold_in(step_key, batch_row))(batch.batch_rows)
     trained, fixed = average.split(state.params, frozen)
-    objective, batch_rows, weight, divisor = make_objective(
-        state, fixed, tables, batch, key, loss=loss, **options
-    )
+
+    def objective(trained, batch_rows):
+        inputs, weights, carry, rows = batch_rows
+        params = rounded({**trained, **fixed}, compute)
+        keys = Keys(step_key, rows)
+        total, penalty, carry = loss(params, tables, inputs, weights, carry, keys)
+        return total, (penalty, carry)
+
+    batch_rows = batch.inputs, weights, state.carry, rows
     value_and_gradients = functools.partial(optimizer.value_and_gradients, objective, trained)
     (total, (penalty, carry)), gradients = accumulated(value_and_gradients, batch_rows, accumulate)
     total, penalty = sum_over_devices((total, penalty), axis)

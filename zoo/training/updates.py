@@ -1,6 +1,5 @@
 """Updates of parameters by gradients: the interface of a training step, and dense updates."""
 
-import abc
 import dataclasses
 import functools
 import operator
@@ -18,45 +17,29 @@ from zoo.training import average
 from zoo.training.devices import sum_over_devices
 
 
-class Updates(abc.ABC):
-    """The interface by which a training step computes gradients and updates parameters."""
-
-    @abc.abstractmethod
-    def init(self, params) -> Any:
-        """Returns the optimiser's state before the first step."""
-
-    @abc.abstractmethod
-    def value_and_gradients(self, objective, params, batch_rows) -> tuple[Any, Any]:
-        """Computes ((value, auxiliary), gradients) of an objective."""
-
-    @abc.abstractmethod
-    def sum_over_devices(self, gradients, params, axis: str | None) -> Any:
-        """Sums gradients over devices."""
-
-    @abc.abstractmethod
-    def update(
-        self, params, state, step, gradients, rate_factor: float = 1.0
-    ) -> tuple[Any, Any, jax.Array]:
-        """Returns (params, state, norm of the gradients before clipping) after a step."""
-
-
-class DenseUpdates(Updates):
-    """Updates of all parameters by an optax transformation."""
+class Updates:
+    """Updates of all parameters by an optax transformation, as a training step calls them."""
 
     def __init__(self, transformation: optax.GradientTransformation):
         """Wraps a transformation."""
         self.transformation = optax.with_extra_args_support(transformation)
 
-    def init(self, params):
+    def init(self, params) -> Any:
+        """Returns the optimiser's state before the first step."""
         return self.transformation.init(params)
 
-    def value_and_gradients(self, objective, params, batch_rows):
+    def value_and_gradients(self, objective, params, batch_rows) -> tuple[Any, Any]:
+        """Computes ((value, auxiliary), gradients) of an objective."""
         return jax.value_and_grad(objective, has_aux=True)(params, batch_rows)
 
-    def sum_over_devices(self, gradients, params, axis):
+    def sum_over_devices(self, gradients, params, axis: str | None) -> Any:
+        """Sums gradients over devices."""
         return sum_over_devices(gradients, axis)
 
-    def update(self, params, state, step, gradients, rate_factor=1.0):
+    def update(
+        self, params, state, step, gradients, rate_factor: float = 1.0
+    ) -> tuple[Any, Any, jax.Array]:
+        """Returns (params, state, norm of the gradients before clipping) after a step."""
         updates, state = self.transformation.update(
             gradients, state, params, rate_factor=rate_factor
         )
@@ -358,7 +341,7 @@ def choose_updates(
     if recipe.average_after is not None:
         mean = average.keep_mean(begun=not recipe.average_after)
         transformation = optax.chain(transformation, mean)
-    return DenseUpdates(transformation)
+    return Updates(transformation)
 
 
 def _where_exact(recipe, params, paths):
