@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tests.training import small
+from tests.training.test_resume import RECIPES
 from zoo.errors import UserError
 from zoo.training import tasks
 from zoo.training.devices import Devices
@@ -130,3 +131,22 @@ def test_a_number_of_devices_that_are_not_there_is_found_before_the_data_are_rea
     recipe = small.with_settings(small.experiment(), "model.head=Softmax")
     with pytest.raises(UserError, match=f"--devices {count}: this machine has 4; 0 takes all"):
         tasks.prepare(recipe, count)
+
+
+# ---- masks of words and states, windows and averages on several devices: the same but for rounding
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("devices", [2, 4])
+def test_neither_it_does_for_masks_windows_and_averages(tmp_path, devices):
+    ends = []
+    for count in (1, devices):
+        trainer = small.trainer(RECIPES["regularised"], tmp_path / str(count), count)
+        progress = trainer.train()
+        ends.append((small.last_state(trainer)[1].params, progress.validations))
+    jax.tree.map(
+        lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-3, atol=2e-5),
+        ends[0][0],
+        ends[1][0],
+    )
+    np.testing.assert_allclose(ends[0][1], ends[1][1], rtol=1e-5)
