@@ -19,7 +19,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 TESTS = (
     "test_distributed.py",
-    "training/test_interruption.py",
+    "training/test_signals.py",
 )
 
 

@@ -18,7 +18,6 @@ import pytest
 from tests.repository.test_configs import LEMMAS
 from tests.training import small
 from zoo.runs.workdir import Workdir
-from zoo.training.loop import handled
 from zoo.training.tasks import LanguageModelling
 
 pytestmark = pytest.mark.usefixtures("signals")
@@ -207,39 +206,3 @@ def test_a_terminal_that_is_closed_loses_nothing(whole, tmp_path):
     assert newest_step(workdir) % 7  # of the moment, not of checkpoint_every
     finish(command(workdir))
     assert_same_end(whole, end_of(workdir))
-
-
-# ----------------------------------------------------------- signals that ask a run to end
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_is_handed_on(number):
-    before = signal.getsignal(number)
-    received = []
-    with handled(lambda number, frame: received.append(number)):
-        os.kill(os.getpid(), number)
-    assert received == [number]
-    assert signal.getsignal(number) is before
-
-
-def test_a_signal_that_is_ignored_stays_so():
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as under nohup
-    try:
-        with handled(lambda number, frame: pytest.fail("it is handed on")):
-            os.kill(os.getpid(), signal.SIGHUP)
-        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
-
-
-def test_ctrl_c_that_is_ignored_stays_so_after_another_signal():
-    """As in a background job of a shell; else the second Ctrl-C would end at once."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        received = []
-        with handled(lambda number, frame: received.append(number)):
-            os.kill(os.getpid(), signal.SIGTERM)
-            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-        assert received == [signal.SIGTERM]
-    finally:
-        signal.signal(signal.SIGINT, before)
