@@ -1,10 +1,9 @@
 """The softmax RNN on French UD with the training of llrnn_french_best.
 
 As rnn_french, with the same words, but with Adam on a cosine, dropout, an average of the
-parameters, windows of 35 words and tied embeddings. What llrnn_french_best has besides are
-features and a background. It is trained by importance sampling, on 2,048 noise
-words a step, and evaluated over all 42,504. Its best epoch was the sixth; it was stopped by hand
-after the ninth.
+parameters, windows of 35 words and tied embeddings. What llrnn_french_best has besides are features
+and a background. It is trained by importance sampling, on 2,048 noise words a step, and evaluated
+over all 42,504. Its best epoch was the sixth; it was stopped by hand after the ninth.
 
     python train.py --config rnn_french_best runs/rnn_french_best
 

@@ -133,7 +133,7 @@ def test_a_killed_first_process_ends_the_other_and_both_resume_bit_for_bit(whole
 @pytest.mark.slow
 def test_a_killed_child_ends_its_parent_and_the_other_three(tmp_path):
     """As a machine does that runs out of memory."""
-    workdir, started = running(tmp_path / "run", 4)
+    _, started = running(tmp_path / "run", 4)
     os.kill(child_of(started[2]), signal.SIGKILL)
     found = processes.ends(started, 20)
     assert found[2][0] == 128 + signal.SIGKILL
@@ -144,7 +144,7 @@ def test_a_killed_child_ends_its_parent_and_the_other_three(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 4])
 def test_a_process_that_stands_still_ends_the_others(tmp_path, count):
-    workdir, started = running(tmp_path / "run", count)
+    _, started = running(tmp_path / "run", count)
     child = child_of(started[-1])
     os.kill(child, signal.SIGSTOP)
     try:
