@@ -24,7 +24,7 @@ from zoo.evaluation import significance
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports.micro_report import PAIRS
 from zoo.rescoring.bleu_chrf_wer import WordErrorRate
-from zoo.sources.micro.micro import Micro
+from zoo.sources.micro import Micro
 
 PAGE = pathlib.Path(__file__).parent.parent / "docs" / "results.md"
 DIVERGED = 10.0  # nats a token above the best rate, more than a uniform guess loses

@@ -22,11 +22,10 @@ from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
-from zoo.rescoring import model_states
+from zoo.rescoring import lattice_rescoring, lattices
 from zoo.rescoring.lattice_rescoring import LatticeSearch
+from zoo.rescoring.lattices import Lattice, Link, read_lattices
 from zoo.rescoring.run_interpolation import Interpolation
-from zoo.sources import lattices
-from zoo.sources.lattices import Lattice, Link, read_lattices
 
 ON_LINKS = """# a comment
 VERSION=1.1 UTTERANCE="utterance 7"
@@ -204,7 +203,7 @@ def by_hand(run, lattice, weight, language_weight, penalty):
 @pytest.mark.slow
 def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
     monkeypatch.setattr(sentence_scores, "BLOCK", 8)
-    monkeypatch.setattr(model_states, "ROOM", 16)  # has to grow
+    monkeypatch.setattr(lattice_rescoring, "ROOM", 16)  # has to grow
     run = zoo.load(trained)
     for _ in range(3):
         lattice = random_lattice(random)
@@ -283,7 +282,7 @@ def test_lattices_side_by_side_are_those_one_by_one_and_compile_nothing(trained,
         dataclasses.replace(random_lattice(random, nodes), id=str(nodes)) for nodes in (3, 9, 6, 2)
     ]
     search = LatticeSearch(0.8, history=2, nbest=2)
-    programs = model_states.compiled(run.experiment.language_model)
+    programs = lattice_rescoring.compiled(run.experiment.language_model)
     for one in programs:
         one.clear_cache()
     single = [search.search(run, lattice) for lattice in lattices]

@@ -10,11 +10,11 @@ import pytest
 from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.errors import UserError
-from zoo.rescoring.lattice_rescoring import LatticeFolder, best_parts
+from zoo.rescoring.lattices import LatticeFolder, best_parts
+from zoo.rescoring.lattices import Lattice, Link
 from zoo.rescoring.model_features import Columns
 from zoo.rescoring.reranking import Weights
 from zoo.sources import nbest
-from zoo.sources.lattices import Lattice, Link
 
 # Two ways to say "a", by the node 1 and by the node 2: -1 - 2 x 1 and -2 - 2 x 0.25.
 SLF = """lmscale=2 start=0 end=3

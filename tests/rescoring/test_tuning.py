@@ -10,7 +10,7 @@ import pytest
 
 from tests.rescoring.small_lists import lists
 from zoo.evaluation import significance
-from zoo.rescoring import mert, mira, tune
+from zoo.rescoring import tune
 from zoo.rescoring.bleu_chrf_wer import Bleu, WordErrorRate
 from zoo.rescoring.model_features import Lists, first_weights
 
@@ -62,7 +62,7 @@ def test_upper_envelopes_by_hand():
     # Three lines x, 0 and -x + 1, of which 0 is never highest; and a list of one line.
     slopes = np.array([[1.0, 0, -1], [2, -np.inf, -np.inf]])
     heights = np.array([[0.0, 0, 1], [5, -np.inf, -np.inf]])
-    first, corners, rows, chosen, before = mert.envelopes(slopes, heights)
+    first, corners, rows, chosen, before = tune.envelopes(slopes, heights)
     assert first.tolist() == [2, 0]
     assert (corners.tolist(), rows.tolist()) == ([0.5], [0])
     assert (chosen.tolist(), before.tolist()) == ([0], [2])
@@ -74,7 +74,7 @@ def test_envelopes_are_the_highest_lines_everywhere(seed):
     slopes = np.round(generator.normal(size=(3, 9)), 1)  # with parallel lines
     heights = generator.normal(size=(3, 9))
     slopes[1, 6:] = heights[1, 6:] = -np.inf
-    first, corners, rows, chosen, before = mert.envelopes(slopes, heights)
+    first, corners, rows, chosen, before = tune.envelopes(slopes, heights)
     for x in np.linspace(-30, 30, 4001):
         for row in range(3):
             there = np.isfinite(slopes[row])
@@ -91,7 +91,7 @@ def test_envelopes_are_the_highest_lines_everywhere(seed):
 def test_a_line_search_finds_the_best_of_all_intervals(seed, name):
     metric = {"wer": WordErrorRate(), "bleu": Bleu()}[name]
     some = lists(seed, metric=name)
-    search = mert.Search.of(some, metric)
+    search = tune.Search(some, metric)
     weights, direction = np.random.default_rng(seed).normal(size=(2, 3))
     step, best = search.best_step(weights, direction)
     # Choices change at most where two hypotheses of a list have equal scores.
@@ -120,24 +120,24 @@ def test_of_equal_intervals_the_widest_is_taken_and_then_the_nearest():
         np.column_stack([slopes, heights]),
         np.column_stack([errors, np.zeros(6), np.zeros(6), np.full(6, 4)]),
     )
-    search = mert.Search.of(some, WordErrorRate())
+    search = tune.Search(some, WordErrorRate())
     assert search.best_step(np.array([0.0, 1]), np.array([1.0, 0])) == (4.0, 0.0)
 
 
 def test_a_climb_ends_where_no_direction_helps():
     # In these lists the second round of the three features helps.
     some = lists(9, count=12, metric="bleu")
-    search = mert.Search.of(some, Bleu())
+    search = tune.Search(some, Bleu())
     start, random = np.array([1.0, 0.5, -0.5]), np.random.default_rng(0)
-    once, _ = mert.Mert(directions=0, rounds=1)._climb(search, start, random)
-    figure, weights = mert.Mert(directions=0)._climb(search, start, random)
+    once, _ = tune.Mert(directions=0, rounds=1)._climb(search, start, random)
+    figure, weights = tune.Mert(directions=0)._climb(search, start, random)
     assert figure > once
     assert figure == pytest.approx(value(some, Bleu(), weights))
     assert max(search.best_step(weights, one)[1] for one in np.eye(3)) <= figure + 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
-class _GivenEnds(mert.Mert):
+class _GivenEnds(tune.Mert):
     """Climbs whose ends are known."""
 
     ends: tuple[tuple[float, ...], ...] = ()
@@ -185,12 +185,12 @@ def test_tuning_never_ends_worse_and_repeats_itself(method, name, seed):
     metric = {"wer": WordErrorRate(), "bleu": Bleu()}[name]
     some = lists(seed, count=20, metric=name)
     start = np.array([1.0, 0.5, -0.5])
-    settings = {"mert": mert.Mert(starts=2, rounds=3), "mira": mira.Mira(epochs=4)}[method]
+    settings = {"mert": tune.Mert(starts=2, rounds=3), "mira": tune.Mira(epochs=4)}[method]
     found, again = (settings.tune(some, metric, start, seed=3) for _ in range(2))
     assert found.tobytes() == again.tobytes()
     assert value(some, metric, found) >= value(some, metric, start) - 1e-9
     if method == "mira":
-        objective, scales = mira.Objective.of(some, metric), some.scales()
+        objective, scales = tune.Objective(some, metric), some.scales()
         assert objective.value(found * scales) <= objective.value(start * scales) + 1e-9
 
 
@@ -216,12 +216,12 @@ def test_one_step_of_mira_by_hand():
         np.array([[0.0], [2.0]]),
         np.array([[0.0, 0, 0, 4], [1, 0, 0, 4]]),
     )
-    (mean,) = mira.Mira(epochs=1)._epochs(
+    (mean,) = tune.Mira(epochs=1)._epochs(
         some, WordErrorRate(), np.array([0.25]), 10.0, np.random.default_rng(0)
     )
     # Hope: 0 - 0 against 0.5 - 1. Fear: 0 against 0.5 + 1. Loss 1 + 0.25 * 2, length 4.
     np.testing.assert_allclose(mean, 0.25 - 2 * 1.5 / 4)
-    (mean,) = mira.Mira(epochs=1)._epochs(
+    (mean,) = tune.Mira(epochs=1)._epochs(
         some, WordErrorRate(), np.array([0.25]), 0.1, np.random.default_rng(0)
     )
     np.testing.assert_allclose(mean, 0.25 - 2 * 0.1)
@@ -243,7 +243,7 @@ def test_mira_takes_its_best_candidate_where_the_mean_is_worse_than_the_start():
 
 
 @dataclasses.dataclass(frozen=True)
-class _GivenEpochs(mira.Mira):
+class _GivenEpochs(tune.Mira):
     """Epochs whose mean weights are known."""
 
     means: tuple[tuple[float, ...], ...] = ()
@@ -304,7 +304,7 @@ def _mixed(some, candidates):
 def test_epochs_of_mira_by_a_loop():
     # BLEU, whose gains depend on the statistics of the hopes before.
     some, metric = lists(3, count=6, metric="bleu"), Bleu()
-    settings = mira.Mira(epochs=3, decay=0.5)
+    settings = tune.Mira(epochs=3, decay=0.5)
     start = np.array([1.0, 0.5, -0.5])
     found = list(settings._epochs(some, metric, start, 1.0, np.random.default_rng(5)))
     generator, weights, background, expected = np.random.default_rng(5), start, np.ones(10), []
@@ -337,7 +337,7 @@ def test_miras_objective_by_hand():
         np.array([[0.0], [2.0]]),
         np.array([[0.0, 0, 0, 4], [1, 0, 0, 4]]),
     )
-    objective = mira.Objective.of(some, WordErrorRate())
+    objective = tune.Objective(some, WordErrorRate())
     # In standard deviations the features are 0 and 2. Weights of the wrong sign are best at almost
     # 0, where the loss is the error of the second; those of the right one lose nothing.
     assert objective.value(np.array([1.0])) == pytest.approx(1, abs=1e-3)
@@ -348,7 +348,7 @@ def test_miras_objective_by_hand():
 
 def test_miras_objective_has_a_background_of_at_most_a_thousand_sentences():
     some, metric = lists(2, count=1300, most=2, metric="bleu"), Bleu()
-    objective = mira.Objective.of(some, metric)
+    objective = tune.Objective(some, metric)
     background = 1 + 1000 * np.mean([some.statistics[row] for row in some.starts[:-1]], axis=0)
     for one in (0, 1, 1299):
         for place, row in enumerate(range(some.starts[one], some.starts[one + 1])):
@@ -374,7 +374,7 @@ def test_tuning_begins_with_the_scores_unless_the_order_is_better(errors, expect
 
 
 def test_cross_validation_judges_each_list_by_weights_of_the_others(monkeypatch):
-    monkeypatch.setitem(tune.METHODS, "mira", functools.partial(mira.Mira, epochs=2))
+    monkeypatch.setitem(tune.METHODS, "mira", functools.partial(tune.Mira, epochs=2))
     some, metric, start = lists(4, count=8, metric="wer"), WordErrorRate(), np.array([1.0, 0.5, -1])
     total = np.zeros(4)
     for judged in ([0, 3, 6], [1, 4, 7], [2, 5]):

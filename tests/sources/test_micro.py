@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from zoo.errors import UserError
-from zoo.sources.micro.grammar import VANISH, Grammar, Option
-from zoo.sources.micro.micro import Micro
+from zoo.sources.micro import Micro
+from zoo.sources.micro_grammar import VANISH, Grammar, Option
 
 SMALL = {"train_sentences": 300, "validation_sentences": 200, "test_sentences": 200}
 

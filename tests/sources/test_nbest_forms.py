@@ -11,7 +11,8 @@ import pytest
 from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.errors import UserError
-from zoo.sources import alignments, files, lattices, nbest
+from zoo.rescoring import lattices
+from zoo.sources import files, nbest, pairs
 from zoo.sources.nbest import read_references
 
 MOSES = """0 ||| le chat  dort ||| LM0= -1 TM0= -2 -3.5 ||| -4 ||| 0-0 1-1
@@ -307,7 +308,7 @@ def test_lines_of_lists_and_references_have_a_limit_of_their_own(tmp_path):
         f'{{"text": "{long}"}}': lambda path: [*nbest.read_lists(path)[1]],
         long: lambda path: read_references(path, ["0"]),
         f"u\n0 1 a 1,2\n1 {long}": lambda path: [*lattices.read_lattices(path)],
-        f"0-0\n{long}": lambda path: alignments.read_alignments(path, ["a"] * 2, ["b"] * 2),
+        f"0-0\n{long}": lambda path: pairs.read_alignments(path, ["a"] * 2, ["b"] * 2),
     }
     for text, reads in read.items():
         with pytest.raises(UserError, match=r"file, line \d, has more than 1,048,576 bytes in one"):

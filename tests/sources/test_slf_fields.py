@@ -3,7 +3,7 @@
 import pytest
 
 from zoo.errors import UserError
-from zoo.sources import lattices
+from zoo.rescoring import lattices
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ def write(translations, translator, arguments):
     """Writes the lines of translations, their alignments, and the picture of one of them."""
     from zoo.evaluation import translators
     from zoo.runs import output_files
-    from zoo.sources import alignments
 
     links: list[str] = []
 
@@ -26,7 +25,7 @@ def write(translations, translator, arguments):
         for number, of_sentence in enumerate(itertools.chain.from_iterable(translations)):
             for one in of_sentence if arguments.alignments else ():
                 pairs = translators.links(translator, one.hypothesis, one.read)
-                links.append(alignments.pharaoh(pairs) + "\n")
+                links.append(pairs.pharaoh(pairs) + "\n")
             if arguments.alignments and not of_sentence:
                 links.append("\n")
             if of_sentence:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from zoo.errors import UserError
 from zoo.rescoring import run_interpolation
-from zoo.rescoring.lattice_rescoring import ACOUSTIC, LANGUAGE, LatticeFolder
+from zoo.rescoring.lattices import ACOUSTIC, LANGUAGE, LatticeFolder
 from zoo.rescoring.run_interpolation import Interpolation
 from zoo.sources.nbest import NBestList
 

@@ -25,7 +25,7 @@ from zoo.evaluation.reports import (
 )
 from zoo.evaluation.run import Run, short_names
 from zoo.runs import output_files
-from zoo.sources.micro.micro import Micro
+from zoo.sources.micro import Micro
 from zoo.sources.source import Corpus
 
 PAIRS, PAIRS_SEED = 2000, 7

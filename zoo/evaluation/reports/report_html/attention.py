@@ -14,7 +14,7 @@ from zoo.evaluation.reports.report_html.subjects import Subject
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Restoring, Translator
 from zoo.models import SequenceToSequence
-from zoo.sources import alignments, moses
+from zoo.sources import moses, pairs
 
 # Pairs that are shown, and the beam of their translations.
 PAIRS, BEAM = 4, 5
@@ -80,7 +80,7 @@ def _restoring(translator):
     """Returns the replacement of unknown words: by the run's dictionary, if `zoo text` wrote one,
     and of marks that do not take part in attention."""
     file = translator.runs[0].path / translators.DICTIONARY
-    dictionary = alignments.read_dictionary(str(file)) if file.exists() else {}
+    dictionary = pairs.read_dictionary(str(file)) if file.exists() else {}
     strategy = translator.runs[0].experiment.data.unknowns
     kept = isinstance(strategy, PositionalAll) or not (strategy or dictionary)
     return Restoring(translator, dictionary, "keep" if kept else None)

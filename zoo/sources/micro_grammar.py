@@ -6,7 +6,7 @@ starts with a word that may follow it (the LL(1) condition, checked when the gra
 A prefix therefore determines the stack, a sentence has one derivation, and every word is one
 draw from an explicit distribution given the words before it.
 
-`zoo.sources.micro.micro` builds its language from these parts.
+`zoo.sources.micro` builds its language from these parts.
 """
 
 import math

@@ -3,7 +3,7 @@
 Its closed class is French-like and its open class is invented by rule, with Zipfian lemmas and
 a long tail of rare forms. Nouns have a gender; determiners, adjectives and verbs agree with
 them, also across a prepositional phrase or a relative clause whose noun may differ. The words
-come from a grammar read left to right (`zoo.sources.micro.grammar`), so the entropy of the
+come from a grammar read left to right (`zoo.sources.micro_grammar`), so the entropy of the
 language and the probability of each word given those before it are known exactly.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from zoo.arrays import memory
 from zoo.errors import UserError, check_above, check_least, check_seed
-from zoo.sources.micro.grammar import VANISH, Grammar, Option, Symbol, WordForms, zipf
+from zoo.sources.micro_grammar import VANISH, Grammar, Option, Symbol, WordForms, zipf
 from zoo.sources.source import Corpus, Source
 
 GENDERS = ("Masc", "Fem")
