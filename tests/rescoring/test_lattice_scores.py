@@ -10,8 +10,7 @@ import pytest
 from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.errors import UserError
-from zoo.rescoring.lattices import LatticeFolder, best_parts
-from zoo.rescoring.lattices import Lattice, Link
+from zoo.rescoring.lattices import Lattice, LatticeFolder, Link, best_parts
 from zoo.rescoring.model_features import Columns
 from zoo.rescoring.reranking import Weights
 from zoo.sources import nbest

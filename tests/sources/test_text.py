@@ -193,10 +193,10 @@ def test_a_quotation_mark_is_text_unless_it_quotes_a_whole_cell(tmp_path):
 def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("one\n")
 
-    def refuse(path):
+    def refuse(path, mode):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+    monkeypatch.setattr("builtins.open", refuse)
     with pytest.raises(UserError, match=r"a\.txt cannot be read: Permission denied"):
         sentences(tmp_path / "a.txt")
 

@@ -313,6 +313,7 @@ def _restoring(translator, arguments):
     from zoo.alignment import PositionalAll
     from zoo.evaluation import translators
     from zoo.evaluation.translators import Restoring
+    from zoo.sources import pairs
 
     for option in ("alignments", "plot_attention"):
         if getattr(arguments, option):
@@ -406,6 +407,7 @@ def run_align(arguments: argparse.Namespace):
     """Writes the links of each pair of sentences, a line a pair; progress goes to stderr."""
     from zoo.alignment import learn_dictionary
     from zoo.runs import output_files
+    from zoo.sources import pairs
 
     options.check_outputs(arguments, output="the alignments", dictionary="the table")
     sources, targets = _pairs(arguments)
@@ -422,7 +424,7 @@ def run_align(arguments: argparse.Namespace):
 
 def _pairs(arguments):
     """Reads both files; returns (source sentences, target sentences), each a list of words."""
-    from zoo.sources import pairs
+    from zoo.sources import files
 
     if arguments.run:
         return _pairs_of(arguments)
@@ -431,7 +433,7 @@ def _pairs(arguments):
         raise UserError("give two files, sources first, or --run DIR for the pairs of a run.")
     sides = []
     for path in (source, target):
-        _, lines = pairs.read_lines(path)
+        lines = files.lines(files.read(path)[1])
         lines = [line.lower() for line in lines] if arguments.lower_case else lines
         sides.append([[*map(sys.intern, line.split())] for line in lines])
     sources, targets = sides

@@ -121,7 +121,7 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
     names: set[str] = set()
     for line, text in lines:
         where = f"{path}, line {line}"
-        fields = read(text, where)
+        fields = fields_of(text, where)
         if "I" in fields:
             if not _NODE.fullmatch(fields["I"]):
                 raise UserError(
@@ -167,60 +167,45 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
     scored_links = []
     for line, fields in links:
         where = f"{path}, line {line}"
-        ends = [_end(fields, field, nodes, where) for field in "SE"]
+        for field in "SE":
+            if field not in fields:
+                raise UserError(f"{where}: the link has no {field}=: name the node there.")
+            _check_node(fields[field], nodes, f"{where}: the link has {field}=")
         values = []
-        for letter in "al":
+        for letter in "alp":
             if letter in scored and letter not in fields:
+                what = "posterior" if letter == "p" else "score"
                 raise UserError(
-                    f"{where}: the link has no score {letter}=, and others have one: give it to "
+                    f"{where}: the link has no {what} {letter}=, and others have one: give it to "
                     "all links or to none."
                 )
-            value = number_of(fields.get(letter, "0" if base else "1"), where, f"{letter}=")
-            values.append(_natural(value, base, where))
-        word = fields.get("W", nodes[ends[1]].get("W"))
-        if "p" in scored and "p" not in fields:
-            raise UserError(
-                f"{where}: the link has no posterior p=, and others have one: give it to all links "
-                "or to none."
-            )
-        posterior = number_of(fields.get("p", "1"), where, "p=")
+            default = "0" if base and letter != "p" else "1"
+            values.append(number_of(fields.get(letter, default), where, f"{letter}="))
+        *scores, posterior = values
+        word = fields.get("W", nodes[fields["E"]].get("W"))
         if not 0 <= posterior <= 1 + 1e-3:
             raise UserError(
                 f"{where}: the posterior p={fields['p']} is not from 0 to 1: correct it."
             )
         log_posterior = math.log(min(1.0, max(posterior, LEAST_POSTERIOR)))
-        scored_links.append((*ends, _word(word), *values, line, log_posterior))
+        natural = [_natural(value, base, where) for value in scores]
+        scored_links.append((fields["S"], fields["E"], _word(word), *natural, line, log_posterior))
     # HTK reads and writes the penalty as a natural logarithm, whatever the base.
     scales = [
         number_of(header.get(field, default), at.get(field, path), field)
         for field, default in (("acscale", "1"), ("lmscale", "1"), ("wdpenalty", "0"))
     ]
-    start, end = (
-        _named_node(header.get(field), nodes, at.get(field, path), field)
-        for field in ("start", "end")
-    )
-    return lattice_of(header.get("U") or name, scored_links, start, end, path, scales)
+    for field in {"start", "end"} & header.keys():
+        _check_node(header[field], nodes, f"{at[field]}: the header has {field}=")
+    ends = header.get("start"), header.get("end")
+    return lattice_of(header.get("U") or name, scored_links, *ends, path, scales)
 
 
-def _end(fields, field, nodes, where):
-    node = fields.get(field)
-    if node is None:
-        raise UserError(f"{where}: the link has no {field}=: name the node there.")
+def _check_node(node, nodes, what):
     if node not in nodes:
         raise UserError(
-            f"{where}: the link has {field}={shortened(node, 80)}, which is not a node: name one "
-            "of the nodes at I=."
+            f"{what}{shortened(node, 80)}, which is not a node: name one of the nodes at I=."
         )
-    return node
-
-
-def _named_node(name, nodes, where, field):
-    if name is not None and name not in nodes:
-        raise UserError(
-            f"{where}: the header has {field}={shortened(name, 80)}, which is not a node: name one "
-            "of the nodes at I=."
-        )
-    return name
 
 
 def _natural(value, base, where):
@@ -285,7 +270,12 @@ def _of_block(block, path, symbols):
     links, final, start, before = [], {}, None, None
     for line, text in rest:
         where, parts = f"{path}, line {line}", text.split()
-        _check_states(parts[: 2 if len(parts) > 2 else 1], where)
+        for state in parts[: 2 if len(parts) > 2 else 1]:
+            if not _NODE.fullmatch(state):
+                raise UserError(
+                    f"{where}: {shortened(state, 80)!r} is not the number of a state: write FROM "
+                    "TO WORD GRAPH,ACOUSTIC, and a blank line before the name of the next lattice."
+                )
         state = parts[0]
         start = state if start is None else start
         if state == start and before not in (None, start):
@@ -307,12 +297,11 @@ def _of_block(block, path, symbols):
         else:
             final[state] = where
             costs = parts[1] if len(parts) == 2 else costs
-        graph, _, others = costs.partition(",")
-        acoustic = others.partition(",")[0]
-        values = [
+        graph, acoustic = f"{costs},".split(",")[:2]
+        values = (
             -number_of(cost, where, f"the {kind} cost")
             for kind, cost in (("acoustic", acoustic), ("graph", graph))
-        ]
+        )
         links.append((*ends, word, *values, line))
     reached = {start, *(link[1] for link in links)}
     for state, where in final.items():
@@ -324,25 +313,15 @@ def _of_block(block, path, symbols):
     return lattice_of(name, links, start, "the end", path, (1.0, 1.0, 0.0))
 
 
-def _check_states(states, where):
-    for state in states:
-        if not _NODE.fullmatch(state):
-            raise UserError(
-                f"{where}: {shortened(state, 80)!r} is not the number of a state: write FROM TO "
-                "WORD GRAPH,ACOUSTIC, and a blank line before the name of the next lattice."
-            )
-
-
 def _arc(parts, where, symbols):
     """Returns (the two states, the word or None, the costs) of an arc.
 
     An arc of a lattice that is not compact has two labels.
     """
-    costs = parts[-1] if "," in parts[-1] else ""
-    if not costs:
-        raise UserError(f"{where}: the arc has no costs: write FROM TO WORD GRAPH,ACOUSTIC.")
-    if len(parts) not in (4, 5):
-        raise UserError(f"{where}: {len(parts)} fields: write FROM TO WORD GRAPH,ACOUSTIC.")
+    wrong = "the arc has no costs" if "," not in parts[-1] else ""
+    wrong = wrong or (f"{len(parts)} fields" if len(parts) not in (4, 5) else "")
+    if wrong:
+        raise UserError(f"{where}: {wrong}: write FROM TO WORD GRAPH,ACOUSTIC.")
     word = parts[-2]
     if symbols is not None and word != "0":
         if word not in symbols:
@@ -351,7 +330,7 @@ def _arc(parts, where, symbols):
                 "the words.txt with which the lattice was decoded."
             )
         word = symbols[word]
-    return (parts[0], parts[1]), None if parts[-2] == "0" else _word(word), costs
+    return (parts[0], parts[1]), None if parts[-2] == "0" else _word(word), parts[-1]
 
 
 def lattice_of(
@@ -511,7 +490,7 @@ _SHORT = {
 }
 
 
-def read(text: str, where: str) -> dict[str, str]:
+def fields_of(text: str, where: str) -> dict[str, str]:
     """Reads a line's fields, {short name: value}; long names mean the same as short ones."""
     fields: dict[str, str] = {}
     end = 0
@@ -536,22 +515,21 @@ def read(text: str, where: str) -> dict[str, str]:
 
 def _unescaped(value, where):
     """Returns a value without quotation marks around it and backslashes before characters."""
+
+    def byte(match):
+        escaped = match[1]
+        return bytes([int(escaped, 8)]) if len(escaped) == 3 else escaped
+
     if value[:1] in ('"', "'") and len(value) > 1 and value[-1] == value[0]:
         value = value[1:-1]
     if "\\" not in value:
         return value
     try:
-        return _ESCAPED.sub(_byte, value.encode()).decode()
+        return _ESCAPED.sub(byte, value.encode()).decode()
     except ValueError as error:
         raise UserError(
             f"{where}: {shortened(value, 80)!r} has escapes that are not UTF-8: correct them."
         ) from error
-
-
-def _byte(match):
-    """Returns the character after a backslash, or the byte of three octal digits."""
-    escaped = match[1]
-    return bytes([int(escaped, 8)]) if len(escaped) == 3 else escaped
 
 
 # ---- acoustic and language scores of n-best hypotheses, read from the recogniser's lattices
@@ -566,9 +544,9 @@ ACOUSTIC, LANGUAGE = "acoustic", "language"
 
 
 class Parts(NamedTuple):
-    """Scores of the best path with some words."""
+    """Scores of the best path with some words, nats, scaled; `score` is the recogniser's whole."""
 
-    score: float  # the recogniser's whole score, nats, scaled
+    score: float
     acoustic: float
     language: float
 
@@ -580,7 +558,15 @@ def best_parts(lattice: Lattice, sentences: Sequence[Sequence[str]]) -> list[Par
     All sentences are followed along the lattice together, as a tree of their prefixes.
     """
     tree: list[dict[str, int]] = [{}]
-    leaves = [_insert(tree, words) for words in sentences]
+    leaves = []
+    for words in sentences:
+        prefix = 0
+        for word in words:
+            if word not in tree[prefix]:
+                tree[prefix][word] = len(tree)
+                tree.append({})
+            prefix = tree[prefix][word]
+        leaves.append(prefix)
     links = collections.defaultdict(list)
     for link in lattice.links:
         acoustic = lattice.acoustic_scale * link.acoustic
@@ -601,17 +587,6 @@ def best_parts(lattice: Lattice, sentences: Sequence[Sequence[str]]) -> list[Par
                     arrived[end][after] = Parts(score, acoustic, before.language + language)
         arrived[node] = {}
     return [arrived[-1].get(leaf) for leaf in leaves]
-
-
-def _insert(tree, words):
-    """Inserts words into a tree of prefixes; returns their node."""
-    node = 0
-    for word in words:
-        if word not in tree[node]:
-            tree[node][word] = len(tree)
-            tree.append({})
-        node = tree[node][word]
-    return node
 
 
 @dataclasses.dataclass(frozen=True)

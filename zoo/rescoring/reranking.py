@@ -2,15 +2,15 @@
 
 import dataclasses
 import itertools
-import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from zoo import strict_json
-from zoo.errors import UserError, named, shortened
+from zoo.errors import UserError, named
+from zoo.rescoring import run_interpolation
 from zoo.rescoring.model_features import Lists
-from zoo.sources import files, nbest
+from zoo.sources import nbest
 from zoo.sources.nbest import NBestList
 
 # ---- files of feature weights, in JSON, which `rescore tune` writes and `rescore apply` reads
@@ -41,34 +41,15 @@ class Weights:
     def text(self) -> str:
         """Returns the text of the file: the same weights give the same bytes."""
         added = {} if self.added is None else {"added": self.added}
-        value = {"weights": self.weights, **added, "made": self.made}
-        return strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+        return run_interpolation.text_of({"weights": self.weights, **added, "made": self.made})
 
     @classmethod
     def read(cls, path: str) -> "Weights":
         """Reads the weights of a file; raises UserError if it is not a file of weights."""
-        file = files.find(path)
-        text = files.read_text(file)
-        try:
-            value = strict_json.loads(text)
-            strict_json.check(value, {"weights": dict})
-            strict_json.check(value.get("added", []), [str], "added")
-            weights = value["weights"]
-            if not weights:
-                raise ValueError("there are none")
-        except ValueError as error:
-            raise UserError(
-                f'{file} has no weights ({error}): write {{"weights": {{"name": 0.5}}}}.'
-            ) from error
-        for name, weight in weights.items():
-            if not strict_json.is_number(weight):
-                raise UserError(
-                    f"{file}: the weight of {shortened(name)!r} is {shortened(json.dumps(weight))}"
-                    ": give a finite number."
-                )
+        value, weights = run_interpolation.read_weights(path, "weights", '"name": 0.5')
         made = value.get("made")
         return cls(
-            {n: float(w) for n, w in weights.items()},
+            weights,
             tuple(value["added"]) if "added" in value else None,
             made if isinstance(made, dict) else {},
         )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from zoo.errors import UserError
 from zoo.sources import conllu, files, moses, table_rows
 from zoo.sources.source import Corpus, Source, ranged
-from zoo.sources.text import READERS, Text
+from zoo.sources.text import Text
 
 _TOKEN_LINE = re.compile(r"\d+([-.]\d+)?\t")
 # Suffixes of files in CoNLL-U.
@@ -161,7 +161,7 @@ def is_one(path: str) -> bool:
         file = files.find(path)
     except UserError:  # a pattern, a data set of a hub, or nothing
         return False
-    return not file.is_dir() and files.kind(file) not in {*READERS} - {".tsv"}
+    return not file.is_dir() and files.kind(file) not in {*table_rows.READERS} - {".tsv"}
 
 
 def table(path: str, source: Source) -> Source:

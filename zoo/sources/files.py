@@ -1,6 +1,8 @@
 """Paths of data files, perhaps with a range of sentences, and their content as text."""
 
 import bz2
+import codecs
+import contextlib
 import dataclasses
 import functools
 import glob
@@ -36,6 +38,8 @@ LONGEST_LINE = 1 << 27
 LONGEST_SENTENCE = 1 << 20
 # Most bytes of a JSON list that is read whole.
 LONGEST_LIST = 1 << 24
+# The beginning of a JSON list, perhaps after a byte order mark.
+_LIST = (b"[", b"\xef\xbb\xbf[")
 _PIECE = 1 << 20  # bytes that are decompressed at a time
 # Formats that are not read: their first bytes, and the remedy.
 OTHERS = (
@@ -170,15 +174,27 @@ def _lies_elsewhere(file):
         return True
 
 
+# ------------------------------------------------------------ the content of text files
+
+
+def read(path: str) -> tuple[pathlib.Path, str]:
+    """Finds a file and reads its text."""
+    file = find(path)
+    return file, read_text(file)
+
+
 def read_text(path: pathlib.Path) -> str:
     """Reads a UTF-8 file, perhaps compressed with gzip, bzip2 or xz; see `with_line_feeds`."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}: give a file of text.") from error
-    content = _decompressed(content, path)
-    check_utf8(content, path)
-    return with_line_feeds(content.decode("utf-8-sig"))  # without a byte order mark
+    with _opened(path) as file:
+        content = file.read() if isinstance(file, io.BufferedReader) else _pieces(file, path)
+    if not content.strip():
+        raise UserError(f"{path} is empty: give a file with text.")
+    return with_line_feeds(_text(content, path))
+
+
+def lines(text: str) -> list[str]:
+    """Splits a text into lines; the last one may lack its line break."""
+    return text.removesuffix("\n").split("\n")
 
 
 def with_line_feeds(text: str) -> str:
@@ -192,65 +208,93 @@ def with_line_feeds(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", " ")
 
 
-def opener(start: bytes) -> Callable[[Any], Any] | None:
-    """Returns the function that decompresses an open file, by its first bytes.
+def read_lines(
+    path: str, longest: int = LONGEST_LINE, longest_list: int = 0
+) -> Iterator[tuple[int, str]]:
+    """Yields (number from 1, text without line break) of each line while reading a file or pipe.
 
-    Returns None if the file is not compressed.
+    Lines are read one by one, in constant memory.
     """
-    return next((opens for magic, opens in _OPEN if magic.match(start)), None)
+    file = find(path)
+    number = 0
+    with _opened(file, lambda: f" after line {number}") as text:
+        pieces = iter(functools.partial(text.readline, longest + 1), b"")
+        for number, line in enumerate(pieces, 1):
+            most = longest
+            if len(line) > most and number == 1 and line.startswith(_LIST):
+                most = max(longest, longest_list)
+                line += text.readline(most + 1 - len(line))
+            if len(line) > most and not line.endswith(b"\n"):
+                raise _too_long(f"{file}, line {number},", most)
+            yield from broken(_text(line, file, number), number)
+    if not number:
+        raise UserError(f"{file} is empty: give a file with text.")
 
 
-def too_long(where: str, longest: int) -> UserError:
-    """Returns the error of a line of more than `longest` bytes; `where` names the line."""
+def broken(line: str, number: int) -> Iterator[tuple[int, str]]:
+    """Yields (number from 1, text) of a line up to \\n, which is several if no line ends so."""
+    found = line.removesuffix("\n").removesuffix("\r")
+    if number == 1 and not line.endswith("\n"):  # nor does any other line
+        yield from enumerate(found.split("\r"), 1)
+    else:
+        yield number, found.replace("\r", " ")
+
+
+@contextlib.contextmanager
+def _opened(path, after: Callable[[], str] = str) -> Iterator[Any]:
+    """Opens the bytes of a file, decompressed; `after` says how far they were read."""
+    try:
+        with open(path, "rb") as raw:
+            start = raw.peek(16)[:16]
+            opens = next((opens for magic, opens in _OPEN if magic.match(start)), None)
+            for prefix, what in OTHERS:
+                if start.startswith(prefix):
+                    raise UserError(f"{path} {what} first.")
+            yield raw if opens is None else opens(raw)
+    # ValueError of a bzip2 file that is cut short.
+    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise UserError(
+                f"{path} cannot be read: {error.strerror}: give a file of text."
+            ) from error
+        raise UserError(
+            f"{path} cannot be decompressed{after()} ({error}): get it again."
+        ) from error
+
+
+def _pieces(file, path) -> bytes:
+    """Reads a decompressed file in pieces; raises UserError for a line that is too long."""
+    pieces, number, length = [], 1, 0
+    while piece := file.read(_PIECE):
+        first = piece.find(b"\n")
+        length += len(piece) if first < 0 else first
+        if length > LONGEST_LINE:
+            raise _too_long(f"{path}, line {number},", LONGEST_LINE)
+        if first >= 0:
+            number += piece.count(b"\n")
+            length = len(piece) - piece.rfind(b"\n") - 1
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _too_long(where, longest):
     return UserError(
         f"{where} has more than {longest:,} bytes in one line: break the line, or "
         "get the file again if its lines should be shorter."
     )
 
 
-def _decompressed(content, path):
-    opens = opener(content)
-    if opens is not None:
-        try:
-            return b"".join(_pieces(opens(io.BytesIO(content)), path))
-        # ValueError of a bzip2 file that is cut short.
-        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
-            raise UserError(f"{path} cannot be decompressed ({error}): get it again.") from error
-    check_readable(content, path)
-    return content
-
-
-def check_readable(content: bytes, path: pathlib.Path):
-    """Raises UserError, with the remedy, for a file in one of the formats `OTHERS`."""
-    for prefix, what in OTHERS:
-        if content.startswith(prefix):
-            raise UserError(f"{path} {what} first.")
-
-
-def _pieces(file, path) -> Iterator[bytes]:
-    """Reads a decompressed file in pieces; raises UserError for a line that is too long."""
-    number, length = 1, 0
-    while piece := file.read(_PIECE):
-        first = piece.find(b"\n")
-        length += len(piece) if first < 0 else first
-        if length > LONGEST_LINE:
-            raise too_long(f"{path}, line {number},", LONGEST_LINE)
-        if first >= 0:
-            number += piece.count(b"\n")
-            length = len(piece) - piece.rfind(b"\n") - 1
-        yield piece
-
-
-def check_utf8(content: bytes, path: pathlib.Path):
-    """Raises UserError unless the bytes are UTF-8 text."""
-    if not content.strip():
-        raise UserError(f"{path} is empty: give a file with text.")
+def _text(content: bytes, path, number: int = 0) -> str:
+    """Decodes UTF-8, a line by its number or a whole file, without a byte order mark."""
+    if number < 2:
+        content = content.removeprefix(codecs.BOM_UTF8)
     if b"\0" in content:
-        raise UserError(f"{path} is a binary file: give a UTF-8 text file.")
+        what = f", line {number}: binary" if number else " is a binary file"
+        raise UserError(f"{path}{what}: give a UTF-8 text file.")
     try:
-        content.decode()
+        return content.decode()
     except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
+        line = number or content.count(b"\n", 0, error.start) + 1
         raise UserError(
             f"{path}, line {line}: not UTF-8 (byte {content[error.start]:#04x}): convert it, "
             "for instance with iconv -f latin1 -t utf-8."
@@ -362,65 +406,3 @@ def _told(path, chosen):
     check_path(path, chosen)
     logger.info("%s: %d files: %s", path, len(chosen), named([str(p) for p in chosen], 3))
     return chosen
-
-
-# ---- lines of text files, read one by one in constant memory, with the checks of `read_text`
-# Lines end as `files.with_line_feeds` tells.
-
-# The beginning of a JSON list, perhaps after a byte order mark.
-_LIST = (b"[", b"\xef\xbb\xbf[")
-
-
-def read_lines(
-    path: str, longest: int = LONGEST_LINE, longest_list: int = 0
-) -> Iterator[tuple[int, str]]:
-    """Yields (number from 1, text without line break) of each line while reading a file or pipe."""
-    file = find(path)
-    number = 0
-    try:
-        with open(file, "rb") as raw:
-            start = raw.peek(16)[:16]
-            check_readable(start, file)
-            opens = opener(start)
-            text = raw if opens is None else opens(raw)
-            pieces = iter(functools.partial(text.readline, longest + 1), b"")
-            for number, line in enumerate(pieces, 1):
-                most = longest
-                if len(line) > most and number == 1 and line.startswith(_LIST):
-                    most = max(longest, longest_list)
-                    line += text.readline(most + 1 - len(line))
-                if len(line) > most and not line.endswith(b"\n"):
-                    raise too_long(f"{file}, line {number},", most)
-                yield from broken(_text(line, number, file), number)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        if isinstance(error, OSError) and error.errno:
-            raise UserError(
-                f"{file} cannot be read: {error.strerror}: give a file of text."
-            ) from error
-        raise UserError(
-            f"{file} cannot be decompressed after line {number} ({error}): get it again."
-        ) from error
-    if not number:
-        raise UserError(f"{file} is empty: give a file with text.")
-
-
-def broken(line: str, number: int) -> Iterator[tuple[int, str]]:
-    """Yields (number from 1, text) of a line up to \\n, which is several if no line ends so."""
-    found = line.removesuffix("\n").removesuffix("\r")
-    if number == 1 and not line.endswith("\n"):  # nor does any other line
-        yield from enumerate(found.split("\r"), 1)
-    else:
-        yield number, found.replace("\r", " ")
-
-
-def _text(line: bytes, number: int, path: pathlib.Path) -> str:
-    if b"\0" in line:
-        raise UserError(f"{path}, line {number}: binary: give a UTF-8 text file.")
-    try:
-        # Without a byte order mark.
-        return line.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path}, line {number}: not UTF-8 (byte {line[error.start]:#04x}): convert it, for "
-            "instance with iconv -f latin1 -t utf-8."
-        ) from error

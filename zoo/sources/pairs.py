@@ -6,13 +6,11 @@ Words are between blanks, or are found by the rules of a language.
 import collections
 import dataclasses
 import functools
-import glob
 import itertools
 import os
 import re
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from zoo.alignment import UnknownWords
 from zoo.errors import UserError, check_choices, shortened
@@ -201,65 +199,22 @@ class Pairs(Source):
         files.check_path(path)
         if other is not None:
             yield from _side_by_side(path, other)
-        elif path.startswith("hub:"):
-            *name, split = table_rows.hub_name(path)
-            yield from self._of_table(table_rows.dataset_rows(path, *name, split=split), path)
-        else:
-            yield from self._of_file(path)
-
-    def _of_file(self, path) -> Iterator[Row]:
-        file = files.find(path)
-        kind = files.kind(file)
-        if kind == ".parquet":
-            options: dict[str, Any] = {"split": "train", "streaming": True}
-            options["data_files"] = glob.escape(str(file))
-            yield from self._of_table(table_rows.dataset_rows(file, "parquet", **options), file)
             return
-        text = files.read_text(file)
-        if kind in (".json", ".jsonl"):
-            names, rows = table_rows.json_rows(text, file)
-            yield from self._of_table(rows, file, names)
-        elif kind == ".csv" or {*self.columns} & {*table_rows.header(text)}:
-            names, lines = table_rows.rows(text, file, "," if kind == ".csv" else "\t")
-            yield from self._of_table((row for _, row in lines), file, names)
+        if path.startswith("hub:"):
+            place, table = path, table_rows.hub(path)
         else:
-            yield from _of_cells(text, file)
-
-    def _of_table(self, rows, path, names=()) -> Iterator[Row]:
-        """Yields the pairs of rows {column: cell}.
-
-        `names` are the columns, of which rows may lack some; without names, the rows have all.
-        """
-        known = {*names}
-        for column in self.columns if names else ():
-            if not {column, column.partition(".")[0]} & known:
-                raise self._missing(column, path, names)
-        for number, row in enumerate(rows, 1):
-            sides = [self._cell(row, column, path, number, known) for column in self.columns]
-            yield f"{path}, row {number}", sides[0], sides[1]
-
-    def _cell(self, row, column, path, number, known) -> str:
-        """Returns the text of a column, or of the field "part" of a cell for "cell.part"."""
-        value, whole = row, column in (known or row)
-        for name in (column,) if whole else column.split("."):
-            if not isinstance(value, dict) or not (whole or name in value):
-                raise self._missing(column, f"{path}, row {number},", row)
-            value = value.get(name)
-        if isinstance(value, list) and all(isinstance(word, str) for word in value):
-            return " ".join(value)
-        if not isinstance(value, str | None):
-            raise UserError(
-                f"{path}, row {number}: the column {column!r} has a value of type "
-                f"{type(value).__name__}, where a string or a list of strings should be: set "
-                "data.columns to two columns of text."
-            )
-        return value or ""
-
-    def _missing(self, column, path, names):
-        return UserError(
-            f"{path} has no column {column!r}, but {', '.join(names) or 'none'}: set data.columns "
-            "to the columns of source and target."
-        )
+            place = files.find(path)
+            kind = files.kind(place)
+            if kind in table_rows.READERS and kind != ".tsv":
+                table = table_rows.READERS[kind](place)
+            elif {*self.columns} & {*table_rows.header(files.read_text(place))}:
+                table = table_rows.READERS[".tsv"](place)
+            else:
+                yield from _of_cells(files.read_text(place), place)
+                return
+        for number, sides in table_rows.texts(table, place, self.columns, "data.columns"):
+            source, target = (" ".join(x) if isinstance(x, list) else x or "" for x in sides)
+            yield f"{place}, row {number}", source, target
 
 
 @dataclasses.dataclass(frozen=True)
@@ -310,15 +265,10 @@ def _empty(row: Row) -> str | None:
     return next((name for side, name in sides if _NOTHING.fullmatch(side)), None)
 
 
-def read_lines(path):
-    """Reads (the file, its lines); the last line may lack its line break."""
-    file = files.find(path)
-    return file, files.read_text(file).removesuffix("\n").split("\n")
-
-
 def _side_by_side(path, other) -> Iterator[Row]:
     """Yields the pairs of two files; raises UserError for different numbers of lines."""
-    (first, sources), (second, targets) = read_lines(path), read_lines(other)
+    (first, source), (second, target) = map(files.read, (path, other))
+    sources, targets = files.lines(source), files.lines(target)
     if len(sources) != len(targets):
         short, long = sorted(((len(sources), first), (len(targets), second)), key=lambda x: x[0])
         raise UserError(
@@ -438,9 +388,9 @@ def pharaoh(links: Iterable[Link]) -> str:
 
 def read_dictionary(path: str) -> dict[str, str]:
     """Reads a dictionary file as {source word: target word}."""
-    file = files.find(path)
+    file, text = files.read(path)
     dictionary: dict[str, str] = {}
-    for number, line in enumerate(files.read_text(file).removesuffix("\n").split("\n"), 1):
+    for number, line in enumerate(files.lines(text), 1):
         words = line.split("\t")
         if len(words) != 2 or any(len(word.split()) != 1 for word in words):
             raise UserError(

@@ -1,19 +1,14 @@
 """Plain text, a sentence a line, words between white space; tables are read through `datasets`."""
 
 import dataclasses
-import glob
 import itertools
 import logging
-import re
 import sys
 
-from zoo.errors import UserError, check_choices, named
+from zoo.errors import UserError, check_choices
 from zoo.sources import files, moses, shards, table_rows
 from zoo.sources.source import Corpus, FileSource, Form, ranged
 
-# {suffix: reader}; files with other suffixes are plain text.
-READERS = {".json": "json", ".jsonl": "json", ".parquet": "parquet", ".csv": "csv", ".tsv": "csv"}
-_SURROGATE = re.compile("[\ud800-\udfff]")
 # Files that `save_to_disk` of `datasets` writes beside a data set, and beside several splits.
 SAVED, SAVED_SPLITS = "state.json", "dataset_dict.json"
 
@@ -83,77 +78,28 @@ class Text(FileSource):
     def _lines(self, path):
         files.check_path(path)
         if path.startswith("hub:"):
-            *name, split = table_rows.hub_name(path)
-            return self._table(path, *name, split=split, streaming=self.streaming)
+            return self._column(table_rows.hub(path, self.streaming), path)
         saved = _saved(path)
         if saved is not None:
-            return self._table(saved)
+            return self._column(((), table_rows.dataset_rows(saved)), path)
         return [line for member in files.text_files(path) for line in self._lines_of(member)]
 
     def _lines_of(self, member):
         """Reads the lines of one file."""
-        suffix = files.kind(member)
-        reader = READERS.get(suffix)
-        # Read the text of tables here, for clearer errors than the library's.
-        text = files.read_text(member) if reader != "parquet" else ""
+        reader = table_rows.READERS.get(files.kind(member))
         if reader is None:
-            return _split(text)
-        if reader == "json":
-            names, rows = table_rows.json_rows(text, member)
-            return self._column(rows, member, names)
-        if reader == "csv":
-            names, lines = table_rows.rows(text, member, "\t" if suffix == ".tsv" else ",")
-            return self._column([row for _, row in lines], member, names)
-        return self._table(
-            member, reader, split="train", streaming=True, data_files=glob.escape(str(member))
-        )
+            return files.lines(files.read_text(member))
+        return self._column(reader(member), member)
 
-    def _table(self, path, *arguments, **options):
-        """Reads the lines of a data set; see `dataset_rows.rows` for the arguments."""
-        return self._column(table_rows.dataset_rows(path, *arguments, **options), path)
-
-    def _column(self, dataset, path, names=()):
-        """Collects the lines of a column of rows.
-
-        `names` are the columns, of which rows may lack some; without names, the rows have all.
-        """
+    def _column(self, table, path):
+        """Collects the lines of the column of text."""
         lines = []
-        if names and self.column not in names:
-            raise self._missing(path, names)
-        for number, example in enumerate(dataset, 1):
-            if not names and self.column not in example:
-                raise self._missing(path, example)
-            cell = example.get(self.column)
-            if isinstance(cell, list) and all(isinstance(word, str) for word in cell):
+        for _, (cell,) in table_rows.texts(table, path, (self.column,), "data.column"):
+            if isinstance(cell, list):
                 lines.append(" ".join(cell))
-            elif isinstance(cell, str):
-                lines += _split(cell)
             elif cell is not None:
-                kind = f"a value of type {type(cell).__name__}"
-                if isinstance(cell, list):
-                    others = sorted({type(item).__name__ for item in cell} - {"str"})
-                    kind = f"a list with items of type {', '.join(others)}"
-                raise UserError(
-                    f"{path}, row {number}: the column {self.column!r} has {kind}, where a string "
-                    "or a list of strings should be: set data.column to a column of text."
-                )
-        if any(map(_SURROGATE.search, lines)):
-            raise UserError(
-                f"{path} has half a character (an escape from \\ud800 to \\udfff that stands "
-                "alone): correct the text."
-            )
+                lines += files.lines(cell)
         return lines
-
-    def _missing(self, path, names):
-        there = f"set data.column to one of {named([*names])}" if names else "nor any other"
-        if {"word", "sentence"} & {*names}:
-            there += "; or, to score a table of items, separate its columns by tabs"
-        return UserError(f"{path} has no column {self.column!r}: {there}.")
-
-
-def _split(text):
-    """Splits a text into lines; the last line may lack its line break."""
-    return text.removesuffix("\n").split("\n")
 
 
 def _saved(path):

@@ -1,7 +1,6 @@
 """Lattices in HTK's standard format and in Kaldi's text form, and lattices of n-best lists."""
 
-from zoo.rescoring.lattices import LatticeFolder
-from zoo.rescoring.lattices import read_lattices
+from zoo.rescoring.lattices import LatticeFolder, read_lattices
 from zoo.sources.nbest import Hypothesis, NBestList
 
 SLF = """VERSION=1.0
