@@ -69,14 +69,7 @@ class _Rules:
     def __init__(self) -> None:
         self.options: dict[Symbol, dict[str, Option]] = defaultdict(dict)
 
-    def add(
-        self,
-        symbol: Symbol,
-        share: float,
-        words: Mapping[str, float],
-        *continuation: Symbol,
-        binds: bool = False,
-    ) -> None:
+    def add(self, symbol, share, words: Mapping[str, float], *continuation, binds=False):
         for word, probability in words.items():
             if word in self.options[symbol]:
                 raise ValueError(f"{symbol} has two rules for {word!r}")
@@ -142,16 +135,13 @@ class Micro(Source):
         check_above(self, "data", exponent=0)
         check_seed(self.seed, "data.seed")
 
-    def splits(self) -> tuple[str, ...]:
+    def splits(self):
         """Returns the names of the splits."""
         return tuple(STREAMS)
 
     def read(self, split: str) -> Corpus:
-        """Draws the sentences of a split, from a random stream of its own.
-
-        Every token has the features of its form. Raises UserError for an unknown split, and for
-        more sentences (of any split) or lemmas than fit into this machine's memory.
-        """
+        """Draws the sentences of a split, from a random stream of its own; UserError where they, or
+        the lemmas, do not fit into this machine's memory."""
         if split not in STREAMS:
             raise UserError(f"micro has no split {split!r}; it has {', '.join(STREAMS)}.")
         lemmas = dict.fromkeys(("nouns", "adjectives", "verbs", "places"), LEMMA_BYTES)
@@ -168,14 +158,6 @@ class Micro(Source):
         """Returns the features of every word form of the language, seen in a corpus or not."""
         return dict(self.word_forms.features)
 
-    def entropy_per_sentence(self) -> float:
-        """Returns the exact entropy of a sentence, in nats (see `Grammar.entropy`)."""
-        return self.grammar.entropy()
-
-    def expected_length(self) -> float:
-        """Returns the exact expected number of words of a sentence, with its full stop."""
-        return self.grammar.expected_length()
-
     def entropy_rate(self, boundaries: int = 1) -> float:
         """Computes H(sentence) / E[tokens], in nats per token.
 
@@ -186,15 +168,7 @@ class Micro(Source):
         Args:
           boundaries: how many boundaries of a sentence count as tokens.
         """
-        return self.entropy_per_sentence() / (self.expected_length() + boundaries)
-
-    def log_prob(self, sentence: Sequence[str]) -> float:
-        """Returns the exact log-probability of a sentence in nats; -inf if it is ungrammatical.
-
-        Args:
-          sentence: the words, without boundary.
-        """
-        return self.grammar.log_prob(sentence)
+        return self.grammar.entropy() / (self.grammar.expected_length() + boundaries)
 
     def token_log_probs(self, sentence: Sequence[str]) -> list[float]:
         """Returns the exact log p(w_t | w_<t) of each word in nats, without the certain boundary.
@@ -202,14 +176,6 @@ class Micro(Source):
         The values are -inf from the first word on that cannot follow the preceding words.
         """
         return self.grammar.token_log_probs(sentence)
-
-    def next_words(self, prefix: Sequence[str]) -> dict[str, float]:
-        """Returns the exact p(w | prefix); ValueError if no sentence begins with `prefix`.
-
-        Args:
-          prefix: the first words of a sentence.
-        """
-        return self.grammar.next_words(prefix)
 
     def minimal_pairs(self, count: int, seed: int) -> list[tuple[list[str], list[str], dict]]:
         """Draws minimal pairs: grammatical sentences, each with a twin that breaks one agreement.
@@ -250,7 +216,7 @@ class Micro(Source):
     def _agreements(self, sentence: list[str]) -> list[tuple[int, str, str, int, bool]]:
         """Returns (position, feature, wrong form, distance, attractor) for each agreement."""
         entries = self.word_forms.features
-        steps, _ = self.grammar.trace(sentence)
+        steps, _ = self.grammar.follow(sentence)
         controllers = []
         for position, (symbol, controller, _) in enumerate(steps):
             if symbol[0] not in AGREEING:
@@ -272,7 +238,7 @@ class Micro(Source):
 
     @property
     def grammar(self) -> Grammar:
-        """The grammar that generates the sentences."""
+        """The grammar that generates the sentences, with their exact probabilities and entropy."""
         return self._language[1]
 
     @cached_property
