@@ -418,7 +418,8 @@ def run_align(arguments: argparse.Namespace):
     else:
         sys.stdout.writelines(lines)
     if arguments.dictionary:
-        entries = pairs.dictionary_lines(learn_dictionary(sources, targets, links))
+        dictionary = learn_dictionary(sources, targets, links)
+        entries = [f"{source}\t{target}\n" for source, target in dictionary.items()]
         output_files.write_lines(arguments.dictionary, entries, "the dictionary")
 
 

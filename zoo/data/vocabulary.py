@@ -87,23 +87,12 @@ class Vocabulary:
                 )
 
     def read(self, source: Source, split: str) -> Corpus:
-        """Reads a split of a source, in lower case if `lower_case` is set.
-
-        Args:
-          source: the source.
-          split: the name of the split.
-        """
+        """Reads a split of a source, in lower case if `lower_case` is set."""
         corpus = source.read(split)
         return corpus.lower_cased() if self.lower_case else corpus
 
     def build(self, source: Source) -> tuple[Lexicon, dict[str, Corpus]]:
-        """Reads the corpora of a source and builds the lexicon.
-
-        Args:
-          source: the source.
-
-        Returns:
-          (the lexicon, {split: Corpus} of all splits).
+        """Reads the corpora of a source and builds (the lexicon, {split: Corpus} of all splits).
 
         Raises:
           UserError: there is a background, or a class of strings, without features; the boundary
@@ -154,7 +143,7 @@ class Vocabulary:
         )
         if self.features:
             seen = {split: self._as_seen(corpus, known) for split, corpus in corpora.items()}
-            lexicon = self._with_priors(lexicon, seen, entries)
+            lexicon = estimated(lexicon, self.features, self.background, seen, entries)
         lexicon = self._opened(lexicon)
         self._warn_of_untrained(lexicon, corpora)
         return lexicon, corpora
@@ -193,11 +182,7 @@ class Vocabulary:
         return dataclasses.replace(opened.lexicon, counts=counts)
 
     def open_words(self, lexicon: Lexicon) -> OpenWords | None:
-        """Returns the classes of strings of a lexicon; None without `open_classes`.
-
-        Args:
-          lexicon: a lexicon that `build` made.
-        """
+        """Returns the classes of strings of a lexicon that `build` made; None without any."""
         return _open_words(lexicon, self.open_classes) if self.open_classes else None
 
     def extended(self, source: Source, lexicon: Lexicon, new_words: tuple[str, ...]) -> Lexicon:
@@ -207,11 +192,6 @@ class Vocabulary:
         for other features do not have parameters. Words of the lexicon keep the features that the
         model was trained with, even if a prior's files or functions have changed. The background is
         estimated by the same recipe over all words.
-
-        Args:
-          source: the source of the texts in which priors count.
-          lexicon: the lexicon of the model.
-          new_words: words to add.
 
         Raises:
           UserError: the lexicon does not have features, by which a new word could be represented,
@@ -235,7 +215,8 @@ class Vocabulary:
             split: self._as_seen(self.read(source, split), set(lexicon.words))
             for split in source.splits()
         }
-        return self._with_priors(larger, seen, self._entries(source), trained=lexicon)
+        entries = self._entries(source)
+        return estimated(larger, self.features, self.background, seen, entries, lexicon)
 
     def _entries(self, source):
         """Returns {word: features} of the source's own dictionary, in the vocabulary's case."""
@@ -244,10 +225,6 @@ class Vocabulary:
         for word, features in source.lexicon_entries().items():
             entries[lower(word)] += features
         return entries
-
-    def _with_priors(self, lexicon, seen, entries, trained=None):
-        """Adds features and background to a lexicon; see `lexicon_priors.estimated`."""
-        return estimated(lexicon, self.features, self.background, seen, entries, trained)
 
     def _counted_as_seen(self, counts, sentences: int, words: set[str]) -> collections.Counter:
         """Counts words in a text as the model sees it, with <unk> and boundaries, so that the
@@ -284,25 +261,12 @@ class Vocabulary:
         return dataclasses.replace(corpus, sentences=sentences, features=features)
 
     def has(self, word: str, lexicon: Lexicon) -> bool:
-        """Whether a word is in the lexicon, or a string of one of its classes.
-
-        Args:
-          word: the word.
-          lexicon: the lexicon.
-        """
+        """Whether a word is in the lexicon, or a string of one of its classes."""
         opened = self.open_words(lexicon)
         return word in lexicon.ids if opened is None else opened.class_of(word) is not None
 
     def missing(self, sentences: Iterable[list[str]], lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words of some sentences that a lexicon does not have, most frequent first.
-
-        Args:
-          sentences: the words of each sentence.
-          lexicon: the lexicon; strings of its classes are not counted.
-
-        Returns:
-          {word: count}.
-        """
+        """Counts the words of some sentences that a lexicon does not have, most frequent first."""
         counts = collections.Counter(word for sentence in sentences for word in sentence)
         return {word: count for word, count in counts.most_common() if not self.has(word, lexicon)}
 
@@ -311,19 +275,15 @@ class Vocabulary:
         remedy = "" if self.open_classes else "give --add-words FILE, a file with them, "
         notes = filter(None, (lexicon.fused_note(words), *text_notes.form_notes(words, lexicon)))
         noted = "".join(f" ({note})" for note in notes)
+        are, them = ("words of {} are", "them") if len(words) > 1 else ("word of {} is", "it")
         return UserError(
-            f"{len(words):,} distinct word{'s' * (len(words) > 1)} of {corpus.name} "
-            f"{'are' if len(words) > 1 else 'is'} not in the lexicon: {named(words)}; leave "
-            f"{'them' if len(words) > 1 else 'it'} out, {remedy}or train with "
-            f"vocabulary.unknown=counted or skipped{noted}."
+            f"{len(words):,} distinct {are.format(corpus.name)} not in the lexicon: "
+            f"{named(words)}; leave {them} out, {remedy}or train with vocabulary.unknown=counted "
+            f"or skipped{noted}."
         )
 
     def encode(self, corpus: Corpus, lexicon: Lexicon) -> EncodedText:
         """Encodes a corpus as word ids, with boundaries, and marks the words that are counted.
-
-        Args:
-          corpus: the corpus.
-          lexicon: the lexicon.
 
         Raises:
           UserError: a word is not in the lexicon, and `unknown` is "refused".
@@ -372,10 +332,8 @@ class Vocabulary:
 
     def _ids(self, corpus: Corpus, lexicon: Lexicon) -> tuple[np.ndarray, Strings | None]:
         """Looks up each word of a text: (ids int32 [n], -1 for none; the strings of classes)."""
-        words, count = (
-            itertools.chain.from_iterable(corpus.sentences),
-            sum(map(len, corpus.sentences)),
-        )
+        words = itertools.chain.from_iterable(corpus.sentences)
+        count = sum(map(len, corpus.sentences))
         opened = self.open_words(lexicon)
         if opened is None:
             found = map(lexicon.ids.get, words, itertools.repeat(-1))

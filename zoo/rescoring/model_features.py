@@ -234,11 +234,7 @@ class Lists:
         )
 
     def with_features(self, names: tuple[str, ...]) -> "Lists":
-        """Returns the lists with other features [N, F]: 0 where they do not have one.
-
-        Args:
-          names: of the F features, in their order.
-        """
+        """Returns the lists with features of these names [N, F]: 0 where they do not have one."""
         features = np.zeros((len(self.features), len(names)))
         for column, name in enumerate(names):
             if name in self.names:

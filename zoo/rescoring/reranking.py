@@ -72,12 +72,7 @@ class Weights:
             )
 
     def check_added(self, names: tuple[str, ...], where: str):
-        """Raises UserError unless the features that are added to lists are those of the tuning.
-
-        Args:
-          names: of the added features.
-          where: the file of the weights.
-        """
+        """Raises UserError unless the features that are added to lists are those of the tuning."""
         if self.added is not None and {*names} != {*self.added}:
             tuned, here = (named([*some]) if some else "none" for some in (self.added, names))
             raise UserError(

@@ -14,8 +14,8 @@ import os
 import pathlib
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from zoo.errors import UserError, named, shortened
 from zoo.sources import fetch
@@ -49,8 +49,6 @@ OTHERS = (
     (b"\xff\xfe", "is UTF-16: convert it with iconv -f utf-16 -t utf-8"),
     (b"\xfe\xff", "is UTF-16: convert it with iconv -f utf-16 -t utf-8"),
 )
-# The path of a split, or its paths.
-Paths = TypeVar("Paths")
 _RANGE = re.compile(r"(?s:(?P<path>.*))\[(?P<start>[^\[\]:]*):(?P<stop>[^\[\]]*)\]")
 # At most sixteen digits: Python refuses to parse integers of several thousand digits.
 _BOUND = re.compile(r"(-?[0-9]{1,16})?")
@@ -299,20 +297,6 @@ def _text(content: bytes, path, number: int = 0) -> str:
             f"{path}, line {line}: not UTF-8 (byte {content[error.start]:#04x}): convert it, "
             "for instance with iconv -f latin1 -t utf-8."
         ) from error
-
-
-def test_names(tests: Sequence) -> tuple[str, ...]:
-    """Names the test splits: "test" for a single one, otherwise "test1", "test2" ..."""
-    if len(tests) == 1:
-        return ("test",)
-    return tuple(f"test{number}" for number in range(1, len(tests) + 1))
-
-
-def path_of(paths: Mapping[str, Paths], split: str) -> Paths:
-    """Returns the path of a split, or its paths; raises UserError for an unknown split."""
-    if split not in paths:
-        raise UserError(f"unknown split {split!r}: the data have {', '.join(paths)}.")
-    return paths[split]
 
 
 # -------------------------------------------- text files in folders, and patterns of paths

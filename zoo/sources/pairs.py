@@ -10,12 +10,12 @@ import itertools
 import os
 import re
 import sys
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from zoo.alignment import UnknownWords
 from zoo.errors import UserError, check_choices, shortened
 from zoo.sources import files, moses, table_rows
-from zoo.sources.source import Corpus, FileSource, Form, Source, ranged
+from zoo.sources.source import Corpus, FileSource, Form, Paths, Source, ranged
 
 # (place, for messages; source; translation)
 Row = tuple[str, str, str]
@@ -24,7 +24,7 @@ _NOTHING = re.compile(r"[\s\x00-\x1f]*")
 
 
 @dataclasses.dataclass(frozen=True)
-class Pairs(Source):
+class Pairs(Paths):
     """Sentences and their translations, words between white space.
 
     A split is two files with corresponding lines, sources first, as in ("train.en", "train.fr"); or
@@ -75,7 +75,6 @@ class Pairs(Source):
                     f"data.{name} has {len(paths)} paths: give two files, one of sources and one "
                     "of their translations, or one table with both."
                 )
-
         if min(self.known) < 1:
             raise UserError(f"data.known is {self.known}: give at least 1 word of each side.")
         if len(self.alignments) > 2 + len(self.tests):
@@ -91,30 +90,13 @@ class Pairs(Source):
 
     @classmethod
     def of_file(cls, path: str) -> "Pairs":
-        """Makes a source whose test is a table, or two files "SOURCE,TARGET".
-
-        Args:
-          path: the path of the table, or the two paths with a comma.
-        """
+        """Makes a source whose test is a table, or two files "SOURCE,TARGET"."""
         return cls(train=(path,), validation=(path,)).with_test(path)
 
     def with_test(self, path):
         """Returns the source with a table, or two files "SOURCE,TARGET", as its only test."""
         paths = tuple(path.split(",")) if are_two(path) else (path,)
         return dataclasses.replace(self, tests=(paths,))
-
-    def splits(self):
-        """Returns ("train", "validation", and the test splits)."""
-        return ("train", "validation", *files.test_names(self.tests))
-
-    def paths_of(self, split: str) -> tuple[str, ...]:
-        """Returns the one or two paths of a split; raises UserError for an unknown split.
-
-        Args:
-          split: the name of the split.
-        """
-        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
-        return files.path_of(paths, split)
 
     def read(self, split):
         """Reads the translations of a split, with their sources as `source_text`.
@@ -142,13 +124,15 @@ class Pairs(Source):
     def _known(self) -> tuple[frozenset[str], frozenset[str]]:
         """The source and the target words that are not marked."""
         corpus, _ = self._read("train")
-        texts = (corpus.source_text.sentences if corpus.source_text else [], corpus.sentences)
-        sources, targets = (most_frequent(*side) for side in zip(texts, self.known, strict=True))
-        return sources, targets
+        assert corpus.source_text is not None
+        sources, targets = self.known
+        return (
+            most_frequent(corpus.source_text.sentences, sources),
+            most_frequent(corpus.sentences, targets),
+        )
 
     def _read(self, split) -> tuple[Corpus, list[bool]]:
-        """Reads the pairs of a split without marks, and which of its files are not skipped."""
-        parts = [files.Part.parse(path) for path in self.paths_of(split)]
+        """Reads the pairs of a split without marks, and which of all were not skipped."""
         languages = (self.form.source_language, self.form.language)
         rows, kept = self.rows(split)
         # Intern words: one object a word, not one a token.
@@ -156,16 +140,12 @@ class Pairs(Source):
             [[*map(sys.intern, moses.words(row[column], language))] for row in rows]
             for column, language in enumerate(languages, 1)
         )
-        corpus = Corpus(parts[-1].path, targets, source_text=Corpus(parts[0].path, sources))
-        return corpus, kept
+        names = [files.Part.parse(path).path for path in self.path_of(split)]
+        return Corpus(names[-1], targets, source_text=Corpus(names[0], sources)), kept
 
     def rows(self, split: str) -> tuple[list[Row], list[bool]]:
-        """Returns the pairs of a split as they are written, and which of its files are not skipped.
-
-        Args:
-          split: the name of the split.
-        """
-        paths = self.paths_of(split)
+        """Returns the pairs of a split as they are written, and which of all were not skipped."""
+        paths = self.path_of(split)
         parts = [files.Part.parse(path) for path in paths]
         if parts[0].range != parts[-1].range:
             raise UserError(
@@ -225,9 +205,6 @@ class RawPairs(Pairs):
     blanks before punctuation. See `zoo.sources.moses` for the rules.
 
     Attributes:
-      train: one or two paths as for `Pairs`.
-      validation: as `train`.
-      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
       languages: the languages of sources and translations, such as ("en", "fr"); "" for a side
         whose words stand between blanks.
 
@@ -261,8 +238,9 @@ class RawPairs(Pairs):
 
 def _empty(row: Row) -> str | None:
     """Returns the name of a side that is empty; None if neither is."""
-    sides = zip(row[1:], ("source", "translation"), strict=True)
-    return next((name for side, name in sides if _NOTHING.fullmatch(side)), None)
+    _, source, translation = row
+    named = {"source": source, "translation": translation}
+    return next((name for name, side in named.items() if _NOTHING.fullmatch(side)), None)
 
 
 def _side_by_side(path, other) -> Iterator[Row]:
@@ -314,22 +292,18 @@ def annotate(
 ) -> Corpus:
     """Marks the unknown words of a corpus of pairs."""
     source = corpus.source_text
-    if source is None:
-        raise ValueError(f"{corpus.name} has no sources")
+    assert source is not None
     sources = [strategy.annotate_source(words, known[0]) for words in source.sentences]
     targets = corpus.sentences
     if alignments is not None:
         links = read_alignments(alignments, source.sentences, targets, kept)
-        pairs = enumerate(zip(source.sentences, targets, links, strict=True), 1)
-        targets = [_target(strategy, *pair, known, corpus, number) for number, pair in pairs]
+        targets = []
+        for pair in zip(source.sentences, corpus.sentences, links, strict=True):
+            try:
+                targets.append(strategy.annotate(*pair, *known)[1])
+            except ValueError as error:  # a word of the text is a mark; the links are valid
+                raise UserError(f"{corpus.name}, pair {len(targets) + 1}: {error}.") from error
     return Corpus(corpus.name, targets, source_text=Corpus(source.name, sources))
-
-
-def _target(strategy, source, target, links, known, corpus, number):
-    try:
-        return strategy.annotate(source, target, links, *known)[1]
-    except ValueError as error:  # a word of the text is a mark; the links are valid
-        raise UserError(f"{corpus.name}, pair {number}: {error}.") from error
 
 
 # ------------- files of word alignments in Pharaoh's format, and of bilingual dictionaries
@@ -404,11 +378,6 @@ def read_dictionary(path: str) -> dict[str, str]:
             )
         dictionary[source] = target
     return dictionary
-
-
-def dictionary_lines(dictionary: Mapping[str, str]) -> list[str]:
-    """Formats a dictionary as the lines of a file, with line breaks."""
-    return [f"{source}\t{target}\n" for source, target in dictionary.items()]
 
 
 def _link(text, where):
@@ -512,8 +481,6 @@ class Prefixed(FileSource):
 
     Attributes:
       train: path of a file, perhaps with a range of its lines that are not blank.
-      validation: as `train`.
-      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
       separator: the word between question and answer; it must not occur in either.
 
     Example:
@@ -533,9 +500,9 @@ class Prefixed(FileSource):
     def read(self, split):
         """Reads the pairs of a split; raises UserError, naming the line, for a malformed pair."""
         part = self.part(split)
-        path = files.find(part.path)
+        path, text = files.read(part.path)
         sentences, prefixes = [], []
-        for number, cells in table_rows.lines(files.read_text(path), path):
+        for number, cells in table_rows.lines(text, path):
             columns = [cell.split() for cell in cells]
             if not any(columns):
                 continue

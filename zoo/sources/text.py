@@ -59,7 +59,7 @@ class Text(FileSource):
         encoded = shards.found_at(part.path)
         if encoded is not None:
             return self._encoded(part, encoded)
-        lines = self._lines(part.path)
+        lines = self.raw_lines(part.path)
         # Intern words: one object a word, not one a token.
         sentences = [[*map(sys.intern, words)] for line in lines if (words := line.split()) or kept]
         return Corpus(part.path, ranged(part, sentences))
@@ -75,7 +75,8 @@ class Text(FileSource):
             )
         return dataclasses.replace(corpus, sentences=ranged(part, corpus.sentences))
 
-    def _lines(self, path):
+    def raw_lines(self, path: str) -> list[str]:
+        """Returns the lines of a path without a range."""
         files.check_path(path)
         if path.startswith("hub:"):
             return self._column(table_rows.hub(path, self.streaming), path)
@@ -175,16 +176,8 @@ class RawText(Text):
         )
 
     def written(self, path: str) -> list[str]:
-        """Returns the sentences of a file as they are written.
-
-        Args:
-          path: a path without a range.
-        """
+        """Returns the sentences of a file, a path without a range, as they are written."""
         return split(self.raw_lines(path), self.lines, self.language)
-
-    def raw_lines(self, path: str) -> list[str]:
-        """Returns the lines of a file, and a blank one at its end; see `written`."""
-        return self._lines(path)
 
     def _lines_of(self, member):
         """Reads the lines of one file, and a blank one, as paragraphs end with their file."""
@@ -253,23 +246,14 @@ class Characters(FileSource):
         return Corpus(part.path, [[*line] for line in ranged(part, self.written(part.path))])
 
     def written(self, path: str) -> list[str]:
-        """Returns the lines of a file, each with its line break, cut after `LONGEST` characters.
-
-        Args:
-          path: a path without a range.
-        """
-        *others, last = map(_lines, files.text_files(path))
+        """Returns the lines of a file, each with its line break, cut into pieces."""
+        *others, last = (lines_of(files.read_text(file)) for file in files.text_files(path))
         ended = [[*lines[:-1], lines[-1].removesuffix("\n") + "\n"] for lines in others]
         return pieces([line for of_file in (*ended, last) for line in of_file])
 
 
-def _lines(file):
-    """Reads the lines of one file, each with its line break, if it has one."""
-    return lines_of(files.read_text(file))
-
-
 def pieces(lines: list[str]) -> list[str]:
-    """Cuts lines after each `LONGEST` characters."""
+    """Cuts lines after each `LONGEST_PIECE` characters."""
     starts = ((line, at) for line in lines for at in range(0, len(line), LONGEST_PIECE))
     return [line[at : at + LONGEST_PIECE] for line, at in starts]
 
