@@ -50,7 +50,7 @@ FORMATS = {
         ".conllu",
         (),
         lambda text: f"# text = {text}|1\tword" + 8 * "\t_" + "|",
-        lambda path: len(conllu.read_conllu(files.find(path))),
+        lambda path: len(conllu.parse(files.read(path)[1], path)),
     ),
     "items": (
         ".tsv",

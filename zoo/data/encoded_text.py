@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.lexicon import Lexicon
-from zoo.sources.shards import ShardedCorpus, ShardedSentences
+from zoo.sources.shards import ShardedSentences
 
 # Elements of an array that are hashed at once.
 _AT_ONCE = 1 << 20
@@ -197,31 +197,3 @@ class Layout:
             trained=ones,
             layout=self,
         )
-
-
-def encode(
-    corpus: ShardedCorpus,
-    ids: dict[str, int],
-    unknown: str,
-    unknown_counted: bool,
-    boundary: int | None,
-    marks: int,
-    boundary_counted: bool,
-) -> ShardedText:
-    """Encodes a corpus of shards as word ids, without an array as long as the text."""
-    words = corpus.sentences.words
-    known = np.array([word in ids for word in words], bool)
-    table = np.array([ids.get(word, ids.get(unknown, 0)) for word in words], np.int32)
-    plain = known & np.array([word != unknown for word in words], bool)
-    numbers = corpus.sentences.numbers
-    layout = Layout(
-        corpus.sentences,
-        table,
-        known,
-        plain | unknown_counted,
-        boundary or 0,
-        0 if boundary is None else marks,
-        boundary_counted,
-        np.arange(numbers.start, numbers.stop),
-    )
-    return layout.text()

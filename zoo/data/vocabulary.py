@@ -12,8 +12,8 @@ import numpy as np
 
 from zoo import lexicon as lexicons
 from zoo.arrays import memory
-from zoo.data import encoded_text, text_notes
-from zoo.data.encoded_text import EncodedText, Strings
+from zoo.data import text_notes
+from zoo.data.encoded_text import EncodedText, Layout, Strings
 from zoo.data.open_words import OpenWords
 from zoo.errors import UserError, check_choices, check_least, named
 from zoo.lexicon import Lexicon
@@ -131,7 +131,12 @@ class Vocabulary:
 
         known = set(words)
         in_text = token_counts(corpora, ("train",)) if self.splits != ("train",) else counts
-        train = self._counted_as_seen(in_text, len(corpora["train"].sentences), known)
+        # As the model sees the text, so that background and frequency bands include the marks.
+        train: collections.Counter = collections.Counter()
+        for word, count in in_text.items():
+            train[word if word in known else UNKNOWN] += count
+        if self.boundary != "none":
+            train[BOUNDARY] += self.boundary_marks * len(corpora["train"].sentences)
         lexicon = Lexicon(
             words=words,
             counts=np.array([train[word] for word in words], np.int64),
@@ -225,17 +230,6 @@ class Vocabulary:
         for word, features in source.lexicon_entries().items():
             entries[lower(word)] += features
         return entries
-
-    def _counted_as_seen(self, counts, sentences: int, words: set[str]) -> collections.Counter:
-        """Counts words in a text as the model sees it, with <unk> and boundaries, so that the
-        background and frequency bands include them.
-        """
-        seen: collections.Counter = collections.Counter()
-        for word, count in counts.items():
-            seen[word if word in words else UNKNOWN] += count
-        if self.boundary != "none":
-            seen[BOUNDARY] += self.boundary_marks * sentences
-        return seen
 
     def _as_seen(self, corpus: Corpus, words: set[str]) -> Corpus:
         """Puts <unk> and boundaries into a corpus; the tag of both is "POS:NIL"."""
@@ -353,15 +347,20 @@ class Vocabulary:
             map(lexicon.ids.__contains__, corpus.token_counts())
         ):
             raise self._refusal(corpus, lexicon)
-        return encoded_text.encode(
-            corpus,
-            lexicon.ids,
-            UNKNOWN,
-            self.unknown != "skipped",
-            lexicon.boundary_id if self.boundary != "none" else None,
-            self.boundary_marks,
+        words, numbers, ids = corpus.sentences.words, corpus.sentences.numbers, lexicon.ids
+        known = np.array([word in ids for word in words], bool)
+        plain = known & np.array([word != UNKNOWN for word in words], bool)
+        boundary = lexicon.boundary_id if self.boundary != "none" else None
+        return Layout(
+            corpus.sentences,
+            np.array([ids.get(word, ids.get(UNKNOWN, 0)) for word in words], np.int32),
+            known,
+            plain | (self.unknown != "skipped"),
+            boundary or 0,
+            0 if boundary is None else self.boundary_marks,
             self.boundary == "counted",
-        )
+            np.arange(numbers.start, numbers.stop),
+        ).text()
 
 
 @functools.lru_cache(maxsize=2)
