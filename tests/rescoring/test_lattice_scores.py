@@ -10,8 +10,8 @@ import pytest
 from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.errors import UserError
-from zoo.rescoring.lattices import Lattice, LatticeFolder, Link, best_parts
-from zoo.rescoring.model_features import Columns
+from zoo.rescoring.lattices import Lattice, Link
+from zoo.rescoring.model_features import Columns, LatticeFolder, best_parts
 from zoo.rescoring.reranking import Weights
 from zoo.sources import nbest
 

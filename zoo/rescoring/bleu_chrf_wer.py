@@ -7,7 +7,7 @@ sentences is the figure, so that choosing another hypothesis only changes a sum.
 import abc
 import dataclasses
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,9 +61,15 @@ class Metric(abc.ABC):
         together = statistics + background
         return self.sign * self.size(together) * self.figure(together) / 100
 
-    @abc.abstractmethod
+    def official(self) -> Any:
+        """Returns the metric of `sacrebleu` that computes the same figure."""
+        raise TypeError(f"{type(self).__name__} is not a metric of sacrebleu")
+
     def signature(self) -> str:
-        """Describes the computation, with `sacrebleu`'s signature if it computes the same."""
+        """Describes the computation: `sacrebleu`'s signature, with orders and version."""
+        official = self.official()
+        official.corpus_score(["a"], [["a"]])
+        return str(official.get_signature())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +100,8 @@ class Bleu(Metric):
                 f"--tokenize {self.tokenize}: give one of {', '.join(sorted(BLEU.TOKENIZERS))}."
             )
 
-    def _official(self):
+    def official(self):
+        """Returns `sacrebleu`'s BLEU with this tokenizer."""
         with lazy.extra():
             from sacrebleu.metrics import BLEU
 
@@ -102,7 +109,7 @@ class Bleu(Metric):
 
     def statistics(self, hypotheses, references):
         """Counts the statistics of hypotheses, [hypotheses, 10]."""
-        tokens = self._official().tokenizer
+        tokens = self.official().tokenizer
         outputs = [tokens(text.rstrip()).split() for text in hypotheses]
         wanted_words = [tokens(text.rstrip()).split() for text in references]
         matches, totals, _ = count_matches(outputs, wanted_words, 4)
@@ -129,12 +136,6 @@ class Bleu(Metric):
     def size(self, statistics):
         """Returns the number of words of the references."""
         return statistics[..., 1]
-
-    def signature(self):
-        """Returns `sacrebleu`'s signature: tokenizer, smoothing and version."""
-        official = self._official()
-        official.corpus_score(["a"], [["a"]])
-        return str(official.get_signature())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,11 +174,12 @@ class ChrF(Metric):
         times."""
         statistics = np.asarray(statistics, np.float64)
         counts = statistics.reshape(*statistics.shape[:-1], self.order, 3)
-        in_hypothesis, in_reference, matches = np.moveaxis(counts, -1, 0)
-        there = (in_hypothesis > 0) & (in_reference > 0)
+        *totals, matches = np.moveaxis(counts, -1, 0)  # of hypothesis and reference
+        there = (totals[0] > 0) & (totals[1] > 0)
         orders = np.maximum(there.sum(-1), 1)
-        precision = np.where(there, matches / np.maximum(in_hypothesis, 1e-9), 0).sum(-1) / orders
-        recall = np.where(there, matches / np.maximum(in_reference, 1e-9), 0).sum(-1) / orders
+        precision, recall = (
+            np.where(there, matches / np.maximum(one, 1e-9), 0).sum(-1) / orders for one in totals
+        )
         below = 4 * precision + recall
         return np.where(below > 0, 500 * precision * recall / np.where(below > 0, below, 1), 0.0)
 
@@ -185,14 +187,12 @@ class ChrF(Metric):
         """Returns the number of characters of the references, five to a word."""
         return statistics[..., 1] / 5
 
-    def signature(self):
-        """Returns `sacrebleu`'s signature: orders and version."""
+    def official(self):
+        """Returns `sacrebleu`'s chrF2."""
         with lazy.extra():
             from sacrebleu.metrics import CHRF
 
-        official = CHRF()
-        official.corpus_score(["a"], [["a"]])
-        return str(official.get_signature())
+        return CHRF()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -85,15 +85,12 @@ class LatticeSearch:
     def __post_init__(self):
         if self.history is not None and self.history < 1:
             raise UserError(f"history is {self.history}: give 1 or more, or None for all words.")
-        if not self.beam > 0 or self.nbest < 1:
-            raise UserError(f"beam {self.beam} and nbest {self.nbest}: give more than 0 of each.")
-        if not self.look_ahead > 0 or (self.most is not None and self.most < 1):
-            raise UserError(
-                f"look-ahead {self.look_ahead} and most {self.most}: give more than 0 of each."
-            )
+        for name in ("beam", "nbest", "look_ahead", "most"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UserError(f"{name.replace('_', '-')} is {value}: give more than 0.")
         numbers = [("weight", weight) for weight in self.weights]
-        numbers += [(n, getattr(self, n)) for n in PARTS]
-        for name, number in numbers:
+        for name, number in (*numbers, *((part, getattr(self, part)) for part in PARTS)):
             if not math.isfinite(number):
                 raise UserError(f"{name} is {number}: give a finite number.")
 
@@ -180,9 +177,7 @@ class ModelStates:
         """Computes the states after words, unless they are computed already."""
         new = [pair for pair in dict.fromkeys(asked) if pair not in self.slots]
         while len(self.free) < len(new):
-            size = self.models[0].grow()
-            for other in self.models[1:]:
-                other.grow()
+            size, *_ = [model.grow() for model in self.models]
             self.free = [*range(4 * size - 1, size - 1, -1), *self.free]
         for some in sentence_scores.chunks(len(new)):
             pairs, size = new[some], some.stop - some.start
@@ -221,22 +216,18 @@ class ModelStates:
 
 
 class _Model:
-    """The array of states of one model."""
+    """The array of states of one model, at first all before any word."""
 
     def __init__(self, run):
         self.model = run.experiment.language_model
         self.given = run.params, run.tables, self.model.prepared(run.params, run.tables)
         self.step, self.log_prob = compiled(self.model)
-        self.states = self._room(ROOM)
-
-    def _room(self, rows):
-        """Allocates states; all rows have the state before any word."""
-        return sentence_scores.levels(self.model, *self.given, rows)[1]
+        self.states = sentence_scores.levels(self.model, *self.given, ROOM)[1]
 
     def grow(self):
         """Makes the array four times as large, and returns its size before."""
         size = len(jax.tree.leaves(self.states)[0])
-        more = self._room(3 * size)
+        more = sentence_scores.levels(self.model, *self.given, 3 * size)[1]
         self.states = jax.tree.map(lambda *x: jnp.concatenate(x), self.states, more)
         return size
 
@@ -303,7 +294,12 @@ class _Front:
         for link in lattice.links:
             self.links[link.start].append(link)
         self.parts = {id(link): self._parts(link) for link in lattice.links}
-        self.levels, self.ahead = _levels(lattice), self._completions()
+        self.levels = _levels(lattice)
+        # The recogniser's best score from each node to the end; links are ordered by their starts.
+        self.ahead = [-math.inf] * (lattice.nodes - 1) + [0.0]
+        for link in reversed(lattice.links):
+            onwards = self.parts[id(link)][0] + self.ahead[link.end]
+            self.ahead[link.start] = max(self.ahead[link.start], onwards)
         self.arrived: dict[int, list[_Hypothesis]] = collections.defaultdict(list)
         before = (BEFORE, self.ids[-1])
         self.arrived[0] = [_Hypothesis(0.0, (), (0.0,) * 3, (0.0,) * len(settings.weights), before)]
@@ -324,13 +320,6 @@ class _Front:
     def _language(self, link):
         language = self.settings.language_weight * self.lattice.language_scale * link.language
         return language + self.settings.posterior_weight * link.log_posterior
-
-    def _completions(self):
-        """Returns the recogniser's best score from each node to the end."""
-        ahead = [-math.inf] * (self.lattice.nodes - 1) + [0.0]
-        for link in reversed(self.lattice.links):  # ordered by their starts
-            ahead[link.start] = max(ahead[link.start], self.parts[id(link)][0] + ahead[link.end])
-        return ahead
 
     def slots(self, states):
         """Yields the slots of the states from which waiting hypotheses are extended."""
