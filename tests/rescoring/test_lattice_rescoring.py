@@ -100,13 +100,6 @@ J=3 START=1 END=2 WORD=don't acoustic=-5 language=-1 v="1"
     (lattice,) = read(text.replace("base=1", "base=10"), tmp_path)
     assert lattice.word_penalty == -0.5  # not to the base
     assert math.isclose(lattice.links[0].acoustic, -5 * math.log(10))
-    for old, new, message in (
-        ("WORD=don't", r"WORD=\377", r"line 9: '\\\\377' has escapes that are not UTF-8"),
-        ("NODES=3", "NODES=3 N=3", "line 2: the field N= comes twice"),
-        ("acoustic=-5 language=-1 v", "v", "line 9: the link has no score a="),
-    ):
-        with pytest.raises(UserError, match=message):
-            read(text.replace(old, new), tmp_path)
 
 
 def test_words_on_nodes_and_compressed(tmp_path):
@@ -125,43 +118,12 @@ def test_kaldi_writes_costs(tmp_path):
     assert (one.links[0].language, one.links[0].acoustic) == (-1.5, -2)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("N=5", "N=6", "line 4: the header counts 6 nodes, the file 5"),
-        ("L=5", "L=4", "line 4: the header counts 4 links, the file 5"),
-        ("I=2 t=0.5", "I=1 t=0.5", "line 7: the node 1 comes twice"),
-        ("I=1 t=0.5", "I=1 t=-0.5", "line 6: the time t=-0.5 is negative"),
-        ("E=3 W=chat", "E=9 W=chat", r"line 13: the link has E=9, which is not a node"),
-        ("a=-4 l=-1", "l=-1", r"line 13: the link has no score a="),
-        ("a=-4", "a=nan", "line 13: a= is 'nan'"),
-        ("S=1 E=4", "S=2 E=1", r"line 1\d: the link to \d is on or behind a cycle"),
-        ("S=1 E=4", "S=4 E=2", "has 2 nodes that could be its start, 0, 4: name one"),
-        ("base=10", "base=-1", "line 3: base=-1 is not the base of a logarithm"),
-        ("base=10", "base", "line 3: 'base' is not a field"),
-        ("base=10", "start=8", "line 3: the header has start=8, which is not a node"),
-        ("base=10", "acscale=nan", "line 3: acscale is 'nan'"),
-        ("J=3", "J=2", "line 13: the link 2 comes twice"),
-        ("J=4", "J=4 W", "line 14: 'W' is not a field"),
-    ],
-)
-def test_what_is_wrong_is_named(old, new, message, tmp_path):
-    with pytest.raises(UserError, match=message):
-        read(
-            ON_LINKS.replace(old, new).replace("lmscale", "end=3 lmscale")
-            if "N=" not in old
-            else ON_LINKS.replace(old, new),
-            tmp_path,
-        )
-
-
 def test_two_ends_and_none_named(tmp_path):
     with pytest.raises(UserError, match=r"has 2 nodes that could be its end, 3, 4: name one"):
         read(ON_LINKS, tmp_path)
-    with pytest.raises(UserError, match="line 2: the arc has no costs"):
-        read("utt-1\n0 1 le\n1\n", tmp_path)
-    with pytest.raises(UserError, match="line 1: 'two words' is neither"):
-        read("two words\n", tmp_path)
+    two_starts = ON_LINKS.replace("S=1 E=4", "S=4 E=2").replace("lmscale", "end=3 lmscale")
+    with pytest.raises(UserError, match=r"has 2 nodes that could be its start, 0, 4: name one"):
+        read(two_starts, tmp_path)
 
 
 def random_lattice(random, nodes=6, words=("le", "les", "chat", "zèbre", None)):
@@ -390,12 +352,6 @@ def test_posteriors_of_links_count_by_their_weight(trained, tmp_path):
     np.testing.assert_allclose(
         sum(scale * link.acoustic + link.language for link in links), -1.5 + 2 * posterior
     )
-    for old, new, message in (
-        ("p=0.5", "p=1.5", r"line 6: the posterior p=1.5 is not from 0 to 1"),
-        (" p=0.5", "", r"line 6: the link has no posterior p=, and others have one"),
-    ):
-        with pytest.raises(UserError, match=message):
-            read(text.replace(old, new), tmp_path)
 
 
 def test_numbers_out_of_range():

@@ -64,56 +64,6 @@ def test_features(text, features):
     assert nbest.features_of(text, "here") == features
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a= b= 1", "here: the feature 'a' has no value"),
-        ("a=1 2", "here: '2' is a value without a name: write name="),
-        ("=1", "here: '=1' is a value without a name"),
-        ("a=1 a=2", "here: the feature 'a' comes twice: keep one"),
-        ("a= x", "here: the feature 'a' is 'x': give a finite number"),
-        ("nan", "here: the feature 'f1' is 'nan'"),
-        ("a= 1 -inf", "here: the feature 'a_2' is '-inf'"),
-    ],
-)
-def test_wrong_features(text, message):
-    with pytest.raises(UserError, match=message):
-        nbest.features_of(text, "here")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("0 ||| a ||| 1 ||| 2\n0 ||| b ||| 1\n", "line 2: the hypothesis has no score, and"),
-        ("0 ||| a ||| 1\n0 ||| b ||| 1 ||| 2\n", "line 2: the hypothesis has a score, and the"),
-        ("0 ||| a ||| 1 ||| x\n", "line 1: the score is 'x'"),
-        ("0 ||| a ||| 1 ||| inf\n", "line 1: the score is 'inf'"),
-        (
-            "0 ||| a ||| 1 2\n1 ||| b ||| 1\n",
-            "line 2: the hypothesis and the first of the file differ in the features 'f2'",
-        ),
-        (
-            "0 ||| a ||| x= 1\n0 ||| b ||| y= 1\n",
-            "line 2: .* differ in the features 'x', 'y': give all the same",
-        ),
-        ("0 ||| a\n1 ||| b\n0 ||| c\n", "line 3: the list '0' comes again after another one"),
-        ("0 ||| a\nb\n", "line 2: no hypothesis: write id"),
-        ("", "is empty: give a file with text"),
-        ('{"id": 1, "text": "a"}\n[1]\n', "line 2: not an object"),
-        ('{"id": 1, "text": "a"}\n{"id": 1\n', "line 2: not JSON"),
-        ('{"id": 1, "words": "a"}\n', "line 1: a hypothesis has no text"),
-        ('{"id": 1, "text": "a", "lm": NaN}\n', "line 1: the feature 'lm' is 'nan'"),
-        ('{"id": 1, "hypotheses": []}\n', "line 1: the list '1' has no hypotheses"),
-        ('{"id": 1, "hypotheses": [3]}\n', "line 1: hypothesis 1 is neither text nor"),
-        ('{"id": 1, "input": ["a"]}\n{"id": 1, "input": ["b"]}\n', "line 2: the list '1' comes"),
-        ("utt-1 a\nutt b\n", "line 2: 'utt' is not the name of a hypothesis: write utt"),
-    ],
-)
-def test_wrong_lists_name_file_and_line(text, message, tmp_path):
-    with pytest.raises(UserError, match=rf"lists,? {message}"):
-        read(tmp_path, text)
-
-
 def test_sparse_features_may_differ(tmp_path):
     text = "0 ||| a ||| x= 1\n0 ||| b ||| y= 1\n"
     _, (found,) = read(tmp_path, text, sparse=True)
@@ -126,8 +76,9 @@ def test_lists_of_json(tmp_path):
         '{"text": "", "score": -2, "lm": 0.5}], "reference": "x"}\n\n'
         '{"utt": "b", "nbest": ["u", "v"], "score": [1, 2], "lm": [3, 4]}\n'
     )
-    form, (first, second) = read(tmp_path, text)
-    assert form == "json" and first.reference == "x" and second.reference is None
+    form, (first, second) = read(tmp_path, "\n \n" + text)
+    assert form == "json" and [one.hypotheses[0].line for one in (first, second)] == [3, 5]
+    assert first.reference == "x" and second.reference is None
     assert [h.text for h in first.hypotheses] == ["x y", ""]
     assert [h.features for h in first.hypotheses] == [{"lm": 2}, {"lm": 0.5}]
     assert [(h.text, h.score, h.features) for h in second.hypotheses] == [
@@ -158,19 +109,6 @@ def test_lists_of_kaldi_with_costs(tmp_path):
     assert (form, first.id, second.id) == ("kaldi", "utt-a", "utt-b")
     assert [h.text for h in first.hypotheses] == ["a b", ""]
     assert [h.features for h in first.hypotheses] == [{"ac": -3.5, "lm": -1}, {"ac": -4, "lm": -2}]
-    for other, message in (
-        ("utt-a-1 1\nutt-a-3 2\nutt-b-1 3\n", "lm, line 2: 'utt-a-3 2' where the cost of utt-a-2"),
-        ("utt-a-1 1\nutt-a-2 2\n", "lm, line 3: '' where the cost of utt-b-1"),
-        ("utt-a-1 1\nutt-a-2 2\nutt-b-1 3\nx-1 4\n", "lm, line 4: 'x-1 4' has no hypothesis"),
-        ("utt-a-1 1\nutt-a-2 nan\nutt-b-1 3\n", "lm, line 2: the cost of utt-a-2 is 'nan'"),
-    ):
-        costs["lm"] = write(tmp_path, other, "lm")
-        with pytest.raises(UserError, match=message):
-            read(tmp_path, text, costs=costs)
-    with pytest.raises(
-        UserError, match=r"--costs works only with Kaldi lists, and .* has the format fields"
-    ):
-        read(tmp_path, MOSES, costs=costs)
 
 
 def test_lists_are_read_one_by_one_from_compressed_files(tmp_path):
@@ -180,23 +118,6 @@ def test_lists_are_read_one_by_one_from_compressed_files(tmp_path):
     assert next(lists).id == "0"  # the third is not read yet
     with pytest.raises(UserError, match=r"lists.gz, line 3: the feature 'f1' is 'x'"):
         list(lists)
-    path.write_bytes(path.read_bytes()[:-12])
-    with pytest.raises(UserError, match=r"lists.gz cannot be decompressed after line"):
-        [*nbest.read_lists(str(path))[1]]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"0 ||| a\n0 ||| \xff\n", r"lists, line 2: not UTF-8 \(byte 0xff\)"),
-        (b"0 ||| a\n\0\n", "lists, line 2: binary"),
-        (b"\xff\xfe0\0", "lists is UTF-16"),
-    ],
-)
-def test_files_that_are_no_text(content, message, tmp_path):
-    (tmp_path / "lists").write_bytes(content)
-    with pytest.raises(UserError, match=message):
-        [*nbest.read_lists(str(tmp_path / "lists"))[1]]
 
 
 def test_plain_references_belong_to_the_lists_that_their_lines_count(tmp_path):
@@ -252,29 +173,9 @@ def test_ids_of_other_lists_without_digits_are_not_read_by_position(lines, tmp_p
         read_references(path, [str(number) for number in range(len(lines))])
 
 
-_MAY_BE_IDS = "but not all begin with ids of the lists: write the id of its list"
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (
-            "utt{n} a b",
-            f"line 1: all lines begin with possible ids, such as 'utt0', {_MAY_BE_IDS}",
-        ),
-        (
-            "{more} a b",
-            f"line 1: all lines begin with possible ids, such as '1000', {_MAY_BE_IDS}",
-        ),
-        (
-            "[{name}] a b",
-            f"line 1: all lines begin with possible ids, such as '.a.', {_MAY_BE_IDS}",
-        ),
-        ("a b ({n})", f"line 1: all lines end with possible ids, such as '.0.', {_MAY_BE_IDS}"),
-        (
-            "a b ({name})",
-            f"line 1: all lines end with possible ids, such as '.a.', {_MAY_BE_IDS}",
-        ),
         ("{half} a b", "line 1: 30 of 60 lines begin with the id of a list, which may be a word"),
         ("{tenth} a b", "line 1: all lines begin with possible ids, such as '54'"),
         ("{second} a b", "line 1: 30 of 60 lines begin with the id of a list, which may be a word"),
@@ -283,15 +184,7 @@ _MAY_BE_IDS = "but not all begin with ids of the lists: write the id of its list
 )
 def test_references_that_may_have_ids_are_not_read_by_position(line, message, tmp_path):
     lines = [
-        line.format(
-            n=n,
-            name=f"a{'b' * n}",
-            more=1000 + n,
-            half=30 + n,
-            tenth=54 + n,
-            second="a" if n % 2 else n,
-            again=n % 10,
-        )
+        line.format(half=30 + n, tenth=54 + n, second="a" if n % 2 else n, again=n % 10)
         for n in range(60)
     ]
     path = write(tmp_path, "\n".join(lines), "refs")
@@ -344,50 +237,6 @@ def test_references_with_ids_go_by_them_beside_the_lists_of_any_form(tmp_path, m
     assert program.run(commands.main) == 0
     row = next(x for x in capsys.readouterr().out.splitlines() if x.startswith("tuned on"))
     assert row.count("0.00 [0.00, 0.00]") == 3
-
-
-@pytest.mark.parametrize(
-    ("text", "ids", "message"),
-    [
-        (
-            "a\nb\n",
-            ["0"],
-            "refs, line 2: this reference is for the list 1, which does not exist: give lists and",
-        ),
-        ("a\n", ["0", "1"], "refs has no reference for 1 of 2 lists, '1': give lists and"),
-        ("a\nb\n", ["x", "y"], "refs, line 1: 'a' does not begin with the id of a list, such as"),
-        ("x a\nz b\n", ["x", "y"], "refs, line 2: 'z b' does not begin with the id of a list"),
-        ("x a\n", ["x", "y"], "refs has no reference for 1 of 2 lists, 'y'"),
-        ("x\ta\nx\tb\n", ["x"], "refs, line 2: the id 'x' comes twice: keep one"),
-        ("x\ta\nb\n", ["x"], "refs, line 2: 'b' does not begin with the id of a list, such as 'x'"),
-        ("0 a\n1 b\n9 c\n", ["0", "1", "2"], "refs, line 3: '9 c' does not begin with the id of a"),
-        ("0 a\n1 b\n1 c\n", ["0", "1", "2"], "refs, line 3: the id '1' comes twice"),
-        (
-            "le chat\na\tb\n",
-            ["0", "1"],
-            "refs, line 2: the line has a tab, but no line begins with the id",
-        ),
-        ("0 ||| a\n1 ||| b\n", ["0", "1"], r"refs, line 1: \|\|\| as in an n-best list: give"),
-    ],
-)
-def test_wrong_references_name_file_and_line(text, ids, message, tmp_path):
-    path = write(tmp_path, text, "refs")
-    with pytest.raises(UserError, match=message):
-        read_references(path, ids)
-
-
-def test_lines_of_another_form_are_refused_wherever_they_stand(tmp_path):
-    for text, message in (
-        ("utt-1 a\nutt-2 ||| b ||| x= 1\n", r"line 2: \|\|\| in a Kaldi list"),
-        ("utt-1 a\nutt-1 b\n", "line 2: the hypothesis 'utt-1' comes twice"),
-        ("0 ||| a\n{}\n", "line 2: no hypothesis: write id"),
-        ('{"id": 1, "text": "a"}\n0 ||| a\n', "line 2: not JSON"),
-        ("[]\n", "lists has no lists"),
-    ):
-        with pytest.raises(UserError, match=message):
-            read(tmp_path, text)
-    form, lists = read(tmp_path, '\n \n{"id": 1, "text": "a"}\n')
-    assert (form, [(one.id, one.hypotheses[0].line) for one in lists]) == ("json", [("1", 3)])
 
 
 def test_a_line_that_is_larger_than_any_is_refused_before_it_is_read(tmp_path, monkeypatch):

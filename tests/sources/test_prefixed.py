@@ -7,7 +7,6 @@ import pytest
 
 from zoo.data import Prefixed, Vocabulary
 from zoo.data.batches import Batches
-from zoo.errors import UserError
 
 
 @pytest.fixture
@@ -45,14 +44,3 @@ def test_a_prefix_is_neither_trained_nor_counted(source):
     whole = vocabulary.encode(dataclasses.replace(corpora["train"], prefixes=None), lexicon)
     assert whole.trained.all()
     assert whole.digest() != text.digest()
-
-
-@pytest.mark.parametrize(
-    ("line", "what"),
-    [("no tab", "one tab"), ("a\tb\tc", "one tab"), ("a\t", "one tab"), ("a |||\tb", "separator")],
-)
-def test_bad_lines_are_named(tmp_path, line, what):
-    path = tmp_path / "pairs.tsv"
-    path.write_text(f"a\tb\n{line}\n", encoding="utf-8")
-    with pytest.raises(UserError, match=rf"pairs\.tsv, line 2: .*{what}"):
-        Prefixed(str(path), str(path)).read("train")
