@@ -9,7 +9,6 @@ import os
 import pathlib
 import re
 import shutil
-import sys
 
 import jax
 import numpy as np
@@ -18,8 +17,6 @@ import pytest
 import zoo
 from tests.examples import sentence_log_probs
 from tests.marks import slow
-from zoo import __main__ as commands
-from zoo.commands import program
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
 from zoo.rescoring import lattice_rescoring, lattices
@@ -360,42 +357,40 @@ def test_numbers_out_of_range():
             LatticeSearch(**settings)
 
 
-def test_the_command(trained, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_the_command(trained, tmp_path, call):
     (tmp_path / "l.txt").write_text(KALDI, encoding="utf-8")
 
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", "lattices", *map(str, words)])
-        code = program.run(commands.main)
-        return code, *capsys.readouterr()
-
-    code, out, _ = call(trained, "l.txt")
+    code, out, _ = call("lattices", trained, "l.txt")
     assert code == 0 and [line.split()[0] for line in out.splitlines()] == ["utt-1", "utt-2"]
     assert out.splitlines()[1] == "utt-2 les"
-    assert call(trained, "l.txt", "--nbest", 3, "--output", "n.txt")[0] == 0
+    assert call("lattices", trained, "l.txt", "--nbest", 3, "--output", "n.txt")[0] == 0
     lines = (tmp_path / "n.txt").read_text().splitlines()
     assert len(lines) == 3 and lines[0].startswith("utt-1 ||| le")
     shutil.copytree(trained, "other")
     names = pathlib.Path(trained).name, "other"
-    assert call(trained, "l.txt", "--run", "other", "--nbest", 1, "--output", "n.txt")[0] == 0
+    listed = ("--nbest", 1, "--output", "n.txt")
+    assert call("lattices", trained, "l.txt", "--run", "other", *listed)[0] == 0
+        call("lattices", trained, "l.txt", "--run", "other", "--nbest", 1, "--output", "n.txt")[0]
+        == 0
+    )
     line = rf"acoustic= .* {names[0]}= (\S+) other= (\S+) "
     features = re.search(line, pathlib.Path("n.txt").read_text())
     assert features and features[1] == features[2]
     shares = {"interpolation": {names[0]: 0.5, "other": 0.5}}
     pathlib.Path("mean").write_text(json.dumps(shares))
     given = ("--interpolation", "mean", "--weight", 2)
-    code, out, _ = call(trained, "l.txt", "--run", "other", *given, "--nbest", 1)
+    code, out, _ = call("lattices", trained, "l.txt", "--run", "other", *given, "--nbest", 1)
     assert code == 0 and " interpolated= " in out
     pathlib.Path("mean").write_text('{"interpolation": {"other": 0.5, "none": 0.5}}')
-    assert call(trained, "none.txt")[0] == 2
-    code, out, _ = call(trained, "l.txt", "--kaldi", "--slf", ".")
+    assert call("lattices", trained, "none.txt")[0] == 2
+    code, out, _ = call("lattices", trained, "l.txt", "--kaldi", "--slf", ".")
     assert code == 0 and out.startswith("utt-1\n0 1 le ") and out.count("\n\n") == 2
-    assert call(trained, "l.txt", "--slf", "new")[0] == 0
+    assert call("lattices", trained, "l.txt", "--slf", "new")[0] == 0
     for name in ("rec.1", "rec.2"):  # lattices without names of their own
         with gzip.open("utt-1.slf.gz", "rt") as file:
             text = file.read().replace("UTTERANCE=utt-1\n", "")
         pathlib.Path(f"{name}.slf").write_text(text)
-    code, out, _ = call(trained, "rec.1.slf", "rec.2.slf")
+    code, out, _ = call("lattices", trained, "rec.1.slf", "rec.2.slf")
     assert code == 0 and [line.split()[0] for line in out.splitlines()] == ["rec.1", "rec.2"]
     assert (
         pathlib.Path("new/utt-1.slf.gz").read_bytes() == pathlib.Path("utt-1.slf.gz").read_bytes()
@@ -415,24 +410,11 @@ def test_the_command(trained, tmp_path, monkeypatch, capsys):
         (("l.txt", "--run", "other", "--weight", 1), "there are 1 weights for 2 models: give 2"),
         (("l.txt", "--interpolation", "mean"), "mean has weights of 'other', 'none', and the runs"),
     ):
-        code, out, errors = call(trained, *words)
+        code, out, errors = call("lattices", trained, *words)
         assert (code, out) == (2, "") and message in errors
 
 
 NUMBERED = "utt-1\n0 1 1 2,3,\n0 2 2 1,3,\n1 3 3 1,2,\n2 3 3 1,2,\n3 0,0,\n\n"
-
-
-@pytest.fixture
-def call(tmp_path, monkeypatch, capsys):
-    """call(*arguments) of zoo rescore -> (exit code, output, errors), in a folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def calling(*words):
-        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", *map(str, words)])
-        code = program.run(commands.main)
-        return code, *capsys.readouterr()
-
-    return calling
 
 
 def test_numbered_words_are_refused_or_spelled(trained, tmp_path, call):
@@ -540,24 +522,22 @@ J=1 S=0 E=1 W=[NOISE] a=-2 l=0
 """
 
 
-def test_a_lattice_of_silence_gives_an_empty_line(trained, tmp_path, monkeypatch, capsys):
+def test_a_lattice_of_silence_gives_an_empty_line(trained, tmp_path, call):
     """Among others, in either form: the batch goes on, and every output has its line."""
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "l.txt").write_text("utt-0\n0 1 <sil> 1,2\n1\n\n" + KALDI, encoding="utf-8")
     (tmp_path / "s.slf").write_text(SILENT_SLF)
 
-    def call(*more):
-        line = ["zoo", "rescore", "lattices", str(trained), "l.txt", "s.slf", *more]
-        monkeypatch.setattr(sys, "argv", line)
-        assert program.run(commands.main) == 0
-        return capsys.readouterr().out.splitlines()
+    def lines(*more):
+        code, out, _ = call("lattices", trained, "l.txt", "s.slf", *more)
+        assert code == 0
+        return out.splitlines()
 
-    assert [line for line in call() if " " not in line] == ["utt-0", "s"]
-    first, *_, last = call("--nbest", "1")
+    assert [line for line in lines() if " " not in line] == ["utt-0", "s"]
+    first, *_, last = lines("--nbest", 1)
     assert first.startswith(
         "utt-0 |||  ||| acoustic= -2 language= -1 posterior= 0 words= 0 lm= "
     ) and last.startswith("s |||  ||| acoustic= -1 ")
-    assert call("--kaldi", "--slf", ".", "--history", "1")[:2] == ["utt-0", "0 1 <eps> 1.0,2.0,"]
+    assert lines("--kaldi", "--slf", ".", "--history", 1)[:2] == ["utt-0", "0 1 <eps> 1.0,2.0,"]
     (again,) = read_lattices("s.slf.gz")
     assert again.words == []
     run = zoo.load(trained)
@@ -583,30 +563,6 @@ def test_two_lattices_without_a_blank_line_are_not_one(name, tmp_path):
     assert [one.id for one in read(KALDI_STATES + "\n" + second, tmp_path)] == ["utt-1", name]
     with pytest.raises(UserError, match=r"l.slf, line [78]: .* blank line|line 7: .* final twice"):
         read(KALDI_STATES + second, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("\n \n\n", "l.slf has no lattice"),
-        ("# none\n", "l.slf has no lattice"),
-        ("utt-1\n", "line 1: the lattice 'utt-1' has no arcs"),
-        ("utt-1\n0 b le 1,2\nb\n", "line 2: 'b' is not the number of a state"),
-        ("utt-1\n0 1 le 1,2\nN=2\n", "line 3: 'N=2' is not the number of a state"),
-        ("N=2\nutt-1\n0 1 le 1,2\n1\n", "line 2: 'utt-1' is not the number of a state"),
-        ("<!DOCTYPE html>\n<html>\n</html>\n", "line 1: '<!DOCTYPE html>' is neither the name"),
-        ("<html>\n<body>\n", "line 1: '<html>' is neither the name of a lattice"),
-        ("<html>\n\n<body>\n", "line 1: '<html>' is neither the name of a lattice"),
-        ("N=0 L=0\nstart=0\n", "l.slf: the lattice has no links J="),
-        ("N=2 L=1\nI=0\nI=b\nJ=0 S=0 E=b W=a a=1\n", "line 3: the node I=b is not a whole number"),
-        ("N=2 L=1\nbase=2\nbase=10\n", r"line 3: the field base= is in the header already"),
-        ("N=2\nI=0\nI=1\nJ=0 S=0 S=1 E=1\n", "line 4: the field S= comes twice"),
-        ("N=2\nI=0\nI=1\nJ=0 S=0 a=1\n", "line 4: the link has no E="),
-    ],
-)
-def test_files_that_are_not_lattices(text, message, tmp_path):
-    with pytest.raises(UserError, match=message):
-        read(text, tmp_path)
 
 
 def test_many_lattices_are_read_one_at_a_time(tmp_path):

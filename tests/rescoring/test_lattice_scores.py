@@ -2,14 +2,10 @@
 
 import itertools
 import math
-import sys
 
 import numpy as np
 import pytest
 
-from zoo import __main__ as commands
-from zoo.commands import program
-from zoo.errors import UserError
 from zoo.rescoring.lattices import Lattice, Link
 from zoo.rescoring.model_features import Columns, LatticeFolder, best_parts
 from zoo.rescoring.reranking import Weights
@@ -93,12 +89,7 @@ def test_without_language_scores_there_is_no_such_feature(folder):
     assert second.hypotheses[0].features == {"acoustic": -2}
 
 
-def test_both_commands_take_them(folder, monkeypatch, capsys):
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", *words])
-        code = program.run(commands.main)
-        return code, *capsys.readouterr()
-
+def test_both_commands_take_them(folder, call):
     more = ("--lattices", "lattices", "--word-count")
     tune = ("tune", "l", "r", "--metric", "wer", "--weights", "w", *more)
     code, printed, errors = call(*tune, "--test", "l", "--test-references", "r")
@@ -115,20 +106,3 @@ def test_both_commands_take_them(folder, monkeypatch, capsys):
     ):
         code, _, errors = call(*words)
         assert code == 2 and message in errors
-
-
-def test_what_has_no_lattice_is_named(folder):
-    one = LatticeFolder("lattices")
-    with pytest.raises(UserError, match="lattices has 0 files for the list 'u3'"):
-        one.read("u3")
-    with pytest.raises(UserError, match=r"lattices has 0 files for the list '../u1'"):
-        one.read("../u1")
-    (folder / "lattices" / "u1.lat").write_text("u1\n0 1 a 1,2\n1\n\nu2\n0 1 a 1,2\n1\n")
-    with pytest.raises(UserError, match="lattices has 2 files for the list 'u1'"):
-        one.read("u1")
-    (folder / "lattices" / "u1.slf").unlink()
-    with pytest.raises(UserError, match=r"u1.lat has 2 lattices: give one a file"):
-        one.read("u1")
-    (folder / "l").write_text("u2 ||| c\n")
-    with pytest.raises(UserError, match=r"no hypothesis of the list 'u2' \(line 1\) is a path"):
-        [*Columns(lattices=one).add(nbest.read_lists("l")[1])]

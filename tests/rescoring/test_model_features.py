@@ -3,15 +3,12 @@
 import dataclasses
 import math
 import shutil
-import sys
 
 import jax
 import numpy as np
 import pytest
 
 from tests import scored_sentences
-from zoo import __main__ as commands
-from zoo.commands import program
 from zoo.cores import LSTM
 from zoo.data import Characters
 from zoo.data.vocabulary import Vocabulary
@@ -55,15 +52,9 @@ def test_features_are_scores_and_counts(trained, tmp_path, monkeypatch):
         [*Columns(word_count=True).add(lists_of("0 ||| a ||| words= 1\n", tmp_path))]
 
 
-def test_runs_are_given_to_both_commands(trained, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_runs_are_given_to_both_commands(trained, tmp_path, call):
     (tmp_path / "l").write_text("0 ||| le chat ||| f= 0\n0 ||| le ||| f= 1\n", encoding="utf-8")
     (tmp_path / "r").write_text("le\n", encoding="utf-8")
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", *map(str, words)])
-        code = program.run(commands.main)
-        return code, *capsys.readouterr()
 
     more = ("--run", trained, "--word-count")
     assert call("tune", "l", "r", "--metric", "wer", "--weights", "w", *more)[0] == 0
@@ -78,17 +69,16 @@ def test_runs_are_given_to_both_commands(trained, tmp_path, monkeypatch, capsys)
     assert (code, printed) == (2, "") and "and here 'words' are added" in errors
 
 
-def test_unknown_words_of_lists_and_texts_are_told(trained, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_unknown_words_of_lists_and_texts_are_told(trained, tmp_path, call):
     shutil.copytree(trained, tmp_path / "other")
     (tmp_path / "r").write_text("le\n")
     (tmp_path / "t").write_text("le kiwi\n")
 
     def errors(lists, *words):
         (tmp_path / "l").write_text(lists)
-        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", *words])
-        assert program.run(commands.main) == 0
-        return capsys.readouterr().err
+        code, _, told = call(*words)
+        assert code == 0
+        return told
 
     name = Run.load(trained).path.name
     lists = "0 ||| le kiwi ||| f= 0\n0 ||| le ||| f= 1\n"
@@ -119,20 +109,14 @@ def test_runs_whose_names_mean_something_else_are_refused(trained):
     assert Columns({"words": run}).names == ("words",)
 
 
-def test_added_words_are_no_unknown_ones(trained, tmp_path, monkeypatch, capsys):
+def test_added_words_are_no_unknown_ones(trained, tmp_path, call):
     """All commands of rescore read them; a softmax shares the probability of <unk> among them."""
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "l").write_text("0 ||| le zébu\n0 ||| le zèbre\n", encoding="utf-8")
     (tmp_path / "w").write_text("zébu\nzèbre\n", encoding="utf-8")
     name = Run.load(trained).path.name
     weights = {name: 0.5, f"{name}.unknown": -1, "words": 0}
     (tmp_path / "w.json").write_text(Weights(weights).text())
     (tmp_path / "lattice.txt").write_text("u\n0 1 zébu 0,0\n1\n", encoding="utf-8")
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", *map(str, words)])
-        code = program.run(commands.main)
-        return code, *capsys.readouterr()
 
     more = ("--run", trained, "--word-count", "--unknown-count")
     added = ("--add-words", "w", "--spread-unknown")
