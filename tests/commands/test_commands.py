@@ -10,18 +10,19 @@ import pytest
 from launch import __main__ as launch
 from zoo import __main__ as commands
 from zoo.commands import command_table, options, program, train
-from zoo.errors import UserError
-from zoo.evaluation import agreement, run
-from zoo.evaluation.reports import (
+from zoo.comparison import (
+    agreement,
+    bar_plots,
     compare,
-    kept_pictures,
     learning_curves,
     micro_report,
+    page_report,
     rank,
     sweep,
 )
-from zoo.evaluation.reports.ranking import Wanted
-from zoo.evaluation.reports.report_html import report
+from zoo.comparison.comparison import Wanted
+from zoo.errors import UserError
+from zoo.evaluation import run
 from zoo.version import VERSION
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -64,19 +65,19 @@ CASES = {
         (["a", "b"], "c.pdf", "epoch", True, []),
     ),
     "plot --of bands a --split dev --label one": (
-        kept_pictures,
-        "bands",
+        bar_plots,
+        "plot_bands",
         (["a"], "plot.png", "dev", ["one"]),
     ),
-    "plot --of agreement a": (kept_pictures, "agreement", (["a"], "plot.png", [])),
-    "report a b": (report, "report", (["a", "b"], "report.html", None, None, 20, [])),
+    "plot --of agreement a": (agreement, "plot_kept", (["a"], "plot.png", [])),
+    "report a b": (page_report, "report", (["a", "b"], "report.html", None, None, 20, [])),
     "report a -o p.html --text t.txt --sentences 3 --label one": (
-        report,
+        page_report,
         "report",
         (["a"], "p.html", None, "t.txt", 3, ["one"]),
     ),
     "report a --split x --output p.html b": (
-        report,
+        page_report,
         "report",
         (["a", "b"], "p.html", "x", None, 20, []),
     ),

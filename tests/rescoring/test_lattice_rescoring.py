@@ -370,9 +370,6 @@ def test_the_command(trained, tmp_path, call):
     names = pathlib.Path(trained).name, "other"
     listed = ("--nbest", 1, "--output", "n.txt")
     assert call("lattices", trained, "l.txt", "--run", "other", *listed)[0] == 0
-        call("lattices", trained, "l.txt", "--run", "other", "--nbest", 1, "--output", "n.txt")[0]
-        == 0
-    )
     line = rf"acoustic= .* {names[0]}= (\S+) other= (\S+) "
     features = re.search(line, pathlib.Path("n.txt").read_text())
     assert features and features[1] == features[2]

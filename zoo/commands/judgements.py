@@ -25,7 +25,7 @@ def add_agreement_to(parser: argparse.ArgumentParser):
 @perplexity.on_terminal()
 def run_agreement(arguments: argparse.Namespace):
     """Prints the accuracies and plots them by distance."""
-    from zoo.evaluation.agreement import report
+    from zoo.comparison.agreement import report
 
     options.check_outputs(arguments, file="the picture", pairs="the table")
     report(arguments.workdirs, arguments.split, arguments.file, arguments.pairs, arguments.label)
@@ -49,7 +49,7 @@ def add_transfer_to(parser: argparse.ArgumentParser):
 @perplexity.on_terminal()
 def run_transfer(arguments: argparse.Namespace):
     """Prints and keeps the figures of the runs on the file, and their differences."""
-    from zoo.evaluation.reports.transfer import report
+    from zoo.comparison.compare import report
 
     load = functools.partial(options.run_with_words, arguments=arguments)
     report(arguments.workdirs, arguments.data, load, arguments.state, arguments.unseen_weight)
@@ -93,8 +93,8 @@ def _add_runs_to(parser: argparse.ArgumentParser):
 
 def _judge(judgement: ModuleType, arguments: argparse.Namespace):
     """Prints and keeps a judgement of each run's splits; the module defines judge and describe."""
+    from zoo.comparison import paired
     from zoo.evaluation import passport
-    from zoo.evaluation.reports import paired
     from zoo.evaluation.run import Run, splits_of
     from zoo.runs import output_files
     from zoo.runs.workdir import check_folders

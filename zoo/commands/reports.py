@@ -31,8 +31,8 @@ def add_compare_to(parser: argparse.ArgumentParser):
 
 def run_compare(arguments: argparse.Namespace):
     """Prints the results of runs side by side."""
-    from zoo.evaluation.reports.compare import compare
-    from zoo.evaluation.reports.ranking import Wanted
+    from zoo.comparison.compare import compare
+    from zoo.comparison.comparison import Wanted
     from zoo.runs import output_files
 
     output_files.show(compare(arguments.workdirs, arguments.parts, Wanted(splits=arguments.split)))
@@ -69,12 +69,12 @@ def add_report_to(parser: argparse.ArgumentParser):
 
 def run_report(arguments: argparse.Namespace):
     """Writes the page of runs."""
-    from zoo.evaluation.reports.report_html import report
+    from zoo.comparison import page_report
 
     if arguments.split and arguments.text:
         raise UserError("--split and --text exclude each other: give one of them.")
     options.check_outputs(arguments, output="the report")
-    report.report(
+    page_report.report(
         arguments.workdirs,
         arguments.output,
         arguments.split,
@@ -113,7 +113,7 @@ def add_plot_to(parser: argparse.ArgumentParser):
 
 def run_plot(arguments: argparse.Namespace):
     """Draws what the runs' folders or records keep."""
-    from zoo.evaluation.reports import kept_pictures, learning_curves
+    from zoo.comparison import agreement, bar_plots, learning_curves
 
     of, runs, file = arguments.of, arguments.workdirs, arguments.file
     curves = arguments.against or arguments.training
@@ -125,9 +125,9 @@ def run_plot(arguments: argparse.Namespace):
         against = arguments.against or "step"
         learning_curves.report(runs, file, against, arguments.training, arguments.label)
     elif of == "bands":
-        kept_pictures.bands(runs, file, arguments.split, arguments.label)
+        bar_plots.plot_bands(runs, file, arguments.split, arguments.label)
     else:
-        kept_pictures.agreement(runs, file, arguments.label)
+        agreement.plot_kept(runs, file, arguments.label)
 
 
 def add_sweep_to(parser: argparse.ArgumentParser):
@@ -145,9 +145,9 @@ def add_sweep_to(parser: argparse.ArgumentParser):
 
 def run_sweep(arguments: argparse.Namespace):
     """Plots the results of runs against one field of their recipes."""
-    from zoo.evaluation.reports.sweep import report
+    from zoo.comparison import sweep
 
-    report(arguments.field, arguments.workdirs, arguments.file, arguments.label)
+    sweep.report(arguments.field, arguments.workdirs, arguments.file, arguments.label)
 
 
 def add_rank_to(parser: argparse.ArgumentParser):
@@ -166,9 +166,9 @@ def add_rank_to(parser: argparse.ArgumentParser):
 
 def run_rank(arguments: argparse.Namespace):
     """Prints the ranks and plots the singular values."""
-    from zoo.evaluation.reports.rank import report
+    from zoo.comparison import rank
 
-    report(arguments.workdirs, arguments.contexts, arguments.split, arguments.file)
+    rank.report(arguments.workdirs, arguments.contexts, arguments.split, arguments.file)
 
 
 def add_words_to(parser: argparse.ArgumentParser):
@@ -206,9 +206,9 @@ def add_micro_report_to(parser: argparse.ArgumentParser):
 
 def run_micro_report(arguments: argparse.Namespace):
     """Prints the models of the micro language beside the language itself."""
-    from zoo.evaluation.reports.micro_report import report
+    from zoo.comparison import micro_report
 
-    report(arguments.workdirs)
+    micro_report.report(arguments.workdirs)
 
 
 # ---- zoo bleu: scores of the translations of a split with their intervals, for one run or several
@@ -250,7 +250,7 @@ def run_bleu(arguments: argparse.Namespace):
             "--plot draws BLEU by length: give --by-length N, too, or leave --plot out."
         )
     if arguments.plot:
-        from zoo.evaluation.reports import plot_style
+        from zoo.comparison import plot_style
 
         plot_style.check_file(arguments.plot)
     results = [translation_quality.read(path, arguments.split) for path in arguments.results]
@@ -268,8 +268,8 @@ def run_bleu(arguments: argparse.Namespace):
 
 def _by_length(arguments, results, experiment, corpus):
     """Prints BLEU by the length of the source sentence, and draws it with --plot."""
+    from zoo.comparison import curve_plots
     from zoo.evaluation import translation_quality
-    from zoo.evaluation.reports import curve_plots
     from zoo.runs import output_files
 
     names = _names(arguments.results)

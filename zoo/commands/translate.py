@@ -245,7 +245,7 @@ def _check_files(folder, arguments):
         plot_gradients="the picture",
     )
     for file in filter(None, (arguments.plot_attention, arguments.plot_gradients)):
-        from zoo.evaluation.reports import plot_style
+        from zoo.comparison import plot_style
 
         plot_style.check_file(file)
 

@@ -52,10 +52,10 @@ def _draw(translator, one, arguments):
         (arguments.plot_gradients, translators.gradients, "norm of the gradient"),
     ):
         if file:
-            from zoo.evaluation.reports import attention_plot
+            from zoo.comparison import plot_style
 
             matrix = values(translator, one.hypothesis, one.read)
-            attention_plot.attention(one.source, one.words, matrix, file, label)
+            plot_style.attention(one.source, one.words, matrix, file, label)
 
 
 def _lines(number, translations, translator, arguments) -> str:

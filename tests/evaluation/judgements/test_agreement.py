@@ -15,11 +15,12 @@ import zoo
 from tests import examples
 from tests.evaluation.judgements.test_agreement_pairs import TRAIN, columns
 from tests.training import small
+from zoo.comparison import agreement as compared
+from zoo.comparison import bar_plots
 from zoo.data import Conllu
 from zoo.errors import UserError
 from zoo.evaluation import agreement, item_scores, sentence_scores
 from zoo.evaluation.minimal_pairs import PairScores
-from zoo.evaluation.reports import bar_plots
 from zoo.evaluation.run import Run
 from zoo.runs.checkpoints import Checkpoints
 from zoo.runs.workdir import Workdir
@@ -62,7 +63,7 @@ def test_cases_of_several_splits_are_pooled_by_their_pairs():
         {"number, 1": {"right": 1, "pairs": 1}, "gender, 1": {"right": 0, "pairs": 0}},
         {"number, 1": {"right": 0, "pairs": 3}, "gender, 1": {"right": 0, "pairs": 0}},
     ]
-    assert agreement.pooled(splits) == {"number, 1": (1, 4)}
+    assert compared.pooled(splits) == {"number, 1": (1, 4)}
 
 
 def _trained(source, path, seed=0, splits=("train",)):
@@ -88,24 +89,25 @@ def test_seeds_of_a_recipe_are_drawn_as_one(source, tmp_path, monkeypatch):
     workdirs.append(str(shutil.copytree(workdirs[0], tmp_path / "copy")))  # no seed of its own
     drawn = {}
     monkeypatch.setattr(bar_plots, "accuracy", lambda values, *others: drawn.update(values))
-    agreement.report(workdirs, ["train"], str(tmp_path / "picture.png"), log=lambda line: None)
-    assert [*drawn] == ["run, 2 seeds", "copy"]
+    compared.report(workdirs, ["train"], str(tmp_path / "picture.png"), log=lambda line: None)
+    assert [recipe.name for recipe in drawn] == ["run, 2 seeds", "copy"]
+    seeds, alone = drawn.values()
     cases = []
     for workdir in workdirs:
         (result,) = pathlib.Path(workdir).glob("results/*.json")
         cases.append(json.loads(result.read_text())["figures"]["cases"])
     for name in ("number, 1", "number, 2-4", "number, all"):
         first, second, copied = ((run[name]["right"], run[name]["pairs"]) for run in cases)
-        assert drawn["run, 2 seeds"][name] == [first, second]
-        assert drawn["copy"][name] == [copied]
-    assert {*drawn["copy"]} == {"number, 1", "number, 2-4", "number, all"}
+        assert seeds[name] == [first, second]
+        assert alone[name] == [copied]
+    assert {*alone} == {"number, 1", "number, 2-4", "number, all"}
 
 
 def test_a_run_is_judged_on_its_treebank(source, tmp_path):
     workdir = _trained(source, tmp_path / "run")
     said, picture = [], tmp_path / "agreement.png"
     copy = shutil.copytree(workdir.path, tmp_path / "copy")
-    agreement.report([str(workdir.path), str(copy)], ["train"], str(picture), log=said.append)
+    compared.report([str(workdir.path), str(copy)], ["train"], str(picture), log=said.append)
     assert picture.exists() and said[-1] == str(picture)
     assert said[-3:-1] == [
         "train, questions that both of two runs were asked:",
@@ -126,7 +128,7 @@ def test_a_run_is_judged_on_its_treebank(source, tmp_path):
 def test_the_pairs_are_kept_beside_the_passport(source, tmp_path):
     workdir = _trained(source, tmp_path / "run")
     picture, said = tmp_path / "agreement.png", []
-    agreement.report([str(workdir.path)], ["train"], str(picture), log=said.append)
+    compared.report([str(workdir.path)], ["train"], str(picture), log=said.append)
     (path,) = workdir.path.glob("results/*.tsv")
     assert str(path) in said[1]
     with open(path, encoding="utf-8", newline="") as file:
@@ -180,7 +182,7 @@ def test_the_pairs_of_all_runs_are_one_table(source, tmp_path):
     runs = [str(_trained(source, tmp_path / f"run_{seed}", seed).path) for seed in (0, 3)]
     table, said = tmp_path / "pairs.tsv", []
     picture = str(tmp_path / "a.png")
-    agreement.report(runs, ["train"], picture, str(table), ["drawn"], said.append)
+    compared.report(runs, ["train"], picture, str(table), ["drawn"], said.append)
     assert said[-1] == str(table)
     with open(table, encoding="utf-8", newline="") as file:
         pairs = [*csv.reader(file, delimiter="\t")]
@@ -194,7 +196,7 @@ def test_the_pairs_of_all_runs_are_one_table(source, tmp_path):
             of_run = [*csv.reader(file, delimiter="\t")]
         assert [row[2:] for row in rows] == of_run[1:]
     with pytest.raises(UserError, match=r"no/pairs\.tsv cannot be written"):
-        agreement.report(runs, ["train"], picture, str(tmp_path / "no" / "pairs.tsv"))
+        compared.report(runs, ["train"], picture, str(tmp_path / "no" / "pairs.tsv"))
 
 
 def test_runs_without_agreement_pairs_are_refused(run, source):
