@@ -101,14 +101,12 @@ class Bleu(Metric):
             )
 
     def official(self):
-        """Returns `sacrebleu`'s BLEU with this tokenizer."""
         with lazy.extra():
             from sacrebleu.metrics import BLEU
 
         return BLEU(tokenize=self.tokenize, force=True)
 
     def statistics(self, hypotheses, references):
-        """Counts the statistics of hypotheses, [hypotheses, 10]."""
         tokens = self.official().tokenizer
         outputs = [tokens(text.rstrip()).split() for text in hypotheses]
         wanted_words = [tokens(text.rstrip()).split() for text in references]
@@ -134,7 +132,6 @@ class Bleu(Metric):
         return np.where((totals > 0).all(-1) & ~missed.all(-1), figure, 0.0)
 
     def size(self, statistics):
-        """Returns the number of words of the references."""
         return statistics[..., 1]
 
 
@@ -155,8 +152,7 @@ class ChrF(Metric):
     order: ClassVar[int] = 6
 
     def statistics(self, hypotheses, references):
-        """Counts the statistics of hypotheses, [hypotheses, 18], each against its best
-        reference."""
+        """Counts the statistics of hypotheses, each against its best reference."""
         outputs, wanted = (["".join(text.split()) for text in x] for x in (hypotheses, references))
         several = np.stack([self._of_one(outputs, one) for one in wanted])
         best = self.figure(several).argmax(0)
@@ -188,7 +184,6 @@ class ChrF(Metric):
         return statistics[..., 1] / 5
 
     def official(self):
-        """Returns `sacrebleu`'s chrF2."""
         with lazy.extra():
             from sacrebleu.metrics import CHRF
 
@@ -214,7 +209,6 @@ class WordErrorRate(Metric):
     many: ClassVar[bool] = False
 
     def statistics(self, hypotheses, references):
-        """Counts the statistics of hypotheses, [hypotheses, 4]."""
         (reference,) = references
         words = reference.split()
         errors = count_errors([text.split() for text in hypotheses], words)
@@ -232,7 +226,6 @@ class WordErrorRate(Metric):
         return -np.asarray(statistics, np.float64)[..., :3].sum(-1)
 
     def size(self, statistics):
-        """Returns the number of words of the references."""
         return statistics[..., 3]
 
     def signature(self):

@@ -46,8 +46,6 @@ class Conllu(FileSource):
 
     Attributes:
       train: path of a file, perhaps with a range of its sentences: 'fr-ud-train.conllu[:-728]'.
-      validation: as `train`.
-      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
       fused: how fused forms (multiword tokens) are read. "split" reads the syntactic words (French
         "des" as "de" "les") without the fused form; "surface" reads the fused form in place of its
         words, with all their tags; "kept" reads the fused form, with the tag "_", before its words.
@@ -73,7 +71,6 @@ class Conllu(FileSource):
 
     @property
     def form(self):
-        """The form of plain text, with fused forms read according to `fused`."""
         return Form(fused=self.fused, plain=True)
 
     def read(self, split):

@@ -136,7 +136,6 @@ class Micro(Source):
         check_seed(self.seed, "data.seed")
 
     def splits(self):
-        """Returns the names of the splits."""
         return tuple(STREAMS)
 
     def read(self, split: str) -> Corpus:
@@ -155,7 +154,6 @@ class Micro(Source):
         return Corpus(f"micro-{split}", sentences, features)
 
     def lexicon_entries(self) -> dict[str, tuple[str, ...]]:
-        """Returns the features of every word form of the language, seen in a corpus or not."""
         return dict(self.word_forms.features)
 
     def entropy_rate(self, boundaries: int = 1) -> float:
@@ -397,7 +395,6 @@ class MicroPairs(Source):
         check_least(self, "data", longest=1)
 
     def splits(self):
-        """Returns ("train", "validation", "test")."""
         return self.language.splits()
 
     def read(self, split):
@@ -423,5 +420,4 @@ class MicroPairs(Source):
         )
 
     def lexicon_entries(self):
-        """Returns the features of every word form of the translations, seen in a corpus or not."""
         return {word[::-1]: features for word, features in self.language.lexicon_entries().items()}

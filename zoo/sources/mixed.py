@@ -152,7 +152,6 @@ class Mixed(Source):
         return self.corpora[self.names.index(name)].read(of_corpus)
 
     def lexicon_entries(self):
-        """Returns the lexicon entries of all corpora, each word with all its features."""
         entries: collections.defaultdict = collections.defaultdict(tuple)
         for corpus in self.corpora:
             for word, features in corpus.lexicon_entries().items():

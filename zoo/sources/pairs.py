@@ -85,7 +85,6 @@ class Pairs(Paths):
 
     @property
     def form(self):
-        """The form of pairs."""
         return Form(pairs=True)
 
     @classmethod
@@ -117,7 +116,6 @@ class Pairs(Paths):
         return annotate(corpus, self.unknowns, self._known, files_of.get(split), kept)
 
     def as_written(self):
-        """Returns the source without marks of unknown words."""
         return dataclasses.replace(self, unknowns=None)
 
     @functools.cached_property
@@ -231,7 +229,6 @@ class RawPairs(Pairs):
 
     @property
     def form(self):
-        """The form of pairs in two languages."""
         source, target = self.languages
         return Form(pairs=True, language=target, source_language=source)
 
@@ -424,7 +421,6 @@ class AsPairs(Source):
 
     @property
     def form(self):
-        """The form of pairs."""
         return Form(pairs=True)
 
     def with_test(self, path):
@@ -434,11 +430,9 @@ class AsPairs(Source):
         return dataclasses.replace(self, of=self.of.with_test(path))
 
     def splits(self):
-        """Returns the names of the source's splits."""
         return self.of.splits()
 
     def parts(self, split):
-        """Returns the names of the parts of a split of the source."""
         return self.of.parts(split)
 
     def read(self, split):
@@ -494,7 +488,6 @@ class Prefixed(FileSource):
 
     @property
     def form(self):
-        """The form of sentences with a prefix up to the separator."""
         return Form(separator=self.separator)
 
     def read(self, split):

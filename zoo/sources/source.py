@@ -180,15 +180,12 @@ class Held(Source):
     entries: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     def splits(self):
-        """Returns the names of the corpora."""
         return tuple(self.corpora)
 
     def read(self, split):
-        """Returns a corpus."""
         return self.corpora[split]
 
     def lexicon_entries(self):
-        """Returns the given entries."""
         return self.entries
 
 

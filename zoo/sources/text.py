@@ -22,7 +22,7 @@ class Text(FileSource):
 
     Attributes:
       train: a path: plain text (.txt or any other suffix), .json, .jsonl, .parquet, .csv, .tsv, a
-        folder of such files or a pattern of their paths (see `folders.text_files`), a split saved
+        folder of such files or a pattern of their paths (see `files.text_files`), a split saved
         by `datasets`, or a folder written by `zoo encode` (see `shards`); perhaps with a range of
         the lines that are not blank ('news.txt[:-1000]'). Or 'hub:NAME:SPLIT' or
         'hub:NAME:CONFIGURATION:SPLIT' ('hub:Salesforce/wikitext:wikitext-2-raw-v1:train').
@@ -46,7 +46,6 @@ class Text(FileSource):
 
     @property
     def form(self):
-        """The form of plain text, or of a column of a table."""
         return Form(column=self.column, blank_lines=self.blank_lines, plain=True)
 
     def read(self, split):
@@ -137,8 +136,6 @@ class RawText(Text):
 
     Attributes:
       train: a path as for `Text`, perhaps with a range of its sentences ('novel.txt[:-1000]').
-      validation: as `train`.
-      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
       language: the language whose rules are used, such as "en", "fr" or "de"; "" if words stand
         between blanks.
       lines: what a line is: one of "sentences"; a paragraph of several sentences ("paragraphs"); or
@@ -163,7 +160,6 @@ class RawText(Text):
 
     @property
     def form(self):
-        """The form of plain text, or of a column of a table, in a language."""
         return Form(column=self.column, plain=True, language=self.language)
 
     def read(self, split):
@@ -228,9 +224,7 @@ class Characters(FileSource):
 
     Attributes:
       train: path of a UTF-8 text, or of a folder or pattern of texts, which are read one after
-        another (see `folders.text_files`); perhaps with a range of lines ('a.txt[:-1000]').
-      validation: as `train`.
-      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
+        another (see `files.text_files`); perhaps with a range of lines ('a.txt[:-1000]').
 
     Example:
       >>> source = data.Characters(**paths)
