@@ -66,10 +66,7 @@ class EncodedText:
         return counts
 
     def unknown(self, lexicon: Lexicon) -> np.ndarray:
-        """Whether the model reads <unk> at each position, bool [n].
-
-        It does for an out-of-vocabulary word, and for <unk> in the text itself.
-        """
+        """Whether the model reads <unk>, also the text's own, at each position, bool [n]."""
         if lexicon.unknown is None:
             return np.zeros(len(self.words), bool)
         return self.words == lexicon.ids[lexicon.unknown]
@@ -108,10 +105,7 @@ class EncodedText:
 
 
 class Computed:
-    """An array [n] whose values are computed from their positions when they are read.
-
-    `np.asarray` computes all of them.
-    """
+    """An array [n] whose values are computed when they are read; `np.asarray` computes all."""
 
     def __init__(self, size: int, dtype, values: Callable[[np.ndarray], np.ndarray]):
         """Wraps a function of positions."""
@@ -135,10 +129,7 @@ class Computed:
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class ShardedText(EncodedText):
-    """An `EncodedText` of shards, whose `words`, `known` and `counted` are `Computed`.
-
-    `trained` is all True.
-    """
+    """An `EncodedText` of shards, whose arrays are `Computed`; `trained` is all True."""
 
     layout: "Layout | None" = None
 

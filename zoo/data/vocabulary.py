@@ -170,10 +170,7 @@ class Vocabulary:
                 return
 
     def _opened(self, lexicon):
-        """Adds a word for each class of strings to a lexicon, with its count in the training text.
-
-        The counts of the strings are subtracted from the count of <unk>.
-        """
+        """Adds a word for each class of strings, with the strings' count, which <unk> loses."""
         if not self.open_classes:
             return lexicon
         opened = OpenWords.of(lexicon, self.open_classes)

@@ -46,8 +46,7 @@ class Metric(abc.ABC):
 
     @abc.abstractmethod
     def size(self, statistics: np.ndarray) -> np.ndarray:
-        """Returns the length of the references in sums of statistics, in words, [..., S] ->
-        [...]."""
+        """Returns the length of the references in words, [..., S] -> [...]."""
 
     def gain(self, statistics: np.ndarray, background: np.ndarray) -> np.ndarray:
         """Computes the worth of each hypothesis in words, larger is better (Chiang et al. 2008).
@@ -118,8 +117,7 @@ class Bleu(Metric):
         return np.column_stack([lengths, nearest, matches, totals]).astype(np.float64)
 
     def figure(self, statistics):
-        """Computes BLEU, 0 to 100; an order without a match counts as half a match, the next a
-        quarter."""
+        """Computes BLEU, 0 to 100; the n-th order without a match counts as 1/2^n matches."""
         statistics = np.asarray(statistics, np.float64)
         length, reference = statistics[..., 0], statistics[..., 1]
         matches, totals = statistics[..., 2:6], statistics[..., 6:10]
@@ -166,8 +164,7 @@ class ChrF(Metric):
         return stacked.reshape(len(outputs), 3 * self.order).astype(np.float64)
 
     def figure(self, statistics):
-        """Computes chrF2, 0 to 100: the F-score of mean precision and recall, recall weighing four
-        times."""
+        """Computes chrF2, 0 to 100: the F-score of mean precision and recall, with beta = 2."""
         statistics = np.asarray(statistics, np.float64)
         counts = statistics.reshape(*statistics.shape[:-1], self.order, 3)
         *totals, matches = np.moveaxis(counts, -1, 0)  # of hypothesis and reference

@@ -244,8 +244,7 @@ class _Model:
 
 @functools.cache
 def compiled(model):
-    """Returns two compiled functions: one writes the states after words into rows, one computes log
-    p of words after states."""
+    """Returns compiled functions: one writes states after words into rows, one computes log p."""
 
     def step(params, tables, prepared, states, rows, words, slots):
         carry = jax.tree.map(lambda leaf: leaf[rows], states[2])
@@ -397,8 +396,7 @@ class _Front:
             self.arrived[link.end].append(new)
 
     def _model_part(self, log_probs):
-        """Returns (the models' weighted part of a word's score, log p under each model or their
-        mean)."""
+        """Returns (the models' weighted part of a word's score, log p under each or their mean)."""
         shares = self.settings.shares
         if shares is not None:
             log_probs = run_interpolation.mix(log_probs[:, None], np.array(shares))
@@ -447,8 +445,7 @@ class _Front:
 
 
 def _read_words(run, lattice):
-    """Returns (ids, log p within their classes [words + 1]) of a lattice's words and the
-    boundary."""
+    """Returns (ids, log p within their classes [words + 1]) of the words and the boundary."""
     if run.lexicon.boundary_id is None:
         raise UserError(
             f"{run.path} has no sentence boundary, with which paths begin and end: train with "
@@ -469,8 +466,7 @@ def _score(hypothesis):
 
 
 def _levels(lattice):
-    """Returns lists of nodes that are computed together: no path joins two nodes of a list, and no
-    link leads back to an earlier list."""
+    """Returns lists of nodes that no path joins, in the order of the links between the lists."""
     depth = [0] * lattice.nodes
     for link in lattice.links:
         depth[link.end] = max(depth[link.end], depth[link.start] + 1)

@@ -206,8 +206,7 @@ def _check_node(node, nodes, what):
 
 
 def _natural(value, base, where):
-    """Converts a score to a natural logarithm; as in HTK, scores are natural logarithms with base 1
-    and probabilities with base 0."""
+    """Converts a score to a natural logarithm; base 0 stands for probabilities, 1 for e."""
     if base:
         return value if base == 1 else value * math.log(base)
     if value < 0:
@@ -231,10 +230,7 @@ def _check_spelled(head, path):
 
 
 def _of_kaldi(lines, path, symbols) -> Iterator[Lattice]:
-    """Yields the lattices between blank lines: a name, arcs, and final states.
-
-    An arc is a line `from to word graph,acoustic`.
-    """
+    """Yields the lattices between blank lines: a name, arcs, and final states."""
     block: list[tuple[int, str]] = []
     for line, text in itertools.chain(lines, [(0, "")]):
         if text.strip():
@@ -311,10 +307,7 @@ def _of_block(block, path, symbols):
 
 
 def _arc(parts, where, symbols):
-    """Returns (the two states, the word or None, the costs) of an arc.
-
-    An arc of a lattice that is not compact has two labels.
-    """
+    """Returns (the two states, the word or None, the costs) of an arc of one or two labels."""
     wrong = "the arc has no costs" if "," not in parts[-1] else ""
     wrong = wrong or (f"{len(parts)} fields" if len(parts) not in (4, 5) else "")
     if wrong:

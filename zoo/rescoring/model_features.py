@@ -206,8 +206,7 @@ class Columns:
             self.notes.append(sentence_scores.share(scorer.words, scorer.unknown, of))
 
     def _added(self, chunk, scorers, of_lattices):
-        """Yields the lists of a chunk; `of_lattices` keeps the names of lattice features once a
-        list was seen."""
+        """Yields a chunk's lists; `of_lattices` keeps the names of the first list's features."""
         from zoo.evaluation import sentence_scores
 
         texts = [hypothesis.text for one in chunk for hypothesis in one.hypotheses]
@@ -299,8 +298,7 @@ class Lists:
         return np.repeat(np.arange(len(self.ids)), self.sizes)
 
     def best(self, scores: np.ndarray) -> np.ndarray:
-        """Returns the row of each list with the highest of scores [N], int64 [L]; the first of
-        equals."""
+        """Returns each list's first row with the highest of scores [N], int64 [L]."""
         most = np.maximum.reduceat(scores, self.starts[:-1])
         rows = np.where(scores == np.repeat(most, self.sizes), np.arange(len(scores)), len(scores))
         return np.minimum.reduceat(rows, self.starts[:-1])
@@ -341,16 +339,14 @@ class Lists:
         return self.features - np.repeat(sums / self.sizes[:, None], self.sizes, axis=0)
 
     def scales(self) -> np.ndarray:
-        """Computes the standard deviation of each feature within lists, [F]; 1 for a constant
-        feature."""
+        """Computes each feature's standard deviation within lists, [F]; 1 for a constant one."""
         deviation = np.sqrt((self.centred() ** 2).mean(0))
         # The deviation of a constant feature is a rounding error.
         least = 1e-12 * np.maximum(1, np.abs(self.features).max(0, initial=0))
         return np.where(deviation > least, deviation, 1.0)
 
     def padded(self, values: np.ndarray, fill: float) -> np.ndarray:
-        """Returns values [N, ...] as [L, most hypotheses of a list, ...], `fill` beyond a list's
-        end."""
+        """Returns values [N, ...] as [L, most of a list, ...], `fill` beyond a list's end."""
         shape = (len(self.ids), int(self.sizes.max()), *values.shape[1:])
         array = np.full(shape, fill, values.dtype)
         array[self.owners, np.arange(len(values)) - self.starts[self.owners]] = values

@@ -188,8 +188,7 @@ def _best(hypotheses, count):
 
 
 def _completed(own, new, sparse):
-    """Returns all hypotheses, with all features unless these are sparse; a missing one has the
-    lowest value of the list."""
+    """Returns all hypotheses; a missing feature, unless sparse, has its lowest value."""
     lowest: dict[str, float] = {}
     for hypothesis in () if sparse else (*own, *new):
         for name, value in hypothesis.features.items():

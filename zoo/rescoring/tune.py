@@ -53,10 +53,7 @@ def tune(lists: Lists, metric: Metric, method: str, seed: int, start=None) -> np
 def cross_validate(
     lists: Lists, metric: Metric, method: str, seed: int, start: np.ndarray, folds: int
 ) -> tuple[float, float]:
-    """Evaluates tuning on lists that it has not seen: a safeguard against overfitting few lists.
-
-    Each N-th list is evaluated with weights that were tuned on the others.
-    """
+    """Evaluates tuning on lists that it has not seen: each N-th by weights tuned on the others."""
     statistics = np.zeros((len(lists.ids), lists.statistics.shape[1]))
     numbers = np.arange(len(lists.ids))
     for fold in range(folds):
@@ -74,10 +71,7 @@ def judge(lists: Lists, metric: Metric, weights: np.ndarray) -> float:
 
 
 def first_start(lists: Lists, metric: Metric) -> np.ndarray:
-    """Returns the weights where tuning starts by default: they choose as the first system did.
-
-    They are the better of `first_weights` and, if there is a feature "rank", this feature alone.
-    """
+    """Returns the better of `first_weights` and the rank alone, which choose as at first."""
     starts = [first_weights(lists)]
     if RANK in lists.names:
         starts.append(np.array([float(name == RANK) for name in lists.names]))
@@ -317,8 +311,7 @@ def envelopes(slopes: np.ndarray, intercepts: np.ndarray):
 
 
 def _middles(bounds):
-    """Returns (a point within each interval, its width) of sorted bounds, -inf and inf at the
-    ends."""
+    """Returns (a point within each interval, its width) of sorted bounds with infinite ends."""
     left, right = bounds[:-1], bounds[1:]
     with np.errstate(invalid="ignore"):
         middles = (left + right) / 2
@@ -447,10 +440,7 @@ class Objective:
         self.gains = lists.padded(gains, -np.inf)
 
     def value(self, weights: np.ndarray) -> float:
-        """Returns the loss of weights in words, at their best scale.
-
-        Choices do not depend on the scale of weights, and so their loss should not.
-        """
+        """Returns the loss of weights in words, at their best scale: no choice depends on it."""
         return float(self._of_scales(weights).min())
 
     def best_scale(self, weights: np.ndarray) -> np.ndarray:

@@ -209,10 +209,7 @@ def with_line_feeds(text: str) -> str:
 def read_lines(
     path: str, longest: int = LONGEST_LINE, longest_list: int = 0
 ) -> Iterator[tuple[int, str]]:
-    """Yields (number from 1, text without line break) of each line while reading a file or pipe.
-
-    Lines are read one by one, in constant memory.
-    """
+    """Yields (number from 1, text without line break) of each line, in constant memory."""
     file = find(path)
     number = 0
     with _opened(file, lambda: f" after line {number}") as text:

@@ -139,8 +139,7 @@ class Micro(Source):
         return tuple(STREAMS)
 
     def read(self, split: str) -> Corpus:
-        """Draws the sentences of a split, from a random stream of its own; UserError where they, or
-        the lemmas, do not fit into this machine's memory."""
+        """Draws the sentences of a split from a random stream of its own, if they fit memory."""
         if split not in STREAMS:
             raise UserError(f"micro has no split {split!r}; it has {', '.join(STREAMS)}.")
         lemmas = dict.fromkeys(("nouns", "adjectives", "verbs", "places"), LEMMA_BYTES)
@@ -398,11 +397,7 @@ class MicroPairs(Source):
         return self.language.splits()
 
     def read(self, split):
-        """Draws the sentences of a split and reverses them.
-
-        Raises:
-          UserError: the split is unknown, or no sentence has at most `longest` words.
-        """
+        """Draws a split's sentences of at most `longest` words, and reverses them."""
         whole = self.language.read(split)
         features = whole.features or []
         short = [n for n, words in enumerate(whole.sentences) if len(words) <= self.longest]

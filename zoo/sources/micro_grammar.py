@@ -176,10 +176,7 @@ class Grammar:
         return words
 
     def token_log_probs(self, words: Sequence[str]) -> list[float]:
-        """Returns the exact log p(w_t | w_<t) of each word in nats, without the certain boundary.
-
-        The values are -inf from the first word on that cannot follow the preceding words.
-        """
+        """Returns log p(w_t | w_<t) of each word in nats, -inf from the first impossible one on."""
         steps, _ = self.follow(words)
         impossible = [-math.inf] * (len(words) - len(steps))
         return [step.log_prob for step in steps] + impossible
@@ -191,10 +188,7 @@ class Grammar:
         return math.fsum(step.log_prob for step in steps) if complete else -math.inf
 
     def next_words(self, prefix: Sequence[str]) -> dict[str, float]:
-        """Returns the exact distribution p(w | prefix) over the possible next words.
-
-        After a whole sentence only the boundary can follow, and the result is empty.
-        """
+        """Returns the exact p(w | prefix) of the next words: {} after a whole sentence."""
         steps, stack = self.follow(prefix)
         if len(steps) < len(prefix):
             word = prefix[len(steps)]

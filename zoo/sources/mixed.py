@@ -130,12 +130,7 @@ class Mixed(Source):
         return tuple(f"{name}.{split}" for name in self.names if not chosen or name in chosen)
 
     def read(self, split):
-        """Reads a split, or a part of one.
-
-        Raises:
-          UserError: the split is unknown, or this machine lacks the memory for the numbers of the
-            sentences that an epoch draws.
-        """
+        """Reads a split, or a part of one."""
         memory.check_fields(self, "data", sentences=8)
         if split in ("train", "validation"):
             parts = self.parts(split)

@@ -112,11 +112,7 @@ def _joined(entries) -> Iterator[NBestList]:
 
 
 def form_of(lines: Iterator[tuple[int, str]]) -> tuple[str, Iterator[tuple[int, str]]]:
-    """Returns (the format of numbered lines, all lines), by the first line that is not blank.
-
-    The format is "fields" if it is neither "json" nor "kaldi". The readers refuse lines of another
-    format.
-    """
+    """Returns (the format of numbered lines, all lines), by the first that is not blank."""
     seen: list[tuple[int, str]] = []
     for line in itertools.islice(lines, _BLANK):
         seen.append(line)

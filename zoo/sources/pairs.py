@@ -98,12 +98,7 @@ class Pairs(Paths):
         return dataclasses.replace(self, tests=(paths,))
 
     def read(self, split):
-        """Reads the translations of a split, with their sources as `source_text`.
-
-        Raises:
-          UserError: the files have different numbers of lines, or a side of a pair is empty and
-            `empty` is "refused"; the message names the line. Or `annotate` refuses the alignments.
-        """
+        """Reads the translations of a split, with their sources as `source_text`."""
         corpus, kept = self._read(split)
         if self.unknowns is None:
             return corpus
@@ -323,10 +318,7 @@ def read_alignments(
     targets: Sequence[Sequence[str]],
     kept: Sequence[bool] = (),
 ) -> list[list[Link]]:
-    """Reads the links of each sentence pair, in the order of the file, without duplicates.
-
-    A file may also have a line for each pair of the texts, those included that are not `kept`.
-    """
+    """Reads the links of each pair; a file may have lines of pairs, too, that are not `kept`."""
     part = files.Part.parse(path)
     file = files.find(part.path)
     lines = [*files.read_lines(part.path, files.LONGEST_SENTENCE)]
@@ -436,12 +428,7 @@ class AsPairs(Source):
         return self.of.parts(split)
 
     def read(self, split):
-        """Reads the pairs of a split.
-
-        Raises:
-          UserError: a sentence has no prefix or nothing else, or the source is a mixture, whose
-            sentences are drawn by weights.
-        """
+        """Reads the pairs of a split; each sentence must have a prefix and more."""
         corpus = self.of.read(split)
         if corpus.mixture is not None:
             raise UserError(

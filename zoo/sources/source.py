@@ -151,8 +151,7 @@ class Source:
         raise TypeError(f"{type(self).__name__} cannot read {split}")
 
     def lexicon_entries(self) -> dict[str, tuple[str, ...]]:
-        """Returns {word: features} of words that enter the lexicon besides the splits' words; by
-        default none."""
+        """Returns {word: features} of words that enter the lexicon anyway; by default none."""
         return {}
 
     def parts(self, split: str) -> tuple[str, ...]:

@@ -200,10 +200,7 @@ def hub(path: str, streaming: bool = False) -> Table:
 def texts(
     table: Table, path: pathlib.Path | str, columns: Sequence[str], setting: str
 ) -> Iterator[tuple[int, list[str | list[str] | None]]]:
-    """Yields (number from 1, the text of some columns: a string, words, or nothing) of each row.
-
-    A point in a column selects a field of a nested cell.
-    """
+    """Yields (number, texts of the columns) of each row; a point selects a field of a cell."""
     names, found = table
     known = {*names}
     for column in columns if names else ():
@@ -256,11 +253,7 @@ def _missing(path, column, setting, names):
 
 
 def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
-    """Reads (relations, {subject: {relation: value}}) from a table.
-
-    The first line names the column of subjects and then each relation; cells without a value are
-    empty.
-    """
+    """Reads (relations, {subject: {relation: value}}); the first line names the relations."""
     file, text = files.read(path)
     rows = lines(text, file)
     _, *relations = map(str.strip, next(rows)[1])
