@@ -174,10 +174,10 @@ def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
         np.testing.assert_allclose([one.score for one in found], [s for _, s in best], rtol=1e-5)
         texts = [list(one.words) for one in found]
         np.testing.assert_allclose(
-            [one.log_prob for one in found], sentence_log_probs(run, texts), rtol=1e-5
+            [one.log_probs[0] for one in found], sentence_log_probs(run, texts), rtol=1e-5
         )
         for one in found:
-            parts = [*one.parts, len(one.words), one.log_prob]
+            parts = [*one.parts, len(one.words), one.log_probs[0]]
             weights = [1, 0.6, 0, lattice.word_penalty + 0.3, 0.8]
             np.testing.assert_allclose(np.dot(weights, parts), one.score, rtol=1e-5)
         # As many words as a path can have are all; fewer, or a beam, find a path that is there.

@@ -136,7 +136,7 @@ class ShardedText(EncodedText):
     def reordered(self, order: np.ndarray) -> "ShardedText":
         """Returns the sentences with these numbers in this order, perhaps repeated."""
         assert self.layout is not None
-        return self.layout.reordered(order).text()
+        return dataclasses.replace(self.layout, order=self.layout.order[order]).text()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -151,10 +151,6 @@ class Layout:
     marks: int
     boundary_counted: bool
     order: np.ndarray  # int64 [sentences], numbers of the sentences, in their order
-
-    def reordered(self, order: np.ndarray) -> "Layout":
-        """Returns the layout with its sentences reordered."""
-        return dataclasses.replace(self, order=self.order[order])
 
     def text(self) -> ShardedText:
         """Returns the text of the sentences."""
@@ -174,16 +170,12 @@ class Layout:
 
             return Computed(size, table.dtype, at)
 
-        everything = self.boundary_counted or not self.marks
         ones = np.broadcast_to(np.array(True), size)  # takes no memory
+        every = (self.boundary_counted or not self.marks) and self.counted.all()
         return ShardedText(
             words=values(self.table, self.boundary),
             known=values(self.known, True),
-            counted=(
-                ones
-                if everything and self.counted.all()
-                else values(self.counted, self.boundary_counted)
-            ),
+            counted=ones if every else values(self.counted, self.boundary_counted),
             starts=starts,
             trained=ones,
             layout=self,

@@ -49,11 +49,6 @@ class Path(NamedTuple):
     # log p of the words and the boundary under each model, or under their mean, nats
     log_probs: tuple[float, ...]
 
-    @property
-    def log_prob(self) -> float:
-        """The log-probability under the only model, or under the first of several."""
-        return self.log_probs[0]
-
 
 class Searched(NamedTuple):
     """The result of a search in a lattice."""

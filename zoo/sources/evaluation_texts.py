@@ -153,12 +153,12 @@ def of_content(
 
 def is_one(path: str) -> bool:
     """Whether `read` can read the file at a path; `Text` reads all others."""
-    path = files.Part.parse(path).path
-    try:
-        file = files.find(path)
-    except UserError:  # a pattern, a data set of a hub, or nothing
-        return False
-    return not file.is_dir() and files.kind(file) not in {*table_rows.READERS} - {".tsv"}
+    file = files.found(files.Part.parse(path).path)
+    return (
+        file is not None
+        and not file.is_dir()
+        and files.kind(file) not in {*table_rows.READERS} - {".tsv"}
+    )
 
 
 def table(path: str, source: Source) -> Source:

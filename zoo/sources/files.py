@@ -102,6 +102,14 @@ def find(path: str) -> pathlib.Path:
     return locate(path)
 
 
+def found(path: str) -> pathlib.Path | None:
+    """Finds a file or folder as `find` does; None for a pattern, a data set, or nothing."""
+    try:
+        return find(path)
+    except UserError:
+        return None
+
+
 def locate(path: str) -> pathlib.Path:
     """Finds a file as `find` does, without `check_path`: to compare files, not to read them."""
     if not path.strip():
@@ -334,13 +342,10 @@ def text_files(path: str) -> list[pathlib.Path]:
     files are logged.
     """
     check_path(path)
-    try:
-        given = find(path)
-    except UserError:
-        matches = _matches(path)
-        if matches is None:
-            raise
-        return _told(path, matches)
+    given = found(path)
+    if given is None and glob.has_magic(path):
+        return _told(path, _matches(path))
+    given = given or find(path)
     if not given.is_dir():
         return [given]
     here = pathlib.Path.cwd()
@@ -364,9 +369,7 @@ def text_files(path: str) -> list[pathlib.Path]:
 
 
 def _matches(path):
-    """Lists the files that match a pattern; returns None for a path that is not a pattern."""
-    if not glob.has_magic(path):
-        return None
+    """Lists the files that match a pattern."""
     for pattern in candidates(path):
         # Each further **/ in a row finds each file again in each folder above it.
         once = _REPEATED.sub(r"\1**/", str(pattern))

@@ -36,11 +36,6 @@ SHARD = 1 << 24
 _AT_ONCE = 1 << 20
 
 
-def is_one(folder: pathlib.Path) -> bool:
-    """Whether a folder holds shards."""
-    return (folder / RECORD).is_file()
-
-
 # ------------------------------------------------------------ writing
 
 
@@ -312,12 +307,3 @@ class ShardedCorpus(Corpus):
     def _respelled(self, words, ends=()):
         sentences = dataclasses.replace(self.sentences, words=words, ends=ends)
         return dataclasses.replace(self, sentences=sentences)
-
-
-def found_at(path: str) -> pathlib.Path | None:
-    """Returns the folder at a path if it holds shards, else None."""
-    try:
-        folder = files.find(path)
-    except UserError:
-        return None
-    return folder if is_one(folder) else None

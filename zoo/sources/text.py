@@ -55,9 +55,9 @@ class Text(FileSource):
             raise UserError(f"data.blank_lines is {self.blank_lines!r}: give one of {known}.")
         part, kept = self.part(split), self.blank_lines == "kept"
         files.check_path(part.path)
-        encoded = shards.found_at(part.path)
-        if encoded is not None:
-            return self._encoded(part, encoded)
+        folder = files.found(part.path)
+        if folder is not None and (folder / shards.RECORD).is_file():
+            return self._encoded(part, folder)
         lines = self.raw_lines(part.path)
         # Intern words: one object a word, not one a token.
         sentences = [[*map(sys.intern, words)] for line in lines if (words := line.split()) or kept]
@@ -104,9 +104,8 @@ class Text(FileSource):
 
 def _saved(path):
     """Returns the folder at `path` if `datasets` saved a data set there, else None."""
-    try:
-        folder = files.find(path)
-    except UserError:
+    folder = files.found(path)
+    if folder is None:
         return None
     if (folder / SAVED_SPLITS).is_file():
         splits = sorted(member.name for member in folder.iterdir() if (member / SAVED).is_file())
