@@ -157,9 +157,8 @@ class Vocabulary:
         """Logs a warning if <unk> is counted in a held-out text and never occurs in training."""
         if self.unknown != "counted" or lexicon.counts[lexicon.ids[UNKNOWN]]:
             return
-        held_out = {split: corpus for split, corpus in corpora.items() if split != "train"}
-        for split, corpus in held_out.items():
-            if unknown := [*self.missing(corpus.sentences, lexicon)]:
+        for split, corpus in corpora.items():
+            if split != "train" and (unknown := [*self.missing(corpus.sentences, lexicon)]):
                 logger.warning(
                     "every word of the training text is in the lexicon, so <unk> is never trained, "
                     "and words of %s such as %s are read as <unk>: its probability means "
@@ -239,16 +238,11 @@ class Vocabulary:
         ]
         if corpus.features is None:
             return dataclasses.replace(corpus, sentences=sentences)
-        features = [
-            [
-                tags if new == old else ("POS:NIL",)
-                for new, old, tags in zip(sentence, original, sentence_tags, strict=False)
-            ]
-            + [("POS:NIL",)] * len(ends)
-            for sentence, original, sentence_tags in zip(
-                sentences, corpus.sentences, corpus.features, strict=True
-            )
-        ]
+        nil, features = ("POS:NIL",), []
+        for given in zip(sentences, corpus.sentences, corpus.features, strict=True):
+            words_and_tags = zip(*given, strict=False)
+            features.append([tags if new == old else nil for new, old, tags in words_and_tags])
+            features[-1] += [nil] * len(ends)
         return dataclasses.replace(corpus, sentences=sentences, features=features)
 
     def has(self, word: str, lexicon: Lexicon) -> bool:
@@ -340,9 +334,7 @@ class Vocabulary:
                 f"{corpus.name} is encoded text, in which classes of strings cannot be found: "
                 "leave vocabulary.open_classes out, or give the text itself."
             )
-        if self.unknown == "refused" and not all(
-            map(lexicon.ids.__contains__, corpus.token_counts())
-        ):
+        if self.unknown == "refused" and corpus.token_counts().keys() - lexicon.ids.keys():
             raise self._refusal(corpus, lexicon)
         words, numbers, ids = corpus.sentences.words, corpus.sentences.numbers, lexicon.ids
         known = np.array([word in ids for word in words], bool)

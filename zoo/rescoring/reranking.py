@@ -124,7 +124,11 @@ def lines(lists: Iterable[NBestList], form: str, best: bool = False) -> Iterator
         if best:
             yield best_line(one.id, first.text)
         elif form == "json":
-            yield json_line(one)
+            hypotheses = [{"text": h.text, "score": h.score, **h.features} for h in one.hypotheses]
+            value: dict = {"id": one.id, "hypotheses": hypotheses}
+            if one.reference is not None:
+                value["reference"] = one.reference
+            yield strict_json.dumps(value, ensure_ascii=False) + "\n"
         else:
             for h in one.hypotheses:
                 yield nbest.line(one.id, h.words, h.features, h.score or 0.0, h.rest) + "\n"
@@ -133,15 +137,6 @@ def lines(lists: Iterable[NBestList], form: str, best: bool = False) -> Iterator
 def best_line(id: str, text: str) -> str:
     """Formats the best hypothesis of a list or lattice as in Kaldi, with a line break."""
     return f"{id} {text}".rstrip() + "\n"
-
-
-def json_line(one: NBestList) -> str:
-    """Returns a list as a line of JSON, which `zoo.sources.nbest` can read."""
-    value: dict = {"id": one.id}
-    value["hypotheses"] = [{"text": h.text, "score": h.score, **h.features} for h in one.hypotheses]
-    if one.reference is not None:
-        value["reference"] = one.reference
-    return strict_json.dumps(value, ensure_ascii=False) + "\n"
 
 
 # ---- the k best hypotheses of further n-best lists added to the first system's: nk-best lists
@@ -169,16 +164,13 @@ def merge_lists(
                     f"{left} of the first file meets {right} of another: give files of the same "
                     "lists in the same order."
                 )
-        hypotheses = {hypothesis.text: hypothesis for hypothesis in reversed(one.hypotheses)}
-        added = [
-            hypothesis
-            for other in more
-            for hypothesis in _best(other.hypotheses, best)
-            if hypothesis.text not in hypotheses
-        ]
-        distinct = {hypothesis.text: hypothesis for hypothesis in reversed(added)}
-        new = [h for h in added if distinct[h.text] is h]
-        yield dataclasses.replace(one, hypotheses=_completed(one.hypotheses, new, sparse))
+        known, new = {hypothesis.text for hypothesis in one.hypotheses}, {}
+        for other in more:
+            for hypothesis in _best(other.hypotheses, best):
+                if hypothesis.text not in known:
+                    new.setdefault(hypothesis.text, hypothesis)
+        hypotheses = _completed(one.hypotheses, [*new.values()], sparse)
+        yield dataclasses.replace(one, hypotheses=hypotheses)
 
 
 def _best(hypotheses, count):

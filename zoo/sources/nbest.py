@@ -442,25 +442,23 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
         pairs = [(written.get(str(n)), text) for n, (_, text) in enumerate(lines)]
     references: dict[str, str] = {}
     for (number, text), (id, words) in zip(lines, pairs, strict=True):
-        where = f"{path}, line {number}"
+        wrong = ""
         if SEPARATOR in text:
-            raise UserError(
-                f"{where}: {SEPARATOR} as in an n-best list: give a file of references."
+            wrong = f"{SEPARATOR} as in an n-best list: give a file of references"
+        elif id is None and plain:
+            wrong = (
+                f"this reference is for the list {number - 1}, which does not exist: give lists "
             )
-        if id is None and plain:
-            raise UserError(
-                f"{where}: this reference is for the list {number - 1}, which does not exist: give "
-                "lists and references of the same sentences."
-            )
-        if id is None:
-            raise UserError(
-                f"{where}: {shortened(text, 80)!r} does not begin with the id of a list, such as "
-                f"{shortened(ids[0], 80)!r}: write an id, a tab and the words on each line, and "
-                "references of these lists alone."
-            )
-        if id in references:
-            raise UserError(f"{where}: the id {id!r} comes twice: keep one of its references.")
-        references[id] = " ".join(words.split())
+            wrong += "and references of the same sentences"
+        elif id is None:
+            wrong = f"{shortened(text, 80)!r} does not begin with the id of a list, such as "
+            wrong += f"{shortened(ids[0], 80)!r}: write an id, a tab and the words on each line, "
+            wrong += "and references of these lists alone"
+        elif id in references:
+            wrong = f"the id {id!r} comes twice: keep one of its references"
+        if wrong:
+            raise UserError(f"{path}, line {number}: {wrong}.")
+        references[id or ""] = " ".join(words.split())
     missing = [id for id in ids if id not in references]
     if missing:
         raise UserError(
