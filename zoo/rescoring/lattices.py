@@ -117,33 +117,30 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
     links: list[tuple[int, dict[str, str]]] = []
     names: set[str] = set()
     for line, text in lines:
-        where = f"{path}, line {line}"
+        where, wrong = f"{path}, line {line}", ""
         fields = fields_of(text, where)
-        if "I" in fields:
-            if not _NODE.fullmatch(fields["I"]):
-                raise UserError(
-                    f"{where}: the node I={shortened(fields['I'], 80)} is not a whole number: "
-                    "count nodes from 0."
-                )
-            if fields["I"] in nodes:
-                raise UserError(f"{where}: the node {fields['I']} comes twice: keep one.")
-            if number_of(fields.get("t", "0"), where, "the time t") < 0:
-                raise UserError(f"{where}: the time t={fields['t']} is negative: correct it.")
-            nodes[fields["I"]] = fields
+        if (node := fields.get("I")) is not None:
+            if not _NODE.fullmatch(node):
+                node = shortened(node, 80)
+                wrong = f"the node I={node} is not a whole number: count nodes from 0"
+            elif node in nodes:
+                wrong = f"the node {node} comes twice: keep one"
+            elif number_of(fields.get("t", "0"), where, "the time t") < 0:
+                wrong = f"the time t={fields['t']} is negative: correct it"
+            nodes[node] = fields
         elif "J" in fields:
             if fields["J"] in names:
-                raise UserError(f"{where}: the link {fields['J']} comes twice: keep one.")
+                wrong = f"the link {fields['J']} comes twice: keep one"
             names.add(fields["J"])
             links.append((line, fields))
+        elif field := next((field for field in fields if field in header), None):
+            wrong = f"the field {field}= is in the header already ({at[field]}): give it once, and "
+            wrong += "one lattice a file"
         else:
-            for field in fields:
-                if field in header:
-                    raise UserError(
-                        f"{where}: the field {field}= is in the header already ({at[field]}): give "
-                        "it once, and one lattice a file."
-                    )
             header |= fields
             at |= dict.fromkeys(fields, where)
+        if wrong:
+            raise UserError(f"{where}: {wrong}.")
     if not links:
         raise UserError(
             f"{path}: the lattice has no links J=: get the file again, or leave it out."
@@ -154,7 +151,16 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
                 f"{at[field]}: the header counts {shortened(header[field], 80)} {what}, "
                 f"the file {count}: it is cut short, or its header is wrong: get it again."
             )
-    base = number_of(header.get("base", "1"), at.get("base", path), "base")
+    base, *scales = (
+        number_of(header.get(field, default), at.get(field, path), field)
+        # HTK reads and writes the penalty as a natural logarithm, whatever the base.
+        for field, default in (
+            ("base", "1"),
+            ("acscale", "1"),
+            ("lmscale", "1"),
+            ("wdpenalty", "0"),
+        )
+    )
     if base < 0:
         raise UserError(
             f"{at['base']}: base={base:g} is not the base of a logarithm: give a number above 0, "
@@ -187,11 +193,6 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
         log_posterior = math.log(min(1.0, max(posterior, LEAST_POSTERIOR)))
         natural = [_natural(value, base, where) for value in scores]
         scored_links.append((fields["S"], fields["E"], _word(word), *natural, line, log_posterior))
-    # HTK reads and writes the penalty as a natural logarithm, whatever the base.
-    scales = [
-        number_of(header.get(field, default), at.get(field, path), field)
-        for field, default in (("acscale", "1"), ("lmscale", "1"), ("wdpenalty", "0"))
-    ]
     for field in {"start", "end"} & header.keys():
         _check_node(header[field], nodes, f"{at[field]}: the header has {field}=")
     ends = header.get("start"), header.get("end")
@@ -244,22 +245,17 @@ def _of_block(block, path, symbols):
     """Parses the lattice in a block of lines without blank ones."""
     (first, name), *rest = block
     name = name.strip()
+    short, wrong = repr(shortened(name, 80)), ""
     if len(name.split()) != 1 or name.startswith("<"):  # a page of HTML, such as an error 404
-        raise UserError(
-            f"{path}, line {first}: {shortened(name, 80)!r} is neither the name of a lattice in "
-            "Kaldi's text format nor a field of SLF: give a file in one of the two."
-        )
-    if not rest:
-        raise UserError(
-            f"{path}, line {first}: the lattice {shortened(name, 80)!r} has no arcs: write them on "
-            "the lines below its name."
-        )
-    if not any(_NODE.fullmatch(text.split()[0]) for _, text in rest):
-        raise UserError(
-            f"{path}, line {first}: no line below {shortened(name, 80)!r} begins with the number "
-            "of a state, as the arcs of a lattice do: give a lattice in SLF or Kaldi's text "
-            "format."
-        )
+        wrong = f"{short} is neither the name of a lattice in Kaldi's text format nor a field of "
+        wrong += "SLF: give a file in one of the two"
+    elif not rest:
+        wrong = f"the lattice {short} has no arcs: write them on the lines below its name"
+    elif not any(_NODE.fullmatch(text.split()[0]) for _, text in rest):
+        wrong = f"no line below {short} begins with the number of a state, as the arcs of a "
+        wrong += "lattice do: give a lattice in SLF or Kaldi's text format"
+    if wrong:
+        raise UserError(f"{path}, line {first}: {wrong}.")
     links, final, start, before = [], {}, None, None
     for line, text in rest:
         where, parts = f"{path}, line {line}", text.split()
@@ -269,27 +265,27 @@ def _of_block(block, path, symbols):
                     f"{where}: {shortened(state, 80)!r} is not the number of a state: write FROM "
                     "TO WORD GRAPH,ACOUSTIC, and a blank line before the name of the next lattice."
                 )
-        state = parts[0]
+        state, wrong = parts[0], ""
         start = state if start is None else start
-        if state == start and before not in (None, start):
-            raise UserError(
-                f"{where}: lines of the first state, {start}, come again behind others: put a "
-                "blank line between two lattices, and the lines of this state together."
-            )
-        before = state
         ends, word, costs = (state, "the end"), None, "0,0"
-        if len(parts) > 2:
+        if state == start and before not in (None, start):
+            wrong = (
+                f"lines of the first state, {start}, come again behind others: put a blank line "
+            )
+            wrong += "between two lattices, and the lines of this state together"
+        elif len(parts) > 2:
             ends, word, costs = _arc(parts, where, symbols)
         elif state in final:
-            raise UserError(f"{where}: the state {state} is final twice: keep one of the lines.")
+            wrong = f"the state {state} is final twice: keep one of the lines"
         elif len(parts) == 2 and "," not in parts[1]:
-            raise UserError(
-                f"{where}: {shortened(parts[1], 80)!r} is not a cost: write STATE GRAPH,ACOUSTIC "
-                "for a final state, FROM TO WORD GRAPH,ACOUSTIC for an arc."
-            )
+            wrong = f"{shortened(parts[1], 80)!r} is not a cost: write STATE GRAPH,ACOUSTIC for a "
+            wrong += "final state, FROM TO WORD GRAPH,ACOUSTIC for an arc"
         else:
             final[state] = where
             costs = parts[1] if len(parts) == 2 else costs
+        if wrong:
+            raise UserError(f"{where}: {wrong}.")
+        before = state
         graph, acoustic = f"{costs},".split(",")[:2]
         values = (
             -number_of(cost, where, f"the {kind} cost")

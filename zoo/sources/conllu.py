@@ -182,13 +182,13 @@ def parse(text: str, path) -> list[Sentence]:
             _check_columns(line, where)
             try:
                 token = conllu.parser.parse_line(line, conllu.parser.DEFAULT_FIELDS)
-            # ValueError of numbers that Python finds too long to read.
+                if token["id"] is None:
+                    raise ValueError("it has no ID in its first column.")
+                if not token["form"] or token["form"].isspace():
+                    raise ValueError("it has no FORM in its second column.")
+            # ValueError also of numbers that Python finds too long to read.
             except (conllu.exceptions.ParseException, ValueError) as error:
                 raise UserError(f"{where} is not CoNLL-U: {error}") from error
-            if token["id"] is None:
-                raise UserError(f"{where} is not CoNLL-U: it has no ID in its first column.")
-            if not token["form"] or token["form"].isspace():
-                raise UserError(f"{where} is not CoNLL-U: it has no FORM in its second column.")
             first = first or number
             # An id is a number, a (start, "-", end) range or an (n, ".", k) empty node.
             if isinstance(token["id"], int):

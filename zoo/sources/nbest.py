@@ -182,11 +182,10 @@ def features_of(text: str, where: str) -> dict[str, float]:
         for position, number in enumerate(values, 1):
             full = f"f{position}" if key is None else key
             full = f"{key}_{position}" if key and len(values) > 1 else full
+            what = f"the feature {shortened(full, 80)!r}"
             if full in features:
-                raise UserError(
-                    f"{where}: the feature {shortened(full, 80)!r} comes twice: keep one."
-                )
-            features[full] = number_of(number, where, f"the feature {shortened(full, 80)!r}")
+                raise UserError(f"{where}: {what} comes twice: keep one.")
+            features[full] = number_of(number, where, what)
     return features
 
 
