@@ -7,7 +7,7 @@ sentences is the figure, so that choosing another hypothesis only changes a sum.
 import abc
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -60,15 +60,15 @@ class Metric(abc.ABC):
         together = statistics + background
         return self.sign * self.size(together) * self.figure(together) / 100
 
-    def official(self) -> Any:
-        """Returns the metric of `sacrebleu` that computes the same figure."""
-        raise TypeError(f"{type(self).__name__} is not a metric of sacrebleu")
-
+    @abc.abstractmethod
     def signature(self) -> str:
-        """Describes the computation: `sacrebleu`'s signature, with orders and version."""
-        official = self.official()
-        official.corpus_score(["a"], [["a"]])
-        return str(official.get_signature())
+        """Describes the computation, with `sacrebleu`'s signature if it computes the same."""
+
+
+def _signature(official) -> str:
+    """Returns the signature of a metric of `sacrebleu`, with its version."""
+    official.corpus_score(["a"], [["a"]])
+    return str(official.get_signature())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,14 +99,14 @@ class Bleu(Metric):
                 f"--tokenize {self.tokenize}: give one of {', '.join(sorted(BLEU.TOKENIZERS))}."
             )
 
-    def official(self):
+    def _official(self):
         with lazy.extra():
             from sacrebleu.metrics import BLEU
 
         return BLEU(tokenize=self.tokenize, force=True)
 
     def statistics(self, hypotheses, references):
-        tokens = self.official().tokenizer
+        tokens = self._official().tokenizer
         outputs = [tokens(text.rstrip()).split() for text in hypotheses]
         wanted_words = [tokens(text.rstrip()).split() for text in references]
         matches, totals, _ = count_matches(outputs, wanted_words, 4)
@@ -131,6 +131,9 @@ class Bleu(Metric):
 
     def size(self, statistics):
         return statistics[..., 1]
+
+    def signature(self):
+        return _signature(self._official())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,11 +183,11 @@ class ChrF(Metric):
         """Returns the number of characters of the references, five to a word."""
         return statistics[..., 1] / 5
 
-    def official(self):
+    def signature(self):
         with lazy.extra():
             from sacrebleu.metrics import CHRF
 
-        return CHRF()
+        return _signature(CHRF())
 
 
 @dataclasses.dataclass(frozen=True)

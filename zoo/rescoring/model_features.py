@@ -56,11 +56,11 @@ def best_parts(lattice: Lattice, sentences: Sequence[Sequence[str]]) -> list[Par
     leaves = []
     for words in sentences:
         prefix = 0
-        for word in words:
-            if word not in tree[prefix]:
-                tree[prefix][word] = len(tree)
+        for spoken in words:
+            if spoken not in tree[prefix]:
+                tree[prefix][spoken] = len(tree)
                 tree.append({})
-            prefix = tree[prefix][word]
+            prefix = tree[prefix][spoken]
         leaves.append(prefix)
     links = collections.defaultdict(list)
     for link in lattice.links:

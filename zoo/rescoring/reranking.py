@@ -11,7 +11,7 @@ from zoo.errors import UserError, named
 from zoo.rescoring import run_interpolation
 from zoo.rescoring.model_features import Lists
 from zoo.sources import nbest
-from zoo.sources.nbest import NBestList
+from zoo.sources.nbest import Hypothesis, NBestList
 
 # ---- files of feature weights, in JSON, which `rescore tune` writes and `rescore apply` reads
 
@@ -164,7 +164,8 @@ def merge_lists(
                     f"{left} of the first file meets {right} of another: give files of the same "
                     "lists in the same order."
                 )
-        known, new = {hypothesis.text for hypothesis in one.hypotheses}, {}
+        known = {hypothesis.text for hypothesis in one.hypotheses}
+        new: dict[str, Hypothesis] = {}
         for other in more:
             for hypothesis in _best(other.hypotheses, best):
                 if hypothesis.text not in known:

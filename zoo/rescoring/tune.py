@@ -112,8 +112,9 @@ class Figures:
             )
             for statistics in chosen
         ]
-        p = significance.paired_test(*chosen[:2], metric.figure, seed)
-        return cls(len(lists.ids), *figures, p)
+        p = significance.paired_test(chosen[0], chosen[1], metric.figure, seed)
+        untuned, tuned, best = figures
+        return cls(len(lists.ids), untuned, tuned, best, p)
 
 
 def notes(figures: Figures, metric: Metric, weights: np.ndarray) -> list[str]:

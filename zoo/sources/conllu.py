@@ -181,7 +181,7 @@ def parse(text: str, path) -> list[Sentence]:
             where = f"{path}, line {number}"
             _check_columns(line, where)
             try:
-                token = conllu.parser.parse_line(line, conllu.parser.DEFAULT_FIELDS)
+                token: dict = conllu.parser.parse_line(line, conllu.parser.DEFAULT_FIELDS)
                 if token["id"] is None:
                     raise ValueError("it has no ID in its first column.")
                 if not token["form"] or token["form"].isspace():

@@ -245,7 +245,7 @@ def broken(line: str, number: int) -> Iterator[tuple[int, str]]:
 
 @contextlib.contextmanager
 def _opened(path, after: Callable[[], str] = str) -> Iterator[Any]:
-    """Opens the bytes of a file, decompressed; `after` says how far they were read."""
+    """Opens the bytes of a file, decompressed; `after` tells how far they were read."""
     try:
         with open(path, "rb") as raw:
             start = raw.peek(16)[:16]
