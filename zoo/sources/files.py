@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from zoo.errors import UserError, named, shortened
-from zoo.sources import fetch
+from zoo.sources import fetch, table_rows
 from zoo.trust import permissions, user_modules
 
 logger = logging.getLogger(__name__)
@@ -307,7 +307,6 @@ def _text(content: bytes, path, number: int = 0) -> str:
 # -------------------------------------------- text files in folders, and patterns of paths
 
 COMPRESSED = (".gz", ".bz2", ".xz")
-KNOWN = (".txt", ".json", ".jsonl", ".parquet", ".csv", ".tsv")
 # Files in a folder of text that are not part of the text.
 _BACKUP = re.compile(r"(?i).*(~|\.bak|\.orig|\.old|\.swp|\.swo|\.tmp)|#.*#")
 _ABOUT = re.compile(
@@ -337,8 +336,8 @@ def text_files(path: str) -> list[pathlib.Path]:
     """Lists the files at a path: a file, a folder of text, or a pattern ('news/*.en').
 
     A folder stands for all files below it, in the order of their names, without hidden files,
-    backups, and files such as README. Their suffixes must be among .txt, .json, .jsonl, .parquet,
-    .csv and .tsv, or all equal. A pattern stands for all files that match, without hidden ones. The
+    backups, and files such as README. Their suffixes must be .txt and those of tables, or all
+    equal. A pattern stands for all files that match, without hidden ones. The
     files are logged.
     """
     check_path(path)
@@ -360,7 +359,7 @@ def text_files(path: str) -> list[pathlib.Path]:
         beside = f" but {named([p.name for p in members], 3)}" if members else ""
         raise UserError(f"{path} is a folder without files of text{beside}: give one with text.")
     kinds = sorted({kind(member) for member in chosen})
-    if len(kinds) > 1 and not {*kinds} <= {*KNOWN}:
+    if len(kinds) > 1 and not {*kinds} <= {".txt", *table_rows.READERS}:
         raise UserError(
             f"{path} has files of several kinds ({named(kinds)}): choose some of them with a "
             f"pattern, such as '{path}/*{kinds[-1]}'."

@@ -21,7 +21,7 @@ import numpy as np
 from zoo import strict_json, temporary_files
 from zoo.arrays import array_files
 from zoo.errors import UserError
-from zoo.sources import files
+from zoo.sources import files, table_rows
 from zoo.sources.source import Corpus
 
 RECORD = "shards.json"
@@ -45,7 +45,7 @@ def write(
     """Encodes texts into shards line by line; the folder is made whole or not at all."""
     members = [member for path in paths for member in files.text_files(path)]
     for member in members:
-        if files.kind(member) in (".json", ".jsonl", ".parquet", ".csv", ".tsv"):
+        if files.kind(member) in table_rows.READERS:
             raise UserError(f"{member} is a table: give plain text, a sentence a line.")
     with temporary_files.folder(out) as folder:
         lines = (line for member in members for _, line in files.read_lines(str(member)))
