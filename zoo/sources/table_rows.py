@@ -215,6 +215,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def _text(row, column, path, number, setting, known) -> str | list[str] | None:
     """Returns the text of a column, or of the field "part" of a cell for "cell.part"."""
+    if isinstance(value := row.get(column), str) and not _SURROGATE.search(value):
+        return value  # as nearly all
     value, whole = row, column in (known or row)
     for name in (column,) if whole else column.split("."):
         if not isinstance(value, dict) or not (whole or name in value):
