@@ -36,7 +36,7 @@ def language() -> float:
     """Computes the log-perplexity of the micro language's test text by the language itself."""
     micro = Micro()
     corpus = micro.read("test")
-    log_prob = sum(map(sum, map(micro.token_log_probs, corpus.sentences)))
+    log_prob = sum(map(sum, map(micro.grammar.token_log_probs, corpus.sentences)))
     return -log_prob / sum(len(words) + 1 for words in corpus.sentences)  # boundaries are certain
 
 

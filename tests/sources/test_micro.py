@@ -103,7 +103,7 @@ def test_entropy_rate_counts_the_boundary(micro):
 
 def test_token_log_probs_sum_to_the_sentence_and_match_next_words(micro, sample):
     for sentence in sample[:30]:
-        log_probs = micro.token_log_probs(sentence)
+        log_probs = micro.grammar.token_log_probs(sentence)
         assert len(log_probs) == len(sentence)
         assert math.fsum(log_probs) == pytest.approx(micro.grammar.log_prob(sentence))
         for position, word in enumerate(sentence):
@@ -117,7 +117,7 @@ def test_what_is_no_sentence_has_no_probability(micro, sample):
     sentence = sample[0]
     for wrong in ([], sentence[:-1], [*sentence, "."], sentence[::-1], [*sentence[:-1], "", "."]):
         assert micro.grammar.log_prob(wrong) == -math.inf
-    assert micro.token_log_probs([sentence[0], ".", "."])[1:] == [-math.inf, -math.inf]
+    assert micro.grammar.token_log_probs([sentence[0], ".", "."])[1:] == [-math.inf, -math.inf]
     with pytest.raises(ValueError, match="cannot follow"):
         micro.grammar.next_words([".", sentence[0]])
 

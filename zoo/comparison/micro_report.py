@@ -32,7 +32,7 @@ def language_scores(language: Micro, corpus: Corpus, text: EncodedText, counted)
     """Computes the language's own log-probabilities of a text; boundaries are certain, 0 nats."""
     log_prob = np.zeros(len(text.words), np.float32)
     for start, sentence in zip(text.starts, corpus.sentences, strict=True):
-        log_prob[start : start + len(sentence)] = language.token_log_probs(sentence)
+        log_prob[start : start + len(sentence)] = language.grammar.token_log_probs(sentence)
     return Scores(log_prob, counted)
 
 

@@ -167,13 +167,6 @@ class Micro(Source):
         """
         return self.grammar.entropy() / (self.grammar.expected_length() + boundaries)
 
-    def token_log_probs(self, sentence: Sequence[str]) -> list[float]:
-        """Returns the exact log p(w_t | w_<t) of each word in nats, without the certain boundary.
-
-        The values are -inf from the first word on that cannot follow the preceding words.
-        """
-        return self.grammar.token_log_probs(sentence)
-
     def minimal_pairs(self, count: int, seed: int) -> list[tuple[list[str], list[str], dict]]:
         """Draws minimal pairs: grammatical sentences, each with a twin that breaks one agreement.
 
