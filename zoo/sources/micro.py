@@ -9,7 +9,7 @@ language and the probability of each word given those before it are known exactl
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import cycle, islice, product
