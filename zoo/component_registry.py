@@ -20,11 +20,7 @@ _DATA = ("Corpus", "Lexicon", "Model1")
 
 
 def name_of(component: type) -> str:
-    """Returns the name of a class in recipes: "package:Class" for zoo's, else "module:Class".
-
-    Args:
-      component: the class.
-    """
+    """Returns the name of a class in recipes: "package:Class" for zoo's, else "module:Class"."""
     name = component.__qualname__
     # Mostly a package that is imported already exports it.
     others = PACKAGES if in_zoo(component.__module__) else ()
@@ -39,9 +35,6 @@ def component(name: str) -> type | None:
     """Returns the class of zoo with a name in recipes; None for any other name.
 
     Imports only one of `PACKAGES`.
-
-    Args:
-      name: "package:Class".
     """
     package, _, of_class = name.partition(":")
     if package not in PACKAGES:
@@ -62,9 +55,6 @@ def imported(name: str) -> type | None:
 
     Returns None if the module is not imported, or if the class is not a component: a dataclass
     derived from a class of zoo.
-
-    Args:
-      name: "module:Class".
     """
     module, _, of_class = name.partition(":")
     value = getattr(sys.modules.get(module), of_class, None)
@@ -74,11 +64,7 @@ def imported(name: str) -> type | None:
 
 
 def in_zoo(module: str) -> bool:
-    """Whether a module belongs to zoo.
-
-    Args:
-      module: its dotted name.
-    """
+    """Whether a module belongs to zoo."""
     return module.partition(".")[0] == "zoo"
 
 
@@ -86,9 +72,6 @@ def components(kind: type) -> dict[str, type]:
     """Returns {name: class} of the components derived from a class.
 
     They are taken from `PACKAGES`, and for a class outside zoo also from its own module.
-
-    Args:
-      kind: the base class.
     """
     classes = [
         component(f"{package}:{name}")

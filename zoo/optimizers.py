@@ -269,13 +269,7 @@ class Adagrad(Optimizer):
 
 
 def history_ends(step, every: int, resets: int):
-    """Whether Adagrad's sum of squares is reset before a step.
-
-    Args:
-      step: steps done before it.
-      every: steps between resets.
-      resets: the greatest number of resets.
-    """
+    """Whether Adagrad's sum of squares is reset before a step."""
     return (step > 0) & (step % every == 0) & (step // every <= resets)
 
 

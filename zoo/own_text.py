@@ -301,16 +301,7 @@ def _sizes(kind, training):
 
 
 def _cut(counts: Sequence[int], kind: str, where: str) -> tuple[int, int]:
-    """Returns the numbers of the first sentence of validation and of the first of the test.
-
-    Args:
-      counts: tokens of each sentence; 1 for a pair.
-      kind: "words", "letters" or "pairs".
-      where: the text, for messages.
-
-    Raises:
-      UserError: the text is too short.
-    """
+    """Returns the numbers of the first sentence of validation and of the first of the test."""
     total, noun = sum(counts), {"letters": "characters"}.get(kind, kind)
     if total < _LEAST[kind] or len(counts) < _LEAST_SENTENCES:
         parts = "" if kind == "pairs" else f" in {len(counts):,} sentences"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import examples
-from zoo.lexicon.word_mapping import NoUnknownWord, shares
+from zoo.lexicon.lexicon import NoUnknownWord, shares
 
 TRAINED, OTHER = examples.trained_and_other()
 

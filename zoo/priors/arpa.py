@@ -69,16 +69,7 @@ class Arpa(backoff.Backoff):
         check_least(self, "priors.Arpa", order=2)
 
     def prepare(self, lexicon, texts):
-        """Reads the back-off tables from the file.
-
-        Args:
-          lexicon: the words.
-          texts: not used.
-
-        Raises:
-          UserError: the file is malformed (its line is named), has fewer than `order` orders, or
-            gives no mass to a word of the lexicon.
-        """
+        """Reads the back-off tables from the file."""
         file = files.find(self.path)
         listed = _with_our_unknown(read(files.read_text(file), file))
         if len(listed) == 1:

@@ -71,17 +71,10 @@ class Evidence(ContextualBackground):
     def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
         """Builds the trie of the usual words.
 
-        Args:
-          lexicon: the characters.
-          texts: {split: EncodedText} of `splits`.
-
         Returns:
           letter: bool [V], whether a character is a letter.
           child: int32 [nodes, V], the node after a character; 0 for none.
           final: bool [nodes], whether a usual word ends there.
-
-        Raises:
-          UserError: the separator is not a character of the texts, or they have no boundary.
         """
         if self.separator not in lexicon.ids or lexicon.boundary is None:
             raise UserError(
@@ -94,15 +87,7 @@ class Evidence(ContextualBackground):
         return {"letter": letter, "child": child, "final": final}
 
     def usual_words(self, lexicon: Lexicon, texts) -> list[tuple[int, ...]]:
-        """Finds the usual words.
-
-        Args:
-          lexicon: the characters.
-          texts: {split: EncodedText} of `splits`.
-
-        Returns:
-          The character ids of each usual word, sorted.
-        """
+        """Finds the usual words."""
         separator = lexicon.ids[self.separator]
         letters = {word_id for word_id, word in enumerate(lexicon.words) if word.isalpha()}
         counts: collections.Counter = collections.Counter()
@@ -126,9 +111,6 @@ class Evidence(ContextualBackground):
 
     def initial_carry(self, batch: int) -> Carry:
         """Returns the carry before a condition.
-
-        Args:
-          batch: the number of batch rows.
 
         Returns:
           condition: int32 [batch, longest + 1], its characters, then -1.

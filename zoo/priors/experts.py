@@ -56,18 +56,11 @@ class KnowledgeBase(Expert):
     def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
         """Reads the knowledge base.
 
-        Args:
-          lexicon: the words.
-          texts: not used.
-
         Returns:
           subject: int32 [V], the number of the subject that each word names, or -1.
           relation: int32 [V], the number of the relation that each word names, or -1.
           value: int32 [subjects, relations], a word, or -1.
           begin: int32 [], the boundary, or -1.
-
-        Raises:
-          UserError: the table is malformed, or the lexicon has none of its subjects or relations.
         """
         from zoo.sources.tables import read_table  # not with every head
 
@@ -199,16 +192,9 @@ class PrefixWords(Expert):
     def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
         """Finds the marks of the lexicon.
 
-        Args:
-          lexicon: the words.
-          texts: not used.
-
         Returns:
           named: int32 [V], the id of each word, or -1 for a mark.
           begin, separator: int32 [], the boundary and the separator.
-
-        Raises:
-          UserError: the separator is not a word of the texts, or sentences have no boundary.
         """
         if self.separator not in lexicon.ids or lexicon.boundary is None:
             raise UserError(
@@ -224,9 +210,6 @@ class PrefixWords(Expert):
 
     def initial_carry(self, batch: int) -> Carry:
         """Returns the carry before a sentence.
-
-        Args:
-          batch: the number of batch rows.
 
         Returns:
           words: int32 [batch, most], the words of the prefix, then -1.

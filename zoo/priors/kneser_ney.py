@@ -49,12 +49,7 @@ class NGram(backoff.Backoff):
             raise UserError("priors.NGram.splits is empty: name the splits to count, as in train.")
 
     def prepare(self, lexicon, texts):
-        """Estimates the model and returns its back-off tables; see `backoff.prepare`.
-
-        Args:
-          lexicon: the words.
-          texts: {split: EncodedText} of `splits`.
-        """
+        """Estimates the model and returns its back-off tables; see `backoff.prepare`."""
         boundary = lexicon.ids.get(lexicon.boundary)
         streams = [text.words.astype(np.int64) for text in texts.values()]
         counted = count(streams, boundary, self.order, len(lexicon))

@@ -173,11 +173,7 @@ class Unigram(Background):
         check_least(self, smoothing=0)
 
     def log_probs(self, words: tuple[str, ...], corpora: dict[str, Corpus]) -> np.ndarray:
-        """Computes log b of each word, nats, [V].
-
-        Raises:
-          UserError: a word of the lexicon would have no mass.
-        """
+        """Computes log b of each word, nats, [V]."""
         counter = token_counts(corpora, self.splits)
         counts = np.array([counter[word] for word in words], np.float64) + self.smoothing
         if not counts.all():

@@ -250,11 +250,7 @@ class TopWords(FeaturePrior):
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """Returns one feature for each word; of words of equal count the first are on top.
-
-        Raises:
-          UserError: no word has a count.
-        """
+        """Returns one feature for each word; of words of equal count the first are on top."""
         counts = token_counts(corpora, self.splits)
         if not any(counts[word] for word in words):
             raise UserError(

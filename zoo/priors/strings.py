@@ -49,19 +49,11 @@ class StringClass:
     features: tuple[str, ...]
 
     def fit(self, words: Iterable[str]) -> StringDistribution:
-        """Estimates the distribution on words; every class writes this itself.
-
-        Args:
-          words: words with the features of the class.
-        """
+        """Estimates the distribution on words; every class writes this itself."""
         raise TypeError(f"{type(self).__name__} has no method fit, which its use needs")
 
     def apart(self, other: "StringClass") -> bool:
-        """Whether the classes have no string in common; every class writes this itself.
-
-        Args:
-          other: another class.
-        """
+        """Whether the classes have no string in common; every class writes this itself."""
         raise TypeError(f"{type(self).__name__} has no method apart, which its use needs")
 
     def check(self):
@@ -115,9 +107,6 @@ class DigitStrings(StringClass):
 
     def log_prob(self, string):
         """Computes the log of ratio^(n - shortest) (1 - ratio) 10^-n / mass up to `longest`, nats.
-
-        Args:
-          string: n digits; the result is -inf for other strings and lengths.
         """
         size = len(string)
         digits = string.isascii() and string.isdigit()

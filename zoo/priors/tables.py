@@ -66,12 +66,7 @@ class WordTable(FeaturePrior):
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """Returns the features of each word in the table.
-
-        Raises:
-          UserError: a line is malformed, the table lacks a column, or none of the words is in the
-            table.
-        """
+        """Returns the features of each word in the table."""
         path = files.find(self.path)
         table = self._read(path)
         keys = [self._key(word) for word in words]
@@ -193,11 +188,7 @@ class WordList(FeaturePrior):
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """Returns the feature of each word that is in the list, with its value.
-
-        Raises:
-          UserError: a line is malformed, or no word of the lexicon is in the list.
-        """
+        """Returns the feature of each word that is in the list, with its value."""
         path = files.find(self.path)
         values = self._read(path)
         keys = [self._key(word) for word in words]
@@ -279,10 +270,6 @@ class WordFunction(FeaturePrior):
         """Calls the function on each word and returns its features.
 
         Exceptions of the function and of its module are not caught.
-
-        Raises:
-          UserError: the function does not exist, or returns neither names of features nor a dict of
-            names and finite numbers.
         """
         function = self._load()
         return [self._of_word(function, word) for word in words]

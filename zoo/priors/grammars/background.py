@@ -64,16 +64,7 @@ class Grammar(ContextualBackground):
         check_least(self, "priors.Grammar", longest=1, depth=1, stacks=1)
 
     def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
-        """Compiles the grammar to the arrays of its automaton; see `_compile`.
-
-        Args:
-          lexicon: the words.
-          texts: {split: EncodedText} of `splits`.
-
-        Raises:
-          UserError: the grammar is malformed (its line is named), has no form of the lexicon's
-            words, or does not allow a form of the splits.
-        """
+        """Compiles the grammar to the arrays of its automaton; see `_compile`."""
         file = files.find(self.path)
         if lexicon.boundary is None:
             raise UserError(
@@ -118,15 +109,9 @@ class Grammar(ContextualBackground):
                 )
 
     def violations(self, tables: Tables, lexicon: Lexicon, sentences) -> np.ndarray:
-        """Finds the first word of each sentence that the grammar does not allow there.
+        """Finds the position of the first word that the grammar does not allow, -1 for none.
 
-        Args:
-          tables: the arrays of the automaton, on the device.
-          lexicon: the words.
-          sentences: word ids, with their boundaries.
-
-        Returns:
-          int [sentences], the position of the word; -1 if the grammar allows all words.
+        Gives int [sentences], for sentences of word ids with their boundaries.
         """
         tables = tables | self._marks(lexicon)
         boundary = lexicon.boundary_id
