@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from zoo.priors.contextual import ContextualBackground
     from zoo.priors.evidence import Evidence
     from zoo.priors.experts import Expert, KnowledgeBase, PrefixWords, RecentWords
-    from zoo.priors.grammars.background import Grammar
+    from zoo.priors.grammar import Grammar
     from zoo.priors.kneser_ney import NGram
     from zoo.priors.morphology import Morphology, SuffixGuesser
     from zoo.priors.prior import Background, FeaturePrior, Uniform, Unigram
@@ -47,7 +47,7 @@ __getattr__, __dir__ = lazy.names(
         "Evidence": "zoo.priors.evidence",
         "Expert": "zoo.priors.experts",
         "FeaturePrior": "zoo.priors.prior",
-        "Grammar": "zoo.priors.grammars.background",
+        "Grammar": "zoo.priors.grammar",
         "KnowledgeBase": "zoo.priors.experts",
         "LetterNgrams": "zoo.priors.spelling_features",
         "LetterStrings": "zoo.priors.strings",

@@ -21,7 +21,8 @@ class Contextual:
     once, on the host, and kept in the lexicon of the run.
 
         splits                          names of the splits whose text `prepare` receives
-        prepare(lexicon, texts)         -> {name: array}, kept as lexicon.background_tables
+        prepare(lexicon, texts)         -> {name: array}, kept as lexicon.background_tables; from
+                                        {split: EncodedText}, UserError where these do not fit
         tables(lexicon)                 -> pytree of arrays for the device
         initial_carry(batch)            -> pytree, every leaf [batch, ...], before any word
         apply(tables, words, carry, *, reset=None) -> (contexts, carry)
@@ -75,51 +76,26 @@ class ContextualBackground(Contextual):
 
         log_probs(tables, contexts)     -> log b(x | c) of every word, [..., V]
         log_prob(tables, contexts, words) -> log b(word | c), [...]
-        log_masses(tables, contexts, signature, signatures) -> log B(s | c), [..., S]
+        log_masses(tables, contexts, signature, signatures)
+            -> log B(s | c), the sum of b(x | c) over the words x of each of S signatures, [..., S]
 
-    Contexts are small states from which b is computed when it is needed, not distributions.
+    Contexts, leaves [..., *] as `apply` gives them, are small states from which b is computed when
+    it is needed, not distributions. `tables` are the arrays of the method `tables`.
     """
 
     def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
-        """Computes log b(x | c) of every word; every background writes this itself.
-
-        Args:
-          tables: the arrays of `tables`.
-          contexts: leaves [..., *], as `apply` gives them.
-
-        Returns:
-          [..., V], nats.
-        """
+        """Computes log b(x | c) of every word, nats; every background writes this itself."""
         raise _unwritten(self, "log_probs")
 
     def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
-        """Computes log b(words | c); a background may override it with a faster way.
-
-        Args:
-          tables: the arrays of `tables`.
-          contexts: leaves [..., *], as `apply` gives them.
-          words: int32 [...].
-
-        Returns:
-          [...], nats.
-        """
+        """Computes log b(words | c), nats; a background may override it with a faster way."""
         log_probs = self.log_probs(tables, contexts)
         return jnp.take_along_axis(log_probs, words[..., None], axis=-1)[..., 0]
 
     def log_masses(
         self, tables: Tables, contexts: Context, signature: jax.Array, signatures: int
     ) -> jax.Array:
-        """Computes log B(s | c) = log of the sum of b(x | c) over the words x of each signature.
-
-        Args:
-          tables: the arrays of `tables`.
-          contexts: leaves [..., *], as `apply` gives them.
-          signature: int32 [V], the signature of each word.
-          signatures: S, the number of signatures.
-
-        Returns:
-          [..., S], nats.
-        """
+        """Computes log B(s | c), nats, from the signature of each word, int32 [V]."""
         return sum_by_signature(self.log_probs(tables, contexts), signature, signatures)
 
 
@@ -152,6 +128,16 @@ def sum_by_signature(log_probs: jax.Array, signature: jax.Array, signatures: int
 
     lost = jnp.any(jnp.isfinite(rows) & (rows < largest - MOST_BELOW))
     return jnp.moveaxis(jax.lax.cond(lost, by_signature, by_row, rows), 0, -1)
+
+
+def along(step, carry, words, reset):
+    """Runs a step (carry, (word [B], whether a row begins anew [B])) along a sequence [B, T].
+
+    Gives (contexts with leaves [B, T, ...], carry).
+    """
+    fresh = jnp.zeros(words.shape[:2], bool) if reset is None else reset
+    carry, contexts = jax.lax.scan(step, carry, (jnp.moveaxis(words, 1, 0), fresh.T))
+    return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), contexts), carry
 
 
 def _or_zero(largest):

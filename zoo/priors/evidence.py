@@ -15,10 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays.types import Carry, Context, Tables
 from zoo.errors import UserError, check_least
-from zoo.lexicon import Lexicon
-from zoo.priors.contextual import ContextualBackground
+from zoo.priors.contextual import ContextualBackground, along
 
 # The node of a word that cannot become a usual word any more.
 LOST = -1
@@ -68,7 +66,7 @@ class Evidence(ContextualBackground):
         if not self.splits:
             raise UserError("priors.Evidence.splits is empty: name the splits with usual words.")
 
-    def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
+    def prepare(self, lexicon, texts):
         """Builds the trie of the usual words.
 
         Returns:
@@ -86,7 +84,7 @@ class Evidence(ContextualBackground):
         child, final = _trie(self.usual_words(lexicon, texts), len(lexicon))
         return {"letter": letter, "child": child, "final": final}
 
-    def usual_words(self, lexicon: Lexicon, texts) -> list[tuple[int, ...]]:
+    def usual_words(self, lexicon, texts) -> list[tuple[int, ...]]:
         """Finds the usual words."""
         separator = lexicon.ids[self.separator]
         letters = {word_id for word_id, word in enumerate(lexicon.words) if word.isalpha()}
@@ -100,7 +98,7 @@ class Evidence(ContextualBackground):
                 counts.update(word for word in words if word not in evident)
         return sorted(word for word, count in counts.items() if count >= self.minimum_count)
 
-    def tables(self, lexicon: Lexicon) -> Tables:
+    def tables(self, lexicon):
         """Returns the automaton, the lexicon's background, and the boundary and the separator."""
         log_background = lexicon.background_log_probs
         return super().tables(lexicon) | {
@@ -109,7 +107,7 @@ class Evidence(ContextualBackground):
             "separator": jnp.asarray(lexicon.ids[self.separator], jnp.int32),
         }
 
-    def initial_carry(self, batch: int) -> Carry:
+    def initial_carry(self, batch):
         """Returns the carry before a condition.
 
         Returns:
@@ -131,9 +129,7 @@ class Evidence(ContextualBackground):
             "begun": jnp.zeros(batch, bool),
         }
 
-    def apply(
-        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
-    ) -> tuple[Context, Carry]:
+    def apply(self, tables, words, carry, *, reset=None):
         """Computes the contexts after words [B, T], and the carry; see `Contextual.apply`.
 
         A context has "evident", bool [B, T, V], the letters with which a word of the condition goes
@@ -147,11 +143,9 @@ class Evidence(ContextualBackground):
             carry = self._read(tables, carry, word, fresh)
             return carry, self._context(tables, carry)
 
-        fresh = jnp.zeros(words.shape, bool) if reset is None else reset
-        carry, contexts = jax.lax.scan(step, carry, (words.T, fresh.T))
-        return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), contexts), carry
+        return along(step, carry, words, reset)
 
-    def _read(self, tables: Tables, carry: Carry, word, fresh):
+    def _read(self, tables, carry, word, fresh):
         """Computes the carry after one more character of each batch row, [B]."""
         empty, ended = self.initial_carry(word.shape[0]), word == tables["boundary"]
         fresh |= ended
@@ -184,7 +178,7 @@ class Evidence(ContextualBackground):
             "begun": goes_on,
         }
 
-    def _context(self, tables: Tables, carry: Carry):
+    def _context(self, tables, carry):
         """Computes the context of one position from the carry; see `apply`."""
         condition, matched, node = carry["condition"], carry["matched"], carry["node"]
         letters = (condition >= 0) & tables["letter"][condition]
@@ -201,7 +195,7 @@ class Evidence(ContextualBackground):
             "free": ~carry["inside"] | lost,
         }
 
-    def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
+    def log_probs(self, tables, contexts):
         """Computes log b(x | c) of every character, nats, [..., V]; not normalised."""
         node = contexts["node"][..., None]
         usual = (node >= 0) & (tables["child"][jnp.maximum(node[..., 0], 0)] > 0)

@@ -65,8 +65,11 @@ class NGram(backoff.Backoff):
         unigram = np.bincount(words, values, len(lexicon)) + weights[0] / len(lexicon)
         weights[0] = 1  # the unigram distribution is kept whole
         nothing = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-        columns = (np.concatenate(column) for column in zip(nothing, *lists, strict=True))
-        return backoff.prepare(unigram, trie, weights, *columns)
+        nodes, words, values = (
+            np.concatenate(column) for column in zip(nothing, *lists, strict=True)
+        )
+        lists = {"list_value": values}
+        return backoff.prepare(trie, nodes, words, lists, unigram=unigram, backoff=weights)
 
 
 def count(streams, boundary: int | None, order: int, vocabulary: int):

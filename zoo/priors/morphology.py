@@ -140,12 +140,7 @@ class Morphology(FeaturePrior):
     without: tuple[str, ...] = ("ExtPos", "Typo")
     treebanks: tuple[str, ...] = ()
 
-    def features(
-        self,
-        words: tuple[str, ...],
-        corpora: dict[str, Corpus],
-        entries: dict[str, tuple[str, ...]],
-    ) -> list[dict[str, float]]:
+    def features(self, words, corpora, entries):
         """Returns a dict {tag: 1} for each word."""
         check_splits(corpora, self.splits)
         known = self.tags_of_words(corpora, entries)

@@ -1,7 +1,5 @@
 """The contracts of prior knowledge: features of words, and background distributions over words."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import itertools
@@ -10,13 +8,7 @@ import typing
 
 import numpy as np
 
-from zoo.errors import UserError
-
-if typing.TYPE_CHECKING:  # zoo.data imports the priors
-    from zoo.sources.source import Corpus
-
-
-from zoo.errors import check_least
+from zoo.errors import UserError, check_least
 from zoo.sources.source import Corpus
 
 

@@ -20,8 +20,7 @@ from zoo.errors import UserError
 from zoo.heads import LogLinear
 from zoo.lexicon import Lexicon, with_features
 from zoo.models import LanguageModel
-from zoo.priors import Grammar
-from zoo.priors.grammars import rules
+from zoo.priors import Grammar, grammar_rules
 
 # Each grammar as its file, and as plain productions of single symbols for the recogniser.
 SUMS = (
@@ -249,7 +248,7 @@ BAD = {
 def test_bad_grammars_are_named_with_their_line(case):
     text, line, what = BAD[case]
     with pytest.raises(UserError, match=rf"^forms\.grammar, line {line}: .*{what}"):
-        rules.read(text, "forms.grammar")
+        grammar_rules.read(text, "forms.grammar")
 
 
 def test_a_training_form_that_is_none_is_named(tmp_path):
@@ -297,13 +296,13 @@ def test_rules_that_begin_with_two_others_each_are_limited(tmp_path):
 def test_a_long_list_of_words_is_a_rule():
     """One that is repeated has an edge from each word to each, unless it is a rule of its own."""
     words = " | ".join(f'"w{number}"' for number in range(60_000))
-    automata = rules.read(f"s: word*\nword: {words}\n", "list.grammar")
+    automata = grammar_rules.read(f"s: word*\nword: {words}\n", "list.grammar")
     start = automata.starts["word"]
     assert len(automata.edges[start]) == 60_000 and not automata.final[start]
     assert automata.final[:start] == [True, True] and all(automata.final[start + 1 :])
     few = " | ".join(f'"w{number}"' for number in range(300))
     with pytest.raises(UserError, match=r"list\.grammar, line 1: the rule s has more than 50,000"):
-        rules.read(f"s: ({few})*\n", "list.grammar")
+        grammar_rules.read(f"s: ({few})*\n", "list.grammar")
 
 
 def test_a_table_larger_than_memory_is_refused(tmp_path, monkeypatch):
@@ -330,8 +329,8 @@ def test_a_form_of_more_words_than_a_number_holds_is_refused(tmp_path):
 
 def test_a_long_chain_of_rules_is_read():
     lines = [f'r{number}: r{number + 1} "x"\n' for number in range(1500)]
-    automata = rules.read("".join(lines) + 'r1500: "a"\n', "chain.grammar")
-    ((symbol, pushed, _),) = rules.shifts(automata, "chain.grammar")[automata.start]
+    automata = grammar_rules.read("".join(lines) + 'r1500: "a"\n', "chain.grammar")
+    ((symbol, pushed, _),) = grammar_rules.shifts(automata, "chain.grammar")[automata.start]
     assert symbol == ("word", "a") and len(pushed) == 1500
 
 
