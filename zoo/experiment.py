@@ -236,9 +236,6 @@ class Experiment:
     def source_of(self, corpus: Corpus) -> Corpus:
         """Returns the sources of a split of pairs, in lower case if the vocabulary asks for it.
 
-        Args:
-          corpus: the targets of the split.
-
         Raises:
           UserError: the corpus does not have sources.
         """
@@ -251,12 +248,7 @@ class Experiment:
         return corpus.source_text.lower_cased() if lower_case else corpus.source_text
 
     def build_sources(self, lexicon: Lexicon, corpora: dict[str, Corpus]) -> Lexicon:
-        """Builds the lexicon of the sources of pairs.
-
-        Args:
-          lexicon: the lexicon of the targets.
-          corpora: {split: targets with their sources}.
-        """
+        """Builds the lexicon of the sources of pairs; they may share the lexicon of the targets."""
         if self.shared_lexicon:
             return lexicon
         sources = {split: self.source_of(corpus) for split, corpus in corpora.items()}

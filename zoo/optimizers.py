@@ -4,6 +4,10 @@ The examples begin with
 
     >>> import jax.numpy as jnp
     >>> from zoo import optimizers
+    >>> def first_update(optimizer):  # of the parameters (1, 1)
+    ...     transformation = optimizer.build(epoch_steps=10, total_steps=20)
+    ...     params, gradients = jnp.ones(2), jnp.array([1.0, -2.0])
+    ...     return transformation.update(gradients, transformation.init(params), params)[0]
 """
 
 import dataclasses
@@ -147,12 +151,7 @@ class Optimizer:
         raise TypeError(f"{type(self).__name__} has no method build, which its use needs")
 
     def rate(self, epoch_steps: int, total_steps: int) -> optax.Schedule:
-        """Builds the optax schedule of the learning rate.
-
-        Args:
-          epoch_steps: steps of an epoch.
-          total_steps: steps of all epochs.
-        """
+        """Builds the optax schedule of the learning rate."""
         return self.schedule.build(self.learning_rate, epoch_steps, total_steps)
 
 
@@ -167,10 +166,7 @@ class SGD(Optimizer):
       schedule: the course of the rate over the steps.
 
     Example:
-      >>> transformation = optimizers.SGD(0.5).build(epoch_steps=10, total_steps=20)
-      >>> params, gradients = jnp.ones(2), jnp.array([1.0, -2.0])
-      >>> updates, _ = transformation.update(gradients, transformation.init(params), params)
-      >>> print(updates)
+      >>> print(first_update(optimizers.SGD(0.5)))
       [-0.5  1. ]
     """
 
@@ -206,10 +202,7 @@ class RMSProp(Optimizer):
       schedule: the course of the rate over the steps.
 
     Example:
-      >>> transformation = optimizers.RMSProp(0.5).build(epoch_steps=10, total_steps=20)
-      >>> params, gradients = jnp.ones(2), jnp.array([1.0, -2.0])
-      >>> updates, _ = transformation.update(gradients, transformation.init(params), params)
-      >>> print(updates)
+      >>> print(first_update(optimizers.RMSProp(0.5)))
       [-1.5811  1.5811]
     """
 
@@ -242,10 +235,7 @@ class Adagrad(Optimizer):
         every 5 epochs.
 
     Example:
-      >>> transformation = optimizers.Adagrad(0.5).build(epoch_steps=10, total_steps=20)
-      >>> params, gradients = jnp.ones(2), jnp.array([1.0, -2.0])
-      >>> updates, _ = transformation.update(gradients, transformation.init(params), params)
-      >>> print(updates)
+      >>> print(first_update(optimizers.Adagrad(0.5)))
       [-0.4767  0.4939]
     """
 
@@ -307,10 +297,7 @@ class Adam(Optimizer):
       schedule: the course of the rate over the steps.
 
     Example:
-      >>> transformation = optimizers.Adam(0.5).build(epoch_steps=10, total_steps=20)
-      >>> params, gradients = jnp.ones(2), jnp.array([1.0, -2.0])
-      >>> updates, _ = transformation.update(gradients, transformation.init(params), params)
-      >>> print(updates)
+      >>> print(first_update(optimizers.Adam(0.5)))
       [-0.5  0.5]
     """
 

@@ -181,9 +181,7 @@ def _of_words(path, language=None):
     training = sum(counts[:first])
     known = _known(written[:first])
     settings = {
-        "data.train": f"{path}[:{first}]",
-        "data.validation": f"{path}[{first}:{second}]",
-        "data.tests": (f"{path}[{second}:]",),
+        **_parts([path], first, second),
         "data.language": language,
         "data.lines": kind,
         **_sizes("words", training),
@@ -205,12 +203,7 @@ def _of_letters(path):
     source = Characters(train=path, validation=path)
     counts = [*map(len, source.written(path))]
     first, second = _cut(counts, "letters", path)
-    settings = {
-        "data.train": f"{path}[:{first}]",
-        "data.validation": f"{path}[{first}:{second}]",
-        "data.tests": (f"{path}[{second}:]",),
-        **_sizes("letters", sum(counts[:first])),
-    }
+    settings = _parts([path], first, second) | _sizes("letters", sum(counts[:first]))
     told = (
         f"{path}: {len(counts):,} lines, {sum(counts):,} characters.",
         _held(first, second, len(counts), "lines"),
@@ -231,12 +224,8 @@ def _of_pairs(source, target, languages=()):
     )
     count = len(corpus.sentences)
     first, second = _cut([1] * count, "pairs", f"{source}, {target}")
-    ranges = f"[:{first}]", f"[{first}:{second}]", f"[{second}:]"
-    train, validation, test = ((f"{source}{part}", f"{target}{part}") for part in ranges)
     settings = {
-        "data.train": train,
-        "data.validation": validation,
-        "data.tests": (test,),
+        **_parts([source, target], first, second),
         "data.languages": languages,
         **_sizes("pairs", first),
     }
@@ -261,6 +250,14 @@ def _how_language(language):
     if not language:
         return "The text is tokenised: words are between its blanks."
     return f"Words by the Moses tokenizer for language {language} (--language sets another)."
+
+
+def _parts(paths, first, second):
+    """Returns the settings of the three parts of a text, or of both sides of pairs."""
+    ranges = f"[:{first}]", f"[{first}:{second}]", f"[{second}:]"
+    parts = [tuple(f"{path}{part}" for path in paths) for part in ranges]
+    train, validation, test = parts if len(paths) > 1 else (part for (part,) in parts)
+    return {"data.train": train, "data.validation": validation, "data.tests": (test,)}
 
 
 def _held(first, second, count, noun):

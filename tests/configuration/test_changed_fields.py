@@ -68,7 +68,7 @@ def test_fields_that_need_each_other_are_put_there_together():
     base = changed(RECIPE, {"model.embedding": CharCNN()})
     with pytest.raises(UserError, match=r"widths=1,2: filters of Convolution are \(3, 4, 5\): "):
         apply_settings(base, [f"{network}.widths=1,2", f"{network}.filters=3,4,5"])
-    with pytest.raises(UserError, match=r"filters of Convolution are \(\)"):
+    with pytest.raises(UserError, match=r"no field 'filtres'; the nearest are filters"):
         changed(base, {f"{network}.widths": (1, 2), f"{network}.filtres": (3, 4)})
     with pytest.raises(UserError, match=r"changed: widths: filters of Convolution are \(3,\)"):
         changed(Convolution(), {"widths": (1, 2), "filters": (3,)})

@@ -235,7 +235,8 @@ def feature_tables(lexicon) -> dict:
     Gives features: int32 [S, P], feature ids. feature_values: [S, P].
     """
     sets = lexicon.signatures[1]
-    features, feature_values = _padded(*sets.entries(), len(sets), 0)
+    rows, ids, values = sets.entries()
+    features, feature_values = _padded(rows, ids, values, len(sets), 0)
     return {"features": features, "feature_values": feature_values}
 
 

@@ -109,8 +109,9 @@ def _find(starts, sorted_words, node, word):
 class Backoff(ContextualBackground):
     """A background in back-off form.
 
-    The method `prepare` of a subclass returns the tables of `prepare` of this module. The carry is the last n - 1 words, -1 for none. A context is the nodes of its suffixes,
-    int32 [..., n - 1], the shortest first, 0 where the model does not have the suffix.
+    The method `prepare` of a subclass returns the tables of `prepare` of this module. The carry is
+    the last n - 1 words, -1 for none. A context is the nodes of its suffixes, int32 [..., n - 1],
+    the shortest first, 0 where the model does not have the suffix.
     """
 
     order: int

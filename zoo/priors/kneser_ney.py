@@ -68,8 +68,8 @@ class NGram(backoff.Backoff):
         nodes, words, values = (
             np.concatenate(column) for column in zip(nothing, *lists, strict=True)
         )
-        lists = {"list_value": values}
-        return backoff.prepare(trie, nodes, words, lists, unigram=unigram, backoff=weights)
+        listed = {"list_value": values}
+        return backoff.prepare(trie, nodes, words, listed, unigram=unigram, backoff=weights)
 
 
 def count(streams, boundary: int | None, order: int, vocabulary: int):
