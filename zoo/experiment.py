@@ -264,7 +264,10 @@ class Experiment:
         if not self.shared_lexicon:
             return self.vocabulary.build(self.data)
         corpora = {split: self.vocabulary.read(self.data, split) for split in self.data.splits()}
-        both = {split: _both(corpus, self.source_of(corpus)) for split, corpus in corpora.items()}
+        both = {  # one text without features
+            split: Corpus(corpus.name, [*corpus.sentences, *self.source_of(corpus).sentences])
+            for split, corpus in corpora.items()
+        }
         return self.vocabulary.build(Held(both, self.data.lexicon_entries()))[0], corpora
 
     def build(self) -> tuple[Lexicon, dict[str, Corpus]]:
@@ -286,8 +289,3 @@ class Experiment:
         }
         prepared = background.prepare(lexicon, texts)
         return dataclasses.replace(lexicon, background_tables=prepared), corpora
-
-
-def _both(corpus: Corpus, source: Corpus) -> Corpus:
-    """Joins targets and sources to one text without features, for a shared lexicon."""
-    return Corpus(corpus.name, [*corpus.sentences, *source.sentences])

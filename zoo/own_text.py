@@ -116,7 +116,9 @@ class OwnRecipe:
     def of(cls, config: str, settings: dict[str, Any], told: Sequence[str]) -> "OwnRecipe":
         """Makes a recipe, and leaves out the settings that the config has already."""
         base = user_modules.configs().load(config)
-        settings = {key: value for key, value in settings.items() if _differs(base, key, value)}
+        settings = {
+            key: value for key, value in settings.items() if changed(base, {key: value}) != base
+        }
         return cls(config, settings, tuple(told))
 
     def experiment(self) -> Experiment:
@@ -383,11 +385,6 @@ def _language(words: Sequence[str]) -> str:
     }
     best = max(shares, key=lambda language: shares[language])
     return best if shares[best] > len(words) / 50 else "en"
-
-
-def _differs(base, field, value):
-    """Whether a setting changes a recipe."""
-    return changed(base, {field: value}) != base
 
 
 def _written(value: Any) -> str:

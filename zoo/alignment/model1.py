@@ -118,12 +118,7 @@ class Model1:
         return cls(source_ids, target_ids, pairs, probabilities, tuple(log_likelihoods))
 
     def probability(self, target: str, source: str | None) -> float:
-        """Returns t(target given source); 0 for words never seen in the same sentence pair.
-
-        Args:
-          target: a word.
-          source: a word; None for the null word.
-        """
+        """Returns t(target given source), the null word if None; 0 for pairs never seen."""
         number = NULL if source is None else self.source_ids.get(source, -1)
         if number < 0 or target not in self.target_ids:
             return 0.0

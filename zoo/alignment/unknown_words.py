@@ -76,12 +76,7 @@ class UnknownWords(abc.ABC):
         """
 
     def annotate_source(self, source: Sequence[str], known: Container[str]) -> list[str]:
-        """Marks the unknown words of a source sentence as in training, by default as `<unk>`.
-
-        Args:
-          source: words.
-          known: the words of the lexicon of sources.
-        """
+        """Marks the unknown words of a source sentence as in training, by default as `<unk>`."""
         return [word if word in known else UNKNOWN for word in source]
 
     @abc.abstractmethod
@@ -387,10 +382,6 @@ def learn_dictionary(
 def translate_word(word: str, dictionary: Mapping[str, str]) -> str:
     """Returns the dictionary's translation, or the word itself: names and numbers are copied.
 
-    Args:
-      word: a source word.
-      dictionary: {source word: target word}.
-
     Example:
       >>> [alignment.translate_word(word, dictionary) for word in ("portico", "Metz")]
       ['portique', 'Metz']
@@ -444,9 +435,6 @@ def most_attended(weights: np.ndarray) -> list[Link]:
     """Links each target word to the source word with its largest attention weight.
 
     Among equal weights the earlier source word is taken.
-
-    Args:
-      weights: [T, S], in the order of the words of the sentences.
 
     Returns:
       (source position, target position) for each target word.

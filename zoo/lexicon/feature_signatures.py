@@ -341,10 +341,6 @@ def _sums(vectors, tables):
     return sums
 
 
-def _sums_forward(vectors, tables):
-    return _sums(vectors, tables), (tables, vectors)
-
-
 def _sums_backward(residuals, cotangent):
     tables, vectors = residuals
     if "shared_values" in tables:
@@ -362,7 +358,7 @@ def _sums_backward(residuals, cotangent):
     return gradient.astype(vectors.dtype), None
 
 
-_sums.defvjp(_sums_forward, _sums_backward)
+_sums.defvjp(lambda vectors, tables: (_sums(vectors, tables), (tables, vectors)), _sums_backward)
 
 
 def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:

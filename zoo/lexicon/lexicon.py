@@ -196,9 +196,6 @@ class Lexicon:
     def of_kinds(self, kinds: tuple[str, ...]) -> "Lexicon":
         """Returns the lexicon with the features of some kinds only.
 
-        Args:
-          kinds: names of features up to the colon; all features if empty.
-
         Raises:
           UserError: no feature has one of the kinds.
         """

@@ -207,11 +207,6 @@ class Grammar(ContextualBackground):
         words_left = jnp.where(may, _beside(left, stack) - below, -1)[(..., *more)]
         return (room <= room_left) & (words < words_left)
 
-    def _allowed(self, tables, contexts):
-        """Returns (classes of words that may come next [..., C]; whether forms may end [...])."""
-        may = self._may_move(tables, contexts)
-        return may.any((-1, -3, -4)), self._may_end(tables, contexts)
-
     def _may_end(self, tables, contexts):
         """Whether the form may end, [...]."""
         level = jnp.arange(self.depth).reshape((1,) * (contexts["stack"].ndim - 1) + (-1,))
@@ -262,8 +257,8 @@ class Grammar(ContextualBackground):
 
     def log_probs(self, tables, contexts):
         """Computes log b(x | c) of every word, nats, [..., V]."""
-        classes, ended = self._allowed(tables, contexts)
-        allowed = classes[..., tables["class"]]
+        classes = self._may_move(tables, contexts).any((-1, -3, -4))
+        allowed, ended = classes[..., tables["class"]], self._may_end(tables, contexts)
         is_boundary = jnp.arange(allowed.shape[-1]) == tables["boundary"]
         is_boundary = is_boundary.reshape((1,) * (allowed.ndim - 1) + (-1,))
         allowed = jnp.where(is_boundary, ended[..., None], allowed)

@@ -256,7 +256,12 @@ class WordFunction(FeaturePrior):
         return [self._of_word(function, word) for word in words]
 
     def _load(self):
-        permissions.check_function(self.function)
+        workdir = permissions.stranger(self.function)
+        if workdir is not None:
+            raise UserError(
+                f"{workdir} was not trained here by you, and needs the function {self.function}, "
+                f"which would be run: look at it, and add --trust {self.function} if you trust it."
+            )
         try:
             function = user_modules.value(self.function)
         except user_modules.Missing as error:

@@ -80,16 +80,6 @@ def stranger(name: str, *, path: bool = False) -> str | None:
     return _closed.get(name)
 
 
-def check_function(name: str):
-    """Raises UserError for a function "module:name" that only another person's recipe names."""
-    workdir = stranger(name)
-    if workdir is not None:
-        raise UserError(
-            f"{workdir} was not trained here by you, and needs the function {name}, which would "
-            f"be run: look at it, and add --trust {name} if you trust it."
-        )
-
-
 def component(name: str) -> type:
     """Returns the class of a component name in a recipe.
 
