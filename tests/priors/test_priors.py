@@ -61,12 +61,6 @@ def test_morphology_is_the_union_over_all_tokens_of_a_word():
     ]
 
 
-def test_morphology_of_one_split():
-    features = Morphology(splits=("train",)).features(WORDS, CORPORA, {})
-    assert features[1] == {"POS:NIL": 1.0}
-    assert features[3] == {"POS:VERB": 1.0, "POS:ADJ": 1.0}
-
-
 def test_tags_of_treebanks_take_the_place_of_the_texts(tmp_path):
     tokens = (("Le", "DET", "_"), ("zut", "INTJ", "_"), ("le", "PRON", "Gender=Masc"))
     lines = [
@@ -93,39 +87,30 @@ def test_morphology_of_words_known_beforehand():
     assert features[5] == {"POS:INTJ": 1.0}
 
 
-def test_morphology_needs_tags():
+def test_morphology_needs_tags_of_the_splits_that_it_takes():
     corpora = {"train": TRAIN, "test": Corpus("test.txt", [["le"]])}
     with pytest.raises(UserError, match=r"priors\.Morphology needs tags, and test\.txt has none"):
         Morphology().features(WORDS, corpora, {})
-
-
-def test_morphology_needs_no_tags_of_splits_that_it_does_not_take():
-    corpora = {"train": TRAIN, "test": Corpus("test.txt", [["le"]])}
     features = Morphology(splits=("train",)).features(WORDS, corpora, {})
+    assert features[1] == {"POS:NIL": 1.0}
+    assert features[3] == {"POS:VERB": 1.0, "POS:ADJ": 1.0}
     assert features[4] == {"POS:DET": 1.0, "Gender:Masc": 1.0}
 
 
-def test_the_uniform_background():
-    np.testing.assert_allclose(Uniform().log_probs(WORDS, CORPORA), [np.log(1 / 5)] * 5)
-
-
-def test_the_unigram_background():
-    words = ("la", "chat", "ferme", "le")
-    found = Unigram().log_probs(words, CORPORA)
-    np.testing.assert_allclose(np.exp(found), [1 / 9, 2 / 9, 3 / 9, 3 / 9])
+@pytest.mark.parametrize(
+    ("background", "words", "expected"),
+    [
+        (Unigram(), ("la", "chat", "ferme", "le"), [1 / 9, 2 / 9, 3 / 9, 3 / 9]),
+        (Unigram(), ("chat", "le"), [2 / 5, 3 / 5]),  # tokens outside the lexicon do not count
+        # </s> 0, la 0, chat 2, ferme 2, le 3 in train; half a token more for each.
+        (Unigram(("train",), 0.5), WORDS, np.array([0.5, 0.5, 2.5, 2.5, 3.5]) / 9.5),
+        (Uniform(), WORDS, [1 / 5] * 5),
+    ],
+)
+def test_backgrounds_by_hand(background, words, expected):
+    found = background.log_probs(words, CORPORA)
+    np.testing.assert_allclose(np.exp(found), expected)
     assert found.dtype == np.float64
-
-
-def test_the_unigram_background_is_over_the_words_of_the_lexicon():
-    """Tokens outside the lexicon count for nothing."""
-    found = Unigram().log_probs(("chat", "le"), CORPORA)
-    np.testing.assert_allclose(np.exp(found), [2 / 5, 3 / 5])
-
-
-def test_the_unigram_background_of_one_split_smoothed():
-    # </s> 0, la 0, chat 2, ferme 2, le 3 in train; half a token more for each.
-    found = Unigram(splits=("train",), smoothing=0.5).log_probs(WORDS, CORPORA)
-    np.testing.assert_allclose(np.exp(found), np.array([0.5, 0.5, 2.5, 2.5, 3.5]) / 9.5)
 
 
 def test_a_word_without_mass_is_an_error():

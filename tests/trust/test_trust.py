@@ -179,7 +179,6 @@ def trained_on_a_function(tmp_path_factory):
     plant(folder, "my_features")
     vocabulary = Vocabulary(features=(priors.WordFunction("my_features:suffix"),))
     recipe = small.experiment(small.LOG_LINEAR, vocabulary=vocabulary, epochs=1)
-    recipe = dataclasses.replace(recipe, data=Text("train.txt", "train.txt"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.syspath_prepend(str(folder))
@@ -195,6 +194,12 @@ def with_function(trained_on_a_function, here):
     (here / "train.txt").write_text("aa ba\nab bb aa\n")
     (here / "words.txt").write_text("aa\nzb\n")
     return strangers(here / "run")
+
+
+def kept(recipe):
+    """Writes a recipe as somebody else's record, the config theirs.jsonl:run."""
+    line = {"run": "run", "experiment": recipe, "results": {}}
+    pathlib.Path("theirs.jsonl").write_text(json.dumps(line) + "\n")
 
 
 def copy(folder, to):
@@ -424,8 +429,7 @@ def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, wa
         recipe["vocabulary"]["features"] = []
         WAYS_IN[way](recipe)
     recipe = json.loads(json.dumps(recipe).replace("{far}", str(far)))
-    line = {"run": "run", "experiment": recipe, "results": {}}
-    (here / "theirs.jsonl").write_text(json.dumps(line) + "\n")
+    kept(recipe)
     for _ in range(2):  # the first try changes nothing for the second
         if door == "json":
             with pytest.raises(UserError, match="add --trust"):
@@ -442,29 +446,24 @@ def test_a_strangers_recipe_is_trained_and_stays_a_strangers(call, with_function
     recipe = json.loads((with_function / "experiment.json").read_text())
     recipe["vocabulary"]["features"] = []
     recipe["model"] = configuration.to_json(small.MODEL)
-    line = {"run": "run", "experiment": recipe, "results": {}}
-    (here / "theirs.jsonl").write_text(json.dumps(line) + "\n")
+    kept(recipe)
     code, _, errors = call(train, "--config", "theirs.jsonl:run", "out")
     assert code == 0, errors
     assert known_runs.modules(recipe) is None
     assert call(evaluate, "--workdir", "out")[0] == 0
 
 
-def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, here):
+@pytest.mark.parametrize("door", ["record", "json"])
+def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, here, door):
     plant(here, "my_features")
     recipe = json.loads((with_function / "experiment.json").read_text())
-    line = {"run": "run", "experiment": recipe, "results": {}}
-    (here / "theirs.jsonl").write_text(json.dumps(line) + "\n")
-    options = ("--trust", "my_features:suffix", "--trust-paths")
-    assert call(train, "--config", "theirs.jsonl:run", "out", *options)[0] == 0
-    assert known_runs.modules(recipe) is not None
-
-
-def test_json_whose_names_the_user_permits_is_trained(with_function, here):
-    plant(here, "my_features")
-    recipe = json.loads((with_function / "experiment.json").read_text())
-    permissions.name(permissions.names_in(recipe))
-    zoo.train(configuration.from_json(recipe), "out", log=logging.info)
+    kept(recipe)
+    if door == "json":
+        permissions.name(permissions.names_in(recipe))
+        zoo.train(configuration.from_json(recipe), "out", log=logging.info)
+    else:
+        options = ("--trust", "my_features:suffix", "--trust-paths")
+        assert call(train, "--config", "theirs.jsonl:run", "out", *options)[0] == 0
     assert known_runs.modules(recipe) is not None
 
 

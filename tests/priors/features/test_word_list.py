@@ -1,7 +1,6 @@
 """Features of words that a file lists."""
 
 import dataclasses
-import logging
 
 import pytest
 
@@ -45,25 +44,9 @@ def test_a_bad_line_is_named(tmp_path, text, line):
         listed(tmp_path, text)
 
 
-def test_a_missing_file_is_an_error_of_the_user(tmp_path):
-    with pytest.raises(UserError, match="does not exist"):
-        WordList(str(tmp_path / "none.txt")).features(("a",), {}, {})
-
-
-def test_how_many_words_are_in_the_lexicon_is_logged(tmp_path, caplog, monkeypatch):
-    # A test that ran train.py before this one has sent the zoo's log to standard output alone.
-    monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
-    with caplog.at_level(logging.INFO, logger="zoo"):
-        listed(tmp_path, "LYON\nnice\nParis\n", lower_case=True)
-    assert f"2 of 3 words of {tmp_path}/places.txt are in the lexicon" in caplog.text
-
-
 def test_a_list_without_a_word_of_the_lexicon_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"none of the 2 words of .*places\.txt.*lower_case=True"):
         listed(tmp_path, "Lyon\nNice\n", words=("lyon", "nice"))
-    assert listed(tmp_path, "Lyon\nNice\n", words=("lyon",), name="p", lower_case=True) == [
-        {"List:p": 1.0}
-    ]
     with pytest.raises(UserError, match="none of the 0 words"):
         listed(tmp_path, "# nothing yet\n")
 

@@ -284,13 +284,10 @@ def test_rules_that_begin_with_two_others_each_are_limited(tmp_path):
     levels = (
         f'a{n}: a{n + 1} "x" | b{n + 1} "y"\nb{n}: a{n + 1} "z" | b{n + 1} "w"\n' for n in range(30)
     )
-    path = tmp_path / "ways.grammar"
-    path.write_text("".join(levels) + 'a30: "x"\nb30: "y"\n')
-    what = (
-        r"ways\.grammar, line \d+: up to the rule [ab]\d+, words can be read in more than 500,000"
-    )
+    text = "".join(levels) + 'a30: "x"\nb30: "y"\n'
+    what = r"\.grammar, line \d+: up to the rule [ab]\d+, words can be read in more than 500,000"
     with pytest.raises(UserError, match=what):
-        Grammar(str(path)).prepare(lexicon_of(("x", "y")), {})
+        compiled(tmp_path, text, ("x", "y"))
 
 
 def test_a_long_list_of_words_is_a_rule():
@@ -308,23 +305,21 @@ def test_a_long_list_of_words_is_a_rule():
 def test_a_table_larger_than_memory_is_refused(tmp_path, monkeypatch):
     """Of 51 states (one after each word), 51 classes (each word's, and <unk>'s), 1 move."""
     words = [f"w{number}" for number in range(50)]
-    path = tmp_path / "large.grammar"
-    path.write_text("s: " + " ".join(f'"{word}"' for word in words) + "\n")
-    lexicon = lexicon_of(words)
+    text = "s: " + " ".join(f'"{word}"' for word in words) + "\n"
     monkeypatch.setattr(memory, "of_host", lambda: 3 * 4 * 51 * 51 - 1)
-    what = r"large\.grammar, of 51 states, 51 classes of words and 1 moves, needs at least 31,212 b"
+    what = r"forms\.grammar, of 51 states, 51 classes of words and 1 moves, needs at least 31,212 b"
     with pytest.raises(UserError, match=what):
-        Grammar(str(path)).prepare(lexicon, {})
+        compiled(tmp_path, text, words)
     monkeypatch.setattr(memory, "of_host", lambda: 3 * 4 * 51 * 51)
-    assert Grammar(str(path)).prepare(lexicon, {})["moves"].shape == (51, 51, 1)
+    _, lexicon = compiled(tmp_path, text, words)
+    assert lexicon.background_tables["moves"].shape == (51, 51, 1)
 
 
 def test_a_form_of_more_words_than_a_number_holds_is_refused(tmp_path):
     """Its shortest form has 2^40 words."""
-    path = tmp_path / "long.grammar"
-    path.write_text("".join(f"r{n}: r{n + 1} r{n + 1}\n" for n in range(40)) + 'r40: "x"\n')
+    text = "".join(f"r{n}: r{n + 1} r{n + 1}\n" for n in range(40)) + 'r40: "x"\n'
     with pytest.raises(UserError, match=r"the shortest form of .* has 1073741824 words"):
-        Grammar(str(path)).prepare(lexicon_of(("x",)), {})
+        compiled(tmp_path, text, ("x",))
 
 
 def test_a_long_chain_of_rules_is_read():
@@ -335,7 +330,5 @@ def test_a_long_chain_of_rules_is_read():
 
 
 def test_deep_parentheses_are_refused(tmp_path):
-    path = tmp_path / "deep.grammar"
-    path.write_text("s: " + "(" * 2000 + '"a"' + ")" * 2000 + "\n")
-    with pytest.raises(UserError, match=r"deep\.grammar has parentheses within parentheses"):
-        Grammar(str(path)).prepare(lexicon_of(("a",)), {})
+    with pytest.raises(UserError, match=r"forms\.grammar has parentheses within parentheses"):
+        compiled(tmp_path, "s: " + "(" * 2000 + '"a"' + ")" * 2000 + "\n", ("a",))
