@@ -79,11 +79,9 @@ def components(kind: type) -> dict[str, type]:
         for name in _exported(importlib.import_module(package))
     ]
     if not in_zoo(kind.__module__):
-        beside = (
-            vars(sys.modules[kind.__module__]).values() if kind.__module__ in sys.modules else ()
-        )
+        beside = getattr(sys.modules.get(kind.__module__), "__dict__", {}).values()
         classes += [
-            value for value in beside if isinstance(value, type) and dataclasses.is_dataclass(value)
+            one for one in beside if isinstance(one, type) and dataclasses.is_dataclass(one)
         ]
     return {
         value.__name__: value
