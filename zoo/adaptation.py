@@ -175,6 +175,10 @@ def _theirs(tables, words):
     return words if tables["place"] is None else tables["place"][words]
 
 
+def _of_source(name) -> typing.Any:
+    return property(lambda self: getattr(self.source, name))
+
+
 @dataclasses.dataclass(frozen=True)
 class WithWordsOf(Source):
     """A source whose lexicon also has the words of a run, so that perplexities have the same V.
@@ -187,42 +191,15 @@ class WithWordsOf(Source):
     source: Source
     workdir: str
 
-    @property
-    def of_characters(self):  # type: ignore[override]
-        return self.source.of_characters
-
-    @property
-    def unknowns(self):  # type: ignore[override]
-        return self.source.unknowns
-
-    @property
-    def generated(self):  # type: ignore[override]
-        return self.source.generated
+    # What the source tells of itself, and its methods.
+    of_characters, unknowns, generated, form = map(
+        _of_source, ("of_characters", "unknowns", "generated", "form")
+    )
+    splits, read, parts = map(_of_source, ("splits", "read", "parts"))
+    with_test, within, texts = map(_of_source, ("with_test", "within", "texts"))
 
     def as_written(self):
         return dataclasses.replace(self, source=self.source.as_written())
-
-    def splits(self):
-        return self.source.splits()
-
-    def read(self, split):
-        return self.source.read(split)
-
-    def parts(self, split):
-        return self.source.parts(split)
-
-    @property
-    def form(self):
-        return self.source.form
-
-    def with_test(self, path):
-        return self.source.with_test(path)
-
-    def within(self):
-        return self.source.within()
-
-    def texts(self):
-        return self.source.texts()
 
     def lexicon_entries(self):
         """Returns the words of the run, with the features that the source has for them."""

@@ -130,6 +130,14 @@ def sum_by_signature(log_probs: jax.Array, signature: jax.Array, signatures: int
     return jnp.moveaxis(jax.lax.cond(lost, by_signature, by_row, rows), 0, -1)
 
 
+def of_lexicon(lexicon: Lexicon) -> Tables:
+    """Makes the tables of the lexicon's own background and its boundary."""
+    return {
+        "log_background": jnp.asarray(lexicon.background_log_probs, jnp.float32),
+        "boundary": jnp.asarray(lexicon.boundary_id, jnp.int32),
+    }
+
+
 def along(step, carry, words, reset):
     """Runs a step (carry, (word [B], whether a row begins anew [B])) along a sequence [B, T].
 

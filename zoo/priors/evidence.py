@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.errors import UserError, check_least
-from zoo.priors.contextual import ContextualBackground, along
+from zoo.priors.contextual import ContextualBackground, along, of_lexicon
 
 # The node of a word that cannot become a usual word any more.
 LOST = -1
@@ -100,12 +100,8 @@ class Evidence(ContextualBackground):
 
     def tables(self, lexicon):
         """Returns the automaton, the lexicon's background, and the boundary and the separator."""
-        log_background = lexicon.background_log_probs
-        return super().tables(lexicon) | {
-            "log_background": jnp.asarray(log_background, jnp.float32),
-            "boundary": jnp.asarray(lexicon.boundary_id, jnp.int32),
-            "separator": jnp.asarray(lexicon.ids[self.separator], jnp.int32),
-        }
+        separator = jnp.asarray(lexicon.ids[self.separator], jnp.int32)
+        return super().tables(lexicon) | of_lexicon(lexicon) | {"separator": separator}
 
     def initial_carry(self, batch):
         """Returns the carry before a condition.

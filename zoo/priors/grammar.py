@@ -17,7 +17,7 @@ import numpy as np
 from zoo.arrays import memory
 from zoo.errors import UserError, check_least
 from zoo.priors import grammar_rules
-from zoo.priors.contextual import ContextualBackground, along
+from zoo.priors.contextual import ContextualBackground, along, of_lexicon
 from zoo.sources import files
 
 # More words, or levels, than any form has.
@@ -136,13 +136,8 @@ class Grammar(ContextualBackground):
         return np.array(first)
 
     def _marks(self, lexicon):
-        boundary = lexicon.boundary_id
-        log_background = lexicon.background_log_probs
-        return {
-            "log_background": jnp.asarray(log_background, jnp.float32),
-            "boundary": jnp.asarray(boundary, jnp.int32),
-            "begin": jnp.asarray(lexicon.ids[self.start] if self.start else boundary, jnp.int32),
-        }
+        begin = lexicon.ids[self.start] if self.start else lexicon.boundary_id
+        return of_lexicon(lexicon) | {"begin": jnp.asarray(begin, jnp.int32)}
 
     def tables(self, lexicon):
         """Returns the automaton, the lexicon's background, and the words that delimit a form."""
