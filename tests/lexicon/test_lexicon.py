@@ -1,4 +1,4 @@
-"""The lexicon: grouping by features, tables, sums of feature vectors, storage."""
+"""The lexicon: grouping by features, tables, sums of feature vectors, storage, other words."""
 
 import dataclasses
 import functools
@@ -12,6 +12,7 @@ from tests import examples, references
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon, feature_signatures, with_features
 from zoo.lexicon.feature_signatures import Form, sum_features
+from zoo.lexicon.lexicon import NoUnknownWord, shares
 
 ONLY_SHARED = [{"a": 1.0}, {"a": 1.0, "b": 2.0}, {"b": 0.5}, {"a": 1.0}]
 ONLY_PRIVATE = [{f"word {place}": 1.0 + place, "own": 0.0} for place in range(3)]
@@ -284,3 +285,18 @@ def test_a_lexicon_of_some_words_knows_of_them_what_it_knew():
     full.same_features(some)
     with pytest.raises(UserError, match="do not have the features of training"):
         full.same_features(full.of_kinds(("tag a", "length")))
+
+
+TRAINED, OTHER = examples.trained_and_other()
+
+
+def test_marks_stand_for_marks_and_new_words_for_the_unknown_one():
+    found = shares(TRAINED, OTHER)
+    assert found.word_ids.tolist() == [1, 3, 0, 2, 1, 1, 4, 1]
+    assert found.shared.tolist() == [True, False, False, False, True, True, False, True]
+    evenly = np.where(found.shared, -np.log(4), 0)  # x, y, z and the unknown word itself
+    np.testing.assert_allclose(found.log_share, evenly, rtol=1e-6)
+    without = dataclasses.replace(TRAINED, unknown=None)
+    with pytest.raises(NoUnknownWord, match="x"):
+        shares(without, OTHER)
+    assert shares(without, without).word_ids.tolist() == [0, 1, 2, 3, 4]
