@@ -56,13 +56,6 @@ def test_schedules_by_hand():
     np.testing.assert_allclose(rates, [1, 1, 0.5, 0.5, 0.25, 0.125])
 
 
-def test_the_decay_is_that_of_zaremba_unless_told_otherwise():
-    # Their medium model: six epochs at the full rate, then divided by 1.2 after each.
-    schedule = Decay().build(1.0, 10, 390)
-    rates = [float(schedule(jnp.array(step))) for step in (0, 59, 60, 70, 80)]
-    np.testing.assert_allclose(rates, [1, 1, 1 / 1.2, 1 / 1.2**2, 1 / 1.2**3], rtol=1e-5)
-
-
 def test_a_decay_that_is_never_reached_leaves_the_rate():
     """Steps are int32, which cannot hold its time."""
     for decay in (Decay(after=1_000_000), Decay(after=0, every=1e6)):

@@ -137,9 +137,14 @@ class Optimizer:
 
     learning_rate: float
     schedule: Schedule
+    # Fields that are at least 0, and fields in [0, 1).
+    least: ClassVar[tuple[str, ...]] = ()
+    rates: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self):
-        check_least(self, "training.optimizer", learning_rate=0)
+        fields = ("learning_rate", *self.least)
+        check_least(self, "training.optimizer", **dict.fromkeys(fields, 0))
+        check_rates(self, "training.optimizer", *self.rates)
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds the optax transformation from gradients to updates; subclasses override this.
@@ -174,11 +179,8 @@ class SGD(Optimizer):
     momentum: float = 0.0
     weight_decay: float = 0.0
     schedule: Schedule = Constant()
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_rates(self, "training.optimizer", "momentum")
-        check_least(self, "training.optimizer", weight_decay=0)
+    least: ClassVar[tuple[str, ...]] = ("weight_decay",)
+    rates: ClassVar[tuple[str, ...]] = ("momentum",)
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds optax.sgd, after the decay of the weights."""
@@ -210,11 +212,8 @@ class RMSProp(Optimizer):
     decay: float = 0.9
     epsilon: float = 1e-6
     schedule: Schedule = Constant()
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_rates(self, "training.optimizer", "decay")
-        check_least(self, "training.optimizer", epsilon=0)
+    least: ClassVar[tuple[str, ...]] = ("epsilon",)
+    rates: ClassVar[tuple[str, ...]] = ("decay",)
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds optax.rmsprop."""
@@ -244,10 +243,7 @@ class Adagrad(Optimizer):
     schedule: Schedule = Constant()
     reset_every: int = 0
     resets: int = 2
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_least(self, "training.optimizer", initial_accumulator=0, reset_every=0, resets=0)
+    least: ClassVar[tuple[str, ...]] = ("initial_accumulator", "reset_every", "resets")
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds optax.adagrad, with resets if `reset_every` is set."""
@@ -307,11 +303,8 @@ class Adam(Optimizer):
     epsilon: float = 1e-8
     weight_decay: float = 0.0
     schedule: Schedule = Constant()
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_rates(self, "training.optimizer", "beta1", "beta2")
-        check_least(self, "training.optimizer", epsilon=0, weight_decay=0)
+    least: ClassVar[tuple[str, ...]] = ("epsilon", "weight_decay")
+    rates: ClassVar[tuple[str, ...]] = ("beta1", "beta2")
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds optax.adamw."""

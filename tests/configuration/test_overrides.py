@@ -19,7 +19,7 @@ from zoo.data import Conllu, Micro, Source, Text
 from zoo.embeddings import CharCNN, Embedding, Features, Lookup
 from zoo.errors import UserError
 from zoo.experiment import Experiment, Training
-from zoo.heads import NCE, Head, LogLinear, Noise, Softmax
+from zoo.heads import NCE, Head, LogLinear, Softmax
 from zoo.optimizers import SGD, Adagrad, Adam, Cosine, Decay, Optimizer, RMSProp, Schedule
 from zoo.priors import FeaturePrior, Morphology, TopWords, Uniform, Unigram
 from zoo.priors.strings import LetterStrings
@@ -417,10 +417,6 @@ def test_the_first_difference_is_named():
     )
     assert difference("vocabulary.background=Uniform").startswith("vocabulary.background: None ag")
     assert Uniform() == changed("vocabulary.background=Uniform").vocabulary.background
-
-
-def test_noise_of_letters_is_a_noise_that_can_be_set():
-    assert {"LetterNoise", "UnigramNoise"} <= set(component_registry.components(Noise))
 
 
 def test_the_walk_comes_to_all_that_counts():

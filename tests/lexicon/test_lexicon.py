@@ -82,12 +82,6 @@ def test_features_of_some_kinds():
         lexicon.of_kinds(("Pos",))
 
 
-def test_ids_of_words(lexicon):
-    assert len(lexicon) == 13
-    assert lexicon.ids["word 0"] == 0
-    assert lexicon.ids["word 12"] == 12
-
-
 def test_tables_by_hand():
     features = [{"tag": 1.0}, {"tag": 1.0, "own": 2.0}, {"tag": 1.0}]
     background = np.log([0.5, 0.3, 0.2])
@@ -129,10 +123,6 @@ def test_masses_below_any_float():
     np.testing.assert_allclose(tables["log_mass"], [-1, both, -2], rtol=1e-6)
     within = [0, -800 - both, 0, -801 - both]
     np.testing.assert_allclose(tables["log_within"], within, rtol=1e-6, atol=1e-6)
-
-
-def test_tables_are_empty_without_features():
-    assert examples.plain_lexicon().tables() == {}
 
 
 @functools.cache

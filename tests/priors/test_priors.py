@@ -46,11 +46,6 @@ def test_words_of_equal_count_are_taken_in_the_order_of_the_lexicon():
     ]
 
 
-def test_more_top_words_than_words():
-    features = TopWords(99).features(WORDS, CORPORA, {})
-    assert features == [{f"Word:{word}": 1.0} for word in WORDS]
-
-
 def test_morphology_is_the_union_over_all_tokens_of_a_word():
     features = Morphology().features(WORDS, CORPORA, {})
     assert features == [
