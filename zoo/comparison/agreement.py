@@ -7,7 +7,7 @@ from zoo.comparison import bar_plots, paired, plot_style
 from zoo.comparison.comparison import Comparison, Group
 from zoo.errors import UserError
 from zoo.evaluation import agreement, passport
-from zoo.evaluation.answers import Questions, read_answers
+from zoo.evaluation.results import Questions, read_answers
 from zoo.evaluation.run import Run, splits_of
 from zoo.runs import output_files
 
