@@ -8,6 +8,7 @@ import dataclasses
 import importlib
 import sys
 from types import ModuleType
+from typing import Any, ClassVar
 
 # The packages whose exported classes a recipe may name.
 PACKAGES = (
@@ -17,6 +18,16 @@ PACKAGES = (
 )
 # Frozen dataclasses that hold data, which a recipe does not describe.
 _DATA = ("Corpus", "Lexicon", "Model1")
+
+
+class Component:
+    """The base of the contracts of components, whose subclasses are frozen dataclasses."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    def _unwritten(self, method: str) -> TypeError:
+        """Makes the error for a component without a method that every one of its kind writes."""
+        return TypeError(f"{type(self).__name__} has no method {method}, which its use needs")
 
 
 def name_of(component: type) -> str:

@@ -11,23 +11,21 @@ The examples begin with
 """
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import optax
 
+from zoo.component_registry import Component
 from zoo.errors import UserError, check_above, check_least, check_rates
 
 
-class Schedule:
+class Schedule(Component):
     """A learning-rate schedule. Subclasses are frozen dataclasses.
 
     build(peak, epoch_steps, total_steps) -> optax schedule, from step to learning rate
     """
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
         """Builds the schedule, a function from step to learning rate; subclasses override this.
@@ -37,7 +35,7 @@ class Schedule:
           epoch_steps: steps of an epoch.
           total_steps: steps of all epochs.
         """
-        raise TypeError(f"{type(self).__name__} has no method build, which its use needs")
+        raise self._unwritten("build")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,14 +124,11 @@ class Decay(Schedule):
         return schedule
 
 
-class Optimizer:
+class Optimizer(Component):
     """An optimiser. Subclasses are frozen dataclasses.
 
     build(epoch_steps, total_steps) -> optax.GradientTransformation
     """
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     learning_rate: float
     schedule: Schedule
@@ -153,7 +148,7 @@ class Optimizer:
           epoch_steps: steps of an epoch.
           total_steps: steps of all epochs.
         """
-        raise TypeError(f"{type(self).__name__} has no method build, which its use needs")
+        raise self._unwritten("build")
 
     def rate(self, epoch_steps: int, total_steps: int) -> optax.Schedule:
         """Builds the optax schedule of the learning rate."""

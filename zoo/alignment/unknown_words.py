@@ -23,10 +23,11 @@ import collections
 import dataclasses
 import re
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from zoo.component_registry import Component
 from zoo.errors import check_least
 
 Link = tuple[int, int]
@@ -34,7 +35,7 @@ UNKNOWN = "<unk>"
 _MARK = re.compile(r"<(unk_[1-9]\d*|unk_null|p_(-?\d+|null)|unkpos_(-?\d+|null))>")
 
 
-class UnknownWords(abc.ABC):
+class UnknownWords(Component, abc.ABC):
     """The contract of the strategies, which are frozen dataclasses.
 
     marks() -> the words that training adds to the target vocabulary, in a fixed order
@@ -42,9 +43,6 @@ class UnknownWords(abc.ABC):
     annotate_source(source, known) -> the source sentence as a trained translator reads it
     restore(output, source, dictionary, known) -> the translation with its marks replaced
     """
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     @abc.abstractmethod
     def marks(self) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """The contracts of priors that depend on the preceding words and run along a sequence."""
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -9,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays.types import Carry, Context, Tables
+from zoo.component_registry import Component
 from zoo.lexicon import Lexicon
 
 MOST_BELOW = 80.0  # nats: float32 knows no number below e^-87 but inexactly
 
 
-class Contextual:
+class Contextual(Component):
     """Prior knowledge at each position of a sequence, given the words before it: its context.
 
     Subclasses are frozen dataclasses; methods are pure functions. Estimates from text are made
@@ -31,9 +31,6 @@ class Contextual:
     [B, T, ...]. `reset` bool [B, T] marks positions before which the carry becomes the initial one.
     A prior does not have trained parameters: no gradient passes through it.
     """
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     splits: tuple[str, ...] = ()
     # The folder of the run, where the prior is a trained model.
@@ -62,13 +59,13 @@ class Contextual:
 
     def initial_carry(self, batch: int) -> Carry:
         """Returns the carry before any word; every prior writes this itself."""
-        raise _unwritten(self, "initial_carry")
+        raise self._unwritten("initial_carry")
 
     def apply(
         self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
     ) -> tuple[Context, Carry]:
         """Computes (contexts, carry) after words; every prior writes this itself."""
-        raise _unwritten(self, "apply")
+        raise self._unwritten("apply")
 
 
 class ContextualBackground(Contextual):
@@ -85,7 +82,7 @@ class ContextualBackground(Contextual):
 
     def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
         """Computes log b(x | c) of every word, nats; every background writes this itself."""
-        raise _unwritten(self, "log_probs")
+        raise self._unwritten("log_probs")
 
     def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
         """Computes log b(words | c), nats; a background may override it with a faster way."""
@@ -97,11 +94,6 @@ class ContextualBackground(Contextual):
     ) -> jax.Array:
         """Computes log B(s | c), nats, from the signature of each word, int32 [V]."""
         return sum_by_signature(self.log_probs(tables, contexts), signature, signatures)
-
-
-def _unwritten(prior: Contextual, method: str) -> TypeError:
-    """Makes the error for a prior that does not define a method that every prior must define."""
-    return TypeError(f"{type(prior).__name__} has no method {method}, which its use needs")
 
 
 def sum_by_signature(log_probs: jax.Array, signature: jax.Array, signatures: int) -> jax.Array:

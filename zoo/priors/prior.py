@@ -4,22 +4,19 @@ import collections
 import dataclasses
 import itertools
 import math
-import typing
 
 import numpy as np
 
+from zoo.component_registry import Component
 from zoo.errors import UserError, check_least
 from zoo.sources.source import Corpus
 
 
-class FeaturePrior:
+class FeaturePrior(Component):
     """The contract of priors that give features of words. Subclasses are frozen dataclasses.
 
     features(words, corpora, entries) -> for each word a dict {feature name: value}
     """
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]
 
     def features(
         self,
@@ -37,17 +34,14 @@ class FeaturePrior:
         Returns:
           V dicts {feature name: value}.
         """
-        raise TypeError(f"{type(self).__name__} has no method features, which its use needs")
+        raise self._unwritten("features")
 
 
-class Background:
+class Background(Component):
     """The contract of distributions over words that do not depend on the context.
 
     log_probs(words, corpora) -> float64 [V], nats
     """
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]
 
     def log_probs(self, words: tuple[str, ...], corpora: dict[str, Corpus]) -> np.ndarray:
         """Computes log b of each word; every background writes this itself.
@@ -59,7 +53,7 @@ class Background:
         Returns:
           float64 [V], nats.
         """
-        raise TypeError(f"{type(self).__name__} has no method log_probs, which its use needs")
+        raise self._unwritten("log_probs")
 
 
 def token_counts(corpora: dict[str, Corpus], splits: tuple[str, ...]) -> collections.Counter:

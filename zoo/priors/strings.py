@@ -13,12 +13,13 @@ import math
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
+from zoo.component_registry import Component
 from zoo.errors import UserError, check_above, check_least
 
 _BEGIN, _END = "begin", ""  # marks of a string; letters have one character
 
 
-class StringClass:
+class StringClass(Component):
     """A class of strings that share their features. Subclasses are frozen dataclasses with
 
     name: the name of the class
@@ -36,11 +37,11 @@ class StringClass:
 
     def fit(self, words: Iterable[str]) -> Any:
         """Estimates the distribution on words; every class writes this itself."""
-        raise TypeError(f"{type(self).__name__} has no method fit, which its use needs")
+        raise self._unwritten("fit")
 
     def apart(self, other: "StringClass") -> bool:
         """Whether the classes have no string in common; every class writes this itself."""
-        raise TypeError(f"{type(self).__name__} has no method apart, which its use needs")
+        raise self._unwritten("apart")
 
     def check(self):
         """Raises UserError unless the share is between 0 and 1."""
