@@ -131,7 +131,7 @@ class Task(abc.ABC):
           inputs: `Batch.inputs`.
           weights: `Batch.weights`.
           carry: the carry before the batch; see `carry`.
-          key: a `zoo.arrays.random_keys.Keys`, one key for the batch and one for each row.
+          key: a `zoo.arrays.types.Keys`, one key for the batch and one for each row.
 
         Returns:
           (total, penalty, carry): the scalar sum of weights * loss, penalties included, whose
