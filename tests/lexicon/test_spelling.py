@@ -88,8 +88,9 @@ def test_an_empty_word_is_its_marks():
 def test_long_words_are_cut_and_counted():
     words = lexicon_of("x" * 10_000, "abc", "abcd", "\u00e9\u00e9")
     spelling = Spelling(longest=3)
-    assert spelling.cut_words(words) == 3  # the last has four bytes
-    assert dataclasses.replace(spelling, unit="characters").cut_words(words) == 2
+    cut = "words cut by the head"
+    assert spelling.warnings(words, "head")[cut] == 3  # the last has four bytes
+    assert dataclasses.replace(spelling, unit="characters").warnings(words, "head")[cut] == 2
     assert shown(spelling.tables(words, 2))[:3] == ["oxxx.", "oabc.", "oabc."]
     assert Spelling(longest=10_000).tables(words, 2)["letters"].shape == (4, 10_002)
 

@@ -42,7 +42,7 @@ class Spelling:
       unit: "bytes" of UTF-8, or "characters": a letter for each code point of the training words,
         and one unknown letter for all other code points.
       padding: "light" or "full".
-      longest: the number of letters after which words are cut; see `cut_words`.
+      longest: the number of letters after which words are cut; see `warnings`.
 
     Example:
       >>> lexicon = Lexicon(words=("a", "cab"), counts=np.array([3, 2]))
@@ -87,22 +87,13 @@ class Spelling:
             for word, letters in zip(lexicon.words, spelled, strict=True)
         ]
 
-    def cut_words(self, lexicon) -> int:
-        """Counts the words with more than `longest` letters."""
-        uncut = dataclasses.replace(self, longest=sys.maxsize).letters(lexicon)
-        return sum(len(letters) > self.longest for letters in uncut)
-
-    def foreign_words(self, lexicon) -> int:
-        """Counts the words with letters outside the alphabet, which become the unknown letter."""
-        if self.unit == "bytes":
-            return 0
-        return sum(UNKNOWN_LETTER in letters for letters in self.letters(lexicon))
-
     def warnings(self, lexicon, of: str) -> dict[str, int]:
         """Counts the words whose letters a component loses, {description: number of words}."""
-        counts = {f"words cut by the {of}": self.cut_words(lexicon)}
+        uncut = dataclasses.replace(self, longest=sys.maxsize).letters(lexicon)
+        counts = {f"words cut by the {of}": sum(len(row) > self.longest for row in uncut)}
         if self.unit == "characters":
-            counts[f"words with letters unknown to the {of}"] = self.foreign_words(lexicon)
+            lost = sum(UNKNOWN_LETTER in row[: self.longest] for row in uncut)
+            counts[f"words with letters unknown to the {of}"] = lost
         return counts
 
     def tables(self, lexicon, window: int) -> dict[str, np.ndarray]:

@@ -318,15 +318,10 @@ class Lists:
         return weight * values
 
 
-def parents(node_start):
-    """Computes the parent of each node."""
-    counts = np.diff(node_start.astype(np.int64))
-    return np.concatenate([[0], np.repeat(np.arange(len(counts)), counts)])
-
-
 def of_words(kept: dict[str, np.ndarray]) -> Lists:
     """Makes the lists of words from the tables of `prepare`."""
-    parent = parents(kept["node_start"])
+    children = np.diff(kept["node_start"].astype(np.int64))
+    parent = np.concatenate([[0], np.repeat(np.arange(len(children)), children)])
     starts_and_words = kept["list_start"].astype(np.int64), kept["list_word"].astype(np.int64)
     if "list_value" in kept:  # values that are added to the backed-off values
         names = ("backoff", "unigram", "list_value")

@@ -130,13 +130,8 @@ def check_remote(names: Iterable[str], where: str):
     """Checks that names, joined to a folder, name files below it."""
     for name in names:
         if leads_out(name):
-            raise refusal(where, name)
-
-
-def refusal(where: str, name: str) -> UserError:
-    """Returns the error of an object whose name `leads_out`."""
-    return UserError(
-        f"{where} has an object whose name, {shortened(name)!r}, is absolute or has an empty part, "
-        ". or .., so that it could be written outside the folder of the run: delete or rename that "
-        "object, or give another address."
-    )
+            raise UserError(
+                f"{where} has an object whose name, {shortened(name)!r}, is absolute or has an "
+                "empty part, . or .., so that it could be written outside the folder of the run: "
+                "delete or rename that object, or give another address."
+            )
