@@ -76,12 +76,6 @@ def check_splits(corpora: dict[str, Corpus], splits: tuple[str, ...]):
             )
 
 
-def log_of(probabilities: np.ndarray) -> np.ndarray:
-    """Computes log p, -inf where p is 0."""
-    with np.errstate(divide="ignore"):
-        return np.log(probabilities)
-
-
 def check_features(prior, words, features):
     """Raises UserError unless a prior gave one dict of finite numbers for each word."""
     name = type(prior).__name__
@@ -168,4 +162,4 @@ class Unigram(Background):
                 f"the unigram background gives no mass to {missing!r}, which is in the lexicon: "
                 "set its smoothing above 0."
             )
-        return log_of(counts / counts.sum())
+        return np.log(counts / counts.sum())
