@@ -52,13 +52,10 @@ def texts(path):
     return [f"data.{split}={path}" for split in ("train", "validation", "tests")]
 
 
-def test_an_unknown_config_lists_the_nearest(command, tmp_path):
+def test_an_unknown_config_lists_the_nearest(command, tmp_path, monkeypatch):
     assert_refused(command("micro_sofmax"), "micro_softmax", "--list")
     assert_refused(command(tmp_path / "mine.py"), "the config file")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_config_file_without_its_suffix(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("x = 3\n")
     assert_refused(command("mine"), "'mine' is not a config, but a file: give --config mine.py.")
@@ -68,15 +65,9 @@ def test_a_config_file_without_its_suffix(command, tmp_path, monkeypatch):
     ("setting", "part"),
     [
         ("training.batsh=4", "the nearest are batch"),
-        ("training.batch=four", "not a whole number"),
-        ("training.batch=0", "training.batch"),
-        ("training.length=0", "training.length"),
         ("training.checkpoint_every=0", "training.checkpoint_every"),
-        ("training.state=none", "training.state"),
-        ("evaluation.batch=0", "evaluation.batch"),
         ("model.head=LogLinear", "this lexicon has none"),
         ("model.head.tied=true", "model.embedding.size=8"),
-        ("training.optimizer.schedule.warmup=99", "Constant has no fields"),
         ("init_from=nowhere", "init_from: nowhere does not hold a run"),
         ("training.frozen=cor", "'cor', which is not a part of the model"),
         ("training.rates=((cor,2),)", "'cor', under which no parameter is trained"),
@@ -202,15 +193,8 @@ def test_a_config_file_of_ones_own(command, tmp_path):
 
 
 def test_the_process_itself_shows_no_traceback(tmp_path):
-    command = [
-        sys.executable,
-        "train.py",
-        "--config",
-        "ptb_smal",
-        "--workdir",
-        str(tmp_path / "run"),
-    ]
-    finished = subprocess.run(command, capture_output=True, text=True)
+    words = ["train.py", "--config", "ptb_smal", "--workdir", str(tmp_path / "run")]
+    finished = subprocess.run([sys.executable, *words], capture_output=True, text=True)
     assert finished.returncode == 2
     assert finished.stdout == ""
     assert finished.stderr.startswith(

@@ -12,18 +12,17 @@ from zoo.evaluation import exact_match
 from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
 from zoo.papers import Realisations, slot_errors
-from zoo.papers.slot_errors import SlotErrors
 from zoo.priors import Evidence, TopWords
 
 NAMES = {"Mill", "The Mill", "Café Roma", "Zizzi"}
 MEANING = "name[The Mill], food[near], near[Café Roma]"
 TEXTS = {
-    "The Mill is near Café Roma.": SlotErrors([], []),
-    "The Mill is near the river": SlotErrors(["Café Roma"], []),
-    "Zizzi, near Zizzi and Café Roma": SlotErrors(["The Mill"], ["Zizzi"]),
-    "Mill is near Café Romana": SlotErrors(["The Mill", "Café Roma"], ["Mill"]),
-    "The Mill and the other Mill, Café Roma": SlotErrors([], ["Mill"]),
-    "The Milling Café Roma": SlotErrors(["The Mill"], []),
+    "The Mill is near Café Roma.": ([], []),
+    "The Mill is near the river": (["Café Roma"], []),
+    "Zizzi, near Zizzi and Café Roma": (["The Mill"], ["Zizzi"]),
+    "Mill is near Café Romana": (["The Mill", "Café Roma"], ["Mill"]),
+    "The Mill and the other Mill, Café Roma": ([], ["Mill"]),
+    "The Milling Café Roma": (["The Mill"], []),
 }
 
 

@@ -179,7 +179,6 @@ def trained_on_a_function(tmp_path_factory):
     plant(folder, "my_features")
     vocabulary = Vocabulary(features=(priors.WordFunction("my_features:suffix"),))
     recipe = small.experiment(small.LOG_LINEAR, vocabulary=vocabulary, epochs=1)
-    recipe = dataclasses.replace(recipe, data=Text("train.txt", "train.txt"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.syspath_prepend(str(folder))
@@ -195,6 +194,12 @@ def with_function(trained_on_a_function, here):
     (here / "train.txt").write_text("aa ba\nab bb aa\n")
     (here / "words.txt").write_text("aa\nzb\n")
     return strangers(here / "run")
+
+
+def kept(recipe):
+    """Writes a recipe as somebody else's record, the config theirs.jsonl:run."""
+    line = {"run": "run", "experiment": recipe, "results": {}}
+    pathlib.Path("theirs.jsonl").write_text(json.dumps(line) + "\n")
 
 
 def copy(folder, to):
@@ -248,41 +253,48 @@ def test_a_function_of_ones_own_run_needs_no_flag(call, trained_on_a_function, h
     assert code == 0 and is_quiet(errors) and not planted.exists()
 
 
+@pytest.fixture
+def secret(here, tmp_path):
+    """A text outside of the working folder, to which links lead from within."""
+    (tmp_path / "far").mkdir()
+    path = tmp_path / "far" / "secret.txt"
+    path.write_text("le secret\n")
+    for folder in ("texts", "texts_of_mine"):
+        (here / folder).mkdir()
+        (here / folder / "near.txt").write_text("le chat\n")
+    for link in ("linked.txt", "texts/linked.txt"):
+        (here / link).symlink_to(path)
+    (here / "link").symlink_to(tmp_path / "far")
+    return path
+
+
 @pytest.mark.parametrize(
-    "path", ["/etc/passwd", "../secret.txt", "linked.txt", "~/x.txt", "hub:a:b"]
+    "path",
+    [
+        *("/etc/passwd", "../far/secret.txt", "linked.txt", "~/x.txt", "hub:a:b"),
+        *("texts", "texts/*.txt", "/etc/host*", "link/*.txt"),
+    ],
 )
-def test_a_path_that_leads_elsewhere_is_not_read_unasked(call, workdir, here, tmp_path, path):
-    (tmp_path / "secret.txt").write_text("le secret\n")
-    (here / "linked.txt").symlink_to(tmp_path / "secret.txt")
-    (here / "mine.txt").write_text("le chat dort\n")
-    strangers(workdir, lambda recipe: recipe["data"].update(tests=[f"{path}[:2]"]))
+def test_a_path_that_leads_elsewhere_is_not_read_unasked(call, workdir, here, secret, path):
+    of_two = path if "*" in path or path == "texts" else f"{path}[:2]"
+    strangers(workdir, lambda recipe: recipe["data"].update(tests=[of_two]))
     code, output, errors = call(evaluate, "--workdir", workdir, "--split", "test")
     assert (code, output) == (2, "") and errors.count("\n") == 1
     assert f"its recipe names {path}, which is not below" in errors and "--trust-paths" in errors
     assert not (workdir / "results").exists()
     # What the user names is read.
-    assert call(evaluate, "--workdir", workdir, "--data", "mine.txt")[0] == 0
-    if path.endswith("txt") and path[0] != "~":
+    assert call(evaluate, "--workdir", workdir, "--data", "texts_of_mine/near.txt")[0] == 0
+    if path.endswith("secret.txt") or path == "linked.txt":
         assert call(evaluate, "--workdir", workdir, "--data", path)[0] == 0
         permissions._named.clear()
         options = ("--split", "test", "--trust-paths")
         assert call(evaluate, "--workdir", workdir, *options)[0] == 0
 
 
-@pytest.mark.parametrize("path", ["texts", "texts/*.txt", "/etc/host*", "link/*.txt"])
-def test_neither_folders_nor_patterns_lead_elsewhere(call, workdir, here, tmp_path, path):
-    (tmp_path / "far").mkdir()
-    (tmp_path / "far" / "secret.txt").write_text("le secret\n")
-    (here / "texts").mkdir()
-    (here / "texts" / "near.txt").write_text("le chat\n")
-    (here / "link").symlink_to(tmp_path / "far")
+@pytest.mark.parametrize("path", ["texts_of_mine", "texts_of_mine/*.txt"])
+def test_folders_and_patterns_of_ones_own_are_read(call, workdir, secret, path):
     strangers(workdir, lambda recipe: recipe["data"].update(tests=[path]))
-    options = ("--workdir", workdir, "--split", "test")
-    if path.startswith("texts"):
-        assert call(evaluate, *options)[0] == 0
-        (here / "texts" / "linked.txt").symlink_to(tmp_path / "far" / "secret.txt")
-    code, output, errors = call(evaluate, *options)
-    assert (code, output) == (2, "") and f"its recipe names {path}, which is not" in errors
+    assert call(evaluate, "--workdir", workdir, "--split", "test")[0] == 0
 
 
 def test_relative_paths_are_read_below_the_working_folder_and_the_data(workdir, here, monkeypatch):
@@ -424,8 +436,7 @@ def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, wa
         recipe["vocabulary"]["features"] = []
         WAYS_IN[way](recipe)
     recipe = json.loads(json.dumps(recipe).replace("{far}", str(far)))
-    line = {"run": "run", "experiment": recipe, "results": {}}
-    (here / "theirs.jsonl").write_text(json.dumps(line) + "\n")
+    kept(recipe)
     for _ in range(2):  # the first try changes nothing for the second
         if door == "json":
             with pytest.raises(UserError, match="add --trust"):
@@ -442,29 +453,24 @@ def test_a_strangers_recipe_is_trained_and_stays_a_strangers(call, with_function
     recipe = json.loads((with_function / "experiment.json").read_text())
     recipe["vocabulary"]["features"] = []
     recipe["model"] = configuration.to_json(small.MODEL)
-    line = {"run": "run", "experiment": recipe, "results": {}}
-    (here / "theirs.jsonl").write_text(json.dumps(line) + "\n")
+    kept(recipe)
     code, _, errors = call(train, "--config", "theirs.jsonl:run", "out")
     assert code == 0, errors
     assert runs.noted_modules(recipe) is None
     assert call(evaluate, "--workdir", "out")[0] == 0
 
 
-def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, here):
+@pytest.mark.parametrize("door", ["record", "json"])
+def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, here, door):
     plant(here, "my_features")
     recipe = json.loads((with_function / "experiment.json").read_text())
-    line = {"run": "run", "experiment": recipe, "results": {}}
-    (here / "theirs.jsonl").write_text(json.dumps(line) + "\n")
-    options = ("--trust", "my_features:suffix", "--trust-paths")
-    assert call(train, "--config", "theirs.jsonl:run", "out", *options)[0] == 0
-    assert runs.noted_modules(recipe) is not None
-
-
-def test_json_whose_names_the_user_permits_is_trained(with_function, here):
-    plant(here, "my_features")
-    recipe = json.loads((with_function / "experiment.json").read_text())
-    permissions.name(permissions.names_in(recipe))
-    zoo.train(configuration.from_json(recipe), "out", log=logging.info)
+    kept(recipe)
+    if door == "json":
+        permissions.name(permissions.names_in(recipe))
+        zoo.train(configuration.from_json(recipe), "out", log=logging.info)
+    else:
+        options = ("--trust", "my_features:suffix", "--trust-paths")
+        assert call(train, "--config", "theirs.jsonl:run", "out", *options)[0] == 0
     assert runs.noted_modules(recipe) is not None
 
 

@@ -26,16 +26,8 @@ def names_of(meaning: str, slots: tuple[str, ...] = SLOTS) -> list[str]:
     ]
 
 
-@dataclasses.dataclass(frozen=True)
-class SlotErrors:
-    """The slot errors of one text."""
-
-    missing: list[str]
-    wrong: list[str]
-
-
-def errors(meaning: str, text: str, names: set[str]) -> SlotErrors:
-    """Finds the slot errors of a text.
+def errors(meaning: str, text: str, names: set[str]) -> tuple[list[str], list[str]]:
+    """Finds the slot errors of a text: (names that it omits, names without evidence).
 
     A text contains a name if the name occurs in it between characters that are not letters, and not
     within a longer name.
@@ -46,7 +38,7 @@ def errors(meaning: str, text: str, names: set[str]) -> SlotErrors:
         if count:
             named.add(name)
     missing = [name for name in wanted if name not in named]
-    return SlotErrors(missing, sorted(named.difference(wanted)))
+    return missing, sorted(named.difference(wanted))
 
 
 def conditions(corpus: Corpus) -> Corpus:
@@ -87,16 +79,17 @@ def judge(
     answers = exact_match.answer(run, corpus, length, temperature, seed)
     meanings = [meaning for meaning, _ in _pairs(corpus)]
     texts = ["".join(characters) for characters, _ in answers]
-    of_texts = [errors(*pair, names) for pair in zip(meanings, texts, strict=True)]
+    pairs = zip(meanings, texts, strict=True)
+    missing_of, wrong_of = zip(*(errors(*pair, names) for pair in pairs), strict=True)
     missing_by_slot, slots_by_slot = (dict.fromkeys(SLOTS, 0) for _ in range(2))
-    for meaning, of_text in zip(meanings, of_texts, strict=True):
+    for meaning, missing_names in zip(meanings, missing_of, strict=True):
         for slot in SLOTS:
             values = names_of(meaning, (slot,))
             slots_by_slot[slot] += len(values)
-            missing_by_slot[slot] += sum(value in of_text.missing for value in values)
+            missing_by_slot[slot] += sum(value in missing_names for value in values)
     slots, missing = sum(slots_by_slot.values()), sum(missing_by_slot.values())
-    wrong = sum(len(of_text.wrong) for of_text in of_texts)
-    right = np.array([not (of_text.missing or of_text.wrong) for of_text in of_texts])
+    wrong = sum(map(len, wrong_of))
+    right = np.array([not any(both) for both in zip(missing_of, wrong_of, strict=True)])
     figures = {
         "accuracy": float(right.mean()),
         "interval": significance.binomial_interval(int(right.sum()), len(texts)),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.random_keys import Keys
+from zoo.arrays.types import Keys
 from zoo.experiment import Training
 from zoo.training import average
 from zoo.training.devices import sum_over_devices

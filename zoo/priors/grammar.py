@@ -15,11 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import memory
-from zoo.arrays.types import Carry, Context, Tables
 from zoo.errors import UserError, check_least
-from zoo.lexicon import Lexicon
-from zoo.priors.contextual import ContextualBackground
-from zoo.priors.grammars import rules
+from zoo.priors import grammar_rules
+from zoo.priors.contextual import ContextualBackground, along, of_lexicon
 from zoo.sources import files
 
 # More words, or levels, than any form has.
@@ -35,7 +33,7 @@ class Grammar(ContextualBackground):
     b(x | c) is b(x). Every form that is drawn parses, and is complete within `longest` words.
 
     Attributes:
-      path: the file of the grammar, in the format of `zoo.priors.grammars.rules`. It is read once,
+      path: the file of the grammar, in the format of `zoo.priors.grammar_rules`. It is read once,
         when the run begins. A regular expression never matches the unknown word: where the unknown
         word may stand, the grammar needs "<unk>".
       start: the word after which a form begins; "" if the text consists of forms only.
@@ -63,17 +61,8 @@ class Grammar(ContextualBackground):
     def __post_init__(self):
         check_least(self, "priors.Grammar", longest=1, depth=1, stacks=1)
 
-    def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
-        """Compiles the grammar to the arrays of its automaton; see `_compile`.
-
-        Args:
-          lexicon: the words.
-          texts: {split: EncodedText} of `splits`.
-
-        Raises:
-          UserError: the grammar is malformed (its line is named), has no form of the lexicon's
-            words, or does not allow a form of the splits.
-        """
+    def prepare(self, lexicon, texts):
+        """Compiles the grammar to the arrays of its automaton; see `_compile`."""
         file = files.find(self.path)
         if lexicon.boundary is None:
             raise UserError(
@@ -86,7 +75,7 @@ class Grammar(ContextualBackground):
                 "of the lexicon after which forms begin."
             )
         try:
-            automata = rules.read(files.read_text(file), file)
+            automata = grammar_rules.read(files.read_text(file), file)
             tables = _compile(automata, lexicon, file)
         except RecursionError as error:
             raise UserError(
@@ -103,7 +92,7 @@ class Grammar(ContextualBackground):
             self._check_forms(tables, lexicon, split, text, file)
         return tables
 
-    def _check_forms(self, tables: Tables, lexicon: Lexicon, split, text, file):
+    def _check_forms(self, tables, lexicon, split, text, file):
         """Raises UserError for the first form that the automaton does not allow."""
         ends = np.append(text.starts[1:], len(text.words))
         sentences = [text.words[a:b] for a, b in zip(text.starts, ends, strict=True)]
@@ -117,16 +106,10 @@ class Grammar(ContextualBackground):
                     "longest, depth or stacks, or leave the split out of splits."
                 )
 
-    def violations(self, tables: Tables, lexicon: Lexicon, sentences) -> np.ndarray:
-        """Finds the first word of each sentence that the grammar does not allow there.
+    def violations(self, tables, lexicon, sentences) -> np.ndarray:
+        """Finds the position of the first word that the grammar does not allow, -1 for none.
 
-        Args:
-          tables: the arrays of the automaton, on the device.
-          lexicon: the words.
-          sentences: word ids, with their boundaries.
-
-        Returns:
-          int [sentences], the position of the word; -1 if the grammar allows all words.
+        Gives int [sentences], for sentences of word ids with their boundaries.
         """
         tables = tables | self._marks(lexicon)
         boundary = lexicon.boundary_id
@@ -152,20 +135,15 @@ class Grammar(ContextualBackground):
                 first.append(positions[0] if len(positions) else -1)
         return np.array(first)
 
-    def _marks(self, lexicon: Lexicon):
-        boundary = lexicon.boundary_id
-        log_background = lexicon.background_log_probs
-        return {
-            "log_background": jnp.asarray(log_background, jnp.float32),
-            "boundary": jnp.asarray(boundary, jnp.int32),
-            "begin": jnp.asarray(lexicon.ids[self.start] if self.start else boundary, jnp.int32),
-        }
+    def _marks(self, lexicon):
+        begin = lexicon.ids[self.start] if self.start else lexicon.boundary_id
+        return of_lexicon(lexicon) | {"begin": jnp.asarray(begin, jnp.int32)}
 
-    def tables(self, lexicon: Lexicon) -> Tables:
+    def tables(self, lexicon):
         """Returns the automaton, the lexicon's background, and the words that delimit a form."""
         return super().tables(lexicon) | self._marks(lexicon)
 
-    def initial_carry(self, batch: int) -> Carry:
+    def initial_carry(self, batch):
         """Returns the carry outside any form: no stack."""
         return {
             "stack": jnp.zeros((batch, self.stacks, self.depth), jnp.int32),
@@ -173,9 +151,7 @@ class Grammar(ContextualBackground):
             "left": jnp.zeros(batch, jnp.int32),
         }
 
-    def apply(
-        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
-    ) -> tuple[Context, Carry]:
+    def apply(self, tables, words, carry, *, reset=None):
         """Computes the contexts after words [B, T], and the carry; see `Contextual.apply`.
 
         A context has "stack", the states [B, T, stacks, depth], the innermost last; "size", the
@@ -201,11 +177,9 @@ class Grammar(ContextualBackground):
             }
             return carry, carry
 
-        fresh = jnp.zeros(words.shape, bool) if reset is None else reset
-        carry, contexts = jax.lax.scan(step, carry, (words.T, fresh.T))
-        return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), contexts), carry
+        return along(step, carry, words, reset)
 
-    def _may_move(self, tables: Tables, contexts: Context, classes=None):
+    def _may_move(self, tables, contexts, classes=None):
         """Finds the moves that may be taken from each state of the stacks.
 
         A state of a stack may read a word if all states above it are complete.
@@ -228,19 +202,14 @@ class Grammar(ContextualBackground):
         words_left = jnp.where(may, _beside(left, stack) - below, -1)[(..., *more)]
         return (room <= room_left) & (words < words_left)
 
-    def _allowed(self, tables: Tables, contexts: Context):
-        """Returns (classes of words that may come next [..., C]; whether forms may end [...])."""
-        may = self._may_move(tables, contexts)
-        return may.any((-1, -3, -4)), self._may_end(tables, contexts)
-
-    def _may_end(self, tables: Tables, contexts: Context):
+    def _may_end(self, tables, contexts):
         """Whether the form may end, [...]."""
         level = jnp.arange(self.depth).reshape((1,) * (contexts["stack"].ndim - 1) + (-1,))
         there = level < contexts["size"][..., None]
         done = jnp.where(there, tables["ends"][contexts["stack"]], True).all(-1)
         return (done & (contexts["size"] > 0)).any(-1)
 
-    def _read(self, tables: Tables, contexts: Context, classes):
+    def _read(self, tables, contexts, classes):
         """Computes the stacks after a word of the classes [B]; size 0 where it is not allowed."""
         stack = contexts["stack"]
         may = self._may_move(tables, contexts, classes)
@@ -274,17 +243,17 @@ class Grammar(ContextualBackground):
             "size": jnp.pad(size, ((0, 0), (0, missing))),
         }
 
-    def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
+    def log_prob(self, tables, contexts, words):
         """Computes log b(words | c), nats, [...]."""
         allowed = self._may_move(tables, contexts, tables["class"][words]).any((-1, -2, -3))
         allowed = jnp.where(words == tables["boundary"], self._may_end(tables, contexts), allowed)
         allowed |= ~(contexts["size"] > 0).any(-1)
         return jnp.where(allowed, tables["log_background"][words], -jnp.inf)
 
-    def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
+    def log_probs(self, tables, contexts):
         """Computes log b(x | c) of every word, nats, [..., V]."""
-        classes, ended = self._allowed(tables, contexts)
-        allowed = classes[..., tables["class"]]
+        classes = self._may_move(tables, contexts).any((-1, -3, -4))
+        allowed, ended = classes[..., tables["class"]], self._may_end(tables, contexts)
         is_boundary = jnp.arange(allowed.shape[-1]) == tables["boundary"]
         is_boundary = is_boundary.reshape((1,) * (allowed.ndim - 1) + (-1,))
         allowed = jnp.where(is_boundary, ended[..., None], allowed)
@@ -320,16 +289,16 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
         for symbol in symbols:
             classes_of.setdefault(symbol, []).append(word_class)
 
-    completions = rules.completions(automata, lambda symbol: bool(words_of[symbol]))
+    completions = grammar_rules.completions(automata, lambda symbol: bool(words_of[symbol]))
     if math.isinf(completions[automata.start][0]):
         raise UserError(
             f"{path} has no form that consists of words of the lexicon only: correct the grammar, "
             "or give a vocabulary with its words."
         )
-    reached = rules.skips(automata)
+    reached = grammar_rules.skips(automata)
     shifts: dict = {}
     moves: dict = {}
-    for state, of_state in enumerate(rules.shifts(automata, path)):
+    for state, of_state in enumerate(grammar_rules.shifts(automata, path)):
         for symbol, pushed, new in sorted(of_state):
             entries = (*pushed, new)
             if any(math.isinf(completions[entry][0]) for entry in entries):

@@ -1,15 +1,19 @@
-"""Recipes made from other ones by the fields that differ."""
+"""Recipes made from others by the fields that differ, and slips in them that Python lets pass."""
+
+import dataclasses
 
 import pytest
 
-from zoo import Experiment, changed
+from zoo import Experiment, Training, changed, priors
 from zoo.configuration import apply_settings
+from zoo.configuration.fields import check_types as check
 from zoo.cores import LSTM
-from zoo.data import Text
+from zoo.data import Text, Vocabulary
 from zoo.embeddings import CharCNN, Concat, Lookup
 from zoo.errors import UserError
-from zoo.heads import NCE, Softmax
+from zoo.heads import NCE, LogLinear, Softmax
 from zoo.layers.char_convolution import Convolution
+from zoo.models import LanguageModel
 
 RECIPE = Experiment(data=Text(train="a.txt", validation="b.txt"))
 
@@ -68,7 +72,7 @@ def test_fields_that_need_each_other_are_put_there_together():
     base = changed(RECIPE, {"model.embedding": CharCNN()})
     with pytest.raises(UserError, match=r"widths=1,2: filters of Convolution are \(3, 4, 5\): "):
         apply_settings(base, [f"{network}.widths=1,2", f"{network}.filters=3,4,5"])
-    with pytest.raises(UserError, match=r"filters of Convolution are \(\)"):
+    with pytest.raises(UserError, match=r"no field 'filtres'; the nearest are filters"):
         changed(base, {f"{network}.widths": (1, 2), f"{network}.filtres": (3, 4)})
     with pytest.raises(UserError, match=r"changed: widths: filters of Convolution are \(3,\)"):
         changed(Convolution(), {"widths": (1, 2), "filters": (3,)})
@@ -90,3 +94,58 @@ def test_a_component_is_put_in_before_its_fields():
     assert apply_settings(RECIPE, ["training.batch=3", "training.batch=5"]).training.batch == 5
     core = apply_settings(RECIPE, ["model.core.dropout=0.5", "model.core.size=7"]).model.core
     assert (core.dropout, core.size) == (0.5, 7)
+
+
+TEXT = Text("a", "b", ("c",))
+SLIPS = {
+    "vocabulary.background is NGram: give a Background, such as Uniform, Unigram": {
+        "vocabulary": Vocabulary(background=priors.NGram())
+    },
+    "model.head.background is Unigram: give a ContextualBackground, such as Arpa": {
+        "model": LanguageModel(head=LogLinear(background=priors.Unigram()))
+    },
+    "vocabulary.splits is 'train', of type str: give a tuple, with a comma if": {
+        "vocabulary": Vocabulary(splits="train")
+    },
+    "vocabulary.features is TopWords: give a tuple, with a comma if": {
+        "vocabulary": Vocabulary(features=priors.TopWords(5))
+    },
+    "vocabulary.features.1 is Unigram: give a FeaturePrior, such as Affixes": {
+        "vocabulary": Vocabulary(features=(priors.TopWords(5), priors.Unigram()))
+    },
+    "data.tests is ['c'], of type list: give a tuple.": {
+        "data": dataclasses.replace(TEXT, tests=["c"])
+    },
+    "model.head is the class Softmax: give Softmax(), with parentheses": {
+        "model": LanguageModel(head=Softmax)
+    },
+    "training.optimizer is 'Adam', of type str: give an Optimizer, such as Adagrad": {
+        "training": Training(optimizer="Adam")
+    },
+    "training.shuffle is 1, of type int: give True or False": {"training": Training(shuffle=1)},
+}
+
+
+@pytest.mark.parametrize("message", SLIPS)
+def test_a_slip_is_named(message):
+    with pytest.raises(UserError) as caught:
+        Experiment(**({"data": TEXT} | SLIPS[message]))
+    assert message in str(caught.value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rates:
+    of: tuple[tuple[str, float], ...]
+
+
+def test_tuples_have_their_length():
+    check(Rates((("head", 0.1), ("core", 2))), "training")
+    with pytest.raises(
+        UserError, match=r"^training\.of\.1 is \('core',\), .*: give a tuple of 2\.$"
+    ):
+        check(Rates((("head", 0.1), ("core",))), "training")
+
+
+def test_what_is_right_passes():
+    tuples = Training(rates=(("head", 0.1), ("core", 2)), frozen=("embedding",), average=0)
+    check(Experiment(TEXT, training=tuples))
