@@ -24,7 +24,7 @@ def command(monkeypatch, capsys, tmp_path):
     """train.py in this process: (exit code, stdout, stderr)."""
 
     def run(config, *settings, workdir=tmp_path / "run", devices=1):
-        arguments = ["train.py", "--config", str(config), "--workdir", str(workdir)]
+        arguments = ["train.py", "--config", str(config), str(workdir)]
         arguments += ["--devices", str(devices)]
         for setting in settings:
             arguments += ["--set", setting]
@@ -181,7 +181,7 @@ def test_a_checkpoint_that_is_cut_short(command, tmp_path):
 def test_a_full_disk(small_disk):
     """With TensorBoard's thread and orbax's, and what runs at the end of a process."""
     settings = [*MICRO, "training.epochs=500", "training.checkpoint_every=1"]
-    arguments = ["train.py", "--config", "micro_softmax", "--workdir", str(small_disk / "run")]
+    arguments = ["train.py", "--config", "micro_softmax", str(small_disk / "run")]
     arguments += [part for setting in settings for part in ("--set", setting)]
     (small_disk / "filler").write_bytes(bytes(790_000))
     finished = subprocess.run([sys.executable, *arguments], capture_output=True, text=True)
@@ -205,7 +205,6 @@ def test_the_process_itself_shows_no_traceback(tmp_path):
         "train.py",
         "--config",
         "ptb_smal",
-        "--workdir",
         str(tmp_path / "run"),
     ]
     finished = subprocess.run(command, capture_output=True, text=True)

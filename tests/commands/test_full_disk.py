@@ -108,11 +108,9 @@ def test_of_two_into_one_folder_the_second_is_told(text, capsys, monkeypatch, co
 READ_ONLY = {
     "evaluate": ("evaluate", "run"),
     "translate": ("translate", "run", "--split", "test", "--bleu"),
-    "rare-words": ("rare-words", "other", "run"),
-    "slot-errors": ("slot-errors", "other", "run"),
-    "agreement": ("agreement", "other", "run"),
-    "transfer": ("transfer", "other", "run", "--data", "text.txt"),
-    "micro-report": ("micro-report", "other", "run"),
+    "agreement": ("evaluate", "run", "--agreement"),
+    "another text": ("compare", "other", "run", "--data", "text.txt"),
+    "the micro language": ("compare", "other", "run", "--micro"),
 }
 
 

@@ -1,4 +1,4 @@
-"""zoo data and zoo encode: free corpora fetched, and large text encoded as shards."""
+"""zoo data, encode, export and pull: corpora, text as shards, and runs as files without Zoo."""
 
 import argparse
 import pathlib
@@ -84,11 +84,8 @@ def add_export_to(parser: argparse.ArgumentParser):
 
 def run_export(arguments: argparse.Namespace):
     """Writes the folder, prints the size of each file, and uploads it with --push."""
-    from zoo.errors import UserError
     from zoo.export import folder, hub
 
-    if arguments.public and not arguments.push:
-        raise UserError("--public is for --push: give --push OWNER/NAME, too, or leave it out.")
     out = folder.write(arguments.workdir, arguments.out, arguments.licence)
     for file in sorted(path for path in out.rglob("*") if path.is_file()):
         print(f"{file.stat().st_size:12,} {file}")

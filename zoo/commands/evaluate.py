@@ -1,8 +1,8 @@
-"""Evaluates a trained model: DIR [--split NAME] [--data PATH] ..."""
+"""zoo evaluate, score, generate and words: what a trained run knows of a text, and of its words."""
 
 import argparse
 import math
-from collections.abc import Sequence
+import sys
 
 from zoo.commands import options
 from zoo.data.batches import POLICIES
@@ -15,7 +15,7 @@ _WEIGHT = options.number(0, 0.999999)
 def add_evaluate_to(parser: argparse.ArgumentParser):
     """Adds the options of evaluation."""
     add = parser.add_argument
-    options.add_folder_to(parser, "folder of a training run")
+    add("folder", metavar="DIR", help="folder of a training run")
     add(
         "--split",
         action="append",
@@ -29,10 +29,8 @@ def add_evaluate_to(parser: argparse.ArgumentParser):
     add(
         "--state",
         choices=POLICIES,
-        help="state policy; default: the run's own, but sentences for tables of items and for the "
-        "--surprisal of --data",
+        help="state policy; default: the run's own, but sentences for tables of items",
     )
-    add("--surprisal", metavar="FILE", help="writes the surprisal of each word; for one text")
     add(
         "--minimal-pairs",
         action="append",
@@ -42,10 +40,17 @@ def add_evaluate_to(parser: argparse.ArgumentParser):
         "unless --split is given; may be repeated",
     )
     add(
-        "--pairs-table",
-        metavar="FILE",
-        help="the table of each pair's scores; default: beside the result",
+        "--agreement",
+        action="store_true",
+        help="agreement pairs made from a treebank, instead of its text; default: of the tests",
     )
+    add(
+        "--exact-match",
+        action="store_true",
+        help="answers the questions of the splits by greedy decoding, and counts correct answers",
+    )
+    add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
+    add("--constrain", action="store_true", help="restricts answers to --grammar")
     add(
         "--unseen-weight",
         type=_unseen_weight,
@@ -53,42 +58,9 @@ def add_evaluate_to(parser: argparse.ArgumentParser):
         help="also mixes the model with a uniform distribution over the words of the lexicon "
         "without training text; tune sets its weight on validation",
     )
-    add("--no-scores", action="store_true", help="does not write the scores of single words")
-    add(
-        "--exact-match",
-        action="store_true",
-        help="answers the questions of the splits by greedy decoding, and counts correct answers",
-    )
-    add(
-        "--dynamic",
-        type=_dynamic,
-        metavar="RULE[,RATE,DECAY[,EPSILON]]",
-        help="trains the model on each segment of the text once it is scored (Krause et al. 2018); "
-        "RULE is rms, or sgd with RATE and DECAY; EPSILON is of rms alone",
-    )
-    add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
-    add("--constrain", action="store_true", help="restricts answers to --grammar")
+    options.add_dynamic_to(parser)
     options.add_to(parser)
     options.add_cache_to(parser)
-
-
-def _dynamic(text: str) -> tuple:
-    """Reads the argument of --dynamic: the fields of `DynamicEvaluation`, or the rule alone."""
-    rule, *others = text.split(",")
-    if rule not in ("rms", "sgd") or len(others) not in ((0, 2, 3) if rule == "rms" else (0, 2)):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not rms, rms,RATE,DECAY[,EPSILON] or sgd,RATE,DECAY, such as "
-            "sgd,0.1,0.001"
-        )
-    if not others:
-        if rule == "sgd":
-            raise argparse.ArgumentTypeError(
-                "sgd has no usual rate and decay: give them, such as sgd,0.1,0.001"
-            )
-        return (rule,)
-    rate, decay, *epsilon = others
-    above_0 = options.number(0, 1e6, above=True)
-    return rule, above_0(rate), options.number(0, 0.999)(decay), *map(above_0, epsilon)
 
 
 def _unseen_weight(text: str) -> float:
@@ -99,64 +71,37 @@ def _unseen_weight(text: str) -> float:
 @perplexity.on_terminal()
 def run_evaluate(arguments: argparse.Namespace):
     """Prints the figures and keeps each with its passport in DIR/results."""
+    from zoo.evaluation import passport
+
+    passport.check(arguments.folder)
+    run = options.run_of(arguments.folder, arguments).with_state(arguments.state)
+    if arguments.constrain:
+        run = run.constrained(arguments.grammar)
+    run = options.learning(run, arguments)
+    splits = arguments.split
+    if arguments.agreement:
+        _agreement(run, arguments)
+    else:
+        if not (splits or arguments.data or arguments.minimal_pairs):
+            splits = passport.unseen_splits(run)
+        _texts(run, splits, arguments)
+    for path in arguments.minimal_pairs:
+        _minimal_pairs(run, path)
+
+
+def _texts(run, splits, arguments):
+    """Evaluates splits and the file of --data, and the answers to their questions."""
     import numpy as np
 
-    from zoo.evaluation import (
-        best_words,
-        exact_match,
-        item_scores,
-        leakage,
-        minimal_pairs,
-        passport,
-        passport_text,
-        sentence_scores,
-    )
-    from zoo.evaluation.dynamic_evaluation import RMS, DynamicEvaluation
+    from zoo.evaluation import exact_match, item_scores, passport, passport_text, sentence_scores
     from zoo.runs import output_files
 
-    folder = options.folder_of(arguments)
-    passport.check(folder)
-    options.check_outputs(arguments, surprisal="the table", pairs_table="the table")
-    if arguments.pairs_table and len(arguments.minimal_pairs) != 1:
-        raise UserError("--pairs-table is for the pairs of one file: give one --minimal-pairs.")
-    run = options.run_of(folder, arguments).with_state(arguments.state)
-    if arguments.dynamic and (arguments.minimal_pairs or arguments.exact_match):
-        raise UserError("--dynamic is for texts: leave --minimal-pairs and --exact-match out.")
-    if arguments.constrain:
-        if arguments.grammar is None:
-            raise UserError("--constrain needs a grammar: give --grammar FILE.")
-        run = run.constrained(arguments.grammar)
-    splits = arguments.split
-    if not splits and not arguments.data and not arguments.minimal_pairs:
-        splits = passport.unseen_splits(run)
-    if arguments.surprisal and len(splits) + bool(arguments.data) != 1:
-        raise UserError("--surprisal writes one text: give one --split NAME, or --data PATH.")
-
-    run = options.with_cache(run, arguments.cache)
-    if arguments.dynamic:
-        rule, *others = arguments.dynamic
-        own = DynamicEvaluation(rule, *others) if others else RMS
-        run = run.with_dynamic(own)
     mixture = None
     if arguments.unseen_weight is not None:
         mixture = _mixture(run, arguments.unseen_weight)
-    texts = passport.judge(
-        run, splits, arguments.data or None, arguments.state, lines=bool(arguments.surprisal)
-    )
-    for judged in texts:
-        if arguments.surprisal:  # before anything is printed: the reader may go, as head does
-            best_words.write(
-                arguments.surprisal, judged.given, judged.text, judged.scores, run.lexicon
-            )
-        if run.learns_from_text and judged.run.experiment.evaluation.state == "sentences":
-            options.print_notes(
-                [
-                    "each sentence starts from an empty state, so that little of the text is left "
-                    "to learn from: see --state carried"
-                ]
-            )
-        options.print_notes(run.notes(judged.corpus.sentences))
-        figures, result = passport.keep(judged, mixture, not arguments.no_scores)
+    for judged in passport.judge(run, splits, arguments.data or None, arguments.state):
+        _note(run, judged)
+        figures, result = passport.keep(judged, mixture)
         output_files.show(passport_text.describe(figures), f"  {result}")
         untrained = sentence_scores.warning(run.lexicon, figures["unknown_tokens"])
         options.print_notes([untrained])
@@ -165,13 +110,48 @@ def run_evaluate(arguments: argparse.Namespace):
             figures = passport.of_exact_match(run, judged.name, judged.corpus, answers)
             result = passport.write(run, figures, item_scores.of_answers(np.array(answers.correct)))
             output_files.show(exact_match.describe(judged.name, answers), f"  {result}")
-    for path in arguments.minimal_pairs:
-        pairs, scores = minimal_pairs.judge(run, path)
-        sentences = [sentence for pair in pairs for sentence in pair[:2]]
-        options.print_notes([*run.notes(sentences), run.share(sentences, path)])
-        figures, result, table = minimal_pairs.keep(run, path, pairs, scores, arguments.pairs_table)
-        output_files.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
-        options.print_notes(leakage.warnings(figures))
+
+
+def _note(run, judged):
+    """Prints notes on a text and on how it is read."""
+    if run.learns_from_text and judged.run.experiment.evaluation.state == "sentences":
+        options.print_notes(
+            [
+                "each sentence starts from an empty state, so that little of the text is left "
+                "to learn from: see --state carried"
+            ]
+        )
+    options.print_notes(run.notes(judged.corpus.sentences))
+
+
+def _agreement(run, arguments):
+    """Evaluates the agreement pairs of splits, and of the treebank of --data."""
+    from zoo.evaluation import agreement
+    from zoo.evaluation.run import splits_of
+    from zoo.runs import output_files
+
+    splits = arguments.split
+    if not arguments.data:
+        splits = splits_of(arguments.folder, splits)
+    judged = [agreement.judge(run, split) for split in splits]
+    if arguments.data:
+        judged.append(agreement.judge_file(run, arguments.data))
+    for record, scores, pairs in judged:
+        output_files.show(agreement.describe(record))
+        output_files.show(*(f"  {file}" for file in agreement.keep(run, record, scores, pairs)))
+
+
+def _minimal_pairs(run, path):
+    """Evaluates the minimal pairs of a file."""
+    from zoo.evaluation import leakage, minimal_pairs
+    from zoo.runs import output_files
+
+    pairs, scores = minimal_pairs.judge(run, path)
+    sentences = [sentence for pair in pairs for sentence in pair[:2]]
+    options.print_notes([*run.notes(sentences), run.share(sentences, path)])
+    figures, result, table = minimal_pairs.keep(run, path, pairs, scores)
+    output_files.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
+    options.print_notes(leakage.warnings(figures))
 
 
 def _mixture(run, weight):
@@ -184,12 +164,31 @@ def _mixture(run, weight):
     return mixture
 
 
+# ---------------------------------------- zoo score: log-probabilities of sentences and words
+
+
 def add_score_to(parser: argparse.ArgumentParser):
     """Adds the options of `zoo score`."""
     add = parser.add_argument
-    add("workdir", metavar="DIR", help="folder of a training run")
-    add("text", metavar="FILE", help="text, a sentence a line; or CoNLL-U, or a table of items")
+    add("folder", metavar="DIR", help="folder of a training run")
+    add(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="text, a sentence a line; or CoNLL-U, or a table of items",
+    )
     add("--output", metavar="FILE", help="the tab-separated table to write; default: prints it")
+    add(
+        "--words",
+        action="store_true",
+        help="writes the surprisal of each word, and the columns of a table of items beside it",
+    )
+    add("--split", metavar="NAME", help="with --words: a split of the run's data instead of FILE")
+    add(
+        "--state",
+        choices=POLICIES,
+        help="with --words: state policy; default: sentences for FILE, the run's own for a split",
+    )
     add("--nbest", action="store_true", help="FILE has n-best lists: id ||| hypothesis ||| ...")
     add(
         "--column",
@@ -197,25 +196,41 @@ def add_score_to(parser: argparse.ArgumentParser):
         metavar="N",
         help="the sentence is the N-th field of a line, separated by tabs or |||",
     )
+    options.add_dynamic_to(parser)
     options.add_to(parser)
     options.add_cache_to(parser)
 
 
+@perplexity.on_terminal()
 def run_score(arguments: argparse.Namespace):
     """Writes or prints the table of scores."""
     from zoo.evaluation import score_stream
 
+    if not (arguments.file or arguments.split):
+        raise UserError("no text is named: give FILE, or --words --split NAME.")
     options.check_outputs(arguments, output="the table")
-    run = options.with_cache(options.run_of(arguments.workdir, arguments), arguments.cache)
-    score_stream.report(run, arguments.text, arguments.output, arguments.nbest, arguments.column)
+    run = options.learning(options.run_of(arguments.folder, arguments), arguments)
+    if arguments.words:
+        _score_words(run, arguments)
+    else:
+        nbest, column = arguments.nbest, arguments.column
+        score_stream.report(run, arguments.file, arguments.output, nbest, column)
 
 
-def main(words: Sequence[str] | None = None):
-    """Runs the script evaluate.py; `words` are its command line, by default the process's own."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    add_evaluate_to(parser)
-    options.add_common_to(parser)
-    run_evaluate(options.parse(parser, words))
+def _score_words(run, arguments):
+    """Writes or prints the surprisal of each word of a text."""
+    from zoo.evaluation import best_words, passport
+    from zoo.runs import output_files
+
+    splits = [arguments.split] if arguments.split else []
+    (judged,) = passport.judge(run, splits, arguments.file, arguments.state, lines=True)
+    _note(run, judged)
+    columns = best_words.columns(judged.given)
+    rows = best_words.rows(judged.given, judged.text, judged.scores, run.lexicon)
+    if arguments.output:
+        output_files.write_table(arguments.output, columns, rows)
+    else:
+        sys.stdout.writelines(map(output_files.line, (columns, *rows)))
 
 
 # ---------------------------------------- zoo generate: samples text from a language model
@@ -230,7 +245,7 @@ _BREAK = "\n"
 def add_generate_to(parser: argparse.ArgumentParser):
     """Adds the options of `zoo generate`."""
     add = parser.add_argument
-    options.add_folder_to(parser, "folder of a training run")
+    add("folder", metavar="DIR", help="folder of a training run")
     add(
         "--temperature",
         type=options.number(0, 1e9),
@@ -269,12 +284,11 @@ def run_generate(arguments: argparse.Namespace):
     """
     from zoo.decoding import open_vocabulary
     from zoo.decoding.generation import generate, prompt_words, with_features
-    from zoo.errors import UserError
     from zoo.evaluation.run import Run
     from zoo.evaluation.sentence_scores import words_of
     from zoo.sources import moses
 
-    run = options.with_cache(Run.load(options.folder_of(arguments)), arguments.cache)
+    run = options.with_cache(Run.load(arguments.folder), arguments.cache)
     model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
     language = run.experiment.data.form.language
     if not arguments.prompt and run.lexicon.of_characters and run.lexicon.boundary is None:
@@ -290,10 +304,6 @@ def run_generate(arguments: argparse.Namespace):
         chosen["length"] = _LENGTH_OF_CHARACTERS if run.lexicon.of_characters else _LENGTH
     truncation = {"top_k": arguments.top_k, "nucleus": arguments.nucleus}
     if arguments.spell:
-        if any(value is not None for value in truncation.values()):
-            raise UserError(
-                "--spell draws letters, without truncation: leave out --top-k and --nucleus."
-            )
         texts = open_vocabulary.generate(model, run.params, run.lexicon, vocabulary, **chosen)
     else:
         texts = generate(
@@ -307,3 +317,31 @@ def run_generate(arguments: argparse.Namespace):
             print(*([_RULE] if number else []), "".join(words).removeprefix(_BREAK), sep="\n")
         else:
             print(moses.text(words, language))
+
+
+# ---------------------------------------- zoo words: the lexicon of a run
+
+
+def add_words_to(parser: argparse.ArgumentParser):
+    """Adds the options of `zoo words`."""
+    add = parser.add_argument
+    add("folder", metavar="DIR", help="folder of a training run")
+    add("--features", action="store_true", help="with the features of each word")
+    add(
+        "--tags",
+        metavar="TEXT",
+        help="prints instead how many words of a split or file were tagged by priors.Morphology's "
+        "source, and how many were guessed",
+    )
+    add("--output", metavar="FILE", help="the table to write; default: prints it")
+
+
+def run_words(arguments: argparse.Namespace):
+    """Writes or prints the table of words, or prints how far its tags reach in a text."""
+    from zoo.evaluation import best_words, word_lists
+
+    if arguments.tags is not None:
+        best_words.report(arguments.folder, arguments.tags)
+        return
+    options.check_outputs(arguments, output="the table")
+    word_lists.report(arguments.folder, arguments.features, arguments.output)

@@ -1,11 +1,12 @@
-"""Options that commands share: the folder of a run, changes of its lexicon, trust."""
+"""Options that commands share, and the table of those that need or exclude one another."""
 
 import argparse
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
-from zoo.commands import completion, program
+from zoo.commands import program
 from zoo.errors import UserError, printable, shortened
 
 # Longer n-grams of letters tell nothing more of a word, and take memory.
@@ -13,8 +14,8 @@ _MOST_LETTERS = 20
 
 # Options whose texts name no file.
 _NO_FILES = (
-    *("average", "label", "method", "metric", "nbest_format", "normaliser", "split", "state"),
-    *("symmetrise", "tokenize", "tokenizer", "trust", "unknowns", "slf"),
+    *("label", "method", "metric", "rules", "split", "state", "sweep", "symmetrise", "tokenize"),
+    *("tokenizer", "trust", "unknowns", "slf"),
 )
 
 
@@ -78,8 +79,9 @@ def number(least: float, most: float, above: bool = False) -> Callable[[str], fl
 weight = number(-1e9, 1e9)
 
 
-def add_common_to(parser: argparse.ArgumentParser):
-    """Adds --trust, --trust-paths and --no-compilation-cache."""
+def add_common_to(parser: argparse.ArgumentParser, command: str = ""):
+    """Adds --trust, --trust-paths and --no-compilation-cache, and sets the command's `RULES`."""
+    parser.set_defaults(rules=RULES.get(command, ()))
     add = parser.add_argument
     add(
         "--trust",
@@ -100,24 +102,6 @@ def add_common_to(parser: argparse.ArgumentParser):
     )
 
 
-def add_folder_to(parser: argparse.ArgumentParser, what: str):
-    """Adds the folder of a run, DIR; --workdir DIR is another way to give it."""
-    parser.add_argument("folder", nargs="?", metavar="DIR", help=what)
-    parser.add_argument("--workdir", metavar="DIR", help="another way to give the folder")
-
-
-def folder_of(arguments: argparse.Namespace) -> str:
-    """Returns the folder of the run, for a command that has `add_folder_to`'s arguments."""
-    folder, workdir = arguments.folder, arguments.workdir
-    if folder and workdir and folder != workdir:
-        raise UserError(
-            f"{folder} and --workdir {workdir} are two folders for one run: give one of them."
-        )
-    if not (folder or workdir):
-        raise UserError("no run is named: give its folder, as in runs/first.")
-    return folder or workdir
-
-
 def parse(
     parser: argparse.ArgumentParser, words: Sequence[str] | None = None
 ) -> argparse.Namespace:
@@ -126,34 +110,23 @@ def parse(
     Files and configs that it names are trusted as the user's own (see `zoo.trust.permissions`).
     From here on JAX keeps compiled programs, unless --no-compilation-cache is given.
     """
-    if completion.line() is not None:
+    if program.completed_line() is not None:
         Parser._intermixes = True  # argcomplete follows the plain order of arguments
-        completion.complete(parser)
+        program.complete(parser)
     arguments = program.parse(parser, words)
     # Here, for --help needs none of them.
     from zoo.trust import permissions
 
+    texts = check_given(arguments)
+    check_rules(arguments)
     if not arguments.no_compilation_cache:
-        from zoo.commands import compilation_cache
-
-        compilation_cache.use()
-    for text in check_given(arguments):
+        program.keep_compiled()
+    for text in texts:
         for part in (text, *text.split(",")):  # two files of pairs
             permissions.name(permissions.names_of(part))
     if arguments.trust_paths:
         permissions.open_paths()
     return arguments
-
-
-def add_picture_to(parser: argparse.ArgumentParser, default: str):
-    """Adds --file, the picture that a command writes, and --label, the names of recipes in it."""
-    add = parser.add_argument
-    add(
-        "--file",
-        default=default,
-        help="the picture to write: .png, .pdf or .svg; default: %(default)s",
-    )
-    add_label_to(parser)
 
 
 def add_label_to(parser: argparse.ArgumentParser):
@@ -250,6 +223,47 @@ def _cache(text: str) -> tuple[int, float | None, float | None]:
     return whole(1, 100_000)(size), number(0, 1e6, above=True)(flatness), number(0, 0.999)(weight)
 
 
+def add_dynamic_to(parser: argparse.ArgumentParser):
+    """Adds --dynamic."""
+    parser.add_argument(
+        "--dynamic",
+        type=_dynamic,
+        metavar="RULE[,RATE,DECAY[,EPSILON]]",
+        help="trains the model on each segment of the text once it is scored (Krause et al. 2018); "
+        "RULE is rms, or sgd with RATE and DECAY; EPSILON is of rms alone",
+    )
+
+
+def _dynamic(text: str) -> tuple:
+    """Reads the argument of --dynamic: the fields of `DynamicEvaluation`, or the rule alone."""
+    rule, *others = text.split(",")
+    if rule not in ("rms", "sgd") or len(others) not in ((0, 2, 3) if rule == "rms" else (0, 2)):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not rms, rms,RATE,DECAY[,EPSILON] or sgd,RATE,DECAY, such as "
+            "sgd,0.1,0.001"
+        )
+    if not others:
+        if rule == "sgd":
+            raise argparse.ArgumentTypeError(
+                "sgd has no usual rate and decay: give them, such as sgd,0.1,0.001"
+            )
+        return (rule,)
+    rate, decay, *epsilon = others
+    above_0 = number(0, 1e6, above=True)
+    return rule, above_0(rate), number(0, 0.999)(decay), *map(above_0, epsilon)
+
+
+def learning(run, arguments: argparse.Namespace):
+    """Returns a run that learns from the text that it reads, as --cache and --dynamic ask."""
+    run = with_cache(run, arguments.cache)
+    if not arguments.dynamic:
+        return run
+    from zoo.evaluation.dynamic_evaluation import RMS, DynamicEvaluation
+
+    rule, *others = arguments.dynamic
+    return run.with_dynamic(DynamicEvaluation(rule, *others) if others else RMS)
+
+
 def with_cache(run, cache: tuple[int, float | None, float | None] | None):
     """Returns a run with the cache of `add_cache_to`'s argument, or the run itself without one."""
     if cache is None:
@@ -267,16 +281,9 @@ def run_of(workdir: str, arguments: argparse.Namespace):
     """Loads the run of a folder, changed as the options of `add_to` ask."""
     from zoo.evaluation.run import Run
 
-    if arguments.lexicon and arguments.add_words:
-        raise UserError(
-            "--lexicon replaces the words of the run's lexicon, and --add-words keeps them: give "
-            "one of the two."
-        )
     file = arguments.lexicon or arguments.add_words
     spread, letters = _spread(arguments)
-    if spread and not file:
-        raise UserError(f"{spread} is for new words: give --add-words FILE or --lexicon FILE, too.")
-    run = Run.load(workdir).with_lexicon(file, bool(spread), bool(arguments.add_words), letters)
+    run = Run.load(workdir).with_lexicon(file, spread, bool(arguments.add_words), letters)
     return run.renormalised() if arguments.renormalise else run
 
 
@@ -317,13 +324,11 @@ def _add_letters(add):
     )
 
 
-def _spread(arguments) -> tuple[str, int]:
-    """Returns (the option that spreads the unknown word's probability over new words, "" for none;
-    the order of its letter n-gram, 0 for none)."""
+def _spread(arguments) -> tuple[bool, int]:
+    """Returns (whether new words share the unknown word's probability, the order of the letter
+    n-gram by which they do, 0 for none)."""
     letters = arguments.spread_letters
-    if letters is None:
-        return "--spread-unknown" * arguments.spread_unknown, 0
-    return "--spread-letters", letters
+    return arguments.spread_unknown or letters is not None, letters or 0
 
 
 def run_with_words(workdir: str, arguments: argparse.Namespace):
@@ -332,14 +337,12 @@ def run_with_words(workdir: str, arguments: argparse.Namespace):
     from zoo.heads.head import Head
 
     run = Run.load(workdir)
-    spread, letters = _spread(arguments)
     if not arguments.add_words:
-        if spread:
-            raise UserError(f"{spread} is for new words: give --add-words FILE, too.")
         return run
+    spread, letters = _spread(arguments)
     head = run.experiment.language_model.head
     of_words = type(head).for_lexicon is Head.for_lexicon
-    shared = bool(spread) and of_words
+    shared = spread and of_words
     return run.with_lexicon(arguments.add_words, shared, add=True, letters=letters * shared)
 
 
@@ -347,3 +350,155 @@ def print_notes(notes: Iterable[str | None]):
     """Prints remarks on stderr, each on a line, apart from the command's output."""
     for note in filter(None, notes):
         print(printable(note), file=sys.stderr)
+
+
+# ------------------------- options that need or exclude one another, by command
+# "--metric bleu" is this value of an option, "--run DIR" the option with any value.
+
+
+class Needs(NamedTuple):
+    """An option that is nothing without one of others."""
+
+    option: str
+    others: tuple[str, ...]
+    why: str = ""
+
+
+class Excludes(NamedTuple):
+    """An option that contradicts others."""
+
+    option: str
+    others: tuple[str, ...]
+    why: str = ""
+
+
+_ADD_WORDS = "--add-words FILE"
+_OF_NEW_WORDS: tuple[Needs | Excludes, ...] = tuple(
+    Needs(option, (_ADD_WORDS,), "is for new words")
+    for option in ("--spread-unknown", "--spread-letters")
+)
+_OF_LEXICON: tuple[Needs | Excludes, ...] = (
+    Excludes(
+        "--lexicon",
+        ("--add-words",),
+        "replaces the words of the run's lexicon, and --add-words keeps them",
+    ),
+    *(rule._replace(others=(_ADD_WORDS, "--lexicon FILE")) for rule in _OF_NEW_WORDS),
+)
+_OF_LISTS: tuple[Needs | Excludes, ...] = (
+    *_OF_NEW_WORDS,
+    Needs("--unknown-count", ("--run DIR",), "counts the unknown words of a run"),
+    Needs("--interpolation", ("--run DIR",), "averages runs"),
+    Needs("--also-best", ("--also LISTS",)),
+)
+_SEARCHED = ("--beam", "--length-normalisation")
+_DRAWN = ("--temperature", "--top-k", "--nucleus", "--seed")
+_RUNS_A_MODEL = "judges the runs on another text"
+_MICRO = ("--page", "--plot", "--by", "--sweep", "--data", "--split", "--label")
+RULES: dict[str, tuple[Needs | Excludes, ...]] = {
+    "try": (Excludes("--minutes", ("--steps",)),),
+    "evaluate": (
+        *_OF_LEXICON,
+        Needs("--constrain", ("--grammar FILE",), "needs a grammar"),
+        Needs("--grammar", ("--exact-match", "--constrain"), "is for answers"),
+        Excludes("--dynamic", ("--minimal-pairs", "--agreement", "--exact-match"), "is for texts"),
+    ),
+    "score": (
+        *_OF_LEXICON,
+        Excludes("--split", ("FILE",), "is a text of the run's data"),
+        *(Needs(option, ("--words",)) for option in ("--split", "--state", "--dynamic")),
+        Excludes("--words", ("--nbest", "--column"), "writes the words of a text"),
+    ),
+    "generate": (
+        Excludes("--spell", ("--top-k", "--nucleus"), "draws letters, without truncation"),
+    ),
+    "translate": (
+        Needs("--bleu", ("--split NAME",), "needs references"),
+        Needs("--tokenizer", ("--bleu",)),
+        Needs("--language-weight", ("--language-model DIR",)),
+        Excludes("--unknowns keep", ("--dictionary",), "leaves unknown words as they are"),
+        *(Needs(option, ("--sample",), "is for draws") for option in _DRAWN),
+        Excludes("--sample", (*_SEARCHED, "--bleu"), "draws translations, and searches for none"),
+        Excludes(
+            "--bleu",
+            ("--nbest", "--output", "--alignments", "--plot-attention", "--plot-gradients"),
+            "keeps the best translation of each sentence beside the run",
+        ),
+    ),
+    "align": (Excludes("--run", ("SOURCE",), "has pairs of its own"),),
+    "rescore tune": (
+        *_OF_LISTS,
+        Needs("--tokenize", ("--metric bleu",), "is for BLEU"),
+        *(
+            Needs(option, ("--test LISTS",))
+            for option in ("--test-references", "--test-lattices", "--test-costs")
+        ),
+        Needs("--test-lattices", ("--lattices FOLDER",)),
+    ),
+    "rescore apply": _OF_LISTS,
+    "rescore interpolate": _OF_NEW_WORDS,
+    "rescore lattices": (
+        *_OF_NEW_WORDS,
+        Excludes("--kaldi", ("--nbest",), "writes lattices and --nbest lists"),
+        Excludes(
+            "--weights",
+            (
+                *("--weight", "--acoustic-weight", "--language-weight", "--posterior-weight"),
+                "--word-penalty",
+            ),
+            "has all weights",
+        ),
+    ),
+    "compare": (
+        *_OF_NEW_WORDS,
+        Excludes("--micro", _MICRO, "compares models with the micro language itself"),
+        Excludes("--page", ("--plot", "--by", "--sweep", "--data"), "shows all that runs keep"),
+        Excludes("--data", ("--plot", "--by", "--sweep", "--split"), _RUNS_A_MODEL),
+        Excludes("--sweep", ("--by", "--split"), "draws all texts"),
+        Needs("--by distance", ("--plot FILE",)),
+        Excludes("--by distance", ("--split",), "has all pairs"),
+        *(
+            rule
+            for option in ("--against", "--training")
+            for rule in (
+                Needs(option, ("--plot FILE",), "is for learning curves"),
+                Excludes(option, ("--by", "--sweep"), "is for learning curves"),
+            )
+        ),
+        *(Needs(option, ("--page FILE",)) for option in ("--text", "--sentences")),
+        Excludes("--text", ("--split",), "is shown in place of a split"),
+        Needs("--label", ("--plot FILE", "--page FILE", "--sweep FIELD")),
+        *(Needs(option, ("--data FILE",)) for option in ("--state", "--unseen-weight")),
+        Needs("--add-words", ("--data FILE", "--page FILE")),
+    ),
+    "words": (Excludes("--tags", ("--features", "--output"), "prints shares alone"),),
+    "export": (Needs("--public", ("--push OWNER/NAME",)),),
+}
+
+
+def check_rules(arguments: argparse.Namespace):
+    """Raises UserError for the first of the command's rules that its line breaks."""
+
+    def given(option):
+        name, _, value = option.partition(" ")
+        found = getattr(arguments, name.lstrip("-").replace("-", "_").lower())
+        if value.islower():
+            return found == value
+        return found is not None and found is not False and found != []
+
+    for rule in getattr(arguments, "rules", ()):
+        option, others, why = rule
+        there = [other for other in others if given(other)]
+        if not given(option) or bool(there) == isinstance(rule, Needs):
+            continue
+        if there:
+            rest = " and ".join(there)
+            why = why or f"and {rest} exclude each other"
+            raise UserError(f"{option} {why}: leave out {rest}, or {option}.")
+        names = " or ".join(
+            other if other.split()[-1].islower() else other.partition(" ")[0] for other in others
+        )
+        raise UserError(
+            f"{option} {why or f'is for {names}'}: give {' or '.join(others)}, too, or leave "
+            f"{option} out."
+        )

@@ -99,8 +99,8 @@ def add_rescore_to(parser: argparse.ArgumentParser):
     lattices = commands.add_parser("lattices", help="finds the best paths of lattices under a run")
     rescore_lattices.add_to(lattices)
     lattices.set_defaults(do=rescore_lattices.run)
-    for command in (tune, apply, interpolate, lattices):
-        options.add_common_to(command)
+    for name, command in commands.choices.items():
+        options.add_common_to(command, f"rescore {name}")
 
 
 def _add_columns(parser):
@@ -119,7 +119,6 @@ def _add_columns(parser):
     options.add_words_to(parser)
     add(
         "--lattices",
-        dest="lattices_of",
         metavar="FOLDER",
         help="lattices of the lists, ID.slf.gz: adds the acoustic score of the best path with a "
         "hypothesis's words, and its language score if the lattices have one",
@@ -163,7 +162,6 @@ def _tune(arguments):
     from zoo.runs import output_files
 
     options.check_outputs(arguments, weights="the weights")
-    _check_tuned(arguments)
     metric = bleu_chrf_wer.metric_of(arguments.metric, arguments.tokenize or "none")
     columns = _columns(arguments)
     given = arguments.lists, arguments.references, arguments.costs
@@ -172,7 +170,7 @@ def _tune(arguments):
     if arguments.test:
         given = arguments.test, arguments.test_references, arguments.test_costs
         of_test = dataclasses.replace(
-            columns, lattices=_lattices(arguments.test_lattices or arguments.lattices_of)
+            columns, lattices=_lattices(arguments.test_lattices or arguments.lattices)
         )
         parts["test"] = _arrays(*given, of_test, arguments, metric)
         if arguments.sparse:  # a feature without a weight counts nothing
@@ -200,19 +198,6 @@ def _tune(arguments):
         output_files.write_lines(arguments.weights, [weights.text()], "the weights")
     output_files.show(*tune.table(figures.items(), metric), *lines)
     output_files.show(*(f"{name}= {weight!r}" for name, weight in weights.weights.items()))
-
-
-def _check_tuned(arguments):
-    """Raises UserError for an option that would be ignored."""
-    if arguments.tokenize and arguments.metric != "bleu":
-        raise UserError(
-            f"--tokenize is for BLEU, and --metric is {arguments.metric}: leave it out, or give "
-            "lists and references that are tokenised."
-        )
-    for option in ("test_references", "test_lattices", "test_costs"):
-        if getattr(arguments, option) and not arguments.test:
-            option = option.replace("_", "-")
-            raise UserError(f"--{option} is for --test: give both, or leave it out.")
 
 
 def _tuned(lists, metric, arguments, start):
@@ -257,18 +242,10 @@ def _columns(arguments):
     from zoo.rescoring.model_features import Columns
     from zoo.rescoring.run_interpolation import Interpolation
 
-    if getattr(arguments, "test_lattices", None) and not arguments.lattices_of:
-        raise UserError(
-            "--test-lattices needs --lattices: give the folder of the lattices of LISTS, too."
-        )
-    if arguments.unknown_count and not arguments.run:
-        raise UserError("--unknown-count counts the unknown words of a run: give --run DIR.")
-    if arguments.interpolation and not arguments.run:
-        raise UserError("--interpolation averages runs: give each as --run DIR.")
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     counts = arguments.word_count, arguments.unknown_count, arguments.rank
     runs = _runs(arguments) if arguments.run else {}
-    return Columns(runs, *counts, mean, _lattices(arguments.lattices_of))
+    return Columns(runs, *counts, mean, _lattices(arguments.lattices))
 
 
 def _lattices(folder):
@@ -336,8 +313,6 @@ def _read(path, costs, arguments):
         files[name] = file
     form, lists = nbest.read_lists(path, files, sparse=arguments.sparse)
     best = 10 if arguments.also_best is None else arguments.also_best
-    if arguments.also_best is not None and not arguments.also:
-        raise UserError("--also-best is for --also: give both, or leave it out.")
     if arguments.also:
         others = [nbest.read_lists(other, sparse=arguments.sparse)[1] for other in arguments.also]
         lists = merge_lists(lists, others, best, arguments.sparse)

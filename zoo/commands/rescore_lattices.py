@@ -109,8 +109,6 @@ def run(arguments: argparse.Namespace):
     from zoo.rescoring.run_interpolation import NAME, Interpolation
     from zoo.runs import output_files
 
-    if arguments.kaldi and arguments.nbest is not None:
-        raise UserError("--kaldi writes lattices and --nbest lists: give one of the two.")
     folders = [arguments.workdir, *arguments.run]
     names = short_names(folders)
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
@@ -154,14 +152,11 @@ def _weights(arguments, columns):
     """Returns the settings of the search that are weights, from the options or --weights."""
     from zoo.rescoring.reranking import Weights
 
-    given = {name: getattr(arguments, name) for name in ("weight", *FEATURES.values())}
-    given = {name: value for name, value in given.items() if value is not None}
     if not arguments.weights:
+        given = {name: getattr(arguments, name) for name in ("weight", *FEATURES.values())}
+        given = {name: value for name, value in given.items() if value is not None}
         weight = given.pop("weight", [1.0] * len(columns))
         return {"weight": tuple(weight), **given}
-    if given:
-        option = next(iter(given)).replace("_", "-")
-        raise UserError(f"--weights has all weights, and --{option} is one: give one of the two.")
     weights = Weights.read(arguments.weights)
     weights.check((*FEATURES, *columns), arguments.weights)
     settings = {setting: weights.weights[name] for name, setting in FEATURES.items()}

@@ -1,16 +1,22 @@
-"""zoo text: a model of one's own text or pairs, from the raw files to a report, by other commands.
-
-The recipe is one of configs/own/, with fields that `zoo.own_text` chooses by the text. The command
-prints the line of `zoo train` that makes the same run.
-"""
+"""zoo text and zoo try: a model of one's own text or pairs, and which head to take for it."""
 
 import argparse
 import os
+import pathlib
 import shlex
+import signal
 
 from zoo.commands import options, program
+from zoo.errors import Interrupted
 
 _EXAMPLES = 5  # translations that are shown
+_MINUTES = 10.0
+_RATES = (0.3, 1.0, 3.0)
+_FACTOR = options.number(0, 1e6, above=True)
+
+# ------------- zoo text: from the raw files to a report, by other commands
+# The recipe is one of configs/own/, with fields that `zoo.own_text` chooses by the text. The
+# command prints the line of `zoo train` that makes the same run.
 
 
 def add_text_to(parser: argparse.ArgumentParser):
@@ -65,9 +71,10 @@ def run_text(arguments: argparse.Namespace):
         _judge_pairs(run, folder, recipe)
     else:
         table = os.path.join(folder, "surprisal.tsv")
-        run("evaluate", folder, "--split", "test", "--surprisal", table)
+        run("evaluate", folder, "--split", "test")
+        run("score", folder, "--words", "--split", "test", "--output", table)
         run("generate", folder, "--count", "3", "--temperature", "0.8")
-    run("report", folder, "--output", os.path.join(folder, "report.html"))
+    run("compare", folder, "--page", os.path.join(folder, "report.html"))
     print(f"Open {folder}/report.html: learning curves, figures, the test text by surprisal.")
 
 
@@ -91,11 +98,110 @@ def _judge_pairs(run, folder, recipe):
 
 def _run(name: str, words: list[str]):
     """Runs another command, and prints its line."""
-    from zoo.commands.command_table import functions_of
+    from zoo.commands import command_table
 
     print(f"\n$ {program.command(name)} {shlex.join(words)}", flush=True)
-    add_to, run = functions_of(name)
-    parser = options.Parser(prog=f"{program.called()} {name}")
-    add_to(parser)
-    options.add_common_to(parser)
-    run(options.parse(parser, words))
+    command_table.run(name, words, f"{program.called()} {name}")
+
+
+# ------------- zoo try: several heads trained on a text for the same time
+
+
+def add_try_to(parser: argparse.ArgumentParser):
+    """Adds the options of `zoo try`."""
+    add = parser.add_argument
+    add(
+        "text",
+        nargs="+",
+        metavar="TEXT",
+        help="a text; two for pairs; a treebank, as a .conllu file or a folder; or a config",
+    )
+    add("--letters", action="store_true", help="predicts every character of a text, not words")
+    add(
+        "--language",
+        action="append",
+        default=[],
+        metavar="CODE",
+        help="the language of a text, as fr, or none for tokenised text; for pairs, one for each; "
+        "default: recognised",
+    )
+    add(
+        "--minutes",
+        type=options.number(0, 1e6, above=True),
+        metavar="M",
+        help=f"trains each run for M minutes, without compilation and validation; default: "
+        f"{_MINUTES:g}",
+    )
+    add("--steps", type=options.whole(1), metavar="N", help="trains each run for N steps instead")
+    add(
+        "--heads",
+        type=_names,
+        default=[],
+        metavar="NAME,...",
+        help="the heads, or my_module:MyHead; default: some that fit the text's vocabulary",
+    )
+    add(
+        "--seeds",
+        type=options.whole(1, 100),
+        default=3,
+        metavar="N",
+        help="runs of each head; default: %(default)s",
+    )
+    add(
+        "--rates",
+        type=_factors,
+        default=_RATES,
+        metavar="F,...",
+        help="factors of the learning rate, each tried for a tenth of a run; 1 tries no other; "
+        "default: 0.3,1,3",
+    )
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="sets a field of the recipe that all heads share; may be repeated",
+    )
+    add(
+        "--output",
+        metavar="DIR",
+        help="the folder of the trials, which the same command resumes; default: runs/try/TEXT",
+    )
+
+
+def _names(text: str) -> list[str]:
+    """Reads the argument of --heads."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _factors(text: str) -> tuple[float, ...]:
+    """Reads the argument of --rates."""
+    return tuple(dict.fromkeys(_FACTOR(part) for part in text.split(",")))
+
+
+def run_try(arguments: argparse.Namespace):
+    """Makes the trials, or resumes them, and prints the comparison."""
+    from zoo import configuration
+    from zoo.runs import output_files
+    from zoo.trials import given, summary, trials
+    from zoo.trials.plan import Budget
+
+    experiment, told = given.recipe_of(arguments.text, arguments.letters, arguments.language)
+    experiment = configuration.apply_settings(experiment, arguments.set)
+    output_files.show(*told)
+    stem = pathlib.Path(arguments.text[-1]).stem
+    folder = pathlib.Path(arguments.output or pathlib.Path("runs", "try", stem))
+    minutes = arguments.minutes or (_MINUTES if arguments.steps is None else None)
+    budget = Budget(minutes, arguments.steps, arguments.rates)
+    wanted = trials.Trials(experiment, arguments.heads, folder, budget, arguments.seeds)
+    try:
+        found = trials.run(wanted)
+    except (Interrupted, KeyboardInterrupt) as interruption:
+        place = folder / f"{summary.NAME}.txt"
+        so_far = f" {place} compares the runs so far." if place.exists() else ""
+        raise Interrupted(
+            f"{str(interruption) or 'interrupted.'}{so_far} To resume: {program.again()}",
+            getattr(interruption, "signal", signal.SIGINT),
+        ) from None
+    names = [str(folder / f"{summary.NAME}{suffix}") for suffix in (".png", ".svg", ".json")]
+    output_files.show("", found.text(), "", ", ".join(names))

@@ -157,7 +157,7 @@ def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
 
 
 def of_slot_errors(run: Run, split: str, corpus: Corpus, figures: dict) -> dict:
-    """Makes the passport of names in texts that were drawn; see `zoo.papers.slot_errors`."""
+    """Makes the passport of names in texts that were drawn; see `records.slot_errors`."""
     return {
         "kind": "slot errors",
         "split": f"slots-{split}",

@@ -19,7 +19,6 @@ from zoo.evaluation.reports import (
     kept_pictures,
     learning_curves,
     plot_style,
-    rank,
     sweep,
 )
 from zoo.trials import picture as trials_picture
@@ -301,14 +300,13 @@ def test_attention(file, source, target):
 @pytest.mark.parametrize(
     "report",
     [
-        lambda workdir, file: rank.report([workdir], 7, "validation", file),
         lambda workdir, file: sweep.report("training.batch", [workdir], file),
         lambda workdir, file: agreement.report([workdir], [], file),
         lambda workdir, file: learning_curves.report([workdir], file),
         lambda workdir, file: kept_pictures.bands([workdir], file),
         lambda workdir, file: kept_pictures.agreement([workdir], file),
     ],
-    ids=["rank", "sweep", "agreement", "curves", "kept bands", "kept agreement"],
+    ids=["sweep", "agreement", "curves", "kept bands", "kept agreement"],
 )
 def test_what_cannot_be_written_is_refused_before_runs_are_read(tmp_path, report):
     (tmp_path / "notes").write_text("mine")

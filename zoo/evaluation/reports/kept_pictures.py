@@ -66,7 +66,7 @@ def kept_bands(passport):
 def agreement(
     workdirs: Sequence[str], file: str, labels: Sequence[str] = (), log=output_files.show
 ):
-    """Prints and draws the accuracies that `zoo agreement` kept; see `judgement.report`."""
+    """Prints and draws the accuracies that `zoo evaluate --agreement` kept."""
     paths = _named(workdirs, file)
     of_paths: dict[str, dict[Questions, dict]] = {path: {} for path in paths.values()}
     for questions, of_runs in read_answers(paths.values()).items():
@@ -79,11 +79,13 @@ def agreement(
     first = next(iter(paths.values()))
     for path, found in of_paths.items():
         if not found:
-            raise UserError(f"{path} has no accuracy on pairs: python -m zoo agreement {path}.")
+            raise UserError(
+                f"{path} has no accuracy on pairs: python -m zoo evaluate {path} --agreement."
+            )
         if found.keys() != of_paths[first].keys():
             raise UserError(
-                f"{first} and {path} were judged on different pairs: python -m zoo agreement "
-                f"{first} {path} judges both alike."
+                f"{first} and {path} were judged on different pairs: judge both alike by python "
+                "-m zoo evaluate DIR --agreement."
             )
     counts = {name: judgement.pooled([*of_paths[path].values()]) for name, path in paths.items()}
     names = seeds.names_of(seeds.grouped_by_recipe(paths), labels)

@@ -24,8 +24,8 @@ def section(recipes: list[Recipe]) -> str:
         none = len(missing) == len(recipe.subjects)
         for one in missing[:1] if none else missing:
             why = (
-                f"not judged: python -m zoo agreement {one.path} (treebanks) and python -m zoo "
-                f"evaluate {one.path} --minimal-pairs FILE make such results."
+                f"not judged: python -m zoo evaluate {one.path} makes such results, with "
+                "--agreement (treebanks) or --minimal-pairs FILE."
             )
             parts.append(elements.missing(why, recipe.name if none else one.name))
     return "".join(parts)

@@ -1,4 +1,6 @@
-"""The rank of a head's log-probability matrix: how many directions its distributions span.
+"""Measures the rank of heads' log-probability matrices: how many directions distributions span.
+
+    python -m records.rank runs/ptb_softmax runs/ptb_mixture --file rank.png
 
 Yang et al., "Breaking the softmax bottleneck" (2018), section 2. Let A[n, x] = log p(x | h_n) over
 held-out contexts h_n and all words. The logits of a softmax with hidden states of D numbers have
@@ -11,10 +13,12 @@ import dataclasses
 import jax
 import numpy as np
 
+from zoo.commands import options, program
 from zoo.data.batches import Batches
 from zoo.errors import UserError
 from zoo.evaluation import leakage
 from zoo.evaluation.perplexity import PRECISION
+from zoo.evaluation.reports import curve_plots, plot_style
 from zoo.evaluation.run import Run, short_names
 from zoo.runs import output_files
 from zoo.sources.source import Corpus
@@ -78,10 +82,6 @@ def spectrum(matrix: np.ndarray) -> Spectrum:
 
 def report(workdirs: list[str], contexts: int, split: str, file: str, log=output_files.show):
     """Prints rank and spectrum of each run on one split and draws them in one picture."""
-    from zoo.evaluation.reports import curve_plots, plot_style
-
-    if contexts < 1:
-        raise UserError(f"the rank of {contexts} contexts: give --contexts of at least 1.")
     plot_style.check_file(file)
     curves = {}
     for name, workdir in zip(short_names(workdirs), workdirs, strict=True):
@@ -109,3 +109,20 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, log=output
                 log(line)
     curve_plots.spectra(curves, file, len(matrix))
     log(file)
+
+
+def main():
+    """Runs the program."""
+    parser = options.Parser(description=__doc__.partition("\n")[0])
+    add = parser.add_argument
+    add("runs", nargs="+", metavar="DIR", help="folders of trained runs")
+    add("--contexts", type=options.whole(1), default=1024, help="rows of the matrix; default: 1024")
+    add("--split", default="validation", help="default: %(default)s")
+    add("--file", default="rank.png", help="the picture to write: .png, .pdf or .svg")
+    options.add_common_to(parser)
+    arguments = options.parse(parser)
+    report(arguments.runs, arguments.contexts, arguments.split, arguments.file)
+
+
+if __name__ == "__main__":
+    program.program(main)

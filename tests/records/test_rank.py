@@ -6,9 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from records import rank
 from tests import examples
 from zoo.errors import UserError
-from zoo.evaluation.reports import curve_plots, rank
+from zoo.evaluation.reports import curve_plots
 from zoo.evaluation.run import short_names
 from zoo.heads import MixtureOfContexts, MixtureOfSoftmaxes, Softmax
 
@@ -61,8 +62,3 @@ def test_runs_of_one_name_are_told_apart(tmp_path, trained, monkeypatch):
     assert [*drawn] == [f"{folder}: rank 3" for folder in folders]
     with pytest.raises(UserError, match=r"^runs/a and runs//a are one folder: give each run once"):
         short_names(["runs/a", "runs/b", "runs//a"])
-
-
-def test_no_contexts_are_refused(tmp_path):
-    with pytest.raises(UserError, match="the rank of 0 contexts: give --contexts of at least 1"):
-        rank.report([str(tmp_path)], 0, "validation", str(tmp_path / "rank.png"))
