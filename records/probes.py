@@ -6,8 +6,8 @@
 from collections.abc import Callable
 
 from zoo.commands import options
+from zoo.comparison import paired
 from zoo.evaluation import item_scores, passport
-from zoo.evaluation.reports import paired
 from zoo.evaluation.run import Run, splits_of
 from zoo.runs import output_files
 from zoo.runs.workdir import check_folders

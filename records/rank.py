@@ -18,7 +18,6 @@ from zoo.data.batches import Batches
 from zoo.errors import UserError
 from zoo.evaluation import leakage
 from zoo.evaluation.perplexity import PRECISION
-from zoo.evaluation.reports import curve_plots, plot_style
 from zoo.evaluation.run import Run, short_names
 from zoo.runs import output_files
 from zoo.sources.source import Corpus
@@ -82,6 +81,8 @@ def spectrum(matrix: np.ndarray) -> Spectrum:
 
 def report(workdirs: list[str], contexts: int, split: str, file: str, log=output_files.show):
     """Prints rank and spectrum of each run on one split and draws them in one picture."""
+    from zoo.comparison import curve_plots, plot_style
+
     plot_style.check_file(file)
     curves = {}
     for name, workdir in zip(short_names(workdirs), workdirs, strict=True):

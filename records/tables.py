@@ -19,10 +19,10 @@ from records import french, penn_treebank, questions
 from records import rows as rows_of
 from records.cells import FOLDER, every_run, grid, loss, markdown, mean, passports
 from zoo.commands import program
+from zoo.comparison.micro_report import PAIRS
 from zoo.errors import UserError
 from zoo.evaluation import significance
 from zoo.evaluation.perplexity import perplexity_of
-from zoo.evaluation.reports.micro_report import PAIRS
 from zoo.rescoring.bleu_chrf_wer import WordErrorRate
 from zoo.sources.micro.micro import Micro
 

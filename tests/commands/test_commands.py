@@ -11,18 +11,18 @@ import pytest
 from launch import __main__ as launch
 from zoo import __main__ as commands
 from zoo.commands import command_table, options, program, train
-from zoo.errors import UserError
-from zoo.evaluation import run
-from zoo.evaluation.reports import (
+from zoo.comparison import (
+    agreement,
+    bar_plots,
     compare,
-    kept_pictures,
     learning_curves,
     micro_report,
+    page_report,
     sweep,
-    transfer,
 )
-from zoo.evaluation.reports.ranking import Wanted
-from zoo.evaluation.reports.report_html import report
+from zoo.comparison.comparison import Wanted
+from zoo.errors import UserError
+from zoo.evaluation import run
 from zoo.version import VERSION
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -51,23 +51,23 @@ CASES = {
         (["a", "b"], "c.pdf", "epoch", True, []),
     ),
     "compare --by frequency a --split dev --label one --plot b.png": (
-        kept_pictures,
-        "bands",
+        bar_plots,
+        "plot_bands",
         (["a"], "b.png", "dev", ["one"]),
     ),
-    "compare --by distance a --plot d.png": (kept_pictures, "agreement", (["a"], "d.png", [])),
+    "compare --by distance a --plot d.png": (agreement, "plot_kept", (["a"], "d.png", [])),
     "compare a b --page p.html": (
-        report,
+        page_report,
         "report",
         (["a", "b"], "p.html", None, None, 20, []),
     ),
     "compare a --page p.html --text t.txt --sentences 3 --label one": (
-        report,
+        page_report,
         "report",
         (["a"], "p.html", None, "t.txt", 3, ["one"]),
     ),
     "compare a --split x --page p.html b": (
-        report,
+        page_report,
         "report",
         (["a", "b"], "p.html", "x", None, 20, []),
     ),
@@ -87,7 +87,7 @@ def test_a_command_hands_on_what_its_line_says(monkeypatch, line):
 
 def test_the_runs_of_a_comparison_on_another_text_are_loaded_with_its_words(monkeypatch):
     given = []
-    monkeypatch.setattr(transfer, "report", lambda *arguments: given.extend(arguments))
+    monkeypatch.setattr(compare, "report", lambda *arguments: given.extend(arguments))
     monkeypatch.setattr(options, "run_with_words", lambda folder, arguments: arguments.add_words)
     line = "compare a --data t.txt b --state carried --unseen-weight --add-words w.txt"
     commands.main(line.split())

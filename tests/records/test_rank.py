@@ -8,8 +8,8 @@ import pytest
 
 from records import rank
 from tests import examples
+from zoo.comparison import curve_plots
 from zoo.errors import UserError
-from zoo.evaluation.reports import curve_plots
 from zoo.evaluation.run import short_names
 from zoo.heads import MixtureOfContexts, MixtureOfSoftmaxes, Softmax
 

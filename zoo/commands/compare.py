@@ -92,7 +92,7 @@ def run_compare(arguments: argparse.Namespace):
     elif arguments.data or arguments.micro:
         _judge(arguments)
     elif arguments.sweep:
-        from zoo.evaluation.reports import sweep
+        from zoo.comparison import sweep
 
         file = arguments.plot or "sweep.png"
         sweep.report(arguments.sweep, arguments.runs, file, arguments.label)
@@ -112,10 +112,10 @@ def _one_split(arguments) -> str | None:
 
 
 def _write_page(arguments):
-    from zoo.evaluation.reports.report_html import report
+    from zoo.comparison import page_report
 
     options.check_outputs(arguments, page="the report")
-    report.report(
+    page_report.report(
         arguments.runs,
         arguments.page,
         _one_split(arguments),
@@ -128,8 +128,8 @@ def _write_page(arguments):
 
 def _judge(arguments):
     """Judges the runs on the text of --data, or beside the micro language."""
+    from zoo.comparison import compare, micro_report
     from zoo.evaluation import perplexity
-    from zoo.evaluation.reports import micro_report, transfer
 
     runs = arguments.runs
     with perplexity.on_terminal():
@@ -137,17 +137,17 @@ def _judge(arguments):
             micro_report.report(runs)
         else:
             load = functools.partial(options.run_with_words, arguments=arguments)
-            transfer.report(runs, arguments.data, load, arguments.state, arguments.unseen_weight)
+            compare.report(runs, arguments.data, load, arguments.state, arguments.unseen_weight)
 
 
 def _plot(arguments):
-    from zoo.evaluation.reports import kept_pictures, learning_curves
+    from zoo.comparison import agreement, bar_plots, learning_curves
 
     runs, file, label = arguments.runs, arguments.plot, arguments.label
     if arguments.by == "frequency":
-        kept_pictures.bands(runs, file, _one_split(arguments), label)
+        bar_plots.plot_bands(runs, file, _one_split(arguments), label)
     elif arguments.by == "distance":
-        kept_pictures.agreement(runs, file, label)
+        agreement.plot_kept(runs, file, label)
     else:
         against = arguments.against or "step"
         learning_curves.report(runs, file, against, arguments.training, label)
@@ -155,9 +155,9 @@ def _plot(arguments):
 
 def _print(arguments):
     """Prints the tables of kept figures, and of the scores of kept translations."""
+    from zoo.comparison.compare import compare
+    from zoo.comparison.comparison import Wanted
     from zoo.evaluation import answers, results
-    from zoo.evaluation.reports.compare import compare
-    from zoo.evaluation.reports.ranking import Wanted
     from zoo.runs import output_files
 
     translated = _translations(arguments)
@@ -241,8 +241,8 @@ def _scores(of_runs, split) -> str:
 
 def _by_length(arguments):
     """Prints BLEU by the length of the source sentence, and draws it with --plot."""
+    from zoo.comparison import curve_plots, plot_style
     from zoo.evaluation import translation_quality
-    from zoo.evaluation.reports import curve_plots, plot_style
     from zoo.runs import output_files
 
     if arguments.plot:

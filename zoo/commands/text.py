@@ -182,11 +182,13 @@ def _factors(text: str) -> tuple[float, ...]:
 def run_try(arguments: argparse.Namespace):
     """Makes the trials, or resumes them, and prints the comparison."""
     from zoo import configuration
+    from zoo.comparison import trial_recipes, trial_summary, trials
+    from zoo.comparison.trial_plan import Budget
     from zoo.runs import output_files
-    from zoo.trials import given, summary, trials
-    from zoo.trials.plan import Budget
 
-    experiment, told = given.recipe_of(arguments.text, arguments.letters, arguments.language)
+    experiment, told = trial_recipes.given_recipe(
+        arguments.text, arguments.letters, arguments.language
+    )
     experiment = configuration.apply_settings(experiment, arguments.set)
     output_files.show(*told)
     stem = pathlib.Path(arguments.text[-1]).stem
@@ -197,11 +199,11 @@ def run_try(arguments: argparse.Namespace):
     try:
         found = trials.run(wanted)
     except (Interrupted, KeyboardInterrupt) as interruption:
-        place = folder / f"{summary.NAME}.txt"
+        place = folder / f"{trial_summary.NAME}.txt"
         so_far = f" {place} compares the runs so far." if place.exists() else ""
         raise Interrupted(
             f"{str(interruption) or 'interrupted.'}{so_far} To resume: {program.again()}",
             getattr(interruption, "signal", signal.SIGINT),
         ) from None
-    names = [str(folder / f"{summary.NAME}{suffix}") for suffix in (".png", ".svg", ".json")]
+    names = [str(folder / f"{trial_summary.NAME}{suffix}") for suffix in (".png", ".svg", ".json")]
     output_files.show("", found.text(), "", ", ".join(names))

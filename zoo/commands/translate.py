@@ -198,7 +198,7 @@ def _check_files(folder, arguments):
         plot_gradients="the picture",
     )
     for file in filter(None, (arguments.plot_attention, arguments.plot_gradients)):
-        from zoo.evaluation.reports import plot_style
+        from zoo.comparison import plot_style
 
         plot_style.check_file(file)
 
@@ -400,10 +400,10 @@ def _draw(translator, one, arguments):
         (arguments.plot_gradients, translators.gradients, "norm of the gradient"),
     ):
         if file:
-            from zoo.evaluation.reports import attention_plot
+            from zoo.comparison import plot_style
 
             matrix = values(translator, one.hypothesis, one.read)
-            attention_plot.attention(one.source, one.words, matrix, file, label)
+            plot_style.attention(one.source, one.words, matrix, file, label)
 
 
 def _lines(number, translations, translator, arguments) -> str:

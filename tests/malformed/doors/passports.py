@@ -7,9 +7,9 @@ import numpy as np
 
 from tests.malformed import readers
 from zoo import component_registry, configuration
+from zoo.comparison import curve_plots, learning_curves
+from zoo.comparison.compare import compare
 from zoo.evaluation import item_scores, translation_quality
-from zoo.evaluation.reports import curve_plots, validations
-from zoo.evaluation.reports.compare import compare
 from zoo.rescoring.reranking import Weights
 from zoo.rescoring.run_interpolation import Interpolation
 from zoo.runs import checksums, exported, workdir
@@ -145,13 +145,13 @@ def _sizes(changes, folder):
 
 def _curves(path):
     """Draws the learning curves of a metrics.jsonl."""
-    lines = validations.read(path, validations.WITH_TRAINING["step"])
+    lines = learning_curves.read(path, learning_curves.WITH_TRAINING["step"])
     curve = curve_plots.Curve(
         "a",
-        [validations.points(lines)],
-        [validations.points(lines, field=validations.TRAINING)],
+        [learning_curves.points(lines)],
+        [learning_curves.points(lines, field=learning_curves.TRAINING)],
     )
-    curve_plots.learning_curves([curve], path.with_suffix(".png"), "step")
+    curve_plots.draw_learning_curves([curve], path.with_suffix(".png"), "step")
 
 
 CALLS = {
