@@ -12,19 +12,18 @@ from zoo.version import VERSION
 
 
 class Command(NamedTuple):
-    """A command: its module in zoo.commands, and in it the functions that add the options to a
-    parser and that run the command."""
+    """A command: its module in zoo.commands, and there its options and its function."""
 
     module: str
-    add_options: str
+    given: str
     run: str
     about: str
     example: str
 
-    def functions(self) -> tuple[Callable, Callable]:
-        """Imports the module; returns (the function that adds the options, the one that runs)."""
+    def loaded(self) -> tuple[Sequence[options.Option] | dict[str, options.Inner], Callable]:
+        """Imports the module; returns (the options, the function that runs the command)."""
         module = importlib.import_module(f"zoo.commands.{self.module}")
-        return getattr(module, self.add_options), getattr(module, self.run)
+        return getattr(module, self.given), getattr(module, self.run)
 
 
 # The first FIRST are those that most people look for.
@@ -32,105 +31,105 @@ FIRST = 8
 COMMANDS = {
     "data": Command(
         "corpora",
-        "add_data_to",
+        "DATA",
         "run_data",
         "fetches free corpora, and verifies those already fetched",
         "wikitext-2 ud_czech_pdt",
     ),
     "text": Command(
         "text",
-        "add_text_to",
+        "TEXT",
         "run_text",
         "trains a model of your own text or pairs: tokenises, holds out parts, evaluates, reports",
         "my.txt runs/mine",
     ),
     "train": Command(
         "train",
-        "add_train_to",
+        "TRAIN",
         "run_train",
         "trains a model, or resumes a run",
         "--config micro_log_linear runs/log_linear --set training.seed=1",
     ),
     "try": Command(
         "text",
-        "add_try_to",
+        "TRY",
         "run_try",
         "trains several heads on a text for the same time, and tells which to take",
         "novel.txt --minutes 10",
     ),
     "evaluate": Command(
         "evaluate",
-        "add_evaluate_to",
+        "EVALUATE",
         "run_evaluate",
         "evaluates a trained model, and keeps each figure with its passport",
         "runs/log_linear --data sentences.txt",
     ),
     "compare": Command(
         "compare",
-        "add_compare_to",
+        "COMPARE",
         "run_compare",
         "shows runs side by side, with tests of their differences: as text, picture or page",
         "runs/softmax runs/log_linear --page page.html",
     ),
     "score": Command(
         "evaluate",
-        "add_score_to",
+        "SCORE",
         "run_score",
         "computes log-probabilities of sentences, words, or hypotheses in n-best lists",
         "runs/log_linear sentences.txt --words --output words.tsv",
     ),
     "generate": Command(
         "evaluate",
-        "add_generate_to",
+        "GENERATE",
         "run_generate",
         "samples text from a language model",
         "models/shakespeare --prompt KING --temperature 0.7",
     ),
     "translate": Command(
         "translate",
-        "add_translate_to",
+        "TRANSLATE",
         "run_translate",
         "translates sentences by one run or an ensemble; computes BLEU of a split",
         "runs/en_fr sentences.en --beam 12 --output sentences.fr",
     ),
     "align": Command(
         "translate",
-        "add_align_to",
+        "ALIGN",
         "run_align",
         "aligns the words of parallel sentences, and writes them in Pharaoh's format",
         "train.en train.fr --output train.align",
     ),
     "rescore": Command(
         "rescore",
-        "add_rescore_to",
+        "RESCORE",
         "run_rescore",
         "tunes feature weights on n-best lists, and re-ranks n-best lists and lattices",
         "tune dev.nbest dev.txt --metric bleu --run runs/lm --weights weights.json",
     ),
     "words": Command(
         "evaluate",
-        "add_words_to",
+        "WORDS",
         "run_words",
         "prints the words of a run's lexicon as a table",
         "runs/log_linear --features",
     ),
     "encode": Command(
         "corpora",
-        "add_encode_to",
+        "ENCODE",
         "run_encode",
         "encodes text that is larger than memory, so that runs can train on it",
         "corpus.txt --output shards",
     ),
     "export": Command(
         "corpora",
-        "add_export_to",
+        "EXPORT",
         "run_export",
         "exports a run to files that do not need Zoo: StableHLO programs, safetensors",
         "runs/log_linear exports/log_linear",
     ),
     "pull": Command(
         "corpora",
-        "add_pull_to",
+        "PULL",
         "run_pull",
         "downloads an export from the Hugging Face hub, or a run from a bucket",
         "someone/model exports/model",
@@ -140,11 +139,9 @@ COMMANDS = {
 
 def run(name: str, words: Sequence[str] | None = None, called: str | None = None):
     """Runs a command by its words, by default the process's own."""
-    command = COMMANDS[name]
-    add_options, do = command.functions()
+    given, do = COMMANDS[name].loaded()
     parser = options.Parser(prog=called, **_described(name, called or name))
-    add_options(parser)
-    options.add_common_to(parser, name)
+    options.add_to(parser, given, name)
     do(options.parse(parser, words))
 
 
@@ -164,10 +161,9 @@ def main(line: Sequence[str] | None = None):
     for name in COMMANDS:
         command = commands.add_parser(name, **_described(name, f"{program.called()} {name}"))
         if [name] == [*line[:1]]:
-            add_options, run = COMMANDS[name].functions()
-            add_options(command)
-            options.add_common_to(command, name)
-            command.set_defaults(do=run)
+            given, do = COMMANDS[name].loaded()
+            options.add_to(command, given, name)
+            command.set_defaults(do=do)
     arguments = options.parse(parser, line)
     arguments.do(arguments)
 

@@ -7,6 +7,7 @@ import pathlib
 from typing import Any
 
 from zoo.commands import options
+from zoo.commands.options import Option
 from zoo.errors import UserError
 
 # Words of a source sentence that are one group of --by length.
@@ -17,72 +18,55 @@ _POLICIES = ("carried", "sentences")
 _FILES = "translation-*.json"
 
 
-def add_compare_to(parser: argparse.ArgumentParser):
-    """Adds the options of `zoo compare`."""
-    add = parser.add_argument
-    add(
-        "runs",
-        nargs="+",
-        metavar="DIR",
-        help="folders of runs, exports, records of runs (FILE.jsonl, FILE.jsonl:RUN), or results "
+COMPARE = (
+    Option(
+        "runs DIR ...",
+        "folders of runs, exports, records of runs (FILE.jsonl, FILE.jsonl:RUN), or results "
         "that translate --bleu wrote",
-    )
-    add(
-        "--split",
-        action="append",
-        default=[],
-        help="only results on this split, as test or pairs:agreement-test; may be repeated",
-    )
-    add(
+    ),
+    Option("--split NAME ...", "only results on this split, as test or pairs:agreement-test"),
+    Option(
         "--by",
-        choices=("frequency", "distance", "length"),
-        help="figures and tests by the words' training counts, and under --unseen-weight; accuracy "
+        "figures and tests by the words' training counts, and under --unseen-weight; accuracy "
         "on agreement pairs by distance; BLEU by the length of the source",
-    )
-    add("--plot", metavar="FILE", help="draws learning curves, or what --by or --sweep asks for")
-    add(
+        choices=("frequency", "distance", "length"),
+    ),
+    Option("--plot FILE", "draws learning curves, or what --by or --sweep asks for"),
+    Option(
         "--against",
+        "the horizontal axis of learning curves; default: step",
         choices=("step", "epoch", "minutes"),
-        help="the horizontal axis of learning curves; default: step",
-    )
-    add("--training", action="store_true", help="draws the training loss, too")
-    add(
-        "--sweep",
-        metavar="FIELD",
-        help="draws the results against one number of the recipes, as vocabulary.features.0.count; "
+    ),
+    Option("--training", "draws the training loss, too"),
+    Option(
+        "--sweep FIELD",
+        "draws the results against one number of the recipes, as vocabulary.features.0.count; "
         "--plot default: sweep.png",
-    )
-    add(
-        "--page",
-        metavar="FILE",
-        help="writes a page: curves, figures, a text word by word, differences of the recipes",
-    )
-    add("--text", metavar="FILE", help="with --page: a text that is shown instead of a split")
-    add(
-        "--sentences",
-        type=options.whole(1, 200),
-        metavar="N",
-        help=f"with --page: sentences that are shown; default: {_SENTENCES}",
-    )
-    options.add_label_to(parser)
-    add(
-        "--data",
-        metavar="FILE",
-        help="judges the runs on a treebank in CoNLL-U, or another text, that none was made for",
-    )
-    add("--state", choices=_POLICIES, help="with --data: state policy; default: the runs' own")
-    add(
+    ),
+    Option(
+        "--page FILE",
+        "writes a page: curves, figures, a text word by word, differences of the recipes",
+    ),
+    Option("--text FILE", "with --page: a text that is shown instead of a split"),
+    Option(
+        "--sentences N",
+        f"with --page: sentences that are shown; default: {_SENTENCES}",
+        options.whole(1, 200),
+    ),
+    options.LABEL,
+    Option(
+        "--data FILE",
+        "judges the runs on a treebank in CoNLL-U, or another text, that none was made for",
+    ),
+    Option("--state", "with --data: state policy; default: the runs' own", choices=_POLICIES),
+    Option(
         "--unseen-weight",
-        action="store_true",
-        help="with --data: also mixes each run with a uniform distribution over the words of its "
+        "with --data: also mixes each run with a uniform distribution over the words of its "
         "lexicon without training text, by a weight set on its validation text",
-    )
-    options.add_words_to(parser)
-    add(
-        "--micro",
-        action="store_true",
-        help="judges models of the micro language beside the language itself",
-    )
+    ),
+    *options.ADDED_WORDS,
+    Option("--micro", "judges models of the micro language beside the language itself"),
+)
 
 
 def run_compare(arguments: argparse.Namespace):

@@ -1,10 +1,11 @@
 """zoo evaluate, score, generate and words: what a trained run knows of a text, and of its words."""
 
 import argparse
+import itertools
 import math
-import sys
 
 from zoo.commands import options
+from zoo.commands.options import Option
 from zoo.data.batches import POLICIES
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
@@ -12,60 +13,48 @@ from zoo.evaluation import perplexity
 _WEIGHT = options.number(0, 0.999999)
 
 
-def add_evaluate_to(parser: argparse.ArgumentParser):
-    """Adds the options of evaluation."""
-    add = parser.add_argument
-    add("folder", metavar="DIR", help="folder of a training run")
-    add(
-        "--split",
-        action="append",
-        default=[],
-        help="a split to evaluate; may be repeated; default: all but train",
-    )
-    add(
-        "--data",
-        help="a file to evaluate instead of splits: text, CoNLL-U, a table of items, or pairs",
-    )
-    add(
-        "--state",
-        choices=POLICIES,
-        help="state policy; default: the run's own, but sentences for tables of items",
-    )
-    add(
-        "--minimal-pairs",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="minimal pairs in the format of CLAMS, BLiMP, or Marvin and Linzen, instead of splits "
-        "unless --split is given; may be repeated",
-    )
-    add(
-        "--agreement",
-        action="store_true",
-        help="agreement pairs made from a treebank, instead of its text; default: of the tests",
-    )
-    add(
-        "--exact-match",
-        action="store_true",
-        help="answers the questions of the splits by greedy decoding, and counts correct answers",
-    )
-    add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
-    add("--constrain", action="store_true", help="restricts answers to --grammar")
-    add(
-        "--unseen-weight",
-        type=_unseen_weight,
-        metavar="tune|NUMBER",
-        help="also mixes the model with a uniform distribution over the words of the lexicon "
-        "without training text; tune sets its weight on validation",
-    )
-    options.add_dynamic_to(parser)
-    options.add_to(parser)
-    options.add_cache_to(parser)
-
-
 def _unseen_weight(text: str) -> float:
     """Reads the weight of --unseen-weight, NaN for "tune"."""
     return math.nan if text == "tune" else _WEIGHT(text)
+
+
+EVALUATE = (
+    options.RUN,
+    Option("--split NAME ...", "a split to evaluate; default: all but train"),
+    Option(
+        "--data FILE",
+        "a file to evaluate instead of splits: text, CoNLL-U, a table of items, or pairs",
+    ),
+    Option(
+        "--state",
+        "state policy; default: the run's own, but sentences for tables of items",
+        choices=POLICIES,
+    ),
+    Option(
+        "--minimal-pairs FILE ...",
+        "minimal pairs in the format of CLAMS, BLiMP, or Marvin and Linzen, instead of splits "
+        "unless --split is given",
+    ),
+    Option(
+        "--agreement",
+        "agreement pairs made from a treebank, instead of its text; default: of the tests",
+    ),
+    Option(
+        "--exact-match",
+        "answers the questions of the splits by greedy decoding, and counts correct answers",
+    ),
+    Option("--grammar FILE", "with --exact-match: counts the answers that parse"),
+    Option("--constrain", "restricts answers to --grammar"),
+    Option(
+        "--unseen-weight tune|NUMBER",
+        "also mixes the model with a uniform distribution over the words of the lexicon "
+        "without training text; tune sets its weight on validation",
+        _unseen_weight,
+    ),
+    options.DYNAMIC,
+    *options.LEXICON,
+    options.CACHE,
+)
 
 
 @perplexity.on_terminal()
@@ -167,38 +156,30 @@ def _mixture(run, weight):
 # ---------------------------------------- zoo score: log-probabilities of sentences and words
 
 
-def add_score_to(parser: argparse.ArgumentParser):
-    """Adds the options of `zoo score`."""
-    add = parser.add_argument
-    add("folder", metavar="DIR", help="folder of a training run")
-    add(
-        "file",
-        nargs="?",
-        metavar="FILE",
-        help="text, a sentence a line; or CoNLL-U, or a table of items",
-    )
-    add("--output", metavar="FILE", help="the tab-separated table to write; default: prints it")
-    add(
+SCORE = (
+    options.RUN,
+    Option("file [FILE]", "text, a sentence a line; or CoNLL-U, or a table of items"),
+    Option("--output FILE", "the tab-separated table to write; default: prints it"),
+    Option(
         "--words",
-        action="store_true",
-        help="writes the surprisal of each word, and the columns of a table of items beside it",
-    )
-    add("--split", metavar="NAME", help="with --words: a split of the run's data instead of FILE")
-    add(
+        "writes the surprisal of each word, and the columns of a table of items beside it",
+    ),
+    Option("--split NAME", "with --words: a split of the run's data instead of FILE"),
+    Option(
         "--state",
+        "with --words: state policy; default: sentences for FILE, the run's own for a split",
         choices=POLICIES,
-        help="with --words: state policy; default: sentences for FILE, the run's own for a split",
-    )
-    add("--nbest", action="store_true", help="FILE has n-best lists: id ||| hypothesis ||| ...")
-    add(
-        "--column",
-        type=options.whole(1),
-        metavar="N",
-        help="the sentence is the N-th field of a line, separated by tabs or |||",
-    )
-    options.add_dynamic_to(parser)
-    options.add_to(parser)
-    options.add_cache_to(parser)
+    ),
+    Option("--nbest", "FILE has n-best lists: id ||| hypothesis ||| ..."),
+    Option(
+        "--column N",
+        "the sentence is the N-th field of a line, separated by tabs or |||",
+        options.whole(1),
+    ),
+    options.DYNAMIC,
+    *options.LEXICON,
+    options.CACHE,
+)
 
 
 @perplexity.on_terminal()
@@ -227,10 +208,8 @@ def _score_words(run, arguments):
     _note(run, judged)
     columns = best_words.columns(judged.given)
     rows = best_words.rows(judged.given, judged.text, judged.scores, run.lexicon)
-    if arguments.output:
-        output_files.write_table(arguments.output, columns, rows)
-    else:
-        sys.stdout.writelines(map(output_files.line, (columns, *rows)))
+    lines = map(output_files.line, itertools.chain([columns], rows))
+    options.write(lines, arguments.output, "the table")
 
 
 # ---------------------------------------- zoo generate: samples text from a language model
@@ -242,39 +221,30 @@ _RULE = "-" * 40
 _BREAK = "\n"
 
 
-def add_generate_to(parser: argparse.ArgumentParser):
-    """Adds the options of `zoo generate`."""
-    add = parser.add_argument
-    add("folder", metavar="DIR", help="folder of a training run")
-    add(
-        "--temperature",
-        type=options.number(0, 1e9),
-        default=1.0,
-        help="0: always the most probable word; default: %(default)s",
-    )
-    options.add_truncation_to(parser)
-    options.add_cache_to(parser)
-    add("--seed", type=options.whole(0), default=0, help="default: %(default)s")
-    add(
-        "--prompt",
-        default="",
-        metavar="TEXT",
-        help="words that each text begins with; default: none, or a line break for a model of "
+GENERATE = (
+    options.RUN,
+    Option(
+        "--temperature T", "0: always the most probable word", options.number(0, 1e9), default=1.0
+    ),
+    *options.TRUNCATION,
+    options.CACHE,
+    Option("--seed N", "", options.whole(0), default=0),
+    Option(
+        "--prompt TEXT",
+        "words that each text begins with; default: none, or a line break for a model of "
         "characters",
-    )
-    add("--count", type=options.whole(1), default=5, help="number of texts; default: %(default)s")
-    add(
-        "--length",
-        type=options.whole(1),
-        help="greatest number of words of a text after the prompt; default: "
+        default="",
+    ),
+    Option("--count N", "number of texts", options.whole(1), default=5),
+    Option(
+        "--length N",
+        "greatest number of words of a text after the prompt; default: "
         f"{_LENGTH}, or {_LENGTH_OF_CHARACTERS} for a model of characters",
-    )
-    add(
-        "--spell",
-        action="store_true",
-        help="open vocabulary: words spelled letter by letter, by a head that spells",
-    )
-    add("--features", action="store_true", help="prints a word a line, with its features")
+        options.whole(1),
+    ),
+    Option("--spell", "open vocabulary: words spelled letter by letter, by a head that spells"),
+    Option("--features", "prints a word a line, with its features"),
+)
 
 
 def run_generate(arguments: argparse.Namespace):
@@ -322,18 +292,16 @@ def run_generate(arguments: argparse.Namespace):
 # ---------------------------------------- zoo words: the lexicon of a run
 
 
-def add_words_to(parser: argparse.ArgumentParser):
-    """Adds the options of `zoo words`."""
-    add = parser.add_argument
-    add("folder", metavar="DIR", help="folder of a training run")
-    add("--features", action="store_true", help="with the features of each word")
-    add(
-        "--tags",
-        metavar="TEXT",
-        help="prints instead how many words of a split or file were tagged by priors.Morphology's "
+WORDS = (
+    options.RUN,
+    Option("--features", "with the features of each word"),
+    Option(
+        "--tags TEXT",
+        "prints instead how many words of a split or file were tagged by priors.Morphology's "
         "source, and how many were guessed",
-    )
-    add("--output", metavar="FILE", help="the table to write; default: prints it")
+    ),
+    Option("--output FILE", "the table to write; default: prints it"),
+)
 
 
 def run_words(arguments: argparse.Namespace):

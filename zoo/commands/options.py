@@ -2,10 +2,12 @@
 
 import argparse
 import contextlib
+import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from zoo import lazy
 from zoo.commands import program
 from zoo.errors import UserError, printable, shortened
 
@@ -40,6 +42,67 @@ class Parser(argparse.ArgumentParser):
             return self.parse_known_intermixed_args(args, namespace)
         finally:
             self._intermixes = False
+
+
+class Option(NamedTuple):
+    """An option, written as in a usage line.
+
+    "--beam N" takes a value, "--run DIR ..." may be repeated, and "--sparse" takes none. "file
+    FILE" is an argument without a name, which the command knows as `file`; "file [FILE]" may be
+    left out, "runs DIR ..." are one or more, and "references FILE [...]" any number.
+    """
+
+    usage: str
+    about: str
+    type: Callable[[str], Any] | None = None
+    choices: Sequence[str] | None = None
+    default: Any = None
+    required: bool = False
+
+    def add_to(self, parser: argparse.ArgumentParser):
+        """Adds the option to a parser."""
+        name, _, value = self.usage.partition(" ")
+        value, _, rest = value.partition(" ")
+        given: dict[str, Any] = {"help": self.about, "type": self.type, "default": self.default}
+        if self.default not in (None, math.inf) and isinstance(self.default, (str, int, float)):
+            given["help"] = f"{self.about}; default: %(default)s".removeprefix("; ")
+        if self.choices:
+            given["choices"] = self.choices
+        elif value:
+            given["metavar"] = value.strip("[]")
+        if not name.startswith("-"):
+            many = {"...": "+", "[...]": "*"}.get(rest)
+            given["nargs"] = "?" if value.startswith("[") else many
+        elif rest:
+            given |= {"action": "append", "default": [], "help": f"{self.about}; may be repeated"}
+        elif not (value or self.choices):
+            given = {"action": "store_true", "help": self.about}
+        if self.required:
+            given["required"] = True
+        parser.add_argument(name, **given)
+
+
+class Inner(NamedTuple):
+    """A command within a command, such as `rescore tune`."""
+
+    about: str
+    options: Sequence[Option]
+    run: Callable[[argparse.Namespace], None]
+
+
+def add_to(
+    parser: argparse.ArgumentParser, given: Sequence[Option] | Mapping[str, Inner], command: str
+):
+    """Adds the options of a command, or its inner commands, and sets its `RULES`."""
+    if isinstance(given, Mapping):
+        commands = parser.add_subparsers(required=True, metavar=" | ".join(given), dest="inner")
+        for name, inner in given.items():
+            within = commands.add_parser(name, help=inner.about)
+            add_to(within, inner.options, f"{command} {name}")
+        return
+    parser.set_defaults(rules=RULES.get(command, ()))
+    for option in (*given, *COMMON):
+        option.add_to(parser)
 
 
 def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
@@ -79,29 +142,6 @@ def number(least: float, most: float, above: bool = False) -> Callable[[str], fl
 weight = number(-1e9, 1e9)
 
 
-def add_common_to(parser: argparse.ArgumentParser, command: str = ""):
-    """Adds --trust, --trust-paths and --no-compilation-cache, and sets the command's `RULES`."""
-    parser.set_defaults(rules=RULES.get(command, ()))
-    add = parser.add_argument
-    add(
-        "--trust",
-        action="append",
-        default=[],
-        metavar="MODULE:NAME",
-        help="allows the import of a function or component that the run names; may be repeated",
-    )
-    add(
-        "--trust-paths",
-        action="store_true",
-        help="reads files that the run names, wherever they are",
-    )
-    add(
-        "--no-compilation-cache",
-        action="store_true",
-        help="does not use the user's cache folder of compiled programs",
-    )
-
-
 def parse(
     parser: argparse.ArgumentParser, words: Sequence[str] | None = None
 ) -> argparse.Namespace:
@@ -127,17 +167,6 @@ def parse(
     if arguments.trust_paths:
         permissions.open_paths()
     return arguments
-
-
-def add_label_to(parser: argparse.ArgumentParser):
-    """Adds --label, the names of recipes in what a command draws."""
-    parser.add_argument(
-        "--label",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="the name of a recipe; repeat it for each, in the order of the runs",
-    )
 
 
 def check_given(arguments: argparse.Namespace) -> list[str]:
@@ -173,43 +202,6 @@ def check_outputs(arguments: argparse.Namespace, **whats: str):
     )
 
 
-def add_to(parser: argparse.ArgumentParser):
-    """Adds --lexicon, --add-words, --spread-unknown and --renormalise."""
-    add = parser.add_argument
-    add(
-        "--add-words",
-        metavar="FILE",
-        help="adds the words of FILE, one a line, to the run's lexicon",
-    )
-    add(
-        "--lexicon",
-        metavar="FILE",
-        help="replaces the run's lexicon by the words of FILE, one a line",
-    )
-    add(
-        "--spread-unknown",
-        action="store_true",
-        help="with --add-words or --lexicon: new words share the probability of <unk>",
-    )
-    _add_letters(add)
-    add(
-        "--renormalise",
-        action="store_true",
-        help="normalises over the lexicon, for a head that normalises over all spellings",
-    )
-
-
-def add_cache_to(parser: argparse.ArgumentParser):
-    """Adds --cache."""
-    parser.add_argument(
-        "--cache",
-        type=_cache,
-        metavar="N[,FLATNESS,WEIGHT]",
-        help="with a memory of the last N words (Grave et al. 2017), so that the model learns from "
-        "the text; flatness and weight are set on validation unless given",
-    )
-
-
 def _cache(text: str) -> tuple[int, float | None, float | None]:
     """Reads the argument of --cache."""
     size, *others = text.split(",")
@@ -221,17 +213,6 @@ def _cache(text: str) -> tuple[int, float | None, float | None]:
         return whole(1, 100_000)(size), None, None
     flatness, weight = others
     return whole(1, 100_000)(size), number(0, 1e6, above=True)(flatness), number(0, 0.999)(weight)
-
-
-def add_dynamic_to(parser: argparse.ArgumentParser):
-    """Adds --dynamic."""
-    parser.add_argument(
-        "--dynamic",
-        type=_dynamic,
-        metavar="RULE[,RATE,DECAY[,EPSILON]]",
-        help="trains the model on each segment of the text once it is scored (Krause et al. 2018); "
-        "RULE is rms, or sgd with RATE and DECAY; EPSILON is of rms alone",
-    )
 
 
 def _dynamic(text: str) -> tuple:
@@ -253,6 +234,62 @@ def _dynamic(text: str) -> tuple:
     return rule, above_0(rate), number(0, 0.999)(decay), *map(above_0, epsilon)
 
 
+# ------------------------- options that several commands have
+
+COMMON = (
+    Option(
+        "--trust MODULE:NAME ...", "allows the import of a function or component that the run names"
+    ),
+    Option("--trust-paths", "reads files that the run names, wherever they are"),
+    Option("--no-compilation-cache", "does not use the user's cache folder of compiled programs"),
+)
+RUN = Option("folder DIR", "folder of a training run")
+LABEL = Option(
+    "--label NAME ...", "the name of a recipe; repeat it for each, in the order of the runs"
+)
+SET = Option("--set FIELD=VALUE ...", "sets a field of the recipe, as training.epochs=5")
+ADDED_WORDS = (
+    Option("--add-words FILE", "adds the words of FILE, one a line, to the lexicon"),
+    Option(
+        "--spread-unknown",
+        "new words share the probability of <unk>; of several runs, in those without features",
+    ),
+    Option(
+        "--spread-letters N",
+        "as --spread-unknown, in proportion to a letter N-gram model of the known words",
+        whole(1, _MOST_LETTERS),
+    ),
+)
+LEXICON = (
+    *ADDED_WORDS,
+    Option("--lexicon FILE", "replaces the run's lexicon by the words of FILE, one a line"),
+    Option(
+        "--renormalise",
+        "normalises over the lexicon, for a head that normalises over all spellings",
+    ),
+)
+TRUNCATION = (
+    Option("--top-k K", "samples among the K most probable words only", whole(1)),
+    Option(
+        "--nucleus P",
+        "samples among the fewest words whose probabilities sum to P; applied after --top-k",
+        number(0, 1, above=True),
+    ),
+)
+CACHE = Option(
+    "--cache N[,FLATNESS,WEIGHT]",
+    "with a memory of the last N words (Grave et al. 2017), so that the model learns from the "
+    "text; flatness and weight are set on validation unless given",
+    _cache,
+)
+DYNAMIC = Option(
+    "--dynamic RULE[,RATE,DECAY[,EPSILON]]",
+    "trains the model on each segment of the text once it is scored (Krause et al. 2018); RULE is "
+    "rms, or sgd with RATE and DECAY; EPSILON is of rms alone",
+    _dynamic,
+)
+
+
 def learning(run, arguments: argparse.Namespace):
     """Returns a run that learns from the text that it reads, as --cache and --dynamic ask."""
     run = with_cache(run, arguments.cache)
@@ -265,7 +302,7 @@ def learning(run, arguments: argparse.Namespace):
 
 
 def with_cache(run, cache: tuple[int, float | None, float | None] | None):
-    """Returns a run with the cache of `add_cache_to`'s argument, or the run itself without one."""
+    """Returns a run with the cache of --cache, or the run itself without one."""
     if cache is None:
         return run
     from zoo.evaluation import mixtures
@@ -278,50 +315,13 @@ def with_cache(run, cache: tuple[int, float | None, float | None] | None):
 
 
 def run_of(workdir: str, arguments: argparse.Namespace):
-    """Loads the run of a folder, changed as the options of `add_to` ask."""
+    """Loads the run of a folder, changed as the options of `LEXICON` ask."""
     from zoo.evaluation.run import Run
 
     file = arguments.lexicon or arguments.add_words
     spread, letters = _spread(arguments)
     run = Run.load(workdir).with_lexicon(file, spread, bool(arguments.add_words), letters)
     return run.renormalised() if arguments.renormalise else run
-
-
-def add_words_to(parser: argparse.ArgumentParser):
-    """Adds --add-words and --spread-unknown, for commands that take one run or several."""
-    add = parser.add_argument
-    add(
-        "--add-words",
-        metavar="FILE",
-        help="adds the words of FILE, one a line, to each run's lexicon",
-    )
-    add(
-        "--spread-unknown",
-        action="store_true",
-        help="with --add-words: new words share the probability of <unk> in runs without features",
-    )
-    _add_letters(add)
-
-
-def add_truncation_to(parser: argparse.ArgumentParser):
-    """Adds --top-k and --nucleus, for commands that sample words."""
-    add = parser.add_argument
-    add("--top-k", type=whole(1), metavar="K", help="samples among the K most probable words only")
-    add(
-        "--nucleus",
-        type=number(0, 1, above=True),
-        metavar="P",
-        help="samples among the fewest words whose probabilities sum to P; applied after --top-k",
-    )
-
-
-def _add_letters(add):
-    add(
-        "--spread-letters",
-        type=whole(1, _MOST_LETTERS),
-        metavar="N",
-        help="as --spread-unknown, in proportion to a letter N-gram model of the known words",
-    )
 
 
 def _spread(arguments) -> tuple[bool, int]:
@@ -332,7 +332,7 @@ def _spread(arguments) -> tuple[bool, int]:
 
 
 def run_with_words(workdir: str, arguments: argparse.Namespace):
-    """Loads a run, and adds the words of `add_words_to`'s arguments to its lexicon."""
+    """Loads a run, and adds the words of `ADDED_WORDS` to its lexicon."""
     from zoo.evaluation.run import Run
     from zoo.heads.head import Head
 
@@ -344,6 +344,26 @@ def run_with_words(workdir: str, arguments: argparse.Namespace):
     of_words = type(head).for_lexicon is Head.for_lexicon
     shared = spread and of_words
     return run.with_lexicon(arguments.add_words, shared, add=True, letters=letters * shared)
+
+
+def write(lines: Iterable[str], file: str | None, what: str):
+    """Writes lines to a file, or prints them as they come if none is named."""
+    if file:
+        from zoo.runs import output_files
+
+        output_files.write_lines(file, lines, what)
+        return
+    for line in lines:
+        sys.stdout.write(line)
+        sys.stdout.flush()
+
+
+def progress(unit: str, of: Iterable | None = None):
+    """Returns a progress bar of a terminal, around what it counts if that is given."""
+    with lazy.extra():
+        from tqdm import tqdm
+
+    return tqdm(of, unit=f" {unit}", file=sys.stderr, disable=None)
 
 
 def print_notes(notes: Iterable[str | None]):

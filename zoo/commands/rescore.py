@@ -2,158 +2,85 @@
 
 import argparse
 import dataclasses
-import sys
 
-from zoo import lazy
 from zoo.commands import options, rescore_lattices
+from zoo.commands.options import Inner, Option
+from zoo.commands.rescore_lattices import LATTICES
 from zoo.errors import UserError
+from zoo.rescoring.bleu_chrf_wer import METRICS
+from zoo.rescoring.tune import METHODS
 
-
-def add_rescore_to(parser: argparse.ArgumentParser):
-    """Adds tune, apply, interpolate and lattices, each with its options."""
-    from zoo.rescoring.bleu_chrf_wer import METRICS
-    from zoo.rescoring.tune import METHODS
-
-    commands = parser.add_subparsers(required=True, metavar="tune | apply | interpolate | lattices")
-    tune = commands.add_parser("tune", help="tunes weights on lists with references")
-    add = tune.add_argument
-    add("lists", metavar="LISTS", help="n-best lists of Moses, Joshua or Kaldi, or lines of JSON")
-    add(
-        "references",
-        nargs="*",
-        metavar="REFERENCES",
-        help="lines of id, tab or blank, words; for lists numbered from 0 also a line a list",
-    )
-    add(
-        "--weights",
-        metavar="FILE",
-        help="file of weights to write; they are printed in any case",
-    )
-    add("--metric", choices=tuple(METRICS), required=True, help="wer for lists of a recogniser")
-    add("--tokenize", metavar="NAME", help="with --metric bleu: sacrebleu's tokenizer")
-    add("--method", choices=tuple(METHODS), default="mira", help="default: %(default)s")
-    add("--seed", type=options.whole(0), default=0, help="default: %(default)s")
-    add(
-        "--start",
-        metavar="FILE",
-        help="weights to start from; default: the first system's",
-    )
-    add(
-        "--hold-out",
-        type=options.whole(2),
-        metavar="N",
-        help="holds out each N-th list from tuning, and evaluates on it",
-    )
-    add(
-        "--folds",
-        type=options.whole(2),
-        metavar="N",
-        help="cross-validates in N parts, and keeps the tuned weights only if they are better than "
-        "the weights at the start",
-    )
-    add("--test", metavar="LISTS", help="further lists to evaluate the weights on")
-    add(
-        "--test-references",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="references of --test",
-    )
-    add("--test-lattices", metavar="FOLDER", help="lattices of --test (needs --lattices)")
-    add(
-        "--test-costs",
-        action="append",
-        default=[],
-        metavar="NAME=FILE",
-        help="costs of --test, as --costs",
-    )
-    _add_columns(tune)
-    tune.set_defaults(do=_tune)
-    apply = commands.add_parser("apply", help="re-ranks lists by tuned weights")
-    add = apply.add_argument
-    add(
-        "lists",
-        metavar="LISTS",
-        help="lists with the features that were tuned; /dev/stdin reads standard input",
-    )
-    add("weights", metavar="WEIGHTS", help="the file that tune wrote")
-    add("--output", metavar="FILE", help="file of lists to write; default: prints them")
-    add("--best", action="store_true", help="writes the id and the best words of each list")
-    _add_columns(apply)
-    apply.set_defaults(do=_apply)
-    interpolate = commands.add_parser(
-        "interpolate", help="tunes interpolation weights of runs on a text"
-    )
-    add = interpolate.add_argument
-    add("text", metavar="TEXT", help="a sentence a line")
-    add(
-        "--run",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="folder of a run; give two or more, of the same words",
-    )
-    add("--weights", metavar="FILE", help="file of weights to write; they are printed in any case")
-    options.add_words_to(interpolate)
-    interpolate.set_defaults(do=_interpolate)
-    lattices = commands.add_parser("lattices", help="finds the best paths of lattices under a run")
-    rescore_lattices.add_to(lattices)
-    lattices.set_defaults(do=rescore_lattices.run)
-    for name, command in commands.choices.items():
-        options.add_common_to(command, f"rescore {name}")
-
-
-def _add_columns(parser):
-    """Adds the options that read lists, and those that add features to them."""
-    add = parser.add_argument
-    add(
-        "--run",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="adds a run's log-probability as a feature; may be repeated",
-    )
-    add("--word-count", action="store_true", help="adds the number of words")
-    add("--rank", action="store_true", help="adds minus the logarithm of the rank in the list")
-    add("--unknown-count", action="store_true", help="adds the number of unknown words of each run")
-    options.add_words_to(parser)
-    add(
-        "--lattices",
-        metavar="FOLDER",
-        help="lattices of the lists, ID.slf.gz: adds the acoustic score of the best path with a "
+_COLUMNS = (
+    Option("--run DIR ...", "adds a run's log-probability as a feature"),
+    Option("--word-count", "adds the number of words"),
+    Option("--rank", "adds minus the logarithm of the rank in the list"),
+    Option("--unknown-count", "adds the number of unknown words of each run"),
+    *options.ADDED_WORDS,
+    Option(
+        "--lattices FOLDER",
+        "lattices of the lists, ID.slf.gz: adds the acoustic score of the best path with a "
         "hypothesis's words, and its language score if the lattices have one",
-    )
-    add(
-        "--interpolation",
-        metavar="FILE",
-        help="adds the runs' mean, with the weights that interpolate wrote",
-    )
-    add(
-        "--costs",
-        action="append",
-        default=[],
-        metavar="NAME=FILE",
-        help="adds the costs of Kaldi n-best lists, lines of name of the hypothesis, cost",
-    )
-    add("--sparse", action="store_true", help="takes features that a line does not name as 0")
-    add(
-        "--also",
-        action="append",
-        default=[],
-        metavar="LISTS",
-        help="adds the best hypotheses of another system's lists for the same sentences",
-    )
-    add(
-        "--also-best",
-        type=options.whole(1),
-        metavar="K",
-        help="number of hypotheses from each list of --also; default: 10",
-    )
-
-
-def run_rescore(arguments: argparse.Namespace):
-    """Runs the inner command: tune, apply, interpolate or lattices."""
-    arguments.do(arguments)
+    ),
+    Option("--interpolation FILE", "adds the runs' mean, with the weights that interpolate wrote"),
+    Option(
+        "--costs NAME=FILE ...",
+        "adds the costs of Kaldi n-best lists, lines of name of the hypothesis, cost",
+    ),
+    Option("--sparse", "takes features that a line does not name as 0"),
+    Option(
+        "--also LISTS ...",
+        "adds the best hypotheses of another system's lists for the same sentences",
+    ),
+    Option(
+        "--also-best K",
+        "number of hypotheses from each list of --also; default: 10",
+        options.whole(1),
+    ),
+)
+_TUNE = (
+    Option("lists LISTS", "n-best lists of Moses, Joshua or Kaldi, or lines of JSON"),
+    Option(
+        "references REFERENCES [...]",
+        "lines of id, tab or blank, words; for lists numbered from 0 also a line a list",
+    ),
+    Option("--weights FILE", "file of weights to write; they are printed in any case"),
+    Option("--metric", "wer for lists of a recogniser", choices=tuple(METRICS), required=True),
+    Option("--tokenize NAME", "with --metric bleu: sacrebleu's tokenizer"),
+    Option("--method", "", choices=tuple(METHODS), default="mira"),
+    Option("--seed N", "", options.whole(0), default=0),
+    Option("--start FILE", "weights to start from; default: the first system's"),
+    Option(
+        "--hold-out N",
+        "holds out each N-th list from tuning, and evaluates on it",
+        options.whole(2),
+    ),
+    Option(
+        "--folds N",
+        "cross-validates in N parts, and keeps the tuned weights only if they are better than "
+        "the weights at the start",
+        options.whole(2),
+    ),
+    Option("--test LISTS", "further lists to evaluate the weights on"),
+    Option("--test-references FILE ...", "references of --test"),
+    Option("--test-lattices FOLDER", "lattices of --test (needs --lattices)"),
+    Option("--test-costs NAME=FILE ...", "costs of --test, as --costs"),
+    *_COLUMNS,
+)
+_APPLY = (
+    Option(
+        "lists LISTS", "lists with the features that were tuned; /dev/stdin reads standard input"
+    ),
+    Option("weights WEIGHTS", "the file that tune wrote"),
+    Option("--output FILE", "file of lists to write; default: prints them"),
+    Option("--best", "writes the id and the best words of each list"),
+    *_COLUMNS,
+)
+_INTERPOLATE = (
+    Option("text TEXT", "a sentence a line"),
+    Option("--run DIR ...", "folder of a run; give two or more, of the same words"),
+    Option("--weights FILE", "file of weights to write; they are printed in any case"),
+    *options.ADDED_WORDS,
+)
 
 
 def _tune(arguments):
@@ -319,21 +246,13 @@ def _read(path, costs, arguments):
     return form, lists
 
 
-def _counted(lists):
-    """Yields the lists, and counts them in a progress bar on a terminal."""
-    with lazy.extra():
-        from tqdm import tqdm
-
-    return tqdm(lists, unit=" lists", disable=None)
-
-
 def _arrays(path, references, costs, columns, arguments, metric):
     """Reads the lists of a file and their references; returns them as arrays."""
     from zoo.rescoring import tune
     from zoo.sources.nbest import read_references
 
     _, unscored = _read(path, costs, arguments)
-    lists = [*columns.add(_counted(unscored))]
+    lists = [*columns.add(options.progress("lists", unscored))]
     if references:
         ids = [one.id for one in lists]
         columns_of = [read_references(file, ids) for file in references]
@@ -368,18 +287,31 @@ def _made(arguments, metric, figures):
 def _apply(arguments):
     from zoo.rescoring import reranking
     from zoo.rescoring.reranking import Weights
-    from zoo.runs import output_files
 
     options.check_outputs(arguments, output="the lists")
     weights = Weights.read(arguments.weights)
     form, lists = _read(arguments.lists, arguments.costs, arguments)
     columns = _columns(arguments)
     weights.check_added(columns.names, arguments.weights)
-    added = columns.add(_counted(lists))
+    added = columns.add(options.progress("lists", lists))
     reordered = reranking.reorder(added, weights, arguments.lists, arguments.sparse)
     lines = reranking.lines(reordered, form, arguments.best)
-    if arguments.output:
-        output_files.write_lines(arguments.output, lines, "the lists")
-    else:
-        sys.stdout.writelines(lines)
+    options.write(lines, arguments.output, "the lists")
     options.print_notes(columns.notes)
+
+
+RESCORE = {
+    "tune": Inner("tunes weights on lists with references", _TUNE, _tune),
+    "apply": Inner("re-ranks lists by tuned weights", _APPLY, _apply),
+    "interpolate": Inner(
+        "tunes interpolation weights of runs on a text", _INTERPOLATE, _interpolate
+    ),
+    "lattices": Inner(
+        "finds the best paths of lattices under a run", LATTICES, rescore_lattices.run
+    ),
+}
+
+
+def run_rescore(arguments: argparse.Namespace):
+    """Runs the inner command: tune, apply, interpolate or lattices."""
+    RESCORE[arguments.inner].run(arguments)

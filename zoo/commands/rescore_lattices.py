@@ -7,8 +7,8 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
-from zoo import lazy
 from zoo.commands import options
+from zoo.commands.options import Option
 from zoo.errors import UserError, named, shortened
 
 # Features of paths in lists and in files of weights: {name: its setting of the search}.
@@ -20,84 +20,68 @@ FEATURES = {
 }
 
 
-def add_to(parser: argparse.ArgumentParser):
-    """Adds the options of the command."""
-    add = parser.add_argument
-    add("workdir", metavar="DIR", help="folder of a training run")
-    add("lattices", nargs="+", metavar="LATTICE", help="HTK's SLF or Kaldi's text format, also .gz")
-    add("--run", action="append", default=[], metavar="DIR", help="a further run; may be repeated")
-    add(
-        "--weight",
-        type=options.weight,
-        action="append",
-        help="weight of a run's log-probability; one for each run, in their order; default 1",
-    )
-    add(
-        "--interpolation",
-        metavar="FILE",
-        help="scores with the runs' mean, by the weights that interpolate wrote, and one --weight",
-    )
-    for name, what in (
-        ("acoustic-weight", "weight of the lattice's own a=; default 1"),
-        ("language-weight", "weight of the lattice's own l=; default 1"),
-        ("posterior-weight", "weight of the logarithm of links' p=; default 0"),
-        ("word-penalty", "score added for each word; default 0"),
-    ):
-        add(f"--{name}", type=options.weight, metavar="W", help=what)
-    add(
-        "--weights",
-        metavar="FILE",
-        help="weights that tune wrote for lists of --nbest, in place of the options of weights",
-    )
-    add("--symbols", metavar="FILE", help="Kaldi's words.txt, for lattices of numbered words")
-    add(
-        "--history",
-        type=options.whole(1),
-        metavar="N",
-        help="merges paths that share their last N words; default: paths that share all",
-    )
-    add(
-        "--beam",
-        type=options.number(0, float("inf"), above=True),
+LATTICES = (
+    options.RUN,
+    Option("lattices LATTICE ...", "HTK's SLF or Kaldi's text format, also .gz"),
+    Option("--run DIR ...", "a further run"),
+    Option(
+        "--weight WEIGHT ...",
+        "weight of a run's log-probability; one for each run, in their order; default 1",
+        options.weight,
+    ),
+    Option(
+        "--interpolation FILE",
+        "scores with the runs' mean, by the weights that interpolate wrote, and one --weight",
+    ),
+    *(
+        Option(f"--{name} W", what, options.weight)
+        for name, what in (
+            ("acoustic-weight", "weight of the lattice's own a=; default 1"),
+            ("language-weight", "weight of the lattice's own l=; default 1"),
+            ("posterior-weight", "weight of the logarithm of links' p=; default 0"),
+            ("word-penalty", "score added for each word; default 0"),
+        )
+    ),
+    Option(
+        "--weights FILE",
+        "weights that tune wrote for lists of --nbest, in place of the options of weights",
+    ),
+    Option("--symbols FILE", "Kaldi's words.txt, for lattices of numbered words"),
+    Option(
+        "--history N",
+        "merges paths that share their last N words; default: paths that share all",
+        options.whole(1),
+    ),
+    Option(
+        "--beam N",
+        "drops hypotheses this much below the best score of a node; default: none",
+        options.number(0, float("inf"), above=True),
         default=float("inf"),
-        help="drops hypotheses this much below the best score of a node; default: none",
-    )
-    add(
-        "--look-ahead",
-        type=options.number(0, float("inf"), above=True),
-        default=float("inf"),
-        metavar="BEAM",
-        help="drops hypotheses this much below the best score, each with the recogniser's best "
+    ),
+    Option(
+        "--look-ahead BEAM",
+        "drops hypotheses this much below the best score, each with the recogniser's best "
         "path to the end; default: none",
-    )
-    add(
-        "--most",
-        type=options.whole(0),
+        options.number(0, float("inf"), above=True),
+        default=float("inf"),
+    ),
+    Option(
+        "--most N",
+        "greatest number of hypotheses of a node; 0: no limit",
+        options.whole(0),
         default=1000,
-        metavar="N",
-        help="greatest number of hypotheses of a node; 0: no limit; default: %(default)s",
-    )
-    add(
-        "--together",
-        type=options.whole(1, 10_000),
-        default=16,
-        metavar="N",
-        help="lattices of a batch; default 16",
-    )
-    add(
-        "--nbest",
-        type=options.whole(1, 10_000),
-        metavar="N",
-        help="writes n-best lists in Moses' format: id ||| words ||| ...",
-    )
-    add("--slf", metavar="FOLDER", help="writes lattices with new scores into FOLDER, as ID.slf.gz")
-    add(
-        "--kaldi",
-        action="store_true",
-        help="writes lattices with new scores in Kaldi's text format",
-    )
-    add("--output", metavar="FILE", help="file to write; default: prints")
-    options.add_words_to(parser)
+    ),
+    Option("--together N", "lattices of a batch; default 16", options.whole(1, 10_000), default=16),
+    Option(
+        "--nbest N",
+        "writes n-best lists in Moses' format: id ||| words ||| ...",
+        options.whole(1, 10_000),
+    ),
+    Option("--slf FOLDER", "writes lattices with new scores into FOLDER, as ID.slf.gz"),
+    Option("--kaldi", "writes lattices with new scores in Kaldi's text format"),
+    Option("--output FILE", "file to write; default: prints"),
+    *options.ADDED_WORDS,
+)
 
 
 def run(arguments: argparse.Namespace):
@@ -109,7 +93,7 @@ def run(arguments: argparse.Namespace):
     from zoo.rescoring.run_interpolation import NAME, Interpolation
     from zoo.runs import output_files
 
-    folders = [arguments.workdir, *arguments.run]
+    folders = [arguments.folder, *arguments.run]
     names = short_names(folders)
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     if mean is not None and {*mean.weights} != {*names}:
@@ -137,10 +121,7 @@ def run(arguments: argparse.Namespace):
     runs = [options.run_with_words(folder, arguments) for folder in folders]
     words: set[str] = set()
     lines = _lines(search, runs, columns, arguments, words)
-    if arguments.output:
-        output_files.write_lines(arguments.output, lines, "the paths")
-    else:
-        sys.stdout.writelines(lines)
+    options.write(lines, arguments.output, "the paths")
     shares = [
         one.share([[*words]], f"the lattices, each counted once, by {name},")
         for name, one in zip(names, runs, strict=True)
@@ -164,9 +145,6 @@ def _weights(arguments, columns):
 
 
 def _lines(search, runs, columns, arguments, words) -> Iterator[str]:
-    with lazy.extra():
-        from tqdm import tqdm
-
     from zoo.rescoring import reranking
     from zoo.sources import lattices, nbest
 
@@ -176,7 +154,7 @@ def _lines(search, runs, columns, arguments, words) -> Iterator[str]:
         together=arguments.together,
         expand=bool(arguments.slf or arguments.kaldi),
     )
-    for one in tqdm(searched, unit=" lattices", disable=None):
+    for one in options.progress("lattices", searched):
         if one.dropped:
             _warn(one, search.most)
         if arguments.slf:

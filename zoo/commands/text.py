@@ -7,6 +7,7 @@ import shlex
 import signal
 
 from zoo.commands import options, program
+from zoo.commands.options import Option
 from zoo.errors import Interrupted
 
 _EXAMPLES = 5  # translations that are shown
@@ -19,34 +20,22 @@ _FACTOR = options.number(0, 1e6, above=True)
 # command prints the line of `zoo train` that makes the same run.
 
 
-def add_text_to(parser: argparse.ArgumentParser):
-    """Adds the options of `zoo text`."""
-    add = parser.add_argument
-    add("text", metavar="TEXT", help="a UTF-8 text, or a folder or pattern of texts")
-    add(
-        "translation",
-        nargs="?",
-        metavar="TRANSLATION",
-        help="for pairs: a second file, which translates the first line by line",
-    )
-    add("folder", metavar="DIR", help="folder of the run; training resumes in a folder with a run")
-    add("--letters", action="store_true", help="every character is a token, instead of every word")
-    add(
-        "--language",
-        action="append",
-        default=[],
-        metavar="CODE",
-        help="language by whose rules words are found, as fr; none: text is tokenised; twice for "
+TEXT = (
+    Option("text TEXT", "a UTF-8 text, or a folder or pattern of texts"),
+    Option(
+        "translation [TRANSLATION]",
+        "for pairs: a second file, which translates the first line by line",
+    ),
+    Option("folder DIR", "folder of the run; training resumes in a folder with a run"),
+    Option("--letters", "every character is a token, instead of every word"),
+    Option(
+        "--language CODE ...",
+        "language by whose rules words are found, as fr; none: text is tokenised; twice for "
         "two files; default: recognised by its frequent words",
-    )
-    add(
-        "--set",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help="sets a field of the recipe, as training.epochs=5; may be repeated",
-    )
-    add("--dry-run", action="store_true", help="prints the recipe's command, and trains nothing")
+    ),
+    options.SET,
+    Option("--dry-run", "prints the recipe's command, and trains nothing"),
+)
 
 
 def run_text(arguments: argparse.Namespace):
@@ -107,68 +96,6 @@ def _run(name: str, words: list[str]):
 # ------------- zoo try: several heads trained on a text for the same time
 
 
-def add_try_to(parser: argparse.ArgumentParser):
-    """Adds the options of `zoo try`."""
-    add = parser.add_argument
-    add(
-        "text",
-        nargs="+",
-        metavar="TEXT",
-        help="a text; two for pairs; a treebank, as a .conllu file or a folder; or a config",
-    )
-    add("--letters", action="store_true", help="predicts every character of a text, not words")
-    add(
-        "--language",
-        action="append",
-        default=[],
-        metavar="CODE",
-        help="the language of a text, as fr, or none for tokenised text; for pairs, one for each; "
-        "default: recognised",
-    )
-    add(
-        "--minutes",
-        type=options.number(0, 1e6, above=True),
-        metavar="M",
-        help=f"trains each run for M minutes, without compilation and validation; default: "
-        f"{_MINUTES:g}",
-    )
-    add("--steps", type=options.whole(1), metavar="N", help="trains each run for N steps instead")
-    add(
-        "--heads",
-        type=_names,
-        default=[],
-        metavar="NAME,...",
-        help="the heads, or my_module:MyHead; default: some that fit the text's vocabulary",
-    )
-    add(
-        "--seeds",
-        type=options.whole(1, 100),
-        default=3,
-        metavar="N",
-        help="runs of each head; default: %(default)s",
-    )
-    add(
-        "--rates",
-        type=_factors,
-        default=_RATES,
-        metavar="F,...",
-        help="factors of the learning rate, each tried for a tenth of a run; 1 tries no other; "
-        "default: 0.3,1,3",
-    )
-    add(
-        "--set",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help="sets a field of the recipe that all heads share; may be repeated",
-    )
-    add(
-        "--output",
-        metavar="DIR",
-        help="the folder of the trials, which the same command resumes; default: runs/try/TEXT",
-    )
-
-
 def _names(text: str) -> list[str]:
     """Reads the argument of --heads."""
     return [name.strip() for name in text.split(",") if name.strip()]
@@ -177,6 +104,45 @@ def _names(text: str) -> list[str]:
 def _factors(text: str) -> tuple[float, ...]:
     """Reads the argument of --rates."""
     return tuple(dict.fromkeys(_FACTOR(part) for part in text.split(",")))
+
+
+TRY = (
+    Option(
+        "text TEXT ...",
+        "a text; two for pairs; a treebank, as a .conllu file or a folder; or a config",
+    ),
+    Option("--letters", "predicts every character of a text, not words"),
+    Option(
+        "--language CODE ...",
+        "the language of a text, as fr, or none for tokenised text; for pairs, one for each; "
+        "default: recognised",
+    ),
+    Option(
+        "--minutes M",
+        f"trains each run for M minutes, without compilation and validation; default: {_MINUTES:g}",
+        options.number(0, 1e6, above=True),
+    ),
+    Option("--steps N", "trains each run for N steps instead", options.whole(1)),
+    Option(
+        "--heads NAME,...",
+        "the heads, or my_module:MyHead; default: some that fit the text's vocabulary",
+        _names,
+        default=[],
+    ),
+    Option("--seeds N", "runs of each head", options.whole(1, 100), default=3),
+    Option(
+        "--rates F,...",
+        "factors of the learning rate, each tried for a tenth of a run; 1 tries no other; "
+        "default: 0.3,1,3",
+        _factors,
+        default=_RATES,
+    ),
+    options.SET,
+    Option(
+        "--output DIR",
+        "the folder of the trials, which the same command resumes; default: runs/try/TEXT",
+    ),
+)
 
 
 def run_try(arguments: argparse.Namespace):

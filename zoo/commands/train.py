@@ -12,47 +12,9 @@ import subprocess
 import sys
 
 from zoo.commands import options, program
+from zoo.commands.options import Option
 from zoo.errors import LOST, Interrupted, UserError
 from zoo.trust import user_modules
-
-
-def add_train_to(parser: argparse.ArgumentParser):
-    """Adds the options of training."""
-    add = parser.add_argument
-    add(
-        "--config",
-        metavar="NAME",
-        help="a config of --list, a config file, or a run of a record, FILE.jsonl:RUN",
-    )
-    add(
-        "folder",
-        nargs="?",
-        metavar="DIR",
-        help="folder of the run; training resumes in a folder that has a run",
-    )
-    add(
-        "--set",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help="sets a field of the recipe; may be repeated",
-    )
-    add(
-        "--devices",
-        type=options.whole(0),
-        default=0,
-        help="number of devices that each process uses; default 0: all",
-    )
-    add("--coordinator", metavar="HOST:PORT", help="address of process 0, for several processes")
-    add(
-        "--processes",
-        type=_count,
-        metavar="N",
-        help="number of processes; auto: read from SLURM, Open MPI, Kubernetes or a TPU slice",
-    )
-    add("--process", type=options.whole(0), metavar="I", help="number of this process, from 0")
-    add("--list", action="store_true", help="lists the configs and exits")
-    add("--show", metavar="NAME", help="prints the whole recipe of a config and exits")
 
 
 def _count(text: str) -> int | str:
@@ -63,6 +25,30 @@ def _count(text: str) -> int | str:
         return options.whole(1)(text)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(f"{error}, or auto") from error
+
+
+TRAIN = (
+    Option(
+        "--config NAME", "a config of --list, a config file, or a run of a record, FILE.jsonl:RUN"
+    ),
+    Option("folder [DIR]", "folder of the run; training resumes in a folder that has a run"),
+    options.SET,
+    Option(
+        "--devices N",
+        "number of devices that each process uses; default 0: all",
+        options.whole(0),
+        default=0,
+    ),
+    Option("--coordinator HOST:PORT", "address of process 0, for several processes"),
+    Option(
+        "--processes N",
+        "number of processes; auto: read from SLURM, Open MPI, Kubernetes or a TPU slice",
+        _count,
+    ),
+    Option("--process I", "number of this process, from 0", options.whole(0)),
+    Option("--list", "lists the configs and exits"),
+    Option("--show NAME", "prints the whole recipe of a config and exits"),
+)
 
 
 def run_train(arguments: argparse.Namespace):

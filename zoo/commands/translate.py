@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from zoo import lazy
 from zoo.alignment.model1 import METHODS
 from zoo.commands import options
+from zoo.commands.options import Option
 from zoo.errors import UserError, named
 
 # Batches of lines that are read before any is written: enough to sort by length.
@@ -22,115 +22,79 @@ _OF_THE_BEST = ("beam", "length_normalisation")
 _OF_DRAWS = ("temperature", "top_k", "nucleus", "seed")
 
 
-def add_translate_to(parser: argparse.ArgumentParser):
-    """Adds the options of `zoo translate`."""
-    add = parser.add_argument
-    add(
-        "paths",
-        nargs="+",
-        metavar="DIR",
-        help="folders of runs, several for an ensemble; then a file to translate; default: stdin",
-    )
-    add("--split", metavar="NAME", help="translates a split of the first run's data")
-    add(
-        "--bleu",
-        action="store_true",
-        help="with --split: computes BLEU and chrF, and keeps them in the run's folder",
-    )
-    add(
-        "--tokenizer", choices=_TOKENIZERS, help="with --bleu: sacrebleu's tokenizer; default: none"
-    )
-    add("--output", metavar="FILE", help="file of translations to write; default: prints them")
-    add(
-        "--dictionary",
-        metavar="FILE",
-        help="replaces unknown words by a table of source word, tab, target word, as written by "
+TRANSLATE = (
+    Option(
+        "paths DIR ...",
+        "folders of runs, several for an ensemble; then a file to translate; default: stdin",
+    ),
+    Option("--split NAME", "translates a split of the first run's data"),
+    Option("--bleu", "with --split: computes BLEU and chrF, and keeps them in the run's folder"),
+    Option("--tokenizer", "with --bleu: sacrebleu's tokenizer; default: none", choices=_TOKENIZERS),
+    Option("--output FILE", "file of translations to write; default: prints them"),
+    Option(
+        "--dictionary FILE",
+        "replaces unknown words by a table of source word, tab, target word, as written by "
         "align --dictionary",
-    )
-    add(
+    ),
+    Option(
         "--unknowns",
-        choices=("marks", "attention", "keep"),
-        help="how the source word of an unknown word is found: by the run's marks or by attention; "
+        "how the source word of an unknown word is found: by the run's marks or by attention; "
         "keep: unknown words stay; default: marks if the run has them, else attention if there is "
         "a dictionary",
-    )
-    add(
-        "--alignments",
-        metavar="FILE",
-        help="file of links to write: the source word that each word attends to most, a line a "
+        choices=("marks", "attention", "keep"),
+    ),
+    Option(
+        "--alignments FILE",
+        "file of links to write: the source word that each word attends to most, a line a "
         "hypothesis, as 0-0 2-1",
-    )
-    add(
-        "--plot-attention",
-        metavar="FILE",
-        help="plots the attention weights of one sentence: .png, .pdf or .svg",
-    )
-    add(
-        "--plot-gradients",
-        metavar="FILE",
-        help="plots how much each word depends on each source word of one sentence, by gradients, "
+    ),
+    Option(
+        "--plot-attention FILE", "plots the attention weights of one sentence: .png, .pdf or .svg"
+    ),
+    Option(
+        "--plot-gradients FILE",
+        "plots how much each word depends on each source word of one sentence, by gradients, "
         "with or without attention: .png, .pdf or .svg",
-    )
-    add(
-        "--beam",
-        type=options.whole(1, 10_000),
-        help="beam size; 1 is greedy search; default 12",
-    )
-    add(
-        "--nbest",
-        type=options.whole(1, 10_000),
-        metavar="N",
-        help="writes the N best hypotheses of each sentence",
-    )
-    add(
-        "--length-normalisation",
-        type=options.number(0, 7),
-        metavar="A",
-        help="ranks by log p / length^A; default 0",
-    )
-    add(
+    ),
+    Option("--beam N", "beam size; 1 is greedy search; default 12", options.whole(1, 10_000)),
+    Option("--nbest N", "writes the N best hypotheses of each sentence", options.whole(1, 10_000)),
+    Option(
+        "--length-normalisation A", "ranks by log p / length^A; default 0", options.number(0, 7)
+    ),
+    Option(
         "--sample",
-        action="store_true",
-        help="samples translations instead of searching for the best; --nbest N for each sentence",
-    )
-    add(
-        "--temperature",
-        type=options.number(0, 1e9),
-        metavar="T",
-        help="with --sample: temperature of the softmax; default 1",
-    )
-    options.add_truncation_to(parser)
-    add("--seed", type=options.whole(0), help="with --sample: seed; default 0")
-    add(
-        "--longest",
-        type=options.whole(1, 100_000),
+        "samples translations instead of searching for the best; --nbest N for each sentence",
+    ),
+    Option(
+        "--temperature T",
+        "with --sample: temperature of the softmax; default 1",
+        options.number(0, 1e9),
+    ),
+    *options.TRUNCATION,
+    Option("--seed N", "with --sample: seed; default 0", options.whole(0)),
+    Option(
+        "--longest N",
+        "greatest number of tokens, with the boundary",
+        options.whole(1, 100_000),
         default=200,
-        help="greatest number of tokens, with the boundary; default: %(default)s",
-    )
-    add(
-        "--longest-ratio",
-        type=options.number(0, 1e6, above=True),
+    ),
+    Option(
+        "--longest-ratio R",
+        "greatest number of tokens for a source of n words: R * n + 10; default 2",
+        options.number(0, 1e6, above=True),
         default=2.0,
-        metavar="R",
-        help="greatest number of tokens for a source of n words: R * n + 10; default 2",
-    )
-    add(
-        "--batch",
-        type=options.whole(1, 100_000),
-        default=32,
-        help="sentences of a batch; default: %(default)s",
-    )
-    add(
-        "--language-model",
-        metavar="DIR",
-        help="a language model of the same words, whose log-probability is added to the scores",
-    )
-    add(
-        "--language-weight",
-        type=options.number(0, 1e9),
-        metavar="W",
-        help=f"weight of --language-model; default {_LANGUAGE_WEIGHT}",
-    )
+    ),
+    Option("--batch N", "sentences of a batch", options.whole(1, 100_000), default=32),
+    Option(
+        "--language-model DIR",
+        "a language model of the same words, whose log-probability is added to the scores",
+    ),
+    Option(
+        "--language-weight W",
+        f"weight of --language-model; default {_LANGUAGE_WEIGHT}",
+        options.number(0, 1e9),
+    ),
+)
 
 
 class _Translation(NamedTuple):
@@ -217,12 +181,9 @@ def _translations(
     unknown words and on translations that were cut off."""
     from zoo.evaluation import sentence_scores
 
-    with lazy.extra():
-        from tqdm import tqdm
-
     missing: dict[str, int] = {}
     words = read_lines = cut = total = 0
-    with tqdm(unit=" sentences", file=sys.stderr, disable=None) as bar:
+    with options.progress("sentences") as bar:
         while some := list(itertools.islice(sources, arguments.batch * _BATCHES)):
             words += sum(map(len, some))
             for word, count in translator.unknown(some).items():
@@ -381,12 +342,9 @@ def _write(translations, translator, arguments):
                 _draw(translator, of_sentence[0], arguments)
             yield _lines(number, of_sentence, translator, arguments)
 
-    if arguments.output:
-        output_files.write_lines(arguments.output, list(lines()), "the translations")
-    else:
-        for line in lines():
-            sys.stdout.write(line)
-            sys.stdout.flush()
+    # All of them first: an error of reading is none of writing.
+    found = list(lines()) if arguments.output else lines()
+    options.write(found, arguments.output, "the translations")
     if arguments.alignments:
         output_files.write_lines(arguments.alignments, links, "the alignments")
 
@@ -426,37 +384,21 @@ def _lines(number, translations, translator, arguments) -> str:
 # ---- zoo align: word alignment of two files that are translations of each other, line by line
 
 
-def add_align_to(parser: argparse.ArgumentParser):
-    """Adds the command's options."""
-    add = parser.add_argument
-    add("source", nargs="?", metavar="SOURCE", help="sentences, one a line, words between blanks")
-    add(
-        "target",
-        nargs="?",
-        metavar="TARGET",
-        help="the translation of each line of SOURCE, on the same line",
-    )
-    add("--run", metavar="DIR", help="instead of files: the training pairs of a run")
-    add("--output", metavar="FILE", help="the alignments to write; default: prints them")
-    add(
-        "--dictionary",
-        metavar="FILE",
-        help="writes each source word with its most frequent translation",
-    )
-    add(
+ALIGN = (
+    Option("source [SOURCE]", "sentences, one a line, words between blanks"),
+    Option("target [TARGET]", "the translation of each line of SOURCE, on the same line"),
+    Option("--run DIR", "instead of files: the training pairs of a run"),
+    Option("--output FILE", "the alignments to write; default: prints them"),
+    Option("--dictionary FILE", "writes each source word with its most frequent translation"),
+    Option(
         "--symmetrise",
+        "how the links of both directions are combined",
         choices=METHODS,
         default="grow-diag",
-        help="how the links of both directions are combined; default: %(default)s",
-    )
-    add(
-        "--iterations",
-        type=options.whole(1, 1000),
-        default=5,
-        metavar="N",
-        help="steps of EM; default: %(default)s",
-    )
-    add("--lower-case", action="store_true", help="ignores the case of letters")
+    ),
+    Option("--iterations N", "steps of EM", options.whole(1, 1000), default=5),
+    Option("--lower-case", "ignores the case of letters"),
+)
 
 
 def run_align(arguments: argparse.Namespace):
@@ -469,10 +411,7 @@ def run_align(arguments: argparse.Namespace):
     sources, targets = _pairs(arguments)
     links = _align(sources, targets, arguments.iterations, arguments.symmetrise)
     lines = [alignments.pharaoh(one) + "\n" for one in links]
-    if arguments.output:
-        output_files.write_lines(arguments.output, lines, "the alignments")
-    else:
-        sys.stdout.writelines(lines)
+    options.write(lines, arguments.output, "the alignments")
     if arguments.dictionary:
         entries = alignments.dictionary_lines(learn_dictionary(sources, targets, links))
         output_files.write_lines(arguments.dictionary, entries, "the dictionary")
