@@ -83,8 +83,7 @@ class _Parser(options.Parser):
 def _run(words) -> Run:
     """Parses and checks the run of a line."""
     parser = _Parser(add_help=False)
-    train.add_train_to(parser)
-    options.add_common_to(parser)
+    options.add_to(parser, train.TRAIN, "train")
     arguments = parser.parse_args(words)
     if not (arguments.config and arguments.folder) or arguments.list or arguments.show:
         raise UserError("give --config NAME and the folder of the run.")

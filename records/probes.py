@@ -6,11 +6,17 @@
 from collections.abc import Callable
 
 from zoo.commands import options
+from zoo.commands.options import Option
 from zoo.comparison import paired
 from zoo.evaluation import item_scores, passport
 from zoo.evaluation.run import Run, splits_of
 from zoo.runs import output_files
 from zoo.runs.workdir import check_folders
+
+OPTIONS = (
+    Option("runs DIR ...", "folders of trained runs"),
+    Option("--split NAME ...", "a split to judge; default: the tests"),
+)
 
 
 def main(
@@ -26,10 +32,7 @@ def main(
       describe: formats a passport as text.
     """
     parser = options.Parser(description=about.partition("\n")[0])
-    add = parser.add_argument
-    add("runs", nargs="+", metavar="DIR", help="folders of trained runs")
-    add("--split", action="append", default=[], help="may be repeated; default: the tests")
-    options.add_common_to(parser)
+    options.add_to(parser, OPTIONS, "probe")
     arguments = options.parse(parser)
     check_folders(arguments.runs)
     for folder in arguments.runs:

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from zoo.commands import options, program
+from zoo.commands.options import Option
 from zoo.data.batches import Batches
 from zoo.errors import UserError
 from zoo.evaluation import leakage
@@ -112,15 +113,18 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, log=output
     log(file)
 
 
+OPTIONS = (
+    Option("runs DIR ...", "folders of trained runs"),
+    Option("--contexts N", "rows of the matrix", options.whole(1), default=1024),
+    Option("--split NAME", "a split of the runs' data", default="validation"),
+    Option("--file FILE", "the picture to write: .png, .pdf or .svg", default="rank.png"),
+)
+
+
 def main():
     """Runs the program."""
     parser = options.Parser(description=__doc__.partition("\n")[0])
-    add = parser.add_argument
-    add("runs", nargs="+", metavar="DIR", help="folders of trained runs")
-    add("--contexts", type=options.whole(1), default=1024, help="rows of the matrix; default: 1024")
-    add("--split", default="validation", help="default: %(default)s")
-    add("--file", default="rank.png", help="the picture to write: .png, .pdf or .svg")
-    options.add_common_to(parser)
+    options.add_to(parser, OPTIONS, "rank")
     arguments = options.parse(parser)
     report(arguments.runs, arguments.contexts, arguments.split, arguments.file)
 

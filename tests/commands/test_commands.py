@@ -96,9 +96,9 @@ def test_the_runs_of_a_comparison_on_another_text_are_loaded_with_its_words(monk
 
 
 def parser_of(name):
-    """The parser of a command, without options that all have."""
-    add_options, _ = command_table.COMMANDS[name].functions()
-    add_options(parser := options.Parser())
+    """The parser of a command."""
+    given, _ = command_table.COMMANDS[name].loaded()
+    options.add_to(parser := options.Parser(), given, name)
     return parser
 
 
@@ -238,10 +238,11 @@ def test_every_number_of_the_command_line_has_its_bounds():
                 for inner in action.choices.values():
                     yield from parsers(inner)
 
-    tops = [command.functions()[0] for command in command_table.COMMANDS.values()]
-    for add_to in (*tops, *(module.add_to for module in launch.WAYS.values())):
-        parser = argparse.ArgumentParser()
-        add_to(parser)
+    every = [*map(parser_of, command_table.COMMANDS)]
+    for module in launch.WAYS.values():
+        module.add_to(parser := argparse.ArgumentParser())
+        every.append(parser)
+    for parser in every:
         for inner in parsers(parser):
             assert not [a.dest for a in inner._actions if a.type in (int, float)]
 

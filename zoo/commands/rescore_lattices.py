@@ -135,7 +135,7 @@ def _weights(arguments, columns):
 
     if not arguments.weights:
         given = {name: getattr(arguments, name) for name in ("weight", *FEATURES.values())}
-        given = {name: value for name, value in given.items() if value is not None}
+        given = {name: value for name, value in given.items() if value not in (None, [])}
         weight = given.pop("weight", [1.0] * len(columns))
         return {"weight": tuple(weight), **given}
     weights = Weights.read(arguments.weights)

@@ -6,7 +6,7 @@ import sys
 import types
 import unittest.mock
 
-from zoo.commands import translate
+from zoo.commands import options, translate
 
 
 def _write(content, path):
@@ -20,7 +20,7 @@ def _aligned(sides, folder):
         _write(side, folder / name) for side, name in zip(sides, ("a.en", "a.fr"), strict=True)
     )
     parser = argparse.ArgumentParser()
-    translate.add_align_to(parser)
+    options.add_to(parser, translate.ALIGN, "align")
     translate.run_align(parser.parse_args([source, target, "--iterations", "1"]))
 
 
