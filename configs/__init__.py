@@ -15,10 +15,10 @@ from zoo.trust import user_modules
 if __name__ != user_modules.CONFIGS:
     sys.modules[__name__] = user_modules.configs()
 
-from configs._lookup import FOLDER, load, names, paths, summary
+from configs._lookup import FOLDER, load, names, paths, summary, table
 
 FAMILIES = sorted(path.parent.name for path in FOLDER.glob("*/__init__.py"))
 # Saved recipes name functions of configs, and configs import each other, without the family.
 __path__ += [str(FOLDER / family) for family in FAMILIES]
 
-__all__ = ["FAMILIES", "FOLDER", "load", "names", "paths", "summary"]
+__all__ = ["FAMILIES", "FOLDER", "load", "names", "paths", "summary", "table"]

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import configs
 from launch import __main__ as launch
 from zoo import __main__ as commands
 from zoo.commands import command_table, options, program, train
@@ -304,3 +305,16 @@ def test_an_option_takes_an_argument_in_every_command_or_in_none():
             (flags if action.nargs == 0 else others).add(option)
     # Lists are read by `score` and written by `translate`; `compare` always tunes the weight.
     assert flags & others == {"--nbest", "--unseen-weight"}
+
+
+def test_configs_are_listed_by_family_with_size_and_time(capsys):
+    commands.main(["train", "--list"])
+    lines = capsys.readouterr().out.splitlines()
+    rows = {line[2:].split()[0]: line for line in lines if line[:2] in ("* ", "  ")}
+    assert {*rows} == {*configs.names()}
+    assert [name for name, row in rows.items() if row.startswith("*")] == [*rows][:5]  # the first
+    # As the docstrings of the three tell.
+    for name, cost in (("ptb_softmax", "22 min"), ("ptb_awd_lstm", "24M"), ("lm1b_big", "1.8B")):
+        assert rows[name].split(name)[1].strip().startswith(f"{cost}  {configs.summary(name)}")
+    families = [line.partition("/ ")[0] for line in lines if line[:1].islower()]
+    assert families[:2] == ["micro", "own"] and sorted(families) == configs.FAMILIES

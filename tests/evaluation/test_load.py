@@ -104,8 +104,11 @@ def test_lines_that_are_given_begin_with_an_empty_state(workdir, tmp_path, capsy
     text = tmp_path / "t.txt"
     text.write_text("\n".join(lines) + "\n", encoding="utf-8")
     np.testing.assert_allclose(of_command(text), expected, rtol=1e-5)
-    assert "read on" not in capsys.readouterr().out
     carried = of_command(text, "--state", "carried")
+    data = [str(workdir), "--data", str(text)]
+    command_table.run("evaluate", [*data, "--state", "sentences"])
+    assert "read on" not in capsys.readouterr().out
+    command_table.run("evaluate", [*data, "--state", "carried"])
     assert "  read on: each sentence begins with the state of the one before; --state " in (
         capsys.readouterr().out
     )

@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from zoo import lazy
@@ -55,7 +55,7 @@ class Option(NamedTuple):
     usage: str
     about: str
     type: Callable[[str], Any] | None = None
-    choices: Sequence[str] | None = None
+    choices: Collection[str] | None = None
     default: Any = None
     required: bool = False
 
@@ -67,7 +67,7 @@ class Option(NamedTuple):
         if self.default not in (None, math.inf) and isinstance(self.default, (str, int, float)):
             given["help"] = f"{self.about}; default: %(default)s".removeprefix("; ")
         if self.choices:
-            given["choices"] = self.choices
+            given["choices"] = tuple(self.choices)
         elif value:
             given["metavar"] = value.strip("[]")
         if not name.startswith("-"):

@@ -44,9 +44,9 @@ _TUNE = (
         "lines of id, tab or blank, words; for lists numbered from 0 also a line a list",
     ),
     Option("--weights FILE", "file of weights to write; they are printed in any case"),
-    Option("--metric", "wer for lists of a recogniser", choices=tuple(METRICS), required=True),
+    Option("--metric", "wer for lists of a recogniser", choices=METRICS, required=True),
     Option("--tokenize NAME", "with --metric bleu: sacrebleu's tokenizer"),
-    Option("--method", "", choices=tuple(METHODS), default="mira"),
+    Option("--method", "", choices=METHODS, default="mira"),
     Option("--seed N", "", options.whole(0), default=0),
     Option("--start FILE", "weights to start from; default: the first system's"),
     Option(

@@ -55,8 +55,7 @@ def run_train(arguments: argparse.Namespace):
     """Resolves the experiment, prepares the data, and trains until the end or an interruption."""
     configs = user_modules.configs()
     if arguments.list:
-        for name in configs.names():
-            print(f"{name:24} {configs.summary(name)}")
+        print(*configs.table(), sep="\n")
         return
     from zoo import configuration
 
