@@ -34,7 +34,7 @@ COMPARE = (
     Option("--plot FILE", "draws learning curves, or what --by or --sweep asks for"),
     Option(
         "--against",
-        "the horizontal axis of learning curves; default: step",
+        "the axis of learning curves; default: step",
         choices=("step", "epoch", "minutes"),
     ),
     Option("--training", "draws the training loss, too"),
@@ -43,21 +43,15 @@ COMPARE = (
         "draws the results against one number of the recipes, as vocabulary.features.0.count; "
         "--plot default: sweep.png",
     ),
-    Option(
-        "--page FILE",
-        "writes a page: curves, figures, a text word by word, differences of the recipes",
-    ),
+    Option("--page FILE", "writes a page: curves, figures, a text word by word, differences"),
     Option("--text FILE", "with --page: a text that is shown instead of a split"),
     Option(
         "--sentences N",
-        f"with --page: sentences that are shown; default: {_SENTENCES}",
+        f"with --page: sentences shown; default: {_SENTENCES}",
         options.whole(1, 200),
     ),
     options.LABEL,
-    Option(
-        "--data FILE",
-        "judges the runs on a treebank in CoNLL-U, or another text, that none was made for",
-    ),
+    Option("--data FILE", "judges the runs on a treebank or text that none was made for"),
     Option("--state", "with --data: state policy; default: the runs' own", choices=_POLICIES),
     Option(
         "--unseen-weight",

@@ -10,9 +10,7 @@ DATA = (
     Option("names NAME [...]", "a corpus of --list, or ud_LANGUAGE_TREEBANK"),
     Option("--list", "lists the corpora and exits"),
     Option("--into DIR", "folder to fetch into; default: $ZOO_DATA, or the working folder"),
-    Option(
-        "--release TAG", "release of the treebanks, as r2.14; default: the last", default="master"
-    ),
+    Option("--release TAG", "release of the treebanks, as r2.14", default="master"),
     Option("--mirror URL", "URL below which the corpora's own addresses are mirrored"),
 )
 

@@ -21,28 +21,17 @@ def _unseen_weight(text: str) -> float:
 EVALUATE = (
     options.RUN,
     Option("--split NAME ...", "a split to evaluate; default: all but train"),
+    Option("--data FILE", "a text, CoNLL-U, table of items, or pairs to evaluate, not splits"),
     Option(
-        "--data FILE",
-        "a file to evaluate instead of splits: text, CoNLL-U, a table of items, or pairs",
-    ),
-    Option(
-        "--state",
-        "state policy; default: the run's own, but sentences for tables of items",
-        choices=POLICIES,
+        "--state", "default: the run's own, but sentences for tables of items", choices=POLICIES
     ),
     Option(
         "--minimal-pairs FILE ...",
         "minimal pairs in the format of CLAMS, BLiMP, or Marvin and Linzen, instead of splits "
         "unless --split is given",
     ),
-    Option(
-        "--agreement",
-        "agreement pairs made from a treebank, instead of its text; default: of the tests",
-    ),
-    Option(
-        "--exact-match",
-        "answers the questions of the splits by greedy decoding, and counts correct answers",
-    ),
+    Option("--agreement", "agreement pairs made from a treebank, instead of its text"),
+    Option("--exact-match", "counts the questions of the splits that greedy decoding answers"),
     Option("--grammar FILE", "with --exact-match: counts the answers that parse"),
     Option("--constrain", "restricts answers to --grammar"),
     Option(
@@ -160,10 +149,7 @@ SCORE = (
     options.RUN,
     Option("file [FILE]", "text, a sentence a line; or CoNLL-U, or a table of items"),
     Option("--output FILE", "the tab-separated table to write; default: prints it"),
-    Option(
-        "--words",
-        "writes the surprisal of each word, and the columns of a table of items beside it",
-    ),
+    Option("--words", "writes the surprisal of each word, beside the columns of its table"),
     Option("--split NAME", "with --words: a split of the run's data instead of FILE"),
     Option(
         "--state",
@@ -172,9 +158,7 @@ SCORE = (
     ),
     Option("--nbest", "FILE has n-best lists: id ||| hypothesis ||| ..."),
     Option(
-        "--column N",
-        "the sentence is the N-th field of a line, separated by tabs or |||",
-        options.whole(1),
+        "--column N", "the sentence is field N of a line, between tabs or |||", options.whole(1)
     ),
     options.DYNAMIC,
     *options.LEXICON,
@@ -223,9 +207,7 @@ _BREAK = "\n"
 
 GENERATE = (
     options.RUN,
-    Option(
-        "--temperature T", "0: always the most probable word", options.number(0, 1e9), default=1.0
-    ),
+    Option("--temperature T", "0: the most probable words", options.number(0, 1e9), default=1.0),
     *options.TRUNCATION,
     options.CACHE,
     Option("--seed N", "", options.whole(0), default=0),

@@ -64,7 +64,7 @@ class Option(NamedTuple):
         name, _, value = self.usage.partition(" ")
         value, _, rest = value.partition(" ")
         given: dict[str, Any] = {"help": self.about, "type": self.type, "default": self.default}
-        if self.default not in (None, math.inf) and isinstance(self.default, (str, int, float)):
+        if self.default not in (None, "", math.inf) and isinstance(self.default, (str, int, float)):
             given["help"] = f"{self.about}; default: %(default)s".removeprefix("; ")
         if self.choices:
             given["choices"] = tuple(self.choices)
@@ -237,16 +237,12 @@ def _dynamic(text: str) -> tuple:
 # ------------------------- options that several commands have
 
 COMMON = (
-    Option(
-        "--trust MODULE:NAME ...", "allows the import of a function or component that the run names"
-    ),
+    Option("--trust MODULE:NAME ...", "allows the import of something that the run names"),
     Option("--trust-paths", "reads files that the run names, wherever they are"),
     Option("--no-compilation-cache", "does not use the user's cache folder of compiled programs"),
 )
 RUN = Option("folder DIR", "folder of a training run")
-LABEL = Option(
-    "--label NAME ...", "the name of a recipe; repeat it for each, in the order of the runs"
-)
+LABEL = Option("--label NAME ...", "the name of each recipe, in the order of the runs")
 SET = Option("--set FIELD=VALUE ...", "sets a field of the recipe, as training.epochs=5")
 ADDED_WORDS = (
     Option("--add-words FILE", "adds the words of FILE, one a line, to the lexicon"),
@@ -263,10 +259,7 @@ ADDED_WORDS = (
 LEXICON = (
     *ADDED_WORDS,
     Option("--lexicon FILE", "replaces the run's lexicon by the words of FILE, one a line"),
-    Option(
-        "--renormalise",
-        "normalises over the lexicon, for a head that normalises over all spellings",
-    ),
+    Option("--renormalise", "normalises a head of all spellings over the lexicon"),
 )
 TRUNCATION = (
     Option("--top-k K", "samples among the K most probable words only", whole(1)),

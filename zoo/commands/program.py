@@ -84,7 +84,7 @@ def run(main) -> int:
     try:
         main()
         sys.stdout.flush()  # here, where a closed pipe does not give a traceback
-    except UserError as error:
+    except (UserError, MissingExtra) as error:
         _tell(f"error: {error}")
         return 2
     except Interrupted as interruption:
@@ -111,9 +111,6 @@ def run(main) -> int:
     except ProcessLost as error:
         _tell(f"error: {error}")
         return LOST
-    except MissingExtra as error:
-        _tell(f"error: {error}")
-        return 2
     except BrokenPipeError:  # the reader of our output, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -22,20 +22,10 @@ _COLUMNS = (
         "hypothesis's words, and its language score if the lattices have one",
     ),
     Option("--interpolation FILE", "adds the runs' mean, with the weights that interpolate wrote"),
-    Option(
-        "--costs NAME=FILE ...",
-        "adds the costs of Kaldi n-best lists, lines of name of the hypothesis, cost",
-    ),
+    Option("--costs NAME=FILE ...", "adds costs of Kaldi n-best lists, lines of hypothesis, cost"),
     Option("--sparse", "takes features that a line does not name as 0"),
-    Option(
-        "--also LISTS ...",
-        "adds the best hypotheses of another system's lists for the same sentences",
-    ),
-    Option(
-        "--also-best K",
-        "number of hypotheses from each list of --also; default: 10",
-        options.whole(1),
-    ),
+    Option("--also LISTS ...", "adds the best hypotheses of another system's lists"),
+    Option("--also-best K", "hypotheses of a list of --also; default: 10", options.whole(1)),
 )
 _TUNE = (
     Option("lists LISTS", "n-best lists of Moses, Joshua or Kaldi, or lines of JSON"),
@@ -49,11 +39,7 @@ _TUNE = (
     Option("--method", "", choices=METHODS, default="mira"),
     Option("--seed N", "", options.whole(0), default=0),
     Option("--start FILE", "weights to start from; default: the first system's"),
-    Option(
-        "--hold-out N",
-        "holds out each N-th list from tuning, and evaluates on it",
-        options.whole(2),
-    ),
+    Option("--hold-out N", "evaluates on each N-th list, held out from tuning", options.whole(2)),
     Option(
         "--folds N",
         "cross-validates in N parts, and keeps the tuned weights only if they are better than "
@@ -67,9 +53,7 @@ _TUNE = (
     *_COLUMNS,
 )
 _APPLY = (
-    Option(
-        "lists LISTS", "lists with the features that were tuned; /dev/stdin reads standard input"
-    ),
+    Option("lists LISTS", "lists with the tuned features; /dev/stdin reads standard input"),
     Option("weights WEIGHTS", "the file that tune wrote"),
     Option("--output FILE", "file of lists to write; default: prints them"),
     Option("--best", "writes the id and the best words of each list"),

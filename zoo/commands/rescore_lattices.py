@@ -49,7 +49,7 @@ LATTICES = (
     Option("--symbols FILE", "Kaldi's words.txt, for lattices of numbered words"),
     Option(
         "--history N",
-        "merges paths that share their last N words; default: paths that share all",
+        "merges paths of the same last N words; default: of all words",
         options.whole(1),
     ),
     Option(
@@ -65,18 +65,9 @@ LATTICES = (
         options.number(0, float("inf"), above=True),
         default=float("inf"),
     ),
-    Option(
-        "--most N",
-        "greatest number of hypotheses of a node; 0: no limit",
-        options.whole(0),
-        default=1000,
-    ),
-    Option("--together N", "lattices of a batch; default 16", options.whole(1, 10_000), default=16),
-    Option(
-        "--nbest N",
-        "writes n-best lists in Moses' format: id ||| words ||| ...",
-        options.whole(1, 10_000),
-    ),
+    Option("--most N", "most hypotheses of a node; 0: no limit", options.whole(0), default=1000),
+    Option("--together N", "lattices of a batch", options.whole(1, 10_000), default=16),
+    Option("--nbest N", "writes n-best lists in Moses' format", options.whole(1, 10_000)),
     Option("--slf FOLDER", "writes lattices with new scores into FOLDER, as ID.slf.gz"),
     Option("--kaldi", "writes lattices with new scores in Kaldi's text format"),
     Option("--output FILE", "file to write; default: prints"),

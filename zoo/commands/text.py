@@ -22,10 +22,7 @@ _FACTOR = options.number(0, 1e6, above=True)
 
 TEXT = (
     Option("text TEXT", "a UTF-8 text, or a folder or pattern of texts"),
-    Option(
-        "translation [TRANSLATION]",
-        "for pairs: a second file, which translates the first line by line",
-    ),
+    Option("translation [TRANSLATION]", "for pairs: a file that translates the first line by line"),
     Option("folder DIR", "folder of the run; training resumes in a folder with a run"),
     Option("--letters", "every character is a token, instead of every word"),
     Option(
@@ -107,10 +104,7 @@ def _factors(text: str) -> tuple[float, ...]:
 
 
 TRY = (
-    Option(
-        "text TEXT ...",
-        "a text; two for pairs; a treebank, as a .conllu file or a folder; or a config",
-    ),
+    Option("text TEXT ...", "a text; two for pairs; a treebank, a file or folder; or a config"),
     Option("--letters", "predicts every character of a text, not words"),
     Option(
         "--language CODE ...",
@@ -138,10 +132,7 @@ TRY = (
         default=_RATES,
     ),
     options.SET,
-    Option(
-        "--output DIR",
-        "the folder of the trials, which the same command resumes; default: runs/try/TEXT",
-    ),
+    Option("--output DIR", "folder of the trials, for resuming too; default: runs/try/TEXT"),
 )
 
 

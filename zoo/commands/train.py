@@ -28,17 +28,10 @@ def _count(text: str) -> int | str:
 
 
 TRAIN = (
-    Option(
-        "--config NAME", "a config of --list, a config file, or a run of a record, FILE.jsonl:RUN"
-    ),
+    Option("--config NAME", "a config of --list, a config file, or a record's FILE.jsonl:RUN"),
     Option("folder [DIR]", "folder of the run; training resumes in a folder that has a run"),
     options.SET,
-    Option(
-        "--devices N",
-        "number of devices that each process uses; default 0: all",
-        options.whole(0),
-        default=0,
-    ),
+    Option("--devices N", "devices that each process uses; 0: all", options.whole(0), default=0),
     Option("--coordinator HOST:PORT", "address of process 0, for several processes"),
     Option(
         "--processes N",

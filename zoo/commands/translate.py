@@ -48,50 +48,32 @@ TRANSLATE = (
         "file of links to write: the source word that each word attends to most, a line a "
         "hypothesis, as 0-0 2-1",
     ),
-    Option(
-        "--plot-attention FILE", "plots the attention weights of one sentence: .png, .pdf or .svg"
-    ),
+    Option("--plot-attention FILE", "plots the attention weights of one sentence"),
     Option(
         "--plot-gradients FILE",
-        "plots how much each word depends on each source word of one sentence, by gradients, "
-        "with or without attention: .png, .pdf or .svg",
+        "plots by gradients how much words of one sentence depend on source words",
     ),
     Option("--beam N", "beam size; 1 is greedy search; default 12", options.whole(1, 10_000)),
     Option("--nbest N", "writes the N best hypotheses of each sentence", options.whole(1, 10_000)),
-    Option(
-        "--length-normalisation A", "ranks by log p / length^A; default 0", options.number(0, 7)
-    ),
-    Option(
-        "--sample",
-        "samples translations instead of searching for the best; --nbest N for each sentence",
-    ),
-    Option(
-        "--temperature T",
-        "with --sample: temperature of the softmax; default 1",
-        options.number(0, 1e9),
-    ),
+    Option("--length-normalisation A", "ranks by log p / length^A", options.number(0, 7)),
+    Option("--sample", "samples translations, --nbest of each sentence"),
+    Option("--temperature T", "with --sample; default 1", options.number(0, 1e9)),
     *options.TRUNCATION,
     Option("--seed N", "with --sample: seed; default 0", options.whole(0)),
-    Option(
-        "--longest N",
-        "greatest number of tokens, with the boundary",
-        options.whole(1, 100_000),
-        default=200,
-    ),
+    Option("--longest N", "most tokens, with the boundary", options.whole(1, 100_000), default=200),
     Option(
         "--longest-ratio R",
-        "greatest number of tokens for a source of n words: R * n + 10; default 2",
+        "most tokens for a source of n words: R * n + 10",
         options.number(0, 1e6, above=True),
         default=2.0,
     ),
     Option("--batch N", "sentences of a batch", options.whole(1, 100_000), default=32),
     Option(
-        "--language-model DIR",
-        "a language model of the same words, whose log-probability is added to the scores",
+        "--language-model DIR", "adds the log-probability of a language model of the same words"
     ),
     Option(
         "--language-weight W",
-        f"weight of --language-model; default {_LANGUAGE_WEIGHT}",
+        f"of --language-model; default {_LANGUAGE_WEIGHT}",
         options.number(0, 1e9),
     ),
 )
@@ -392,7 +374,7 @@ ALIGN = (
     Option("--dictionary FILE", "writes each source word with its most frequent translation"),
     Option(
         "--symmetrise",
-        "how the links of both directions are combined",
+        "combines the links of both directions",
         choices=METHODS,
         default="grow-diag",
     ),
