@@ -103,23 +103,35 @@ def parser_of(name):
     return parser
 
 
-def test_rules_are_of_options_that_there_are():
-    """Else a rule would never hold."""
-    for name, rules in options.RULES.items():
-        command, *inner = name.split()
-        parser = parser_of(command)
-        if inner:
-            (choices,) = (a.choices for a in parser._actions if a.nargs == argparse.PARSER)
-            parser = choices[inner[0]]
-        known = {option: action for action in parser._actions for option in action.option_strings}
-        named = {action.metavar for action in parser._actions}
-        for rule in rules:
-            for text in (rule.option, *rule.others):
-                option, _, value = text.partition(" ")
-                assert option in known or option in named, (name, text)
-                if value.islower():
-                    assert value in known[option].choices
-            assert not known[rule.option.split()[0]].default
+@pytest.mark.parametrize("command", options.RULES)
+def test_each_rule_refuses_a_line_and_lets_another_pass(command):
+    name, *inner = command.split()
+    parser = parser_of(name)
+    if inner:
+        (choices,) = (a.choices for a in parser._actions if a.nargs == argparse.PARSER)
+        parser = choices[inner[0]]
+    actions = {name: a for a in parser._actions for name in a.option_strings or [a.metavar]}
+
+    def line(rule, *given):
+        """A line with these options, such as "--metric bleu", "--run DIR" or "FILE"."""
+        values = {action.dest: action.default for action in parser._actions}
+        for option, _, value in (text.partition(" ") for text in given):
+            action = actions[option]
+            assert not action.default and (not value.islower() or value in action.choices)
+            values[action.dest] = value if value.islower() else "x"
+        return argparse.Namespace(rules=(rule,), **values)
+
+    for rule in options.RULES[command]:
+        option, others, _ = rule
+        alone = isinstance(rule, options.Needs)
+        for right, given in ((not alone, [option]), *((alone, [option, o]) for o in others)):
+            if right:
+                options.check_rules(line(rule, *given))
+            else:
+                with pytest.raises(UserError, match=f"^{option} ") as refused:
+                    options.check_rules(line(rule, *given))
+                assert all(other in str(refused.value) for other in given)
+        options.check_rules(line(rule))
 
 
 @pytest.mark.parametrize(

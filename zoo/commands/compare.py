@@ -198,11 +198,13 @@ def _names(results) -> list[str]:
 def _read(of_runs, split):
     """Returns (results of translations, the experiment of the first, the text they translate)."""
     from zoo.evaluation import translation_quality
+    from zoo.runs import location
     from zoo.runs.workdir import Workdir
 
     results = [translation_quality.read(file, split) for file in of_runs.values()]
     first = next(iter(of_runs.values()))
-    experiment = Workdir(first.absolute().parent.parent).experiment()
+    whole = first if location.is_bucket(first) else first.absolute()
+    experiment = Workdir(whole.parent.parent).experiment()
     corpus = experiment.vocabulary.read(experiment.data.as_written(), split)
     return results, experiment, corpus
 
