@@ -8,14 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from benchmarks import plain_scans
 from tests import examples, references
 from tests.marks import slow
 from zoo.arrays import products, random_keys
 from zoo.cores import GRU, LSTM, Elman
 from zoo.errors import UserError
 from zoo.layers import dropout
-from zoo.layers.elman import elman, elman_reference
-from zoo.layers.gru import gru, gru_reference
+from zoo.layers.elman import elman
+from zoo.layers.gru import gru
 
 BATCH, TIME, SIZE, INPUT_SIZE = 3, 5, 7, 4
 RESET = np.zeros((BATCH, TIME), bool)
@@ -153,13 +154,13 @@ def test_gradients_are_those_of_a_loop(random, name):
 
 
 RECURRENCES = {
-    "tanh": (functools.partial(elman, "tanh"), functools.partial(elman_reference, "tanh"), 1),
+    "tanh": (functools.partial(elman, "tanh"), functools.partial(plain_scans.elman, "tanh"), 1),
     "sigmoid": (
         functools.partial(elman, "sigmoid"),
-        functools.partial(elman_reference, "sigmoid"),
+        functools.partial(plain_scans.elman, "sigmoid"),
         1,
     ),
-    "gru": (gru, gru_reference, 3),
+    "gru": (gru, plain_scans.gru, 3),
 }
 
 

@@ -186,25 +186,43 @@ def in_chunks(function: Callable, length: int, weights: Any, arrays: Any, state:
 # to the output, which has N times as many numbers.
 
 
+@dataclasses.dataclass(frozen=True)
 class Stacked(Core, abc.ABC):
     """Base class of cores of stacked layers; subclasses define the recurrence of a layer.
 
-    The products x_t W + b of all positions are one matrix product before the recurrence.
+    The products x_t W + b of all positions are one matrix product before the recurrence. Weights
+    start uniform in +-1/sqrt(D).
+
+    Attributes:
+      size: D, the number of cells of each layer.
+      layers: the number of layers.
+      last_size: D of the last layer, such as the size of the words' vectors for a tied head; 0
+        for `size`.
+      dropout: the dropout rate of every layer's output.
+      last_dropout: the dropout rate of the last layer's output; None for `dropout`.
+      input_dropout: the dropout rate of the inputs.
+      recurrent_dropout: the dropout rate of the entries of U; all positions and batch rows of a
+        call share the mask.
+      variational: whether all positions of a call share one mask, instead of one for each position.
+      skip: whether the inputs go to every layer, and every layer's hidden states to the output,
+        side by side: layers * D numbers (Graves 2013, section 2).
+      rematerialise: the number of positions in a chunk. The inputs of each chunk and the state
+        before it are kept, and the rest is recomputed in the backward pass; 0 keeps everything.
     """
+
+    size: int = 256
+    layers: int = 1
+    last_size: int = 0
+    dropout: float = 0.0
+    last_dropout: float | None = None
+    input_dropout: float = 0.0
+    recurrent_dropout: float = 0.0
+    variational: bool = False
+    skip: bool = False
+    rematerialise: int = 0
 
     # The number of columns of W and U, in units of D.
     blocks: ClassVar[int]
-
-    if TYPE_CHECKING:  # fields of all
-        layers: int
-        last_size: int
-        skip: bool
-        dropout: float
-        last_dropout: float | None
-        input_dropout: float
-        recurrent_dropout: float
-        variational: bool
-    rematerialise: int
 
     def __post_init__(self):
         check_least(self, size=1, layers=1, last_size=0, rematerialise=0)
