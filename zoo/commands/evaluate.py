@@ -4,11 +4,32 @@ import argparse
 import itertools
 import math
 
+import numpy as np
+
 from zoo.commands import options
 from zoo.commands.options import Option
 from zoo.data.batches import POLICIES
+from zoo.decoding import open_vocabulary
+from zoo.decoding.generation import generate, prompt_words, with_features
 from zoo.errors import UserError
-from zoo.evaluation import perplexity
+from zoo.evaluation import (
+    agreement,
+    best_words,
+    exact_match,
+    item_scores,
+    leakage,
+    minimal_pairs,
+    mixtures,
+    passport,
+    passport_text,
+    perplexity,
+    score_stream,
+    sentence_scores,
+    word_lists,
+)
+from zoo.evaluation.run import Run, splits_of
+from zoo.evaluation.sentence_scores import words_of
+from zoo.runs import output_files
 
 _WEIGHT = options.number(0, 0.999999)
 
@@ -49,8 +70,6 @@ EVALUATE = (
 @perplexity.on_terminal()
 def run_evaluate(arguments: argparse.Namespace):
     """Prints the figures and keeps each with its passport in DIR/results."""
-    from zoo.evaluation import passport
-
     passport.check(arguments.folder)
     run = options.run_of(arguments.folder, arguments).with_state(arguments.state)
     if arguments.constrain:
@@ -69,11 +88,6 @@ def run_evaluate(arguments: argparse.Namespace):
 
 def _texts(run, splits, arguments):
     """Evaluates splits and the file of --data, and the answers to their questions."""
-    import numpy as np
-
-    from zoo.evaluation import exact_match, item_scores, passport, passport_text, sentence_scores
-    from zoo.runs import output_files
-
     mixture = None
     if arguments.unseen_weight is not None:
         mixture = _mixture(run, arguments.unseen_weight)
@@ -104,10 +118,6 @@ def _note(run, judged):
 
 def _agreement(run, arguments):
     """Evaluates the agreement pairs of splits, and of the treebank of --data."""
-    from zoo.evaluation import agreement
-    from zoo.evaluation.run import splits_of
-    from zoo.runs import output_files
-
     splits = arguments.split
     if not arguments.data:
         splits = splits_of(arguments.folder, splits)
@@ -121,9 +131,6 @@ def _agreement(run, arguments):
 
 def _minimal_pairs(run, path):
     """Evaluates the minimal pairs of a file."""
-    from zoo.evaluation import leakage, minimal_pairs
-    from zoo.runs import output_files
-
     pairs, scores = minimal_pairs.judge(run, path)
     sentences = [sentence for pair in pairs for sentence in pair[:2]]
     options.print_notes([*run.notes(sentences), run.share(sentences, path)])
@@ -134,8 +141,6 @@ def _minimal_pairs(run, path):
 
 def _mixture(run, weight):
     """Returns the mixture that --unseen-weight asks for; prints a note if there is none."""
-    from zoo.evaluation import mixtures
-
     mixture = mixtures.of_run(run, None if math.isnan(weight) else weight)
     if mixture is None:
         options.print_notes(["no word of the lexicon is without training text: nothing is mixed"])
@@ -169,8 +174,6 @@ SCORE = (
 @perplexity.on_terminal()
 def run_score(arguments: argparse.Namespace):
     """Writes or prints the table of scores."""
-    from zoo.evaluation import score_stream
-
     if not (arguments.file or arguments.split):
         raise UserError("no text is named: give FILE, or --words --split NAME.")
     options.check_outputs(arguments, output="the table")
@@ -184,9 +187,6 @@ def run_score(arguments: argparse.Namespace):
 
 def _score_words(run, arguments):
     """Writes or prints the surprisal of each word of a text."""
-    from zoo.evaluation import best_words, passport
-    from zoo.runs import output_files
-
     splits = [arguments.split] if arguments.split else []
     (judged,) = passport.judge(run, splits, arguments.file, arguments.state, lines=True)
     _note(run, judged)
@@ -234,10 +234,6 @@ def run_generate(arguments: argparse.Namespace):
 
     Texts of characters have lines of their own; a rule stands between them.
     """
-    from zoo.decoding import open_vocabulary
-    from zoo.decoding.generation import generate, prompt_words, with_features
-    from zoo.evaluation.run import Run
-    from zoo.evaluation.sentence_scores import words_of
     from zoo.sources import moses
 
     run = options.with_cache(Run.load(arguments.folder), arguments.cache)
@@ -288,8 +284,6 @@ WORDS = (
 
 def run_words(arguments: argparse.Namespace):
     """Writes or prints the table of words, or prints how far its tags reach in a text."""
-    from zoo.evaluation import best_words, word_lists
-
     if arguments.tags is not None:
         best_words.report(arguments.folder, arguments.tags)
         return

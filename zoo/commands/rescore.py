@@ -3,12 +3,24 @@
 import argparse
 import dataclasses
 
+import numpy as np
+
 from zoo.commands import options, rescore_lattices
 from zoo.commands.options import Inner, Option
 from zoo.commands.rescore_lattices import LATTICES
 from zoo.errors import UserError
+from zoo.evaluation import sentence_scores
+from zoo.evaluation.run import short_names
+from zoo.rescoring import bleu_chrf_wer, reranking, run_interpolation, tune
 from zoo.rescoring.bleu_chrf_wer import METRICS
+from zoo.rescoring.lattice_rescoring import LatticeFolder
+from zoo.rescoring.model_features import Columns
+from zoo.rescoring.reranking import Weights, merge_lists
+from zoo.rescoring.run_interpolation import Interpolation
 from zoo.rescoring.tune import METHODS
+from zoo.runs import output_files
+from zoo.sources import files, nbest
+from zoo.sources.nbest import read_references
 
 _COLUMNS = (
     Option("--run DIR ...", "adds a run's log-probability as a feature"),
@@ -68,10 +80,6 @@ _INTERPOLATE = (
 
 
 def _tune(arguments):
-    from zoo.rescoring import bleu_chrf_wer, tune
-    from zoo.rescoring.reranking import Weights
-    from zoo.runs import output_files
-
     options.check_outputs(arguments, weights="the weights")
     metric = bleu_chrf_wer.metric_of(arguments.metric, arguments.tokenize or "none")
     columns = _columns(arguments)
@@ -113,8 +121,6 @@ def _tune(arguments):
 
 def _tuned(lists, metric, arguments, start):
     """Returns (the tuned weights, lines that report whether they are kept)."""
-    from zoo.rescoring import tune
-
     given = lists, metric, arguments.method, arguments.seed
     if arguments.folds is None:
         return tune.tune(*given, start), []
@@ -134,8 +140,6 @@ def _tuned(lists, metric, arguments, start):
 def _parts(lists, hold_out):
     """Splits the lists by --hold-out; returns {"tuned on": lists} and perhaps {"held out":
     lists}."""
-    import numpy as np
-
     if hold_out is None:
         return {"tuned on": lists}
     held = np.arange(len(lists.ids)) % max(1, hold_out) == hold_out - 1
@@ -150,9 +154,6 @@ def _parts(lists, hold_out):
 
 def _columns(arguments):
     """Returns the features that the options add to the lists' own."""
-    from zoo.rescoring.model_features import Columns
-    from zoo.rescoring.run_interpolation import Interpolation
-
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     counts = arguments.word_count, arguments.unknown_count, arguments.rank
     runs = _runs(arguments) if arguments.run else {}
@@ -160,15 +161,11 @@ def _columns(arguments):
 
 
 def _lattices(folder):
-    from zoo.rescoring.lattice_rescoring import LatticeFolder
-
     return LatticeFolder(folder) if folder else None
 
 
 def _runs(arguments):
     """Loads the runs of --run; returns {name: run}."""
-    from zoo.evaluation.run import short_names
-
     names = short_names(arguments.run)
     return {
         name: options.run_with_words(path, arguments)
@@ -178,13 +175,6 @@ def _runs(arguments):
 
 def _interpolate(arguments):
     """Prints perplexities of runs and of their mean, and writes its weights."""
-    import numpy as np
-
-    from zoo.evaluation import sentence_scores
-    from zoo.rescoring import run_interpolation
-    from zoo.runs import output_files
-    from zoo.sources import files
-
     if len(arguments.run) < 2:
         raise UserError("interpolate takes two runs or more: give each as --run DIR.")
     options.check_outputs(arguments, weights="the weights")
@@ -211,9 +201,6 @@ def _interpolate(arguments):
 
 def _read(path, costs, arguments):
     """Reads a file of lists and merges the lists of --also; returns (format, lists)."""
-    from zoo.rescoring.reranking import merge_lists
-    from zoo.sources import nbest
-
     files: dict[str, str] = {}
     for text in costs:
         name, _, file = text.partition("=")
@@ -232,9 +219,6 @@ def _read(path, costs, arguments):
 
 def _arrays(path, references, costs, columns, arguments, metric):
     """Reads the lists of a file and their references; returns them as arrays."""
-    from zoo.rescoring import tune
-    from zoo.sources.nbest import read_references
-
     _, unscored = _read(path, costs, arguments)
     lists = [*columns.add(options.progress("lists", unscored))]
     if references:
@@ -269,9 +253,6 @@ def _made(arguments, metric, figures):
 
 
 def _apply(arguments):
-    from zoo.rescoring import reranking
-    from zoo.rescoring.reranking import Weights
-
     options.check_outputs(arguments, output="the lists")
     weights = Weights.read(arguments.weights)
     form, lists = _read(arguments.lists, arguments.costs, arguments)

@@ -10,6 +10,15 @@ from collections.abc import Iterator
 from zoo.commands import options
 from zoo.commands.options import Option
 from zoo.errors import UserError, named, shortened
+from zoo.evaluation.run import short_names
+from zoo.rescoring import reranking
+from zoo.rescoring.lattice_rescoring import LatticeSearch
+from zoo.rescoring.model_features import check_names
+from zoo.rescoring.reranking import Weights
+from zoo.rescoring.run_interpolation import NAME, Interpolation
+from zoo.runs import output_files
+from zoo.sources import files, lattices, nbest
+from zoo.sources.lattices import read_lattices, read_symbols
 
 # Features of paths in lists and in files of weights: {name: its setting of the search}.
 FEATURES = {
@@ -78,12 +87,6 @@ LATTICES = (
 def run(arguments: argparse.Namespace):
     """Prints or writes the best path of each lattice, or n-best lists, or lattices with new
     scores."""
-    from zoo.evaluation.run import short_names
-    from zoo.rescoring.lattice_rescoring import LatticeSearch
-    from zoo.rescoring.model_features import check_names
-    from zoo.rescoring.run_interpolation import NAME, Interpolation
-    from zoo.runs import output_files
-
     folders = [arguments.folder, *arguments.run]
     names = short_names(folders)
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
@@ -122,8 +125,6 @@ def run(arguments: argparse.Namespace):
 
 def _weights(arguments, columns):
     """Returns the settings of the search that are weights, from the options or --weights."""
-    from zoo.rescoring.reranking import Weights
-
     if not arguments.weights:
         given = {name: getattr(arguments, name) for name in ("weight", *FEATURES.values())}
         given = {name: value for name, value in given.items() if value not in (None, [])}
@@ -136,9 +137,6 @@ def _weights(arguments, columns):
 
 
 def _lines(search, runs, columns, arguments, words) -> Iterator[str]:
-    from zoo.rescoring import reranking
-    from zoo.sources import lattices, nbest
-
     searched = search.search_all(
         runs,
         _read(arguments, search, words),
@@ -164,9 +162,6 @@ def _lines(search, runs, columns, arguments, words) -> Iterator[str]:
 def _read(arguments, search, words):
     """Yields the lattices of files, and collects their words; raises UserError for an id that
     occurs twice."""
-    from zoo.sources import files
-    from zoo.sources.lattices import read_lattices, read_symbols
-
     symbols = read_symbols(arguments.symbols) if arguments.symbols else None
     seen: dict[str, str] = {}
     noted = search.posterior_weight != 0
@@ -202,9 +197,6 @@ def _warn(one, most):
 
 def _write_slf(one, arguments):
     """Writes a lattice as ID.slf.gz; the same lattice gives the same bytes."""
-    from zoo.runs import output_files
-    from zoo.sources import lattices
-
     if pathlib.PurePath(one.id).name != one.id:
         raise UserError(
             f"the lattice {shortened(one.id, 80)!r} cannot have a file of its name: give --kaldi."
