@@ -121,10 +121,9 @@ def test_each_rule_refuses_a_line_and_lets_another_pass(command):
             values[action.dest] = value if value.islower() else "x"
         return argparse.Namespace(rules=(rule,), **values)
 
-    for rule in options.RULES[command]:
-        option, others, _ = rule
-        alone = isinstance(rule, options.Needs)
-        for right, given in ((not alone, [option]), *((alone, [option, o]) for o in others)):
+    for rule in options.rules_of(command):
+        option, needs, others, _ = rule
+        for right, given in ((not needs, [option]), *((needs, [option, o]) for o in others)):
             if right:
                 options.check_rules(line(rule, *given))
             else:
@@ -163,8 +162,8 @@ def test_each_rule_refuses_a_line_and_lets_another_pass(command):
             "--seed is for draws: give --sample, too, or leave --seed out.",
         ),
         (
-            "rescore lattices a l --weights w --weight 1 --word-penalty 0",
-            "--weights has all weights: leave out --weight and --word-penalty, or --weights.",
+            "rescore lattices a l --weights w --weight 1 --acoustic-weight 0",
+            "--weights has all weights: leave out --weight and --acoustic-weight, or --weights.",
         ),
     ],
 )

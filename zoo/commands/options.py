@@ -100,7 +100,7 @@ def add_to(
             within = commands.add_parser(name, help=inner.about)
             add_to(within, inner.options, f"{command} {name}")
         return
-    parser.set_defaults(rules=RULES.get(command, ()))
+    parser.set_defaults(rules=rules_of(command))
     for option in (*given, *COMMON):
         option.add_to(parser)
 
@@ -366,127 +366,109 @@ def print_notes(notes: Iterable[str | None]):
 
 
 # ------------------------- options that need or exclude one another, by command
-# "--metric bleu" is this value of an option, "--run DIR" the option with any value.
+# "--metric bleu" is this value of an option, "--run DIR" the option with any value, and SOURCE an
+# argument without a name. Behind the colon stands what the option is or does, for the message.
 
-
-class Needs(NamedTuple):
-    """An option that is nothing without one of others."""
-
-    option: str
-    others: tuple[str, ...]
-    why: str = ""
-
-
-class Excludes(NamedTuple):
-    """An option that contradicts others."""
-
-    option: str
-    others: tuple[str, ...]
-    why: str = ""
-
-
-_ADD_WORDS = "--add-words FILE"
-_OF_NEW_WORDS: tuple[Needs | Excludes, ...] = tuple(
-    Needs(option, (_ADD_WORDS,), "is for new words")
-    for option in ("--spread-unknown", "--spread-letters")
-)
-_OF_LEXICON: tuple[Needs | Excludes, ...] = (
-    Excludes(
-        "--lexicon",
-        ("--add-words",),
-        "replaces the words of the run's lexicon, and --add-words keeps them",
-    ),
-    *(rule._replace(others=(_ADD_WORDS, "--lexicon FILE")) for rule in _OF_NEW_WORDS),
-)
-_OF_LISTS: tuple[Needs | Excludes, ...] = (
-    *_OF_NEW_WORDS,
-    Needs("--unknown-count", ("--run DIR",), "counts the unknown words of a run"),
-    Needs("--interpolation", ("--run DIR",), "averages runs"),
-    Needs("--also-best", ("--also LISTS",)),
-)
-_SEARCHED = ("--beam", "--length-normalisation")
-_DRAWN = ("--temperature", "--top-k", "--nucleus", "--seed")
-_RUNS_A_MODEL = "judges the runs on another text"
-_MICRO = ("--page", "--plot", "--by", "--sweep", "--data", "--split", "--label")
-RULES: dict[str, tuple[Needs | Excludes, ...]] = {
-    "try": (Excludes("--minutes", ("--steps",)),),
-    "evaluate": (
-        *_OF_LEXICON,
-        Needs("--constrain", ("--grammar FILE",), "needs a grammar"),
-        Needs("--grammar", ("--exact-match", "--constrain"), "is for answers"),
-        Excludes("--dynamic", ("--minimal-pairs", "--agreement", "--exact-match"), "is for texts"),
-    ),
-    "score": (
-        *_OF_LEXICON,
-        Excludes("--split", ("FILE",), "is a text of the run's data"),
-        *(Needs(option, ("--words",)) for option in ("--split", "--state", "--dynamic")),
-        Excludes("--words", ("--nbest", "--column"), "writes the words of a text"),
-    ),
-    "generate": (
-        Excludes("--spell", ("--top-k", "--nucleus"), "draws letters, without truncation"),
-    ),
-    "translate": (
-        Needs("--bleu", ("--split NAME",), "needs references"),
-        Needs("--tokenizer", ("--bleu",)),
-        Needs("--language-weight", ("--language-model DIR",)),
-        Excludes("--unknowns keep", ("--dictionary",), "leaves unknown words as they are"),
-        *(Needs(option, ("--sample",), "is for draws") for option in _DRAWN),
-        Excludes("--sample", (*_SEARCHED, "--bleu"), "draws translations, and searches for none"),
-        Excludes(
-            "--bleu",
-            ("--nbest", "--output", "--alignments", "--plot-attention", "--plot-gradients"),
-            "keeps the best translation of each sentence beside the run",
-        ),
-    ),
-    "align": (Excludes("--run", ("SOURCE",), "has pairs of its own"),),
-    "rescore tune": (
-        *_OF_LISTS,
-        Needs("--tokenize", ("--metric bleu",), "is for BLEU"),
-        *(
-            Needs(option, ("--test LISTS",))
-            for option in ("--test-references", "--test-lattices", "--test-costs")
-        ),
-        Needs("--test-lattices", ("--lattices FOLDER",)),
-    ),
+_OF_ADDED_WORDS = """
+--spread-unknown needs --add-words FILE: is for new words
+--spread-letters needs --add-words FILE: is for new words
+"""
+_OF_LEXICON = """
+--lexicon excludes --add-words: replaces the words of the run's lexicon, and --add-words keeps them
+--spread-unknown needs --add-words FILE, --lexicon FILE: is for new words
+--spread-letters needs --add-words FILE, --lexicon FILE: is for new words
+"""
+_OF_LISTS = f"""{_OF_ADDED_WORDS}
+--unknown-count needs --run DIR: counts the unknown words of a run
+--interpolation needs --run DIR: averages runs
+--also-best needs --also LISTS
+"""
+RULES = {
+    "try": "--minutes excludes --steps",
+    "evaluate": f"""{_OF_LEXICON}
+        --constrain needs --grammar FILE: needs a grammar
+        --grammar needs --exact-match, --constrain: is for answers
+        --dynamic excludes --minimal-pairs, --agreement, --exact-match: is for texts
+        """,
+    "score": f"""{_OF_LEXICON}
+        --split excludes FILE: is a text of the run's data
+        --split needs --words
+        --state needs --words
+        --dynamic needs --words
+        --words excludes --nbest, --column: writes the words of a text
+        """,
+    "generate": "--spell excludes --top-k, --nucleus: draws letters, without truncation",
+    "translate": """
+        --bleu needs --split NAME: needs references
+        --tokenizer needs --bleu
+        --language-weight needs --language-model DIR
+        --unknowns keep excludes --dictionary: leaves unknown words as they are
+        --temperature needs --sample: is for draws
+        --top-k needs --sample: is for draws
+        --nucleus needs --sample: is for draws
+        --seed needs --sample: is for draws
+        --sample excludes --beam, --length-normalisation, --bleu: draws, and searches for no best
+        --bleu excludes --nbest, --output, --alignments: keeps the best translations beside the run
+        --bleu excludes --plot-attention, --plot-gradients: draws nothing
+        """,
+    "align": "--run excludes SOURCE: has pairs of its own",
+    "rescore tune": f"""{_OF_LISTS}
+        --tokenize needs --metric bleu: is for BLEU
+        --test-references needs --test LISTS
+        --test-lattices needs --test LISTS
+        --test-costs needs --test LISTS
+        --test-lattices needs --lattices FOLDER
+        """,
     "rescore apply": _OF_LISTS,
-    "rescore interpolate": _OF_NEW_WORDS,
-    "rescore lattices": (
-        *_OF_NEW_WORDS,
-        Excludes("--kaldi", ("--nbest",), "writes lattices and --nbest lists"),
-        Excludes(
-            "--weights",
-            (
-                *("--weight", "--acoustic-weight", "--language-weight", "--posterior-weight"),
-                "--word-penalty",
-            ),
-            "has all weights",
-        ),
-    ),
-    "compare": (
-        *_OF_NEW_WORDS,
-        Excludes("--micro", _MICRO, "compares models with the micro language itself"),
-        Excludes("--page", ("--plot", "--by", "--sweep", "--data"), "shows all that runs keep"),
-        Excludes("--data", ("--plot", "--by", "--sweep", "--split"), _RUNS_A_MODEL),
-        Excludes("--sweep", ("--by", "--split"), "draws all texts"),
-        Needs("--by distance", ("--plot FILE",)),
-        Excludes("--by distance", ("--split",), "has all pairs"),
-        *(
-            rule
-            for option in ("--against", "--training")
-            for rule in (
-                Needs(option, ("--plot FILE",), "is for learning curves"),
-                Excludes(option, ("--by", "--sweep"), "is for learning curves"),
-            )
-        ),
-        *(Needs(option, ("--page FILE",)) for option in ("--text", "--sentences")),
-        Excludes("--text", ("--split",), "is shown in place of a split"),
-        Needs("--label", ("--plot FILE", "--page FILE", "--sweep FIELD")),
-        *(Needs(option, ("--data FILE",)) for option in ("--state", "--unseen-weight")),
-        Needs("--add-words", ("--data FILE", "--page FILE")),
-    ),
-    "words": (Excludes("--tags", ("--features", "--output"), "prints shares alone"),),
-    "export": (Needs("--public", ("--push OWNER/NAME",)),),
+    "rescore interpolate": _OF_ADDED_WORDS,
+    "rescore lattices": f"""{_OF_ADDED_WORDS}
+        --kaldi excludes --nbest: writes lattices and --nbest lists
+        --weights excludes --weight, --acoustic-weight, --language-weight: has all weights
+        --weights excludes --posterior-weight, --word-penalty: has all weights
+        """,
+    "compare": f"""{_OF_ADDED_WORDS}
+        --micro excludes --page, --plot, --by, --sweep, --data: judges by the micro language itself
+        --micro excludes --split, --label: judges by the micro language itself
+        --page excludes --plot, --by, --sweep, --data: shows all that runs keep
+        --data excludes --plot, --by, --sweep, --split: judges the runs on another text
+        --sweep excludes --by, --split: draws all texts
+        --by distance needs --plot FILE
+        --by distance excludes --split: has all pairs
+        --against needs --plot FILE: is for learning curves
+        --against excludes --by, --sweep: is for learning curves
+        --training needs --plot FILE: is for learning curves
+        --training excludes --by, --sweep: is for learning curves
+        --text needs --page FILE
+        --text excludes --split: is shown in place of a split
+        --sentences needs --page FILE
+        --label needs --plot FILE, --page FILE, --sweep FIELD
+        --state needs --data FILE
+        --unseen-weight needs --data FILE
+        --add-words needs --data FILE, --page FILE
+        """,
+    "words": "--tags excludes --features, --output: prints shares alone",
+    "export": "--public needs --push OWNER/NAME",
 }
+
+
+class Rule(NamedTuple):
+    """An option that needs one of others, or excludes each of them."""
+
+    option: str
+    needs: bool
+    others: list[str]
+    why: str
+
+
+def rules_of(command: str) -> list[Rule]:
+    """Reads the rules of a command from `RULES`."""
+    rules = []
+    for line in filter(None, map(str.strip, RULES.get(command, "").splitlines())):
+        rule, _, why = line.partition(": ")
+        kind = " needs " if " needs " in rule else " excludes "
+        option, others = rule.split(kind)
+        rules.append(Rule(option, kind == " needs ", others.split(", "), why))
+    return rules
 
 
 def check_rules(arguments: argparse.Namespace):
@@ -499,10 +481,9 @@ def check_rules(arguments: argparse.Namespace):
             return found == value
         return found is not None and found is not False and found != []
 
-    for rule in getattr(arguments, "rules", ()):
-        option, others, why = rule
+    for option, needs, others, why in getattr(arguments, "rules", ()):
         there = [other for other in others if given(other)]
-        if not given(option) or bool(there) == isinstance(rule, Needs):
+        if not given(option) or bool(there) == needs:
             continue
         if there:
             rest = " and ".join(there)
