@@ -135,13 +135,13 @@ def _print(arguments):
     """Prints the tables of kept figures, and of the scores of kept translations."""
     from zoo.comparison.compare import compare
     from zoo.comparison.comparison import Wanted
-    from zoo.evaluation import answers, results
+    from zoo.evaluation import results
     from zoo.runs import output_files
 
     translated = _translations(arguments)
     folders = [run for run in arguments.runs if not run.endswith(".json")]
     judged = not translated or any(map(results.judged_texts, folders))
-    judged = judged or bool(answers.read_answers(folders))
+    judged = judged or bool(results.read_answers(folders))
     if judged:
         wanted = Wanted(splits=arguments.split)
         output_files.show(compare(folders, arguments.by == "frequency", wanted))

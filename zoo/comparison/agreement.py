@@ -7,7 +7,7 @@ from zoo.comparison import bar_plots, plot_style
 from zoo.comparison.comparison import Comparison, Group
 from zoo.errors import UserError
 from zoo.evaluation import agreement
-from zoo.evaluation.answers import Questions, read_answers
+from zoo.evaluation.results import Questions, read_answers
 from zoo.runs import output_files
 
 _CASE = {"right": int, "pairs": int}

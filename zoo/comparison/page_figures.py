@@ -14,18 +14,18 @@ from zoo.comparison import (
     plot_style,
 )
 from zoo.comparison.bar_plots import kept_bands
-from zoo.comparison.comparison import Comparison, figures_of, in_texts, perplexity, unjudged
+from zoo.comparison.comparison import (
+    Comparison,
+    figures_of,
+    in_texts,
+    perplexity,
+    runs_of_lines,
+    unjudged,
+)
 from zoo.comparison.html_parts import number, text
 from zoo.decoding import BeamSearch
 from zoo.errors import UserError
-from zoo.evaluation import (
-    answers,
-    leakage,
-    passport_text,
-    results,
-    significance,
-    translation_quality,
-)
+from zoo.evaluation import leakage, passport_text, results, significance, translation_quality
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.results import OF_TRANSLATIONS, check_comparable, quantity
 from zoo.evaluation.run import Run
@@ -38,12 +38,12 @@ def section(runs: Comparison) -> str:
     for group, of_runs in groups.items():
         parts.append(f"<h3>{text(group)}</h3>")
         parts.append(_figures(of_runs, runs.groups))
-        told: dict = {}
-        for name, passport in of_runs.items():
-            told.setdefault(tuple(passport_text.conditions(passport)), []).append(name)
-        for lines, of_lines in told.items():
-            who = f"<p>{text(', '.join(of_lines))}:</p>" if len(told) > 1 else ""
-            parts.append(who + html_parts.items(map(text, lines)))
+        told = {run: passport_text.conditions(passport) for run, passport in of_runs.items()}
+        lines = (
+            line + f" ({', '.join(of_line)})" * (len(of_line) < len(of_runs))
+            for line, of_line in runs_of_lines(told).items()
+        )
+        parts.append(html_parts.items(map(text, lines)))
         parts.append(html_parts.paragraph(text(comparability(group, groups))))
     parts.append(html_parts.all_missing(unjudged(runs)))
     return "".join(parts)
@@ -287,7 +287,7 @@ def judgements(runs: Comparison) -> str:
     parts: list[str] = []
     judged: set[str] = set()
     name_of = {path: name for name, path in runs.paths.items()}
-    for questions, of_paths in answers.read_answers(name_of).items():
+    for questions, of_paths in results.read_answers(name_of).items():
         of_runs = {name_of[path]: value for path, value in of_paths.items()}
         judged |= of_runs.keys()
         parts.append(_questions(str(questions), of_runs, runs.groups))
