@@ -137,29 +137,12 @@ def test_each_rule_refuses_a_line_and_lets_another_pass(command):
     ("line", "why"),
     [
         (
-            "compare a --training --plot p.png --sweep training.batch",
-            "--training is for learning curves: leave out --sweep, or --training.",
-        ),
-        (
-            "compare a --training",
-            "--training is for learning curves: give --plot FILE, too, or leave --training out.",
-        ),
-        (
             "try t.txt --minutes 1 --steps 1",
             "--minutes and --steps exclude each other: leave out --steps, or --minutes.",
         ),
         (
             "rescore tune l --metric wer --tokenize 13a",
             "--tokenize is for BLEU: give --metric bleu, too, or leave --tokenize out.",
-        ),
-        (
-            "translate a --unknowns keep --dictionary d",
-            "--unknowns keep leaves unknown words as they are: leave out --dictionary, or "
-            "--unknowns keep.",
-        ),
-        (
-            "translate a --seed 0",
-            "--seed is for draws: give --sample, too, or leave --seed out.",
         ),
         (
             "rescore lattices a l --weights w --weight 1 --acoustic-weight 0",

@@ -352,7 +352,7 @@ def write(lines: Iterable[str], file: str | None, what: str):
 
 
 def progress(unit: str, of: Iterable | None = None):
-    """Returns a progress bar of a terminal, around what it counts if that is given."""
+    """Returns a progress bar of a terminal, around an iterable or to be moved by hand."""
     with lazy.extra():
         from tqdm import tqdm
 
