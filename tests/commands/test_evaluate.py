@@ -4,28 +4,14 @@ import dataclasses
 import json
 import re
 import shutil
-import sys
 
 import pytest
 
 import evaluate
 from zoo import __main__ as commands
-from zoo.commands import program
 from zoo.evaluation import minimal_pairs
 from zoo.runs.workdir import Workdir
 from zoo.sources import table_rows
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """call(script, *arguments) -> (exit code, output, errors)."""
-
-    def calling(script, *arguments):
-        monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
-        code = program.run(script.main)
-        return code, *capsys.readouterr()
-
-    return calling
 
 
 def test_all_splits_but_train_are_judged(call, workdir):

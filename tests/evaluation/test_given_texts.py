@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from tests import tables
 from tests.training import small
 from zoo import __main__ as commands
 from zoo import priors
-from zoo.commands import program
 from zoo.cores import NGram
 from zoo.data import Conllu, Text
 from zoo.data.vocabulary import Vocabulary
@@ -94,18 +92,6 @@ def judged(run, tmp_path):
         return tables.by_r(tmp_path / "s.tsv", missing=""), scores
 
     return judging
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """call(script, *arguments) -> (exit code, output, errors)."""
-
-    def calling(script, *arguments):
-        monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
-        code = program.run(script.main)
-        return code, *capsys.readouterr()
-
-    return calling
 
 
 def test_plain_text_has_a_row_a_token_with_fused_forms_put_back(judged):

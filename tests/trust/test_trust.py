@@ -67,18 +67,6 @@ def is_quiet(errors):
 
 
 @pytest.fixture
-def call(monkeypatch, capsys):
-    """call(script, *arguments) -> (exit code, output, errors)."""
-
-    def calling(script, *arguments):
-        monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
-        code = program.run(script.main)
-        return code, *capsys.readouterr()
-
-    return calling
-
-
-@pytest.fixture
 def here(tmp_path, monkeypatch):
     """A working folder."""
     folder = tmp_path / "here"
