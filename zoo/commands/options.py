@@ -345,10 +345,8 @@ def write(lines: Iterable[str], file: str | None, what: str):
         from zoo.runs import output_files
 
         output_files.write_lines(file, lines, what)
-        return
-    for line in lines:
-        sys.stdout.write(line)
-        sys.stdout.flush()
+    else:
+        sys.stdout.writelines(lines)
 
 
 def progress(unit: str, of: Iterable | None = None):

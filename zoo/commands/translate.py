@@ -323,6 +323,7 @@ def _write(translations, translator, arguments):
             if of_sentence:
                 _draw(translator, of_sentence[0], arguments)
             yield _lines(number, of_sentence, translator, arguments)
+            sys.stdout.flush()  # a line out for each line in
 
     # All of them first: an error of reading is none of writing.
     found = list(lines()) if arguments.output else lines()
