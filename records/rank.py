@@ -9,12 +9,14 @@ head that mixes distributions is not bound so.
 """
 
 import dataclasses
+import pathlib
 
 import jax
 import numpy as np
 
 from zoo.commands import options, program
 from zoo.commands.options import Option
+from zoo.comparison import plot_style, seeds
 from zoo.data.batches import Batches
 from zoo.errors import UserError
 from zoo.evaluation import leakage
@@ -80,9 +82,23 @@ def spectrum(matrix: np.ndarray) -> Spectrum:
     return Spectrum(values, len(values))
 
 
+def draw(values: dict[str, np.ndarray], file: str | pathlib.Path, contexts: int):
+    """Draws singular values of log-probability matrices, largest first, on a logarithmic scale."""
+    title = "Singular values of the log-probability matrix"
+    label = f"number of the singular value, of {contexts:,} contexts"
+    with plot_style.picture(file, [title], label, "divided by the largest") as (axes,):
+        for number, (name, of_run) in zip(seeds.numbers_of([*values]), values.items(), strict=True):
+            axes.plot(
+                range(1, len(of_run) + 1), of_run, color=plot_style.colour(number), label=name
+            )
+        # Smaller values are rounding of float32.
+        axes.set(yscale="log", ylim=(1e-8, 1.5))
+        axes.yaxis.set_major_formatter(plot_style.PLAIN)
+
+
 def report(workdirs: list[str], contexts: int, split: str, file: str, log=output_files.show):
     """Prints rank and spectrum of each run on one split and draws them in one picture."""
-    from zoo.comparison import curve_plots, plot_style
+    from zoo.comparison import plot_style
 
     plot_style.check_file(file)
     curves = {}
@@ -109,7 +125,7 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, log=output
             shared = leakage.of_text(corpus.sentences, seen)
             for line in leakage.warnings({"split": split, "overlap": shared}):
                 log(line)
-    curve_plots.spectra(curves, file, len(matrix))
+    draw(curves, file, len(matrix))
     log(file)
 
 

@@ -117,7 +117,15 @@ def judge(
         "slot_error_rate": (missing + wrong) / max(1, slots),
         "examples": [f"{m} -> {t}" for m, t in zip(meanings[:3], texts[:3], strict=True)],
     }
-    return passport.of_slot_errors(run, split, corpus, figures), item_scores.of_answers(right)
+    record = {
+        "kind": "slot errors",
+        "split": f"slots-{split}",
+        "figures": figures,
+        "tokens": figures["texts"],
+        "counts": "texts that were drawn for a condition, right with all of its names and no other",
+        **passport.of_translations(run, corpus),
+    }
+    return record, item_scores.of_answers(right)
 
 
 def _pairs(corpus):
