@@ -98,8 +98,6 @@ def draw(values: dict[str, np.ndarray], file: str | pathlib.Path, contexts: int)
 
 def report(workdirs: list[str], contexts: int, split: str, file: str, log=output_files.show):
     """Prints rank and spectrum of each run on one split and draws them in one picture."""
-    from zoo.comparison import plot_style
-
     plot_style.check_file(file)
     curves = {}
     for name, workdir in zip(short_names(workdirs), workdirs, strict=True):
