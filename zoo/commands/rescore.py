@@ -13,8 +13,7 @@ from zoo.evaluation import sentence_scores
 from zoo.evaluation.run import short_names
 from zoo.rescoring import bleu_chrf_wer, reranking, run_interpolation, tune
 from zoo.rescoring.bleu_chrf_wer import METRICS
-from zoo.rescoring.lattice_rescoring import LatticeFolder
-from zoo.rescoring.model_features import Columns
+from zoo.rescoring.model_features import Columns, LatticeFolder
 from zoo.rescoring.reranking import Weights, merge_lists
 from zoo.rescoring.run_interpolation import Interpolation
 from zoo.rescoring.tune import METHODS

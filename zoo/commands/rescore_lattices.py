@@ -11,14 +11,14 @@ from zoo.commands import options
 from zoo.commands.options import Option
 from zoo.errors import UserError, named, shortened
 from zoo.evaluation.run import short_names
-from zoo.rescoring import reranking
+from zoo.rescoring import lattices, reranking
 from zoo.rescoring.lattice_rescoring import LatticeSearch
+from zoo.rescoring.lattices import read_lattices, read_symbols
 from zoo.rescoring.model_features import check_names
 from zoo.rescoring.reranking import Weights
 from zoo.rescoring.run_interpolation import NAME, Interpolation
 from zoo.runs import output_files
-from zoo.sources import files, lattices, nbest
-from zoo.sources.lattices import read_lattices, read_symbols
+from zoo.sources import files, nbest
 
 # Features of paths in lists and in files of weights: {name: its setting of the search}.
 FEATURES = {

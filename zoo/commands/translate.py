@@ -207,7 +207,7 @@ def _restoring(translator, arguments):
     from zoo.alignment import PositionalAll
     from zoo.evaluation import translators
     from zoo.evaluation.translators import Restoring
-    from zoo.sources import alignments
+    from zoo.sources import pairs
 
     for option in ("alignments", "plot_attention"):
         if getattr(arguments, option):
@@ -215,9 +215,7 @@ def _restoring(translator, arguments):
     dictionary, by = arguments.dictionary, arguments.unknowns
     if dictionary is None and by is None and translator.runs[0].experiment.data.unknowns is None:
         return None
-    restoring = Restoring(
-        translator, alignments.read_dictionary(dictionary) if dictionary else {}, by
-    )
+    restoring = Restoring(translator, pairs.read_dictionary(dictionary) if dictionary else {}, by)
     if (
         (arguments.alignments or arguments.plot_attention or arguments.plot_gradients)
         and isinstance(restoring.strategy, PositionalAll)
@@ -309,15 +307,15 @@ def _write(translations, translator, arguments):
     """Writes the lines of translations, their alignments, and the picture of one of them."""
     from zoo.evaluation import translators
     from zoo.runs import output_files
-    from zoo.sources import alignments
+    from zoo.sources import pairs
 
     links: list[str] = []
 
     def lines():
         for number, of_sentence in enumerate(itertools.chain.from_iterable(translations)):
             for one in of_sentence if arguments.alignments else ():
-                pairs = translators.links(translator, one.hypothesis, one.read)
-                links.append(alignments.pharaoh(pairs) + "\n")
+                found = translators.links(translator, one.hypothesis, one.read)
+                links.append(pairs.pharaoh(found) + "\n")
             if arguments.alignments and not of_sentence:
                 links.append("\n")
             if of_sentence:
@@ -388,21 +386,22 @@ def run_align(arguments: argparse.Namespace):
     """Writes the links of each pair of sentences, a line a pair; progress goes to stderr."""
     from zoo.alignment import learn_dictionary
     from zoo.runs import output_files
-    from zoo.sources import alignments
+    from zoo.sources import pairs
 
     options.check_outputs(arguments, output="the alignments", dictionary="the table")
     sources, targets = _pairs(arguments)
     links = _align(sources, targets, arguments.iterations, arguments.symmetrise)
-    lines = [alignments.pharaoh(one) + "\n" for one in links]
+    lines = [pairs.pharaoh(one) + "\n" for one in links]
     options.write(lines, arguments.output, "the alignments")
     if arguments.dictionary:
-        entries = alignments.dictionary_lines(learn_dictionary(sources, targets, links))
+        dictionary = learn_dictionary(sources, targets, links)
+        entries = [f"{source}\t{target}\n" for source, target in dictionary.items()]
         output_files.write_lines(arguments.dictionary, entries, "the dictionary")
 
 
 def _pairs(arguments):
     """Reads both files; returns (source sentences, target sentences), each a list of words."""
-    from zoo.sources import pairs
+    from zoo.sources import files
 
     if arguments.run:
         return _pairs_of(arguments)
@@ -411,7 +410,7 @@ def _pairs(arguments):
         raise UserError("give two files, sources first, or --run DIR for the pairs of a run.")
     sides = []
     for path in (source, target):
-        _, lines = pairs.read_lines(path)
+        lines = files.lines(files.read(path)[1])
         lines = [line.lower() for line in lines] if arguments.lower_case else lines
         sides.append([[*map(sys.intern, line.split())] for line in lines])
     sources, targets = sides

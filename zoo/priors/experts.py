@@ -69,7 +69,7 @@ class KnowledgeBase(Expert):
         Raises:
           UserError: the table is malformed, or the lexicon has none of its subjects or relations.
         """
-        from zoo.sources.tables import read_table  # not with every head
+        from zoo.sources.table_rows import read_table
 
         relations, facts = read_table(self.path)
         subject, relation = np.full((2, len(lexicon)), NOTHING, np.int32)
