@@ -11,7 +11,8 @@ import pytest
 from benchmarks import plain_scans
 from tests import examples, references
 from tests.marks import slow
-from zoo.arrays import products, random_keys
+from zoo.arrays import products
+from zoo.arrays.types import Keys
 from zoo.cores import GRU, LSTM, Elman
 from zoo.errors import UserError
 from zoo.layers import dropout
@@ -279,7 +280,7 @@ def test_dropped_recurrent_weights_have_one_mask_for_all_rows_and_positions(
         hidden, _ = core.apply(params, inputs, carry, reset=RESET, key=key)
         return (hidden * slopes).sum(), hidden
 
-    keys = random_keys.for_batch(key, BATCH)
+    keys = Keys.of(key, BATCH)
     masks = [
         np.where(core._weight_mask(layer["recurrent"], keys, place).kept, 2, 0)
         for place, layer in enumerate(params)

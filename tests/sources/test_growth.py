@@ -22,8 +22,7 @@ from zoo.errors import UserError
 from zoo.evaluation import minimal_pairs, word_lists
 from zoo.lexicon import Lexicon
 from zoo.papers import Overnight, Realisations
-from zoo.priors import WordList, WordTable, arpa
-from zoo.priors.grammars import rules
+from zoo.priors import WordList, WordTable, arpa, grammar_rules
 from zoo.rescoring import lattices, reranking
 from zoo.sources import evaluation_texts, files, moses, nbest, pairs, text
 from zoo.sources import table_rows as fact_tables
@@ -337,17 +336,17 @@ READERS = {
         ".csv",
     ),
     "grammar, rules": Reader(
-        lambda path: rules.read(files.read_text(pathlib.Path(path)), path),
+        lambda path: grammar_rules.read(files.read_text(pathlib.Path(path)), path),
         lambda n: 'r0: "a"\n' + "".join(f'r{i}: "a" r{i - 1}?\n' for i in range(1, n)),
         50,
     ),
     "grammar, blanks": Reader(
-        lambda path: rules.read(files.read_text(pathlib.Path(path)), path),
+        lambda path: grammar_rules.read(files.read_text(pathlib.Path(path)), path),
         joined('r: "a"', items(" "), "\n"),
         1000,
     ),
     "grammar, slashes": Reader(
-        refused(lambda path: rules.read(files.read_text(pathlib.Path(path)), path)),
+        refused(lambda path: grammar_rules.read(files.read_text(pathlib.Path(path)), path)),
         joined("r: ", items("/\\"), "\n"),
         500,
     ),

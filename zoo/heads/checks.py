@@ -30,8 +30,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import sharded_functions
-from zoo.arrays.random_keys import Keys
 from zoo.arrays.sharded_functions import HIDDEN
+from zoo.arrays.types import Keys
 from zoo.losses import value_checks
 from zoo.losses.token_blocks import present_states
 

@@ -24,7 +24,7 @@ from zoo.errors import UserError, check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head, HeadAround
 from zoo.lexicon import Lexicon
-from zoo.lexicon.word_mapping import NoUnknownWord, shares
+from zoo.lexicon.lexicon import NoUnknownWord, shares
 from zoo.priors import strings
 from zoo.priors.contextual import Contextual
 
@@ -83,7 +83,7 @@ class SpreadUnknown(HeadAround):
     def _tables(self, lexicon: Lexicon) -> Tables:
         """Returns {"head": the head's tables, "word_ids", "log_share"}.
 
-        See zoo.lexicon.word_mapping.
+        See zoo.lexicon.lexicon.
         """
         try:
             word_shares = shares(self.lexicon, lexicon, self._spelled if self.letters else None)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products, random_keys, row_blocks, sharded_functions
-from zoo.arrays.types import Carry, Key, Params, accumulator
+from zoo.arrays import products, row_blocks, sharded_functions
+from zoo.arrays.types import Carry, Key, Keys, Params, accumulator, fold_in_rows
 from zoo.errors import check_least
 from zoo.layers import dropout
 from zoo.lexicon import Lexicon
@@ -24,7 +24,7 @@ class Core:
             -> (hidden [B, T, D], carry)
 
     reset, bool [B, T], marks positions before which the carry is zeroed. key turns dropout on: one
-    key, or `zoo.arrays.random_keys.Keys`, so that a row's masks do not depend on the other rows.
+    key, or `zoo.arrays.types.Keys`, so that a row's masks do not depend on the other rows.
     Without batch rows or positions, the hidden states are empty and the carry is returned
     unchanged.
     """
@@ -91,7 +91,7 @@ class Core:
         """Computes the hidden states along the positions, and the carry for the next call.
 
         Every core overrides this method or `_apply`. `_apply` is called with at least one position
-        and batch row, and with the key as the `zoo.arrays.random_keys.Keys` of a batch.
+        and batch row, and with the key as the `zoo.arrays.types.Keys` of a batch.
 
         Args:
           params: the parameters.
@@ -114,7 +114,7 @@ class Core:
                 f"{type(self).__name__}.apply: reset is {reset.dtype} of the shape {reset.shape}: "
                 f"give bool of the shape {(batch, time)}, True where a text begins"
             )
-        of_batch = None if key is None else random_keys.for_batch(key, batch)
+        of_batch = None if key is None else Keys.of(key, batch)
         # States are at least float32, whatever the type of the weights; the carry keeps its type.
         inputs = inputs.astype(accumulator(inputs))
         given = jax.tree.map(lambda x: _as_type(x, inputs.dtype), carry)
@@ -312,7 +312,7 @@ class Stacked(Core, abc.ABC):
         """Applies dropout to x [T, B, ...] if a key is given and the rate is not 0."""
         if key is None or not rate:
             return x
-        return dropout.drop(x, rate, random_keys.fold_in_rows(key.rows, use), self.variational)
+        return dropout.drop(x, rate, fold_in_rows(key.rows, use), self.variational)
 
     def _weight_mask(self, recurrent, key, layer):
         """Draws the mask of U if a key is given and the rate is not 0."""
