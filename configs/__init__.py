@@ -5,6 +5,10 @@ A recipe is known by its file name without the family, on the command line and i
 `treebanks/` are also known by the name of any treebank: `--config ud_czech_pdt` is
 `ud_treebank.get_config("ud_czech_pdt")`, and `ud_czech_pdt_softmax` is
 `ud_treebank_softmax.get_config("ud_czech_pdt")`.
+
+A recipe's docstring has the command that trains it, and others where it needs any. What is trained
+in runs/NAME is evaluated by `python evaluate.py runs/NAME`. Figures of several runs are in
+docs/results.md.
 """
 
 import sys

@@ -9,6 +9,7 @@ import configs
 import train
 from tests.repository.test_configs import LEMMAS
 from zoo.commands import program
+from zoo.runs import seen_texts
 from zoo.runs.workdir import Workdir
 
 MICRO = [
@@ -106,9 +107,10 @@ def test_a_treebank_with_wrong_columns(command, tmp_path):
 def test_a_work_directory_of_another_experiment(command, tmp_path):
     assert command("micro_softmax", *MICRO)[0] == 0
     kept = Workdir(tmp_path / "run")
-    assert kept.texts().trained_on.about[0]["sentences"] == 9
-    assert kept.texts().data == kept.data_digest() != ""
-    assert kept.texts().made_with["versions"]["zoo"]
+    seen = seen_texts.of_workdir(kept)
+    assert seen.trained_on.about[0]["sentences"] == 9
+    assert seen.data == kept.data_digest() != ""
+    assert seen.made_with["versions"]["zoo"]
     files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     result = command("micro_softmax", *MICRO, "model.core.size=5")
     assert_refused(result, "another experiment (model.core.size: 4 against 5)")

@@ -11,6 +11,7 @@ from zoo.embeddings import Lookup
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.models import LanguageModel
+from zoo.runs import seen_texts
 from zoo.runs.workdir import Workdir
 from zoo.training import tasks
 from zoo.training.loop import Trainer
@@ -47,8 +48,9 @@ def trained(tmp_path_factory):
     workdir = Workdir(folder / "workdir")
     workdir.claim(experiment)
     task = tasks.prepare(experiment)
-    workdir.keep_lexicons(task.lexicons)
-    workdir.keep_texts(task.seen_texts({}))
+    for name, lexicon in task.lexicons.items():
+        workdir.keep_lexicon(lexicon, name)
+    seen_texts.keep(workdir, task.seen_texts({}))
     Trainer(task, experiment.training, workdir.path, 1, log=lambda line: None).train()
     return workdir.path
 

@@ -3,11 +3,13 @@
 import json
 import math
 import shutil
+import subprocess
 
 import numpy as np
 import pytest
 
 from tests import tables
+from zoo import version
 from zoo.commands import command_table
 from zoo.errors import UserError
 from zoo.evaluation import translation_quality
@@ -137,3 +139,34 @@ def test_results_of_a_run_may_be_written_anew(tmp_path):
         (tmp_path / name).write_text("{}")
     output_files.check_each((tmp_path / "table.tsv", "the table"), read=[str(tmp_path)])
     output_files.check_each(("/dev/null", "the table"), read=["/dev/null"])
+
+
+# -------------------------------------------------------- the revision that passports name
+
+
+def test_a_revision_is_dirty_if_its_code_was_changed_but_not_by_outputs(tmp_path, monkeypatch):
+    def git(*arguments):
+        identity = "-c", "user.name=nobody", "-c", "user.email=nobody@example.org"
+        subprocess.run(["git", "-C", str(tmp_path), *identity, *arguments], check=True)
+
+    def revision():
+        output_files.revision.cache_clear()
+        return output_files.revision()
+
+    module = tmp_path / "zoo" / "version.py"
+    module.parent.mkdir()
+    module.write_text("")
+    monkeypatch.setattr(version, "__file__", str(module))
+    git("init", "--quiet")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "First")
+    clean = revision()
+    assert len(clean) == 40
+    (tmp_path / "agreement.png").write_text("a picture")
+    assert revision() == clean
+    (tmp_path / "my_module.py").write_text("")
+    assert revision() == f"{clean}-dirty"
+    (tmp_path / "my_module.py").unlink()
+    module.write_text("changed = True")
+    assert revision() == f"{clean}-dirty"
+    output_files.revision.cache_clear()

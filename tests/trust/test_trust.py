@@ -25,7 +25,7 @@ from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation.run import Run
 from zoo.heads import Softmax
-from zoo.runs import known_runs
+from zoo.runs import workdir as runs
 from zoo.runs.workdir import Workdir
 from zoo.sources import files
 from zoo.training import warm_start
@@ -323,8 +323,8 @@ def test_ones_made_here_are_read_as_they_are(trained):
 
 def test_whose_run_it_is_depends_on_the_whole_recipe(workdir):
     recipe = json.loads((workdir / "experiment.json").read_text())
-    assert known_runs.modules(recipe) is not None
-    assert known_runs.modules(recipe | {"init_from": "x"}) is None
+    assert runs.noted_modules(recipe) is not None
+    assert runs.noted_modules(recipe | {"init_from": "x"}) is None
     strangers(workdir)
     with pytest.raises(UserError, match="was not trained here by you"):
         Run.load(workdir).read("test")
@@ -339,10 +339,10 @@ def test_whose_run_it_is_depends_on_the_whole_recipe(workdir):
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"modules": 3}'])
 def test_a_spoilt_note_is_a_note(workdir, content):
     recipe = json.loads((workdir / "experiment.json").read_text())
-    note = known_runs._note(recipe)
+    note = runs._note(recipe)
     kept = note.read_text()
     note.write_text(content)
-    assert known_runs.modules(recipe) == []
+    assert runs.noted_modules(recipe) == []
     note.write_text(kept)
 
 
@@ -359,16 +359,16 @@ def test_training_goes_on_where_no_note_can_be_kept(tmp_path, monkeypatch, caplo
     assert message.startswith(f"{tmp_path / 'run'} is not noted as your own run (")
     assert "--trust-paths" in message and "\n" not in message
     assert (
-        known_runs.modules(json.loads((tmp_path / "run" / "experiment.json").read_text())) is None
+        runs.noted_modules(json.loads((tmp_path / "run" / "experiment.json").read_text())) is None
     )
 
 
 def test_notes_lie_in_the_users_own_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", "relative")  # which the standard says to pass over
-    assert known_runs.folder() == tmp_path / ".local" / "state" / "zoo" / "runs"
+    assert runs.notes_folder() == tmp_path / ".local" / "state" / "zoo" / "runs"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    assert known_runs.folder() == tmp_path / "state" / "zoo" / "runs"
+    assert runs.notes_folder() == tmp_path / "state" / "zoo" / "runs"
 
 
 @pytest.mark.parametrize("component", [Trained, WithWordsOf])
@@ -385,7 +385,7 @@ def test_a_run_that_one_starts_from_is_not_run(workdir, here):
     mark = plant(here)
     strangers(workdir, with_head("planted:Head"))
     with pytest.raises(UserError, match=r"^init_from: .*add --trust planted:Head"):
-        warm_start.read(str(workdir), small.MODEL, None)
+        warm_start.read(str(workdir), small.MODEL, ())
     assert not mark.exists()
 
 
@@ -446,7 +446,7 @@ def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, wa
         assert code == 2 and errors.count("\n") == 1 and "add --trust" in errors
         assert "theirs.jsonl:run" in errors or "component" in way
     assert not mark.exists() and not (here / "PWNED").exists() and "planted" not in sys.modules
-    assert not (here / "out").exists() and known_runs.modules(recipe) is None
+    assert not (here / "out").exists() and runs.noted_modules(recipe) is None
 
 
 def test_a_strangers_recipe_is_trained_and_stays_a_strangers(call, with_function, here):
@@ -456,7 +456,7 @@ def test_a_strangers_recipe_is_trained_and_stays_a_strangers(call, with_function
     kept(recipe)
     code, _, errors = call(train, "--config", "theirs.jsonl:run", "out")
     assert code == 0, errors
-    assert known_runs.modules(recipe) is None
+    assert runs.noted_modules(recipe) is None
     assert call(evaluate, "--workdir", "out")[0] == 0
 
 
@@ -471,7 +471,7 @@ def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, he
     else:
         options = ("--trust", "my_features:suffix", "--trust-paths")
         assert call(train, "--config", "theirs.jsonl:run", "out", *options)[0] == 0
-    assert known_runs.modules(recipe) is not None
+    assert runs.noted_modules(recipe) is not None
 
 
 def test_the_names_of_json():

@@ -272,7 +272,7 @@ def _columns(arguments):
 
 
 def _lattices(folder):
-    from zoo.rescoring.lattice_rescoring import LatticeFolder
+    from zoo.rescoring.model_features import LatticeFolder
 
     return LatticeFolder(folder) if folder else None
 

@@ -172,8 +172,8 @@ def _lines(search, runs, columns, arguments, words) -> Iterator[str]:
     with lazy.extra():
         from tqdm import tqdm
 
-    from zoo.rescoring import reranking
-    from zoo.sources import lattices, nbest
+    from zoo.rescoring import lattices, reranking
+    from zoo.sources import nbest
 
     searched = search.search_all(
         runs,
@@ -200,8 +200,8 @@ def _lines(search, runs, columns, arguments, words) -> Iterator[str]:
 def _read(arguments, search, words):
     """Yields the lattices of files, and collects their words; raises UserError for an id that
     occurs twice."""
+    from zoo.rescoring.lattices import read_lattices, read_symbols
     from zoo.sources import files
-    from zoo.sources.lattices import read_lattices, read_symbols
 
     symbols = read_symbols(arguments.symbols) if arguments.symbols else None
     seen: dict[str, str] = {}
@@ -238,8 +238,8 @@ def _warn(one, most):
 
 def _write_slf(one, arguments):
     """Writes a lattice as ID.slf.gz; the same lattice gives the same bytes."""
+    from zoo.rescoring import lattices
     from zoo.runs import output_files
-    from zoo.sources import lattices
 
     if pathlib.PurePath(one.id).name != one.id:
         raise UserError(

@@ -313,7 +313,7 @@ def _restoring(translator, arguments):
     from zoo.alignment import PositionalAll
     from zoo.evaluation import translators
     from zoo.evaluation.translators import Restoring
-    from zoo.sources import alignments
+    from zoo.sources import pairs
 
     for option in ("alignments", "plot_attention"):
         if getattr(arguments, option):
@@ -321,9 +321,7 @@ def _restoring(translator, arguments):
     dictionary, by = arguments.dictionary, arguments.unknowns
     if dictionary is None and by is None and translator.runs[0].experiment.data.unknowns is None:
         return None
-    restoring = Restoring(
-        translator, alignments.read_dictionary(dictionary) if dictionary else {}, by
-    )
+    restoring = Restoring(translator, pairs.read_dictionary(dictionary) if dictionary else {}, by)
     if (
         (arguments.alignments or arguments.plot_attention or arguments.plot_gradients)
         and isinstance(restoring.strategy, PositionalAll)
@@ -409,24 +407,25 @@ def run_align(arguments: argparse.Namespace):
     """Writes the links of each pair of sentences, a line a pair; progress goes to stderr."""
     from zoo.alignment import learn_dictionary
     from zoo.runs import output_files
-    from zoo.sources import alignments
+    from zoo.sources import pairs
 
     options.check_outputs(arguments, output="the alignments", dictionary="the table")
     sources, targets = _pairs(arguments)
     links = _align(sources, targets, arguments.iterations, arguments.symmetrise)
-    lines = [alignments.pharaoh(one) + "\n" for one in links]
+    lines = [pairs.pharaoh(one) + "\n" for one in links]
     if arguments.output:
         output_files.write_lines(arguments.output, lines, "the alignments")
     else:
         sys.stdout.writelines(lines)
     if arguments.dictionary:
-        entries = alignments.dictionary_lines(learn_dictionary(sources, targets, links))
+        dictionary = learn_dictionary(sources, targets, links)
+        entries = [f"{source}\t{target}\n" for source, target in dictionary.items()]
         output_files.write_lines(arguments.dictionary, entries, "the dictionary")
 
 
 def _pairs(arguments):
     """Reads both files; returns (source sentences, target sentences), each a list of words."""
-    from zoo.sources import pairs
+    from zoo.sources import files
 
     if arguments.run:
         return _pairs_of(arguments)
@@ -435,7 +434,7 @@ def _pairs(arguments):
         raise UserError("give two files, sources first, or --run DIR for the pairs of a run.")
     sides = []
     for path in (source, target):
-        _, lines = pairs.read_lines(path)
+        lines = files.lines(files.read(path)[1])
         lines = [line.lower() for line in lines] if arguments.lower_case else lines
         sides.append([[*map(sys.intern, line.split())] for line in lines])
     sources, targets = sides

@@ -18,15 +18,15 @@ def write(translations, translator, arguments):
     """Writes the lines of translations, their alignments, and the picture of one of them."""
     from zoo.evaluation import translators
     from zoo.runs import output_files
-    from zoo.sources import alignments
+    from zoo.sources import pairs
 
     links: list[str] = []
 
     def lines():
         for number, of_sentence in enumerate(itertools.chain.from_iterable(translations)):
             for one in of_sentence if arguments.alignments else ():
-                pairs = translators.links(translator, one.hypothesis, one.read)
-                links.append(alignments.pharaoh(pairs) + "\n")
+                found = translators.links(translator, one.hypothesis, one.read)
+                links.append(pairs.pharaoh(found) + "\n")
             if arguments.alignments and not of_sentence:
                 links.append("\n")
             if of_sentence:

@@ -18,7 +18,7 @@ from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Restoring, Translator
 from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
-from zoo.sources import alignments, moses
+from zoo.sources import moses, pairs
 
 # Words that are shown in each direction, and words of context before each.
 MOST, CONTEXT = 12, 8
@@ -231,7 +231,7 @@ def _restoring(translator):
     """Returns the replacement of unknown words: by the run's dictionary, if `zoo text` wrote one,
     and of marks that do not take part in attention."""
     file = translator.runs[0].path / translators.DICTIONARY
-    dictionary = alignments.read_dictionary(str(file)) if file.exists() else {}
+    dictionary = pairs.read_dictionary(str(file)) if file.exists() else {}
     strategy = translator.runs[0].experiment.data.unknowns
     kept = isinstance(strategy, PositionalAll) or not (strategy or dictionary)
     return Restoring(translator, dictionary, "keep" if kept else None)

@@ -24,7 +24,8 @@ from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Restoring, Translator
 from zoo.models import SequenceToSequence
-from zoo.sources import characters, evaluation_texts, files, moses
+from zoo.sources import evaluation_texts, files, moses
+from zoo.sources import text as texts
 
 # A sentence: its text, or its words.
 Sentence = str | Sequence[str]
@@ -128,10 +129,10 @@ class LoadedModel(Loaded):
         run = self.run
         text = files.with_line_feeds(text)
         if run.lexicon.of_characters:
-            lines = characters.lines_of(text)
+            lines = texts.lines_of(text)
             if sentence_scores.LINE_BREAK not in run.lexicon.ids:
                 lines = [line.removesuffix(sentence_scores.LINE_BREAK) for line in lines]
-            letters = [[*piece] for piece in characters.pieces(lines)]
+            letters = [[*piece] for piece in texts.pieces(lines)]
             given_text = evaluation_texts.of_corpus(Corpus("the text", letters), "")
         else:
             given_text = evaluation_texts.of_text(text, "the text", run.reading)

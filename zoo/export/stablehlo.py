@@ -30,7 +30,7 @@ from jax import export
 from zoo.decoding import steps
 from zoo.evaluation.perplexity import PRECISION
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.runs.exported import named_arrays
+from zoo.runs.workdir import named_arrays
 
 PLATFORMS = ("cpu", "cuda", "tpu")
 

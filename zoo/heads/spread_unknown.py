@@ -19,7 +19,6 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.sharded_functions import Axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads.checks import Shapes
@@ -71,10 +70,6 @@ class SpreadUnknown(HeadAround):
                 f"--spread-unknown is for heads whose parameters belong to words, and a "
                 f"{type(self.head).__name__} can score new words by itself: leave it out."
             )
-
-    @property
-    def parameter_axes(self) -> Axes:
-        return self.head.parameter_axes
 
     @property
     def array_shapes(self) -> Shapes | None:

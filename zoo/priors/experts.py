@@ -59,7 +59,7 @@ class KnowledgeBase(Expert):
           value: int32 [subjects, relations], a word, or -1.
           begin: int32 [], the boundary, or -1.
         """
-        from zoo.sources.tables import read_table  # not with every head
+        from zoo.sources.table_rows import read_table
 
         relations, facts = read_table(self.path)
         subject, relation = np.full((2, len(lexicon)), NOTHING, np.int32)

@@ -11,7 +11,7 @@ from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.priors import KnowledgeBase, PrefixWords, RecentWords
 from zoo.priors.experts import NOTHING
-from zoo.sources.tables import read_table
+from zoo.sources.table_rows import read_table
 
 TABLE = "land\tcapital\tmoney\nEstonia\tTallinn\teuro\nPeru\tLima\t\nCuba\tHavana\tpeso\n"
 WORDS = ("</s>", "the", "capital", "money", "of", "is")

@@ -117,33 +117,30 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
     links: list[tuple[int, dict[str, str]]] = []
     names: set[str] = set()
     for line, text in lines:
-        where = f"{path}, line {line}"
-        fields = read(text, where)
-        if "I" in fields:
-            if not _NODE.fullmatch(fields["I"]):
-                raise UserError(
-                    f"{where}: the node I={shortened(fields['I'], 80)} is not a whole number: "
-                    "count nodes from 0."
-                )
-            if fields["I"] in nodes:
-                raise UserError(f"{where}: the node {fields['I']} comes twice: keep one.")
-            if number_of(fields.get("t", "0"), where, "the time t") < 0:
-                raise UserError(f"{where}: the time t={fields['t']} is negative: correct it.")
-            nodes[fields["I"]] = fields
+        where, wrong = f"{path}, line {line}", ""
+        fields = fields_of(text, where)
+        if (node := fields.get("I")) is not None:
+            if not _NODE.fullmatch(node):
+                node = shortened(node, 80)
+                wrong = f"the node I={node} is not a whole number: count nodes from 0"
+            elif node in nodes:
+                wrong = f"the node {node} comes twice: keep one"
+            elif number_of(fields.get("t", "0"), where, "the time t") < 0:
+                wrong = f"the time t={fields['t']} is negative: correct it"
+            nodes[node] = fields
         elif "J" in fields:
             if fields["J"] in names:
-                raise UserError(f"{where}: the link {fields['J']} comes twice: keep one.")
+                wrong = f"the link {fields['J']} comes twice: keep one"
             names.add(fields["J"])
             links.append((line, fields))
+        elif field := next((field for field in fields if field in header), None):
+            wrong = f"the field {field}= is in the header already ({at[field]}): give it once, and "
+            wrong += "one lattice a file"
         else:
-            for field in fields:
-                if field in header:
-                    raise UserError(
-                        f"{where}: the field {field}= is in the header already ({at[field]}): give "
-                        "it once, and one lattice a file."
-                    )
             header |= fields
             at |= dict.fromkeys(fields, where)
+        if wrong:
+            raise UserError(f"{where}: {wrong}.")
     if not links:
         raise UserError(
             f"{path}: the lattice has no links J=: get the file again, or leave it out."
@@ -154,7 +151,16 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
                 f"{at[field]}: the header counts {shortened(header[field], 80)} {what}, "
                 f"the file {count}: it is cut short, or its header is wrong: get it again."
             )
-    base = number_of(header.get("base", "1"), at.get("base", path), "base")
+    base, *scales = (
+        number_of(header.get(field, default), at.get(field, path), field)
+        # HTK reads and writes the penalty as a natural logarithm, whatever the base.
+        for field, default in (
+            ("base", "1"),
+            ("acscale", "1"),
+            ("lmscale", "1"),
+            ("wdpenalty", "0"),
+        )
+    )
     if base < 0:
         raise UserError(
             f"{at['base']}: base={base:g} is not the base of a logarithm: give a number above 0, "
@@ -164,65 +170,44 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
     scored_links = []
     for line, fields in links:
         where = f"{path}, line {line}"
-        ends = [_end(fields, field, nodes, where) for field in "SE"]
+        for field in "SE":
+            if field not in fields:
+                raise UserError(f"{where}: the link has no {field}=: name the node there.")
+            _check_node(fields[field], nodes, f"{where}: the link has {field}=")
         values = []
-        for letter in "al":
+        for letter in "alp":
             if letter in scored and letter not in fields:
+                what = "posterior" if letter == "p" else "score"
                 raise UserError(
-                    f"{where}: the link has no score {letter}=, and others have one: give it to "
+                    f"{where}: the link has no {what} {letter}=, and others have one: give it to "
                     "all links or to none."
                 )
-            value = number_of(fields.get(letter, "0" if base else "1"), where, f"{letter}=")
-            values.append(_natural(value, base, where))
-        word = fields.get("W", nodes[ends[1]].get("W"))
-        if "p" in scored and "p" not in fields:
-            raise UserError(
-                f"{where}: the link has no posterior p=, and others have one: give it to all links "
-                "or to none."
-            )
-        posterior = number_of(fields.get("p", "1"), where, "p=")
+            default = "0" if base and letter != "p" else "1"
+            values.append(number_of(fields.get(letter, default), where, f"{letter}="))
+        *scores, posterior = values
+        word = fields.get("W", nodes[fields["E"]].get("W"))
         if not 0 <= posterior <= 1 + 1e-3:
             raise UserError(
                 f"{where}: the posterior p={fields['p']} is not from 0 to 1: correct it."
             )
         log_posterior = math.log(min(1.0, max(posterior, LEAST_POSTERIOR)))
-        scored_links.append((*ends, _word(word), *values, line, log_posterior))
-    # HTK reads and writes the penalty as a natural logarithm, whatever the base.
-    scales = [
-        number_of(header.get(field, default), at.get(field, path), field)
-        for field, default in (("acscale", "1"), ("lmscale", "1"), ("wdpenalty", "0"))
-    ]
-    start, end = (
-        _named_node(header.get(field), nodes, at.get(field, path), field)
-        for field in ("start", "end")
-    )
-    return lattice_of(header.get("U") or name, scored_links, start, end, path, scales)
+        natural = [_natural(value, base, where) for value in scores]
+        scored_links.append((fields["S"], fields["E"], _word(word), *natural, line, log_posterior))
+    for field in {"start", "end"} & header.keys():
+        _check_node(header[field], nodes, f"{at[field]}: the header has {field}=")
+    ends = header.get("start"), header.get("end")
+    return lattice_of(header.get("U") or name, scored_links, *ends, path, scales)
 
 
-def _end(fields, field, nodes, where):
-    node = fields.get(field)
-    if node is None:
-        raise UserError(f"{where}: the link has no {field}=: name the node there.")
+def _check_node(node, nodes, what):
     if node not in nodes:
         raise UserError(
-            f"{where}: the link has {field}={shortened(node, 80)}, which is not a node: name one "
-            "of the nodes at I=."
+            f"{what}{shortened(node, 80)}, which is not a node: name one of the nodes at I=."
         )
-    return node
-
-
-def _named_node(name, nodes, where, field):
-    if name is not None and name not in nodes:
-        raise UserError(
-            f"{where}: the header has {field}={shortened(name, 80)}, which is not a node: name one "
-            "of the nodes at I=."
-        )
-    return name
 
 
 def _natural(value, base, where):
-    """Converts a score to a natural logarithm; as in HTK, scores are natural logarithms with base 1
-    and probabilities with base 0."""
+    """Converts a score to a natural logarithm; base 0 stands for probabilities, 1 for e."""
     if base:
         return value if base == 1 else value * math.log(base)
     if value < 0:
@@ -246,10 +231,7 @@ def _check_spelled(head, path):
 
 
 def _of_kaldi(lines, path, symbols) -> Iterator[Lattice]:
-    """Yields the lattices between blank lines: a name, arcs, and final states.
-
-    An arc is a line `from to word graph,acoustic`.
-    """
+    """Yields the lattices between blank lines: a name, arcs, and final states."""
     block: list[tuple[int, str]] = []
     for line, text in itertools.chain(lines, [(0, "")]):
         if text.strip():
@@ -263,53 +245,52 @@ def _of_block(block, path, symbols):
     """Parses the lattice in a block of lines without blank ones."""
     (first, name), *rest = block
     name = name.strip()
+    short, wrong = repr(shortened(name, 80)), ""
     if len(name.split()) != 1 or name.startswith("<"):  # a page of HTML, such as an error 404
-        raise UserError(
-            f"{path}, line {first}: {shortened(name, 80)!r} is neither the name of a lattice in "
-            "Kaldi's text format nor a field of SLF: give a file in one of the two."
-        )
-    if not rest:
-        raise UserError(
-            f"{path}, line {first}: the lattice {shortened(name, 80)!r} has no arcs: write them on "
-            "the lines below its name."
-        )
-    if not any(_NODE.fullmatch(text.split()[0]) for _, text in rest):
-        raise UserError(
-            f"{path}, line {first}: no line below {shortened(name, 80)!r} begins with the number "
-            "of a state, as the arcs of a lattice do: give a lattice in SLF or Kaldi's text "
-            "format."
-        )
+        wrong = f"{short} is neither the name of a lattice in Kaldi's text format nor a field of "
+        wrong += "SLF: give a file in one of the two"
+    elif not rest:
+        wrong = f"the lattice {short} has no arcs: write them on the lines below its name"
+    elif not any(_NODE.fullmatch(text.split()[0]) for _, text in rest):
+        wrong = f"no line below {short} begins with the number of a state, as the arcs of a "
+        wrong += "lattice do: give a lattice in SLF or Kaldi's text format"
+    if wrong:
+        raise UserError(f"{path}, line {first}: {wrong}.")
     links, final, start, before = [], {}, None, None
     for line, text in rest:
         where, parts = f"{path}, line {line}", text.split()
-        _check_states(parts[: 2 if len(parts) > 2 else 1], where)
-        state = parts[0]
+        for state in parts[: 2 if len(parts) > 2 else 1]:
+            if not _NODE.fullmatch(state):
+                raise UserError(
+                    f"{where}: {shortened(state, 80)!r} is not the number of a state: write FROM "
+                    "TO WORD GRAPH,ACOUSTIC, and a blank line before the name of the next lattice."
+                )
+        state, wrong = parts[0], ""
         start = state if start is None else start
-        if state == start and before not in (None, start):
-            raise UserError(
-                f"{where}: lines of the first state, {start}, come again behind others: put a "
-                "blank line between two lattices, and the lines of this state together."
-            )
-        before = state
         ends, word, costs = (state, "the end"), None, "0,0"
-        if len(parts) > 2:
+        if state == start and before not in (None, start):
+            wrong = (
+                f"lines of the first state, {start}, come again behind others: put a blank line "
+            )
+            wrong += "between two lattices, and the lines of this state together"
+        elif len(parts) > 2:
             ends, word, costs = _arc(parts, where, symbols)
         elif state in final:
-            raise UserError(f"{where}: the state {state} is final twice: keep one of the lines.")
+            wrong = f"the state {state} is final twice: keep one of the lines"
         elif len(parts) == 2 and "," not in parts[1]:
-            raise UserError(
-                f"{where}: {shortened(parts[1], 80)!r} is not a cost: write STATE GRAPH,ACOUSTIC "
-                "for a final state, FROM TO WORD GRAPH,ACOUSTIC for an arc."
-            )
+            wrong = f"{shortened(parts[1], 80)!r} is not a cost: write STATE GRAPH,ACOUSTIC for a "
+            wrong += "final state, FROM TO WORD GRAPH,ACOUSTIC for an arc"
         else:
             final[state] = where
             costs = parts[1] if len(parts) == 2 else costs
-        graph, _, others = costs.partition(",")
-        acoustic = others.partition(",")[0]
-        values = [
+        if wrong:
+            raise UserError(f"{where}: {wrong}.")
+        before = state
+        graph, acoustic = f"{costs},".split(",")[:2]
+        values = (
             -number_of(cost, where, f"the {kind} cost")
             for kind, cost in (("acoustic", acoustic), ("graph", graph))
-        ]
+        )
         links.append((*ends, word, *values, line))
     reached = {start, *(link[1] for link in links)}
     for state, where in final.items():
@@ -321,25 +302,12 @@ def _of_block(block, path, symbols):
     return lattice_of(name, links, start, "the end", path, (1.0, 1.0, 0.0))
 
 
-def _check_states(states, where):
-    for state in states:
-        if not _NODE.fullmatch(state):
-            raise UserError(
-                f"{where}: {shortened(state, 80)!r} is not the number of a state: write FROM TO "
-                "WORD GRAPH,ACOUSTIC, and a blank line before the name of the next lattice."
-            )
-
-
 def _arc(parts, where, symbols):
-    """Returns (the two states, the word or None, the costs) of an arc.
-
-    An arc of a lattice that is not compact has two labels.
-    """
-    costs = parts[-1] if "," in parts[-1] else ""
-    if not costs:
-        raise UserError(f"{where}: the arc has no costs: write FROM TO WORD GRAPH,ACOUSTIC.")
-    if len(parts) not in (4, 5):
-        raise UserError(f"{where}: {len(parts)} fields: write FROM TO WORD GRAPH,ACOUSTIC.")
+    """Returns (the two states, the word or None, the costs) of an arc of one or two labels."""
+    wrong = "the arc has no costs" if "," not in parts[-1] else ""
+    wrong = wrong or (f"{len(parts)} fields" if len(parts) not in (4, 5) else "")
+    if wrong:
+        raise UserError(f"{where}: {wrong}: write FROM TO WORD GRAPH,ACOUSTIC.")
     word = parts[-2]
     if symbols is not None and word != "0":
         if word not in symbols:
@@ -348,7 +316,7 @@ def _arc(parts, where, symbols):
                 "the words.txt with which the lattice was decoded."
             )
         word = symbols[word]
-    return (parts[0], parts[1]), None if parts[-2] == "0" else _word(word), costs
+    return (parts[0], parts[1]), None if parts[-2] == "0" else _word(word), parts[-1]
 
 
 def lattice_of(
@@ -508,7 +476,7 @@ _SHORT = {
 }
 
 
-def read(text: str, where: str) -> dict[str, str]:
+def fields_of(text: str, where: str) -> dict[str, str]:
     """Reads a line's fields, {short name: value}; long names mean the same as short ones."""
     fields: dict[str, str] = {}
     end = 0
@@ -533,19 +501,18 @@ def read(text: str, where: str) -> dict[str, str]:
 
 def _unescaped(value, where):
     """Returns a value without quotation marks around it and backslashes before characters."""
+
+    def byte(match):
+        escaped = match[1]
+        return bytes([int(escaped, 8)]) if len(escaped) == 3 else escaped
+
     if value[:1] in ('"', "'") and len(value) > 1 and value[-1] == value[0]:
         value = value[1:-1]
     if "\\" not in value:
         return value
     try:
-        return _ESCAPED.sub(_byte, value.encode()).decode()
+        return _ESCAPED.sub(byte, value.encode()).decode()
     except ValueError as error:
         raise UserError(
             f"{where}: {shortened(value, 80)!r} has escapes that are not UTF-8: correct them."
         ) from error
-
-
-def _byte(match):
-    """Returns the character after a backslash, or the byte of three octal digits."""
-    escaped = match[1]
-    return bytes([int(escaped, 8)]) if len(escaped) == 3 else escaped

@@ -2,11 +2,11 @@
 
 A rule rewrites the symbol on top of a stack as one word followed by a string of symbols, or as the
 empty string. A symbol has at most one rule per word, and a symbol that may vanish never
-starts with a word that may follow it (the LL(1) condition, checked when the grammar is built).
+starts with a word that may follow it (the LL(1) condition, which a test checks for the language).
 A prefix therefore determines the stack, a sentence has one derivation, and every word is one
 draw from an explicit distribution given the words before it.
 
-`zoo.sources.micro.micro` builds its language from these parts.
+`zoo.sources.micro` builds its language from these parts.
 """
 
 import math
@@ -124,18 +124,11 @@ class Step(NamedTuple):
 
 
 class Grammar:
-    """A deterministic probabilistic grammar; `rules[symbol][word]` is an `Option`.
-
-    Raises ValueError if the probabilities of a symbol do not sum to one, if a rule names an
-    unknown symbol, if some prefix allows two derivations of the same next word or leaves it
-    uncertain whether the sentence ended, or if the expected length of a sentence is infinite.
-    """
+    """A deterministic probabilistic grammar; `rules[symbol][word]` is an `Option`."""
 
     def __init__(self, start: Symbol, rules: Mapping[Symbol, Mapping[str, Option]]):
         self.start = start
         self.rules = {symbol: dict(options) for symbol, options in rules.items()}
-        self._check_rules()
-        self._check_deterministic()
         self._index = {symbol: row for row, symbol in enumerate(self.rules)}
         self._uses = self._expected_uses()
         self._draws = {
@@ -182,35 +175,21 @@ class Grammar:
             stack.extend(reversed(option.continuation))
         return words
 
-    def trace(self, words: Sequence[str]) -> tuple[list[Step], bool]:
-        """Parses `words`: returns a step per accepted word, and whether they are a sentence.
-
-        The steps end before the first word that cannot follow the preceding words.
-        """
-        steps, stack = self._follow(words)
-        return steps, len(steps) == len(words) and not stack
-
     def token_log_probs(self, words: Sequence[str]) -> list[float]:
-        """Returns the exact log p(w_t | w_<t) of each word, in nats.
-
-        From the first impossible word on, the values are -inf. The boundary after the final word is
-        certain and has no entry.
-        """
-        steps, _ = self._follow(words)
+        """Returns log p(w_t | w_<t) of each word in nats, -inf from the first impossible one on."""
+        steps, _ = self.follow(words)
         impossible = [-math.inf] * (len(words) - len(steps))
         return [step.log_prob for step in steps] + impossible
 
     def log_prob(self, words: Sequence[str]) -> float:
         """Returns the exact log-probability of a sentence, in nats; -inf if it is ungrammatical."""
-        steps, complete = self.trace(words)
+        steps, stack = self.follow(words)
+        complete = len(steps) == len(words) and not stack
         return math.fsum(step.log_prob for step in steps) if complete else -math.inf
 
     def next_words(self, prefix: Sequence[str]) -> dict[str, float]:
-        """Returns the exact distribution p(w | prefix) over the possible next words.
-
-        After a whole sentence only the boundary can follow, and the result is empty.
-        """
-        steps, stack = self._follow(prefix)
+        """Returns the exact p(w | prefix) of the next words: {} after a whole sentence."""
+        steps, stack = self.follow(prefix)
         if len(steps) < len(prefix):
             word = prefix[len(steps)]
             raise ValueError(f"{word!r} at position {len(steps)} cannot follow what precedes it")
@@ -226,8 +205,11 @@ class Grammar:
             reach *= options[VANISH].probability
         return distribution
 
-    def _follow(self, words: Sequence[str]) -> tuple[list[Step], list[tuple[Symbol, int]]]:
-        """Returns the steps of the accepted words, and the stack of (symbol, controller) then."""
+    def follow(self, words: Sequence[str]) -> tuple[list[Step], list[tuple[Symbol, int]]]:
+        """Returns the steps of the accepted words, and the stack of (symbol, controller) then.
+
+        The steps end before the first word that cannot follow the preceding words.
+        """
         steps: list[Step] = []
         stack = [(self.start, -1)]
         for position, word in enumerate(words):
@@ -249,51 +231,6 @@ class Grammar:
                 return steps, stack
         return steps, stack
 
-    def _check_rules(self) -> None:
-        if self.start not in self.rules:
-            raise ValueError(f"the start symbol {self.start} has no rules")
-        for symbol, options in self.rules.items():
-            total = math.fsum(option.probability for option in options.values())
-            if not math.isclose(total, 1.0, abs_tol=1e-9):
-                raise ValueError(f"the probabilities of {symbol} sum to {total}")
-            for word, option in options.items():
-                if option.probability <= 0.0:
-                    raise ValueError(f"{symbol} gives {word!r} no probability; leave it out")
-                if word == VANISH and option.continuation:
-                    raise ValueError(f"{symbol} vanishes and yet continues")
-                for part in option.continuation:
-                    if part not in self.rules:
-                        raise ValueError(f"{symbol} continues with the unknown symbol {part}")
-
-    def _check_deterministic(self) -> None:
-        words = {symbol: set(options) - {VANISH} for symbol, options in self.rules.items()}
-        continuations = {
-            symbol: {option.continuation for option in options.values()}
-            for symbol, options in self.rules.items()
-        }
-        following: dict[Symbol, set[str]] = {symbol: set() for symbol in self.rules}
-        # Among the words that may follow, the empty string stands for the boundary.
-        following[self.start].add(VANISH)
-        changed = True
-        while changed:
-            changed = False
-            for symbol in self.rules:
-                for continuation in continuations[symbol]:
-                    after = set(following[symbol])
-                    for part in reversed(continuation):
-                        if not after <= following[part]:
-                            following[part] |= after
-                            changed = True
-                        vanishes = VANISH in self.rules[part]
-                        after = words[part] | after if vanishes else set(words[part])
-        for symbol, options in self.rules.items():
-            if VANISH not in options:
-                continue
-            if VANISH in following[symbol]:
-                raise ValueError(f"{symbol} may vanish at the end, which leaves the end uncertain")
-            for word in sorted(words[symbol] & following[symbol]):
-                raise ValueError(f"{word!r} may both start and follow {symbol}")
-
     def _expected_uses(self) -> np.ndarray:
         """Computes the expected number of rewritings of each symbol in a derivation.
 
@@ -307,9 +244,6 @@ class Grammar:
             for option in options.values():
                 for part in option.continuation:
                     produced[self._index[symbol], self._index[part]] += option.probability
-        radius = float(np.max(np.abs(np.linalg.eigvals(produced))))
-        if radius >= 1.0:
-            raise ValueError(f"sentences have no finite expected length (spectral radius {radius})")
         first = np.zeros(size)
         first[self._index[self.start]] = 1.0
         return np.linalg.solve(np.eye(size) - produced.T, first)

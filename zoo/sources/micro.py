@@ -3,13 +3,13 @@
 Its closed class is French-like and its open class is invented by rule, with Zipfian lemmas and
 a long tail of rare forms. Nouns have a gender; determiners, adjectives and verbs agree with
 them, also across a prepositional phrase or a relative clause whose noun may differ. The words
-come from a grammar read left to right (`zoo.sources.micro.grammar`), so the entropy of the
+come from a grammar read left to right (`zoo.sources.micro_grammar`), so the entropy of the
 language and the probability of each word given those before it are known exactly.
 """
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import cycle, islice, product
@@ -18,7 +18,7 @@ import numpy as np
 
 from zoo.arrays import memory
 from zoo.errors import UserError, check_above, check_least, check_seed
-from zoo.sources.micro.grammar import VANISH, Grammar, Option, Symbol, WordForms, zipf
+from zoo.sources.micro_grammar import VANISH, Grammar, Option, Symbol, WordForms, zipf
 from zoo.sources.source import Corpus, Source
 
 GENDERS = ("Masc", "Fem")
@@ -69,14 +69,7 @@ class _Rules:
     def __init__(self) -> None:
         self.options: dict[Symbol, dict[str, Option]] = defaultdict(dict)
 
-    def add(
-        self,
-        symbol: Symbol,
-        share: float,
-        words: Mapping[str, float],
-        *continuation: Symbol,
-        binds: bool = False,
-    ) -> None:
+    def add(self, symbol, share, words: Mapping[str, float], *continuation, binds=False):
         for word, probability in words.items():
             if word in self.options[symbol]:
                 raise ValueError(f"{symbol} has two rules for {word!r}")
@@ -142,16 +135,11 @@ class Micro(Source):
         check_above(self, "data", exponent=0)
         check_seed(self.seed, "data.seed")
 
-    def splits(self) -> tuple[str, ...]:
-        """Returns the names of the splits."""
+    def splits(self):
         return tuple(STREAMS)
 
     def read(self, split: str) -> Corpus:
-        """Draws the sentences of a split, from a random stream of its own.
-
-        Every token has the features of its form. Raises UserError for an unknown split, and for
-        more sentences (of any split) or lemmas than fit into this machine's memory.
-        """
+        """Draws the sentences of a split from a random stream of its own, if they fit memory."""
         if split not in STREAMS:
             raise UserError(f"micro has no split {split!r}; it has {', '.join(STREAMS)}.")
         lemmas = dict.fromkeys(("nouns", "adjectives", "verbs", "places"), LEMMA_BYTES)
@@ -165,16 +153,7 @@ class Micro(Source):
         return Corpus(f"micro-{split}", sentences, features)
 
     def lexicon_entries(self) -> dict[str, tuple[str, ...]]:
-        """Returns the features of every word form of the language, seen in a corpus or not."""
         return dict(self.word_forms.features)
-
-    def entropy_per_sentence(self) -> float:
-        """Returns the exact entropy of a sentence, in nats (see `Grammar.entropy`)."""
-        return self.grammar.entropy()
-
-    def expected_length(self) -> float:
-        """Returns the exact expected number of words of a sentence, with its full stop."""
-        return self.grammar.expected_length()
 
     def entropy_rate(self, boundaries: int = 1) -> float:
         """Computes H(sentence) / E[tokens], in nats per token.
@@ -186,30 +165,7 @@ class Micro(Source):
         Args:
           boundaries: how many boundaries of a sentence count as tokens.
         """
-        return self.entropy_per_sentence() / (self.expected_length() + boundaries)
-
-    def log_prob(self, sentence: Sequence[str]) -> float:
-        """Returns the exact log-probability of a sentence in nats; -inf if it is ungrammatical.
-
-        Args:
-          sentence: the words, without boundary.
-        """
-        return self.grammar.log_prob(sentence)
-
-    def token_log_probs(self, sentence: Sequence[str]) -> list[float]:
-        """Returns the exact log p(w_t | w_<t) of each word in nats, without the certain boundary.
-
-        The values are -inf from the first word on that cannot follow the preceding words.
-        """
-        return self.grammar.token_log_probs(sentence)
-
-    def next_words(self, prefix: Sequence[str]) -> dict[str, float]:
-        """Returns the exact p(w | prefix); ValueError if no sentence begins with `prefix`.
-
-        Args:
-          prefix: the first words of a sentence.
-        """
-        return self.grammar.next_words(prefix)
+        return self.grammar.entropy() / (self.grammar.expected_length() + boundaries)
 
     def minimal_pairs(self, count: int, seed: int) -> list[tuple[list[str], list[str], dict]]:
         """Draws minimal pairs: grammatical sentences, each with a twin that breaks one agreement.
@@ -250,7 +206,7 @@ class Micro(Source):
     def _agreements(self, sentence: list[str]) -> list[tuple[int, str, str, int, bool]]:
         """Returns (position, feature, wrong form, distance, attractor) for each agreement."""
         entries = self.word_forms.features
-        steps, _ = self.grammar.trace(sentence)
+        steps, _ = self.grammar.follow(sentence)
         controllers = []
         for position, (symbol, controller, _) in enumerate(steps):
             if symbol[0] not in AGREEING:
@@ -272,7 +228,7 @@ class Micro(Source):
 
     @property
     def grammar(self) -> Grammar:
-        """The grammar that generates the sentences."""
+        """The grammar that generates the sentences, with their exact probabilities and entropy."""
         return self._language[1]
 
     @cached_property
@@ -431,15 +387,10 @@ class MicroPairs(Source):
         check_least(self, "data", longest=1)
 
     def splits(self):
-        """Returns ("train", "validation", "test")."""
         return self.language.splits()
 
     def read(self, split):
-        """Draws the sentences of a split and reverses them.
-
-        Raises:
-          UserError: the split is unknown, or no sentence has at most `longest` words.
-        """
+        """Draws a split's sentences of at most `longest` words, and reverses them."""
         whole = self.language.read(split)
         features = whole.features or []
         short = [n for n, words in enumerate(whole.sentences) if len(words) <= self.longest]
@@ -457,5 +408,4 @@ class MicroPairs(Source):
         )
 
     def lexicon_entries(self):
-        """Returns the features of every word form of the translations, seen in a corpus or not."""
         return {word[::-1]: features for word, features in self.language.lexicon_entries().items()}

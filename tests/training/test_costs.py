@@ -1,4 +1,4 @@
-"""Runs that cannot fit the memory are refused before any of it is taken."""
+"""Runs that cannot fit the memory are refused before any of it is taken; a step is measured."""
 
 import dataclasses
 
@@ -12,7 +12,7 @@ from zoo.cores import LSTM
 from zoo.errors import UserError
 from zoo.heads import NCE, MixtureOfSoftmaxes
 from zoo.optimizers import Adam
-from zoo.training import memory_needs
+from zoo.training import costs
 
 GB = 10**9
 
@@ -65,11 +65,11 @@ def test_the_state_is_measured_by_its_shapes(layers):
     # Thirteen words, 6 wide; LSTMs of 7; a softmax with biases.
     params = 13 * 6 + (6 + 7 + 1) * 28 + (layers - 1) * (7 + 7 + 1) * 28 + 13 * 8
     carry = layers * 4 * (7 + 7)
-    what, needed = [*memory_needs.needs(recipe, (lexicon,))][-1]
+    what, needed = [*costs.needs(recipe, (lexicon,))][-1]
     assert "parameters, optimiser, carry" in what
     # The parameters, two moments and an average; counters of the optimiser's besides.
     assert 0 <= needed - 4 * (4 * params + carry) <= 32
-    _, on_three = [*memory_needs.needs(recipe, (lexicon,), 3)][-1]
+    _, on_three = [*costs.needs(recipe, (lexicon,), 3)][-1]
     assert on_three == 3 * needed
 
 
@@ -78,13 +78,27 @@ def test_what_fits_is_let_through(monkeypatch, tmp_path):
     small.trainer(small.experiment(), tmp_path)
     monkeypatch.setattr(memory, "there", lambda: None)  # cannot be told
     lexicon, _ = (recipe := small.with_settings(small.experiment(), "training.length=999")).build()
-    memory_needs.check(recipe, (lexicon,), jax.devices()[:1])
+    costs.check(recipe, (lexicon,), jax.devices()[:1])
     monkeypatch.setattr(memory, "there", lambda: 10**6)
     recipe = small.with_settings(recipe, "training.length=99999")
     with pytest.raises(UserError, match=r"training.batch=4 x training.length=99999 needs at least"):
-        memory_needs.check(recipe, (lexicon,), jax.devices()[:1])
+        costs.check(recipe, (lexicon,), jax.devices()[:1])
 
 
 def test_the_memory_of_this_machine():
     found = memory.of_host()
     assert found is None or 10**8 < found < 10**15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("devices", [1, 2])
+def test_steps_are_measured_and_the_run_is_as_before(tmp_path, devices):
+    trainer = small.trainer(small.experiment(), tmp_path / "run", devices)
+    cost = costs.measure(trainer, 0.05)
+    assert 0 < cost.seconds < 60
+    leaves = jax.tree.leaves(trainer.initial_state().params)
+    assert cost.bytes >= sum(leaf.nbytes for leaf in leaves)
+    assert not [*(tmp_path / "run").iterdir()]
+    assert costs.measure(trainer, 0).seconds is None
+    beside = small.trainer(small.experiment(), tmp_path / "beside", devices)
+    assert trainer.train().best == beside.train().best
