@@ -5,7 +5,7 @@ import re
 
 from zoo.errors import UserError
 from zoo.sources import files
-from zoo.sources.as_pairs import Prefixed
+from zoo.sources.pairs import Prefixed
 from zoo.sources.source import Corpus, ranged
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([()])|([^\s()"]+)|"')

@@ -5,7 +5,7 @@ import re
 
 from zoo.errors import UserError
 from zoo.sources import files, table_rows
-from zoo.sources.as_pairs import Prefixed
+from zoo.sources.pairs import Prefixed
 from zoo.sources.source import Corpus, ranged
 
 # Blanks that tokenisers insert: before punctuation and clitics, after signs, in "20 - 25".
