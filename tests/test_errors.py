@@ -25,7 +25,7 @@ def command(monkeypatch, capsys, tmp_path):
     """train.py in this process: (exit code, stdout, stderr)."""
 
     def run(config, *settings, workdir=tmp_path / "run", devices=1):
-        arguments = ["train.py", "--config", str(config), "--workdir", str(workdir)]
+        arguments = ["train.py", "--config", str(config), str(workdir)]
         arguments += ["--devices", str(devices)]
         for setting in settings:
             arguments += ["--set", setting]
@@ -174,7 +174,7 @@ def test_a_checkpoint_that_is_cut_short(command, tmp_path):
 def test_a_full_disk(small_disk):
     """With TensorBoard's thread and orbax's, and what runs at the end of a process."""
     settings = [*MICRO, "training.epochs=500", "training.checkpoint_every=1"]
-    arguments = ["train.py", "--config", "micro_softmax", "--workdir", str(small_disk / "run")]
+    arguments = ["train.py", "--config", "micro_softmax", str(small_disk / "run")]
     arguments += [part for setting in settings for part in ("--set", setting)]
     (small_disk / "filler").write_bytes(bytes(790_000))
     finished = subprocess.run([sys.executable, *arguments], capture_output=True, text=True)
@@ -193,7 +193,7 @@ def test_a_config_file_of_ones_own(command, tmp_path):
 
 
 def test_the_process_itself_shows_no_traceback(tmp_path):
-    words = ["train.py", "--config", "ptb_smal", "--workdir", str(tmp_path / "run")]
+    words = ["train.py", "--config", "ptb_smal", str(tmp_path / "run")]
     finished = subprocess.run([sys.executable, *words], capture_output=True, text=True)
     assert finished.returncode == 2
     assert finished.stdout == ""

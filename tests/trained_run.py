@@ -1,9 +1,11 @@
 """A tiny model, trained for one epoch on a tiny text."""
 
 import shutil
+import sys
 
 import pytest
 
+from zoo.commands import program
 from zoo.cores import LSTM
 from zoo.data import Text
 from zoo.data.vocabulary import Vocabulary
@@ -65,3 +67,15 @@ def workdir(trained, tmp_path):
 def run(trained):
     """The run itself."""
     return Run.load(trained)
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """call(script, *arguments) -> (exit code, output, errors)."""
+
+    def calling(script, *arguments):
+        monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
+        code = program.run(script.main)
+        return code, *capsys.readouterr()
+
+    return calling

@@ -2,7 +2,7 @@
 
 Each process runs the same command. All processes read the data and the run's folder, compute and
 write checkpoints together; only process 0 writes the small files. When a process ends, JAX raises
-an error in a collective of the others, or ends them by abort(), which `zoo.commands.supervisor`
+an error in a collective of the others, or ends them by abort(), which `zoo.commands.train`
 reports as one sentence.
 """
 

@@ -1,7 +1,7 @@
 """Restaurants described from their properties, character by character, with a softmax.
 
     python train.py --config e2e_plain runs/e2e_plain
-    python -m zoo slot-errors runs/e2e_plain --split test
+    python -m records.slot_errors runs/e2e_plain --split test
 
 For comparison with e2e_priming. The meaning is a prefix of the sequence, without loss. Without
 attention the state has to carry names to where they are generated: so the cells start out keeping

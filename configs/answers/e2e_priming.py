@@ -1,7 +1,7 @@
 """Restaurants described from their properties; names need evidence there.
 
     python train.py --config e2e_priming runs/e2e_priming
-    python -m zoo slot-errors runs/e2e_priming --split test
+    python -m records.slot_errors runs/e2e_priming --split test
 
 As e2e_plain, but over a background that only allows usual words and the meaning's own: condition-
 based priming (Dymetman and Xiao 2016, section 4). Data: e2e/ in $ZOO_DATA. Expected: 0.449 nats a

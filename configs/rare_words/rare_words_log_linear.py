@@ -1,7 +1,7 @@
 """News with a log-linear head that knows numbers and capitals by their spelling.
 
     python train.py --config rare_words_log_linear runs/rare_words_log_linear
-    python -m zoo rare-words runs/rare_words_log_linear
+    python -m records.rare_words runs/rare_words_log_linear
 
 As rare_words_softmax, but a word is the set of its features, in and out: its identity if it is
 among the 2,000 most frequent of the training text, its digits' form, whether it has a capital, its

@@ -1,7 +1,7 @@
 """A small news model with a softmax: how it predicts rare numbers and names.
 
     python train.py --config rare_words_softmax runs/rare_words_softmax
-    python -m zoo rare-words runs/rare_words_softmax
+    python -m records.rare_words runs/rare_words_softmax
 
 For comparison with rare_words_log_linear. The lexicon has the words that occur at least twice in
 all splits together, so that training has not seen all of them. Data: lm1b/ (held-out parts of the 1

@@ -63,7 +63,6 @@ def test_two_outputs_are_two_files(call, tmp_path, monkeypatch):
     for line in (
         "translate x --output t.png --alignments t.png",
         "translate x --plot-attention t.png --plot-gradients t.png",
-        "evaluate x --surprisal t.png --pairs-table t.png --minimal-pairs x",
     ):
         monkeypatch.setattr(sys, "argv", ["zoo", *line.split()])
         with pytest.raises(UserError, match=r"^t.png is named for two outputs, and the second"):

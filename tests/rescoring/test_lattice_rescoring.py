@@ -481,7 +481,7 @@ def test_lists_of_lattices_are_tuned_and_lattices_read_the_weights(trained, tmp_
     )
     np.testing.assert_allclose(one, other, rtol=1e-4)
     code, _, errors = call(*files, "--weights", "w", "--acoustic-weight", 1)
-    assert code == 2 and "--weights has all weights, and --acoustic-weight is one" in errors
+    assert code == 2 and "--weights has all weights: leave out --acoustic-weight" in errors
     (tmp_path / "w").write_text('{"weights": {"acoustic": 1, "lm": 1}}')
     code, _, errors = call(*files, "--weights", "w")
     assert code == 2 and "w: the features do not match the weights; without a weight are" in errors

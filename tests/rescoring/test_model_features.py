@@ -264,7 +264,7 @@ def test_both_commands_take_them(folder, call):
         ((*tune, "--test", "l", "--test-references", "r", "--test-lattices", "other"), "has 0 fil"),
         (
             ("tune", "l", "r", "--metric", "wer", "--test-lattices", "other"),
-            "--test-lattices is for --test: give both",
+            "--test-lattices is for --test: give --test LISTS",
         ),
     ):
         code, _, errors = call(*words)

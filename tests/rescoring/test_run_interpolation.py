@@ -82,7 +82,7 @@ def test_what_is_wrong_is_a_sentence(call, tmp_path):
         ("interpolate t --run a", "interpolate takes two runs or more"),
         (
             "tune l t --metric bleu --interpolation c.json",
-            "--interpolation averages runs: give each",
+            "--interpolation averages runs: give --run DIR",
         ),
         (
             "tune l t --metric bleu --run a --interpolation c.json",

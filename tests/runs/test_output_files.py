@@ -89,7 +89,7 @@ def test_a_terminal_obeys_nothing_that_a_run_from_elsewhere_says(workdir, capsys
     passport |= {name: f"{passport[name]}{red}" for name in ("head", "counts", "split")}
     result.write_text(json.dumps(passport))
     picture = str(workdir / "picture.png")
-    for line in (["compare"], ["sweep", "--file", picture, "training.batch"]):
+    for line in (["compare"], ["compare", "--plot", picture, "--sweep", "training.batch"]):
         command_table.main([*line, str(workdir)])
         printed.append(capsys.readouterr())
     for out, _ in printed:
@@ -118,8 +118,8 @@ def test_a_report_of_translations_is_printable_too(capsys):
         "words RUN --output RUN/lexicon.npz",
         "translate RUN text.txt --output text.txt",
         "translate RUN other.txt --dictionary text.txt --alignments text.txt",
-        "evaluate RUN --data text.txt[:2] --surprisal text.txt",
-        "evaluate RUN --split test --surprisal RUN/../test.txt",
+        "score RUN text.txt[:2] --words --output text.txt",
+        "score RUN --split test --words --output RUN/../test.txt",
     ],
 )
 def test_what_is_read_is_not_written_over(line, tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ import pytest
 
 from tests.training import processes
 from tests.training import test_interruption as interruption
-from zoo.commands import train
+from zoo.commands import command_table
 
 pytestmark = pytest.mark.usefixtures("signals")
 LOST = re.compile(
@@ -55,7 +55,7 @@ def child_of(process):
 def whole(tmp_path_factory):
     """The end of a run of this process with two devices."""
     workdir = tmp_path_factory.mktemp("whole") / "run"
-    train.main([*processes.command(workdir), "--devices", "2"])
+    command_table.run("train", [*processes.command(workdir), "--devices", "2"])
     return interruption.end_of(workdir)
 
 

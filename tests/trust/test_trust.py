@@ -67,18 +67,6 @@ def is_quiet(errors):
 
 
 @pytest.fixture
-def call(monkeypatch, capsys):
-    """call(script, *arguments) -> (exit code, output, errors)."""
-
-    def calling(script, *arguments):
-        monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
-        code = program.run(script.main)
-        return code, *capsys.readouterr()
-
-    return calling
-
-
-@pytest.fixture
 def here(tmp_path, monkeypatch):
     """A working folder."""
     folder = tmp_path / "here"
@@ -111,15 +99,15 @@ def with_head(name):
 @pytest.mark.parametrize("program", ["evaluate", *slow("score", "compare", "sweep", "generate")])
 def test_a_planted_module_is_not_run(call, workdir, here, program):
     (here / "text.txt").write_text("le chat\n")
-    call(evaluate, "--workdir", workdir, "--split", "test")
+    call(evaluate, workdir, "--split", "test")
     strangers(workdir, with_head("planted:Head"))
     marks = [plant(here), plant(workdir)]
     arguments = {
-        "evaluate": (evaluate, "--workdir", workdir),
+        "evaluate": (evaluate, workdir),
         "score": (commands, "score", workdir, "text.txt"),
         "compare": (commands, "compare", workdir),  # reads results alone
-        "sweep": (commands, "sweep", "training.batch", workdir),
-        "generate": (commands, "generate", "--workdir", workdir),
+        "sweep": (commands, "compare", workdir, "--sweep", "training.batch"),
+        "generate": (commands, "generate", workdir),
     }[program]
     code, _, errors = call(*arguments)
     if program != "compare":
@@ -134,7 +122,7 @@ def test_a_planted_module_is_not_run_by_the_script_either(workdir, here):
     strangers(workdir, with_head("planted:Head"))
     marks = [plant(here), plant(workdir), *(plant(here, name) for name in ("torch", "cupy"))]
     finished = subprocess.run(
-        [sys.executable, ROOT / "evaluate.py", "--workdir", workdir],
+        [sys.executable, ROOT / "evaluate.py", workdir],
         env={**os.environ, "PYTHONPATH": ""},
         capture_output=True,
         text=True,
@@ -148,7 +136,7 @@ def test_a_component_that_the_user_names_is_imported(call, workdir, here):
     mark = plant(here)
     strangers(workdir, with_head("planted:Head"))
     options = ("--split", "test", "--trust", "planted:Head", "--trust-paths")
-    code, output, errors = call(evaluate, "--workdir", workdir, *options)
+    code, output, errors = call(evaluate, workdir, *options)
     assert code == 0 and is_quiet(errors) and "test: log-perplexity" in output
     assert mark.exists()
 
@@ -159,15 +147,15 @@ def test_a_component_that_the_user_names_is_imported(call, workdir, here):
 )
 def test_what_is_no_component_is_not_made(call, workdir, name):
     strangers(workdir, with_head(name))
-    code, _, errors = call(evaluate, "--workdir", workdir)
+    code, _, errors = call(evaluate, workdir)
     assert code == 2 and name in errors and errors.count("\n") == 1
-    code, _, errors = call(evaluate, "--workdir", workdir, "--trust", name)
+    code, _, errors = call(evaluate, workdir, "--trust", name)
     assert code == 2 and name in errors
 
 
 def test_a_recipe_of_no_experiment(call, workdir):
     (workdir / "experiment.json").write_text(json.dumps(configuration.to_json(Softmax())))
-    code, _, errors = call(evaluate, "--workdir", workdir)
+    code, _, errors = call(evaluate, workdir)
     assert code == 2 and "holds a Softmax, not an Experiment" in errors
 
 
@@ -208,21 +196,21 @@ def copy(folder, to):
 
 def test_a_run_with_a_function_is_judged_without_it(call, with_function, here):
     mark = plant(here, "my_features")
-    code, output, errors = call(evaluate, "--workdir", "run")
+    code, output, errors = call(evaluate, "run")
     assert code == 0 and is_quiet(errors) and "validation: log-perplexity" in output
     assert not mark.exists() and "my_features" not in sys.modules
 
 
 def test_a_function_is_called_for_new_words_if_the_user_names_it(call, with_function, here):
     mark = plant(here, "my_features")
-    code, _, errors = call(evaluate, "--workdir", "run", "--lexicon", "words.txt")
+    code, _, errors = call(evaluate, "run", "--lexicon", "words.txt")
     assert code == 2 and not mark.exists()
     assert errors == (
         "error: run was not trained here by you, and needs the function my_features:suffix, which "
         "would be run: look at it, and add --trust my_features:suffix if you trust it.\n"
     )
     options = ("--lexicon", "words.txt", "--trust", "my_features:suffix")
-    code, _, errors = call(evaluate, "--workdir", "run", *options)
+    code, _, errors = call(evaluate, "run", *options)
     assert code == 0 and is_quiet(errors) and mark.exists()
 
 
@@ -235,7 +223,7 @@ def test_a_strangers_function_is_never_called_unasked(call, with_function, here,
     strangers(with_function, change)
     (here / "words.txt").write_text("aa\ntouch${IFS}shell_was_run\n")
     for options in ((), ("--lexicon", "words.txt", "--spread-unknown"), ("--lexicon", "words.txt")):
-        code, _, errors = call(evaluate, "--workdir", "run", *options)
+        code, _, errors = call(evaluate, "run", *options)
         assert code == (2 if options else 0)
         assert not options or f"add --trust {name}" in errors
     code, _, errors = call(commands, "score", "run", "train.txt", "--lexicon", "words.txt")
@@ -249,7 +237,7 @@ def test_a_function_of_ones_own_run_needs_no_flag(call, trained_on_a_function, h
     (here / "train.txt").write_text("aa ba\nab bb aa\n")
     (here / "words.txt").write_text("aa\nzb\n")
     copy(trained_on_a_function, here / "copied")
-    code, _, errors = call(evaluate, "--workdir", "copied", "--lexicon", "words.txt")
+    code, _, errors = call(evaluate, "copied", "--lexicon", "words.txt")
     assert code == 0 and is_quiet(errors) and not planted.exists()
 
 
@@ -278,23 +266,23 @@ def secret(here, tmp_path):
 def test_a_path_that_leads_elsewhere_is_not_read_unasked(call, workdir, here, secret, path):
     of_two = path if "*" in path or path == "texts" else f"{path}[:2]"
     strangers(workdir, lambda recipe: recipe["data"].update(tests=[of_two]))
-    code, output, errors = call(evaluate, "--workdir", workdir, "--split", "test")
+    code, output, errors = call(evaluate, workdir, "--split", "test")
     assert (code, output) == (2, "") and errors.count("\n") == 1
     assert f"its recipe names {path}, which is not below" in errors and "--trust-paths" in errors
     assert not (workdir / "results").exists()
     # What the user names is read.
-    assert call(evaluate, "--workdir", workdir, "--data", "texts_of_mine/near.txt")[0] == 0
+    assert call(evaluate, workdir, "--data", "texts_of_mine/near.txt")[0] == 0
     if path.endswith("secret.txt") or path == "linked.txt":
-        assert call(evaluate, "--workdir", workdir, "--data", path)[0] == 0
+        assert call(evaluate, workdir, "--data", path)[0] == 0
         permissions._named.clear()
         options = ("--split", "test", "--trust-paths")
-        assert call(evaluate, "--workdir", workdir, *options)[0] == 0
+        assert call(evaluate, workdir, *options)[0] == 0
 
 
 @pytest.mark.parametrize("path", ["texts_of_mine", "texts_of_mine/*.txt"])
 def test_folders_and_patterns_of_ones_own_are_read(call, workdir, secret, path):
     strangers(workdir, lambda recipe: recipe["data"].update(tests=[path]))
-    assert call(evaluate, "--workdir", workdir, "--split", "test")[0] == 0
+    assert call(evaluate, workdir, "--split", "test")[0] == 0
 
 
 def test_relative_paths_are_read_below_the_working_folder_and_the_data(workdir, here, monkeypatch):
@@ -457,7 +445,7 @@ def test_a_strangers_recipe_is_trained_and_stays_a_strangers(call, with_function
     code, _, errors = call(train, "--config", "theirs.jsonl:run", "out")
     assert code == 0, errors
     assert runs.noted_modules(recipe) is None
-    assert call(evaluate, "--workdir", "out")[0] == 0
+    assert call(evaluate, "out")[0] == 0
 
 
 @pytest.mark.parametrize("door", ["record", "json"])

@@ -151,7 +151,7 @@ def _language_of(runs):
     """Returns the language of all runs, which must be one."""
     languages = {run.experiment.data for run in runs.values()}
     if len(languages) != 1 or not isinstance(next(iter(languages)), Micro):
-        raise UserError("micro-report takes runs of one micro language: give runs of its configs.")
+        raise UserError("--micro takes runs of one micro language: give runs of its configs.")
     for name, run in runs.items():
         if run.experiment.vocabulary.lower_case:
             raise UserError(

@@ -299,8 +299,8 @@ def judgements(runs: Comparison) -> str:
         for name in missing[:1] if none else missing:
             path = runs.paths[name]
             why = (
-                f"not judged: python -m zoo agreement {path} (treebanks) and python -m zoo "
-                f"evaluate {path} --minimal-pairs FILE make such results."
+                f"not judged: python -m zoo evaluate {path} makes such results, with "
+                "--agreement (treebanks) or --minimal-pairs FILE."
             )
             parts.append(html_parts.missing(why, recipe.name if none else name))
     return "".join(parts)

@@ -125,7 +125,7 @@ class LoadedModel(Loaded):
         return sentence_scores.score_words(self.run, read, "the sentences").rows(texts)
 
     def surprisal(self, text: str, state: str | None = None) -> list[best_words.Row]:
-        """Computes -log p of each word of a text, as `evaluate.py --surprisal` writes it."""
+        """Computes -log p of each word of a text, as `zoo score --words` writes it."""
         run = self.run
         text = files.with_line_feeds(text)
         if run.lexicon.of_characters:
@@ -143,7 +143,7 @@ class LoadedModel(Loaded):
 
     def agreement(self, split: str = "test", *, data: str | None = None) -> list[agreement.Row]:
         """Compares sentences of a treebank with copies that have one wrong form, and keeps the
-        figures as `zoo agreement` does.
+        figures as `zoo evaluate --agreement` does.
         """
         passport.check(self.run.path)
         judge, text = (agreement.judge, split) if data is None else (agreement.judge_file, data)

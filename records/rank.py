@@ -1,4 +1,6 @@
-"""The rank of a head's log-probability matrix: how many directions its distributions span.
+"""Measures the rank of heads' log-probability matrices: how many directions distributions span.
+
+    python -m records.rank runs/ptb_softmax runs/ptb_mixture --file rank.png
 
 Yang et al., "Breaking the softmax bottleneck" (2018), section 2. Let A[n, x] = log p(x | h_n) over
 held-out contexts h_n and all words. The logits of a softmax with hidden states of D numbers have
@@ -7,10 +9,14 @@ head that mixes distributions is not bound so.
 """
 
 import dataclasses
+import pathlib
 
 import jax
 import numpy as np
 
+from zoo.commands import options, program
+from zoo.commands.options import Option
+from zoo.comparison import plot_style, seeds
 from zoo.data.batches import Batches
 from zoo.errors import UserError
 from zoo.evaluation import leakage
@@ -76,12 +82,22 @@ def spectrum(matrix: np.ndarray) -> Spectrum:
     return Spectrum(values, len(values))
 
 
+def draw(values: dict[str, np.ndarray], file: str | pathlib.Path, contexts: int):
+    """Draws singular values of log-probability matrices, largest first, on a logarithmic scale."""
+    title = "Singular values of the log-probability matrix"
+    label = f"number of the singular value, of {contexts:,} contexts"
+    with plot_style.picture(file, [title], label, "divided by the largest") as (axes,):
+        for number, (name, of_run) in zip(seeds.numbers_of([*values]), values.items(), strict=True):
+            axes.plot(
+                range(1, len(of_run) + 1), of_run, color=plot_style.colour(number), label=name
+            )
+        # Smaller values are rounding of float32.
+        axes.set(yscale="log", ylim=(1e-8, 1.5))
+        axes.yaxis.set_major_formatter(plot_style.PLAIN)
+
+
 def report(workdirs: list[str], contexts: int, split: str, file: str, log=output_files.show):
     """Prints rank and spectrum of each run on one split and draws them in one picture."""
-    from zoo.comparison import curve_plots, plot_style
-
-    if contexts < 1:
-        raise UserError(f"the rank of {contexts} contexts: give --contexts of at least 1.")
     plot_style.check_file(file)
     curves = {}
     for name, workdir in zip(short_names(workdirs), workdirs, strict=True):
@@ -107,5 +123,25 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, log=output
             shared = leakage.of_text(corpus.sentences, seen)
             for line in leakage.warnings({"split": split, "overlap": shared}):
                 log(line)
-    curve_plots.spectra(curves, file, len(matrix))
+    draw(curves, file, len(matrix))
     log(file)
+
+
+OPTIONS = (
+    Option("runs DIR ...", "folders of trained runs"),
+    Option("--contexts N", "rows of the matrix", options.whole(1), default=1024),
+    Option("--split NAME", "a split of the runs' data", default="validation"),
+    Option("--file FILE", "the picture to write: .png, .pdf or .svg", default="rank.png"),
+)
+
+
+def main():
+    """Runs the program."""
+    parser = options.Parser(description=__doc__.partition("\n")[0])
+    options.add_to(parser, OPTIONS, "rank")
+    arguments = options.parse(parser)
+    report(arguments.runs, arguments.contexts, arguments.split, arguments.file)
+
+
+if __name__ == "__main__":
+    program.program(main)

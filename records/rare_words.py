@@ -1,4 +1,6 @@
-"""Rare words: does the model give a number to where a number must be, even one it has never seen?
+"""Measures whether models give a number to where a number must be, even one never seen.
+
+    python -m records.rare_words runs/rare_words_softmax runs/rare_words_log_linear
 
 Dymetman and Xiao (2016), section 3: after "the cost was" a log-linear model with a feature of
 numbers knows that "37" may follow, which training never showed, and that "Grenoble", which is
@@ -12,6 +14,8 @@ import re
 
 import numpy as np
 
+from records import probes
+from zoo.commands import program
 from zoo.errors import UserError
 from zoo.evaluation import (
     item_scores,
@@ -144,3 +148,7 @@ def describe(record: dict) -> str:
             f"{significance.percent(case['interval']):>15}"
         )
     return "\n".join([*lines, *leakage.warnings(record)])
+
+
+if __name__ == "__main__":
+    program.program(lambda: probes.main(__doc__, judge, describe))

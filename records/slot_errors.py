@@ -1,4 +1,6 @@
-"""Slot errors: names that a realisation omits, and names that its condition does not support.
+"""Counts slot errors: names that realisations omit, and names that conditions do not support.
+
+    python -m records.slot_errors runs/e2e_plain runs/e2e_priming --split test
 
 For models of papers.Realisations: one text is generated for each condition of a split, character by
 character, and its names are compared with the condition's names.
@@ -9,6 +11,8 @@ import re
 
 import numpy as np
 
+from records import probes
+from zoo.commands import program
 from zoo.data import Corpus
 from zoo.errors import UserError
 from zoo.evaluation import exact_match, item_scores, leakage, passport, significance
@@ -106,7 +110,15 @@ def judge(
         "slot_error_rate": (missing + wrong) / max(1, slots),
         "examples": [f"{m} -> {t}" for m, t in zip(meanings[:3], texts[:3], strict=True)],
     }
-    return passport.of_slot_errors(run, split, corpus, figures), item_scores.of_answers(right)
+    record = {
+        "kind": "slot errors",
+        "split": f"slots-{split}",
+        "figures": figures,
+        "tokens": figures["texts"],
+        "counts": "texts that were drawn for a condition, right with all of its names and no other",
+        **passport.of_translations(run, corpus),
+    }
+    return record, item_scores.of_answers(right)
 
 
 def _pairs(corpus):
@@ -131,3 +143,7 @@ def describe(record: dict) -> str:
         *figures["examples"],
     ]
     return "\n".join(["\n  ".join(lines), *leakage.warnings(record)])
+
+
+if __name__ == "__main__":
+    program.program(lambda: probes.main(__doc__, judge, describe))

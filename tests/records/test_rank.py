@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from records import rank
 from tests import examples
-from zoo.comparison import curve_plots, rank
 from zoo.errors import UserError
 from zoo.evaluation.run import short_names
 from zoo.heads import MixtureOfContexts, MixtureOfSoftmaxes, Softmax
@@ -56,13 +56,8 @@ def test_runs_of_one_name_are_told_apart(tmp_path, trained, monkeypatch):
     folders = [str(shutil.copytree(trained, tmp_path / name / "seed1")) for name in "ab"]
     monkeypatch.setattr(rank, "log_prob_matrix", lambda *arguments: np.eye(3))
     drawn = {}
-    monkeypatch.setattr(curve_plots, "spectra", lambda curves, *others: drawn.update(curves))
+    monkeypatch.setattr(rank, "draw", lambda curves, *others: drawn.update(curves))
     rank.report(folders, 3, "validation", str(tmp_path / "rank.png"), print)
     assert [*drawn] == [f"{folder}: rank 3" for folder in folders]
     with pytest.raises(UserError, match=r"^runs/a and runs//a are one folder: give each run once"):
         short_names(["runs/a", "runs/b", "runs//a"])
-
-
-def test_no_contexts_are_refused(tmp_path):
-    with pytest.raises(UserError, match="the rank of 0 contexts: give --contexts of at least 1"):
-        rank.report([str(tmp_path)], 0, "validation", str(tmp_path / "rank.png"))

@@ -6,11 +6,11 @@ import jax
 import numpy as np
 import pytest
 
+from records import rare_words
 from tests.training import small
 from zoo.data import Corpus, Text
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
-from zoo.evaluation import rare_words
 from zoo.evaluation.run import Run
 from zoo.lexicon import Lexicon
 
