@@ -24,7 +24,7 @@ from zoo.errors import UserError
 from zoo.evaluation import significance
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.rescoring.bleu_chrf_wer import WordErrorRate
-from zoo.sources.micro.micro import Micro
+from zoo.sources.micro import Micro
 
 DOCS = pathlib.Path(__file__).parent.parent / "docs"
 PAGES = [DOCS / "results.md", *sorted((DOCS / "results").glob("*.md"))]
@@ -37,7 +37,7 @@ def language() -> float:
     """Computes the log-perplexity of the micro language's test text by the language itself."""
     micro = Micro()
     corpus = micro.read("test")
-    log_prob = sum(map(sum, map(micro.token_log_probs, corpus.sentences)))
+    log_prob = sum(map(sum, map(micro.grammar.token_log_probs, corpus.sentences)))
     return -log_prob / sum(len(words) + 1 for words in corpus.sentences)  # boundaries are certain
 
 

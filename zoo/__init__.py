@@ -21,16 +21,12 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy.names(
     __name__,
     {
-        "Evaluation": "zoo.experiment",
-        "Experiment": "zoo.experiment",
-        "Lexicon": "zoo.lexicon",
-        "Parallel": "zoo.experiment",
-        "Training": "zoo.experiment",
-        "changed": "zoo.configuration.fields",
-        "compare": "zoo.comparison.comparison",
-        "load": "zoo.evaluation.load",
-        "load_translator": "zoo.evaluation.load",
-        "train": "zoo.training.train",
+        "zoo.comparison.comparison": ("compare",),
+        "zoo.configuration.fields": ("changed",),
+        "zoo.evaluation.load": ("load", "load_translator"),
+        "zoo.experiment": ("Evaluation", "Experiment", "Parallel", "Training"),
+        "zoo.lexicon": ("Lexicon",),
+        "zoo.training.train": ("train",),
     },
 )
 

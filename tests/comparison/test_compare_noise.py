@@ -73,7 +73,7 @@ def test_scores_of_a_text_are_those_of_counted_tokens(tmp_path):
     assert {name: array.tolist() for name, array in found.items()} == {
         name: array.tolist() for name, array in arrays.items()
     }
-    assert item_scores.read(result, {}) is None  # as with --no-scores
+    assert item_scores.read(result, {}) is None
     with pytest.raises(UserError, match="of another evaluation"):
         item_scores.read(result, {"scores": "0" * 64})
     item_scores.path_of(result).write_text("no archive")

@@ -36,7 +36,7 @@ def test_agreement_is_drawn_from_a_record_by_recipe(tmp_path, monkeypatch):
     seeds_of = drawn["softmax, 3 seeds"]["number, 1"]
     assert [pairs for _, pairs in seeds_of] == [247] * 3
     assert np.mean([right / pairs for right, pairs in seeds_of]) == pytest.approx(0.934, abs=5e-4)
-    with pytest.raises(UserError, match="q_bg_tied has no accuracy on pairs: python -m zoo a"):
+    with pytest.raises(UserError, match="q_bg_tied has no accuracy on pairs: python -m zoo e"):
         agreement.plot_kept([runs[0], f"{cells.FOLDER}/french_tuning.jsonl:q_bg_tied"], picture)
 
 

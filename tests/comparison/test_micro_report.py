@@ -75,7 +75,7 @@ def own_figure(counted_boundaries):
     """The language's -log p of its test text over its tokens."""
     sentences = LANGUAGE.read("test").sentences
     tokens = sum(map(len, sentences)) + counted_boundaries * len(sentences)
-    return -sum(map(LANGUAGE.log_prob, sentences)) / tokens, tokens
+    return -sum(map(LANGUAGE.grammar.log_prob, sentences)) / tokens, tokens
 
 
 def test_the_figures_stand_beside_the_language_and_are_kept(report, tmp_path):
@@ -158,7 +158,7 @@ def test_what_counts_is_the_runs_own_policy(report, settings, marks, sentence):
     own, tokens = own_figure(marks)
     assert f"{tokens:,} tokens: words; {sentence}" in said
     assert re.search(rf"^the language +{own:.4f} ", said, re.MULTILINE)
-    rate = LANGUAGE.entropy_per_sentence() / (LANGUAGE.expected_length() + marks)
+    rate = LANGUAGE.grammar.entropy() / (LANGUAGE.grammar.expected_length() + marks)
     assert f"entropy {rate:.4f} nats" in said
     (run,) = runs.values()
     assert results(run)["perplexity"]["tokens"] == tokens

@@ -121,7 +121,7 @@ def test_a_text_of_new_words_is_shown_under_a_lexicon_with_them(two_runs, tmp_pa
     text, words = tmp_path / "text.txt", tmp_path / "words.txt"
     text.write_text("word1 newcomer word2\n")
     words.write_text("newcomer\n")
-    arguments = ["report", two_runs[1], "--text", str(text), "-o", str(tmp_path / "r.html")]
+    arguments = ["compare", two_runs[1], "--text", str(text), "--page", str(tmp_path / "r.html")]
     details = []
     for options in ([], ["--add-words", str(words)]):
         command_table.main([*arguments, *options])

@@ -13,6 +13,7 @@ from zoo.comparison.comparison import Comparison, in_texts
 from zoo.comparison.page_differences import Attended
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
+from zoo.evaluation import passport_text
 from zoo.evaluation.best_words import Contributions, KeptWords, Row
 from zoo.evaluation.results import Column
 from zoo.lexicon import Lexicon
@@ -41,27 +42,13 @@ def test_curves_are_the_validations_of_the_metrics(tmp_path):
         learning_curves.read(metrics, fields)
 
 
-def test_a_passport_in_plain_words():
-    passport = {
-        **PASSPORT,
-        "data": {"path": "test.txt", "sha256": "abc", "sentences": 1200, "words": 30000},
-        "out_of_vocabulary": 300,
-        "out_of_vocabulary_rate": 0.01,
-        "out_of_vocabulary_types": 250,
-        "types": 5000,
-        "unknown_tokens": 300,
-    }
-    lines = page_figures.sentences(passport)
-    assert lines[0] == "The text: test.txt, 1,200 sentences of 30,000 words."
-    assert lines[1] == "Counted: 100 tokens: words."
-    assert lines[3] == (
-        "Unknown words: 300 of its words (1.00%), 250 of 5,000 different ones, are outside the "
-        "vocabulary."
-    )
-    assert lines[4].startswith("The state is carried from sentence to sentence")
-    known = {**passport, "out_of_vocabulary": 0, "unknown_tokens": 0}
-    assert page_figures.unknown_words(known).startswith("Unknown words: none")
-    assert page_figures.unknown_words(PASSPORT) == "Unknown words: not recorded."
+def test_what_a_record_does_not_have_is_left_out():
+    lines = passport_text.conditions(PASSPORT)
+    assert lines[:2] == [
+        "tokens: words",
+        "text: test.txt, words outside the lexicon not recorded; state: carried; normalised over "
+        "the 10 words of the lexicon",
+    ]
 
 
 def test_what_is_not_comparable_is_told_with_its_reason():

@@ -10,13 +10,13 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from records import rank
 from zoo.comparison import (
     agreement,
     bar_plots,
     curve_plots,
     learning_curves,
     plot_style,
-    rank,
     sweep,
 )
 from zoo.comparison import trial_summary as trials_picture
@@ -201,7 +201,7 @@ def test_a_recipe_has_one_colour_in_every_picture_and_order(drawn, file, monkeyp
     )
     band = {"band": "1-9", "tokens": 90, "log_perplexity": 3.0}
     bar_plots.bands(of({name: [[band]] for name in names}), file)
-    curve_plots.spectra({name: np.array([1.0, 0.1]) for name in names}, file, 2)
+    rank.draw({name: np.array([1.0, 0.1]) for name in names}, file, 2)
     curve_plots.by_length(["1-5"], [3], {name: [(20.0, (1, 30))] for name in names}, file)
     of_pictures = []
     for figure in drawn:
@@ -274,7 +274,7 @@ def draw_everything(name, tmp_path):
         ),
         "bands": lambda file: bar_plots.bands({recipe: [[band]]}, file),
         "accuracy": lambda file: bar_plots.accuracy({recipe: {word: [(1, 2)]}}, file),
-        "spectra": lambda file: curve_plots.spectra({name: np.array([1.0, 0.1])}, file, 2),
+        "spectra": lambda file: rank.draw({name: np.array([1.0, 0.1])}, file, 2),
         "attention": lambda file: plot_style.attention([word, "b"], [word], np.ones((1, 2)), file),
         "lengths": lambda file: curve_plots.by_length(
             ["1-5"], [3], {name: [(20.0, (1, 30))]}, file
@@ -317,14 +317,12 @@ def test_attention(file, source, target):
 @pytest.mark.parametrize(
     "report",
     [
-        lambda workdir, file: rank.report([workdir], 7, "validation", file),
         lambda workdir, file: sweep.report("training.batch", [workdir], file),
-        lambda workdir, file: agreement.report([workdir], [], file),
         lambda workdir, file: learning_curves.report([workdir], file),
         lambda workdir, file: bar_plots.plot_bands([workdir], file),
         lambda workdir, file: agreement.plot_kept([workdir], file),
     ],
-    ids=["rank", "sweep", "agreement", "curves", "kept bands", "kept agreement"],
+    ids=["sweep", "curves", "kept bands", "kept agreement"],
 )
 def test_what_cannot_be_written_is_refused_before_runs_are_read(tmp_path, report):
     (tmp_path / "notes").write_text("mine")

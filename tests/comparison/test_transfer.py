@@ -138,7 +138,7 @@ def test_items_of_a_table_begin_with_an_empty_state(runs, tmp_path):
 
 def test_the_command(runs, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(aligned_text, "WIDTH", 10_000)
-    line = ["zoo", "transfer", *runs, "--data", "other.conllu", "--state", "sentences"]
+    line = ["zoo", "compare", *runs, "--data", "other.conllu", "--state", "sentences"]
     monkeypatch.setattr("sys.argv", line)
     assert program.run(commands.main) == 0
     output = capsys.readouterr().out

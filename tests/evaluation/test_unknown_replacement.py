@@ -136,5 +136,5 @@ def test_a_run_is_trained_with_marks_and_translates_without(
     options = ("--dictionary", tmp_path / "d", "--plot-gradients", tmp_path / "p.png")
     call(*options, text="un ours dort\n")  # both sides as they are written
     assert drawn == [(["un", "ours", "dort"], found[0].split())]
-    (two,) = call("--nbest", 1, "--nbest-format", "plain", text="un ours dort\n")[:1]
+    (two,) = call("--nbest", 1, text="un ours dort\n")[:1]
     assert not any(mark in two.split() for mark in strategy.marks())

@@ -13,7 +13,7 @@ from tests.heads import head_references, test_contract
 from tests.heads.test_with_expert import Told
 from tests.marks import slow
 from zoo import heads
-from zoo.arrays import random_keys
+from zoo.arrays.types import Keys
 from zoo.heads import (
     NCE,
     CharLSTM,
@@ -30,7 +30,7 @@ from zoo.lexicon.spelling import Spelling
 # Methods that check what they are given, and call what a head writes.
 CHECKED = (
     *("init", "tables", "evaluation_tables", "partition", "prepared"),
-    *("loss", "weighted_loss", "weighted_loss_and_penalty", "penalties"),
+    *("loss", "weighted_loss", "weighted_loss_and_penalty"),
     *("log_prob", "log_prob_and_log_z", "log_probs", "sample", "top_k"),
 )
 SIZE, WORDS, BATCH, TIME = 7, 13, 3, 5
@@ -294,7 +294,7 @@ def test_no_tokens(name):
         given = options(head, targets)
         key = jax.random.key(0)
         if len(shape) == 2:
-            key = random_keys.Keys(key, jax.random.split(key, 3)[: shape[0]])
+            key = Keys(key, jax.random.split(key, 3)[: shape[0]])
         loss = head.loss(params, tables, hidden, targets, key=key, **given)
         assert (loss.shape, loss.dtype) == (shape, jnp.float32)
         weights = jnp.zeros(shape)
@@ -308,7 +308,6 @@ def test_no_tokens(name):
         if shape != SHAPES[1]:
             continue
         assert head.weighted_loss(params, tables, hidden, targets, 1, key=key, **given) == 0
-        assert head.penalties(params, hidden).shape == shape
         assert head.log_prob(params, tables, hidden, targets, **given).shape == shape
         log_prob, log_z = head.log_prob_and_log_z(params, tables, hidden, targets, **given)
         assert log_prob.shape == log_z.shape == shape

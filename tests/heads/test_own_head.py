@@ -137,8 +137,6 @@ def test_an_error_of_the_heads_own_is_let_through():
     ):
         with pytest.raises(KeyError, match=r"^'mine'$"):
             call()
-    with pytest.raises(TypeError, match=r"Array|index"):  # of the array itself
-        Mistaken().penalties(params, hidden)
 
 
 def test_an_error_of_ones_own_background_is_let_through():

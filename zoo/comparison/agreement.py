@@ -1,70 +1,23 @@
-"""Accuracies on agreement pairs of several runs: judged, kept, tested and drawn."""
+"""Pictures of the accuracies on agreement pairs that several runs keep."""
 
 from collections.abc import Mapping, Sequence
 
 from zoo import strict_json
-from zoo.comparison import bar_plots, paired, plot_style
+from zoo.comparison import bar_plots, plot_style
 from zoo.comparison.comparison import Comparison, Group
 from zoo.errors import UserError
-from zoo.evaluation import agreement, passport
-from zoo.evaluation.answers import Questions, read_answers
-from zoo.evaluation.run import Run, splits_of
+from zoo.evaluation import agreement
+from zoo.evaluation.results import Questions, read_answers
 from zoo.runs import output_files
 
 _CASE = {"right": int, "pairs": int}
 _DISTANCES = {*agreement.DISTANCES, "all"}
 
 
-def report(
-    workdirs: list[str],
-    splits: list[str],
-    file: str,
-    pairs_file: str | None = None,
-    labels: Sequence[str] = (),
-    log=output_files.show,
-):
-    """Prints the accuracies of runs on agreement pairs, draws them and keeps their passports.
-
-    There is a table for each run and split (all tests if none is given), and tests of the
-    differences between runs. One picture shows the pairs of all splits together; runs that differ
-    in their seed alone are one in it. A table of the pairs lies beside each passport.
-    """
-    plot_style.check_file(file)
-    if pairs_file:
-        output_files.check(pairs_file)
-    for workdir in workdirs:
-        passport.check(workdir)
-    chosen = {workdir: splits_of(workdir, splits) for workdir in workdirs}
-    runs = Comparison.of(workdirs, labels).renamed()
-    counts: dict = {}
-    answers_of: dict = {}
-    every: list[tuple] = []
-    for name, workdir in runs.paths.items():
-        run = Run.load(workdir)
-        of_splits = []
-        for split in chosen[workdir]:
-            record, scores, pairs = agreement.judge(run, split)
-            log(f"{name}, {agreement.describe(record)}")
-            result, table = agreement.keep(run, record, scores, pairs)
-            log(f"  {result}\n  {table}")
-            answers_of.setdefault(split, {})[name] = record, scores.answers()
-            of_splits.append(record["figures"]["cases"])
-            every += [(name, split, *row) for row in agreement.rows(pairs, scores)]
-        counts[name] = pooled(of_splits)
-    for split, of_runs in answers_of.items():
-        for line in paired.answer_lines(split, of_runs):
-            log(line)
-    draw(counts, runs.groups, file)
-    log(file)
-    if pairs_file:
-        output_files.write_table(pairs_file, ("run", "split", *agreement.COLUMNS), every)
-        log(pairs_file)
-
-
 def plot_kept(
     workdirs: Sequence[str], file: str, labels: Sequence[str] = (), log=output_files.show
 ):
-    """Prints and draws the accuracies that `report` kept."""
+    """Prints and draws the accuracies that `zoo evaluate --agreement` kept."""
     plot_style.check_file(file)
     runs = Comparison.of(workdirs, labels)
     of_paths: dict[str, dict[Questions, dict]] = {path: {} for path in runs.paths.values()}
@@ -78,11 +31,13 @@ def plot_kept(
     first = next(iter(of_paths))
     for path, found in of_paths.items():
         if not found:
-            raise UserError(f"{path} has no accuracy on pairs: python -m zoo agreement {path}.")
+            raise UserError(
+                f"{path} has no accuracy on pairs: python -m zoo evaluate {path} --agreement."
+            )
         if found.keys() != of_paths[first].keys():
             raise UserError(
-                f"{first} and {path} were judged on different pairs: python -m zoo agreement "
-                f"{first} {path} judges both alike."
+                f"{first} and {path} were judged on different pairs: judge both alike by python "
+                "-m zoo evaluate DIR --agreement."
             )
     counts = {name: pooled([*of_paths[path].values()]) for name, path in runs.paths.items()}
     bars = {

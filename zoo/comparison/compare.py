@@ -15,8 +15,7 @@ from zoo.evaluation import (
     sentence_scores,
     significance,
 )
-from zoo.evaluation.answers import read_answers
-from zoo.evaluation.results import judged_texts, names_of
+from zoo.evaluation.results import judged_texts, names_of, read_answers
 from zoo.evaluation.run import Run
 from zoo.runs import aligned_text, output_files
 from zoo.runs.workdir import check_folders
@@ -213,12 +212,9 @@ def _notes(name, passports):
 
 
 def _grouped(lines_of):
-    """Returns each line once, in order of first appearance, with the runs that have it."""
-    runs: dict = {}
-    for run, lines in lines_of.items():
-        for line in lines:
-            runs.setdefault(line, []).append(run)
-    return [f"{line} ({', '.join(of_line)})" for line, of_line in runs.items()]
+    """Returns each line once, with the runs that have it."""
+    found = comparison.runs_of_lines(lines_of)
+    return [f"{line} ({', '.join(of_line)})" for line, of_line in found.items()]
 
 
 def _changed(passport):

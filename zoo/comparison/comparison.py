@@ -334,6 +334,15 @@ def perplexity(runs: Runs, passports: list[dict]) -> float:
     return perplexity_of(runs.loss)
 
 
+def runs_of_lines(lines_of: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Returns {line: the runs that have it}, in the order of their first appearance."""
+    runs: dict[str, list[str]] = {}
+    for run, lines in lines_of.items():
+        for line in lines:
+            runs.setdefault(line, []).append(run)
+    return runs
+
+
 def unjudged(comparison: Comparison) -> list[tuple[str, str]]:
     """Returns (run, or recipe if none of its runs has any, why) of those without any perplexity."""
     found = []

@@ -114,18 +114,6 @@ def _scale(axes, values):
         axes.xaxis.set_major_formatter(plot_style.PLAIN)
 
 
-def spectra(values: Mapping[str, np.ndarray], file: str | pathlib.Path, contexts: int):
-    """Draws singular values of log-probability matrices, largest first, on a logarithmic scale."""
-    title = "Singular values of the log-probability matrix"
-    label = f"number of the singular value, of {contexts:,} contexts"
-    with plot_style.picture(file, [title], label, "divided by the largest") as (axes,):
-        for number, (name, of_run) in zip(numbers_of([*values]), values.items(), strict=True):
-            axes.plot(range(1, len(of_run) + 1), of_run, color=colour(number), label=name)
-        # Smaller values are rounding of float32.
-        axes.set(yscale="log", ylim=(1e-8, 1.5))
-        axes.yaxis.set_major_formatter(plot_style.PLAIN)
-
-
 def by_length(
     spans: Sequence[str],
     counts: Sequence[int],

@@ -12,7 +12,7 @@ from zoo.comparison.comparison import Comparison, Group
 from zoo.errors import UserError
 from zoo.evaluation import records
 from zoo.evaluation.results import check_comparable, quantity, read_results
-from zoo.runs import output_files
+from zoo.runs import output_files, seen_texts
 from zoo.runs.aligned_text import aligned
 from zoo.runs.workdir import METRICS, Workdir
 
@@ -155,7 +155,7 @@ def _check_seen(paths):
     """Raises UserError where runs recorded different texts that chose their checkpoints."""
     chosen = {}
     for name, path in paths.items():
-        seen = None if records.is_record(path) else Workdir(path).texts()
+        seen = None if records.is_record(path) else seen_texts.of_workdir(Workdir(path))
         if seen is not None:
             about = seen.selected_on.about
             chosen[name] = {text["digest"] for text in about if text["by"] == "this run"}

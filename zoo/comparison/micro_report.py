@@ -21,7 +21,7 @@ from zoo.evaluation.perplexity import Scores, perplexity_of
 from zoo.evaluation.results import check_comparable
 from zoo.evaluation.run import Run
 from zoo.runs import output_files
-from zoo.sources.micro.micro import Micro
+from zoo.sources.micro import Micro
 from zoo.sources.source import Corpus
 
 PAIRS, PAIRS_SEED = 2000, 7
@@ -32,7 +32,7 @@ def language_scores(language: Micro, corpus: Corpus, text: EncodedText, counted)
     """Computes the language's own log-probabilities of a text; boundaries are certain, 0 nats."""
     log_prob = np.zeros(len(text.words), np.float32)
     for start, sentence in zip(text.starts, corpus.sentences, strict=True):
-        log_prob[start : start + len(sentence)] = language.token_log_probs(sentence)
+        log_prob[start : start + len(sentence)] = language.grammar.token_log_probs(sentence)
     return Scores(log_prob, counted)
 
 
@@ -151,7 +151,7 @@ def _language_of(runs):
     """Returns the language of all runs, which must be one."""
     languages = {run.experiment.data for run in runs.values()}
     if len(languages) != 1 or not isinstance(next(iter(languages)), Micro):
-        raise UserError("micro-report takes runs of one micro language: give runs of its configs.")
+        raise UserError("--micro takes runs of one micro language: give runs of its configs.")
     for name, run in runs.items():
         if run.experiment.vocabulary.lower_case:
             raise UserError(

@@ -14,12 +14,11 @@ from zoo.decoding import BeamSearch
 from zoo.errors import UserError
 from zoo.evaluation import best_words, translators
 from zoo.evaluation.best_words import KeptWords
-from zoo.evaluation.results import check_comparable
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Restoring, Translator
 from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
-from zoo.sources import alignments, moses
+from zoo.sources import moses, pairs
 
 # Words that are shown in each direction, and words of context before each.
 MOST, CONTEXT = 12, 8
@@ -56,45 +55,12 @@ def section(runs: Comparison) -> str:
                 parts.append(f"<h3>{text(name)}, {text(split)}</h3>{body}")
             except UserError as error:
                 left_out.append((name, str(error)))
-    parts.append(html_parts.all_missing([*left_out, *_alone(runs, compared)]))
+    why = "no other recipe has a figure to compare with: the first section tells what differs."
+    judged = [recipe for recipe in runs.groups if recipe.of(runs.judged[0])]
+    left_out += [(recipe.name, why) for recipe in judged if not compared & {*recipe.runs}]
+    parts.append(html_parts.all_missing(left_out))
     parts.append(html_parts.all_missing(unjudged(runs)))
     return "".join(parts)
-
-
-def _alone(runs, compared):
-    """Yields (recipe, why it is not compared) of recipes without any comparable figure."""
-    results = runs.judged[0]
-    judged = {
-        recipe: next(iter(of.items())) for recipe in runs.groups if (of := recipe.of(results))
-    }
-    for recipe, one in judged.items():
-        if compared & {*recipe.runs}:
-            continue
-        others = [other for other in judged.values() if other is not one]
-        same = [other for other in others if _texts(one) & _texts(other)]
-        other = next(iter([*same, *others]), None)
-        why = "no other recipe has a figure to compare with."
-        if other is not None:
-            try:
-                _check(one, other)
-            except UserError as error:
-                why = str(error)
-        yield recipe.name, why
-
-
-def _texts(run):
-    """Returns the hashes of the texts that a run, (name, its results), was judged on."""
-    return {passport["data"]["sha256"] for passport in run[1].values()}
-
-
-def _check(one, other):
-    """Raises UserError for the reason why two runs are not of one group."""
-    names = one[0], other[0]
-    for passport in one[1].values():
-        for passport_of_other in other[1].values():
-            if passport["data"]["sha256"] == passport_of_other["data"]["sha256"]:
-                check_comparable(passport, passport_of_other, names)
-    raise UserError(f"{names[0]} and {names[1]} were judged on different texts.")
 
 
 def _pair(runs, one, other, of_runs, folded):
@@ -265,7 +231,7 @@ def _restoring(translator):
     """Returns the replacement of unknown words: by the run's dictionary, if `zoo text` wrote one,
     and of marks that do not take part in attention."""
     file = translator.runs[0].path / translators.DICTIONARY
-    dictionary = alignments.read_dictionary(str(file)) if file.exists() else {}
+    dictionary = pairs.read_dictionary(str(file)) if file.exists() else {}
     strategy = translator.runs[0].experiment.data.unknowns
     kept = isinstance(strategy, PositionalAll) or not (strategy or dictionary)
     return Restoring(translator, dictionary, "keep" if kept else None)

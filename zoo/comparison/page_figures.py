@@ -14,28 +14,21 @@ from zoo.comparison import (
     plot_style,
 )
 from zoo.comparison.bar_plots import kept_bands
-from zoo.comparison.comparison import Comparison, figures_of, in_texts, perplexity, unjudged
+from zoo.comparison.comparison import (
+    Comparison,
+    figures_of,
+    in_texts,
+    perplexity,
+    runs_of_lines,
+    unjudged,
+)
 from zoo.comparison.html_parts import number, text
 from zoo.decoding import BeamSearch
 from zoo.errors import UserError
-from zoo.evaluation import (
-    answers,
-    leakage,
-    passport_text,
-    results,
-    significance,
-    translation_quality,
-)
-from zoo.evaluation.perplexity import Impossible, perplexity_of
+from zoo.evaluation import leakage, passport_text, results, significance, translation_quality
+from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.results import OF_TRANSLATIONS, check_comparable, quantity
 from zoo.evaluation.run import Run
-
-_STATES = {
-    "sentences": "Each sentence is read from an empty state: the model knows nothing of the "
-    "sentences before it.",
-    "carried": "The state is carried from sentence to sentence: the model knows the text before "
-    "each word, as far as it remembers.",
-}
 
 
 def section(runs: Comparison) -> str:
@@ -45,12 +38,12 @@ def section(runs: Comparison) -> str:
     for group, of_runs in groups.items():
         parts.append(f"<h3>{text(group)}</h3>")
         parts.append(_figures(of_runs, runs.groups))
-        told: dict = {}
-        for name, passport in of_runs.items():
-            told.setdefault(tuple(sentences(passport)), []).append(name)
-        for lines, of_lines in told.items():
-            who = f"<p>{text(', '.join(of_lines))}:</p>" if len(told) > 1 else ""
-            parts.append(who + html_parts.items(map(text, lines)))
+        told = {run: passport_text.conditions(passport) for run, passport in of_runs.items()}
+        lines = (
+            line + f" ({', '.join(of_line)})" * (len(of_line) < len(of_runs))
+            for line, of_line in runs_of_lines(told).items()
+        )
+        parts.append(html_parts.items(map(text, lines)))
         parts.append(html_parts.paragraph(text(comparability(group, groups))))
     parts.append(html_parts.all_missing(unjudged(runs)))
     return "".join(parts)
@@ -107,74 +100,6 @@ def _figures(of_runs, recipes):
     if not several:
         header, *rows = ([*row[:3], *row[4:]] for row in (header, *rows))
     return html_parts.table(header, rows, "Figures" + "; of several seeds, means" * several)
-
-
-def sentences(passport: dict) -> list[str]:
-    """Describes the conditions of a perplexity in plain words, a sentence a line."""
-    data = passport["data"]
-    units = ("line", "character") if _of_characters(passport) else ("sentence", "word")
-    lines = [
-        f"The text: {data['path']}{_size(data, *units)}.",
-        f"Counted: {passport['tokens']:,} tokens: {passport['counts']}.",
-        f"Vocabulary: the probabilities of a position sum to one over {_over(passport)}.",
-        unknown_words(passport),
-        _STATES[passport["policies"]["state"]],
-        f"Seen before, {'; '.join(leakage.lines(passport))}.",
-        f"Priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}.",
-    ]
-    if source := passport.get("source"):
-        lines.insert(1, f"Its sources: {source['path']}{_size(source)}.")
-    if ways := passport.get("learns_from_text"):
-        lines.append(
-            f"! The model learns from the text that it is judged on, by {' and '.join(ways)}: do "
-            "not compare the figure with those of models that do not."
-        )
-    if note := passport_text.unfinished(passport):
-        lines.append(f"! It was {note}.")
-    if why := leakage.reason(passport):
-        lines.append(f"! Not a figure of unseen text: {why}.")
-    if constraint := passport.get("constraint"):
-        lines.append(
-            f"Only sentences that the grammar {constraint['grammar']} allows are possible."
-        )
-    if "impossible" in passport["figures"]:
-        lines.append(f"{Impossible(**passport['figures']['impossible']).sentence}.")
-    return lines
-
-
-def _of_characters(passport):
-    """Whether the tokens of a text are its characters."""
-    return passport["counts"].startswith("characters")
-
-
-def _over(passport):
-    """Describes the set over which probabilities sum to one."""
-    over = passport["normalised_over"]
-    return over.replace(" words ", " characters ") if _of_characters(passport) else over
-
-
-def _size(data, sentence="sentence", word="word"):
-    """Describes the size of a text, as far as it is recorded."""
-    if "sentences" not in data or "words" not in data:
-        return ""
-    return f", {data['sentences']:,} {sentence}s of {data['words']:,} {word}s"
-
-
-def unknown_words(passport: dict) -> str:
-    """Describes the words, or characters, of a text that are outside the vocabulary."""
-    tokens, written = (passport.get(name) for name in ("out_of_vocabulary", "unknown_tokens"))
-    word = "character" if _of_characters(passport) else "word"
-    if tokens is None:
-        return f"Unknown {word}s: not recorded."
-    if tokens:
-        types = f"{passport['out_of_vocabulary_types']:,} of {passport['types']:,} different ones"
-        return (
-            f"Unknown {word}s: {tokens:,} of its {word}s "
-            f"({passport['out_of_vocabulary_rate']:.2%}), {types}, are outside the vocabulary."
-        )
-    if written:
-        return f"Unknown {word}s: {written:,} of its {word}s are written <unk> in the text itself."
-    return f"Unknown {word}s: none, all {word}s of the text are in the vocabulary."
 
 
 def comparability(name: str, groups: dict[str, dict[str, dict]]) -> str:
@@ -362,7 +287,7 @@ def judgements(runs: Comparison) -> str:
     parts: list[str] = []
     judged: set[str] = set()
     name_of = {path: name for name, path in runs.paths.items()}
-    for questions, of_paths in answers.read_answers(name_of).items():
+    for questions, of_paths in results.read_answers(name_of).items():
         of_runs = {name_of[path]: value for path, value in of_paths.items()}
         judged |= of_runs.keys()
         parts.append(_questions(str(questions), of_runs, runs.groups))
@@ -374,8 +299,8 @@ def judgements(runs: Comparison) -> str:
         for name in missing[:1] if none else missing:
             path = runs.paths[name]
             why = (
-                f"not judged: python -m zoo agreement {path} (treebanks) and python -m zoo "
-                f"evaluate {path} --minimal-pairs FILE make such results."
+                f"not judged: python -m zoo evaluate {path} makes such results, with "
+                "--agreement (treebanks) or --minimal-pairs FILE."
             )
             parts.append(html_parts.missing(why, recipe.name if none else name))
     return "".join(parts)

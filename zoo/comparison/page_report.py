@@ -1,4 +1,4 @@
-"""`zoo report`: reads the runs, makes the sections and writes the page."""
+"""The page of `zoo compare --page`: reads the runs, makes the sections and writes the page."""
 
 import pathlib
 from collections.abc import Callable, Iterable, Sequence

@@ -63,7 +63,7 @@ class HeadPlan:
     """The plan of one head."""
 
     steps: int
-    bytes: int | None  # memory of a step, see `zoo.training.step_shapes`; None if it is not known
+    bytes: int | None  # memory of a step, see `zoo.training.costs`; None if it is not known
     # {factor of the learning rate: validation log-perplexity, nats}
     tried: dict[str, float] = dataclasses.field(default_factory=dict)
     rate: float | None = None

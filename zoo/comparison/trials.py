@@ -15,7 +15,7 @@ from zoo.evaluation.run import Run
 from zoo.experiment import Experiment
 from zoo.optimizers import Constant
 from zoo.runs.workdir import METRICS, Workdir
-from zoo.training import step_shapes, tasks
+from zoo.training import costs, tasks
 from zoo.training import train as training
 from zoo.training.loop import Trainer
 
@@ -102,7 +102,7 @@ def _plan_head(name, experiment, plan, trials, log):
             seconds = min(max(60 * budget.minutes / TIMED_FRACTION, least), most)
         steady = changed(experiment, {"training.optimizer.schedule": Constant()})
         made = trainer(steady, trials.folder / "runs" / name, _say_nothing)
-        cost = step_shapes.measure(made, seconds)
+        cost = costs.measure(made, seconds)
         steps = steps_of(budget, cost.seconds, made.task.total_steps)
         plan.heads[name] = HeadPlan(steps, cost.bytes, epoch_steps=made.task.epoch_steps)
         plan.write()

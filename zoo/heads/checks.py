@@ -30,18 +30,19 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import sharded_functions
-from zoo.arrays.random_keys import Keys
 from zoo.arrays.sharded_functions import HIDDEN
-from zoo.heads import explicit_axes
+from zoo.arrays.types import Keys
 from zoo.losses import value_checks
 from zoo.losses.token_blocks import present_states
 
 if TYPE_CHECKING:
     from zoo.heads.head import Head
+import math
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+from jax.sharding import PartitionSpec
 
 from zoo.arrays import row_lookup
 from zoo.lexicon import Lexicon
@@ -71,12 +72,12 @@ def check_arrays(name: str, shapes: Shapes, given: Mapping[str, Any]):
         "tables": "the result of this head's `tables`",
     }
     for argument, source in sources.items():
-        value = given.get(argument, {})
+        value = given[argument]
         if not isinstance(value, Mapping):
             raise TypeError(
                 f"{name}: {argument} is a {type(value).__name__}: give {source}, a dict"
             )
-    params, tables = given["params"], given.get("tables", {})
+    params, tables = given["params"], given["tables"]
     surplus = sorted({*params} - {name.partition("/")[0] for name in shapes.params})
     if surplus:
         raise TypeError(
@@ -230,8 +231,7 @@ def checked(head: "Head", method: str, function: Callable, arrays: tuple, **othe
     if (mesh := sharded_functions.explicit_mesh(arguments)) is not None:
         return _on_explicit_axes(head, method, function, mesh, arguments)
     arguments |= sharded_functions.alike(_arrays(arguments))
-    if "tables" in arguments:
-        _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
+    _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
     arguments |= _regular(name, arguments)
     _check_hidden_size(name, head.parameter_axes, arguments)
     if "context" in arguments:
@@ -259,7 +259,7 @@ def _on_explicit_axes(head, method, function, mesh, arguments):
         return checked(head, method, function, (), **{**dict.fromkeys(arguments), **present})
 
     draws = arguments.get("key") is not None and (method == "sample" or head.loss_draws)
-    return explicit_axes.over_explicit(within, method, mesh, arguments, draws)
+    return over_explicit(within, method, mesh, arguments, draws)
 
 
 # The arguments that may not be None, and what errors tell to give instead.
@@ -303,8 +303,7 @@ def _check_there(name, head, shapes, arguments):
     """Raises TypeError if a parameter or a table that the method reads is missing."""
     params = dict.fromkeys(path.partition("/")[0] for path in shapes.params)
     of_loss = shapes.loss_tables if name.endswith(LOSSES) else {}
-    tables = [*shapes.tables, *of_loss] if "tables" in arguments else []
-    for group, paths in {"params": params, "tables": tables}.items():
+    for group, paths in {"params": params, "tables": [*shapes.tables, *of_loss]}.items():
         for path in paths:
             if has(arguments[group], path):
                 continue
@@ -503,3 +502,83 @@ def _of_no_tokens(function, arguments):
     results = jax.eval_shape(lambda: function(*arguments.values()))
     shape = () if "token_weights" in arguments else shape
     return jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape[len(shape) :]), x.dtype), results)
+
+
+# ---- A head's methods on arrays that lie over the explicit axes of a mesh, see `jax.make_mesh`
+# If tokens are sharded, every device computes the results of its own tokens alone, and sums over
+# tokens are added over devices once, at the end. Methods that draw random numbers compute all
+# tokens together, so that every layout draws the same numbers. Parameters may be sharded by their
+# words, along other axes: the compiler then inserts the communication that sums over words need.
+
+OF_TOKENS = ("targets", "token_weights", "context")
+
+
+def over_explicit(function, method, mesh, given, draws):
+    """Computes function(**given), a method of a head, with results laid out like its arguments.
+
+    Gives the method's results. Their token axes are laid out like the hidden states, and a word
+    axis like the words of the parameters.
+    """
+    of_tokens = sharded_functions.spec_of(given["hidden"])[:-1]
+    axes = {name for names in of_tokens for name in names}
+    words = _axes_of_words(given["params"], axes) if method == "log_probs" else ()
+
+    def spec(result):
+        if result.ndim < len(of_tokens):
+            return PartitionSpec()
+        last = [words if result.shape[-1] % _devices(mesh, words) == 0 else ()]
+        return PartitionSpec(*of_tokens, *last * (result.ndim - len(of_tokens)))
+
+    def whole(given):
+        if not axes or draws:
+            return function(**given)
+        return _on_each_device(function, of_tokens, axes, given)
+
+    given = {name: value for name, value in given.items() if value is not None}
+    return sharded_functions.automatic(whole, given, mesh, spec)
+
+
+def _axes_of_words(params, without) -> tuple[str, ...]:
+    """Returns the mesh's axes over which rows of the parameters lie, except axes in `without`."""
+    row_axes = [
+        sharded_functions.spec_of(x)[:1]
+        for x in jax.tree.leaves(params)
+        if isinstance(x, jax.Array)
+    ]
+    return next(
+        (names for of_rows in row_axes for names in of_rows if names and not without & {*names}), ()
+    )
+
+
+def _devices(mesh, axes) -> int:
+    """Counts the devices along some axes of a mesh."""
+    return math.prod(mesh.shape[name] for name in axes)
+
+
+def _on_each_device(function, of_tokens, axes, given):
+    """Computes function(**given) on each device's own tokens, which lie over `axes`."""
+    shape = given["hidden"].shape[:-1]
+    rows, whole = PartitionSpec(*of_tokens), PartitionSpec()
+
+    def spec(name, leaf):
+        its = jnp.shape(leaf)[: len(shape)] == shape
+        return rows if name == "hidden" or (name in OF_TOKENS and its) else whole
+
+    if "token_weights" in given:
+        given = {**given, "token_weights": jnp.broadcast_to(given["token_weights"], shape)}
+    others = {name: value for name, value in given.items() if name == "k"}
+    arrays = {name: value for name, value in given.items() if name not in others}
+    summed = "token_weights" in given
+
+    def of_device(arrays):
+        results = function(**others, **arrays)
+        return jax.tree.map(lambda x: jax.lax.psum(x, tuple(axes)), results) if summed else results
+
+    return jax.shard_map(
+        of_device,
+        in_specs=(
+            {n: jax.tree.map(lambda x, n=n: spec(n, x), value) for n, value in arrays.items()},
+        ),
+        out_specs=whole if summed else rows,
+        axis_names=axes,
+    )(arrays)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import row_blocks, sharded_functions
+from zoo.arrays import row_blocks
 from zoo.arrays.sharded_functions import Axes, named
-from zoo.arrays.types import Context, Key, Params, Prepared, Tables, accumulator
+from zoo.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.errors import UserError
 from zoo.heads import checks
 from zoo.heads.checks import Shapes
@@ -103,7 +103,7 @@ class Head:
         """Whether `loss` draws random numbers.
 
         If so, devices that share the tokens compute it together, so that every layout draws the
-        same numbers: see `zoo.heads.explicit_axes`.
+        same numbers: see `zoo.heads.checks`.
         """
         return False
 
@@ -261,15 +261,6 @@ class Head:
             key=key,
             context=context,
         )
-
-    @final
-    def penalties(self, params: Params, hidden: jax.Array) -> jax.Array:
-        """Computes the penalties that the losses include, which logs show apart from -log p.
-
-        Returns:
-          [...], nats, 0 if the head has no penalty; they do not depend on the target.
-        """
-        return checks.checked(self, "penalties", self._penalties_or_zeros, (params,), hidden=hidden)
 
     @final
     def prepared(self, params: Params, tables: Tables) -> Prepared:
@@ -499,28 +490,11 @@ class Head:
     def _prepared(self, params: Params, tables: Tables) -> Prepared:
         return None
 
-    def _loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        key: Key | None,
-        context: Context,
-    ) -> jax.Array:
+    def _loss(self, params, tables, hidden, targets, key, context):
         """Computes the training loss without penalties: -log p(targets | hidden) by default."""
         return -self._log_prob_and_log_z(params, tables, hidden, targets, context, None)[0]
 
-    def _weighted_loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        token_weights: jax.Array,
-        key: Key | None,
-        context: Context,
-    ) -> jax.Array:
+    def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         """Computes the sum of token_weights * `_loss`; heads override it with faster ways."""
         losses = self._loss(params, tables, hidden, targets, key, context)
         return weighted_sum(losses, token_weights)
@@ -529,25 +503,10 @@ class Head:
         """Computes the penalties added to the loss of each token, [...], nats; None for none."""
         return None
 
-    def _log_prob_and_log_z(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        context: Context,
-        prepared: Prepared,
-    ) -> tuple[jax.Array, jax.Array]:
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         raise self._unwritten("_log_prob_and_log_z")
 
-    def _log_probs(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        context: Context,
-        prepared: Prepared,
-    ) -> jax.Array:
+    def _log_probs(self, params, tables, hidden, context, prepared):
         raise self._unwritten("_log_probs")
 
     def _sample(self, params, tables, hidden, key, context, prepared):
@@ -565,10 +524,8 @@ class Head:
         return self._over_log_probs(of_block, params, tables, hidden, context, prepared)
 
     def _penalised_loss(self, params, tables, hidden, targets, key, context):
-        losses, penalties = (
-            self._loss(params, tables, hidden, targets, key, context),
-            self._penalties(params, hidden),
-        )
+        losses = self._loss(params, tables, hidden, targets, key, context)
+        penalties = self._penalties(params, hidden)
         return losses if penalties is None else penalties + losses
 
     def _weighted_loss_and_penalty(
@@ -580,12 +537,6 @@ class Head:
             return loss, jnp.zeros_like(loss)
         penalty = weighted_sum(penalties, token_weights)
         return loss + penalty, penalty
-
-    def _penalties_or_zeros(self, params, hidden):
-        penalties = self._penalties(params, hidden)
-        if penalties is None:
-            return sharded_functions.zeros(hidden.shape[:-1], accumulator(hidden), hidden)
-        return penalties
 
     def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
         """Returns V, below which all targets are: the size that is "V" in `array_shapes`.
@@ -660,9 +611,22 @@ class HeadAround(Head):
     def ordered_by_frequency(self) -> bool:
         return self.head.ordered_by_frequency
 
+    @property
+    def parameter_axes(self) -> Axes:
+        return self.head.parameter_axes
+
     def inner_params(self, params: Params) -> Params:
         """Returns the inner head's parameters, which most wrappers have as their own."""
         return params
+
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+        return self.head.init(key, hidden_size, lexicon)
+
+    def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
+        return self.head._penalties(self.inner_params(params), hidden)
+
+    def normalised_over(self, lexicon: Lexicon) -> str:
+        return self.head.normalised_over(lexicon)
 
     def form_taken(self, tables: Tables) -> str | None:
         return self.head.form_taken(tables["head"])
@@ -674,7 +638,7 @@ class HeadAround(Head):
         return self.head.scores_per_token(vocabulary)
 
     def _prepared(self, params: Params, tables: Tables) -> Prepared:
-        return self.head.prepared(params, tables["head"])
+        return self.head.prepared(self.inner_params(params), tables["head"])
 
     def prepared_shapes(self, tables: Tables, hidden_size: int) -> Any:
         return self.head.prepared_shapes(tables["head"], hidden_size)

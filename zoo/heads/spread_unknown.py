@@ -19,13 +19,12 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.sharded_functions import Axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head, HeadAround
 from zoo.lexicon import Lexicon
-from zoo.lexicon.word_mapping import NoUnknownWord, shares
+from zoo.lexicon.lexicon import NoUnknownWord, shares
 from zoo.priors import strings
 from zoo.priors.contextual import Contextual
 
@@ -73,10 +72,6 @@ class SpreadUnknown(HeadAround):
             )
 
     @property
-    def parameter_axes(self) -> Axes:
-        return self.head.parameter_axes
-
-    @property
     def array_shapes(self) -> Shapes | None:
         shapes = self.head.array_shapes
         own = {"head": None, "word_ids": "int N", "log_share": "N"}
@@ -88,7 +83,7 @@ class SpreadUnknown(HeadAround):
     def _tables(self, lexicon: Lexicon) -> Tables:
         """Returns {"head": the head's tables, "word_ids", "log_share"}.
 
-        See zoo.lexicon.word_mapping.
+        See zoo.lexicon.lexicon.
         """
         try:
             word_shares = shares(self.lexicon, lexicon, self._spelled if self.letters else None)

@@ -20,7 +20,6 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import memory
-from zoo.arrays.sharded_functions import Axes
 from zoo.arrays.types import Carry, Context, Params, Tables
 from zoo.errors import UserError, check_above, check_least, check_rates
 from zoo.heads import checks
@@ -176,16 +175,9 @@ class WithCache(HeadAround):
         return Memory(self.size, self.flatness)
 
     @property
-    def parameter_axes(self) -> Axes:
-        return self.head.parameter_axes
-
-    @property
     def array_shapes(self) -> Shapes | None:
         shapes = self.head.array_shapes
         return None if shapes is None else Shapes(shapes.params, {"head": None, "background": None})
-
-    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        return self.head.init(key, hidden_size, lexicon)
 
     def _tables(self, lexicon: Lexicon) -> Tables:
         """Returns {"head": the inner head's tables, "background": {}}."""
@@ -196,9 +188,6 @@ class WithCache(HeadAround):
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         return self.head.for_lexicon(params, lexicon, other)
-
-    def normalised_over(self, lexicon: Lexicon) -> str:
-        return self.head.normalised_over(lexicon)
 
     def _check_inner(self, params, tables):
         checks.check(self.head, "loss", params=params, tables=tables["head"])
@@ -211,9 +200,6 @@ class WithCache(HeadAround):
         self._check_inner(params, tables)
         inner = params, tables["head"], hidden, targets, token_weights
         return self.head._weighted_loss(*inner, key, None)
-
-    def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
-        return self.head._penalties(params, hidden)
 
     def _log_shares(self, context):
         """Returns (log p_cache of each pair [..., N], whether there is no pair [...])."""

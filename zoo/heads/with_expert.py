@@ -23,7 +23,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import products
 from zoo.arrays.sharded_functions import HIDDEN, Axes
-from zoo.arrays.types import Context, Params, Prepared, Tables
+from zoo.arrays.types import Context, Params, Tables
 from zoo.errors import UserError
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head, HeadAround
@@ -104,12 +104,6 @@ class WithExpert(HeadAround):
             "score with another lexicon."
         )
 
-    def _prepared(self, params: Params, tables: Tables) -> Prepared:
-        return self.head.prepared(params["head"], tables["head"])
-
-    def normalised_over(self, lexicon: Lexicon) -> str:
-        return self.head.normalised_over(lexicon)
-
     def expert_weight(self, params: Params, hidden: jax.Array, context: Context):
         """Computes g, [...]; 0 where the expert names nothing."""
         self._check_context(hidden, context)
@@ -130,16 +124,7 @@ class WithExpert(HeadAround):
     def inner_params(self, params: Params) -> Params:
         return params["head"]
 
-    def _log_mass(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        context: Context,
-        weight,
-        log_z: jax.Array,
-        prepared: Prepared,
-    ):
+    def _log_mass(self, params, tables, hidden, context, weight, log_z, prepared):
         """Computes the term that the expert adds to the inner head's log Z, `log_z`, [...]."""
         named = _several(context, weight)
         inner, words = (params["head"], tables["head"]), jnp.maximum(named, 0)
@@ -155,9 +140,6 @@ class WithExpert(HeadAround):
         else:
             log_probs = scores.reshape(words.shape) - log_z[..., None]
         return log_expert_mass(_log_sum(log_probs, _distinct(named)), weight)
-
-    def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
-        return self.head._penalties(params["head"], hidden)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         inner = params["head"], tables["head"]

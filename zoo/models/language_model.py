@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 
-from zoo.arrays import random_keys
-from zoo.arrays.types import Carry, Context, Key, Params, Prepared, Tables
+from zoo.arrays.types import Carry, Context, Key, Keys, Params, Prepared, Tables, fold_in_rows
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError, check_least
@@ -230,7 +229,7 @@ class LanguageModel(Model):
         """
         inputs = self.embedding.apply(params["embedding"], tables["embedding"], words)
         if key is not None and self.word_dropout:
-            key = random_keys.for_batch(key, words.shape[0])
+            key = Keys.of(key, words.shape[0])
             of_words = jax.random.fold_in(key.batch, _WORDS)
             inputs = dropout.drop_words(inputs, words, self.word_dropout, of_words)
         return self.core.apply(params["core"], inputs, carry, reset=reset, key=key)
@@ -292,14 +291,14 @@ class LanguageModel(Model):
           carry: of `initial_carry`.
           reset: bool [B, T], True where a text begins; or None.
           key: turns dropout and a sampled head's noise on; one key or
-            `zoo.arrays.random_keys.Keys`.
+            `zoo.arrays.types.Keys`.
         """
         if key is not None:
-            key = random_keys.for_batch(key, words.shape[0])
+            key = Keys.of(key, words.shape[0])
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset, key=key)
         read = hidden
         if key is not None and self.output_dropout:
-            rows = random_keys.fold_in_rows(key.rows, _OUTPUTS)
+            rows = fold_in_rows(key.rows, _OUTPUTS)
             read = dropout.drop(hidden.swapaxes(0, 1), self.output_dropout, rows, locked=True)
             read = read.swapaxes(0, 1)
         loss, penalty = self.head.weighted_loss_and_penalty(

@@ -7,7 +7,7 @@ from typing import Any
 from zoo import distributed
 from zoo.evaluation import leakage
 from zoo.experiment import Experiment
-from zoo.runs import output_files
+from zoo.runs import output_files, seen_texts
 from zoo.runs.workdir import Workdir
 from zoo.training import tasks
 from zoo.training.loop import Trainer
@@ -51,7 +51,7 @@ def train(
         experiment.training,
         workdir.path,
         devices,
-        log=log if first else _drop,
+        log=log if first else lambda line: None,
         init_from=experiment.init_from,
         parallel=experiment.parallel,
     )
@@ -72,25 +72,16 @@ def _keep(experiment, workdir, task, log):
     """Writes the files that a run begins with: recipe, lexicons, checksums of texts."""
     # Only now: an experiment that failed above may be corrected and started again.
     workdir.claim(experiment)
-    workdir.keep_lexicons(task.lexicons)
-    if workdir.texts() is None:  # not read again when the run resumes
+    for name, lexicon in task.lexicons.items():
+        workdir.keep_lexicon(lexicon, name)
+    if seen_texts.of_workdir(workdir) is None:  # not read again when the run resumes
         made = {"revision": output_files.revision(), "versions": output_files.versions()}
         if (seen := task.seen_texts(made)) is not None:
-            workdir.keep_texts(seen)
-            for line in _seen_validation(task.corpora["validation"], seen):
-                log(line)
-
-
-def _seen_validation(validation, seen):
-    """Yields a note where the text that chooses the checkpoint is a training text, too."""
-    found = leakage.found_in(validation.sentences, seen.trained_on)
-    if leakage.is_seen(found):
-        yield (
-            f"note: the model trains on its validation text ({leakage.told(found)}): the figures "
-            "of validation are not of new text, and the best checkpoint is the one that fits the "
-            "training text best."
-        )
-
-
-def _drop(line):
-    """Drops a line of the log, in all processes but the first."""
+            seen_texts.keep(workdir, seen)
+            found = leakage.found_in(task.corpora["validation"].sentences, seen.trained_on)
+            if leakage.is_seen(found):
+                log(
+                    "note: the model trains on its validation text "
+                    f"({leakage.told(found)}): the figures of validation are not of new text, and "
+                    "the best checkpoint is the one that fits the training text best."
+                )

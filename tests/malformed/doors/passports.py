@@ -12,7 +12,7 @@ from zoo.comparison.compare import compare
 from zoo.evaluation import item_scores, translation_quality
 from zoo.rescoring.reranking import Weights
 from zoo.rescoring.run_interpolation import Interpolation
-from zoo.runs import checksums, exported, workdir
+from zoo.runs import checksums, workdir
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir
 from zoo.sources import fetch
@@ -117,7 +117,7 @@ def _export(changes, folder):
     else:
         record = changed(_EXPORT, changes)
         text = json.dumps(record | {"digest": checksums.of_json(record)})
-    exported.record(_written(folder, exported.RECORD, text).parent)
+    workdir.export_record(_written(folder, workdir.RECORD, text).parent)
 
 
 def _whole(value):
