@@ -24,7 +24,7 @@ import configs
 from benchmarks import compiled, costs, step_shapes
 from zoo import changed
 from zoo.training import average
-from zoo.training.devices import Devices, MeshDevices, laid_out
+from zoo.training.devices import MeshDevices, PmapDevices, laid_out
 from zoo.training.step import TrainState
 from zoo.training.updates import choose_updates
 
@@ -217,7 +217,20 @@ def mesh_of(recipe, step, data: int, model: int) -> MeshDevices:
     return MeshDevices(data * model, batch, model, step.arguments[0], axes, [SIZE])
 
 
-def compiled_on_mesh(step, devices: Devices, options=AS_CHEAP_AS_CAN_BE):
+def compiled_by_pmap(step, devices: PmapDevices):
+    """Compiles a step for devices that each have their own batch rows, from shapes alone."""
+
+    def split(leaf):
+        batch_rows = leaf.shape[0] // devices.count
+        return jax.ShapeDtypeStruct((devices.count, batch_rows, *leaf.shape[1:]), leaf.dtype)
+
+    state, tables, batch, key = step.arguments
+    state = state._replace(carry=jax.tree.map(split, state.carry))
+    function = devices.compile(step.function.func, **step.function.keywords)
+    return function.lower(state, tables, jax.tree.map(split, batch), key).compile()
+
+
+def compiled_on_mesh(step, devices: MeshDevices):
     """Compiles a step for a mesh, from shapes alone."""
     function = devices.compile(step.function.func, **step.function.keywords)
     state, tables, batch, _ = step.arguments
@@ -227,7 +240,9 @@ def compiled_on_mesh(step, devices: Devices, options=AS_CHEAP_AS_CAN_BE):
         jax.tree.map(lambda _: devices.by_rows, batch),
         devices.replicated,
     )
-    return function.lower(*jax.tree.map(laid_out, step.arguments, layouts)).compile(options)
+    return function.lower(*jax.tree.map(laid_out, step.arguments, layouts)).compile(
+        AS_CHEAP_AS_CAN_BE
+    )
 
 
 def memory_table(names) -> str:
@@ -274,7 +289,7 @@ def of_device(name: str, data: int, model: int, batch_rows: int) -> OfDevice:
     Args:
       name: name of the recipe.
       data: devices along the data axis.
-      model: devices along the model axis; with 1, everything but rows is whole on each.
+      model: devices along the model axis; with 1, the step is compiled by `jax.pmap`.
       batch_rows: total number of batch rows.
     """
     recipe = changed(configs.load(name), {"training.batch": batch_rows})
@@ -282,7 +297,7 @@ def of_device(name: str, data: int, model: int, batch_rows: int) -> OfDevice:
     if model > 1:
         program = compiled_on_mesh(step, mesh_of(recipe, step, data, model))
     else:
-        program = compiled_on_mesh(step, Devices(data, batch_rows), None)
+        program = compiled_by_pmap(step, PmapDevices(data, batch_rows))
     collectives, products = compiled.read(program.as_text())
     sent: dict[str, float] = collections.defaultdict(float)
     for collective in collectives:

@@ -8,7 +8,7 @@ from tests.training import small
 from tests.training.test_resume import RECIPES
 from zoo.errors import UserError
 from zoo.training import tasks
-from zoo.training.devices import Devices
+from zoo.training.devices import Devices, PmapDevices
 from zoo.training.step import TrainState
 
 
@@ -81,22 +81,33 @@ def state_of(carry):
 
 
 def test_rows_go_to_the_devices_and_back():
-    devices = Devices(4, batch=8)
+    devices = PmapDevices(4, batch=8)
     carry = np.arange(24.0, dtype=np.float32).reshape(8, 3)
     split = devices.split({"a": carry, "b": np.arange(8)})
-    assert [shard.data.shape for shard in split["a"].addressable_shards] == 4 * [(2, 3)]
-    np.testing.assert_array_equal(split["a"], carry)
+    assert split["a"].shape == (4, 2, 3) and split["b"].shape == (4, 2)
+    assert [shard.data.shape for shard in split["a"].addressable_shards] == 4 * [(1, 2, 3)]
+    np.testing.assert_array_equal(np.asarray(split["a"]).reshape(8, 3), carry)
     state = small.on_devices(state_of(carry), devices)
-    assert [shard.data.shape for shard in state.carry.addressable_shards] == 4 * [(2, 3)]
-    jax.tree.map(np.testing.assert_array_equal, jax.device_get(state), state_of(carry))
+    assert state.carry.shape == (4, 2, 3) and state.params["a"].shape == (2, 3)
+    jax.tree.map(np.testing.assert_array_equal, small.on_host(state, devices), state_of(carry))
     tables = {"a": np.arange(3.0)}
     np.testing.assert_array_equal(devices.first(devices.place(tables))["a"], tables["a"])
 
 
-@pytest.mark.parametrize("count", [1, 4])
-def test_what_comes_and_goes_at_every_step_needs_no_program(count):
+def test_a_state_is_seen_by_checkpoints_without_a_copy():
+    devices = PmapDevices(2, batch=4)
+    state = small.on_devices(state_of(np.zeros((4, 3), np.float32)), devices)
+    whole = devices.whole(state)
+    for kept, own in zip(jax.tree.leaves(whole.params), jax.tree.leaves(state.params), strict=True):
+        assert [shard.data.unsafe_buffer_pointer() for shard in kept.addressable_shards] == [
+            shard.data.unsafe_buffer_pointer() for shard in own.addressable_shards
+        ]
+
+
+@pytest.mark.parametrize("kind", [Devices, PmapDevices])
+def test_what_comes_and_goes_at_every_step_needs_no_program(kind):
     """Results are read, and batches and the next epoch's carry are placed, without compiling."""
-    devices = Devices(count, batch=8)
+    devices = kind(1 if kind is Devices else 4, batch=8)
     carry = np.arange(24.0, dtype=np.float32).reshape(8, 3)
     results = devices.place({"loss": np.float32(2.5), "tokens": np.float32(7)})
     empty = devices.empty(lambda: jax.numpy.ones((8, 3)))
@@ -107,13 +118,13 @@ def test_what_comes_and_goes_at_every_step_needs_no_program(count):
     assert not compiled
     assert again.sharding.is_equivalent_to(batch.sharding, batch.ndim)
     np.testing.assert_array_equal(np.asarray(again), np.asarray(first))
-    np.testing.assert_array_equal(batch, carry)
+    np.testing.assert_array_equal(np.asarray(batch).reshape(8, 3), carry)
     assert devices.split(()) == ()  # a core that carries nothing
 
 
 def test_a_batch_that_does_not_divide_is_refused():
     with pytest.raises(UserError, match=r"training.batch=6 does not divide by 4 .*batch=8"):
-        Devices(4, batch=6)
+        PmapDevices(4, batch=6)
 
 
 @pytest.mark.parametrize("count", [5, -1])
@@ -123,7 +134,7 @@ def test_devices_that_are_not_there_are_refused(count):
 
 
 def test_no_number_takes_all_devices():
-    assert Devices(0, batch=8).count == 4
+    assert PmapDevices(0, batch=8).count == 4
 
 
 @pytest.mark.parametrize("count", [-1, 9])

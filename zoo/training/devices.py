@@ -1,14 +1,15 @@
 """Devices that train together, of all processes of a run: a (data, model) mesh and its steps.
 
-Rows of a batch lie along the data axis. On several devices `jax.shard_map` runs the step of one
-device on each, with its share of the rows and everything else whole. `MeshDevices` also shards
-words, along the model axis.
+Rows of a batch lie along the data axis. `Devices` serves one device by `jax.jit`, `PmapDevices`
+several by `jax.pmap`, with everything but the rows whole on each, and `MeshDevices` also shards
+words, along the model axis. Between steps `PmapDevices` lays the state out in its own way;
+checkpoints and validation see arrays of the mesh, which `whole` and `everywhere` make.
 """
 
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,8 +24,21 @@ DATA, MODEL = "data", "model"
 _WHOLE, _BY_ROWS = PartitionSpec(), PartitionSpec(DATA)
 
 
+class TrainState(NamedTuple):
+    """The state of training: all that a step changes."""
+
+    params: Any
+    optimizer_state: Any
+    carry: Any  # the model's carry, leaves [B, ...]
+    step: jax.Array
+
+
+# The axis of each field that pmap splits over devices; None: replicated on every device.
+_STATE_AXES = TrainState(params=None, optimizer_state=None, carry=0, step=None)  # type: ignore[arg-type]
+
+
 class Devices:
-    """Devices that each have their share of the rows of a batch, and everything else whole."""
+    """Devices of all processes as a (data, model) mesh: rows of a batch lie along the data axis."""
 
     def __init__(self, count: int, batch: int, model: int = 1):
         """Makes a mesh of the first `count` devices of each process."""
@@ -82,7 +96,7 @@ class Devices:
         parts = {
             name: jax.tree.map(placed, part, layouts.params[name]) for name, part in taken.items()
         }
-        return jax.jit(initial_state, out_shardings=layouts)(key, parts)
+        return self.for_steps(jax.jit(initial_state, out_shardings=layouts)(key, parts))
 
     def restored(self, state):
         """Copies a TrainState read from a checkpoint into memory that a step may donate.
@@ -96,7 +110,7 @@ class Devices:
             # On a CPU an array may be memory of NumPy's, which a step must not write to.
             copies.append(jax.block_until_ready(jnp.array(leaf, copy=True)))
             leaf.delete()
-        return jax.tree.unflatten(structure, copies)
+        return self.for_steps(jax.tree.unflatten(structure, copies))
 
     def empty(self, carry):
         """Returns a function that makes the carry of an epoch's start in the layout of a step."""
@@ -109,22 +123,19 @@ class Devices:
         The compiled step returns (state, results). Its state is donated; results are the same on
         every device.
         """
-        if self.count == 1:
-            return jax.jit(functools.partial(step, axis=None, **static), donate_argnums=0)
-        of_device = functools.partial(step, axis=DATA, **static)
+        return jax.jit(functools.partial(step, axis=None, **static), donate_argnums=0)
 
-        def of_devices(state, tables, batch, key):
-            whole = jax.tree.map(lambda _: _WHOLE, state)
-            specs = whole._replace(carry=jax.tree.map(lambda _: _BY_ROWS, state.carry))
-            return jax.shard_map(
-                of_device,
-                mesh=self.mesh,
-                in_specs=(specs, _WHOLE, _BY_ROWS, _WHOLE),
-                out_specs=(specs, _WHOLE),
-                check_vma=False,  # the step itself sums over the axis
-            )(state, tables, batch, key)
+    def for_steps(self, state):
+        """Converts a TrainState of the mesh to the layout of a step."""
+        return state
 
-        return jax.jit(of_devices, donate_argnums=0)
+    def everywhere(self, tree):
+        """Converts outputs of a step, except carries, to arrays of the mesh; nothing is copied."""
+        return tree
+
+    def whole(self, state):
+        """Converts a TrainState from the layout of a step to arrays of the mesh."""
+        return state
 
     def place(self, tree):
         """Puts host arrays on every device."""
@@ -187,6 +198,87 @@ def laid_out(shape, layout) -> jax.ShapeDtypeStruct:
 def sum_over_devices(tree, axis: str | None):
     """Sums each leaf of a pytree over the devices of a named axis."""
     return tree if axis is None else jax.lax.psum(tree, axis)
+
+
+# ---- several devices by `jax.pmap`: each has its share of batch rows, and everything else whole
+
+
+class PmapDevices(Devices):
+    """Several devices by `jax.pmap`: each has its share of the rows, and everything else whole.
+
+    A step takes arrays of this process's devices: replicated leaves unchanged, and split leaves
+    with an axis of devices before the axis of rows.
+    """
+
+    def __init__(self, count: int, batch: int):
+        """Takes the first `count` devices of each process; see Devices."""
+        super().__init__(count, batch)
+        here = own([*self.mesh.devices.flat])
+        mesh = Mesh(np.array(here), (DATA,), axis_types=(AxisType.Auto,))
+        self._own_replicated = NamedSharding(mesh, _WHOLE)
+        self._own_by_devices = NamedSharding(mesh, _BY_ROWS)
+        self._own = len(here)
+
+    def compile(self, step, **static):
+        """Compiles a step by `jax.pmap`; see Devices.compile."""
+        # Replicated leaves have no axis of devices: the copy on a device is read where it lies.
+        return jax.pmap(
+            functools.partial(step, axis=DATA, **static),
+            axis_name=DATA,
+            devices=[*self.mesh.devices.flat],
+            donate_argnums=0,
+            in_axes=(_STATE_AXES, None, 0, None),
+            out_axes=(_STATE_AXES, None),
+        )
+
+    def for_steps(self, state):
+        """Converts a TrainState of the mesh to this process's arrays; see Devices.for_steps."""
+        arrays = jax.tree.map(
+            lambda leaf: _moved(leaf, leaf.shape, self._own_replicated), state._replace(carry=())
+        )
+        return arrays._replace(carry=jax.tree.map(self._by_devices, state.carry))
+
+    def _by_devices(self, leaf):
+        shape = (self._own, self.batch // self.count, *leaf.shape[1:])
+        return _moved(leaf, shape, self._own_by_devices, (1, *shape[1:]))
+
+    def everywhere(self, tree):
+        """Converts outputs of a step, except carries, to arrays of the mesh, without copying."""
+        return jax.tree.map(lambda leaf: _moved(leaf, leaf.shape, self.replicated), tree)
+
+    def whole(self, state):
+        """Converts this process's arrays to a TrainState of the mesh; see Devices.whole."""
+        arrays = self.everywhere(state._replace(carry=()))
+        return arrays._replace(carry=jax.tree.map(self._by_rows, state.carry))
+
+    def _by_rows(self, leaf):
+        shape = (self.batch, *leaf.shape[2:])
+        return _moved(leaf, shape, self.by_rows, leaf.shape[1:])
+
+    def empty(self, carry):
+        """Returns a function that makes the carry of an epoch's start; see Devices.empty."""
+        drawn = super().empty(carry)
+        return lambda: jax.tree.map(self._by_devices, drawn())
+
+    def place(self, tree):
+        """Puts host arrays on every device of this process."""
+        return jax.tree.map(lambda x: placed(x, self._own_replicated), tree)
+
+    def of_table(self, shape) -> Any:
+        """Returns the sharding of a table, whole on every device of this process."""
+        return self._own_replicated
+
+    def _split(self, leaf):
+        shape = (self._own, leaf.shape[0] // self._own, *leaf.shape[1:])
+        return jax.device_put(leaf.reshape(shape), self._own_by_devices)
+
+
+def _moved(array: jax.Array, shape, layout, of_device=None) -> jax.Array:
+    """Wraps the buffers of an array, where they lie, as an array with another sharding."""
+    parts = [shard.data for shard in array.addressable_shards]
+    if of_device is not None:
+        parts = [part.reshape(of_device) for part in parts]
+    return jax.make_array_from_single_device_arrays(tuple(shape), layout, parts)
 
 
 # ------ words sharded over devices: the compiler inserts the communication. Rows of words, in
@@ -287,7 +379,7 @@ def choose_devices(
 ) -> Devices:
     """Chooses the devices that train a task together."""
     if parallel.model == 1:
-        return Devices(count, batch)
+        return (Devices if len(chosen(count)) == 1 else PmapDevices)(count, batch)
     state = jax.eval_shape(initial_state)
     words = [len(lexicon) for lexicon in task.lexicons.values()]
     return MeshDevices(count, batch, parallel.model, state, task.parameter_axes, words)

@@ -235,7 +235,7 @@ class Trainer:
         devices, recipe = self.devices, self.recipe
         step_function = self.step_function()
         tables = devices.place_tables(self.task.tables)
-        self.task.tables = tables  # validation shares their memory
+        self.task.tables = devices.everywhere(tables)  # validation shares their memory
         key = self.step_key()
         empty_carry = devices.empty(self.task.carry)
         step = self._steps_done()
@@ -246,7 +246,7 @@ class Trainer:
         def save(kind="last", params=None):
             """Saves a checkpoint: the state as "last", or parameters to evaluate as "best"."""
             if kind == "last":
-                arrays: Any = self._state
+                arrays: Any = devices.whole(self._state)
                 params = arrays.params
             else:
                 arrays = {"params": params}
@@ -333,6 +333,7 @@ class Trainer:
     def _validate(self, step, progress, metrics, bar, save):
         """Validates, saves the best checkpoint, and decides about early stopping."""
         params = average.params_to_evaluate(self._state.params, self._state.optimizer_state)
+        params = self.devices.everywhere(params)
         mesh = self.devices.mesh if self.devices.count > 1 else None
         validation = self.task.validate(params, mesh)
         # As long as all values are infinite, the best checkpoint is the last.

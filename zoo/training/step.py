@@ -1,6 +1,6 @@
 """One training step, as a pure function.
 
-It runs on one device or, under `jax.shard_map` with a named axis, on several: every device has its
+It runs on one device or, under `jax.pmap` with the named axis, on several: every device has its
 share of the batch rows, losses and gradients are summed over devices, and the only division is by
 the number of tokens of the whole batch, so that the number of devices changes nothing but rounding.
 The loss of a batch with few tokens, such as the last of an epoch of whole sentences, is divided by
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from zoo.arrays.types import Keys
 from zoo.experiment import Training
 from zoo.training import average
-from zoo.training.devices import sum_over_devices
+from zoo.training.devices import TrainState, sum_over_devices
 from zoo.training.updates import Updates
 
 
@@ -29,15 +29,6 @@ class Batch(NamedTuple):
     # float32 [B, ...], weights of the terms of the loss; the loss is divided by their sum
     weights: Any
     batch_rows: Any  # int32 [B], the number of each row, from which its random keys are made
-
-
-class TrainState(NamedTuple):
-    """The state of training: all that a step changes."""
-
-    params: Any
-    optimizer_state: Any
-    carry: Any  # the model's carry, leaves [B, ...]
-    step: jax.Array
 
 
 class StepMetrics(NamedTuple):
