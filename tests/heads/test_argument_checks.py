@@ -30,7 +30,7 @@ from zoo.lexicon.spelling import Spelling
 # Methods that check what they are given, and call what a head writes.
 CHECKED = (
     *("init", "tables", "evaluation_tables", "partition", "prepared"),
-    *("loss", "weighted_loss", "weighted_loss_and_penalty", "penalties"),
+    *("loss", "weighted_loss", "weighted_loss_and_penalty"),
     *("log_prob", "log_prob_and_log_z", "log_probs", "sample", "top_k"),
 )
 SIZE, WORDS, BATCH, TIME = 7, 13, 3, 5
@@ -308,7 +308,6 @@ def test_no_tokens(name):
         if shape != SHAPES[1]:
             continue
         assert head.weighted_loss(params, tables, hidden, targets, 1, key=key, **given) == 0
-        assert head.penalties(params, hidden).shape == shape
         assert head.log_prob(params, tables, hidden, targets, **given).shape == shape
         log_prob, log_z = head.log_prob_and_log_z(params, tables, hidden, targets, **given)
         assert log_prob.shape == log_z.shape == shape

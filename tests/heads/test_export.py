@@ -115,7 +115,6 @@ def operations(head):
         return {
             "loss": head.loss(*given, targets, key=key, context=context),
             "weighted_loss": of_weighted(params, hidden, weights),
-            "penalties": head.penalties(params, hidden),
             "log_prob_and_log_z": head.log_prob_and_log_z(*given, targets, context=context),
             "log_probs": head.log_probs(*given, context=context),
             "top_k": head.top_k(*given, 3, context=context),

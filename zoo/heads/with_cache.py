@@ -20,12 +20,12 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import memory
-from zoo.arrays.sharded_functions import Axes
 from zoo.arrays.types import Carry, Context, Params, Tables
 from zoo.errors import UserError, check_above, check_least, check_rates
 from zoo.heads import checks
 from zoo.heads.checks import Shapes
-from zoo.heads.head import Head, HeadAround
+from zoo.heads.head import Head
+from zoo.heads.head_around import HeadAround
 from zoo.heads.softmax import Softmax
 from zoo.lexicon import Lexicon
 from zoo.priors.contextual import Contextual
@@ -58,6 +58,9 @@ class Memory(Contextual):
     flatness: float = 0.3
 
     reads_states: ClassVar[bool] = True
+
+    def tables(self, lexicon: Lexicon) -> Tables:
+        return {}
 
     def initial_carry(self, batch: int, hidden_size: int = 0) -> MemoryCarry:
         """Returns an empty memory."""
@@ -176,10 +179,6 @@ class WithCache(HeadAround):
         return Memory(self.size, self.flatness)
 
     @property
-    def parameter_axes(self) -> Axes:
-        return self.head.parameter_axes
-
-    @property
     def array_shapes(self) -> Shapes | None:
         shapes = self.head.array_shapes
         return None if shapes is None else Shapes(shapes.params, {"head": None, "background": None})
@@ -187,21 +186,9 @@ class WithCache(HeadAround):
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         return self.head.init(key, hidden_size, lexicon)
 
-    def _tables(self, lexicon: Lexicon) -> Tables:
-        """Returns {"head": the inner head's tables, "background": {}}."""
-        return {"head": self.head.tables(lexicon), "background": {}}
-
-    def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
-        return {"head": self.head.evaluation_tables(lexicon), "background": {}}
-
-    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        return self.head.for_lexicon(params, lexicon, other)
-
-    def normalised_over(self, lexicon: Lexicon) -> str:
-        return self.head.normalised_over(lexicon)
-
     def _check_inner(self, params, tables):
-        checks.check(self.head, "loss", params=params, tables=tables["head"])
+        arguments = {"params": params, "tables": tables["head"]}
+        checks.check_params(self.head, f"{type(self.head).__name__}.loss", arguments)
 
     def _loss(self, params, tables, hidden, targets, key, context):
         self._check_inner(params, tables)
@@ -211,9 +198,6 @@ class WithCache(HeadAround):
         self._check_inner(params, tables)
         inner = params, tables["head"], hidden, targets, token_weights
         return self.head._weighted_loss(*inner, key, None)
-
-    def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
-        return self.head._penalties(params, hidden)
 
     def _log_shares(self, context):
         """Returns (log p_cache of each pair [..., N], whether there is no pair [...])."""

@@ -26,7 +26,8 @@ from zoo.arrays.sharded_functions import HIDDEN, Axes
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError
 from zoo.heads.checks import Shapes
-from zoo.heads.head import Head, HeadAround
+from zoo.heads.head import Head
+from zoo.heads.head_around import HeadAround
 from zoo.heads.log_linear import LogLinear
 from zoo.lexicon import Lexicon
 from zoo.losses.with_expert import log_expert_mass
@@ -89,26 +90,12 @@ class WithExpert(HeadAround):
             "bias": jnp.zeros(()),
         }
 
-    def _tables(self, lexicon: Lexicon) -> Tables:
-        """Returns {"head": the inner head's tables, "background": the expert's tables}."""
-        return {"head": self.head.tables(lexicon), "background": self.expert.tables(lexicon)}
-
-    def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
-        background = self.expert.tables(lexicon)
-        return {"head": self.head.evaluation_tables(lexicon), "background": background}
-
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """Raises UserError: the expert was made for the words of training."""
         raise UserError(
             "the expert of heads.WithExpert was made for the words of training: the head cannot "
             "score with another lexicon."
         )
-
-    def _prepared(self, params: Params, tables: Tables) -> Prepared:
-        return self.head.prepared(params["head"], tables["head"])
-
-    def normalised_over(self, lexicon: Lexicon) -> str:
-        return self.head.normalised_over(lexicon)
 
     def expert_weight(self, params: Params, hidden: jax.Array, context: Context):
         """Computes g, [...]; 0 where the expert names nothing."""
@@ -155,9 +142,6 @@ class WithExpert(HeadAround):
         else:
             log_probs = scores.reshape(words.shape) - log_z[..., None]
         return log_expert_mass(_log_sum(log_probs, _distinct(named)), weight)
-
-    def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
-        return self.head._penalties(params["head"], hidden)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         inner = params["head"], tables["head"]
