@@ -19,7 +19,7 @@ $(VENV)/installed: requirements.txt pyproject.toml setup.py
 quickstart: $(VENV)/installed
 	$(BIN)/python train.py --config micro_softmax $(QUICKSTART)/softmax
 	$(BIN)/python train.py --config micro_log_linear $(QUICKSTART)/log_linear
-	$(BIN)/python -m zoo micro-report $(QUICKSTART)/softmax $(QUICKSTART)/log_linear
+	$(BIN)/python -m zoo compare --micro $(QUICKSTART)/softmax $(QUICKSTART)/log_linear
 
 # The two models of models/, from new runs: Shakespeare's text is in $ZOO_DATA (docs/data.md).
 MODELS := runs/models

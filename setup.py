@@ -24,6 +24,6 @@ setup(
     package_data={
         "zoo": ["py.typed"],
         "zoo.configs": ["*.tsv", "*.grammar"],
-        "zoo.evaluation.reports.report_html": ["page.css", "page.js"],
+        "zoo.comparison": ["page.css", "page.js"],
     },
 )

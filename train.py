@@ -12,9 +12,9 @@ from zoo.commands import program
 def main(words: Sequence[str] | None = None):
     """Reads a command line, by default the process's own, and runs it."""
     # Imported here, where `program` reports a missing package to the user.
-    from zoo.commands import train
+    from zoo.commands import command_table
 
-    train.main(words)
+    command_table.run("train", words)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks import pytorch, pytorch_eager_steps, same_device, steps, timing
 from benchmarks.pytorch_eager_steps import torch
-from zoo.commands import allocator
+from zoo.commands import program
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.heads import AdaptiveSoftmax
@@ -71,7 +71,7 @@ def main():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--by-rows-only", action="store_true", help="leave dense sides out")
     arguments = parser.parse_args()
-    allocator.keep_memory()
+    program.keep_memory()
     where = same_device.chosen(torch, arguments.threads)
 
     vocabulary, draw = arguments.vocabulary, DRAW[arguments.words]

@@ -24,7 +24,7 @@ def time_steps(name: str, steps: int):
     """Prints the median seconds of a step of a config."""
     import configs
     from benchmarks.steps import one_step
-    from zoo.commands.allocator import keep_memory
+    from zoo.commands.program import keep_memory
     from zoo.optimizers import Constant
 
     keep_memory()

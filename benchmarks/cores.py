@@ -14,14 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import same_device, timing
+from benchmarks import plain_scans, same_device, timing
 from zoo.cores import GRU, LSTM, Elman
 from zoo.layers import elman as elman_core
 from zoo.layers import gru as gru_core
 from zoo.layers import lstm
-from zoo.layers.elman import elman_reference
-from zoo.layers.gru import gru_reference
-from zoo.layers.lstm import lstm_reference
 
 try:
     import torch
@@ -33,9 +30,9 @@ CORES = {"LSTM": LSTM, "GRU": GRU, "Elman": Elman}
 
 
 PLAIN = {
-    "LSTM": (lstm, "lstm", lstm_reference),
-    "GRU": (gru_core, "gru", gru_reference),
-    "Elman": (elman_core, "elman", elman_reference),
+    "LSTM": (lstm, "lstm", plain_scans.lstm),
+    "GRU": (gru_core, "gru", plain_scans.gru),
+    "Elman": (elman_core, "elman", plain_scans.elman),
 }
 
 

@@ -18,7 +18,7 @@ import torch
 
 from benchmarks import drawn_texts, pytorch, same_device
 from benchmarks.drawn_texts import BOUNDARY, LAYERS, SIZE, VOCABULARY, WORDS
-from zoo.commands import allocator
+from zoo.commands import program
 
 TEMPERATURES = 0.8, 0.0
 
@@ -75,7 +75,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--texts", type=int, default=32, help="of a batch")
     chosen = parser.parse_args()
-    allocator.keep_memory()
+    program.keep_memory()
     where = same_device.chosen(torch)
     model, params, tables = drawn_texts.starting()
     for temperature in TEMPERATURES:

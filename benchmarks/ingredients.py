@@ -41,10 +41,9 @@ from zoo.errors import UserError
 from zoo.evaluation.perplexity import PRECISION
 from zoo.runs import output_files
 from zoo.training import tasks
-from zoo.training.step import TrainState, train_step
-from zoo.training.task import Batch
+from zoo.training.step import Batch, TrainState, train_step
 from zoo.training.tasks import Words, words_loss
-from zoo.training.updates import DenseUpdates
+from zoo.training.updates import Updates
 
 # Fields of the model; each leaves its ingredient out where it is 0.
 OF_MODEL = (
@@ -165,9 +164,7 @@ class Variants:
         steps = self.task.epoch_steps, self.total_steps
         built = optimizers.build(optimizer, self.training.clip, *steps)
         # Schedules do not take a traced peak; every update is a multiple of its learning rate.
-        return DenseUpdates(
-            optax.chain(built, optax.scale(numbers[RATE] / optimizer.learning_rate))
-        )
+        return Updates(optax.chain(built, optax.scale(numbers[RATE] / optimizer.learning_rate)))
 
     def drawn(self) -> TrainState:
         """Draws the states before the first step, leaves [variants, ...]."""

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks import timing
 from zoo import lexicon as lexicons
 from zoo import priors
-from zoo.commands import allocator
+from zoo.commands import program
 from zoo.heads import LogLinear, Softmax
 
 SIZE = 256
@@ -85,7 +85,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=9)
     rounds = parser.parse_args().rounds
-    allocator.keep_memory()  # as in training
+    program.keep_memory()  # as in training
     for size, tokens in ((10_000, 256), (40_000, 256), (40_000, 1120), (200_000, 256)):
         compare("letter trigrams", size, tokens, rounds)
     for kind in ("identities, affixes", "identities, 600 shared"):

@@ -12,7 +12,7 @@ import dataclasses
 
 import jax
 
-from benchmarks import steps
+from benchmarks import step_shapes, steps
 from zoo.cores import GRU, LSTM, Elman
 from zoo.data import Micro
 from zoo.embeddings import Lookup
@@ -20,7 +20,6 @@ from zoo.experiment import Experiment, Training
 from zoo.heads import Softmax
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD
-from zoo.training import step_shapes
 
 BATCH, SIZE, VOCABULARY, WINDOWS, CHUNK = 8, 256, 2_000, (64, 512), 32
 CORES = {

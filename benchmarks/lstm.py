@@ -1,6 +1,6 @@
 """The LSTM's hand-written backward pass against autodiff of the plain scan.
 
-`lstm` against `lstm_reference`, forward and backward with the gradients of all differentiable
+`lstm` against `plain_scans.lstm`, forward and backward with the gradients of all differentiable
 arguments: B = 32, T = 35, D = 256; once with freed memory kept, once without.
 
     python -m benchmarks.lstm
@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import timing
-from zoo.layers.lstm import lstm, lstm_reference
+from benchmarks import plain_scans, timing
+from zoo.layers.lstm import lstm
 
 BATCH, LENGTH, SIZE = 32, 35, 256
 
@@ -39,7 +39,7 @@ def main():
     hiddens_cotangent, last_cotangent = array(LENGTH, BATCH, SIZE), array(BATCH, SIZE)
 
     sides, gradients = {}, {}
-    for name, function in (("custom VJP", lstm), ("autodiff", lstm_reference)):
+    for name, function in (("custom VJP", lstm), ("autodiff", plain_scans.lstm)):
 
         def objective(*arguments, function=function):
             hiddens, (hidden, cell) = function(*arguments)

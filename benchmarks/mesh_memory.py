@@ -19,9 +19,9 @@ from zoo.heads import NCE, AdaptiveSoftmax, Head, MixtureOfSoftmaxes, Softmax
 from zoo.models import LanguageModel
 from zoo.optimizers import Adagrad, build
 from zoo.training import average, step
-from zoo.training.model_parallel import MeshDevices
+from zoo.training.devices import MeshDevices
 from zoo.training.tasks import words_loss
-from zoo.training.updates import DenseUpdates
+from zoo.training.updates import Updates
 
 DEVICES, BATCH, LENGTH, SIZE, VOCABULARY = 4, 32, 20, 64, 40_000
 HEADS: dict[str, Head] = {
@@ -36,7 +36,7 @@ def memory(head: Head, shards: int) -> tuple[int, int]:
     """Returns (bytes of the state and the batch, bytes besides) of one device."""
     lexicon = steps.zipf_lexicon(VOCABULARY)
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE), head)
-    optimizer = DenseUpdates(build(Adagrad(0.1), 1.0, 1, 1))
+    optimizer = Updates(build(Adagrad(0.1), 1.0, 1, 1))
     params = model.init(jax.random.key(0), lexicon)
     start = jnp.zeros((), jnp.int32)
     state = step.TrainState(params, optimizer.init(params), model.initial_carry(BATCH), start)
@@ -44,7 +44,6 @@ def memory(head: Head, shards: int) -> tuple[int, int]:
     devices = MeshDevices(DEVICES, BATCH, shards, state, axes, [VOCABULARY])
     compiled = devices.compile(
         step.train_step,
-        step.STATE_AXES,
         loss=functools.partial(words_loss, model),
         optimizer=optimizer,
     )

@@ -17,7 +17,7 @@ import torch
 
 from benchmarks import beam_search, pytorch, same_device
 from benchmarks.beam_search import AFTER, BATCH, BEAM, BEFORE, BOUNDARY, LAYERS, SIZE, VOCABULARY
-from zoo.commands import allocator
+from zoo.commands import program
 from zoo.decoding import BeamSearch
 from zoo.decoding.batched_search import LONGEST_MORE, LONGEST_RATIO, translate
 
@@ -136,7 +136,7 @@ def main():
     parser.add_argument("--sentences", type=int, nargs="*", default=SENTENCES)
     parser.add_argument("--batch", type=int, default=BATCH, help="of PyTorch, in sentences")
     chosen = parser.parse_args()
-    allocator.keep_memory()
+    program.keep_memory()
     where, settings = same_device.chosen(torch), BeamSearch(BEAM, longest=LONGEST)
     params, start = beam_search.starting()
     for count in chosen.sentences:

@@ -23,7 +23,7 @@ import torch
 from benchmarks import char_cnn, pytorch, same_device, steps
 from benchmarks.steps import MODELS, SIZE
 from zoo import Training
-from zoo.commands import allocator
+from zoo.commands import program
 from zoo.embeddings import CharCNN
 from zoo.heads import CharLSTM
 from zoo.lexicon.spelling import BEGIN, END
@@ -230,7 +230,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--only", choices=MODELS, help="one of the models; default: all")
     chosen = parser.parse_args()
-    allocator.keep_memory()
+    program.keep_memory()
     where, random = same_device.chosen(torch), np.random.default_rng(0)
     lexicon, text, source = char_cnn.batch_of_words(random, LENGTH + 1)
     words, targets = (x.astype(np.int32) for x in (text[:, :-1], text[:, 1:]))

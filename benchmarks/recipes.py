@@ -16,7 +16,7 @@ import jax
 
 import configs
 from benchmarks import steps, timing
-from zoo.commands import allocator
+from zoo.commands import program
 
 
 def measure(name: str, words: int, rounds: int):
@@ -44,7 +44,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     given = parser.parse_args()
     if len(given.names) == 1:
-        allocator.keep_memory()
+        program.keep_memory()
         measure(given.names[0], given.words, given.rounds)
         return
     options = ["--words", str(given.words), "--rounds", str(given.rounds)]

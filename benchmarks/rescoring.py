@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from benchmarks import pytorch, same_device
-from zoo.commands import allocator
+from zoo.commands import program
 from zoo.cores import LSTM
 from zoo.data import Corpus, Vocabulary
 from zoo.data.batches import Batches
@@ -114,7 +114,7 @@ def main():
     parser.add_argument("--words", type=int, default=10_000, help="V at least")
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args()
-    allocator.keep_memory()
+    program.keep_memory()
     text, lexicon = read(chosen.lists, chosen.count, chosen.words)
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE, layers=2), Softmax())
     params = model.init(jax.random.key(0), lexicon)

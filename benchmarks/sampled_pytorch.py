@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks import pytorch, pytorch_eager_steps, same_device, steps, timing
 from benchmarks.pytorch_eager_steps import torch
-from zoo.commands import allocator
+from zoo.commands import program
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.heads import NCE, ImportanceSampling
@@ -120,7 +120,7 @@ def main():
     parser.add_argument("--head", choices=HEADS, help="both without it")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     arguments = parser.parse_args()
-    allocator.keep_memory()
+    program.keep_memory()
     where = same_device.chosen(torch, arguments.threads)
     torch.manual_seed(0)
     for name in [arguments.head] if arguments.head else HEADS:

@@ -21,12 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import configs
-from benchmarks import compiled, costs
+from benchmarks import compiled, costs, step_shapes
 from zoo import changed
-from zoo.training import average, step_shapes
-from zoo.training.devices import PmapDevices
-from zoo.training.model_parallel import MeshDevices
-from zoo.training.step import STATE_AXES, TrainState
+from zoo.training import average
+from zoo.training.devices import Devices, MeshDevices, laid_out
+from zoo.training.step import TrainState
 from zoo.training.updates import choose_updates
 
 SIZE = 793_471  # words
@@ -218,10 +217,17 @@ def mesh_of(recipe, step, data: int, model: int) -> MeshDevices:
     return MeshDevices(data * model, batch, model, step.arguments[0], axes, [SIZE])
 
 
-def compiled_on_mesh(step, devices: MeshDevices):
+def compiled_on_mesh(step, devices: Devices, options=AS_CHEAP_AS_CAN_BE):
     """Compiles a step for a mesh, from shapes alone."""
-    function = devices.compile(step.function.func, STATE_AXES, **step.function.keywords)
-    return function.lower(*devices.step_shapes(*step.arguments)).compile(AS_CHEAP_AS_CAN_BE)
+    function = devices.compile(step.function.func, **step.function.keywords)
+    state, tables, batch, _ = step.arguments
+    layouts = (
+        devices.layouts(state),
+        jax.tree.map(lambda x: devices.of_table(x.shape), tables),
+        jax.tree.map(lambda _: devices.by_rows, batch),
+        devices.replicated,
+    )
+    return function.lower(*jax.tree.map(laid_out, step.arguments, layouts)).compile(options)
 
 
 def memory_table(names) -> str:
@@ -268,7 +274,7 @@ def of_device(name: str, data: int, model: int, batch_rows: int) -> OfDevice:
     Args:
       name: name of the recipe.
       data: devices along the data axis.
-      model: devices along the model axis; with 1, the step is compiled by `jax.pmap`.
+      model: devices along the model axis; with 1, everything but rows is whole on each.
       batch_rows: total number of batch rows.
     """
     recipe = changed(configs.load(name), {"training.batch": batch_rows})
@@ -276,25 +282,12 @@ def of_device(name: str, data: int, model: int, batch_rows: int) -> OfDevice:
     if model > 1:
         program = compiled_on_mesh(step, mesh_of(recipe, step, data, model))
     else:
-        program = compiled_by_pmap(step, PmapDevices(data, batch_rows))
+        program = compiled_on_mesh(step, Devices(data, batch_rows), None)
     collectives, products = compiled.read(program.as_text())
     sent: dict[str, float] = collections.defaultdict(float)
     for collective in collectives:
         sent[collective.kind] += collective.sent * collective.times
     return OfDevice(products, sent, program.memory_analysis().argument_size_in_bytes)
-
-
-def compiled_by_pmap(step, devices: PmapDevices):
-    """Compiles a step for devices that each have their own batch rows, from shapes alone."""
-
-    def split(leaf):
-        batch_rows = leaf.shape[0] // devices.count
-        return jax.ShapeDtypeStruct((devices.count, batch_rows, *leaf.shape[1:]), leaf.dtype)
-
-    state, tables, batch, key = step.arguments
-    state = state._replace(carry=jax.tree.map(split, state.carry))
-    function = devices.compile(step.function.func, STATE_AXES, **step.function.keywords)
-    return function.lower(state, tables, jax.tree.map(split, batch), key).compile()
 
 
 def meshes(count: int) -> list[tuple[int, int]]:

@@ -84,12 +84,11 @@ def _steps(trainer, batches, steps):
     """Measures the tokens a second of the trainer's step, including making the batches."""
     import jax
 
-    from zoo.training.step import STATE_AXES, train_step
+    from zoo.training.step import train_step
 
     devices, task = trainer.devices, trainer.task
     step = devices.compile(
         train_step,
-        STATE_AXES,
         loss=task.loss,
         optimizer=trainer.optimizer,
         usual_weight=task.usual_weight,

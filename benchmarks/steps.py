@@ -15,7 +15,7 @@ from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 from zoo.training import step
 from zoo.training.devices import Devices
-from zoo.training.task import Batch
+from zoo.training.step import Batch
 from zoo.training.tasks import Words, words_loss
 from zoo.training.updates import choose_updates
 
@@ -96,7 +96,6 @@ def step_of(model, params, lexicon, data, training: Training):
     devices = Devices(1, batch)
     compiled = devices.compile(
         step.train_step,
-        step.STATE_AXES,
         loss=functools.partial(words_loss, model),
         optimizer=optimizer,
         compute=training.compute,

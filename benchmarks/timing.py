@@ -3,7 +3,7 @@
 A busy or warm machine slows both sides alike, so that the ratio is stable even if the times are
 not. The effect of the C library's handling of freed memory differs between sides, as it depends on
 their allocations. Sides are therefore compared with freed memory kept for both
-(`zoo.commands.allocator`, as in the programs), and without.
+(`zoo.commands.program`, as in the programs), and without.
 """
 
 import os
@@ -14,14 +14,14 @@ import time
 
 import jax
 
-from zoo.commands import allocator
+from zoo.commands import program
 
 # Thread pools (Eigen's, OpenMP's) spin for a while after their work; the pause keeps one side's
 # spinning out of the next side's time.
 SECONDS_BETWEEN = 0.02
 
 
-# Additions to the environment. With any glibc setting present, zoo.commands.allocator changes
+# Additions to the environment. With any glibc setting present, zoo.commands.program changes
 # nothing; this setting has no effect of its own here.
 MEMORY = {"memory kept": {}, "glibc's own way": {"MALLOC_ARENA_MAX": "64"}}
 _INSIDE = "ZOO_BENCHMARK_INSIDE"
@@ -44,7 +44,7 @@ def in_each_memory(module: str, main):
       main: its main function.
     """
     if os.environ.get(_INSIDE) or jax.default_backend() != "cpu":
-        allocator.keep_memory()
+        program.keep_memory()
         main()
         return
     for memory in MEMORY:

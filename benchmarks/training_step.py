@@ -29,10 +29,9 @@ from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
 from zoo.models.language_model import LanguageModel
 from zoo.training.devices import Devices
-from zoo.training.step import STATE_AXES, TrainState, train_step
-from zoo.training.task import Batch
+from zoo.training.step import Batch, TrainState, train_step
 from zoo.training.tasks import Words, words_loss
-from zoo.training.updates import DenseUpdates
+from zoo.training.updates import Updates
 
 BATCH, LENGTH, LAYERS, VOCABULARY = 32, 35, 2, 10_000
 LEARNING_RATE, CLIP = 1.0, 5.0
@@ -43,10 +42,9 @@ def zoo_side(model, params, words, targets, compute="float32"):
     """Returns a function that does one step of the training loop and returns the loss per token."""
     params = jax.tree.map(jnp.copy, params)  # the step donates them
     devices = Devices(1, BATCH)
-    optimizer = DenseUpdates(optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1))
+    optimizer = Updates(optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1))
     step_function = devices.compile(
         train_step,
-        STATE_AXES,
         loss=functools.partial(words_loss, model),
         optimizer=optimizer,
         compute=compute,

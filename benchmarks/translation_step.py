@@ -34,9 +34,9 @@ from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
 from zoo.training.devices import Devices
-from zoo.training.step import STATE_AXES, TrainState, train_step
-from zoo.training.tasks import PairedBatches
-from zoo.training.updates import DenseUpdates
+from zoo.training.step import TrainState, train_step
+from zoo.training.tasks import SourcesAndTargets, TextBatches
+from zoo.training.updates import Updates
 
 BATCH, LAYERS, VOCABULARY, BOUNDARY = 64, 2, 10_000, 0
 LEARNING_RATE, CLIP, PADDING = 0.7, 5.0, 0.15
@@ -63,9 +63,9 @@ def zoo_side(model, params, batches):
     The function donates `params`, which cannot be used afterwards.
     """
     devices = Devices(1, BATCH)
-    optimizer = DenseUpdates(optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1))
+    optimizer = Updates(optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1))
     step_function = devices.compile(
-        train_step, STATE_AXES, loss=functools.partial(loss, model), optimizer=optimizer
+        train_step, loss=functools.partial(loss, model), optimizer=optimizer
     )
     state = TrainState(params, optimizer.init(params), (), jnp.zeros((), jnp.int32))
     state, key = devices.restored(state), jax.random.key_data(jax.random.key(0))
@@ -196,7 +196,7 @@ def main():
     )
     params = model.init(jax.random.key(0), lexicon, lexicon)
     pairs = random_pairs(random)
-    everything = PairedBatches(pairs.epoch(random))
+    everything = TextBatches(pairs.epoch(random), SourcesAndTargets, BATCH)
     batches = [everything[index] for index in range(arguments.batches)]
     sides = pytorch.eager_and_compiled(torch_side(params, batches))
     sides[pytorch.ZOO] = zoo_side(model, params, batches)

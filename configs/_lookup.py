@@ -31,10 +31,50 @@ def names() -> list[str]:
     return [*paths()]
 
 
+# Configs that need no corpus, for a first run.
+START = ("micro_log_linear", "micro_softmax", "own_letters", "own_pairs", "own_text")
+_MINUTES = re.compile(r"(\d+) minutes")
+_PARAMETERS = re.compile(r"([\d.]+) billion parameters|([\d,]+) parameters")
+
+
 def summary(name: str) -> str:
     """Returns the first line of a config's docstring."""
-    tree = ast.parse(paths()[name].read_text(encoding="utf-8"))
-    return (ast.get_docstring(tree) or "").partition("\n")[0]
+    return _docstring(paths()[name]).partition("\n")[0]
+
+
+def cost(name: str) -> str:
+    """Returns what a config's docstring tells of its size and its time; "" for nothing."""
+    text = " ".join(_docstring(paths()[name]).split())
+    parts = []
+    if size := _PARAMETERS.search(text):
+        billions, number = size.groups()
+        parts.append(f"{billions}B" if billions else f"{int(number.replace(',', '')) / 1e6:.0f}M")
+    if time := _MINUTES.search(text):
+        parts.append(f"{time[1]} min")
+    return ", ".join(parts)
+
+
+def table() -> list[str]:
+    """Returns the list of the configs as lines, by family, those to start with in the first."""
+    families: dict[str, list[str]] = {}
+    for name, path in paths().items():
+        families.setdefault(path.parent.name, []).append(name)
+    order = sorted(families, key=lambda family: (families[family][0] not in START, family))
+    lines = [
+        "Size (parameters) and time (on one or two CPU cores) where the config tells them; * needs "
+        "no corpus: start here."
+    ]
+    for family in order:
+        lines += ["", f"{family}/ {_docstring(FOLDER / family / '__init__.py')}"]
+        lines += [
+            f"{'*' if name in START else ' '} {name:36}{cost(name):>9}  {summary(name)}"
+            for name in families[family]
+        ]
+    return lines
+
+
+def _docstring(path):
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
 
 
 def load(name: str) -> "Experiment":

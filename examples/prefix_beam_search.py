@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 import zoo
-from zoo.commands import train
+from zoo.commands import command_table
 
 BLANK = 0
 # What it costs to be this of all unknown words, nats.
@@ -149,6 +149,6 @@ def main(folder: str, sentences: list[str], noise: float = 0.65) -> list[tuple[s
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
         settings = [part for text in SETTINGS for part in ("--set", text)]
-        train.main(["--config", "micro_softmax", made, *settings])
+        command_table.run("train", ["--config", "micro_softmax", made, *settings])
         run_data = zoo.load(made).run.read("validation")
         main(made, [" ".join(words) for words in run_data.sentences[:3]])

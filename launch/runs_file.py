@@ -83,13 +83,12 @@ class _Parser(options.Parser):
 def _run(words) -> Run:
     """Parses and checks the run of a line."""
     parser = _Parser(add_help=False)
-    train.add_train_to(parser)
-    options.add_common_to(parser)
+    options.add_to(parser, train.TRAIN, "train")
     arguments = parser.parse_args(words)
-    if not arguments.config or arguments.list or arguments.show:
+    if not (arguments.config and arguments.folder) or arguments.list or arguments.show:
         raise UserError("give --config NAME and the folder of the run.")
     configuration.apply_settings(configs.load(arguments.config), arguments.set)
-    return Run(words, options.folder_of(arguments))
+    return Run(words, arguments.folder)
 
 
 def add_to(parser: argparse.ArgumentParser):

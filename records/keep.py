@@ -10,9 +10,9 @@ import pathlib
 
 from zoo import strict_json
 from zoo.commands import program
+from zoo.comparison import learning_curves
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, records, significance
-from zoo.evaluation.reports import validations
 from zoo.runs.workdir import METRICS
 
 
@@ -60,7 +60,7 @@ def _of_folder(run):
         results[path.stem] = passport
     experiment = strict_json.read(run / "experiment.json")
     metrics = run / METRICS
-    found = validations.read(metrics, {"step": int}) if metrics.exists() else ()
+    found = learning_curves.read(metrics, {"step": int}) if metrics.exists() else ()
     return records.Record(run.name, experiment, results, found), scores
 
 

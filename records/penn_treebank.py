@@ -7,10 +7,10 @@ import numpy as np
 
 from records import rows as rows_of
 from records.cells import FOLDER, every_run, grid, markdown, mean, passports
+from zoo.comparison import paired
+from zoo.comparison.comparison import Group, figures_of
 from zoo.evaluation import results, significance
 from zoo.evaluation.perplexity import perplexity_of
-from zoo.evaluation.reports import paired
-from zoo.evaluation.reports.seeds import runs_of
 from zoo.evaluation.results import learns
 
 
@@ -164,7 +164,7 @@ def _seeds_of_record(name, runs, split):
         for passport in columns.values()
         if passport["split"] == split and not learns(passport)
     }
-    return runs_of(tuple(of_split), of_split, name)
+    return figures_of(Group(name, 0, tuple(of_split)), of_split)
 
 
 def _other_rates(file):

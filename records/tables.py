@@ -19,12 +19,12 @@ from records import french, penn_treebank, questions
 from records import rows as rows_of
 from records.cells import FOLDER, every_run, grid, loss, markdown, mean, passports
 from zoo.commands import program
+from zoo.comparison.micro_report import PAIRS
 from zoo.errors import UserError
 from zoo.evaluation import significance
 from zoo.evaluation.perplexity import perplexity_of
-from zoo.evaluation.reports.micro_report import PAIRS
 from zoo.rescoring.bleu_chrf_wer import WordErrorRate
-from zoo.sources.micro.micro import Micro
+from zoo.sources.micro import Micro
 
 PAGE = pathlib.Path(__file__).parent.parent / "docs" / "results.md"
 DIVERGED = 10.0  # nats a token above the best rate, more than a uniform guess loses
@@ -36,7 +36,7 @@ def language() -> float:
     """Computes the log-perplexity of the micro language's test text by the language itself."""
     micro = Micro()
     corpus = micro.read("test")
-    log_prob = sum(map(sum, map(micro.token_log_probs, corpus.sentences)))
+    log_prob = sum(map(sum, map(micro.grammar.token_log_probs, corpus.sentences)))
     return -log_prob / sum(len(words) + 1 for words in corpus.sentences)  # boundaries are certain
 
 

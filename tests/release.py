@@ -25,7 +25,7 @@ LARGEST = 1_000_000  # bytes of an sdist, which has no corpora, records or model
 QUICKSTART = (
     ("train", "--config", "micro_softmax", "softmax"),
     ("train", "--config", "micro_log_linear", "log_linear"),
-    ("micro-report", "softmax", "log_linear"),
+    ("compare", "softmax", "log_linear", "--micro"),
 )
 
 

@@ -9,6 +9,7 @@ import configs
 import train
 from tests.repository.test_configs import LEMMAS
 from zoo.commands import program
+from zoo.runs import seen_texts
 from zoo.runs.workdir import Workdir
 
 MICRO = [
@@ -24,7 +25,7 @@ def command(monkeypatch, capsys, tmp_path):
     """train.py in this process: (exit code, stdout, stderr)."""
 
     def run(config, *settings, workdir=tmp_path / "run", devices=1):
-        arguments = ["train.py", "--config", str(config), "--workdir", str(workdir)]
+        arguments = ["train.py", "--config", str(config), str(workdir)]
         arguments += ["--devices", str(devices)]
         for setting in settings:
             arguments += ["--set", setting]
@@ -51,13 +52,10 @@ def texts(path):
     return [f"data.{split}={path}" for split in ("train", "validation", "tests")]
 
 
-def test_an_unknown_config_lists_the_nearest(command, tmp_path):
+def test_an_unknown_config_lists_the_nearest(command, tmp_path, monkeypatch):
     assert_refused(command("micro_sofmax"), "micro_softmax", "--list")
     assert_refused(command(tmp_path / "mine.py"), "the config file")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_config_file_without_its_suffix(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("x = 3\n")
     assert_refused(command("mine"), "'mine' is not a config, but a file: give --config mine.py.")
@@ -67,15 +65,9 @@ def test_a_config_file_without_its_suffix(command, tmp_path, monkeypatch):
     ("setting", "part"),
     [
         ("training.batsh=4", "the nearest are batch"),
-        ("training.batch=four", "not a whole number"),
-        ("training.batch=0", "training.batch"),
-        ("training.length=0", "training.length"),
         ("training.checkpoint_every=0", "training.checkpoint_every"),
-        ("training.state=none", "training.state"),
-        ("evaluation.batch=0", "evaluation.batch"),
         ("model.head=LogLinear", "this lexicon has none"),
         ("model.head.tied=true", "model.embedding.size=8"),
-        ("training.optimizer.schedule.warmup=99", "Constant has no fields"),
         ("init_from=nowhere", "init_from: nowhere does not hold a run"),
         ("training.frozen=cor", "'cor', which is not a part of the model"),
         ("training.rates=((cor,2),)", "'cor', under which no parameter is trained"),
@@ -115,9 +107,10 @@ def test_a_treebank_with_wrong_columns(command, tmp_path):
 def test_a_work_directory_of_another_experiment(command, tmp_path):
     assert command("micro_softmax", *MICRO)[0] == 0
     kept = Workdir(tmp_path / "run")
-    assert kept.texts().trained_on.about[0]["sentences"] == 9
-    assert kept.texts().data == kept.data_digest() != ""
-    assert kept.texts().made_with["versions"]["zoo"]
+    seen = seen_texts.of_workdir(kept)
+    assert seen.trained_on.about[0]["sentences"] == 9
+    assert seen.data == kept.data_digest() != ""
+    assert seen.made_with["versions"]["zoo"]
     files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     result = command("micro_softmax", *MICRO, "model.core.size=5")
     assert_refused(result, "another experiment (model.core.size: 4 against 5)")
@@ -181,7 +174,7 @@ def test_a_checkpoint_that_is_cut_short(command, tmp_path):
 def test_a_full_disk(small_disk):
     """With TensorBoard's thread and orbax's, and what runs at the end of a process."""
     settings = [*MICRO, "training.epochs=500", "training.checkpoint_every=1"]
-    arguments = ["train.py", "--config", "micro_softmax", "--workdir", str(small_disk / "run")]
+    arguments = ["train.py", "--config", "micro_softmax", str(small_disk / "run")]
     arguments += [part for setting in settings for part in ("--set", setting)]
     (small_disk / "filler").write_bytes(bytes(790_000))
     finished = subprocess.run([sys.executable, *arguments], capture_output=True, text=True)
@@ -200,15 +193,8 @@ def test_a_config_file_of_ones_own(command, tmp_path):
 
 
 def test_the_process_itself_shows_no_traceback(tmp_path):
-    command = [
-        sys.executable,
-        "train.py",
-        "--config",
-        "ptb_smal",
-        "--workdir",
-        str(tmp_path / "run"),
-    ]
-    finished = subprocess.run(command, capture_output=True, text=True)
+    words = ["train.py", "--config", "ptb_smal", str(tmp_path / "run")]
+    finished = subprocess.run([sys.executable, *words], capture_output=True, text=True)
     assert finished.returncode == 2
     assert finished.stdout == ""
     assert finished.stderr.startswith(

@@ -56,13 +56,6 @@ def test_schedules_by_hand():
     np.testing.assert_allclose(rates, [1, 1, 0.5, 0.5, 0.25, 0.125])
 
 
-def test_the_decay_is_that_of_zaremba_unless_told_otherwise():
-    # Their medium model: six epochs at the full rate, then divided by 1.2 after each.
-    schedule = Decay().build(1.0, 10, 390)
-    rates = [float(schedule(jnp.array(step))) for step in (0, 59, 60, 70, 80)]
-    np.testing.assert_allclose(rates, [1, 1, 1 / 1.2, 1 / 1.2**2, 1 / 1.2**3], rtol=1e-5)
-
-
 def test_a_decay_that_is_never_reached_leaves_the_rate():
     """Steps are int32, which cannot hold its time."""
     for decay in (Decay(after=1_000_000), Decay(after=0, every=1e6)):
@@ -76,23 +69,20 @@ def test_a_warm_up_longer_than_the_training_is_refused():
         Cosine(warmup=20).build(1.0, 5, 20)
 
 
-def test_adagrad_keeps_its_history_unless_told_otherwise():
-    optimizer = Adagrad(learning_rate=1.0).build(3, 100)
-    params = {"x": jnp.zeros(2)}
-    state, found = optimizer.init(params), []
-    for _ in range(10):
-        updates, state = optimizer.update({"x": jnp.ones(2)}, state, params)
-        found.append(float(updates["x"][0]))
-    np.testing.assert_allclose(found, [-((0.1 + n) ** -0.5) for n in range(1, 11)], rtol=1e-5)
-
-
-def test_adagrad_forgets_its_history_at_resets():
+@pytest.mark.parametrize(
+    ("resets", "since"),
+    [
+        ({}, range(1, 21)),
+        # Resets before steps 6 and 12, not 18.
+        ({"reset_every": 2, "resets": 2}, [1, 2, 3, 4, 5, 6] * 2 + [*range(1, 9)]),
+    ],
+)
+def test_adagrad_forgets_its_history_at_resets_alone(resets, since):
     """Steps of gradient 1: the sum of squares is 0.1 + steps since the last reset."""
-    optimizer = Adagrad(learning_rate=1.0, reset_every=2, resets=2).build(3, 100)
+    optimizer = Adagrad(learning_rate=1.0, **resets).build(3, 100)
     params = {"x": jnp.zeros(2)}
     state, found = optimizer.init(params), []
     for _ in range(20):
         updates, state = optimizer.update({"x": jnp.ones(2)}, state, params)
         found.append(float(updates["x"][0]))
-    since = [1, 2, 3, 4, 5, 6] * 2 + list(range(1, 9))  # resets before steps 6 and 12, not 18
     np.testing.assert_allclose(found, [-((0.1 + n) ** -0.5) for n in since], rtol=1e-5)

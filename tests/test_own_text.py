@@ -1,6 +1,5 @@
 """Recipes for one's own text: held-out parts, recognised kinds of text, and errors."""
 
-import itertools
 import pathlib
 
 import pytest
@@ -133,16 +132,6 @@ def test_a_folder(tmp_path):
     assert ranges(recipe)[0] == ":240]"
     assert recipe.experiment().data.read("test").sentences[0][0] == "b"
     assert same_by_hand(recipe)
-
-
-def test_sizes_grow_with_the_text():
-    for kind, rows in own_text._SIZES.items():
-        size = "model.core.size"
-        assert [row[0] for row in rows] == sorted(row[0] for row in rows), kind
-        sizes = [settings[size] for _, settings in rows]
-        epochs = [settings["training.epochs"] for _, settings in rows]
-        assert all(a <= b for a, b in itertools.pairwise(sizes))
-        assert all(a >= b for a, b in itertools.pairwise(epochs))
 
 
 REFUSED = {

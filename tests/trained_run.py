@@ -1,9 +1,11 @@
 """A tiny model, trained for one epoch on a tiny text."""
 
 import shutil
+import sys
 
 import pytest
 
+from zoo.commands import program
 from zoo.cores import LSTM
 from zoo.data import Text
 from zoo.data.vocabulary import Vocabulary
@@ -11,6 +13,7 @@ from zoo.embeddings import Lookup
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.models import LanguageModel
+from zoo.runs import seen_texts
 from zoo.runs.workdir import Workdir
 from zoo.training import tasks
 from zoo.training.loop import Trainer
@@ -47,8 +50,9 @@ def trained(tmp_path_factory):
     workdir = Workdir(folder / "workdir")
     workdir.claim(experiment)
     task = tasks.prepare(experiment)
-    workdir.keep_lexicons(task.lexicons)
-    workdir.keep_texts(task.seen_texts({}))
+    for name, lexicon in task.lexicons.items():
+        workdir.keep_lexicon(lexicon, name)
+    seen_texts.keep(workdir, task.seen_texts({}))
     Trainer(task, experiment.training, workdir.path, 1, log=lambda line: None).train()
     return workdir.path
 
@@ -63,3 +67,15 @@ def workdir(trained, tmp_path):
 def run(trained):
     """The run itself."""
     return Run.load(trained)
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """call(script, *arguments) -> (exit code, output, errors)."""
+
+    def calling(script, *arguments):
+        monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
+        code = program.run(script.main)
+        return code, *capsys.readouterr()
+
+    return calling

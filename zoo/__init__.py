@@ -10,9 +10,9 @@ from zoo import lazy
 from zoo.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from zoo.comparison.comparison import compare
     from zoo.configuration.fields import changed
     from zoo.evaluation.load import load, load_translator
-    from zoo.evaluation.reports.ranking import compare
     from zoo.experiment import Evaluation, Experiment, Parallel, Training
     from zoo.lexicon import Lexicon
     from zoo.training.train import train
@@ -21,16 +21,12 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy.names(
     __name__,
     {
-        "Evaluation": "zoo.experiment",
-        "Experiment": "zoo.experiment",
-        "Lexicon": "zoo.lexicon",
-        "Parallel": "zoo.experiment",
-        "Training": "zoo.experiment",
-        "changed": "zoo.configuration.fields",
-        "compare": "zoo.evaluation.reports.ranking",
-        "load": "zoo.evaluation.load",
-        "load_translator": "zoo.evaluation.load",
-        "train": "zoo.training.train",
+        "zoo.comparison.comparison": ("compare",),
+        "zoo.configuration.fields": ("changed",),
+        "zoo.evaluation.load": ("load", "load_translator"),
+        "zoo.experiment": ("Evaluation", "Experiment", "Parallel", "Training"),
+        "zoo.lexicon": ("Lexicon",),
+        "zoo.training.train": ("train",),
     },
 )
 

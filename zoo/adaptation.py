@@ -18,7 +18,7 @@ import numpy as np
 from zoo.data import Source
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
-from zoo.lexicon.word_mapping import NoUnknownWord, shares
+from zoo.lexicon.lexicon import NoUnknownWord, shares
 from zoo.models import LanguageModel
 from zoo.priors import ContextualBackground
 from zoo.runs import location
@@ -31,14 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class TrainedRun(typing.NamedTuple):
-    """A trained run, read from its folder.
-
-    Attributes:
-      model: the model.
-      lexicon: its words.
-      params: its best parameters.
-      tables: its tables for evaluation.
-    """
+    """A trained run, read from its folder."""
 
     model: LanguageModel
     lexicon: Lexicon
@@ -47,14 +40,7 @@ class TrainedRun(typing.NamedTuple):
 
     @classmethod
     def read(cls, workdir: str) -> "TrainedRun":
-        """Reads the run of a folder.
-
-        Args:
-          workdir: the folder.
-
-        Raises:
-          UserError: the folder does not have a run, or the run has classes of strings.
-        """
+        """Reads the run of a folder."""
         files.check_path(workdir)
         folder = Workdir(location.absolute(location.path_of(workdir)))
         if not folder.exists():
@@ -109,12 +95,7 @@ class Trained(ContextualBackground):
         return TrainedRun.read(self.workdir)
 
     def prepare(self, lexicon, texts):
-        """Maps the words of the lexicon to words of the run, and hashes the run's parameters.
-
-        Raises:
-          UserError: the folder does not have a run, the run has classes of strings, or it lacks a
-            word of the lexicon and an unknown word.
-        """
+        """Maps the words of the lexicon to words of the run, and hashes the run's parameters."""
         _, theirs, params, _ = self._run
         try:
             shared = shares(theirs, lexicon)
@@ -132,11 +113,7 @@ class Trained(ContextualBackground):
         }
 
     def tables(self, lexicon):
-        """Returns model, parameters and tables of the run.
-
-        Raises:
-          UserError: the run's parameters have changed since `prepare`.
-        """
+        """Returns model, parameters and tables of the run."""
         model, theirs, params, their_tables = self._run
         kept = lexicon.background_tables
         if not np.array_equal(kept["digest"], _digest(params)):
@@ -155,11 +132,7 @@ class Trained(ContextualBackground):
         }
 
     def initial_carry(self, batch):
-        """Returns the carry of the run's model before the first word.
-
-        Raises:
-          ValueError: neither `prepare` nor `tables` has read the run.
-        """
+        """Returns the carry of the run's model before the first word."""
         if "_run" not in vars(self):
             raise ValueError(
                 f"{self}.initial_carry: the run has not been read yet; build the experiment, or "
@@ -168,11 +141,7 @@ class Trained(ContextualBackground):
         return self._run.model.initial_carry(batch)
 
     def apply(self, tables, words, carry, *, reset=None):
-        """Runs the trained model over words [B, T].
-
-        Returns:
-          ((hidden states [B, T, D], the context of the run's head), carry).
-        """
+        """Runs the trained model over words [B, T]."""
         hidden, context, carry = tables["model"].model.states(
             tables["params"], tables["tables"], _theirs(tables, words), carry, reset=reset
         )
@@ -206,6 +175,10 @@ def _theirs(tables, words):
     return words if tables["place"] is None else tables["place"][words]
 
 
+def _of_source(name) -> typing.Any:
+    return property(lambda self: getattr(self.source, name))
+
+
 @dataclasses.dataclass(frozen=True)
 class WithWordsOf(Source):
     """A source whose lexicon also has the words of a run, so that perplexities have the same V.
@@ -218,42 +191,15 @@ class WithWordsOf(Source):
     source: Source
     workdir: str
 
-    @property
-    def of_characters(self):  # type: ignore[override]
-        return self.source.of_characters
-
-    @property
-    def unknowns(self):  # type: ignore[override]
-        return self.source.unknowns
-
-    @property
-    def generated(self):  # type: ignore[override]
-        return self.source.generated
+    # What the source tells of itself, and its methods.
+    of_characters, unknowns, generated, form = map(
+        _of_source, ("of_characters", "unknowns", "generated", "form")
+    )
+    splits, read, parts = map(_of_source, ("splits", "read", "parts"))
+    with_test, within, texts = map(_of_source, ("with_test", "within", "texts"))
 
     def as_written(self):
         return dataclasses.replace(self, source=self.source.as_written())
-
-    def splits(self):
-        return self.source.splits()
-
-    def read(self, split):
-        return self.source.read(split)
-
-    def parts(self, split):
-        return self.source.parts(split)
-
-    @property
-    def form(self):
-        return self.source.form
-
-    def with_test(self, path):
-        return self.source.with_test(path)
-
-    def within(self):
-        return self.source.within()
-
-    def texts(self):
-        return self.source.texts()
 
     def lexicon_entries(self):
         """Returns the words of the run, with the features that the source has for them."""

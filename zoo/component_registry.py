@@ -8,6 +8,7 @@ import dataclasses
 import importlib
 import sys
 from types import ModuleType
+from typing import Any, ClassVar
 
 # The packages whose exported classes a recipe may name.
 PACKAGES = (
@@ -19,12 +20,18 @@ PACKAGES = (
 _DATA = ("Corpus", "Lexicon", "Model1")
 
 
-def name_of(component: type) -> str:
-    """Returns the name of a class in recipes: "package:Class" for zoo's, else "module:Class".
+class Component:
+    """The base of the contracts of components, whose subclasses are frozen dataclasses."""
 
-    Args:
-      component: the class.
-    """
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    def _unwritten(self, method: str) -> TypeError:
+        """Makes the error for a component without a method that every one of its kind writes."""
+        return TypeError(f"{type(self).__name__} has no method {method}, which its use needs")
+
+
+def name_of(component: type) -> str:
+    """Returns the name of a class in recipes: "package:Class" for zoo's, else "module:Class"."""
     name = component.__qualname__
     # Mostly a package that is imported already exports it.
     others = PACKAGES if in_zoo(component.__module__) else ()
@@ -39,9 +46,6 @@ def component(name: str) -> type | None:
     """Returns the class of zoo with a name in recipes; None for any other name.
 
     Imports only one of `PACKAGES`.
-
-    Args:
-      name: "package:Class".
     """
     package, _, of_class = name.partition(":")
     if package not in PACKAGES:
@@ -62,9 +66,6 @@ def imported(name: str) -> type | None:
 
     Returns None if the module is not imported, or if the class is not a component: a dataclass
     derived from a class of zoo.
-
-    Args:
-      name: "module:Class".
     """
     module, _, of_class = name.partition(":")
     value = getattr(sys.modules.get(module), of_class, None)
@@ -74,11 +75,7 @@ def imported(name: str) -> type | None:
 
 
 def in_zoo(module: str) -> bool:
-    """Whether a module belongs to zoo.
-
-    Args:
-      module: its dotted name.
-    """
+    """Whether a module belongs to zoo."""
     return module.partition(".")[0] == "zoo"
 
 
@@ -86,9 +83,6 @@ def components(kind: type) -> dict[str, type]:
     """Returns {name: class} of the components derived from a class.
 
     They are taken from `PACKAGES`, and for a class outside zoo also from its own module.
-
-    Args:
-      kind: the base class.
     """
     classes = [
         component(f"{package}:{name}")
@@ -96,11 +90,9 @@ def components(kind: type) -> dict[str, type]:
         for name in _exported(importlib.import_module(package))
     ]
     if not in_zoo(kind.__module__):
-        beside = (
-            vars(sys.modules[kind.__module__]).values() if kind.__module__ in sys.modules else ()
-        )
+        beside = getattr(sys.modules.get(kind.__module__), "__dict__", {}).values()
         classes += [
-            value for value in beside if isinstance(value, type) and dataclasses.is_dataclass(value)
+            one for one in beside if isinstance(one, type) and dataclasses.is_dataclass(one)
         ]
     return {
         value.__name__: value

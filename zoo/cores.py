@@ -9,10 +9,10 @@ The examples of the cores begin with
 """
 
 from zoo.layers.bidirectional import Bidirectional
-from zoo.layers.core import Core
+from zoo.layers.core import Core, Stacked
 from zoo.layers.elman import Elman
 from zoo.layers.gru import GRU
 from zoo.layers.lstm import LSTM
 from zoo.layers.windowed import LastWords, NGram
 
-__all__ = ["GRU", "LSTM", "Bidirectional", "Core", "Elman", "LastWords", "NGram"]
+__all__ = ["GRU", "LSTM", "Bidirectional", "Core", "Elman", "LastWords", "NGram", "Stacked"]

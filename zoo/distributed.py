@@ -2,7 +2,7 @@
 
 Each process runs the same command. All processes read the data and the run's folder, compute and
 write checkpoints together; only process 0 writes the small files. When a process ends, JAX raises
-an error in a collective of the others, or ends them by abort(), which `zoo.commands.supervisor`
+an error in a collective of the others, or ends them by abort(), which `zoo.commands.train`
 reports as one sentence.
 """
 
@@ -51,10 +51,6 @@ def joined(coordinator: str | None, count: int | str | None, index: int | None) 
       count: number of processes. "auto": JAX finds the arguments that are None from SLURM,
         Open MPI, Kubernetes or a slice of TPUs. None or 1: this process is alone.
       index: number of this process, from 0.
-
-    Raises:
-      UserError: the processes cannot connect.
-      ProcessLost: another process has ended.
     """
     if not several(coordinator, count, index):
         yield
@@ -87,16 +83,7 @@ def _lost(error: BaseException | None) -> str:
 
 
 def several(coordinator: str | None, count: int | str | None, index: int | None) -> bool:
-    """Whether options ask for several processes.
-
-    Args:
-      coordinator: see `joined`.
-      count: see `joined`.
-      index: see `joined`.
-
-    Raises:
-      UserError: an option is missing or not valid.
-    """
+    """Whether options ask for several processes."""
     if coordinator is not None and not _ADDRESS.fullmatch(coordinator):
         raise UserError(
             f"--coordinator {shortened(coordinator, 80)}: give HOST:PORT, the machine of process 0 "
@@ -192,9 +179,6 @@ def leave(code: int):
     """Waits until the other processes leave, too; ends this process if they do not.
 
     To be called at the end of a program, after its messages.
-
-    Args:
-      code: the exit code if the others do not leave.
     """
     if not jax.distributed.is_initialized():
         return
@@ -208,15 +192,7 @@ def leave(code: int):
 
 
 def check_alike(**texts: str):
-    """Checks that all processes have the same texts, such as the recipe, by their hashes.
-
-    Args:
-      **texts: {name: text}.
-
-    Raises:
-      UserError: a text of some process differs from process 0; raised in every process, and names
-        the text.
-    """
+    """Checks that all processes have the same texts, such as the recipe, by their hashes."""
     if jax.process_count() == 1:
         return
     digests = [hashlib.sha256(text.encode()).digest() for text in texts.values()]
@@ -240,11 +216,7 @@ def wait():
 
 
 def greatest(number: int) -> jax.Array:
-    """Computes the greatest of the numbers of all processes, asynchronously on the devices.
-
-    Args:
-      number: this process's number, an int32.
-    """
+    """Computes the greatest of the numbers of all processes, asynchronously on the devices."""
     by_device, compute = _greatest()
     mine = np.full(jax.local_device_count(), number, np.int32)
     return compute(jax.make_array_from_process_local_data(by_device, mine))

@@ -51,14 +51,19 @@ def _number(recipe, field, name):
     return value
 
 
+def _out_of_range(recipe, field, name, wanted):
+    value = getattr(recipe, field)
+    shown = repr(value) if isinstance(value, str) else value
+    return UserError(f"{field_name(recipe, field, name)} is {shown}: give {wanted}.")
+
+
 def check_least(recipe, name: str = "", **least: float):
     """Checks that fields of a recipe are finite and not below their least values."""
     for field, lowest in least.items():
         value = _number(recipe, field, name)
         if not lowest <= value < math.inf:  # nan is neither
             finite = ", but a finite number" if value == math.inf else ""
-            where = field_name(recipe, field, name)
-            raise UserError(f"{where} is {value}: give at least {lowest}{finite}.")
+            raise _out_of_range(recipe, field, name, f"at least {lowest}{finite}")
 
 
 def check_above(recipe, name: str = "", **limits: float):
@@ -66,8 +71,7 @@ def check_above(recipe, name: str = "", **limits: float):
     for field, limit in limits.items():
         value = _number(recipe, field, name)
         if not limit < value < math.inf:
-            where = field_name(recipe, field, name)
-            raise UserError(f"{where} is {value}: give a finite number above {limit}.")
+            raise _out_of_range(recipe, field, name, f"a finite number above {limit}")
 
 
 def check_rates(recipe, name: str, *fields: str):
@@ -75,17 +79,14 @@ def check_rates(recipe, name: str, *fields: str):
     for field in fields:
         value = _number(recipe, field, name)
         if not 0 <= value < 1:
-            where = field_name(recipe, field, name)
-            raise UserError(f"{where} is {value}: give at least 0, and less than 1.")
+            raise _out_of_range(recipe, field, name, "at least 0, and less than 1")
 
 
 def check_choices(recipe, name: str = "", **choices: tuple[str, ...]):
     """Checks that fields of a recipe have known values."""
     for field, known in choices.items():
-        value = getattr(recipe, field)
-        if value not in known:
-            where = field_name(recipe, field, name)
-            raise UserError(f"{where} is {value!r}: give one of {', '.join(known)}.")
+        if getattr(recipe, field) not in known:
+            raise _out_of_range(recipe, field, name, f"one of {', '.join(known)}")
 
 
 def check_seed(seed: int, name: str):

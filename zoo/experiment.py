@@ -236,9 +236,6 @@ class Experiment:
     def source_of(self, corpus: Corpus) -> Corpus:
         """Returns the sources of a split of pairs, in lower case if the vocabulary asks for it.
 
-        Args:
-          corpus: the targets of the split.
-
         Raises:
           UserError: the corpus does not have sources.
         """
@@ -251,12 +248,7 @@ class Experiment:
         return corpus.source_text.lower_cased() if lower_case else corpus.source_text
 
     def build_sources(self, lexicon: Lexicon, corpora: dict[str, Corpus]) -> Lexicon:
-        """Builds the lexicon of the sources of pairs.
-
-        Args:
-          lexicon: the lexicon of the targets.
-          corpora: {split: targets with their sources}.
-        """
+        """Builds the lexicon of the sources of pairs; they may share the lexicon of the targets."""
         if self.shared_lexicon:
             return lexicon
         sources = {split: self.source_of(corpus) for split, corpus in corpora.items()}
@@ -272,7 +264,10 @@ class Experiment:
         if not self.shared_lexicon:
             return self.vocabulary.build(self.data)
         corpora = {split: self.vocabulary.read(self.data, split) for split in self.data.splits()}
-        both = {split: _both(corpus, self.source_of(corpus)) for split, corpus in corpora.items()}
+        both = {  # one text without features
+            split: Corpus(corpus.name, [*corpus.sentences, *self.source_of(corpus).sentences])
+            for split, corpus in corpora.items()
+        }
         return self.vocabulary.build(Held(both, self.data.lexicon_entries()))[0], corpora
 
     def build(self) -> tuple[Lexicon, dict[str, Corpus]]:
@@ -294,8 +289,3 @@ class Experiment:
         }
         prepared = background.prepare(lexicon, texts)
         return dataclasses.replace(lexicon, background_tables=prepared), corpora
-
-
-def _both(corpus: Corpus, source: Corpus) -> Corpus:
-    """Joins targets and sources to one text without features, for a shared lexicon."""
-    return Corpus(corpus.name, [*corpus.sentences, *source.sentences])

@@ -56,12 +56,13 @@ def without(*modules: str) -> Iterator[None]:
             del sys.modules[name]
 
 
-def names(package: str, modules: dict[str, str]):
+def names(package: str, modules: dict[str, tuple[str, ...]]):
     """Returns `__getattr__` and `__dir__` of a package that imports names on first access."""
+    home = {name: module for module, of_module in modules.items() for name in of_module}
 
     def get(name: str):
-        if name not in modules:
+        if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(modules[name]), name)
+        return getattr(importlib.import_module(home[name]), name)
 
-    return get, lambda: sorted({*vars(sys.modules[package]), *modules})
+    return get, lambda: sorted({*vars(sys.modules[package]), *home})

@@ -4,26 +4,28 @@ The examples begin with
 
     >>> import jax.numpy as jnp
     >>> from zoo import optimizers
+    >>> def first_update(optimizer):  # of the parameters (1, 1)
+    ...     transformation = optimizer.build(epoch_steps=10, total_steps=20)
+    ...     params, gradients = jnp.ones(2), jnp.array([1.0, -2.0])
+    ...     return transformation.update(gradients, transformation.init(params), params)[0]
 """
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import optax
 
+from zoo.component_registry import Component
 from zoo.errors import UserError, check_above, check_least, check_rates
 
 
-class Schedule:
+class Schedule(Component):
     """A learning-rate schedule. Subclasses are frozen dataclasses.
 
     build(peak, epoch_steps, total_steps) -> optax schedule, from step to learning rate
     """
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
         """Builds the schedule, a function from step to learning rate; subclasses override this.
@@ -33,7 +35,7 @@ class Schedule:
           epoch_steps: steps of an epoch.
           total_steps: steps of all epochs.
         """
-        raise TypeError(f"{type(self).__name__} has no method build, which its use needs")
+        raise self._unwritten("build")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,20 +124,22 @@ class Decay(Schedule):
         return schedule
 
 
-class Optimizer:
+class Optimizer(Component):
     """An optimiser. Subclasses are frozen dataclasses.
 
     build(epoch_steps, total_steps) -> optax.GradientTransformation
     """
 
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
-
     learning_rate: float
     schedule: Schedule
+    # Fields that are at least 0, and fields in [0, 1).
+    least: ClassVar[tuple[str, ...]] = ()
+    rates: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self):
-        check_least(self, "training.optimizer", learning_rate=0)
+        fields = ("learning_rate", *self.least)
+        check_least(self, "training.optimizer", **dict.fromkeys(fields, 0))
+        check_rates(self, "training.optimizer", *self.rates)
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds the optax transformation from gradients to updates; subclasses override this.
@@ -144,15 +148,10 @@ class Optimizer:
           epoch_steps: steps of an epoch.
           total_steps: steps of all epochs.
         """
-        raise TypeError(f"{type(self).__name__} has no method build, which its use needs")
+        raise self._unwritten("build")
 
     def rate(self, epoch_steps: int, total_steps: int) -> optax.Schedule:
-        """Builds the optax schedule of the learning rate.
-
-        Args:
-          epoch_steps: steps of an epoch.
-          total_steps: steps of all epochs.
-        """
+        """Builds the optax schedule of the learning rate."""
         return self.schedule.build(self.learning_rate, epoch_steps, total_steps)
 
 
@@ -167,10 +166,7 @@ class SGD(Optimizer):
       schedule: the course of the rate over the steps.
 
     Example:
-      >>> transformation = optimizers.SGD(0.5).build(epoch_steps=10, total_steps=20)
-      >>> params, gradients = jnp.ones(2), jnp.array([1.0, -2.0])
-      >>> updates, _ = transformation.update(gradients, transformation.init(params), params)
-      >>> print(updates)
+      >>> print(first_update(optimizers.SGD(0.5)))
       [-0.5  1. ]
     """
 
@@ -178,11 +174,8 @@ class SGD(Optimizer):
     momentum: float = 0.0
     weight_decay: float = 0.0
     schedule: Schedule = Constant()
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_rates(self, "training.optimizer", "momentum")
-        check_least(self, "training.optimizer", weight_decay=0)
+    least: ClassVar[tuple[str, ...]] = ("weight_decay",)
+    rates: ClassVar[tuple[str, ...]] = ("momentum",)
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds optax.sgd, after the decay of the weights."""
@@ -206,10 +199,7 @@ class RMSProp(Optimizer):
       schedule: the course of the rate over the steps.
 
     Example:
-      >>> transformation = optimizers.RMSProp(0.5).build(epoch_steps=10, total_steps=20)
-      >>> params, gradients = jnp.ones(2), jnp.array([1.0, -2.0])
-      >>> updates, _ = transformation.update(gradients, transformation.init(params), params)
-      >>> print(updates)
+      >>> print(first_update(optimizers.RMSProp(0.5)))
       [-1.5811  1.5811]
     """
 
@@ -217,11 +207,8 @@ class RMSProp(Optimizer):
     decay: float = 0.9
     epsilon: float = 1e-6
     schedule: Schedule = Constant()
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_rates(self, "training.optimizer", "decay")
-        check_least(self, "training.optimizer", epsilon=0)
+    least: ClassVar[tuple[str, ...]] = ("epsilon",)
+    rates: ClassVar[tuple[str, ...]] = ("decay",)
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds optax.rmsprop."""
@@ -242,10 +229,7 @@ class Adagrad(Optimizer):
         every 5 epochs.
 
     Example:
-      >>> transformation = optimizers.Adagrad(0.5).build(epoch_steps=10, total_steps=20)
-      >>> params, gradients = jnp.ones(2), jnp.array([1.0, -2.0])
-      >>> updates, _ = transformation.update(gradients, transformation.init(params), params)
-      >>> print(updates)
+      >>> print(first_update(optimizers.Adagrad(0.5)))
       [-0.4767  0.4939]
     """
 
@@ -254,10 +238,7 @@ class Adagrad(Optimizer):
     schedule: Schedule = Constant()
     reset_every: int = 0
     resets: int = 2
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_least(self, "training.optimizer", initial_accumulator=0, reset_every=0, resets=0)
+    least: ClassVar[tuple[str, ...]] = ("initial_accumulator", "reset_every", "resets")
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds optax.adagrad, with resets if `reset_every` is set."""
@@ -269,13 +250,7 @@ class Adagrad(Optimizer):
 
 
 def history_ends(step, every: int, resets: int):
-    """Whether Adagrad's sum of squares is reset before a step.
-
-    Args:
-      step: steps done before it.
-      every: steps between resets.
-      resets: the greatest number of resets.
-    """
+    """Whether Adagrad's sum of squares is reset before a step."""
     return (step > 0) & (step % every == 0) & (step // every <= resets)
 
 
@@ -313,10 +288,7 @@ class Adam(Optimizer):
       schedule: the course of the rate over the steps.
 
     Example:
-      >>> transformation = optimizers.Adam(0.5).build(epoch_steps=10, total_steps=20)
-      >>> params, gradients = jnp.ones(2), jnp.array([1.0, -2.0])
-      >>> updates, _ = transformation.update(gradients, transformation.init(params), params)
-      >>> print(updates)
+      >>> print(first_update(optimizers.Adam(0.5)))
       [-0.5  0.5]
     """
 
@@ -326,11 +298,8 @@ class Adam(Optimizer):
     epsilon: float = 1e-8
     weight_decay: float = 0.0
     schedule: Schedule = Constant()
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_rates(self, "training.optimizer", "beta1", "beta2")
-        check_least(self, "training.optimizer", epsilon=0, weight_decay=0)
+    least: ClassVar[tuple[str, ...]] = ("epsilon", "weight_decay")
+    rates: ClassVar[tuple[str, ...]] = ("beta1", "beta2")
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds optax.adamw."""

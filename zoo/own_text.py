@@ -116,7 +116,9 @@ class OwnRecipe:
     def of(cls, config: str, settings: dict[str, Any], told: Sequence[str]) -> "OwnRecipe":
         """Makes a recipe, and leaves out the settings that the config has already."""
         base = user_modules.configs().load(config)
-        settings = {key: value for key, value in settings.items() if _differs(base, key, value)}
+        settings = {
+            key: value for key, value in settings.items() if changed(base, {key: value}) != base
+        }
         return cls(config, settings, tuple(told))
 
     def experiment(self) -> Experiment:
@@ -181,9 +183,7 @@ def _of_words(path, language=None):
     training = sum(counts[:first])
     known = _known(written[:first])
     settings = {
-        "data.train": f"{path}[:{first}]",
-        "data.validation": f"{path}[{first}:{second}]",
-        "data.tests": (f"{path}[{second}:]",),
+        **_parts([path], first, second),
         "data.language": language,
         "data.lines": kind,
         **_sizes("words", training),
@@ -205,12 +205,7 @@ def _of_letters(path):
     source = Characters(train=path, validation=path)
     counts = [*map(len, source.written(path))]
     first, second = _cut(counts, "letters", path)
-    settings = {
-        "data.train": f"{path}[:{first}]",
-        "data.validation": f"{path}[{first}:{second}]",
-        "data.tests": (f"{path}[{second}:]",),
-        **_sizes("letters", sum(counts[:first])),
-    }
+    settings = _parts([path], first, second) | _sizes("letters", sum(counts[:first]))
     told = (
         f"{path}: {len(counts):,} lines, {sum(counts):,} characters.",
         _held(first, second, len(counts), "lines"),
@@ -231,12 +226,8 @@ def _of_pairs(source, target, languages=()):
     )
     count = len(corpus.sentences)
     first, second = _cut([1] * count, "pairs", f"{source}, {target}")
-    ranges = f"[:{first}]", f"[{first}:{second}]", f"[{second}:]"
-    train, validation, test = ((f"{source}{part}", f"{target}{part}") for part in ranges)
     settings = {
-        "data.train": train,
-        "data.validation": validation,
-        "data.tests": (test,),
+        **_parts([source, target], first, second),
         "data.languages": languages,
         **_sizes("pairs", first),
     }
@@ -261,6 +252,14 @@ def _how_language(language):
     if not language:
         return "The text is tokenised: words are between its blanks."
     return f"Words by the Moses tokenizer for language {language} (--language sets another)."
+
+
+def _parts(paths, first, second):
+    """Returns the settings of the three parts of a text, or of both sides of pairs."""
+    ranges = f"[:{first}]", f"[{first}:{second}]", f"[{second}:]"
+    parts = [tuple(f"{path}{part}" for path in paths) for part in ranges]
+    train, validation, test = parts if len(paths) > 1 else (part for (part,) in parts)
+    return {"data.train": train, "data.validation": validation, "data.tests": (test,)}
 
 
 def _held(first, second, count, noun):
@@ -301,16 +300,7 @@ def _sizes(kind, training):
 
 
 def _cut(counts: Sequence[int], kind: str, where: str) -> tuple[int, int]:
-    """Returns the numbers of the first sentence of validation and of the first of the test.
-
-    Args:
-      counts: tokens of each sentence; 1 for a pair.
-      kind: "words", "letters" or "pairs".
-      where: the text, for messages.
-
-    Raises:
-      UserError: the text is too short.
-    """
+    """Returns the numbers of the first sentence of validation and of the first of the test."""
     total, noun = sum(counts), {"letters": "characters"}.get(kind, kind)
     if total < _LEAST[kind] or len(counts) < _LEAST_SENTENCES:
         parts = "" if kind == "pairs" else f" in {len(counts):,} sentences"
@@ -395,11 +385,6 @@ def _language(words: Sequence[str]) -> str:
     }
     best = max(shares, key=lambda language: shares[language])
     return best if shares[best] > len(words) / 50 else "en"
-
-
-def _differs(base, field, value):
-    """Whether a setting changes a recipe."""
-    return changed(base, {field: value}) != base
 
 
 def _written(value: Any) -> str:

@@ -10,10 +10,9 @@ import sys
 import jax
 
 import configs
-from benchmarks import scaling, steps
+from benchmarks import scaling, step_shapes, steps
 from benchmarks.on_gpu.rows import Rows, Work
 from zoo import changed
-from zoo.training import step_shapes
 
 NAME = "lm1b_lstm_2048_512"
 SMALL = {

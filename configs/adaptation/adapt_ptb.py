@@ -2,14 +2,13 @@
 
     python train.py --config ptb_awd_small runs/ptb_awd_small
     python train.py --config adapt_ptb runs/adapt_ptb
-    python evaluate.py runs/adapt_ptb
 
 The background is the run of ptb_awd_small, frozen; a small log-linear model over it learns what the
 captions have more or less of (Dymetman and Xiao 2016, section 4). At step 0 it equals its
 background exactly. Both have the same words, so that their figures can be compared. Other sizes:
 --set data.source.train='multi30k/train.lc.norm.tok.en[:5000]'; another background: --set
 data.workdir=DIR --set model.head.background.workdir=DIR. Data: multi30k/ in $ZOO_DATA. Expected:
-test perplexity 49.1 (validation 48.1); the background alone has 157.4. Results: docs/results.md.
+test perplexity 49.1 (validation 48.1); the background alone has 157.4.
 """
 
 from zoo import Evaluation, Experiment, Training, priors
@@ -25,7 +24,6 @@ BACKGROUND = "runs/ptb_awd_small"
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return Experiment(
         data=WithWordsOf(
             Text(

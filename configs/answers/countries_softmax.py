@@ -4,8 +4,8 @@
     python evaluate.py runs/countries_softmax --split known --split test --exact-match
 
 For comparison with countries_expert: a model that can only memorise answers. The table of facts is
-configs/countries.tsv; nothing is downloaded. Expected: 32 to 45 % of the answers about
-known countries right, by seed, 35 to 38 % about new ones. Results: docs/results.md.
+configs/countries.tsv; nothing is downloaded. Expected: 32 to 45 % of the answers about known
+countries right, by seed, 35 to 38 % about new ones.
 """
 
 from zoo import Evaluation, Experiment, Training
@@ -19,7 +19,6 @@ from zoo.papers import Facts
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return Experiment(
         data=Facts("configs/countries.tsv"),
         vocabulary=Vocabulary(unknown="refused"),

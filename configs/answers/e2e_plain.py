@@ -1,16 +1,16 @@
 """Restaurants described from their properties, character by character, with a softmax.
 
     python train.py --config e2e_plain runs/e2e_plain
-    python -m zoo slot-errors runs/e2e_plain --split test
+    python -m records.slot_errors runs/e2e_plain --split test
 
 For comparison with e2e_priming. The meaning is a prefix of the sequence, without loss. Without
 attention the state has to carry names to where they are generated: so the cells start out keeping
 their content, and a meaning is read from its last slot to its first, the name. Data: e2e/ in
-$ZOO_DATA. Expected: 0.505 nats a character on the test, a slot error rate of 88 %. Results:
-docs/results.md.
+$ZOO_DATA. Expected: 0.505 nats a character on the test, a slot error rate of 88 %.
 """
 
-from zoo import Evaluation, Experiment, Training, priors
+from configs.answers._shared import A_FEATURE_A_WORD
+from zoo import Evaluation, Experiment, Training
 from zoo.cores import LSTM
 from zoo.data import Vocabulary
 from zoo.embeddings import Lookup
@@ -21,7 +21,6 @@ from zoo.papers import Realisations
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return Experiment(
         data=Realisations(
             train="e2e/trainset.tokenized.csv",
@@ -29,8 +28,7 @@ def get_config() -> Experiment:
             tests=("e2e/testset_w_refs.csv",),
             last_first=True,
         ),
-        # With a feature a word and a uniform background the log-linear head is a softmax.
-        vocabulary=Vocabulary(features=(priors.TopWords(count=10_000, splits=("train",)),)),
+        vocabulary=Vocabulary(features=A_FEATURE_A_WORD),
         model=LanguageModel(
             embedding=Lookup(size=32), core=LSTM(size=256, forget_bias=3.0), head=LogLinear()
         ),

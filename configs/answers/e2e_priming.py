@@ -1,11 +1,11 @@
 """Restaurants described from their properties; names need evidence there.
 
     python train.py --config e2e_priming runs/e2e_priming
-    python -m zoo slot-errors runs/e2e_priming --split test
+    python -m records.slot_errors runs/e2e_priming --split test
 
 As e2e_plain, but over a background that only allows usual words and the meaning's own: condition-
 based priming (Dymetman and Xiao 2016, section 4). Data: e2e/ in $ZOO_DATA. Expected: 0.449 nats a
-character on the test, a slot error rate of 47 %. Results: docs/results.md.
+character on the test, a slot error rate of 47 %.
 """
 
 from configs import e2e_plain
@@ -14,7 +14,6 @@ from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         e2e_plain.get_config(),
         {

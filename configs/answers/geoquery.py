@@ -6,12 +6,12 @@
 
 A question is a prefix of the sequence, without loss. For comparison with geoquery_constrained.
 Data: geoquery/ in $ZOO_DATA. Expected: 23 to 29 of 280 test questions right, 229 to 269 answers
-parse (three seeds), in 7 minutes on one CPU core with training. Results: docs/results.md.
+parse (three seeds), in 7 minutes on one CPU core with training.
 """
 
-from zoo import Evaluation, Experiment, Training, priors
+from configs.answers._shared import GEOQUERY, OF_QUESTIONS
+from zoo import Evaluation, Experiment, Training
 from zoo.cores import LSTM
-from zoo.data import Prefixed, Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import LogLinear
 from zoo.models import LanguageModel
@@ -19,17 +19,9 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return Experiment(
-        data=Prefixed(
-            train="geoquery/geo_train.tsv",
-            validation="geoquery/geo_dev.tsv",
-            tests=("geoquery/geo_test.tsv",),
-        ),
-        # With a feature a word and a uniform background the log-linear head is a softmax.
-        vocabulary=Vocabulary(
-            unknown="skipped", features=(priors.TopWords(count=10_000, splits=("train",)),)
-        ),
+        data=GEOQUERY,
+        vocabulary=OF_QUESTIONS,
         model=LanguageModel(
             embedding=Lookup(size=128),
             core=LSTM(size=256, dropout=0.5, input_dropout=0.4),

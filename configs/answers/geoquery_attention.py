@@ -6,14 +6,14 @@
 
 As geoquery, but the question is the source of an encoder-decoder, which attends to its words while
 it generates the form. Data: geoquery/ in $ZOO_DATA. Expected: 118 to 155 of 280 test questions
-right, 261 to 265 answers parse (three seeds), in 3 minutes on one CPU core with training. Results:
-docs/results.md.
+right, 261 to 265 answers parse (three seeds), in 3 minutes on one CPU core with training.
 """
 
-from zoo import Evaluation, Experiment, Training, priors
+from configs.answers._shared import A_FEATURE_A_WORD, GEOQUERY
+from zoo import Evaluation, Experiment, Training
 from zoo.attention import Bahdanau
 from zoo.cores import LSTM, Bidirectional
-from zoo.data import AsPairs, Buckets, Prefixed, Vocabulary
+from zoo.data import AsPairs, Buckets, Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import LogLinear
 from zoo.models import SequenceToSequence
@@ -21,18 +21,10 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     core = LSTM(size=128, layers=1, dropout=0.4, input_dropout=0.4)
     return Experiment(
-        data=AsPairs(
-            Prefixed(
-                train="geoquery/geo_train.tsv",
-                validation="geoquery/geo_dev.tsv",
-                tests=("geoquery/geo_test.tsv",),
-            )
-        ),
-        # With a feature a word and a uniform background the log-linear head is a softmax.
-        vocabulary=Vocabulary(features=(priors.TopWords(count=10_000, splits=("train",)),)),
+        data=AsPairs(GEOQUERY),
+        vocabulary=Vocabulary(features=A_FEATURE_A_WORD),
         model=SequenceToSequence(
             embedding=Lookup(size=128, initial_scale=0.5),
             core=core,

@@ -7,7 +7,6 @@
 As geoquery_attention, trained over a background that gives probability 0 to words that no form of
 the grammar can continue with. Data: geoquery/ in $ZOO_DATA. Expected: 166 to 176 of 280 test
 questions right, all answers parse (three seeds), in 3 minutes on one CPU core with training.
-Results: docs/results.md.
 """
 
 from configs import geoquery_attention
@@ -16,6 +15,5 @@ from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     grammar = priors.Grammar("configs/geoquery.grammar", depth=12, stacks=2)
     return changed(geoquery_attention.get_config(), {"model.head": LogLinear(background=grammar)})

@@ -7,7 +7,7 @@
 As geoquery, but over a background that has no mass for words with which no form of the grammar goes
 on (Dymetman and Xiao 2016, section 4; Xiao, Dymetman and Gardent 2016). Data: geoquery/ in
 $ZOO_DATA. Expected: 24 to 60 of 280 test questions right, all answers parse (three seeds), in 11
-minutes on one CPU core with training. Results: docs/results.md.
+minutes on one CPU core with training.
 """
 
 from configs import geoquery
@@ -16,7 +16,6 @@ from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         geoquery.get_config(),
         {

@@ -8,7 +8,7 @@ As geoquery, but an expert lists the words of the question while the form is gen
 feature marks a word as one of them (Dymetman and Xiao 2016, section 6). Among the words of
 questions only names also occur in forms. Data: geoquery/ in $ZOO_DATA. Expected: 94 to 104 of 280
 test questions right, 203 to 213 answers parse (three seeds), in 11 minutes on one CPU core with
-training. Results: docs/results.md.
+training.
 """
 
 from configs import geoquery
@@ -17,6 +17,5 @@ from zoo.heads import LogLinear, WithExpert
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     head = WithExpert(priors.PrefixWords(), LogLinear())
     return changed(geoquery.get_config(), {"model.head": head})

@@ -6,7 +6,7 @@
 
 As geoquery_attention, on the questions of overnight: the last 100 of training are the validation
 set. Data: overnight/ in $ZOO_DATA. Expected: 68 to 81 of 168 test questions right, 150 to 158
-answers parse (three seeds), in 4 minutes on one CPU core with training. Results: docs/results.md.
+answers parse (three seeds), in 4 minutes on one CPU core with training.
 """
 
 from configs import geoquery_attention
@@ -16,5 +16,4 @@ from zoo.data import AsPairs
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(geoquery_attention.get_config(), {"data": AsPairs(CALENDAR)})

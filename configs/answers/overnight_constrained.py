@@ -7,27 +7,17 @@
 As overnight, but over a background that gives probability 0 to words that no form of the grammar
 can continue with (Dymetman and Xiao 2016, section 4). Data: overnight/ in $ZOO_DATA. Expected: 23
 to 56 of 168 test questions right, all answers parse (three seeds), in 8 minutes on one CPU core
-with training. Results: docs/results.md.
+with training.
 """
 
-from configs import overnight
-from zoo import Experiment, changed, priors
+import dataclasses
+
+from configs import geoquery
+from configs.answers._shared import OVERNIGHT, OVERNIGHT_FORMS
+from zoo import Experiment, changed
 from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
-    return changed(
-        overnight.get_config(),
-        {
-            "model.head": LogLinear(
-                background=priors.Grammar(
-                    "configs/overnight_calendar.grammar",
-                    start="|||",
-                    splits=("train", "validation"),
-                    depth=12,
-                    stacks=6,
-                )
-            ),
-        },
-    )
+    head = LogLinear(background=dataclasses.replace(OVERNIGHT_FORMS, start="|||"))
+    return changed(geoquery.get_config(), {**OVERNIGHT, "model.head": head})

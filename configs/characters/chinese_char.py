@@ -22,7 +22,6 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return Experiment(
         data=Characters(train="reviews_zh.txt[:-500]", validation="reviews_zh.txt[-500:]"),
         vocabulary=Vocabulary(minimum_count=2),

@@ -1,13 +1,12 @@
 """Shakespeare, a character at a time, with an LSTM and a softmax.
 
     python train.py --config shakespeare_char runs/shakespeare_char
-    python evaluate.py runs/shakespeare_char
 
 Every character is a word, and so is the line break: the figure to read is bits a character. Lines 1
 to 36,000 are for training, 2,000 for validation, 2,000 for the test.
 
 Data: tinyshakespeare/ (Karpathy's file) in $ZOO_DATA. Expected: 2.375 bits a character on the test
-(validation 2.103), at most 6 minutes on two CPU cores. Results: docs/results.md.
+(validation 2.103), at most 6 minutes on two CPU cores.
 """
 
 from zoo import Evaluation, Experiment, Training
@@ -20,7 +19,6 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     path = "tinyshakespeare/input.txt"
     return Experiment(
         data=Characters(

@@ -1,7 +1,6 @@
 """French and Czech in one model of letters, drawn in equal parts.
 
     python train.py --config two_languages_char runs/two_languages_char
-    python evaluate.py runs/two_languages_char
 
 Labeau and Allauzen (2017), section 3.1, draw training sentences from corpora by weights. Here the
 corpora are of two languages, which share all parameters: the input is a convolution over the bytes
@@ -11,7 +10,7 @@ their spellings. Perplexities are over all spellings, for each text separately.
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) and czech/ (newspaper text of PARSEME 1.0) in $ZOO_DATA.
 Expected: 7.92 and 8.25 nats a word on the French tests, 10.80 on the Czech one, at most 25 minutes
-on one CPU core. Results: docs/results.md.
+on one CPU core.
 """
 
 from configs import czech_we_3, rnn_french
@@ -21,7 +20,6 @@ from zoo.data import Mixed
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return of_letters(
         Mixed(
             names=("french", "czech"),

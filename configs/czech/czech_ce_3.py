@@ -1,22 +1,15 @@
 """Czech with a feed-forward trigram model, words from their letters ("CE").
 
     python train.py --config czech_ce_3 runs/czech_ce_3
-    python evaluate.py runs/czech_ce_3
 
 Labeau and Allauzen (2017), section 2.2: as czech_we_3, but a word's vector only comes from its
 letters. Expected, of one run: test perplexity 360.3, at most 10 minutes on one CPU core.
 """
 
 from configs import czech_we_3
+from configs.czech._shared import LETTERS
 from zoo import Experiment, changed
-from zoo.embeddings import CharCNN
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
-    return changed(
-        czech_we_3.get_config(),
-        {
-            "model.embedding": CharCNN(size=128),
-        },
-    )
+    return changed(czech_we_3.get_config(), {"model.embedding": LETTERS})

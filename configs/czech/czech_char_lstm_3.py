@@ -1,25 +1,23 @@
 """Czech with a trigram model, letters in, and an LSTM that spells the next word.
 
     python train.py --config czech_char_lstm_3 runs/czech_char_lstm_3
-    python evaluate.py runs/czech_char_lstm_3
 
 As czech_cwe_3, except for the head (Jozefowicz et al. 2016, section 3.3), which does not use noise
 words, and Adam on larger batches. The perplexity is over all spellings. Not run to its end yet.
 """
 
 from configs import czech_we_3
+from configs.czech._shared import WORDS_AND_LETTERS
 from zoo import Experiment, changed
-from zoo.embeddings import CharCNN, Concat, Lookup
 from zoo.heads import CharLSTM
 from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         czech_we_3.get_config(),
         {
-            "model.embedding": Concat((Lookup(size=128), CharCNN(size=128))),
+            "model.embedding": WORDS_AND_LETTERS,
             "model.head": CharLSTM(size=128),
             "training.row_sparse": True,
             "training.batch": 64,

@@ -1,7 +1,6 @@
 """Czech with a trigram model, letters in and out, against noise words of any spelling.
 
     python train.py --config czech_cwe_cwe_3_open runs/czech_cwe_cwe_3_open
-    python evaluate.py runs/czech_cwe_cwe_3_open
 
 As czech_cwe_cwe_3, except for the noise. By Labeau and Allauzen (2017), section 4.4, the closed
 vocabulary of noise words keeps their model from learning about unknown words; they leave other
@@ -11,23 +10,10 @@ perplexity of 20,066 after the first epoch, and none better later.
 """
 
 from configs import czech_we_3
+from configs.czech._shared import letters_out
 from zoo import Experiment, changed
-from zoo.embeddings import CharCNN, Concat, Lookup
-from zoo.heads import NCE, CNNSoftmax, LetterNoise
-from zoo.optimizers import Adagrad
+from zoo.heads import LetterNoise
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
-    return changed(
-        czech_we_3.get_config(),
-        {
-            "model.embedding": Concat((Lookup(size=128), CharCNN(size=128))),
-            "model.core.dropout": 0.0,
-            "model.core.input_dropout": 0.0,
-            "model.head": CNNSoftmax(
-                sampled=NCE(noise=LetterNoise(order=3), samples=25, noise_per="token")
-            ),
-            "training.optimizer": Adagrad(learning_rate=0.1, reset_every=5),
-        },
-    )
+    return changed(czech_we_3.get_config(), letters_out(LetterNoise(order=3)))

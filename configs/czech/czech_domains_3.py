@@ -1,7 +1,6 @@
 """Captions in Czech from few captions and much news, drawn by weights.
 
     python train.py --config czech_domains_3 runs/czech_domains_3
-    python evaluate.py runs/czech_domains_3
 
 Labeau and Allauzen (2017), sections 3.1 and 4.1, draw their training sentences "from these corpora
 given weights" that balance text in the domain and out of it. Here the domain is a tenth of the
@@ -11,7 +10,7 @@ captions over the same words, --set data.weights= draws both in proportion to th
 checkpoint is chosen on captions. Data: multi30k/ and czech/ in $ZOO_DATA, in lower case.
 
 Expected: 4.77 nats a token on captions and 6.56 on news, 4.47 on captions after training on
-captions only; at most 3 minutes on one CPU core. Results: docs/results.md.
+captions only; at most 3 minutes on one CPU core.
 """
 
 from configs import czech_we_3
@@ -20,7 +19,6 @@ from zoo.data import Mixed, Text
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     news = czech_we_3.get_config()
     captions = Text(
         train="multi30k/train.lc.norm.tok.cs[:2900]",

@@ -1,7 +1,6 @@
 """Czech with a feed-forward trigram model, a vector a word in and out ("WE").
 
     python train.py --config czech_we_3 runs/czech_we_3
-    python evaluate.py runs/czech_we_3
 
 Labeau and Allauzen, "Opening the vocabulary of neural language models" (2017), sections 2.2 and
 3.4, on other text than the paper: d_e = 128, rectifiers, NCE with 25 noise words a token from the
@@ -31,7 +30,6 @@ from zoo.optimizers import Adagrad, Cosine
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return Experiment(
         data=Text(
             train="czech/train.txt[:-2198]",

@@ -1,7 +1,6 @@
 """Czech with a feed-forward 6-gram model, a vector a word in and out ("WE").
 
     python train.py --config czech_we_6 runs/czech_we_6
-    python evaluate.py runs/czech_we_6
 
 As czech_we_3 with five words of context instead of two. Labeau and Allauzen (2017). Expected, of
 one run: test perplexity 363.1, at most 13 minutes on one CPU core.
@@ -12,10 +11,4 @@ from zoo import Experiment, changed
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
-    return changed(
-        czech_we_3.get_config(),
-        {
-            "model.core.order": 6,
-        },
-    )
+    return changed(czech_we_3.get_config(), {"model.core.order": 6})

@@ -6,37 +6,25 @@ by tags guessed from their endings (see llrnn_french_sequoia).
 
     python -m zoo data sequoia_tags
     python train.py --config french_log_linear runs/french_log_linear
-    python evaluate.py runs/french_log_linear
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) and ud_french_sequoia/ in $ZOO_DATA. Expected: 4.717 nats
-a word on the test, in at most 6 minutes on one of two CPU cores. Results: docs/results.md.
+a word on the test, in at most 6 minutes on one of two CPU cores.
 """
 
 from configs import french_softmax
-from zoo import Experiment, changed, priors
+from configs.french._shared import LOG_LINEAR, SEQUOIA, SOME_WORDS
+from zoo import Experiment, changed
 from zoo.cores import LSTM
-from zoo.embeddings import Features
-from zoo.heads import LogLinear
 from zoo.optimizers import Adam, Cosine
-
-TRAIN = ("train",)
-TREEBANK = "ud_french_sequoia/fr_sequoia-ud-train.conllu"
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         french_softmax.get_config(),
         {
-            "vocabulary.features": (
-                priors.TopWords(count=2500, splits=TRAIN),
-                priors.Morphology(
-                    splits=TRAIN, treebanks=(TREEBANK,), guesser=priors.SuffixGuesser()
-                ),
-            ),
-            "model.embedding": Features(size=256),
+            **LOG_LINEAR,
+            "vocabulary.features": (SOME_WORDS, SEQUOIA),
             "model.core": LSTM(size=256, dropout=0.5),
-            "model.head": LogLinear(),
             "training.optimizer": Adam(learning_rate=0.003, schedule=Cosine(warmup=20)),
             "training.epochs": 8,
         },

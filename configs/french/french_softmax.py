@@ -6,10 +6,9 @@ logits, half a token added to each count) and number of trials on validation. Th
 tied: one table in and out.
 
     python train.py --config french_softmax runs/french_softmax
-    python evaluate.py runs/french_softmax
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected: 4.752 nats a word on the test, in
-at most 50 minutes on one of two CPU cores beside other work. Results: docs/results.md.
+at most 50 minutes on one of two CPU cores beside other work.
 """
 
 from zoo import Evaluation, Experiment, Training, priors
@@ -24,7 +23,6 @@ TRAIN = ("train",)
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return Experiment(
         data=Conllu(
             train="ud_french/fr-ud-train.conllu[:-728]",

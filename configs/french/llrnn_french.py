@@ -5,7 +5,6 @@ them", and the morphology of all tokens of a type; the background is the unigram
 all splits, the test sets too, as in the paper (section 5.3).
 
     python train.py --config llrnn_french runs/llrnn_french
-    python evaluate.py runs/llrnn_french
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected, of one run: 5.514 and 5.478 nats
 a word on the tests, at most 8 minutes on one of two CPU cores. The paper has 5.08 and 5.07 by
@@ -13,19 +12,16 @@ another denominator.
 """
 
 from configs import rnn_french
+from configs.french._shared import LOG_LINEAR
 from zoo import Experiment, changed, priors
-from zoo.embeddings import Features
-from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         rnn_french.get_config(),
         {
+            **LOG_LINEAR,
             "vocabulary.features": (priors.TopWords(count=2500), priors.Morphology()),
             "vocabulary.background": priors.Unigram(),
-            "model.embedding": Features(size=256),
-            "model.head": LogLinear(),
         },
     )

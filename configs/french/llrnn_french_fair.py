@@ -6,31 +6,25 @@ validation or test sets are in the vocabulary, so that figures are over the same
 guessed from their endings, and the background counts each of them as half a token.
 
     python train.py --config llrnn_french_fair runs/llrnn_french_fair
-    python evaluate.py runs/llrnn_french_fair
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected, with training.batch=128: 5.568
 and 5.589 nats a word on the tests, at most 6 minutes on one of two CPU cores.
 """
 
 from configs import rnn_french
+from configs.french._shared import BACKGROUND, LOG_LINEAR, SOME_WORDS, TRAIN
 from zoo import Experiment, changed, priors
-from zoo.embeddings import Features
-from zoo.heads import LogLinear
-
-TRAIN = ("train",)
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         rnn_french.get_config(),
         {
+            **LOG_LINEAR,
             "vocabulary.features": (
-                priors.TopWords(count=2500, splits=TRAIN),
+                SOME_WORDS,
                 priors.Morphology(splits=TRAIN, guesser=priors.SuffixGuesser()),
             ),
-            "vocabulary.background": priors.Unigram(splits=TRAIN, smoothing=0.5),
-            "model.embedding": Features(size=256),
-            "model.head": LogLinear(),
+            "vocabulary.background": BACKGROUND,
         },
     )

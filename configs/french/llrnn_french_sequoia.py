@@ -7,35 +7,23 @@ independent of the tests. The most frequent words and the background come from t
 
     python -m zoo data sequoia_tags
     python train.py --config llrnn_french_sequoia runs/llrnn_french_sequoia
-    python evaluate.py runs/llrnn_french_sequoia
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) and ud_french_sequoia/ (the 2,231 training sentences of
 UD French Sequoia at revision f5b0496, LGPL-LR) in $ZOO_DATA. The option --tags of `zoo words`
-prints the share of a text's words that have tags from there. Results: docs/results.md.
+prints the share of a text's words that have tags from there.
 """
 
 from configs import rnn_french
-from zoo import Experiment, changed, priors
-from zoo.embeddings import Features
-from zoo.heads import LogLinear
-
-TRAIN = ("train",)
-TREEBANK = "ud_french_sequoia/fr_sequoia-ud-train.conllu"
+from configs.french._shared import BACKGROUND, LOG_LINEAR, SEQUOIA, SOME_WORDS
+from zoo import Experiment, changed
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         rnn_french.get_config(),
         {
-            "vocabulary.features": (
-                priors.TopWords(count=2500, splits=TRAIN),
-                priors.Morphology(
-                    splits=TRAIN, treebanks=(TREEBANK,), guesser=priors.SuffixGuesser()
-                ),
-            ),
-            "vocabulary.background": priors.Unigram(splits=TRAIN, smoothing=0.5),
-            "model.embedding": Features(size=256),
-            "model.head": LogLinear(),
+            **LOG_LINEAR,
+            "vocabulary.features": (SOME_WORDS, SEQUOIA),
+            "vocabulary.background": BACKGROUND,
         },
     )

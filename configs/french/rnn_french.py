@@ -7,7 +7,6 @@ carried from window to window, sentences in a new order every epoch. Figures are
 boundaries not counted.
 
     python train.py --config rnn_french runs/rnn_french
-    python evaluate.py runs/rnn_french
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected, of one run: 5.991 nats a word on
 both tests, at most 114 minutes on one of two CPU cores. The paper has 6.07 and 6.15 by another
@@ -24,7 +23,6 @@ from zoo.optimizers import RMSProp
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return Experiment(
         data=Conllu(
             train="ud_french/fr-ud-train.conllu[:-728]",

@@ -5,6 +5,8 @@ divided among widths: here eight widths, each with twice as many filters as the 
 """
 
 from zoo.cores import LSTM
+from zoo.embeddings import CharCNN
+from zoo.heads import CNNSoftmax, ImportanceSampling, LogUniformNoise
 from zoo.layers.char_convolution import Convolution
 from zoo.lexicon.spelling import Spelling
 
@@ -17,3 +19,13 @@ LETTERS = Convolution(
     pooling="max",
     highway=2,
 )
+LETTERS_IN = {"model.embedding": CharCNN(size=1024, network=LETTERS), "model.core": BIG}
+# Output vectors come from the network, which ties all logits and so has "a much smaller learning
+# rate" in the paper, here a tenth.
+LETTERS_OUT = {
+    "model.head": CNNSoftmax(
+        network=LETTERS,
+        sampled=ImportanceSampling(noise=LogUniformNoise(), samples=8192, distinct=True),
+    ),
+    "training.rates": (("head/network", 0.1),),
+}

@@ -1,7 +1,6 @@
 """BIG LSTM that spells the next word, on the 1 Billion Word benchmark.
 
     python train.py --config lm1b_char_lstm runs/lm1b_char_lstm
-    python evaluate.py runs/lm1b_char_lstm
 
 Jozefowicz et al. (2016), table 1, BIG + CNN inputs + char-LSTM predictions: test perplexity 49.0,
 47.9 after renormalising over V (--renormalise, for a few sentences given with --data: every
@@ -13,20 +12,13 @@ except that no table is updated by rows, as the model does not have any.
 """
 
 from configs import lm1b_lstm_2048_512
-from configs.lm1b._shared import BIG, LETTERS
+from configs.lm1b._shared import LETTERS_IN
 from zoo import Experiment, changed
-from zoo.embeddings import CharCNN
 from zoo.heads import CharLSTM
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         lm1b_lstm_2048_512.get_config(),
-        {
-            "model.embedding": CharCNN(size=1024, network=LETTERS),
-            "model.core": BIG,
-            "model.head": CharLSTM(size=1024),
-            "training.row_sparse": False,
-        },
+        {**LETTERS_IN, "model.head": CharLSTM(size=1024), "training.row_sparse": False},
     )

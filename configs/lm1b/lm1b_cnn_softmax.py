@@ -1,7 +1,6 @@
 """BIG LSTM with characters in and out on the 1 Billion Word benchmark.
 
     python train.py --config lm1b_cnn_softmax runs/lm1b_cnn_softmax
-    python evaluate.py runs/lm1b_cnn_softmax
 
 Jozefowicz et al. (2016), table 1, BIG + CNN inputs + CNN softmax: test perplexity 39.8, 0.29
 billion parameters; not run here. All else is as in lm1b_cnn_inputs, except that no table is updated
@@ -10,24 +9,11 @@ learning rate" in the paper, here a tenth.
 """
 
 from configs import lm1b_lstm_2048_512
-from configs.lm1b._shared import BIG, LETTERS
+from configs.lm1b._shared import LETTERS_IN, LETTERS_OUT
 from zoo import Experiment, changed
-from zoo.embeddings import CharCNN
-from zoo.heads import CNNSoftmax, ImportanceSampling, LogUniformNoise
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
-        lm1b_lstm_2048_512.get_config(),
-        {
-            "model.embedding": CharCNN(size=1024, network=LETTERS),
-            "model.core": BIG,
-            "model.head": CNNSoftmax(
-                network=LETTERS,
-                sampled=ImportanceSampling(noise=LogUniformNoise(), samples=8192, distinct=True),
-            ),
-            "training.row_sparse": False,
-            "training.rates": (("head/network", 0.1),),
-        },
+        lm1b_lstm_2048_512.get_config(), {**LETTERS_IN, **LETTERS_OUT, "training.row_sparse": False}
     )

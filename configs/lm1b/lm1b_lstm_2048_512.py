@@ -1,7 +1,6 @@
 """LSTM-2048-512 on the 1 Billion Word benchmark by importance sampling.
 
     python train.py --config lm1b_lstm_2048_512 runs/lm1b_lstm_2048_512
-    python evaluate.py runs/lm1b_lstm_2048_512
 
 Jozefowicz et al. (2016), table 1: test perplexity 43.7, 0.83 billion parameters, V = 793,471; not
 run here, as it takes accelerators and days. IS with 8,192 log-uniform noise words, Adagrad 0.2, 20
@@ -21,7 +20,6 @@ from zoo.optimizers import Adagrad
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return Experiment(
         data=Text(train="lm1b/train", validation="lm1b/heldout", tests=("lm1b/test",)),
         vocabulary=Vocabulary(minimum_count=3),

@@ -1,7 +1,6 @@
 """LSTM-512-512 on the 1 Billion Word benchmark.
 
     python train.py --config lm1b_lstm_512_512 runs/lm1b_lstm_512_512
-    python evaluate.py runs/lm1b_lstm_512_512
 
 Jozefowicz et al. (2016), table 1: test perplexity 54.1, 0.82 billion parameters; not run here.
 Everything but the sizes and dropout is as in lm1b_lstm_2048_512.
@@ -9,16 +8,7 @@ Everything but the sizes and dropout is as in lm1b_lstm_2048_512.
 
 from configs import lm1b_lstm_2048_512
 from zoo import Experiment, changed
-from zoo.cores import LSTM
-from zoo.embeddings import Lookup
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
-    return changed(
-        lm1b_lstm_2048_512.get_config(),
-        {
-            "model.embedding": Lookup(size=512),
-            "model.core": LSTM(size=512, projection=512, dropout=0.1, input_dropout=0.1),
-        },
-    )
+    return changed(lm1b_lstm_2048_512.get_config(), {"model.core.size": 512})

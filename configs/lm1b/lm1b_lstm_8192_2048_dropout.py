@@ -1,7 +1,6 @@
 """LSTM-8192-2048 on the 1 Billion Word benchmark, with dropout.
 
     python train.py --config lm1b_lstm_8192_2048_dropout runs/lm1b_lstm_8192_2048_dropout
-    python evaluate.py runs/lm1b_lstm_8192_2048_dropout
 
 Jozefowicz et al. (2016), table 1: test perplexity 32.2, 3.3 billion parameters; not run here. As
 lm1b_lstm_8192_2048, with dropout.
@@ -10,15 +9,10 @@ lm1b_lstm_8192_2048, with dropout.
 from configs import lm1b_lstm_2048_512
 from zoo import Experiment, changed
 from zoo.cores import LSTM
-from zoo.embeddings import Lookup
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
+    core = LSTM(size=8192, projection=2048, dropout=0.25, input_dropout=0.25)
     return changed(
-        lm1b_lstm_2048_512.get_config(),
-        {
-            "model.embedding": Lookup(size=2048),
-            "model.core": LSTM(size=8192, projection=2048, dropout=0.25, input_dropout=0.25),
-        },
+        lm1b_lstm_2048_512.get_config(), {"model.embedding.size": 2048, "model.core": core}
     )

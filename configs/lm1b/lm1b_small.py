@@ -1,26 +1,21 @@
 """LSTM-512-512 shrunk to the billion words' held-out sentences, by importance sampling.
 
     python train.py --config lm1b_small runs/lm1b_small
-    python evaluate.py runs/lm1b_small
 
 For the order of the rows of Jozefowicz et al. (2016), table 1, on a CPU: lm1b_lstm_512_512 with 128
 cells, projected to 128 numbers, 1,024 noise words and batch rows of 32, over 21,216 sentences with
 their 30,000 most frequent words. Data: lm1b/1b_benchmark.dev.tokens and 1b_benchmark.test.tokens in
 $ZOO_DATA, held-out parts of the benchmark, in which sentences are shuffled. Adagrad's rate is
 twenty times the paper's: five epochs have 4,370 steps. Expected: test perplexity 252, at most 3
-minutes on one CPU core. Results: docs/results.md.
+minutes on one CPU core.
 """
 
 from configs import lm1b_lstm_2048_512
-from zoo import Evaluation, Experiment, changed
-from zoo.cores import LSTM
+from zoo import Experiment, changed
 from zoo.data import Text, Vocabulary
-from zoo.embeddings import Lookup
-from zoo.heads import ImportanceSampling, LogUniformNoise
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     both = "lm1b/1b_benchmark.*.tokens"
     return changed(
         lm1b_lstm_2048_512.get_config(),
@@ -31,12 +26,13 @@ def get_config() -> Experiment:
                 tests=(f"{both}[22716:]",),
             ),
             "vocabulary": Vocabulary(maximum_size=30000),
-            "model.embedding": Lookup(size=128),
-            "model.core": LSTM(size=128, projection=128, dropout=0.1, input_dropout=0.1),
-            "model.head": ImportanceSampling(noise=LogUniformNoise(), samples=1024, distinct=True),
+            "model.embedding.size": 128,
+            "model.core.size": 128,
+            "model.core.projection": 128,
+            "model.head.samples": 1024,
             "training.batch": 32,
             "training.optimizer.learning_rate": 4.0,
             "training.validate_every": 0,
-            "evaluation": Evaluation(state="carried", batch=8, length=20),
+            "evaluation.batch": 8,
         },
     )

@@ -15,7 +15,6 @@ from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         micro_softmax.get_config(),
         {

@@ -17,7 +17,6 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return Experiment(
         data=Micro(),
         vocabulary=Vocabulary(unknown="refused"),

@@ -12,34 +12,24 @@ per character on the test (validation 2.52), by `zoo text` on the first 10,000 l
 Shakespeare, with 128 cells; at most 9 minutes on two cores beside much other work.
 """
 
-from zoo import Evaluation, Experiment, Training
-from zoo.cores import LSTM
-from zoo.data import Characters, Vocabulary
-from zoo.embeddings import Lookup
-from zoo.heads import Softmax
-from zoo.models import LanguageModel
-from zoo.optimizers import Adam, Cosine
+from configs import shakespeare_char
+from zoo import Experiment, changed
+from zoo.data import Characters
+from zoo.optimizers import Cosine
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
-    return Experiment(
-        data=Characters(
-            train="text.txt[:-2000]",
-            validation="text.txt[-2000:-1000]",
-            tests=("text.txt[-1000:]",),
-        ),
-        vocabulary=Vocabulary(minimum_count=2, boundary="none"),
-        model=LanguageModel(
-            embedding=Lookup(size=64), core=LSTM(size=256, dropout=0.2), head=Softmax()
-        ),
-        training=Training(
-            batch=16,
-            length=64,
-            optimizer=Adam(learning_rate=0.003, schedule=Cosine()),
-            restart=0.05,
-            clip=1.0,
-            epochs=12,
-        ),
-        evaluation=Evaluation(state="carried", batch=8, length=128),
+    return changed(
+        shakespeare_char.get_config(),
+        {
+            "data": Characters(
+                train="text.txt[:-2000]",
+                validation="text.txt[-2000:-1000]",
+                tests=("text.txt[-1000:]",),
+            ),
+            "vocabulary.minimum_count": 2,
+            "training.optimizer.schedule": Cosine(),
+            "training.restart": 0.05,
+            "training.epochs": 12,
+        },
     )

@@ -28,7 +28,6 @@ _LAYER = LSTM(size=256, dropout=0.3, input_dropout=0.3)
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return Experiment(
         data=RawPairs(
             train=("source.txt[:-1000]", "target.txt[:-1000]"),

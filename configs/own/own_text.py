@@ -21,7 +21,6 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return Experiment(
         data=RawText(
             train="text.txt[:-2000]",

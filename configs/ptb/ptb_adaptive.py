@@ -1,7 +1,6 @@
 """The Penn Treebank with an adaptive softmax: rare words have smaller vectors.
 
     python train.py --config ptb_adaptive runs/ptb_adaptive
-    python evaluate.py runs/ptb_adaptive
 
 Grave et al. (2017). Data and budget are as in ptb_softmax. Expected, of one run: test perplexity
 103.1 (validation 106.9), at most 17 minutes on one of two CPU cores.
@@ -13,10 +12,6 @@ from zoo.heads import AdaptiveSoftmax
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
-        ptb_softmax.get_config(),
-        {
-            "model.head": AdaptiveSoftmax(cutoffs=(2000, 5000), division=2),
-        },
+        ptb_softmax.get_config(), {"model.head": AdaptiveSoftmax(cutoffs=(2000, 5000), division=2)}
     )

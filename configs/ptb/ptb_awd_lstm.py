@@ -1,7 +1,6 @@
 """The AWD-LSTM of Merity, Keskar and Socher (2018) on the Penn Treebank.
 
     python train.py --config ptb_awd_lstm runs/ptb_awd_lstm
-    python evaluate.py runs/ptb_awd_lstm
 
 "Regularizing and optimizing LSTM language models", section 5: three layers of 1,150, 1,150 and 400
 cells, vectors of 400 numbers in and out, masks of the recurrent weights, of words, and of states
@@ -21,9 +20,10 @@ after fine-tuning. Data: ptb/ (Mikolov's files) in $ZOO_DATA. Time and memory of
 docs/regularisation.md.
 """
 
+from configs.ptb._shared import PTB
 from zoo import Evaluation, Experiment, Training
 from zoo.cores import LSTM
-from zoo.data import RandomWindows, Text, Vocabulary
+from zoo.data import RandomWindows, Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.models import LanguageModel
@@ -31,11 +31,8 @@ from zoo.optimizers import SGD
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return Experiment(
-        data=Text(
-            train="ptb/ptb.train.txt", validation="ptb/ptb.valid.txt", tests=("ptb/ptb.test.txt",)
-        ),
+        data=PTB,
         vocabulary=Vocabulary(),
         model=LanguageModel(
             embedding=Lookup(size=400, initial_scale=0.1),

@@ -1,7 +1,6 @@
 """A mixture of fifteen softmaxes on an AWD-LSTM: Yang, Dai, Salakhutdinov and Cohen (2018).
 
     python train.py --config ptb_awd_lstm_mixture runs/ptb_awd_lstm_mixture
-    python evaluate.py runs/ptb_awd_lstm_mixture
 
 "Breaking the softmax bottleneck", appendix B, with the rates of the authors' command for the Penn
 Treebank: as ptb_awd_lstm, with layers of 960, 960 and 620 cells, vectors of 280 numbers, and masks
@@ -18,7 +17,6 @@ from zoo.heads import MixtureOfSoftmaxes
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         ptb_awd_lstm.get_config(),
         {

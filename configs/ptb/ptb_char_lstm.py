@@ -24,7 +24,6 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         ptb_softmax.get_config(),
         {

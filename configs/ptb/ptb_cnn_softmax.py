@@ -1,7 +1,6 @@
 """The Penn Treebank with output vectors from the letters of words.
 
     python train.py --config ptb_cnn_softmax runs/ptb_cnn_softmax
-    python evaluate.py runs/ptb_cnn_softmax
 
 Jozefowicz et al. (2016), section 3.2, with the small network of Kim et al. (2016), trained by
 importance sampling as there: a step computes the vectors of some thousand words only. Data, core
@@ -13,21 +12,14 @@ most 14 minutes on one of two CPU cores.
 from configs import ptb_softmax
 from configs.ptb._shared import KIM
 from zoo import Experiment, changed
-from zoo.heads import CNNSoftmax, ImportanceSampling, UnigramNoise
 from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         ptb_softmax.get_config(),
         {
-            "model.head": CNNSoftmax(
-                KIM,
-                sampled=ImportanceSampling(
-                    noise=UnigramNoise(power=0.75), samples=1024, distinct=True
-                ),
-            ),
+            "model.head": KIM,
             "training.optimizer": Adam(learning_rate=0.002, schedule=Cosine(warmup=100)),
             "training.clip": 1.0,
         },

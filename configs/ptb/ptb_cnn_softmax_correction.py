@@ -1,7 +1,6 @@
 """The Penn Treebank with output vectors from letters, corrected a little for each word.
 
     python train.py --config ptb_cnn_softmax_correction runs/ptb_cnn_softmax_correction
-    python evaluate.py runs/ptb_cnn_softmax_correction
 
 Jozefowicz et al. (2016), section 3.2: ptb_cnn_softmax with 32 learned numbers a word and their
 projection, an eighth of the hidden size as in the paper. Expected, of one run: test perplexity
@@ -11,22 +10,15 @@ projection, an eighth of the hidden size as in the paper. Expected, of one run: 
 from configs import ptb_softmax
 from configs.ptb._shared import KIM
 from zoo import Experiment, changed
-from zoo.heads import CNNSoftmax, ImportanceSampling, UnigramNoise
 from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         ptb_softmax.get_config(),
         {
-            "model.head": CNNSoftmax(
-                KIM,
-                sampled=ImportanceSampling(
-                    noise=UnigramNoise(power=0.75), samples=1024, distinct=True
-                ),
-                correction=32,
-            ),
+            "model.head": KIM,
+            "model.head.correction": 32,
             "training.optimizer": Adam(learning_rate=0.002, schedule=Cosine(warmup=100)),
             "training.clip": 1.0,
         },

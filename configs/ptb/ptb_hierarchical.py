@@ -1,22 +1,15 @@
 """The Penn Treebank with a hierarchical softmax: 100 classes of 100 words.
 
     python train.py --config ptb_hierarchical runs/ptb_hierarchical
-    python evaluate.py runs/ptb_hierarchical
 
 Goodman (2001). Data and budget are as in ptb_softmax. Expected, of one run: test perplexity 123.7
 (validation 128.3), at most 46 minutes on one of two CPU cores.
 """
 
 from configs import ptb_softmax
+from configs.ptb._shared import HIERARCHICAL
 from zoo import Experiment, changed
-from zoo.heads import HierarchicalSoftmax
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
-    return changed(
-        ptb_softmax.get_config(),
-        {
-            "model.head": HierarchicalSoftmax(),
-        },
-    )
+    return changed(ptb_softmax.get_config(), HIERARCHICAL)

@@ -1,7 +1,6 @@
 """The Penn Treebank by importance sampling: 1,024 noise words a batch.
 
     python train.py --config ptb_is runs/ptb_is
-    python evaluate.py runs/ptb_is
 
 Jozefowicz et al. (2016), section 3.1. Data and budget are as in ptb_softmax; a step only updates
 the rows that it touches. The perplexity is exact, over all words. Expected, of one run: test
@@ -9,18 +8,9 @@ perplexity 106.0 (validation 109.4), at most 9 minutes on one of two CPU cores.
 """
 
 from configs import ptb_softmax
+from configs.ptb._shared import IS
 from zoo import Experiment, changed
-from zoo.heads import ImportanceSampling, UnigramNoise
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
-    return changed(
-        ptb_softmax.get_config(),
-        {
-            "model.head": ImportanceSampling(
-                noise=UnigramNoise(power=0.75), samples=1024, distinct=True
-            ),
-            "training.row_sparse": True,
-        },
-    )
+    return changed(ptb_softmax.get_config(), IS)

@@ -1,7 +1,6 @@
 """The Penn Treebank with a mixture of three softmaxes, at the parameters of one.
 
     python train.py --config ptb_mixture runs/ptb_mixture
-    python evaluate.py runs/ptb_mixture
 
 Yang et al. (2018). Word vectors of size 237 make up for the projections, so that ptb_softmax has as
 many parameters; data and budget are the same. Expected, of one run: test perplexity 98.5
@@ -9,15 +8,9 @@ many parameters; data and budget are the same. Expected, of one run: test perple
 """
 
 from configs import ptb_softmax
+from configs.ptb._shared import MIXTURE
 from zoo import Experiment, changed
-from zoo.heads import MixtureOfSoftmaxes
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
-    return changed(
-        ptb_softmax.get_config(),
-        {
-            "model.head": MixtureOfSoftmaxes(components=3, size=237),
-        },
-    )
+    return changed(ptb_softmax.get_config(), MIXTURE)

@@ -1,7 +1,6 @@
 """The Penn Treebank by noise-contrastive estimation, 100 noise words a batch row.
 
     python train.py --config ptb_nce runs/ptb_nce
-    python evaluate.py runs/ptb_nce
 
 Mnih and Teh (2012), with Z fixed to 1. Data and budget are as in ptb_softmax, the learning rate is
 twice as high; a step only updates the rows that it touches. The 35 tokens of a batch row share
@@ -11,17 +10,9 @@ many words a step. The perplexity is exact, over all words. Expected, of one run
 """
 
 from configs import ptb_softmax
+from configs.ptb._shared import NOISE_CONTRASTIVE
 from zoo import Experiment, changed
-from zoo.heads import NCE, UnigramNoise
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
-    return changed(
-        ptb_softmax.get_config(),
-        {
-            "model.head": NCE(noise=UnigramNoise(), samples=100, noise_per="row"),
-            "training.row_sparse": True,
-            "training.optimizer.learning_rate": 40.0,
-        },
-    )
+    return changed(ptb_softmax.get_config(), NOISE_CONTRASTIVE)

@@ -1,7 +1,6 @@
 """A softmax on the Penn Treebank: the baseline for the heads of the other ptb_ configs.
 
     python train.py --config ptb_softmax runs/ptb_softmax
-    python evaluate.py runs/ptb_softmax
 
 One core and one budget for all ptb_ configs: 256 LSTM cells, five epochs of stochastic gradient
 descent; only the head differs. Figures count every word and </s>, with <unk> as a word and the
@@ -9,9 +8,10 @@ state carried over sentences. Data: ptb/ (Mikolov's files) in $ZOO_DATA. Expecte
 perplexity 105.4 (validation 108.6), at most 22 minutes on one of two CPU cores.
 """
 
+from configs.ptb._shared import PTB
 from zoo import Evaluation, Experiment, Training
 from zoo.cores import LSTM
-from zoo.data import Text, Vocabulary
+from zoo.data import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.models import LanguageModel
@@ -19,11 +19,8 @@ from zoo.optimizers import SGD, Cosine
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return Experiment(
-        data=Text(
-            train="ptb/ptb.train.txt", validation="ptb/ptb.valid.txt", tests=("ptb/ptb.test.txt",)
-        ),
+        data=PTB,
         vocabulary=Vocabulary(),
         model=LanguageModel(
             embedding=Lookup(size=256),

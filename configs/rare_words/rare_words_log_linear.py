@@ -1,13 +1,13 @@
 """News with a log-linear head that knows numbers and capitals by their spelling.
 
     python train.py --config rare_words_log_linear runs/rare_words_log_linear
-    python -m zoo rare-words runs/rare_words_log_linear
+    python -m records.rare_words runs/rare_words_log_linear
 
 As rare_words_softmax, but a word is the set of its features, in and out: its identity if it is
 among the 2,000 most frequent of the training text, its digits' form, whether it has a capital, its
 ending (Dymetman and Xiao 2016, section 3). All features, and the background, only come from the
 training text or from the spelling. Data: lm1b/ in $ZOO_DATA. Expected: validation perplexity 250
-over the same words. Results: docs/results.md.
+over the same words.
 """
 
 from configs import rare_words_softmax
@@ -15,12 +15,17 @@ from zoo import Experiment, changed, priors
 from zoo.embeddings import Features
 from zoo.heads import LogLinear
 
-FEATURES = (
-    priors.TopWords(count=2000, splits=("train",)),
-    priors.Numbers(),
-    priors.WordFunction("configs.rare_words_log_linear:shape"),
-    priors.Affixes(prefixes=(), suffixes=(2, 3), minimum_words=100),
-)
+LOG_LINEAR = {
+    "vocabulary.features": (
+        priors.TopWords(count=2000, splits=("train",)),
+        priors.Numbers(),
+        priors.WordFunction("configs.rare_words_log_linear:shape"),
+        priors.Affixes(prefixes=(), suffixes=(2, 3), minimum_words=100),
+    ),
+    "vocabulary.background": priors.Unigram(splits=("train",), smoothing=0.5),
+    "model.embedding": Features(size=64),
+    "model.head": LogLinear(),
+}
 
 
 def shape(word: str) -> list[str]:
@@ -33,13 +38,4 @@ def shape(word: str) -> list[str]:
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
-    return changed(
-        rare_words_softmax.get_config(),
-        {
-            "vocabulary.features": FEATURES,
-            "vocabulary.background": priors.Unigram(splits=("train",), smoothing=0.5),
-            "model.embedding": Features(size=64),
-            "model.head": LogLinear(),
-        },
-    )
+    return changed(rare_words_softmax.get_config(), LOG_LINEAR)

@@ -13,10 +13,8 @@ test. Results: docs/log_linear.md.
 """
 
 from configs import rare_words_softmax
-from configs.rare_words_log_linear import FEATURES
+from configs.rare_words_log_linear import LOG_LINEAR
 from zoo import Experiment, changed, priors
-from zoo.embeddings import Features
-from zoo.heads import LogLinear
 
 RARE = "Word:@not_top"
 CLASSES = (
@@ -34,15 +32,11 @@ CLASSES = (
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         rare_words_softmax.get_config(),
         {
+            **LOG_LINEAR,
             "vocabulary.splits": ("train",),
-            "vocabulary.features": FEATURES,
-            "vocabulary.background": priors.Unigram(splits=("train",), smoothing=0.5),
-            "model.embedding": Features(size=64),
-            "model.head": LogLinear(),
             "vocabulary.open_classes": CLASSES,
         },
     )

@@ -1,12 +1,11 @@
 """A small news model with a softmax: how it predicts rare numbers and names.
 
     python train.py --config rare_words_softmax runs/rare_words_softmax
-    python -m zoo rare-words runs/rare_words_softmax
+    python -m records.rare_words runs/rare_words_softmax
 
 For comparison with rare_words_log_linear. The lexicon has the words that occur at least twice in
 all splits together, so that training has not seen all of them. Data: lm1b/ (held-out parts of the 1
-Billion Word Benchmark) in $ZOO_DATA. Expected: validation perplexity 375. Results:
-docs/results.md.
+Billion Word Benchmark) in $ZOO_DATA. Expected: validation perplexity 375.
 """
 
 from zoo import Evaluation, Experiment, Training
@@ -19,7 +18,6 @@ from zoo.optimizers import Adam
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     dev, test = "lm1b/1b_benchmark.dev.tokens", "lm1b/1b_benchmark.test.tokens"
     return Experiment(
         data=Text(train=f"{dev}[:4000]", validation=f"{dev}[11000:]", tests=(f"{test}[:3000]",)),

@@ -11,17 +11,16 @@ Data: speech/ in $ZOO_DATA. Expected, of one run: validation perplexity 5335.95 
 """
 
 from configs import speech_softmax
+from configs.speech._shared import WORDS_AND_LETTERS
 from zoo import Experiment, changed
-from zoo.embeddings import CharCNN, Concat, Lookup
 from zoo.heads import CharLSTM
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         speech_softmax.get_config(),
         {
-            "model.embedding": Concat((Lookup(size=136), CharCNN(size=64))),
+            "model.embedding": WORDS_AND_LETTERS,
             "model.head": CharLSTM(size=128),
             "training.epochs": 4,
         },

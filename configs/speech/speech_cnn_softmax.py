@@ -11,22 +11,11 @@ Data: speech/ in $ZOO_DATA. Expected, of one run: validation perplexity 330.7.
 
 from configs import speech_softmax
 from configs.ptb._shared import KIM
+from configs.speech._shared import WORDS_AND_LETTERS
 from zoo import Experiment, changed
-from zoo.embeddings import CharCNN, Concat, Lookup
-from zoo.heads import CNNSoftmax, ImportanceSampling, UnigramNoise
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
-        speech_softmax.get_config(),
-        {
-            "model.embedding": Concat((Lookup(size=136), CharCNN(size=64))),
-            "model.head": CNNSoftmax(
-                KIM,
-                sampled=ImportanceSampling(
-                    noise=UnigramNoise(power=0.75), samples=1024, distinct=True
-                ),
-            ),
-        },
+        speech_softmax.get_config(), {"model.embedding": WORDS_AND_LETTERS, "model.head": KIM}
     )

@@ -6,8 +6,7 @@ As speech_softmax, but a word is the set of its features, in and out: its identi
 the 4,000 most frequent of the training text, its affixes, its digits' form (Dymetman and Xiao 2016,
 section 3). Words outside the training text are scored by their features if --add-words lists them.
 
-Data: speech/ in $ZOO_DATA. Expected, of seed 0: validation perplexity 239.0. Results:
-docs/results.md.
+Data: speech/ in $ZOO_DATA. Expected, of seed 0: validation perplexity 239.0.
 """
 
 from configs import speech_softmax
@@ -17,7 +16,6 @@ from zoo.heads import LogLinear
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         speech_softmax.get_config(),
         {

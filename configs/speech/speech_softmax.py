@@ -9,8 +9,7 @@
 are the exact softmax's. The last 600 sentences are for validation. Sentences begin from an empty
 state, as hypotheses do.
 
-Data: speech/ in $ZOO_DATA. Expected, of seed 0: validation perplexity 342.2. Results:
-docs/results.md.
+Data: speech/ in $ZOO_DATA. Expected, of seed 0: validation perplexity 342.2.
 """
 
 from zoo import Evaluation, Experiment, Training
@@ -23,7 +22,6 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     path = "speech/train.txt"
     return Experiment(
         data=Text(train=f"{path}[:-600]", validation=f"{path}[-600:]"),

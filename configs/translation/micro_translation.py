@@ -1,7 +1,6 @@
 """The micro language reversed: a small generated pair language, without any files.
 
     python train.py --config micro_translation runs/micro_translation
-    python evaluate.py runs/micro_translation
 
 Nothing is downloaded. A translation is its source from the last letter to the first, so that its
 first words are near their sources without reversing. Each source has one translation, so a
@@ -19,7 +18,6 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return Experiment(
         data=MicroPairs(),
         vocabulary=Vocabulary(),

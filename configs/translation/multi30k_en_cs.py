@@ -1,7 +1,6 @@
 """English to Czech captions with an encoder-decoder of two LSTM layers, without attention.
 
     python train.py --config multi30k_en_cs runs/multi30k_en_cs
-    python evaluate.py runs/multi30k_en_cs
 
 As multi30k_en_fr, into a language with many more word forms. Data: multi30k/ in $ZOO_DATA,
 tokenised and in lower case as it comes.
@@ -12,5 +11,4 @@ from zoo import Experiment
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return multi30k_en_fr.get_config("cs")

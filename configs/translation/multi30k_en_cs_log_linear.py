@@ -1,7 +1,6 @@
 """English to Czech captions without attention: a log-linear decoder over endings.
 
     python train.py --config multi30k_en_cs_log_linear runs/multi30k_en_cs_log_linear
-    python evaluate.py runs/multi30k_en_cs_log_linear
 
 As multi30k_en_fr_log_linear, small enough to train in minutes, into a language with many more word
 forms, whose endings mark the case. Data: multi30k/ in $ZOO_DATA, tokenised and in lower case as it
@@ -15,7 +14,6 @@ from zoo import Experiment, changed
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         multi30k_en_fr.get_config("cs"),
         {

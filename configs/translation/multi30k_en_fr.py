@@ -1,7 +1,6 @@
 """English to French captions with an encoder-decoder of two LSTM layers, without attention.
 
     python train.py --config multi30k_en_fr runs/multi30k_en_fr
-    python evaluate.py runs/multi30k_en_fr
 
 The model of Sutskever, Vinyals and Le (2014), its sources reversed, scaled to this corpus.
 Embeddings have a large initial scale, so that the encoder separates sources from the first step.

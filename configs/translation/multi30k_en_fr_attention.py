@@ -1,7 +1,6 @@
 """English to French captions with Bahdanau's attention and an encoder that reads both ways.
 
     python train.py --config multi30k_en_fr_attention runs/multi30k_en_fr_attention
-    python evaluate.py runs/multi30k_en_fr_attention
 
 As multi30k_en_fr, with the scores of Bahdanau, Cho and Bengio (2015), their bidirectional encoder
 with a layer each way; the query is the decoder's own state, as in Luong, Pham and Manning (2015).

@@ -1,7 +1,6 @@
 """English to French captions without attention: a log-linear decoder over endings.
 
     python train.py --config multi30k_en_fr_log_linear runs/multi30k_en_fr_log_linear
-    python evaluate.py runs/multi30k_en_fr_log_linear
 
 As multi30k_en_fr, but a French word is the set of its features, in and out: its identity if it is
 among the 3,000 most frequent of the training text, and its first two and three and its last one to

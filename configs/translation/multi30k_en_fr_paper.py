@@ -1,7 +1,6 @@
 """English to French captions, trained as Sutskever et al. did: SGD without dropout.
 
     python train.py --config multi30k_en_fr_paper runs/multi30k_en_fr_paper
-    python evaluate.py runs/multi30k_en_fr_paper
 
 As multi30k_en_fr, trained as in section 3.4: parameters uniform in +-0.08, SGD at a rate of 0.7
 without momentum, the gradient of the mean over 128 pairs clipped to a norm of 5, the rate halved
@@ -15,7 +14,6 @@ from zoo.optimizers import SGD, Decay
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         multi30k_en_fr.get_config(),
         {

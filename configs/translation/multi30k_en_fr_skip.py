@@ -1,7 +1,6 @@
 """English to French captions without attention: skip connections and a log-linear decoder.
 
     python train.py --config multi30k_en_fr_skip runs/multi30k_en_fr_skip
-    python evaluate.py runs/multi30k_en_fr_skip
 
 As multi30k_en_fr_log_linear, but every layer of the encoder and of the decoder reads the word's
 vector, and the next word is predicted from all layers (Graves 2013, section 2). Data: multi30k/ in

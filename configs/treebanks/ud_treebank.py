@@ -23,11 +23,7 @@ from zoo.optimizers import Adam, Cosine
 
 
 def get_config(treebank: str = "ud_french_gsd") -> Experiment:
-    """Returns the experiment.
-
-    Args:
-      treebank: the folder with train.conllu, dev.conllu and test.conllu, in the folder of data.
-    """
+    """Returns the experiment of a folder with train.conllu, dev.conllu and test.conllu."""
     return Experiment(
         data=Conllu(
             train=f"{treebank}/train.conllu",

@@ -15,10 +15,5 @@ from zoo import Experiment, changed, priors
 
 
 def get_config(treebank: str = "ud_french_gsd") -> Experiment:
-    """Returns the experiment.
-
-    Args:
-      treebank: as of ud_treebank.
-    """
     words = priors.TopWords(count=100_000, splits=("train",))
     return changed(ud_treebank.get_config(treebank), {"vocabulary.features": (words,)})

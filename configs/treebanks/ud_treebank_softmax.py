@@ -16,11 +16,6 @@ from zoo.heads import Softmax
 
 
 def get_config(treebank: str = "ud_french_gsd") -> Experiment:
-    """Returns the experiment.
-
-    Args:
-      treebank: as of ud_treebank.
-    """
     return changed(
         ud_treebank.get_config(treebank),
         {

@@ -1,5 +1,6 @@
 """The text of all models, whose blank lines count, and the sizes of small AWD-LSTMs."""
 
+from configs.ptb import _shared
 from zoo.data import Text
 
 WIKITEXT_2 = Text(
@@ -8,8 +9,9 @@ WIKITEXT_2 = Text(
     tests=("wikitext-2/wiki.test.tokens",),
     blank_lines="kept",
 )
-# Changes of ptb_awd_small that leave 33,278 words at five million parameters.
+# Sizes that leave 33,278 words at five million parameters.
 SMALL_AWD = {
+    **_shared.SMALL_AWD,
     "data": WIKITEXT_2,
     "model.embedding.size": 128,
     "model.core.size": 300,

@@ -2,22 +2,17 @@
 
     python -m zoo data wikitext-2
     python train.py --config wikitext2_adaptive runs/wikitext2_adaptive
-    python evaluate.py runs/wikitext2_adaptive
 
 Grave et al. (2017); ptb_adaptive on another text, with a third cluster of rare words. Data and
 budget are as in wikitext2_softmax. Not run yet, so without an expected figure.
 """
 
-from configs import wikitext2_softmax
+from configs import ptb_softmax
+from configs.wikitext._shared import WIKITEXT_2
 from zoo import Experiment, changed
 from zoo.heads import AdaptiveSoftmax
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
-    return changed(
-        wikitext2_softmax.get_config(),
-        {
-            "model.head": AdaptiveSoftmax(cutoffs=(2000, 5000, 15000), division=2),
-        },
-    )
+    head = AdaptiveSoftmax(cutoffs=(2000, 5000, 15000), division=2)
+    return changed(ptb_softmax.get_config(), {"data": WIKITEXT_2, "model.head": head})

@@ -2,7 +2,6 @@
 
     python -m zoo data wikitext-2
     python train.py --config wikitext2_awd_lstm runs/wikitext2_awd_lstm
-    python evaluate.py runs/wikitext2_awd_lstm
 
 As ptb_awd_lstm, with 80 batch rows and more dropout of inputs (section 5 of the paper). 33,545,278
 parameters; the authors' code has 10,800 more, for a second bias of each gate. Blank lines count, as
@@ -17,7 +16,6 @@ from zoo import Experiment, changed
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         ptb_awd_lstm.get_config(),
         {

@@ -2,7 +2,6 @@
 
     python -m zoo data wikitext-2
     python train.py --config wikitext2_awd_lstm_mixture runs/wikitext2_awd_lstm_mixture
-    python evaluate.py runs/wikitext2_awd_lstm_mixture
 
 As wikitext2_awd_lstm, with a last layer of 650 cells, vectors of 300 numbers, and the rates of the
 authors' command for WikiText-2. 34,897,728 parameters; the authors' code has 11,800 more, for a
@@ -18,7 +17,6 @@ from zoo.heads import MixtureOfSoftmaxes
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
         ptb_awd_lstm.get_config(),
         {

@@ -2,18 +2,16 @@
 
     python -m zoo data wikitext-2
     python train.py --config wikitext2_awd_small runs/wikitext2_awd_small
-    python evaluate.py runs/wikitext2_awd_small
 
 ptb_awd_small with vectors of 128 numbers and layers of 300 and 128 cells, so that the 33,278 words
 leave it at 5,027,310 parameters, and 15 epochs. Blank lines count, as in wikitext2_softmax. Not run
 yet on the whole, so without an expected figure.
 """
 
-from configs import ptb_awd_small
+from configs import ptb_awd_lstm
 from configs.wikitext._shared import SMALL_AWD
 from zoo import Experiment, changed
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
-    return changed(ptb_awd_small.get_config(), {**SMALL_AWD, "training.epochs": 15})
+    return changed(ptb_awd_lstm.get_config(), {**SMALL_AWD, "training.epochs": 15})

@@ -2,22 +2,20 @@
 
     python -m zoo data wikitext-2
     python train.py --config wikitext2_awd_small_mixture runs/wikitext2_awd_small_mixture
-    python evaluate.py runs/wikitext2_awd_small_mixture
 
 wikitext2_awd_small with the head and the learning rate of ptb_awd_small_mixture, and 10 epochs.
 5,077,230 parameters. Not run yet on the whole, so without an expected figure.
 """
 
-from configs import ptb_awd_small
+from configs import ptb_awd_lstm
 from configs.wikitext._shared import SMALL_AWD
 from zoo import Experiment, changed
 from zoo.heads import MixtureOfSoftmaxes
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
     return changed(
-        ptb_awd_small.get_config(),
+        ptb_awd_lstm.get_config(),
         {
             **SMALL_AWD,
             "model.head": MixtureOfSoftmaxes(components=3, size=128, tied=True, latent_dropout=0.2),

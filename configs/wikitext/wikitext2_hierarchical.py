@@ -2,22 +2,16 @@
 
     python -m zoo data wikitext-2
     python train.py --config wikitext2_hierarchical runs/wikitext2_hierarchical
-    python evaluate.py runs/wikitext2_hierarchical
 
 Goodman (2001); ptb_hierarchical on another text. Data and budget are as in wikitext2_softmax. Not
 run yet, so without an expected figure.
 """
 
-from configs import wikitext2_softmax
+from configs import ptb_softmax
+from configs.ptb._shared import HIERARCHICAL
+from configs.wikitext._shared import WIKITEXT_2
 from zoo import Experiment, changed
-from zoo.heads import HierarchicalSoftmax
 
 
 def get_config() -> Experiment:
-    """Returns the experiment."""
-    return changed(
-        wikitext2_softmax.get_config(),
-        {
-            "model.head": HierarchicalSoftmax(),
-        },
-    )
+    return changed(ptb_softmax.get_config(), {"data": WIKITEXT_2, **HIERARCHICAL})

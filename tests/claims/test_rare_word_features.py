@@ -17,7 +17,7 @@ from zoo.embeddings import Features, Lookup
 from zoo.heads import LogLinear, Softmax
 from zoo.models import LanguageModel
 from zoo.optimizers import Adam
-from zoo.sources.micro.micro import PRICE
+from zoo.sources.micro import PRICE
 
 LANGUAGE = Micro(
     nouns=60, adjectives=20, verbs=20, train_sentences=1200, validation_sentences=50,

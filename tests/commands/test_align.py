@@ -8,7 +8,7 @@ import pytest
 from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.errors import UserError
-from zoo.sources import alignments
+from zoo.sources import pairs
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ def test_alignments_are_written_and_read_again(call, tmp_path):
     assert (code, printed) == (0, "")
     words = [["the", "house"], ["the", "book"], ["a", "book"], [], ["house"]]
     links = [[(0, 0), (1, 1)]] * 3 + [[], [(0, 0)]]
-    assert alignments.read_alignments("al", words, words) == links
-    dictionary = alignments.read_dictionary("d.tsv")
+    assert pairs.read_alignments("al", words, words) == links
+    dictionary = pairs.read_dictionary("d.tsv")
     assert dictionary["book"] == "livre" and dictionary["house"] == "maison"
 
 
@@ -63,7 +63,6 @@ def test_two_outputs_are_two_files(call, tmp_path, monkeypatch):
     for line in (
         "translate x --output t.png --alignments t.png",
         "translate x --plot-attention t.png --plot-gradients t.png",
-        "evaluate x --surprisal t.png --pairs-table t.png --minimal-pairs x",
     ):
         monkeypatch.setattr(sys, "argv", ["zoo", *line.split()])
         with pytest.raises(UserError, match=r"^t.png is named for two outputs, and the second"):
@@ -84,7 +83,7 @@ def test_two_outputs_are_two_files(call, tmp_path, monkeypatch):
 def test_wrong_alignments_name_file_and_line(text, message, tmp_path):
     (tmp_path / "al").write_text(text)
     with pytest.raises(UserError, match=message):
-        alignments.read_alignments(str(tmp_path / "al"), [["a"], ["b", "c"]], [["d", "e"], ["f"]])
+        pairs.read_alignments(str(tmp_path / "al"), [["a"], ["b", "c"]], [["d", "e"], ["f"]])
 
 
 @pytest.mark.parametrize(
@@ -98,4 +97,4 @@ def test_wrong_alignments_name_file_and_line(text, message, tmp_path):
 def test_wrong_dictionaries_name_file_and_line(text, message, tmp_path):
     (tmp_path / "d").write_text(text)
     with pytest.raises(UserError, match=message):
-        alignments.read_dictionary(str(tmp_path / "d"))
+        pairs.read_dictionary(str(tmp_path / "d"))

@@ -9,7 +9,7 @@ import pytest
 ARRAY = """
 import resource
 import numpy as np
-from zoo.commands.allocator import keep_memory
+from zoo.commands.program import keep_memory
 
 def resident():
     with open("/proc/self/statm") as file:
@@ -24,7 +24,7 @@ print(kept, (resident() - before) / 2**20)
 
 FAULTS = """
 import resource
-from zoo.commands.allocator import keep_memory
+from zoo.commands.program import keep_memory
 
 kept = keep_memory()
 

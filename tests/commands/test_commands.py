@@ -2,85 +2,77 @@
 
 import argparse
 import pathlib
+import re
 import subprocess
 import sys
 
 import pytest
 
+import configs
 from launch import __main__ as launch
 from zoo import __main__ as commands
 from zoo.commands import command_table, options, program, train
-from zoo.errors import UserError
-from zoo.evaluation import agreement, run
-from zoo.evaluation.reports import (
+from zoo.comparison import (
+    agreement,
+    bar_plots,
     compare,
-    kept_pictures,
     learning_curves,
     micro_report,
-    rank,
+    page_report,
     sweep,
 )
-from zoo.evaluation.reports.ranking import Wanted
-from zoo.evaluation.reports.report_html import report
+from zoo.comparison.comparison import Wanted
+from zoo.errors import UserError
+from zoo.evaluation import run
 from zoo.version import VERSION
 
 ROOT = pathlib.Path(__file__).parents[2]
 CASES = {
     "compare a b": (compare, "compare", (["a", "b"], False, Wanted(splits=[]))),
-    "compare a --parts b": (compare, "compare", (["a", "b"], True, Wanted(splits=[]))),
-    "sweep training.batch a b --file s.svg": (
+    "compare a --split x b": (compare, "compare", (["a", "b"], False, Wanted(splits=["x"]))),
+    "compare a --by frequency b": (compare, "compare", (["a", "b"], True, Wanted(splits=[]))),
+    "compare a b --sweep training.batch --plot s.svg --label one": (
         sweep,
         "report",
-        ("training.batch", ["a", "b"], "s.svg", []),
+        ("training.batch", ["a", "b"], "s.svg", ["one"]),
     ),
-    "sweep training.batch a": (sweep, "report", ("training.batch", ["a"], "sweep.png", [])),
-    "rank a --contexts 7 --split test": (rank, "report", (["a"], 7, "test", "rank.png")),
-    "rank a b": (rank, "report", (["a", "b"], 1024, "validation", "rank.png")),
-    "agreement a": (agreement, "report", (["a"], [], "agreement.png", None, [])),
-    "agreement a --split x --split y --file p.pdf": (
-        agreement,
-        "report",
-        (["a"], ["x", "y"], "p.pdf", None, []),
-    ),
-    "sweep training.batch a --file s.svg b": (
+    "compare a --sweep training.batch": (
         sweep,
         "report",
-        ("training.batch", ["a", "b"], "s.svg", []),
+        ("training.batch", ["a"], "sweep.png", []),
     ),
-    "agreement --split x a --file p.pdf b": (
-        agreement,
+    "compare a b --plot c.svg": (
+        learning_curves,
         "report",
-        (["a", "b"], ["x"], "p.pdf", None, []),
+        (["a", "b"], "c.svg", "step", False, []),
     ),
-    "agreement a b --pairs p.tsv --label one --label two": (
-        agreement,
-        "report",
-        (["a", "b"], [], "agreement.png", "p.tsv", ["one", "two"]),
-    ),
-    "plot a b": (learning_curves, "report", (["a", "b"], "plot.png", "step", False, [])),
-    "plot a --against epoch --training b --file c.pdf": (
+    "compare a --against epoch --training b --plot c.pdf": (
         learning_curves,
         "report",
         (["a", "b"], "c.pdf", "epoch", True, []),
     ),
-    "plot --of bands a --split dev --label one": (
-        kept_pictures,
-        "bands",
-        (["a"], "plot.png", "dev", ["one"]),
+    "compare --by frequency a --split dev --label one --plot b.png": (
+        bar_plots,
+        "plot_bands",
+        (["a"], "b.png", "dev", ["one"]),
     ),
-    "plot --of agreement a": (kept_pictures, "agreement", (["a"], "plot.png", [])),
-    "report a b": (report, "report", (["a", "b"], "report.html", None, None, 20, [])),
-    "report a -o p.html --text t.txt --sentences 3 --label one": (
-        report,
+    "compare --by distance a --plot d.png": (agreement, "plot_kept", (["a"], "d.png", [])),
+    "compare a b --page p.html": (
+        page_report,
+        "report",
+        (["a", "b"], "p.html", None, None, 20, []),
+    ),
+    "compare a --page p.html --text t.txt --sentences 3 --label one": (
+        page_report,
         "report",
         (["a"], "p.html", None, "t.txt", 3, ["one"]),
     ),
-    "report a --split x --output p.html b": (
-        report,
+    "compare a --split x --page p.html b": (
+        page_report,
         "report",
         (["a", "b"], "p.html", "x", None, 20, []),
     ),
-    "micro-report a b": (micro_report, "report", (["a", "b"],)),
+    "compare a b --micro": (micro_report, "report", (["a", "b"],)),
 }
 
 
@@ -94,17 +86,82 @@ def test_a_command_hands_on_what_its_line_says(monkeypatch, line):
     assert given == [expected]
 
 
+def test_the_runs_of_a_comparison_on_another_text_are_loaded_with_its_words(monkeypatch):
+    given = []
+    monkeypatch.setattr(compare, "report", lambda *arguments: given.extend(arguments))
+    monkeypatch.setattr(options, "run_with_words", lambda folder, arguments: arguments.add_words)
+    line = "compare a --data t.txt b --state carried --unseen-weight --add-words w.txt"
+    commands.main(line.split())
+    runs, file, load, state, mixed = given
+    assert (runs, file, load("a"), state, mixed) == (["a", "b"], "t.txt", "w.txt", "carried", True)
+
+
+def parser_of(name):
+    """The parser of a command."""
+    given, _ = command_table.COMMANDS[name].loaded()
+    options.add_to(parser := options.Parser(), given, name)
+    return parser
+
+
+@pytest.mark.parametrize("command", options.RULES)
+def test_each_rule_refuses_a_line_and_lets_another_pass(command):
+    name, *inner = command.split()
+    parser = parser_of(name)
+    if inner:
+        (choices,) = (a.choices for a in parser._actions if a.nargs == argparse.PARSER)
+        parser = choices[inner[0]]
+    actions = {name: a for a in parser._actions for name in a.option_strings or [a.metavar]}
+
+    def line(rule, *given):
+        """A line with these options, such as "--metric bleu", "--run DIR" or "FILE"."""
+        values = {action.dest: action.default for action in parser._actions}
+        for option, _, value in (text.partition(" ") for text in given):
+            action = actions[option]
+            assert not action.default and (not value.islower() or value in action.choices)
+            values[action.dest] = value if value.islower() else "x"
+        return argparse.Namespace(rules=(rule,), **values)
+
+    for rule in options.rules_of(command):
+        option, needs, others, _ = rule
+        for right, given in ((not needs, [option]), *((needs, [option, o]) for o in others)):
+            if right:
+                options.check_rules(line(rule, *given))
+            else:
+                with pytest.raises(UserError, match=f"^{option} ") as refused:
+                    options.check_rules(line(rule, *given))
+                assert all(other in str(refused.value) for other in given)
+        options.check_rules(line(rule))
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("plot a --of bands --against epoch", "--against and --training are for learning curves"),
-        ("plot a --of agreement --training", "--against and --training are for learning curves"),
-        ("plot a --split test", "--split is for --of bands"),
+        (
+            "try t.txt --minutes 1 --steps 1",
+            "--minutes and --steps exclude each other: leave out --steps, or --minutes.",
+        ),
+        (
+            "rescore tune l --metric wer --tokenize 13a",
+            "--tokenize is for BLEU: give --metric bleu, too, or leave --tokenize out.",
+        ),
+        (
+            "rescore lattices a l --weights w --weight 1 --acoustic-weight 0",
+            "--weights has all weights: leave out --weight and --acoustic-weight, or --weights.",
+        ),
     ],
 )
-def test_options_of_other_pictures_are_refused(line, why):
-    with pytest.raises(UserError, match=why):
+def test_options_that_need_or_exclude_others_are_told(line, why):
+    with pytest.raises(UserError, match=f"^{re.escape(why)}$"):
         commands.main(line.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("evalute", "did you mean evaluate?"), ("comparisons", "did you mean"), ("bleu", "the comm")],
+)
+def test_an_unknown_command_is_told_with_the_nearest(name, near):
+    with pytest.raises(UserError, match=f"^there is no command '{name}': {re.escape(near)}"):
+        commands.main([name, "a"])
 
 
 class Stop(Exception):
@@ -114,18 +171,14 @@ class Stop(Exception):
 FOLDERS = {
     "train --config micro_softmax a": (train, "_train"),
     "train a --config micro_softmax --set training.epochs=1": (train, "_train"),
-    "train --config micro_softmax --workdir a": (train, "_train"),
-    "train --workdir a --config micro_softmax a": (train, "_train"),
     "evaluate a": (options, "run_of"),
     "evaluate --split test a": (options, "run_of"),
-    "evaluate --workdir a --split test": (options, "run_of"),
     "generate a --count 2": (run.Run, "load"),
-    "generate --workdir a": (run.Run, "load"),
 }
 
 
 @pytest.mark.parametrize("line", FOLDERS)
-def test_the_folder_of_a_run_has_a_place_and_a_former_option(monkeypatch, line):
+def test_the_folder_of_a_run_may_stand_before_or_behind_options(monkeypatch, line):
     def stop(*arguments):
         assert "a" in arguments
         raise Stop
@@ -133,14 +186,6 @@ def test_the_folder_of_a_run_has_a_place_and_a_former_option(monkeypatch, line):
     monkeypatch.setattr(*FOLDERS[line], stop)
     with pytest.raises(Stop):
         commands.main(line.split())
-
-
-@pytest.mark.parametrize("line", ["train --config micro_softmax", "evaluate", "generate"])
-def test_no_folder_and_two_folders_are_a_sentence(line):
-    with pytest.raises(UserError, match=r"^no run is named: give its folder"):
-        commands.main(line.split())
-    with pytest.raises(UserError, match=r"^a and --workdir b are two folders"):
-        commands.main([*line.split(), "a", "--workdir", "b"])
 
 
 @pytest.mark.parametrize(
@@ -175,8 +220,7 @@ def test_a_program_on_the_path_is_called_by_its_name(monkeypatch, tmp_path):
 def test_a_script_is_a_command_of_its_name(script):
     text = (ROOT / script).read_text()
     assert text.count("\n") < 30
-    command = script.removesuffix(".py")
-    assert f"from zoo.commands import {command}" in text and f"{command}.main(words)" in text
+    assert f'command_table.run("{script.removesuffix(".py")}", words)' in text
 
 
 def test_every_number_of_the_command_line_has_its_bounds():
@@ -189,25 +233,24 @@ def test_every_number_of_the_command_line_has_its_bounds():
                 for inner in action.choices.values():
                     yield from parsers(inner)
 
-    tops = [command_table.functions_of(command)[0] for command in command_table.COMMANDS]
-    for add_to in (*tops, *(module.add_to for module in launch.WAYS.values())):
-        parser = argparse.ArgumentParser()
-        add_to(parser)
+    every = [*map(parser_of, command_table.COMMANDS)]
+    for module in launch.WAYS.values():
+        module.add_to(parser := argparse.ArgumentParser())
+        every.append(parser)
+    for parser in every:
         for inner in parsers(parser):
             assert not [a.dest for a in inner._actions if a.type in (int, float)]
 
 
-@pytest.mark.parametrize("command", command_table.COMMANDS)
-def test_the_help_of_a_command_says_what_it_does_with_an_example_of_its_options(command, capsys):
-    _, about, example = command_table.COMMANDS[command]
+@pytest.mark.parametrize("name", command_table.COMMANDS)
+def test_the_help_of_a_command_says_what_it_does_with_an_example_of_its_options(name, capsys):
+    command = command_table.COMMANDS[name]
     with pytest.raises(SystemExit):
-        command_table.main([command, "--help"])
+        command_table.main([name, "--help"])
     told = " ".join(capsys.readouterr().out.split())
-    assert f"{about[0].upper()}{about[1:]}." in told
-    assert told.endswith(f"{command} {example}")
-    parser = options.Parser()
-    command_table.functions_of(command)[0](parser)
-    assert parser.parse_args(example.split())
+    assert f"{command.about[0].upper()}{command.about[1:]}." in told
+    assert told.endswith(f"{name} {command.example}")
+    assert parser_of(name).parse_args(command.example.split())
 
 
 def test_the_version_is_printed(capsys):
@@ -216,20 +259,27 @@ def test_the_version_is_printed(capsys):
     assert (ended.value.code, capsys.readouterr().out) == (0, f"zoo {VERSION}\n")
 
 
-def test_what_is_listed_is_listed_without_jax():
+@pytest.mark.parametrize("line", [["--help"], ["compare", "--help"]], ids=" ".join)
+def test_commands_are_listed_without_jax(line):
     """The options of a command, and what it imports, are there when that command runs."""
     source = (
         "import sys\n"
         "from zoo.commands import command_table\n"
         "try:\n"
-        "    command_table.main(['--help'])\n"
-        "except SystemExit:\n"
+        f"    command_table.main({line})\n"
+        "finally:\n"
         "    others = ('jax', 'numpy', 'argcomplete', 'zoo.commands.train')\n"
-        "    print(*(m for m in sys.modules if m in others))\n"
+        "    print(*(m for m in sys.modules if m in others), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    assert "micro-report" in done.stdout and done.stdout.endswith("\n\n")  # nothing was imported
+    assert (done.returncode, done.stderr) == (0, "\n")
+    if len(line) == 1:
+        first, more = done.stdout.split("more commands:")
+        listed = [
+            [row.split()[0] for row in part.splitlines() if row.startswith("  ")]
+            for part in (first, more)
+        ]
+        assert [*listed[0], *listed[1]] == [*command_table.COMMANDS] and len(listed[0]) == 8
 
 
 def actions(parser):
@@ -245,8 +295,20 @@ def test_an_option_takes_an_argument_in_every_command_or_in_none():
     """zoo train --show NAME printed a recipe, and zoo text --show printed a command."""
     flags, others = set(), set()
     for name in command_table.COMMANDS:
-        command_table.functions_of(name)[0](parser := argparse.ArgumentParser())
-        for option, action in actions(parser):
+        for option, action in actions(parser_of(name)):
             (flags if action.nargs == 0 else others).add(option)
-    # Lists are read by `score` and written by `translate`; `transfer` always tunes the weight.
+    # Lists are read by `score` and written by `translate`; `compare` always tunes the weight.
     assert flags & others == {"--nbest", "--unseen-weight"}
+
+
+def test_configs_are_listed_by_family_with_size_and_time(capsys):
+    commands.main(["train", "--list"])
+    lines = capsys.readouterr().out.splitlines()
+    rows = {line[2:].split()[0]: line for line in lines if line[:2] in ("* ", "  ")}
+    assert {*rows} == {*configs.names()}
+    assert [name for name, row in rows.items() if row.startswith("*")] == [*rows][:5]  # the first
+    # As the docstrings of the three tell.
+    for name, cost in (("ptb_softmax", "22 min"), ("ptb_awd_lstm", "24M"), ("lm1b_big", "1.8B")):
+        assert rows[name].split(name)[1].strip().startswith(f"{cost}  {configs.summary(name)}")
+    families = [line.partition("/ ")[0] for line in lines if line[:1].islower()]
+    assert families[:2] == ["micro", "own"] and sorted(families) == configs.FAMILIES

@@ -12,7 +12,7 @@ import pytest
 
 from tests.training import small
 from tests.training.test_interruption import SETTINGS
-from zoo.commands import compilation_cache
+from zoo.commands import program
 
 ROOT = pathlib.Path(__file__).parents[2]
 OWN = [name for name in os.environ if name.startswith(("JAX_COMPILATION", "JAX_PERSISTENT"))]
@@ -23,14 +23,14 @@ PROGRAM = """
 import json, os, pathlib, time
 import zoo.training.loop
 import jax, jax.numpy as jnp
-from zoo.commands import compilation_cache
+from zoo.commands import program
 
 hits = []
 jax.monitoring.register_event_listener(
     lambda event, **_: hits.append(event) if event.endswith("/cache_hits") else None
 )
 before = jax.config.jax_compilation_cache_dir
-folder = compilation_cache.use()
+folder = program.keep_compiled()
 while not pathlib.Path(os.environ["GO"]).exists():
     time.sleep(0.01)
 results = [jax.jit(lambda x: jnp.sin(x) * n)(1.5).item() for n in range(6)]
@@ -113,7 +113,7 @@ def changed(monkeypatch, tmp_path):
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    names = ["jax_compilation_cache_dir", *compilation_cache._SETTINGS]
+    names = ["jax_compilation_cache_dir", *program._SETTINGS]
     before = {name: getattr(jax.config, name) for name in names}
     jax.config.update("jax_compilation_cache_dir", None)
     (tmp_path / "home").mkdir()
@@ -123,28 +123,28 @@ def changed(monkeypatch, tmp_path):
 
 
 def test_where_programs_are_kept(changed, monkeypatch, tmp_path):
-    there = compilation_cache.use()
+    there = program.keep_compiled()
     assert there.parent == changed / ".cache" / "zoo"
     assert jax.config.jax_compilation_cache_dir == str(there)
     assert jax.config.jax_compilation_cache_max_size == 2**30
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
-    assert compilation_cache.folder() == tmp_path / "other" / "zoo" / there.name
+    assert program.cache_folder() == tmp_path / "other" / "zoo" / there.name
     monkeypatch.setenv("XDG_CACHE_HOME", "not/absolute")  # is to be ignored, as its standard says
-    assert compilation_cache.folder() == there
+    assert program.cache_folder() == there
     # Of a processor with other instructions, elsewhere.
-    monkeypatch.setattr(compilation_cache, "_processor", lambda: "another")
-    assert compilation_cache.folder().parent == there.parent
-    assert compilation_cache.folder() != there
+    monkeypatch.setattr(program, "_processor", lambda: "another")
+    assert program.cache_folder().parent == there.parent
+    assert program.cache_folder() != there
 
 
 def test_a_cache_that_the_user_has_chosen_is_left_alone(changed, monkeypatch, tmp_path):
     jax.config.update("jax_compilation_cache_dir", str(tmp_path / "mine"))
-    assert compilation_cache.use() is None
+    assert program.keep_compiled() is None
     assert jax.config.jax_compilation_cache_dir == str(tmp_path / "mine")
     jax.config.update("jax_compilation_cache_dir", None)
     monkeypatch.setenv("JAX_COMPILATION_CACHE_MAX_SIZE", "7")
     before = jax.config.jax_compilation_cache_max_size
-    compilation_cache.use()
+    program.keep_compiled()
     assert jax.config.jax_compilation_cache_max_size == before
 
 
@@ -163,7 +163,7 @@ def test_without_a_folder_to_write_to_nothing_is_kept(changed, monkeypatch, tmp_
             raise PermissionError
 
         monkeypatch.setattr(filelock.FileLock, "acquire", refuse)
-    assert compilation_cache.use() is None
+    assert program.keep_compiled() is None
     assert jax.config.jax_compilation_cache_dir is None
 
 
@@ -173,7 +173,7 @@ def test_training_with_the_cache_ends_as_training_without(tmp_path):
     ends = []
     for name, options in (("first", []), ("second", []), ("third", ["--no-compilation-cache"])):
         workdir = tmp_path / name
-        command = ["train.py", "--config", "micro_softmax", "--workdir", str(workdir)]
+        command = ["train.py", "--config", "micro_softmax", str(workdir)]
         settings = [*SETTINGS, "training.epochs=2"]
         command += [*options, *(part for setting in settings for part in ("--set", setting))]
         home = tmp_path / ("cache" if not options else "none")

@@ -50,7 +50,7 @@ def offered(tmp_path):
     [
         ("zoo comp", ["compare "]),
         ("zoo --vers", ["--version "]),
-        ("zoo compare --pa", ["--parts "]),
+        ("zoo compare --mi", ["--micro "]),
         ("zoo compare ", ["other/", "runs/"]),
         ("zoo compare runs/f", ["runs/first", "runs/further/"]),
         ("zoo compare runs/first runs/fi", ["runs/first "]),

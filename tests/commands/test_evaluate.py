@@ -4,29 +4,14 @@ import dataclasses
 import json
 import re
 import shutil
-import sys
 
 import pytest
 
 import evaluate
 from zoo import __main__ as commands
-from zoo.commands import program
-from zoo.evaluation import minimal_pairs, passport_text
-from zoo.evaluation.run import Run
+from zoo.evaluation import minimal_pairs
 from zoo.runs.workdir import Workdir
 from zoo.sources import table_rows
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """call(script, *arguments) -> (exit code, output, errors)."""
-
-    def calling(script, *arguments):
-        monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
-        code = program.run(script.main)
-        return code, *capsys.readouterr()
-
-    return calling
 
 
 def test_all_splits_but_train_are_judged(call, workdir):
@@ -36,19 +21,14 @@ def test_all_splits_but_train_are_judged(call, workdir):
     found = sorted(path.name for path in (workdir / "results").iterdir())
     splits = ("test", "validation")
     assert found == [f"{split}.carried.{end}" for split in splits for end in ("json", "scores.npz")]
-    call(evaluate, workdir, "--no-scores")
-    found = sorted(path.name for path in (workdir / "results").iterdir())
-    assert found == [f"{split}.carried.json" for split in splits]
 
 
-def test_another_text_state_and_surprisal(call, workdir, tmp_path):
-    text, table = tmp_path / "new.txt", tmp_path / "table.tsv"
+def test_another_text_and_state(call, workdir, tmp_path):
+    text = tmp_path / "new.txt"
     text.write_text("le chat dort\n")
-    options = ("--data", text, "--state", "sentences", "--surprisal", table)
-    code, output, _ = call(evaluate, "--workdir", workdir, *options)
+    code, output, _ = call(evaluate, workdir, "--data", text, "--state", "sentences")
     assert code == 0
     assert "data:new.txt: log-perplexity" in output and " 3 tokens" in output
-    assert len(table.read_text().splitlines()) == 5  # a header, three words, a boundary
     (result,) = (workdir / "results").glob("data_new.txt-*.sentences.json")
     assert json.loads(result.read_text())["policies"]["state"] == "sentences"
 
@@ -73,7 +53,7 @@ def test_minimal_pairs(call, workdir, tmp_path):
     pairs.write_text(
         "True\tle chat dort\nFalse\tle chat dorment\nFalse\tle chat rêve\nFalse\tun chat rêve\n"
     )
-    code, output, _ = call(evaluate, "--workdir", workdir, "--minimal-pairs", pairs)
+    code, output, _ = call(evaluate, workdir, "--minimal-pairs", pairs)
     assert code == 0
     assert "of 1 pairs; 2 skipped" in output
     assert "missing words, by pairs: 'rêve' (2), 'un' (1)\n" in output
@@ -101,14 +81,14 @@ def test_fused_forms_that_training_had_as_their_words_are_told(call, workdir, tm
     text.write_text("le zèbre dort\n")
     # An unknown word that both sentences have is no reason to skip a pair.
     for options in (("--split", "test"), ("--data", text), ("--minimal-pairs", pairs)):
-        code, _, errors = call(evaluate, "--workdir", workdir, *options)
+        code, _, errors = call(evaluate, workdir, *options)
         assert code == 0 and errors.startswith(note)
         untrained = errors.count("scored as <unk>, which the training text never had")
         assert untrained == ("--minimal-pairs" not in options)
         share = "2 of the 6 words of" in errors and "are unknown to the run (33.33%)" in errors
         assert share == ("--minimal-pairs" in options)
         assert errors.count("\n") == 1 + untrained + share
-    code, _, errors = call(evaluate, "--workdir", workdir, "--split", "validation")
+    code, _, errors = call(evaluate, workdir, "--split", "validation")
     assert (code, errors) == (0, "")
     assert note in call(commands, "score", workdir, text)[2]
     code, output, errors = call(commands, "generate", workdir, "--prompt", "le zèbre", "--count=1")
@@ -150,91 +130,65 @@ def test_words_with_blanks_are_told_in_either_form(call, workdir, tmp_path):
         assert "words with blanks" not in call(*command, treebank)[2]
 
 
-def test_the_table_of_pairs_may_go_elsewhere(call, workdir, tmp_path):
-    pairs, table = tmp_path / "pairs.txt", tmp_path / "pairs.tsv"
-    pairs.write_text("True\tle chat dort\nFalse\tle chat dorment\n")
-    options = ("--minimal-pairs", pairs, "--pairs-table", table)
-    assert call(evaluate, "--workdir", workdir, *options)[0] == 0
-    assert len(table.read_text().splitlines()) == 2
-    assert not [*(workdir / "results").glob("*.tsv")]
-    code, _, errors = call(evaluate, "--workdir", workdir, *options, "--minimal-pairs", pairs)
-    assert code == 2 and "give one --minimal-pairs" in errors
-
-
 def test_pairs_of_which_none_can_be_scored(call, workdir, tmp_path):
     pairs = tmp_path / "pairs.txt"
     pairs.write_text("True\tle chat rêve\nFalse\tle chat dort\n")
-    code, _, errors = call(evaluate, "--workdir", workdir, "--minimal-pairs", pairs)
+    code, _, errors = call(evaluate, workdir, "--minimal-pairs", pairs)
     assert code == 2
     assert errors.startswith(f"error: no pair of {pairs} can be scored")
     assert "'rêve'" in errors and errors.count("\n") == 1
     assert not (workdir / "results").exists()
 
 
-def test_surprisal_wants_one_text(call, workdir, tmp_path):
-    code, _, errors = call(evaluate, "--workdir", workdir, "--surprisal", tmp_path / "table.tsv")
-    assert code == 2
-    assert "--split NAME" in errors
-
-
-def test_a_table_that_cannot_be_written_is_refused_before_anything_is_scored(call, workdir):
-    table = workdir / "nowhere" / "table.tsv"
-    options = ("--split", "test", "--surprisal", table)
-    code, output, errors = call(evaluate, "--workdir", workdir, *options)
-    assert (code, output) == (2, "")
-    assert f"the table {table} cannot be written (No such file or directory)" in errors
-    assert not (workdir / "results").exists() and not table.parent.exists()
-
-
-def test_the_table_is_there_although_nobody_reads_the_figures(call, workdir, monkeypatch):
-    def stop(_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(passport_text, "describe", stop)
-    table = workdir / "table.tsv"
-    code, *_ = call(evaluate, "--workdir", workdir, "--split", "test", "--surprisal", table)
-    assert code == 130
-    assert len(table.read_text().splitlines()) == 24  # a header, twenty words, three boundaries
+def test_the_words_of_a_text_or_split_are_scored(call, workdir, tmp_path):
+    text, table = tmp_path / "new.txt", tmp_path / "table.tsv"
+    text.write_text("le chat dort\n")
+    code, printed, _ = call(commands, "score", workdir, text, "--words")
+    assert code == 0 and len(printed.splitlines()) == 5  # a header, three words, a boundary
+    assert call(commands, "score", workdir, text, "--words", "--output", table)[:2] == (0, "")
+    assert table.read_text() == printed
+    code, whole, _ = call(commands, "score", workdir, "--words", "--split", "test")
+    assert code == 0 and len(whole.splitlines()) == 24  # twenty words, three boundaries
+    rows = [line.split("\t") for line in whole.splitlines()]
+    nats = [float(row[rows[0].index('"surprisal_nats"')]) for row in rows[1:21]]
+    options = ("--words", "--split", "test", "--state", "sentences")
+    assert call(commands, "score", workdir, *options)[1] != whole  # the state was carried
+    assert nats and not (workdir / "results").exists()
 
 
 @pytest.mark.parametrize("options", [("--split", "tset"), ("--data", "nothing.txt")])
 def test_what_is_not_there_is_named(call, workdir, options):
-    code, _, errors = call(evaluate, "--workdir", workdir, *options)
+    code, _, errors = call(evaluate, workdir, *options)
     assert code == 2
     assert options[1] in errors
 
 
 def test_no_run_is_named(call, tmp_path):
-    code, _, errors = call(evaluate, "--workdir", tmp_path / "nothing")
+    code, _, errors = call(evaluate, tmp_path / "nothing")
     assert code == 2
     assert "nothing" in errors
 
 
 def test_compare_and_generate(call, workdir):
-    call(evaluate, "--workdir", workdir)
+    call(evaluate, workdir)
     code, output, _ = call(commands, "compare", workdir)
     assert code == 0 and "test, carried: nats" in output
     options = ("--prompt", "Le chat", "--count", 3, "--length", 4, "--seed", 1)
-    code, output, _ = call(commands, "generate", "--workdir", workdir, *options)
+    code, output, _ = call(commands, "generate", workdir, *options)
     assert code == 0
     lines = output.splitlines()
     assert len(lines) == 3
     assert all(line.startswith("le chat") and 2 <= len(line.split()) <= 6 for line in lines)
-    assert call(commands, "generate", "--workdir", workdir, *options)[1] == output
+    assert call(commands, "generate", workdir, *options)[1] == output
 
 
-@pytest.mark.parametrize("command", ["agreement", "rare-words", "slot-errors"])
-def test_a_run_without_tests_is_told_to_name_a_split(call, trained, tmp_path, command):
-    run = Run.load(trained).experiment
-    data = dataclasses.replace(run.data, tests=())
-    Workdir(tmp_path / "run").claim(dataclasses.replace(run, data=data))
-    picture = tmp_path / "agreement.png"
-    options = ("--file", picture) if command == "agreement" else ()
-    # Before the first run is judged, which has tests.
-    code, output, errors = call(commands, command, trained, tmp_path / "run", *options)
+def test_a_run_without_tests_is_told_to_name_a_split(call, workdir):
+    recipe = json.loads((workdir / "experiment.json").read_text())
+    recipe["data"]["tests"] = []
+    (workdir / "experiment.json").write_text(json.dumps(recipe))
+    code, output, errors = call(evaluate, workdir, "--agreement")
     assert (code, output) == (2, "")
-    assert errors == f"error: {tmp_path / 'run'} has no test splits: give --split validation.\n"
-    assert not picture.exists() and not (trained / "results").exists()
+    assert errors == f"error: {workdir} has no test splits: give --split validation.\n"
 
 
 @pytest.mark.slow
@@ -280,32 +234,8 @@ def test_figures_of_models_that_learn_from_the_text_stand_apart(call, workdir, t
         assert "test, carried, learning from the text by a cache: nats" in compared
         assert " is below " not in compared and "a tie" not in compared
         page = tmp_path / "report.html"
-        assert call(commands, "report", *runs, "-o", page)[0] == 0
+        assert call(commands, "compare", *runs, "--page", page)[0] == 0
         text = page.read_text(encoding="utf-8")
         assert "comparable with each other" not in text and "is below" not in text
     code, scores, _ = call(commands, "score", workdir, "--cache", "4,0.5,0.2", __file__)
     assert code == 0 and scores
-
-
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        (("--cache", "0"), "'0' is not a whole number from 1 to 100,000"),
-        (("--cache", "5,1"), "'5,1' is not N or N,FLATNESS,WEIGHT"),
-        (("--cache", "5,1,1"), "'1' is not a number from 0 to 0.999"),
-        (("--dynamic", "adam"), "'adam' is not rms, rms,RATE,DECAY[,EPSILON] or sgd,RATE,DECAY"),
-        (("--dynamic", "sgd,0.1,0.001,1"), "is not rms, rms,RATE,DECAY[,EPSILON] or sgd"),
-        (("--dynamic", "rms,0.1,0.001,0"), "'0' is not a number above 0"),
-        (("--dynamic", "sgd"), "sgd has no usual rate and decay"),
-        (("--dynamic", "sgd,0,0"), "'0' is not a number above 0"),
-    ],
-)
-def test_settings_of_learning_from_the_text_are_checked(workdir, capsys, options, why):
-    with pytest.raises(program._Used):
-        evaluate.main([str(workdir), *options])
-    assert why in capsys.readouterr().err
-
-
-def test_questions_do_not_train_a_model(call, workdir):
-    code, _, errors = call(evaluate, workdir, "--dynamic", "sgd,0.1,0.001", "--exact-match")
-    assert code == 2 and "--dynamic is for texts" in errors

@@ -108,11 +108,9 @@ def test_of_two_into_one_folder_the_second_is_told(text, capsys, monkeypatch, co
 READ_ONLY = {
     "evaluate": ("evaluate", "run"),
     "translate": ("translate", "run", "--split", "test", "--bleu"),
-    "rare-words": ("rare-words", "other", "run"),
-    "slot-errors": ("slot-errors", "other", "run"),
-    "agreement": ("agreement", "other", "run"),
-    "transfer": ("transfer", "other", "run", "--data", "text.txt"),
-    "micro-report": ("micro-report", "other", "run"),
+    "agreement": ("evaluate", "run", "--agreement"),
+    "another text": ("compare", "other", "run", "--data", "text.txt"),
+    "the micro language": ("compare", "other", "run", "--micro"),
 }
 
 
@@ -145,17 +143,17 @@ def test_a_folder_whose_name_is_too_long_is_a_sentence(capsys, command):
 
 def test_every_command_that_keeps_results_is_tried():
     """Those that reach `passport.write`, by whichever way, ask `passport.check` first."""
-    rooms = ("commands", "evaluation")
+    rooms = ("records", "zoo/commands", "zoo/comparison", "zoo/evaluation")
     sources = {
         path: path.read_text(encoding="utf-8")
         for room in rooms
-        for path in (ROOT / "zoo" / room).rglob("*.py")
+        for path in (ROOT / room).rglob("*.py")
     }
     writing = {path.stem for path, text in sources.items() if "passport.write(" in text}
     checking = {path.stem for path, text in sources.items() if "passport.check(" in text}
     # Functions that write for commands, and for methods of a loaded run, which check before.
-    for_others = {"translation_quality", "text_figures", "minimal_pairs"}
-    assert writing - for_others == checking - {"translate", "load", "transfer"}
+    for_others = {"agreement", "translation_quality", "text_figures", "minimal_pairs", "trials"}
+    assert writing - for_others == checking - {"translate", "load", "compare"}
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])

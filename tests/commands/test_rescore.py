@@ -123,44 +123,11 @@ def test_parts_held_out_and_other_lists_are_judged(call, tmp_path):
             "tune --metric bleu dev.nbest dev.ref --folds 4",
             "--folds 4: give at least 2, and at most the number",
         ),
-        (
-            "tune --metric bleu dev.nbest dev.ref --unknown-count",
-            "--unknown-count counts the unknown words",
-        ),
         ("tune --metric bleu dev.nbest dev.ref --costs x", "--costs x: write NAME=FILE"),
-        (
-            "tune --metric bleu dev.nbest dev.ref --also-best 3",
-            "--also-best is for --also: give both, or leave",
-        ),
         ("tune --metric bleu dev.nbest dev.ref --weights no/w", "the weights"),
-        (
-            "tune dev.nbest dev.ref --metric wer --tokenize zh",
-            "--tokenize is for BLEU, and",
-        ),
-        ("tune dev.nbest dev.ref --metric chrf --tokenize none", "--tokenize is for BLEU"),
-        (
-            "tune --metric bleu dev.nbest dev.ref --test-references r",
-            "--test-references is for --test: give both",
-        ),
-        (
-            "tune --metric bleu dev.nbest dev.ref --test-lattices l",
-            "--test-lattices is for --test: give both, or",
-        ),
-        (
-            "tune --metric bleu dev.nbest dev.ref --test-costs a=l",
-            "--test-costs is for --test: give both, or leave",
-        ),
-        (
-            "tune --metric bleu dev.nbest dev.ref --test x --test-lattices l",
-            "--test-lattices needs --lattices: give",
-        ),
         (
             "apply dev.nbest few.json --costs a=x --costs a=y",
             "--costs a=y: the name 'a' comes twice",
-        ),
-        (
-            "apply dev.nbest few.json --also-best 3",
-            "--also-best is for --also: give both, or leave",
         ),
         ("tune --metric bleu dev.ref dev.ref", "dev.ref, line 1: no hypothesis: write id"),
         ("apply dev.nbest dev.ref", "dev.ref has no weights (Expecting value: line 1"),

@@ -103,7 +103,7 @@ def test_a_run_of_raw_text_reads_other_texts_as_raw(text, tmp_path):
     code, out, err = zoo("generate", "run", "--prompt", "It's the cat,", folder=tmp_path)
     assert code == 0 and all(one.startswith("It's the cat,") for one in out.splitlines()), err
     code, out, err = zoo(
-        *("evaluate", "run", "--data", "other.txt", "--surprisal", "words.tsv"), folder=tmp_path
+        *("score", "run", "other.txt", "--words", "--output", "words.tsv"), folder=tmp_path
     )
     assert code == 0, err
     rows = [one.split("\t") for one in (tmp_path / "words.tsv").read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""python -m zoo translate and bleu, of two runs that were hardly trained."""
+"""python -m zoo translate and compare, of two runs that were hardly trained."""
 
 import dataclasses
 import io
@@ -162,30 +162,28 @@ def test_standard_input_is_read_as_a_file_is(call, folders, sources, monkeypatch
 
 @pytest.fixture
 def listed(call, folders, translator, sources, tmp_path):
-    """(rows of the lists of two sentences and an empty line, the hypotheses, the file read)."""
+    """(rows of the lists of two sentences and an empty line, the hypotheses, the file)."""
     file, output = tmp_path / "in.txt", tmp_path / "out.nbest"
     file.write_text(" ".join(sources[0]) + "\n\n" + " ".join(sources[1]))
     options = ("--nbest", 3, "--beam", 4, "--length-normalisation", 0.7)
     assert call("translate", folders["one"], file, *options, "--output", output) == ("", "")
     settings = BeamSearch(4, 3, length_normalisation=0.7, longest=200)
     found = translator.translate([sources[0], [], sources[1]], settings)
-    plain, _ = call("translate", folders["one"], file, *options, "--nbest-format", "plain")
     return (
         output.read_text().split("\n"),
         found,
         scored_sentences.read(str(output), nbest=True),
-        plain,
     )
 
 
 def test_nbest_lists_are_those_that_score_reads(listed):
-    rows, _, read, _ = listed
+    rows, _, read = listed
     assert read.ids == ["0", "0", "0", "1", "2", "2", "2"]
     assert rows[3] == "1 |||  ||| LogProb= 0 Length= 0 Ended= 1 ||| 0"
 
 
 def test_a_row_of_a_list_has_its_features_and_its_normalised_score(listed, translator):
-    rows, found, _, _ = listed
+    rows, found, _ = listed
     hypotheses = [one for of_one in found for one in of_one]
     for row, one in zip([*rows[:3], *rows[4:7]], hypotheses, strict=True):
         pattern = r"\d \|\|\| (.*) \|\|\| LogProb= (\S+) Length= (\d+) Ended= (\d) \|\|\| (\S+)"
@@ -194,12 +192,6 @@ def test_a_row_of_a_list_has_its_features_and_its_normalised_score(listed, trans
         assert (int(length), bool(int(ended))) == (len(one.log_probs), one.complete)
         np.testing.assert_allclose([float(log_prob), float(score)], [one.log_prob, one.score])
         np.testing.assert_allclose(float(score), float(log_prob) / int(length) ** 0.7, rtol=1e-5)
-
-
-def test_plain_lists_are_blocks_of_lines(listed, translator):
-    _, found, _, plain = listed
-    blocks = plain.split("\n\n")
-    assert blocks[0].split("\n") == [" ".join(translator.words(one)) for one in found[0]]
 
 
 DRAWS = ("--sample", "--seed", "3", "--temperature", "1.5", "--longest-ratio", "1")
@@ -266,11 +258,10 @@ def test_no_more_is_drawn_than_the_ratio_allows(hot, sources):
 def test_the_draws_of_a_line_do_not_depend_on_how_many_are_read_at_a_time(
     hot, sources, monkeypatch
 ):
-    plain = ("--nbest", 2, "--nbest-format", "plain")
-    whole = hot(*plain)
+    whole = hot("--nbest", 2)
     assert len({*whole[0].split()}) > 2 * len(sources)
     monkeypatch.setattr("zoo.commands.translate._BATCHES", 1)
-    assert hot(*plain, "--batch", 2) == whole
+    assert hot("--nbest", 2, "--batch", 2) == whole
 
 
 def test_draws_that_are_cut_off_are_counted(hot, sources):
@@ -347,7 +338,7 @@ def test_alignments_are_what_is_attended_to_most(call, folders, sources, tmp_pat
     run = Run.load(folders["attentive"])
     model, (others,) = run.experiment.model, run.others
     file, text = tmp_path / "links", "\n".join([" ".join(sources[3]), "", " ".join(sources[4])])
-    options = ("--alignments", file, "--beam", 2, "--shortest", 5, "--longest", 6, "--nbest", 2)
+    options = ("--alignments", file, "--sample", "--temperature", 3, "--longest", 6, "--nbest", 2)
     output, _ = call("translate", folders["attentive"], *options, text=text)
     rows = [row.split(" ||| ") for row in output.splitlines()]
     lines = file.read_text().splitlines()
@@ -434,18 +425,18 @@ def test_metrics_are_printed_with_their_signatures(call, judged):
 
 def test_two_runs_are_compared_by_a_paired_test(call, judged):
     one, two, _ = judged
-    table, _ = call("bleu", one, two, "--samples", 50)
+    table, _ = call("compare", one, two)
     assert len(table.splitlines()) == 5 and re.search(r"two +BLEU .*\(p = \d", table)
 
 
 def test_one_run_has_an_interval(call, judged):
-    alone, _ = call("bleu", judged[0], "--samples", 50)
+    alone, _ = call("compare", judged[0])
     assert re.search(r"one  BLEU \d+\.\d\d \[\d+\.\d\d, \d+\.\d\d\] .*chrF2 \d", alone)
     assert " by sentences drawn anew\n" in alone and "p = " not in alone
 
 
-def test_a_run_does_not_differ_from_itself(call, judged):
-    itself, _ = call("bleu", judged[0], judged[0], "--samples", 50)
+def test_a_run_does_not_differ_from_itself(call, judged, tmp_path):
+    itself, _ = call("compare", judged[0], shutil.copytree(judged[0], tmp_path / "again"))
     assert itself.splitlines()[1].count("(p = 1.0000)") == 2
 
 
@@ -453,30 +444,45 @@ def test_other_tokenizers_are_not_compared(call, judged):
     one, two, path = judged
     path.write_text(json.dumps(json.loads(path.read_text()) | {"tokenizer": "13a"}))
     with pytest.raises(UserError, match="tokenizer differs: '13a' against 'none'"):
-        call("bleu", one, two)
+        call("compare", one, two)
 
 
 def test_a_split_without_translations_is_named(call, judged):
-    with pytest.raises(UserError, match="has no translations of validation"):
-        call("bleu", *judged[:2], "--split", "validation")
+    with pytest.raises(UserError, match="no run has translations of validation"):
+        call("compare", *judged[:2], "--by", "length", "--split", "validation")
 
 
-def test_several_results_of_a_split_are_not_chosen_among(call, judged):
-    one, two, _ = judged
+def test_several_results_of_a_split_are_told_apart(call, judged):
+    one, two, path = judged
     call("translate", two, *JUDGED, "--length-normalisation", 1)
-    with pytest.raises(UserError, match="has several results"):
-        call("bleu", one, two)
+    table, _ = call("compare", one, two)
+    names = [line.partition("  BLEU")[0].strip() for line in table.splitlines()[:3]]
+    assert names[0] == "one" and names[1] != names[2]
+    assert all(name.startswith("two (sentences.beam-2-") for name in names[1:])
+    assert "BLEU" in call("compare", path)[0]  # named by its file
+
+
+def test_scores_of_translations_stand_below_figures_of_texts(call, judged):
+    run = judged[0]
+    call("evaluate", run, "--split", "test")
+    figures, scores = call("compare", run)[0].split("\n\none  BLEU")
+    assert "test, carried: nats" in figures or "test, sentences: nats" in figures
+    assert "[" in scores
+    # Without the text, the figures are printed all the same.
+    (run / "results" / judged[2].with_suffix(".txt").name).unlink()
+    again, errors = call("compare", run)
+    assert again.strip() == figures.strip() and "translations of test: " in errors
 
 
 def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders, tmp_path):
     run = shutil.copytree(folders["one"], tmp_path / "run")
     call("translate", run, "--split", "test", "--bleu", "--beam", 1)
     picture = tmp_path / "lengths.svg"
-    table, _ = call("bleu", run, "--by-length", 4, "--plot", picture)
+    table, _ = call("compare", run, "--by", "length", "--plot", picture)
     assert picture.exists()
     result = next((run / "results").glob("translation-test*.json"))
     assert table.splitlines()[0].split() == ["source", "words", "sentences", "run"]
-    by_file, _ = call("bleu", result, "--by-length", 4)
+    by_file, _ = call("compare", result, "--by", "length")
     assert by_file == table  # named by its run, not by its path
     loaded = Run.load(run)
     corpus = loaded.experiment.vocabulary.read(loaded.experiment.data, "test")
@@ -488,7 +494,7 @@ def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders,
         if int(count) > 1:
             assert float(low[1:-1]) <= float(score) <= float(high[:-1])
         first, last = map(int, span.split("-"))
-        assert last == first + 3 and first % 4 == 1
+        assert last == first + 4 and first % 5 == 1
         chosen = [number for number, n in enumerate(lengths) if first <= n <= last]
         assert len(chosen) == int(count) > 0
         references = [" ".join(corpus.sentences[number]) for number in chosen]
@@ -496,8 +502,6 @@ def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders,
             [hypotheses[number] for number in chosen], references, "none"
         )
         assert float(score) == pytest.approx(of_these["BLEU"]["score"], abs=0.006)
-    with pytest.raises(UserError, match="--plot draws BLEU by length"):
-        call("bleu", run, run, "--plot", picture)
 
 
 def test_translations_that_are_cut_off_are_counted(call, folders, sources):
@@ -542,19 +546,9 @@ def test_exact_match_counts_whole_translations():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["one", "--nbest", "5", "--beam", "4"], "a beam of 4 cannot find 5 hypotheses"),
-        (["one", "--bleu"], "--bleu needs references"),
-        (["one", "--top-k", "3"], "--top-k is for draws: give --sample, too"),
-        (["one", "--sample", "--beam", "3"], "--beam is for a search, and --sample draws"),
-        (["one", "--sample", "--split", "test", "--bleu"], "leave --sample out"),
         (["one", "--sample", "--temperature", "0", "--nbest", "2"], "would be the same"),
-        (["one", "nothing.txt"], "nothing.txt"),
-        (["one", "turned"], "write their translations in different orders"),
         (["one", "--language-model", "two"], "SequenceToSequence"),
         (["turned", "--language-model", "language"], "and .* reads from the first"),
-        (["one", "--alignments", "a"], "--alignments needs attention, which .* does not have"),
-        (["one", "--unknowns", "attention"], "--unknowns attention needs attention"),
-        (["attentive", "--unknowns", "marks"], "marks no unknown words"),
         (["attentive", "--plot-attention", "a.png"], "draws one sentence, and this text has 0"),
     ],
     ids=str,

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from benchmarks import plain_scans
 from tests import examples, references
 from zoo.cores import LSTM
-from zoo.layers.lstm import lstm, lstm_reference
+from zoo.layers.lstm import lstm
 
 BATCH, TIME, SIZE, INPUT_SIZE = 3, 5, 7, 4
 RESET = np.zeros((BATCH, TIME), bool)
@@ -53,7 +54,7 @@ def test_recurrence_and_its_gradients_are_those_of_the_plain_scan(random, reset,
     hidden = random.normal(size=(TIME, BATCH, SIZE)) * (seen in ("all results", "hidden"))
     cotangents = jnp.asarray(hidden), (jnp.asarray(last[0]), jnp.asarray(last[1]))
     found = with_transpose(lstm)(cotangents, keep, *arguments)
-    expected = with_transpose(lstm_reference)(cotangents, keep, *arguments)
+    expected = with_transpose(plain_scans.lstm)(cotangents, keep, *arguments)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         assert np.abs(other).max() > 1e-3
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
@@ -75,7 +76,7 @@ def test_a_projected_recurrence_and_its_gradients_are_those_of_the_plain_scan(ra
         return results, transpose(cotangents)
 
     found = forward_and_backward(lstm, cotangents)
-    expected = forward_and_backward(lstm_reference, cotangents)
+    expected = forward_and_backward(plain_scans.lstm, cotangents)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         assert np.abs(other).max() > 1e-3
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)

@@ -9,7 +9,8 @@ from jax.sharding import PartitionSpec as P
 
 from tests import layouts
 from tests.marks import slow
-from zoo.arrays import products, random_keys
+from zoo.arrays import products
+from zoo.arrays.types import Keys
 from zoo.cores import GRU, LSTM, Elman
 from zoo.layers import dropout
 
@@ -68,7 +69,7 @@ def test_masks_do_not_depend_on_the_devices(core, kind, of_rows, of_matrices, ra
     monkeypatch.setattr(dropout, "DRAWN", 40)
     params = core.init(jax.random.key(0), 7)
     inputs = jnp.asarray(random.normal(size=(4, 3, 7)), jnp.float32)
-    keys = random_keys.for_batch(jax.random.key(1), 4)
+    keys = Keys.of(jax.random.key(1), 4)
 
     @jax.jit
     @jax.value_and_grad

@@ -8,14 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from benchmarks import plain_scans
 from tests import examples, references
 from tests.marks import slow
-from zoo.arrays import products, random_keys
+from zoo.arrays import products
+from zoo.arrays.types import Keys
 from zoo.cores import GRU, LSTM, Elman
 from zoo.errors import UserError
 from zoo.layers import dropout
-from zoo.layers.elman import elman, elman_reference
-from zoo.layers.gru import gru, gru_reference
+from zoo.layers.elman import elman
+from zoo.layers.gru import gru
 
 BATCH, TIME, SIZE, INPUT_SIZE = 3, 5, 7, 4
 RESET = np.zeros((BATCH, TIME), bool)
@@ -153,13 +155,13 @@ def test_gradients_are_those_of_a_loop(random, name):
 
 
 RECURRENCES = {
-    "tanh": (functools.partial(elman, "tanh"), functools.partial(elman_reference, "tanh"), 1),
+    "tanh": (functools.partial(elman, "tanh"), functools.partial(plain_scans.elman, "tanh"), 1),
     "sigmoid": (
         functools.partial(elman, "sigmoid"),
-        functools.partial(elman_reference, "sigmoid"),
+        functools.partial(plain_scans.elman, "sigmoid"),
         1,
     ),
-    "gru": (gru, gru_reference, 3),
+    "gru": (gru, plain_scans.gru, 3),
 }
 
 
@@ -278,7 +280,7 @@ def test_dropped_recurrent_weights_have_one_mask_for_all_rows_and_positions(
         hidden, _ = core.apply(params, inputs, carry, reset=RESET, key=key)
         return (hidden * slopes).sum(), hidden
 
-    keys = random_keys.for_batch(key, BATCH)
+    keys = Keys.of(key, BATCH)
     masks = [
         np.where(core._weight_mask(layer["recurrent"], keys, place).kept, 2, 0)
         for place, layer in enumerate(params)

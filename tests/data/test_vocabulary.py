@@ -182,12 +182,6 @@ def test_tags_of_fewer_or_more_sentences_than_a_text_has_are_refused(lines):
         Vocabulary(features=(Morphology(),)).build(Held(corpora))
 
 
-@pytest.mark.parametrize("field", ["unknown", "boundary"])
-def test_policies_that_do_not_exist_are_refused(field):
-    with pytest.raises(UserError, match=f"vocabulary.{field} is 'maybe': give one of"):
-        Vocabulary(**{field: "maybe"})
-
-
 def test_new_words_get_features_from_the_same_priors():
     source = Given(entries=("ax", "by"))
     vocabulary = Vocabulary(

@@ -1,5 +1,5 @@
 """The small run that tests of this folder take."""
 
-from tests.trained_run import run, trained, workdir
+from tests.trained_run import call, run, trained, workdir
 
-__all__ = ["run", "trained", "workdir"]
+__all__ = ["call", "run", "trained", "workdir"]

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from tests import tables
 from tests.training import small
 from zoo import __main__ as commands
 from zoo import priors
-from zoo.commands import program
 from zoo.cores import NGram
 from zoo.data import Conllu, Text
 from zoo.data.vocabulary import Vocabulary
@@ -94,18 +92,6 @@ def judged(run, tmp_path):
         return tables.by_r(tmp_path / "s.tsv", missing=""), scores
 
     return judging
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """call(script, *arguments) -> (exit code, output, errors)."""
-
-    def calling(script, *arguments):
-        monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
-        code = program.run(script.main)
-        return code, *capsys.readouterr()
-
-    return calling
 
 
 def test_plain_text_has_a_row_a_token_with_fused_forms_put_back(judged):
@@ -190,7 +176,7 @@ def test_blank_lines_are_sentences_where_a_run_keeps_them(judged, run):
 
 def test_a_split_has_the_tokens_of_its_file(workdir, call, tmp_path):
     table = tmp_path / "s.tsv"
-    code, *_ = call(evaluate, "--workdir", workdir, "--split", "test", "--surprisal", table)
+    code, *_ = call(commands, "score", workdir, "--split", "test", "--words", "--output", table)
     assert code == 0
     frame = tables.by_pandas(table, keep_default_na=False, na_values=[""])
     forms = [[t.partition("=")[0].split()[0] for t in s] + ["</s>"] for s in SENTENCES]
@@ -236,7 +222,7 @@ def test_words_are_added_with_what_their_ends_say(workdir, run, call, tmp_path):
     code, _, errors = call(
         commands, "score", workdir, text, "--add-words", words, "--lexicon", words
     )
-    assert code == 2 and "give one of the two" in errors
+    assert code == 2 and "leave out --add-words, or --lexicon" in errors
     with pytest.raises(UserError, match="not a word"):
         words.write_text("le ours\n")
         run.with_lexicon(str(words), add=True)
@@ -260,7 +246,7 @@ def test_the_words_of_a_run_are_printed_and_can_be_given_back(workdir, run, call
 
 
 def test_pairs_of_blimp_are_judged_by_their_groups(workdir, call, tmp_path):
-    pairs, table = tmp_path / "pairs.jsonl", tmp_path / "pairs.tsv"
+    pairs = tmp_path / "pairs.jsonl"
     found = [
         {"sentence_good": "le lac dort", "sentence_bad": "lac le dort", "UID": "order"},
         {"sentence_good": "du lac\tNA", "sentence_bad": 'du lac "', "UID": "NA", "field": "syntax"},
@@ -268,8 +254,7 @@ def test_pairs_of_blimp_are_judged_by_their_groups(workdir, call, tmp_path):
         {"sentence_good": "le chat", "sentence_bad": "le lac", "extra": [1]},
     ]
     pairs.write_text("\r\n\r\n".join(map(json.dumps, found)), encoding="utf-8-sig")
-    options = ("--minimal-pairs", pairs, "--pairs-table", table)
-    code, output, _ = call(evaluate, "--workdir", workdir, *options)
+    code, output, _ = call(evaluate, workdir, "--minimal-pairs", pairs)
     assert code == 0
     assert "of 3 pairs; 1 skipped" in output
     assert "\n  by field:\n    syntax: " in output and " of 1; 1 skipped)\n  by UID:\n" in output
@@ -280,6 +265,7 @@ def test_pairs_of_blimp_are_judged_by_their_groups(workdir, call, tmp_path):
         "UID": {"order", "NA"},
     }
     assert (groups["UID"]["order"]["pairs"], groups["UID"]["order"]["skipped"]) == (1, 1)
+    table = result.with_suffix(".tsv")
     rows = tables.by_r(table, missing="")
     assert [row["good"] for row in rows] == ["le lac dort", "du lac\\tNA", "le chat", "le chat"]
     assert [row["field"] for row in rows] == [None, "syntax", "syntax", None]
@@ -305,7 +291,7 @@ def test_pairs_of_blimp_are_judged_by_their_groups(workdir, call, tmp_path):
 def test_a_line_that_is_no_pair_of_blimp_is_named(workdir, call, tmp_path, line, message):
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text('{"sentence_good": "a", "sentence_bad": "b"}\n' + line + "\n")
-    code, _, errors = call(evaluate, "--workdir", workdir, "--minimal-pairs", pairs)
+    code, _, errors = call(evaluate, workdir, "--minimal-pairs", pairs)
     assert code == 2
     assert f"{pairs}, line 2: {message}" in errors and errors.count("\n") == 1
 

@@ -18,7 +18,7 @@ from tests.examples import sentence_log_probs
 from tests.training import small
 from tests.training.test_translation import MODEL as TRANSLATOR
 from tests.training.test_translation import experiment as of_pairs
-from zoo.commands import evaluate
+from zoo.commands import command_table
 from zoo.data import Characters
 from zoo.data.vocabulary import Vocabulary
 from zoo.decoding.steps import States
@@ -60,8 +60,8 @@ def test_scores_are_those_of_the_command(loaded, trained, tmp_path):
 def test_surprisal_is_that_of_the_command(loaded, workdir, tmp_path):
     text = "Le\rchat  dort .\n\r\nles zèbres\r\n"
     (tmp_path / "t.txt").write_bytes(text.encode())
-    arguments = ["--data", str(tmp_path / "t.txt"), "--surprisal", str(tmp_path / "s.tsv")]
-    evaluate.main([str(workdir), *arguments, "--state", "sentences"])
+    arguments = [str(tmp_path / "t.txt"), "--words", "--output", str(tmp_path / "s.tsv")]
+    command_table.run("score", [str(workdir), *arguments])
     with open(tmp_path / "s.tsv", encoding="utf-8", newline="") as file:
         expected = [*csv.DictReader(file, delimiter="\t")]
     rows = [row._asdict() for row in loaded.surprisal(text, "sentences")]
@@ -94,7 +94,8 @@ def test_lines_that_are_given_begin_with_an_empty_state(workdir, tmp_path, capsy
     expected = expected_surprisals(run, [line.split() for line in lines])
 
     def of_command(path, *options):
-        evaluate.main([str(workdir), "--data", str(path), "--surprisal", str(table), *options])
+        words = ("--words", "--output", str(table))
+        command_table.run("score", [str(workdir), str(path), *words, *options])
         with open(table, encoding="utf-8", newline="") as file:
             return [float(row["surprisal_nats"]) for row in csv.DictReader(file, delimiter="\t")]
 
@@ -103,8 +104,11 @@ def test_lines_that_are_given_begin_with_an_empty_state(workdir, tmp_path, capsy
     text = tmp_path / "t.txt"
     text.write_text("\n".join(lines) + "\n", encoding="utf-8")
     np.testing.assert_allclose(of_command(text), expected, rtol=1e-5)
-    assert "read on" not in capsys.readouterr().out
     carried = of_command(text, "--state", "carried")
+    data = [str(workdir), "--data", str(text)]
+    command_table.run("evaluate", [*data, "--state", "sentences"])
+    assert "read on" not in capsys.readouterr().out
+    command_table.run("evaluate", [*data, "--state", "carried"])
     assert "  read on: each sentence begins with the state of the one before; --state " in (
         capsys.readouterr().out
     )
@@ -149,7 +153,7 @@ def test_perplexities_are_those_of_the_command_and_are_kept(workdir):
     run = zoo.load(workdir)
     (test,) = [row for row in run.evaluate() if row.text == "test"]
     kept = json.loads(pathlib.Path(test.passport).read_text())
-    evaluate.main([str(workdir), "--split", "test"])
+    command_table.run("evaluate", [str(workdir), "--split", "test"])
     by_command = json.loads((workdir / "results/test.carried.json").read_text())
     assert kept["figures"] == by_command["figures"] and test.passport.endswith("test.carried.json")
     corpus = run.run.read("test")
@@ -300,7 +304,7 @@ def test_characters_and_heads_that_spell(tmp_path):
     nats = sum(row.surprisal_nats for row in rows)
     np.testing.assert_allclose(run.score(["ab a"])[0].log_prob, -nats, rtol=1e-5)
     assert run.generate("ab", count=1, length=3)[0].startswith("ab")
-    # Line breaks are characters of the text, as for `evaluate.py --data FILE --surprisal FILE`.
+    # Line breaks are characters of the text, as for `zoo score --words`.
     (tmp_path / "d.txt").write_text("ab a\n\nba", encoding="utf-8")
     read = [*Characters(path, path, (str(tmp_path / "d.txt"),)).read("test").sentences]
     for text in ("ab a\n\nba", "ab a\r\n\r\nba"):

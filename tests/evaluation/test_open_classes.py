@@ -103,7 +103,7 @@ def test_a_figure_counts_the_probability_of_the_string(run, monkeypatch, capsys)
     difference = scores.log_prob - of_classes.log_prob
     np.testing.assert_allclose(difference, text.strings.log_within, atol=1e-5)
 
-    monkeypatch.setattr(sys, "argv", ["evaluate.py", "--workdir", str(run.path)])
+    monkeypatch.setattr(sys, "argv", ["evaluate.py", str(run.path)])
     assert program.run(evaluate.main) == 0
     assert "strings outside the lexicon, of its classes: 4 tokens" in capsys.readouterr().out
     found = json.loads((run.path / "results" / "test.sentences.json").read_text())
@@ -128,7 +128,7 @@ def test_pairs_of_new_strings_can_be_scored(run):
 
 
 def test_new_strings_are_generated_with_their_features(run, monkeypatch, capsys):
-    command = ["zoo", "generate", "--workdir", str(run.path), "--count", "30", "--features"]
+    command = ["zoo", "generate", str(run.path), "--count", "30", "--features"]
     monkeypatch.setattr(sys, "argv", command)
     assert program.run(commands.main) == 0
     lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if line]

@@ -126,9 +126,7 @@ def test_probabilities_of_the_words_in_the_text_do_not_depend_on_the_rest(open_w
 @pytest.mark.slow
 def test_the_command_keeps_both_results(open_workdir, words_file, monkeypatch, capsys):
     def call(*arguments):
-        monkeypatch.setattr(
-            sys, "argv", ["evaluate.py", "--workdir", str(open_workdir), *arguments]
-        )
+        monkeypatch.setattr(sys, "argv", ["evaluate.py", str(open_workdir), *arguments])
         return program.run(evaluate.main), *capsys.readouterr()
 
     code, output, _ = call("--split", "test", "--lexicon", str(words_file))
@@ -158,7 +156,7 @@ def test_the_command_keeps_both_results(open_workdir, words_file, monkeypatch, c
 
 
 def test_text_is_spelled_by_the_command(open_workdir, monkeypatch, capsys):
-    arguments = ["--workdir", str(open_workdir), "--spell", "--count", "3", "--prompt", "le ours"]
+    arguments = [str(open_workdir), "--spell", "--count", "3", "--prompt", "le ours"]
     monkeypatch.setattr(sys, "argv", ["zoo", "generate", *arguments])
     spells = isinstance(Run.load(open_workdir).experiment.model.head, CharLSTM)
     assert program.run(commands.main) == (0 if spells else 2)
@@ -184,7 +182,7 @@ def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, mo
     file.write_text("\n".join((*new, *trained.lexicon.words)), encoding="utf-8")
 
     def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["evaluate.py", "--workdir", str(workdir), *arguments])
+        monkeypatch.setattr(sys, "argv", ["evaluate.py", str(workdir), *arguments])
         return program.run(evaluate.main), *capsys.readouterr()
 
     code, output, _ = call("--split", "test", "--lexicon", str(file), "--spread-unknown")

@@ -77,9 +77,9 @@ def test_a_run_shares_its_rows_out_over_the_devices(run, monkeypatch, batch_rows
     """Over all four where they divide the batch rows; the figures are those of one device."""
     found, step = [], perplexity.compiled_score_step
 
-    def compiled(model, mesh=None):
+    def compiled(model, mesh=None, pairs=False):
         def watched(*arguments):
-            results = step(model, mesh)(*arguments)
+            results = step(model, mesh, pairs)(*arguments)
             found.append(len(jax.tree.leaves(results[1])[0].sharding.device_set))
             return results
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.runs.test_word_sources import conllu
+from tests.runs.test_seen_texts import conllu
 from zoo.data import Conllu, Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation import best_words

@@ -13,10 +13,10 @@ from tests.training import small
 from tests.training.test_translation import MODEL, experiment
 from zoo.alignment import Copyable, PositionalUnknown
 from zoo.commands import command_table
+from zoo.comparison import plot_style
 from zoo.data import Pairs
 from zoo.decoding.batched_search import Hypothesis
 from zoo.errors import UserError
-from zoo.evaluation.reports import attention_plot
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Restoring, Translator
 
@@ -132,9 +132,9 @@ def test_a_run_is_trained_with_marks_and_translates_without(
     lines = ["un ours dort", "", "le zèbre dort"]
     assert python.translate(lines, beam=2) == call(text="\n".join(lines) + "\n")
     drawn = []
-    monkeypatch.setattr(attention_plot, "attention", lambda *given: drawn.append(given[:2]))
+    monkeypatch.setattr(plot_style, "attention", lambda *given: drawn.append(given[:2]))
     options = ("--dictionary", tmp_path / "d", "--plot-gradients", tmp_path / "p.png")
     call(*options, text="un ours dort\n")  # both sides as they are written
     assert drawn == [(["un", "ours", "dort"], found[0].split())]
-    (two,) = call("--nbest", 1, "--nbest-format", "plain", text="un ours dort\n")[:1]
+    (two,) = call("--nbest", 1, text="un ours dort\n")[:1]
     assert not any(mark in two.split() for mark in strategy.marks())

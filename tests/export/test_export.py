@@ -21,7 +21,7 @@ from tests.training import small
 from tests.training.test_translation import MODEL as OF_PAIRS
 from tests.training.test_translation import experiment as of_pairs
 from zoo.attention import Bahdanau, Luong
-from zoo.commands import command_table, evaluate, program
+from zoo.commands import command_table, program
 from zoo.cores import GRU, Bidirectional
 from zoo.decoding import steps
 from zoo.errors import UserError
@@ -188,7 +188,7 @@ def test_few_programs_are_compiled_for_many_lengths(exports):
 def test_the_card_says_what_is_known(exports, tmp_path):
     path, _ = exports("log-linear")
     judged = shutil.copytree(path, tmp_path / "run")
-    evaluate.main([str(judged), "--split", "validation"])
+    command_table.run("evaluate", [str(judged), "--split", "validation"])
     out = folder.write(judged, tmp_path / "out", "CC0, as the test says")
     text = (out / "README.md").read_text()
     (passport,) = (out / "results").glob("*.json")
@@ -201,7 +201,7 @@ def test_the_card_says_what_is_known(exports, tmp_path):
     # Command lines name folders of the machine.
     assert "command" in json.loads((judged / "results" / passport.name).read_text())
     assert "command" not in json.loads(passport.read_text())
-    evaluate.main([str(judged), "--split", "train"])
+    command_table.run("evaluate", [str(judged), "--split", "train"])
     seen = (folder.write(judged, tmp_path / "seen", None) / "README.md").read_text()
     assert re.search(r"^\| train \| sentences \|.* ! \|$", seen, re.MULTILINE)
     assert "! Not a figure of unseen text: train; it was trained on this text (" in seen

@@ -13,7 +13,7 @@ from tests.heads import head_references, test_contract
 from tests.heads.test_with_expert import Told
 from tests.marks import slow
 from zoo import heads
-from zoo.arrays import random_keys
+from zoo.arrays.types import Keys
 from zoo.heads import (
     NCE,
     CharLSTM,
@@ -272,7 +272,7 @@ def test_no_tokens(name):
         given = options(head, targets)
         key = jax.random.key(0)
         if len(shape) == 2:
-            key = random_keys.Keys(key, jax.random.split(key, 3)[: shape[0]])
+            key = Keys(key, jax.random.split(key, 3)[: shape[0]])
         loss = head.loss(params, tables, hidden, targets, key=key, **given)
         assert (loss.shape, loss.dtype) == (shape, jnp.float32)
         weights = jnp.zeros(shape)

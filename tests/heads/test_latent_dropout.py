@@ -10,7 +10,7 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from tests import examples, references
-from zoo.arrays import random_keys
+from zoo.arrays.types import Keys, fold_in_rows
 from zoo.errors import UserError
 from zoo.heads import MixtureOfSoftmaxes, mixture
 from zoo.layers import dropout
@@ -33,8 +33,8 @@ def test_all_positions_of_a_row_share_a_mask(random):
     lexicon = examples.plain_lexicon(13)
     params = examples.random_params(HEAD, random, 7, lexicon)
     hidden, targets = random.normal(size=(3, 4, 7)), random.integers(13, size=(3, 4))
-    keys, weights = random_keys.for_batch(jax.random.key(0), 3), random.uniform(size=(3, 4))
-    of_rows = random_keys.fold_in_rows(keys.rows, mixture._LATENT)
+    keys, weights = Keys.of(jax.random.key(0), 3), random.uniform(size=(3, 4))
+    of_rows = fold_in_rows(keys.rows, mixture._LATENT)
     masks = np.asarray(dropout.masks(of_rows, (2, 5), 0.4, jnp.float64))
     assert 0 < (masks == 0).sum() < masks.size
     expected = losses(
@@ -75,7 +75,7 @@ def test_devices_that_share_the_rows_draw_the_masks_of_one(of_rows, random):
     lexicon = examples.plain_lexicon(13)
     params = examples.random_params(HEAD, random, 7, lexicon)
     hidden, targets = random.normal(size=(4, 3, 7)), random.integers(13, size=(4, 3))
-    key = random_keys.for_batch(jax.random.key(0), 4) if of_rows else jax.random.key(0)
+    key = Keys.of(jax.random.key(0), 4) if of_rows else jax.random.key(0)
 
     @jax.jit
     @jax.value_and_grad

@@ -11,7 +11,7 @@ import scipy.stats
 from jax.test_util import check_grads
 
 from tests import examples, references
-from zoo.arrays.random_keys import Keys
+from zoo.arrays.types import Keys
 from zoo.errors import UserError
 from zoo.heads import NCE, BlackOut, CNNSoftmax, ImportanceSampling, LetterNoise, Softmax, noise
 from zoo.layers.char_convolution import Convolution

@@ -9,7 +9,7 @@ import pytest
 
 from tests import examples, references
 from tests.marks import slow
-from zoo.arrays.random_keys import Keys
+from zoo.arrays.types import Keys
 from zoo.heads import (
     NCE,
     BlackOut,

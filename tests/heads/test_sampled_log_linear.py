@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import examples
-from zoo.arrays import random_keys
+from zoo.arrays.types import Keys
 from zoo.errors import UserError
 from zoo.heads import LogLinear, SampledLogLinear
 from zoo.lexicon import with_features
@@ -176,9 +176,9 @@ def test_a_chain_that_stays_has_no_loss_and_no_gradient(float64):
 def test_chains_are_drawn_for_a_row_wherever_it_lies():
     head = SampledLogLinear(estimate="contrastive", samples=3)
     params, tables, hidden, targets = given(head, (4, 3))
-    whole = random_keys.for_batch(jax.random.key(7), 4)
+    whole = Keys.of(jax.random.key(7), 4)
     losses = head.loss(params, tables, hidden, targets, key=whole)
-    part = random_keys.Keys(whole.batch, whole.rows[2:])
+    part = Keys(whole.batch, whole.rows[2:])
     again = head.loss(params, tables, hidden[2:], targets[2:], key=part)
     np.testing.assert_allclose(again, losses[2:], rtol=1e-6)
 

@@ -453,7 +453,7 @@ def test_an_image_leaves_out_what_git_ignores():
     "text, match",
     [
         ("# nothing\n", "has no runs"),
-        ("--config ptb_nce\n", "line 1: no run is named"),
+        ("--config ptb_nce\n", "line 1: give --config NAME and the folder of the run"),
         ("\nruns/a\n", "line 2: give --config NAME"),
         ("--config nonsense runs/a\n", "line 1: the config 'nonsense' does not exist"),
         ("--config ptb_nce runs/a --set model.head.sample=9\n", "line 1: .*sample"),

@@ -97,11 +97,11 @@ WRONG_VALUES = {
     ),
     "background: nan": (
         {"log_background": changed(FULL.log_background, 2, np.nan)},
-        "log_background is nan for 'word 2': give nats, -inf for no mass",
+        "log_background has nan for 'word 2': give nats, -inf for no mass",
     ),
     "background: inf": (
         {"log_background": changed(FULL.log_background, 2, np.inf)},
-        "log_background is inf for 'word 2'",
+        "log_background has inf for 'word 2'",
     ),
     "unknown": ({"unknown": "<unk>"}, "unknown is '<unk>', which is not among the words 'word 0'"),
     "boundary": ({"boundary": "</s>"}, "boundary is '</s>', which is not among the words"),

@@ -1,4 +1,4 @@
-"""The lexicon: grouping by features, tables, sums of feature vectors, storage."""
+"""The lexicon: grouping by features, tables, sums of feature vectors, storage, other words."""
 
 import dataclasses
 import functools
@@ -12,6 +12,7 @@ from tests import examples, references
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon, feature_signatures, with_features
 from zoo.lexicon.feature_signatures import Form, sum_features
+from zoo.lexicon.lexicon import NoUnknownWord, shares
 
 ONLY_SHARED = [{"a": 1.0}, {"a": 1.0, "b": 2.0}, {"b": 0.5}, {"a": 1.0}]
 ONLY_PRIVATE = [{f"word {place}": 1.0 + place, "own": 0.0} for place in range(3)]
@@ -81,12 +82,6 @@ def test_features_of_some_kinds():
         lexicon.of_kinds(("Pos",))
 
 
-def test_ids_of_words(lexicon):
-    assert len(lexicon) == 13
-    assert lexicon.ids["word 0"] == 0
-    assert lexicon.ids["word 12"] == 12
-
-
 def test_tables_by_hand():
     features = [{"tag": 1.0}, {"tag": 1.0, "own": 2.0}, {"tag": 1.0}]
     background = np.log([0.5, 0.3, 0.2])
@@ -128,10 +123,6 @@ def test_masses_below_any_float():
     np.testing.assert_allclose(tables["log_mass"], [-1, both, -2], rtol=1e-6)
     within = [0, -800 - both, 0, -801 - both]
     np.testing.assert_allclose(tables["log_within"], within, rtol=1e-6, atol=1e-6)
-
-
-def test_tables_are_empty_without_features():
-    assert examples.plain_lexicon().tables() == {}
 
 
 @functools.cache
@@ -284,3 +275,18 @@ def test_a_lexicon_of_some_words_knows_of_them_what_it_knew():
     full.same_features(some)
     with pytest.raises(UserError, match="do not have the features of training"):
         full.same_features(full.of_kinds(("tag a", "length")))
+
+
+TRAINED, OTHER = examples.trained_and_other()
+
+
+def test_marks_stand_for_marks_and_new_words_for_the_unknown_one():
+    found = shares(TRAINED, OTHER)
+    assert found.word_ids.tolist() == [1, 3, 0, 2, 1, 1, 4, 1]
+    assert found.shared.tolist() == [True, False, False, False, True, True, False, True]
+    evenly = np.where(found.shared, -np.log(4), 0)  # x, y, z and the unknown word itself
+    np.testing.assert_allclose(found.log_share, evenly, rtol=1e-6)
+    without = dataclasses.replace(TRAINED, unknown=None)
+    with pytest.raises(NoUnknownWord, match="x"):
+        shares(without, OTHER)
+    assert shares(without, without).word_ids.tolist() == [0, 1, 2, 3, 4]

@@ -1,4 +1,4 @@
-"""Spellings by hand."""
+"""Spellings and their prefixes, by hand."""
 
 import dataclasses
 
@@ -11,6 +11,7 @@ from zoo.lexicon import Lexicon
 from zoo.lexicon import spelling as spellings
 from zoo.lexicon.spelling import (
     BEGIN,
+    BLOCK,
     BOUNDARY,
     END,
     MARKS,
@@ -18,6 +19,7 @@ from zoo.lexicon.spelling import (
     UNKNOWN_LETTER,
     UNKNOWN_WORD,
     Spelling,
+    prefix_tree,
 )
 
 
@@ -86,8 +88,9 @@ def test_an_empty_word_is_its_marks():
 def test_long_words_are_cut_and_counted():
     words = lexicon_of("x" * 10_000, "abc", "abcd", "\u00e9\u00e9")
     spelling = Spelling(longest=3)
-    assert spelling.cut_words(words) == 3  # the last has four bytes
-    assert dataclasses.replace(spelling, unit="characters").cut_words(words) == 2
+    cut = "words cut by the head"
+    assert spelling.warnings(words, "head")[cut] == 3  # the last has four bytes
+    assert dataclasses.replace(spelling, unit="characters").warnings(words, "head")[cut] == 2
     assert shown(spelling.tables(words, 2))[:3] == ["oxxx.", "oabc.", "oabc."]
     assert Spelling(longest=10_000).tables(words, 2)["letters"].shape == (4, 10_002)
 
@@ -157,3 +160,37 @@ def test_words_that_were_cut_or_have_unknown_letters_are_counted():
         "words cut by the head": 1,
         "words with letters unknown to the head": 1,
     }
+
+
+def prefix_at(tree, place):
+    """The letters of a prefix, found from its end."""
+    letters = []
+    while place != BLOCK:
+        row, column = divmod(int(place) - BLOCK, BLOCK)
+        letters.append(int(tree.letter[row, column]))
+        place = tree.parent[row, column]
+    return letters[::-1]
+
+
+def test_words_by_hand():
+    # ab, abc, b, and a twice; 3 ends a word.
+    words = [[7, 8, 3], [7, 8, 9, 3], [8, 3], [7, 3], [7, 3]]
+    tree = prefix_tree(**spellings.table(words), begin=BEGIN)
+    assert [prefix_at(tree, place) for place in tree.node] == [word[:-1] for word in words]
+    assert tree.final.tolist() == [3] * 5
+    assert tree.node[3] == tree.node[4]
+    # The empty one, a and b, ab, abc: a block each.
+    assert tree.parent.shape == tree.letter.shape == (4, BLOCK)
+    assert tree.letter[0, 0] == BEGIN and not tree.parent[0].any()
+    assert (tree.parent > 0).sum() == 4
+    # A prefix is in a later block than the one that it goes on from.
+    assert (tree.parent // BLOCK <= np.arange(4)[:, None]).all()
+
+
+def test_random_spellings(random):
+    words = [random.integers(3, 6, size=random.integers(1, 9)).tolist() for _ in range(300)]
+    tree = prefix_tree(**spellings.table(words), begin=BEGIN)
+    found = [[*prefix_at(tree, n), f] for n, f in zip(tree.node, tree.final.tolist(), strict=True)]
+    assert found == words
+    prefixes = {tuple(word[:size]) for word in words for size in range(1, len(word))}
+    assert (tree.parent > 0).sum() == len(prefixes)

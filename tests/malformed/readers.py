@@ -42,7 +42,7 @@ from zoo.models import LanguageModel, SequenceToSequence
 from zoo.papers import Facts, Overnight, Realisations
 from zoo.priors import Arpa, Grammar, KnowledgeBase, WordFunction, WordList
 from zoo.runs.workdir import Workdir
-from zoo.sources import alignments, files
+from zoo.sources import files, pairs
 from zoo.training import tasks
 
 WORDS = ("</s>", "<unk>", "a", "b", "(", ")", "7", "|||")
@@ -246,7 +246,7 @@ def _paths_of_pairs(paths, folder):
 def _alignments(content, folder):
     """Of two pairs, of two words and one, and of one word and three."""
     sources, targets = [["a", "b"], ["c"]], [["A"], ["B", "C", "D"]]
-    alignments.read_alignments(_file(content, folder), sources, targets)
+    pairs.read_alignments(_file(content, folder), sources, targets)
 
 
 def _translation(setting, folder):
@@ -300,7 +300,7 @@ CALLS = {
     "Pairs: paths": _paths_of_pairs,
     **{f"Pairs: {s}": _pairs_table(s) for s in (".tsv", ".csv", ".json", ".jsonl", ".parquet")},
     "alignments": _alignments,
-    "dictionary": lambda content, folder: alignments.read_dictionary(_file(content, folder)),
+    "dictionary": lambda content, folder: pairs.read_dictionary(_file(content, folder)),
     "--set of a translation": _translation,
     "lexicon.npz": _workdir("lexicon.npz", lambda path: Workdir(path).lexicon()),
     "results/test.json": _workdir("results/test.json", lambda path: read_results([path])),

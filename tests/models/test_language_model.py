@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo.arrays import random_keys
+from zoo.arrays.types import Keys, fold_in_rows
 from zoo.cores import LSTM
 from zoo.embeddings import Features, Lookup
 from zoo.errors import UserError
@@ -203,7 +203,7 @@ def test_regularised_losses_by_a_loop_over_the_same_masks(lexicon, random):
     params = examples.random_params(model, random, lexicon)
     carry = examples.randomised(model.core.initial_carry(2), random)
     token_weights = random.uniform(size=(2, 4))
-    keys = random_keys.for_batch(jax.random.key(8), 2)
+    keys = Keys.of(jax.random.key(8), 2)
     loss, penalty, end = regularised_loss(model, params, lexicon, carry, token_weights, keys)
 
     # The masks: what dropout does to ones.
@@ -212,7 +212,7 @@ def test_regularised_losses_by_a_loop_over_the_same_masks(lexicon, random):
     words = np.asarray(dropout.drop_words(ones, jnp.asarray(WORDS), 0.4, of_words))
 
     def of_rows(use, size, rate):
-        of_use = random_keys.fold_in_rows(keys.rows, use)
+        of_use = fold_in_rows(keys.rows, use)
         return np.asarray(dropout.masks(of_use, (size,), rate, jnp.float64))
 
     outputs = of_rows(language_model._OUTPUTS, LAST, 0.3)

@@ -1,6 +1,7 @@
 """Features and backgrounds of a corpus that can be counted by hand."""
 
 import dataclasses
+import logging
 
 import numpy as np
 import pytest
@@ -45,11 +46,6 @@ def test_words_of_equal_count_are_taken_in_the_order_of_the_lexicon():
     ]
 
 
-def test_more_top_words_than_words():
-    features = TopWords(99).features(WORDS, CORPORA, {})
-    assert features == [{f"Word:{word}": 1.0} for word in WORDS]
-
-
 def test_morphology_is_the_union_over_all_tokens_of_a_word():
     features = Morphology().features(WORDS, CORPORA, {})
     assert features == [
@@ -59,12 +55,6 @@ def test_morphology_is_the_union_over_all_tokens_of_a_word():
         {"POS:VERB": 1.0, "POS:ADJ": 1.0, "POS:NOUN": 1.0},
         {"POS:DET": 1.0, "Gender:Masc": 1.0},
     ]
-
-
-def test_morphology_of_one_split():
-    features = Morphology(splits=("train",)).features(WORDS, CORPORA, {})
-    assert features[1] == {"POS:NIL": 1.0}
-    assert features[3] == {"POS:VERB": 1.0, "POS:ADJ": 1.0}
 
 
 def test_tags_of_treebanks_take_the_place_of_the_texts(tmp_path):
@@ -93,41 +83,101 @@ def test_morphology_of_words_known_beforehand():
     assert features[5] == {"POS:INTJ": 1.0}
 
 
-def test_morphology_needs_tags():
+def test_morphology_needs_tags_of_the_splits_that_it_takes():
     corpora = {"train": TRAIN, "test": Corpus("test.txt", [["le"]])}
     with pytest.raises(UserError, match=r"priors\.Morphology needs tags, and test\.txt has none"):
         Morphology().features(WORDS, corpora, {})
-
-
-def test_morphology_needs_no_tags_of_splits_that_it_does_not_take():
-    corpora = {"train": TRAIN, "test": Corpus("test.txt", [["le"]])}
     features = Morphology(splits=("train",)).features(WORDS, corpora, {})
+    assert features[1] == {"POS:NIL": 1.0}
+    assert features[3] == {"POS:VERB": 1.0, "POS:ADJ": 1.0}
     assert features[4] == {"POS:DET": 1.0, "Gender:Masc": 1.0}
 
 
-def test_the_uniform_background():
-    np.testing.assert_allclose(Uniform().log_probs(WORDS, CORPORA), [np.log(1 / 5)] * 5)
-
-
-def test_the_unigram_background():
-    words = ("la", "chat", "ferme", "le")
-    found = Unigram().log_probs(words, CORPORA)
-    np.testing.assert_allclose(np.exp(found), [1 / 9, 2 / 9, 3 / 9, 3 / 9])
+@pytest.mark.parametrize(
+    ("background", "words", "expected"),
+    [
+        (Unigram(), ("la", "chat", "ferme", "le"), [1 / 9, 2 / 9, 3 / 9, 3 / 9]),
+        (Unigram(), ("chat", "le"), [2 / 5, 3 / 5]),  # tokens outside the lexicon do not count
+        # </s> 0, la 0, chat 2, ferme 2, le 3 in train; half a token more for each.
+        (Unigram(("train",), 0.5), WORDS, np.array([0.5, 0.5, 2.5, 2.5, 3.5]) / 9.5),
+        (Uniform(), WORDS, [1 / 5] * 5),
+    ],
+)
+def test_backgrounds_by_hand(background, words, expected):
+    found = background.log_probs(words, CORPORA)
+    np.testing.assert_allclose(np.exp(found), expected)
     assert found.dtype == np.float64
-
-
-def test_the_unigram_background_is_over_the_words_of_the_lexicon():
-    """Tokens outside the lexicon count for nothing."""
-    found = Unigram().log_probs(("chat", "le"), CORPORA)
-    np.testing.assert_allclose(np.exp(found), [2 / 5, 3 / 5])
-
-
-def test_the_unigram_background_of_one_split_smoothed():
-    # </s> 0, la 0, chat 2, ferme 2, le 3 in train; half a token more for each.
-    found = Unigram(splits=("train",), smoothing=0.5).log_probs(WORDS, CORPORA)
-    np.testing.assert_allclose(np.exp(found), np.array([0.5, 0.5, 2.5, 2.5, 3.5]) / 9.5)
 
 
 def test_a_word_without_mass_is_an_error():
     with pytest.raises(UserError, match=r"no mass to 'la', .* set its smoothing"):
         Unigram(splits=("train",)).log_probs(("chat", "la", "le"), CORPORA)
+
+
+# Which kinds of tags count as morphology.
+TAGGED = Corpus(
+    "train.conllu",
+    [["un", "chta", "dort", "bien"], ["chats"]],
+    [
+        [
+            ("POS:DET", "Gender:Masc", "Lemma:un"),
+            ("POS:NOUN", "Gender:Masc", "Typo:Yes", "Lemma:chat"),
+            ("POS:VERB", "XPOS:V", "Lemma:dormir"),
+            ("ExtPos:ADV", "Lemma:bien"),
+        ],
+        [("POS:NOUN", "Number:Plur", "Lemma:chat")],
+    ],
+)
+OF_KINDS = ("</s>", "un", "chta", "dort", "bien", "chats", "rats")
+
+
+def tags(**options):
+    """The tags of each word, in alphabetical order."""
+    found = Morphology(**options).features(OF_KINDS, {"train": TAGGED}, {})
+    assert all(value == 1.0 for word in found for value in word.values())
+    return [" ".join(sorted(word)) for word in found]
+
+
+def test_misspellings_are_no_morphology():
+    assert tags() == [
+        "POS:NIL",
+        "Gender:Masc Lemma:un POS:DET",
+        "Gender:Masc Lemma:chat POS:NOUN",
+        "Lemma:dormir POS:VERB XPOS:V",
+        "Lemma:bien",
+        "Lemma:chat Number:Plur POS:NOUN",
+        "POS:NIL",
+    ]
+
+
+def test_all_kinds():
+    assert tags(without=())[2] == "Gender:Masc Lemma:chat POS:NOUN Typo:Yes"
+    assert tags(without=())[4] == "ExtPos:ADV Lemma:bien"
+
+
+def test_kinds_that_are_named():
+    # A word of which nothing counts has no feature, and is none that no token shows.
+    assert tags(kinds=("Gender", "Number")) == [
+        *("POS:NIL", "Gender:Masc", "Gender:Masc", "", "", "Number:Plur", "POS:NIL")
+    ]
+    assert tags(kinds=("Gender", "Lemma"), without=("Lemma",))[1:3] == ["Gender:Masc"] * 2
+    assert tags(kinds=("Typo",), without=())[2] == "Typo:Yes"
+
+
+def test_a_kind_that_no_tag_is_of():
+    with pytest.raises(UserError, match=r"of the kind 'Case', and the texts have 'ExtPos', 'Gen"):
+        tags(kinds=("POS", "Case"))
+
+
+def test_which_kinds_count_is_logged(caplog, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
+    with caplog.at_level(logging.INFO, "zoo"):
+        tags(without=("Typo", "Lemma", "Mood"))
+    kept = "tags of the kinds ExtPos, Gender, Number, POS, XPOS are kept, and tags of Lemma, Typo"
+    assert f"{kept} are left out" in caplog.text
+
+
+def test_lemmas_are_not_guessed():
+    found = tags(guesser=SuffixGuesser(longest=2, rare=9))
+    assert found[-1] == "Number:Plur POS:NOUN"  # as "chats", which ends alike
+    assert found[0] == "POS:NIL"

@@ -31,7 +31,7 @@ from zoo.lexicon import Lexicon
 from zoo.optimizers import Constant
 from zoo.papers import Facts, Overnight, Realisations
 from zoo.priors import Morphology
-from zoo.sources.micro.micro import Micro
+from zoo.sources.micro import Micro
 
 LEMMAS = ("nouns", "adjectives", "verbs", "places", "quantities", "years")
 SENTENCE = """# text = du pain

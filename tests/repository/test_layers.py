@@ -20,7 +20,7 @@ FLOORS = (
     ("runs", "own_text"),
     ("evaluation", "adaptation", "interop"),
     ("training", "rescoring", "export"),
-    ("papers", "trials"),
+    ("papers", "comparison"),
     ("commands",),
     ("__main__",),
 )

@@ -404,7 +404,7 @@ def test_after_a_bare_install_every_module_is_imported_or_names_all_it_needs():
     [
         ("program('zoo', '--help')", "fetches free corpora"),
         ("program('train.py', '--help')", "--coordinator"),
-        ("program('evaluate.py', '--help')", "--surprisal"),
+        ("program('evaluate.py', '--help')", "--minimal-pairs"),
         ("program('zoo', 'train', '--list')", "micro_softmax"),
         ("program('zoo', 'words', 'models/micro')", '"dalmaibait"'),
         ("from zoo.data import Conllu; print(Conllu)", "Conllu"),

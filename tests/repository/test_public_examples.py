@@ -15,7 +15,7 @@ from tests.examples import run_docstring
 ROOMS = {
     "zoo.alignment": {"UnknownWords"},
     "zoo.attention": {"Attention"},
-    "zoo.cores": {"Core"},
+    "zoo.cores": {"Core", "Stacked"},
     "zoo.data": {"Source"},
     "zoo.decoding": {"Hypotheses"},
     "zoo.embeddings": {"Embedding"},

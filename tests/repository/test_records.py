@@ -12,10 +12,10 @@ import pytest
 import configs
 from records import cells, keep, tables
 from zoo import configuration
+from zoo.comparison.compare import compare
+from zoo.comparison.sweep import value_of
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, records, significance
-from zoo.evaluation.reports.compare import compare
-from zoo.evaluation.reports.sweep import value_of
 
 FILES = sorted(cells.FOLDER.glob("*.jsonl"))
 

@@ -1,17 +1,15 @@
 """Features that runs add to n-best lists are their scores of the sentences."""
 
 import dataclasses
+import itertools
 import math
 import shutil
-import sys
 
 import jax
 import numpy as np
 import pytest
 
 from tests import scored_sentences
-from zoo import __main__ as commands
-from zoo.commands import program
 from zoo.cores import LSTM
 from zoo.data import Characters
 from zoo.data.vocabulary import Vocabulary
@@ -20,7 +18,8 @@ from zoo.errors import UserError
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.models import LanguageModel
-from zoo.rescoring.model_features import Columns
+from zoo.rescoring.lattices import Lattice, Link
+from zoo.rescoring.model_features import Columns, LatticeFolder, best_parts
 from zoo.rescoring.reranking import Weights
 from zoo.sources import nbest
 
@@ -55,15 +54,9 @@ def test_features_are_scores_and_counts(trained, tmp_path, monkeypatch):
         [*Columns(word_count=True).add(lists_of("0 ||| a ||| words= 1\n", tmp_path))]
 
 
-def test_runs_are_given_to_both_commands(trained, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_runs_are_given_to_both_commands(trained, tmp_path, call):
     (tmp_path / "l").write_text("0 ||| le chat ||| f= 0\n0 ||| le ||| f= 1\n", encoding="utf-8")
     (tmp_path / "r").write_text("le\n", encoding="utf-8")
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", *map(str, words)])
-        code = program.run(commands.main)
-        return code, *capsys.readouterr()
 
     more = ("--run", trained, "--word-count")
     assert call("tune", "l", "r", "--metric", "wer", "--weights", "w", *more)[0] == 0
@@ -78,17 +71,16 @@ def test_runs_are_given_to_both_commands(trained, tmp_path, monkeypatch, capsys)
     assert (code, printed) == (2, "") and "and here 'words' are added" in errors
 
 
-def test_unknown_words_of_lists_and_texts_are_told(trained, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_unknown_words_of_lists_and_texts_are_told(trained, tmp_path, call):
     shutil.copytree(trained, tmp_path / "other")
     (tmp_path / "r").write_text("le\n")
     (tmp_path / "t").write_text("le kiwi\n")
 
     def errors(lists, *words):
         (tmp_path / "l").write_text(lists)
-        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", *words])
-        assert program.run(commands.main) == 0
-        return capsys.readouterr().err
+        code, _, told = call(*words)
+        assert code == 0
+        return told
 
     name = Run.load(trained).path.name
     lists = "0 ||| le kiwi ||| f= 0\n0 ||| le ||| f= 1\n"
@@ -119,20 +111,14 @@ def test_runs_whose_names_mean_something_else_are_refused(trained):
     assert Columns({"words": run}).names == ("words",)
 
 
-def test_added_words_are_no_unknown_ones(trained, tmp_path, monkeypatch, capsys):
+def test_added_words_are_no_unknown_ones(trained, tmp_path, call):
     """All commands of rescore read them; a softmax shares the probability of <unk> among them."""
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "l").write_text("0 ||| le zébu\n0 ||| le zèbre\n", encoding="utf-8")
     (tmp_path / "w").write_text("zébu\nzèbre\n", encoding="utf-8")
     name = Run.load(trained).path.name
     weights = {name: 0.5, f"{name}.unknown": -1, "words": 0}
     (tmp_path / "w.json").write_text(Weights(weights).text())
     (tmp_path / "lattice.txt").write_text("u\n0 1 zébu 0,0\n1\n", encoding="utf-8")
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", *map(str, words)])
-        code = program.run(commands.main)
-        return code, *capsys.readouterr()
 
     more = ("--run", trained, "--word-count", "--unknown-count")
     added = ("--add-words", "w", "--spread-unknown")
@@ -184,3 +170,102 @@ def test_characters_are_scored_by_their_runs(trained, tmp_path, text, blank):
             expected, before = expected + float(log_prob[0, 0]), letter
         np.testing.assert_allclose(hypothesis.features["m"], expected, rtol=1e-5)
     assert found.hypotheses[0].features["words"] == 2
+
+
+# ------------------------------------------------------------ scores of lattices
+
+# Two ways to say "a", by the node 1 and by the node 2: -1 - 2 x 1 and -2 - 2 x 0.25.
+SLF = """lmscale=2 start=0 end=3
+I=0
+I=1
+I=2
+I=3
+J=0 S=0 E=1 W=a a=-1 l=-1
+J=1 S=0 E=2 W=a a=-2 l=-0.25
+J=2 S=1 E=3 W=!NULL a=0 l=0
+J=3 S=2 E=3 W=!NULL a=0 l=0
+J=4 S=2 E=3 W=b a=-4 l=-1
+"""
+
+
+def paths(lattice):
+    """(words, acoustic, language) of every path."""
+    waiting, ended = [(0, (), 0.0, 0.0)], []
+    while waiting:
+        node, words, acoustic, language = waiting.pop()
+        if node == lattice.nodes - 1:
+            ended.append((words, acoustic, language))
+        for link in lattice.links:
+            if link.start == node:
+                more = (link.word,) if link.word is not None else ()
+                sums = acoustic + 0.7 * link.acoustic, language + 1.3 * link.language
+                waiting.append((link.end, words + more, *sums))
+    return ended
+
+
+def test_parts_are_the_best_path_s_of_all_paths():
+    random = np.random.default_rng(5)
+    pairs = [*itertools.pairwise(range(6)), *itertools.combinations(range(6), 2)] * 2
+    links = [
+        Link(a, b, random.choice(["x", "y", None]), *random.normal(size=2), 0) for a, b in pairs
+    ]
+    lattice = Lattice("l", 6, tuple(sorted(links, key=lambda x: x.start)), 0.7, 1.3, -0.4)
+    expected = {}
+    for words, acoustic, language in paths(lattice):
+        score = acoustic + language - 0.4 * len(words)
+        expected[words] = max(expected.get(words, (-math.inf,)), (score, acoustic, language))
+    assert len(expected) > 20
+    found = best_parts(lattice, [*expected, ("z",), ("x",) * 9])
+    np.testing.assert_allclose(found[:-2], [*expected.values()], rtol=1e-12)
+    assert found[-2:] == [None, None]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lattices").mkdir()
+    (tmp_path / "lattices" / "u1.slf").write_text(SLF)
+    (tmp_path / "lattices" / "u2.slf").write_text(SLF.replace("l=-1\n", "l=-3\n"))
+    (tmp_path / "l").write_text("u1 ||| a\nu1 ||| a b\nu1 ||| c\nu2 ||| a\n")
+    (tmp_path / "r").write_text("u1\ta b\nu2\ta\n")
+    return tmp_path
+
+
+def test_lists_have_the_scores_of_their_lattices(folder):
+    lists = [*Columns(lattices=LatticeFolder("lattices")).add(nbest.read_lists("l")[1])]
+    # "c" is no path: the lowest of the list.
+    assert [[h.features for h in one.hypotheses] for one in lists] == [
+        [
+            {"acoustic": -2, "language": -0.5},
+            {"acoustic": -6, "language": -2.5},
+            {"acoustic": -6, "language": -2.5},
+        ],
+        [{"acoustic": -2, "language": -0.5}],
+    ]
+
+
+def test_without_language_scores_there_is_no_such_feature(folder):
+    plain = "\n".join(line.partition(" l=")[0] for line in SLF.splitlines())
+    (folder / "lattices" / "u1.slf").write_text(plain)
+    first, second = Columns(lattices=LatticeFolder("lattices")).add(nbest.read_lists("l")[1])
+    assert first.hypotheses[0].features == {"acoustic": -1}
+    assert second.hypotheses[0].features == {"acoustic": -2}
+
+
+def test_both_commands_take_them(folder, call):
+    more = ("--lattices", "lattices", "--word-count")
+    tune = ("tune", "l", "r", "--metric", "wer", "--weights", "w", *more)
+    code, printed, errors = call(*tune, "--test", "l", "--test-references", "r")
+    assert (code, errors) == (0, "") and printed.count(" 0.00 [0.00, 0.00]") == 4
+    assert [*Weights.read("w").weights] == ["acoustic", "language", "words"]
+    assert call("apply", "l", "w", "--best", *more) == (0, "u1 a b\nu2 a\n", "")
+    (folder / "other").mkdir()
+    for words, message in (
+        ((*tune, "--test", "l", "--test-references", "r", "--test-lattices", "other"), "has 0 fil"),
+        (
+            ("tune", "l", "r", "--metric", "wer", "--test-lattices", "other"),
+            "--test-lattices is for --test: give --test LISTS",
+        ),
+    ):
+        code, _, errors = call(*words)
+        assert code == 2 and message in errors

@@ -2,13 +2,10 @@
 
 import json
 import shutil
-import sys
 
 import numpy as np
 import pytest
 
-from zoo import __main__ as commands
-from zoo.commands import program
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
 from zoo.evaluation.run import Run
@@ -50,21 +47,14 @@ def test_the_mean_of_probabilities():
 
 
 @pytest.fixture
-def call(monkeypatch, capsys, tmp_path, trained):
-    monkeypatch.chdir(tmp_path)
+def runs(call, tmp_path, trained):
     shutil.copytree(trained, "a")
     shutil.copytree(trained, "b")
     (tmp_path / "l").write_text("0 ||| le chat ||| f= 0\n0 |||  ||| f= 1\n1 ||| le ||| f= 2\n")
     (tmp_path / "t").write_text("le chat dort .\n\nles chats\n", encoding="utf-8")
 
-    def calling(*words):
-        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", *map(str, words)])
-        code = program.run(commands.main)
-        return code, *capsys.readouterr()
 
-    return calling
-
-
+@pytest.mark.usefixtures("runs")
 def test_a_mean_of_runs_is_a_feature(call, tmp_path):
     runs = ("--run", "a", "--run", "b")
     code, printed, _ = call("interpolate", "t", *runs, "--weights", "mix.json")
@@ -85,13 +75,14 @@ def test_a_mean_of_runs_is_a_feature(call, tmp_path):
     np.testing.assert_allclose(scores, expected, rtol=1e-5)
 
 
+@pytest.mark.usefixtures("runs")
 def test_what_is_wrong_is_a_sentence(call, tmp_path):
     (tmp_path / "c.json").write_text('{"interpolation": {"a": 0.5, "c": 0.5}}')
     for line, message in (
         ("interpolate t --run a", "interpolate takes two runs or more"),
         (
             "tune l t --metric bleu --interpolation c.json",
-            "--interpolation averages runs: give each",
+            "--interpolation averages runs: give --run DIR",
         ),
         (
             "tune l t --metric bleu --run a --interpolation c.json",

@@ -8,11 +8,40 @@ import math
 import numpy as np
 import pytest
 
-from tests.rescoring.small_lists import lists
 from zoo.evaluation import significance
-from zoo.rescoring import mert, mira, tune
+from zoo.rescoring import tune
 from zoo.rescoring.bleu_chrf_wer import Bleu, WordErrorRate
 from zoo.rescoring.model_features import Lists, first_weights
+
+
+def lists(seed=0, count=7, features=3, most=5, statistics=4, metric=None):
+    """Random lists of 1 to `most` hypotheses, with statistics as `metric` has them."""
+    generator = np.random.default_rng(seed)
+    sizes = generator.integers(1, most + 1, count)
+    sizes[0] = most
+    total = int(sizes.sum())
+    counts = generator.integers(0, 4, (total, statistics)).astype(float)
+    if metric == "wer":  # the words of a reference are those of its list
+        counts[:, 3] = np.repeat(generator.integers(3, 9, count), sizes)
+    elif metric == "bleu":
+        matched = generator.integers(1, 6, (total, 4))
+        counts = np.column_stack([np.full(total, 8.0), np.full(total, 9.0), matched, matched + 2])
+    return Lists(
+        tuple(map(str, range(count))),
+        tuple(f"f{n}" for n in range(features)),
+        np.cumsum([0, *sizes]),
+        generator.normal(size=(total, features)),
+        counts,
+        generator.normal(size=total),
+    )
+
+
+def one_list(features, errors, names=("f", "g"), **given):
+    """A list of hypotheses with some word errors, of four words each."""
+    features = np.array(features, np.float64).reshape(len(errors), -1)
+    statistics = np.array([[error, 0, 0, 4] for error in errors], np.float64)
+    bounds = np.array([0, len(errors)])
+    return Lists(("a",), names[: features.shape[1]], bounds, features, statistics, **given)
 
 
 def value(some, metric, weights):
@@ -62,7 +91,7 @@ def test_upper_envelopes_by_hand():
     # Three lines x, 0 and -x + 1, of which 0 is never highest; and a list of one line.
     slopes = np.array([[1.0, 0, -1], [2, -np.inf, -np.inf]])
     heights = np.array([[0.0, 0, 1], [5, -np.inf, -np.inf]])
-    first, corners, rows, chosen, before = mert.envelopes(slopes, heights)
+    first, corners, rows, chosen, before = tune.envelopes(slopes, heights)
     assert first.tolist() == [2, 0]
     assert (corners.tolist(), rows.tolist()) == ([0.5], [0])
     assert (chosen.tolist(), before.tolist()) == ([0], [2])
@@ -74,7 +103,7 @@ def test_envelopes_are_the_highest_lines_everywhere(seed):
     slopes = np.round(generator.normal(size=(3, 9)), 1)  # with parallel lines
     heights = generator.normal(size=(3, 9))
     slopes[1, 6:] = heights[1, 6:] = -np.inf
-    first, corners, rows, chosen, before = mert.envelopes(slopes, heights)
+    first, corners, rows, chosen, before = tune.envelopes(slopes, heights)
     for x in np.linspace(-30, 30, 4001):
         for row in range(3):
             there = np.isfinite(slopes[row])
@@ -91,7 +120,7 @@ def test_envelopes_are_the_highest_lines_everywhere(seed):
 def test_a_line_search_finds_the_best_of_all_intervals(seed, name):
     metric = {"wer": WordErrorRate(), "bleu": Bleu()}[name]
     some = lists(seed, metric=name)
-    search = mert.Search.of(some, metric)
+    search = tune.Search(some, metric)
     weights, direction = np.random.default_rng(seed).normal(size=(2, 3))
     step, best = search.best_step(weights, direction)
     # Choices change at most where two hypotheses of a list have equal scores.
@@ -112,32 +141,25 @@ def test_of_equal_intervals_the_widest_is_taken_and_then_the_nearest():
     # the fourth and the sixth have an error each. The intervals from -7 to -3 and from 2 to 6 are
     # the widest without one, the second of them is nearer to 0; from -3 to -1 is nearer still.
     slopes, heights = np.arange(6.0), -np.cumsum([0.0, -7, -3, -1, 2, 6])
-    errors = np.array([1.0, 0, 0, 1, 0, 1])
-    some = Lists(
-        ("a",),
-        ("slope", "height"),
-        np.array([0, 6]),
-        np.column_stack([slopes, heights]),
-        np.column_stack([errors, np.zeros(6), np.zeros(6), np.full(6, 4)]),
-    )
-    search = mert.Search.of(some, WordErrorRate())
+    some = one_list(np.column_stack([slopes, heights]), [1, 0, 0, 1, 0, 1])
+    search = tune.Search(some, WordErrorRate())
     assert search.best_step(np.array([0.0, 1]), np.array([1.0, 0])) == (4.0, 0.0)
 
 
 def test_a_climb_ends_where_no_direction_helps():
     # In these lists the second round of the three features helps.
     some = lists(9, count=12, metric="bleu")
-    search = mert.Search.of(some, Bleu())
+    search = tune.Search(some, Bleu())
     start, random = np.array([1.0, 0.5, -0.5]), np.random.default_rng(0)
-    once, _ = mert.Mert(directions=0, rounds=1)._climb(search, start, random)
-    figure, weights = mert.Mert(directions=0)._climb(search, start, random)
+    once, _ = tune.Mert(directions=0, rounds=1)._climb(search, start, random)
+    figure, weights = tune.Mert(directions=0)._climb(search, start, random)
     assert figure > once
     assert figure == pytest.approx(value(some, Bleu(), weights))
     assert max(search.best_step(weights, one)[1] for one in np.eye(3)) <= figure + 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
-class _GivenEnds(mert.Mert):
+class _GivenEnds(tune.Mert):
     """Climbs whose ends are known."""
 
     ends: tuple[tuple[float, ...], ...] = ()
@@ -149,31 +171,34 @@ class _GivenEnds(mert.Mert):
 
 def test_mert_mixes_the_mean_of_its_ends_with_the_start():
     # Features of one standard deviation; each of the weights below chooses the first hypothesis.
-    some = Lists(
-        ("a",),
-        ("f", "g"),
-        np.array([0, 2]),
-        np.array([[1.0, 1], [-1, -1]]),
-        np.array([[0.0, 0, 0, 4], [1, 0, 0, 4]]),
-    )
+    some = one_list([[1, 1], [-1, -1]], [0, 1])
     settings = _GivenEnds(starts=2, prior=0.25, ends=((0.0, 5), (3, 4)))
     found = settings.tune(some, WordErrorRate(), np.array([2.0, 0]))
     mean = np.array([0 + 0.6, 1 + 0.8]) / np.hypot(0.6, 1.8)
     np.testing.assert_allclose(found, 0.75 * mean + 0.25 * np.array([1, 0]))
 
 
-def test_mert_takes_its_best_end_where_the_mean_is_worse_than_the_start():
-    # One list: the start chooses the first hypothesis (1 error), the ends the second (none) and
-    # the third (3 errors), and the mean of all the third.
-    some = Lists(
-        ("a",),
-        ("f", "g"),
-        np.array([0, 3]),
-        np.array([[1.0, 0], [0, 1], [0.9, 0.9]]),
-        np.array([[1.0, 0, 0, 4], [0, 0, 0, 4], [3, 0, 0, 4]]),
-    )
-    ends = ((1.0, 1.0), (0.0, 1.0), (1.0, 0.9))
-    settings = _GivenEnds(starts=3, prior=0.25, ends=ends)
+@dataclasses.dataclass(frozen=True)
+class _GivenEpochs(tune.Mira):
+    """Epochs whose mean weights are known."""
+
+    means: tuple[tuple[float, ...], ...] = ()
+
+    def _epochs(self, lists, metric, weights, step, generator):
+        yield from map(np.array, self.means)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        _GivenEnds(starts=3, prior=0.25, ends=((1.0, 1.0), (0.0, 1.0), (1.0, 0.9))),
+        _GivenEpochs(steps=(0.1,), prior=0.5, means=((0.0, 1.0),)),
+    ],
+)
+def test_the_best_candidate_is_taken_where_the_mean_is_worse_than_the_start(settings):
+    # One list: the start chooses the first hypothesis (1 error), a candidate the second (none), and
+    # the mean of all the third (3 errors).
+    some = one_list([[1, 0], [0, 1], [0.9, 0.9]], [1, 0, 3])
     found = settings.tune(some, WordErrorRate(), np.array([1.0, 0]))
     assert some.chosen(found).tolist() == [1]
 
@@ -185,12 +210,12 @@ def test_tuning_never_ends_worse_and_repeats_itself(method, name, seed):
     metric = {"wer": WordErrorRate(), "bleu": Bleu()}[name]
     some = lists(seed, count=20, metric=name)
     start = np.array([1.0, 0.5, -0.5])
-    settings = {"mert": mert.Mert(starts=2, rounds=3), "mira": mira.Mira(epochs=4)}[method]
+    settings = {"mert": tune.Mert(starts=2, rounds=3), "mira": tune.Mira(epochs=4)}[method]
     found, again = (settings.tune(some, metric, start, seed=3) for _ in range(2))
     assert found.tobytes() == again.tobytes()
     assert value(some, metric, found) >= value(some, metric, start) - 1e-9
     if method == "mira":
-        objective, scales = mira.Objective.of(some, metric), some.scales()
+        objective, scales = tune.Objective(some, metric), some.scales()
         assert objective.value(found * scales) <= objective.value(start * scales) + 1e-9
 
 
@@ -209,47 +234,12 @@ def test_tuning_finds_the_feature_that_counts_errors(method, scale):
 
 def test_one_step_of_mira_by_hand():
     # A list of two: the first has no error, the second one, and the feature prefers the second.
-    some = Lists(
-        ("a",),
-        ("f",),
-        np.array([0, 2]),
-        np.array([[0.0], [2.0]]),
-        np.array([[0.0, 0, 0, 4], [1, 0, 0, 4]]),
-    )
-    (mean,) = mira.Mira(epochs=1)._epochs(
-        some, WordErrorRate(), np.array([0.25]), 10.0, np.random.default_rng(0)
-    )
+    some = one_list([0, 2], [0, 1])
     # Hope: 0 - 0 against 0.5 - 1. Fear: 0 against 0.5 + 1. Loss 1 + 0.25 * 2, length 4.
-    np.testing.assert_allclose(mean, 0.25 - 2 * 1.5 / 4)
-    (mean,) = mira.Mira(epochs=1)._epochs(
-        some, WordErrorRate(), np.array([0.25]), 0.1, np.random.default_rng(0)
-    )
-    np.testing.assert_allclose(mean, 0.25 - 2 * 0.1)
-
-
-def test_mira_takes_its_best_candidate_where_the_mean_is_worse_than_the_start():
-    # One list: the start chooses the first hypothesis (1 error), the second candidate the second
-    # (none), and the mean of both the third (3 errors).
-    some = Lists(
-        ("a",),
-        ("f", "g"),
-        np.array([0, 3]),
-        np.array([[1.0, 0], [0, 1], [0.9, 0.9]]),
-        np.array([[1.0, 0, 0, 4], [0, 0, 0, 4], [3, 0, 0, 4]]),
-    )
-    settings = _GivenEpochs(steps=(0.1,), prior=0.5, means=((0.0, 1.0),))
-    found = settings.tune(some, WordErrorRate(), np.array([1.0, 0]))
-    assert some.chosen(found).tolist() == [1]
-
-
-@dataclasses.dataclass(frozen=True)
-class _GivenEpochs(mira.Mira):
-    """Epochs whose mean weights are known."""
-
-    means: tuple[tuple[float, ...], ...] = ()
-
-    def _epochs(self, lists, metric, weights, step, generator):
-        yield from map(np.array, self.means)
+    for largest, step in ((10.0, 1.5 / 4), (0.1, 0.1)):
+        given = some, WordErrorRate(), np.array([0.25]), largest, np.random.default_rng(0)
+        (mean,) = tune.Mira(epochs=1)._epochs(*given)
+        np.testing.assert_allclose(mean, 0.25 - 2 * step)
 
 
 @pytest.mark.parametrize("branch, seed", [("mean", 1), ("mean", 2), ("figure", 3), ("loss", 5)])
@@ -304,7 +294,7 @@ def _mixed(some, candidates):
 def test_epochs_of_mira_by_a_loop():
     # BLEU, whose gains depend on the statistics of the hopes before.
     some, metric = lists(3, count=6, metric="bleu"), Bleu()
-    settings = mira.Mira(epochs=3, decay=0.5)
+    settings = tune.Mira(epochs=3, decay=0.5)
     start = np.array([1.0, 0.5, -0.5])
     found = list(settings._epochs(some, metric, start, 1.0, np.random.default_rng(5)))
     generator, weights, background, expected = np.random.default_rng(5), start, np.ones(10), []
@@ -330,14 +320,8 @@ def test_epochs_of_mira_by_a_loop():
 
 
 def test_miras_objective_by_hand():
-    some = Lists(
-        ("a",),
-        ("f",),
-        np.array([0, 2]),
-        np.array([[0.0], [2.0]]),
-        np.array([[0.0, 0, 0, 4], [1, 0, 0, 4]]),
-    )
-    objective = mira.Objective.of(some, WordErrorRate())
+    some = one_list([0, 2], [0, 1])
+    objective = tune.Objective(some, WordErrorRate())
     # In standard deviations the features are 0 and 2. Weights of the wrong sign are best at almost
     # 0, where the loss is the error of the second; those of the right one lose nothing.
     assert objective.value(np.array([1.0])) == pytest.approx(1, abs=1e-3)
@@ -348,7 +332,7 @@ def test_miras_objective_by_hand():
 
 def test_miras_objective_has_a_background_of_at_most_a_thousand_sentences():
     some, metric = lists(2, count=1300, most=2, metric="bleu"), Bleu()
-    objective = mira.Objective.of(some, metric)
+    objective = tune.Objective(some, metric)
     background = 1 + 1000 * np.mean([some.statistics[row] for row in some.starts[:-1]], axis=0)
     for one in (0, 1, 1299):
         for place, row in enumerate(range(some.starts[one], some.starts[one + 1])):
@@ -362,19 +346,13 @@ def test_miras_objective_has_a_background_of_at_most_a_thousand_sentences():
 )
 def test_tuning_begins_with_the_scores_unless_the_order_is_better(errors, expected):
     # The scores are half the feature, and choose the second hypothesis; the rank the first.
-    some = Lists(
-        ("a",),
-        ("f", "rank"),
-        np.array([0, 3]),
-        np.array([[-1.0, 0], [1, 0], [0, -1]]),
-        np.array([[error, 0.0, 0, 4] for error in errors]),
-        first=np.array([-0.5, 0.5, 0]),
-    )
+    features, scores = [[-1, 0], [1, 0], [0, -1]], np.array([-0.5, 0.5, 0])
+    some = one_list(features, errors, ("f", "rank"), first=scores)
     np.testing.assert_allclose(tune.first_start(some, WordErrorRate()), expected, atol=1e-9)
 
 
 def test_cross_validation_judges_each_list_by_weights_of_the_others(monkeypatch):
-    monkeypatch.setitem(tune.METHODS, "mira", functools.partial(mira.Mira, epochs=2))
+    monkeypatch.setitem(tune.METHODS, "mira", functools.partial(tune.Mira, epochs=2))
     some, metric, start = lists(4, count=8, metric="wer"), WordErrorRate(), np.array([1.0, 0.5, -1])
     total = np.zeros(4)
     for judged in ([0, 3, 6], [1, 4, 7], [2, 5]):

@@ -3,11 +3,13 @@
 import json
 import math
 import shutil
+import subprocess
 
 import numpy as np
 import pytest
 
 from tests import tables
+from zoo import version
 from zoo.commands import command_table
 from zoo.errors import UserError
 from zoo.evaluation import translation_quality
@@ -87,7 +89,7 @@ def test_a_terminal_obeys_nothing_that_a_run_from_elsewhere_says(workdir, capsys
     passport |= {name: f"{passport[name]}{red}" for name in ("head", "counts", "split")}
     result.write_text(json.dumps(passport))
     picture = str(workdir / "picture.png")
-    for line in (["compare"], ["sweep", "--file", picture, "training.batch"]):
+    for line in (["compare"], ["compare", "--plot", picture, "--sweep", "training.batch"]):
         command_table.main([*line, str(workdir)])
         printed.append(capsys.readouterr())
     for out, _ in printed:
@@ -116,8 +118,8 @@ def test_a_report_of_translations_is_printable_too(capsys):
         "words RUN --output RUN/lexicon.npz",
         "translate RUN text.txt --output text.txt",
         "translate RUN other.txt --dictionary text.txt --alignments text.txt",
-        "evaluate RUN --data text.txt[:2] --surprisal text.txt",
-        "evaluate RUN --split test --surprisal RUN/../test.txt",
+        "score RUN text.txt[:2] --words --output text.txt",
+        "score RUN --split test --words --output RUN/../test.txt",
     ],
 )
 def test_what_is_read_is_not_written_over(line, tmp_path, monkeypatch):
@@ -137,3 +139,34 @@ def test_results_of_a_run_may_be_written_anew(tmp_path):
         (tmp_path / name).write_text("{}")
     output_files.check_each((tmp_path / "table.tsv", "the table"), read=[str(tmp_path)])
     output_files.check_each(("/dev/null", "the table"), read=["/dev/null"])
+
+
+# -------------------------------------------------------- the revision that passports name
+
+
+def test_a_revision_is_dirty_if_its_code_was_changed_but_not_by_outputs(tmp_path, monkeypatch):
+    def git(*arguments):
+        identity = "-c", "user.name=nobody", "-c", "user.email=nobody@example.org"
+        subprocess.run(["git", "-C", str(tmp_path), *identity, *arguments], check=True)
+
+    def revision():
+        output_files.revision.cache_clear()
+        return output_files.revision()
+
+    module = tmp_path / "zoo" / "version.py"
+    module.parent.mkdir()
+    module.write_text("")
+    monkeypatch.setattr(version, "__file__", str(module))
+    git("init", "--quiet")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "First")
+    clean = revision()
+    assert len(clean) == 40
+    (tmp_path / "agreement.png").write_text("a picture")
+    assert revision() == clean
+    (tmp_path / "my_module.py").write_text("")
+    assert revision() == f"{clean}-dirty"
+    (tmp_path / "my_module.py").unlink()
+    module.write_text("changed = True")
+    assert revision() == f"{clean}-dirty"
+    output_files.revision.cache_clear()

@@ -1,19 +1,23 @@
 """A work directory belongs to one experiment and keeps it."""
 
+import dataclasses
 import json
 import os
 import pathlib
 import re
 import shutil
 
+import jax
 import numpy as np
 import pytest
 
 from tests import examples
+from tests.malformed import readers
 from tests.training import small
 from zoo import configuration
 from zoo.cores import LSTM
 from zoo.errors import UserError
+from zoo.evaluation.run import Run
 from zoo.lexicon import Lexicon
 from zoo.runs.checkpoints import Checkpoints
 from zoo.runs.location import Ownership
@@ -232,14 +236,14 @@ def test_a_record_of_the_start_that_is_none_names_its_file(tmp_path, content):
 def test_a_stopped_training_is_not_finished(tmp_path, monkeypatch):
     trainer = small.trainer(small.experiment(checkpoint_every=1), tmp_path)
     assert Workdir(tmp_path).finished() is None  # nothing is kept yet
-    plain = trainer._batch
+    plain = trainer.task.part
 
     def batch(batches, index):
         if index == 2:
             raise RuntimeError("the power is cut")
         return plain(batches, index)
 
-    monkeypatch.setattr(trainer, "_batch", batch)
+    monkeypatch.setattr(trainer.task, "part", batch)
     with pytest.raises(RuntimeError):
         trainer.train()
     assert Workdir(tmp_path).finished() is False
@@ -290,3 +294,36 @@ def test_a_folder_that_is_deleted_while_it_is_trained_is_said(tmp_path, monkeypa
 
 
 SAVE = Checkpoints.save
+
+
+# ---------- A recipe whose sizes are not those of the stored parameters is refused at once
+
+
+@pytest.fixture
+def run(tmp_path):
+    """The folder of a run with a checkpoint."""
+    workdir = Workdir(tmp_path / "run")
+    workdir.claim(readers.EXPERIMENT)
+    readers.LEXICON.save(workdir.path / "lexicon.npz")
+    params = readers.MODEL.init(jax.random.key(0), readers.LEXICON)
+    checkpoints = Checkpoints(workdir.path / "checkpoints", ("best",))
+    checkpoints.save("best", 1, {"params": params}, {"step": 1})
+    checkpoints.close()
+    return workdir.path
+
+
+@pytest.mark.parametrize("field", ["model.core.layers", "model.core.size", "model.embedding.size"])
+def test_a_billion_is_refused_at_once(run, field):
+    assert Run.load(run).checkpoint == 1
+    recipe = configuration.changed(readers.EXPERIMENT, {field: 10**9})
+    (run / "experiment.json").write_text(json.dumps(configuration.to_json(recipe)))
+    with pytest.raises(UserError, match=rf"best has 6 arrays of 120 numbers .*{field}=1000000000"):
+        Run.load(run)
+
+
+def test_rows_that_no_memory_holds_are_refused(run):
+    evaluation = dataclasses.replace(readers.EXPERIMENT.evaluation, batch=10**13)
+    recipe = dataclasses.replace(readers.EXPERIMENT, evaluation=evaluation)
+    (run / "experiment.json").write_text(json.dumps(configuration.to_json(recipe)))
+    with pytest.raises(UserError, match=r"evaluation.batch=10000000000000 x .* needs at least"):
+        Run.load(run)

@@ -102,34 +102,10 @@ def test_unknown_fused_forms_are_told(bank):
         Vocabulary(unknown="refused").encode(Corpus("text", [["Il", "parle", "du"]]), lexicon)
 
 
-@pytest.mark.parametrize("fused", ["split", "surface", "kept"])
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("3-4\tdu", "3-5000000000\tdu"),
-        ("3-4\tdu", "4-5\tdu"),
-        ("4\tle\tle", "6\tle\tle"),
-        ("4\tle\tle", "4-5\tau\t_\t_\t_\t_\t_\t_\t_\t_\n4\tle\tle"),
-    ],
-)
-def test_a_fused_form_without_its_words_is_refused(bank, fused, old, new):
-    bank.write_text(BANK.replace(old, new), encoding="utf-8")
-    with pytest.raises(UserError, match=r"line 5: the words .*'du' is made, are not the next ones"):
-        read(bank, fused=fused)
-
-
 def test_a_range_of_sentences(bank):
     corpus = read(f"{bank}[-1:]")
     assert corpus.sentences == [["Oui"]]
     assert corpus.features == [[FEATURES["Oui"]]]
-
-
-@pytest.mark.parametrize("change", [("\n", "\r\n"), ("# sent_id", "\ufeff# sent_id")])
-def test_line_ends_and_marks_of_other_systems(tmp_path, bank, change):
-    other = tmp_path / "other.conllu"
-    other.write_text(BANK.replace(*change), encoding="utf-8", newline="")
-    assert read(other).sentences == read(bank).sentences
-    assert read(other).features == read(bank).features
 
 
 def test_a_form_may_have_any_character_but_tab_and_newline(tmp_path):
@@ -138,46 +114,10 @@ def test_a_form_may_have_any_character_but_tab_and_newline(tmp_path):
     assert read(path).sentences == [["new\x85york\u2028 b"]]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("4\tle\tle\tDET\t_", "4\tle\tle DET\t_", "line 7: 9 columns where CoNLL-U has 10"),
-        ("1\tOui\toui", "1\tOui\toui\toui", "line 11: 11 columns"),
-        ("2\tparle\tparler", "zwei\tparle\tparler", "line 4 is not CoNLL-U.*'zwei'"),
-        ("0\troot\t_\t_\n3", "x\troot\t_\t_\n3", "line 4 is not CoNLL-U.*'head'.*'x'"),
-        ("2\tparle\tparler", "_\tparle\tparler", "line 4 is not CoNLL-U: it has no ID"),
-        ("2\tparle\tparler", "\tparle\tparler", "line 4 is not CoNLL-U: it has no ID"),
-        ("1\tOui\toui", "1\tOui  oui\toui", "line 11: two spaces in a column"),
-    ],
-)
-def test_wrong_columns_are_refused_with_file_and_line(bank, old, new, message):
-    bank.write_text(BANK.replace(old, new), encoding="utf-8")
-    with pytest.raises(UserError, match=message) as caught:
-        read(bank)
-    assert str(bank) in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
 def test_the_last_column_may_have_two_spaces(bank):
     before = read(bank)
     bank.write_text(BANK.replace("SpaceAfter=No", "Gloss=a  b"), encoding="utf-8")
     assert read(bank) == before
-
-
-def test_other_errors(bank, tmp_path):
-    with pytest.raises(UserError, match=r"data.fused is 'both': give one of split, surface, kept"):
-        read(bank, fused="both")
-    with pytest.raises(UserError, match="cannot be read: Is a directory"):
-        read(tmp_path)
-    bank.write_text("# nothing\n\n")
-    with pytest.raises(UserError, match="has no words"):
-        read(bank)
-
-
-def test_a_range_that_takes_nothing_is_named(bank):
-    source = Conllu(train=f"{bank}[:-500]", validation=str(bank))
-    with pytest.raises(UserError, match=r"\[:-500\] has no words: .* none of them in the range"):
-        source.read("train")
 
 
 COLUMNS = """1\tchats\tchat\tNOUN\tNC\tNumber=Plur|Gender=Masc\t0\troot\t_\t_

@@ -2,7 +2,7 @@
 
 import pytest
 
-from zoo.errors import UserError, shortened
+from zoo.errors import UserError
 from zoo.sources import files
 from zoo.sources.files import Part
 
@@ -21,54 +21,6 @@ from zoo.sources.files import Part
 )
 def test_a_path_and_its_range(text, path, bounds):
     assert Part.parse(text) == Part(path, slice(*bounds))
-
-
-@pytest.mark.parametrize(
-    "given",
-    ["[-:]", "[:-]", "[1:2:3]", "[1:+5]", "[1.5:]", "[1_000:]", "[ 1:2]", f"[:{'9' * 5000}]"],
-)
-def test_a_range_that_is_none(given):
-    with pytest.raises(UserError) as caught:
-        Part.parse(f"a.txt{given}")
-    assert str(caught.value) == (
-        f"a.txt: {shortened(given)} is not a range: write [start:stop], [start:] or [:stop] "
-        "with whole numbers."
-    )
-
-
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        ("", "a path is empty"),
-        ("  ", "a path is empty"),
-        ("x" * 300, r"^x{200}\.\.\. cannot be looked up \(File name too long\)"),
-        ("a\nb", "does not exist"),
-        ("a\0b", "does not exist"),
-    ],
-)
-def test_a_path_that_is_none(path, message):
-    with pytest.raises(UserError, match=message) as caught:
-        files.find(path)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"PK\x03\x04 and more", "is a zip archive: unpack it first"),
-        (b"\x28\xb5\x2f\xfd and more", "is compressed with zstd: decompress it first"),
-        ("wörd".encode("utf-16"), "is UTF-16: convert it with iconv"),
-        (b"\x1f\x8b\x08\x00", "cannot be decompressed"),
-        (b"a\0b", "is a binary file"),
-        (b"a\n\xe9", r"line 2: not UTF-8 \(byte 0xe9\)"),
-    ],
-)
-def test_bytes_that_are_no_text(tmp_path, content, message):
-    (tmp_path / "a").write_bytes(content)
-    with pytest.raises(UserError, match=message):
-        files.read_text(tmp_path / "a")
-    with pytest.raises(UserError, match="cannot be read: Is a directory: give a file of text"):
-        files.read_text(tmp_path)
 
 
 @pytest.mark.parametrize(

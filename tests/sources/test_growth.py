@@ -22,11 +22,10 @@ from zoo.errors import UserError
 from zoo.evaluation import minimal_pairs, word_lists
 from zoo.lexicon import Lexicon
 from zoo.papers import Overnight, Realisations
-from zoo.priors import WordList, WordTable, arpa
-from zoo.priors.grammars import rules
-from zoo.rescoring import reranking
-from zoo.sources import alignments, evaluation_texts, files, lattices, moses, nbest, text
-from zoo.sources import tables as fact_tables
+from zoo.priors import WordList, WordTable, arpa, grammar_rules
+from zoo.rescoring import lattices, reranking
+from zoo.sources import evaluation_texts, files, moses, nbest, pairs, text
+from zoo.sources import table_rows as fact_tables
 
 WORDS = Lexicon(("</s>", "<unk>", "w0"), np.arange(3), unknown="<unk>", boundary="</s>")
 ENGLISH = evaluation_texts.Reading(language="en")
@@ -148,11 +147,11 @@ def plain_references(path):
 
 def links_of(path):
     count = files.read_text(pathlib.Path(path)).count("\n")
-    return alignments.read_alignments(path, [["a"] * 3] * count, [["b"] * 3] * count)
+    return pairs.read_alignments(path, [["a"] * 3] * count, [["b"] * 3] * count)
 
 
 def links_of_one_pair(path):
-    return alignments.read_alignments(path, [range(10**6)], [range(10**6)])
+    return pairs.read_alignments(path, [range(10**6)], [range(10**6)])
 
 
 def refused(read):
@@ -301,7 +300,7 @@ READERS = {
     "minimal pairs, table": Reader(minimal_pairs.read, lines("p{}\tk\ta b\ta c\n"), 250),
     "links of pairs": Reader(links_of, lines("0-0 1-2 2-1\n"), 500),
     "links": Reader(links_of_one_pair, items("{}-0", " "), 50),
-    "dictionary": Reader(alignments.read_dictionary, lines("s{}\tt\n"), 1000),
+    "dictionary": Reader(pairs.read_dictionary, lines("s{}\tt\n"), 1000),
     "facts": Reader(fact_tables.read_table, lines("s{}\tv\n", "of\tr\n"), 500),
     "facts, relations": Reader(
         fact_tables.read_table, joined("of", items("\tr{}"), "\ns", items("\tv{}")), 1000
@@ -337,17 +336,17 @@ READERS = {
         ".csv",
     ),
     "grammar, rules": Reader(
-        lambda path: rules.read(files.read_text(pathlib.Path(path)), path),
+        lambda path: grammar_rules.read(files.read_text(pathlib.Path(path)), path),
         lambda n: 'r0: "a"\n' + "".join(f'r{i}: "a" r{i - 1}?\n' for i in range(1, n)),
         50,
     ),
     "grammar, blanks": Reader(
-        lambda path: rules.read(files.read_text(pathlib.Path(path)), path),
+        lambda path: grammar_rules.read(files.read_text(pathlib.Path(path)), path),
         joined('r: "a"', items(" "), "\n"),
         1000,
     ),
     "grammar, slashes": Reader(
-        refused(lambda path: rules.read(files.read_text(pathlib.Path(path)), path)),
+        refused(lambda path: grammar_rules.read(files.read_text(pathlib.Path(path)), path)),
         joined("r: ", items("/\\"), "\n"),
         500,
     ),

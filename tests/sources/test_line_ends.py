@@ -5,7 +5,8 @@ import json
 import pytest
 
 from zoo.priors import arpa
-from zoo.sources import characters, conllu, evaluation_texts, files, lattices, nbest
+from zoo.rescoring import lattices
+from zoo.sources import conllu, evaluation_texts, files, nbest, text
 from zoo.sources.pairs import Pairs
 from zoo.sources.text import Text
 
@@ -22,7 +23,7 @@ def written(path, lines, end):
 READERS = {
     "text": lambda path: Text(path, path).read("train").sentences,
     "stream": lambda path: [*files.read_lines(path)],
-    "characters": lambda path: characters.lines_of(files.read_text(files.find(path))),
+    "characters": lambda path: text.lines_of(files.read_text(files.find(path))),
     "pairs": lambda path: Pairs((path, path), (path, path)).read("train").sentences,
     "n-best lists": lambda path: [*nbest.lines_of(path)],
 }
@@ -49,7 +50,7 @@ FORMATS = {
         ".conllu",
         (),
         lambda text: f"# text = {text}|1\tword" + 8 * "\t_" + "|",
-        lambda path: len(conllu.read_conllu(files.find(path))),
+        lambda path: len(conllu.parse(files.read(path)[1], path)),
     ),
     "items": (
         ".tsv",

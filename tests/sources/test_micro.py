@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from zoo.errors import UserError
-from zoo.sources.micro.grammar import VANISH, Grammar, Option
-from zoo.sources.micro.micro import Micro
+from zoo.sources.micro import Micro
+from zoo.sources.micro_grammar import VANISH, Grammar, Option
 
 SMALL = {"train_sentences": 300, "validation_sentences": 200, "test_sentences": 200}
 
@@ -58,41 +58,41 @@ def test_tiny_grammar_matches_enumeration():
     assert grammar.expected_length() == pytest.approx(probabilities @ lengths, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("rules", "message"),
-    [
-        ({("s",): {"a": Option(0.5)}}, "sum to"),
-        ({("s",): {"a": Option(1.0, (("t",),))}}, "unknown symbol"),
-        ({("s",): {"a": Option(0.5, (("s",), ("s",))), "b": Option(0.5)}}, "finite"),
-        ({("s",): {"a": Option(0.5), VANISH: Option(0.5)}}, "end uncertain"),
-        (
-            {
-                ("s",): {"a": Option(1.0, (("t",), ("u",)))},
-                ("t",): {"b": Option(0.5), VANISH: Option(0.5)},
-                ("u",): {"b": Option(1.0)},
-            },
-            "start and follow",
-        ),
-    ],
-)
-def test_unsound_grammars_are_refused(rules, message):
-    with pytest.raises(ValueError, match=message):
-        Grammar(("s",), rules)
+def test_the_grammar_is_deterministic(micro):
+    """Probabilities sum to 1, and of two ways to go on after a word there is one (LL(1))."""
+    rules = micro.grammar.rules
+    words = {symbol: {*options} - {VANISH} for symbol, options in rules.items()}
+    for options in rules.values():
+        assert math.fsum(option.probability for option in options.values()) == pytest.approx(1)
+        assert min(option.probability for option in options.values()) > 0
+    following = {symbol: set() for symbol in rules}
+    following[micro.grammar.start] = {VANISH}  # the end
+    size = None
+    while size != (size := sum(map(len, following.values()))):
+        for symbol, options in rules.items():
+            for option in options.values():
+                after = {*following[symbol]}
+                for part in reversed(option.continuation):
+                    following[part] |= after
+                    after = words[part] | (after if VANISH in rules[part] else set())
+    for symbol, options in rules.items():
+        if VANISH in options:
+            assert not {VANISH, *words[symbol]} & following[symbol]
 
 
 def test_exact_entropy_and_length_match_monte_carlo(micro):
     generator = np.random.default_rng(7)
     sentences = [micro.grammar.sample(generator) for _ in range(8000)]
     for values, exact in (
-        ([-micro.log_prob(sentence) for sentence in sentences], micro.entropy_per_sentence()),
-        ([len(sentence) for sentence in sentences], micro.expected_length()),
+        ([-micro.grammar.log_prob(sentence) for sentence in sentences], micro.grammar.entropy()),
+        ([len(sentence) for sentence in sentences], micro.grammar.expected_length()),
     ):
         error = np.std(values) / math.sqrt(len(values))
         assert abs(np.mean(values) - exact) < 3 * error
 
 
 def test_entropy_rate_counts_the_boundary(micro):
-    entropy, length = micro.entropy_per_sentence(), micro.expected_length()
+    entropy, length = micro.grammar.entropy(), micro.grammar.expected_length()
     assert micro.entropy_rate() == pytest.approx(entropy / (length + 1))
     assert micro.entropy_rate(boundaries=0) == pytest.approx(entropy / length)
     assert micro.entropy_rate(boundaries=2) == pytest.approx(entropy / (length + 2))
@@ -103,23 +103,23 @@ def test_entropy_rate_counts_the_boundary(micro):
 
 def test_token_log_probs_sum_to_the_sentence_and_match_next_words(micro, sample):
     for sentence in sample[:30]:
-        log_probs = micro.token_log_probs(sentence)
+        log_probs = micro.grammar.token_log_probs(sentence)
         assert len(log_probs) == len(sentence)
-        assert math.fsum(log_probs) == pytest.approx(micro.log_prob(sentence))
+        assert math.fsum(log_probs) == pytest.approx(micro.grammar.log_prob(sentence))
         for position, word in enumerate(sentence):
-            distribution = micro.next_words(sentence[:position])
+            distribution = micro.grammar.next_words(sentence[:position])
             assert math.fsum(distribution.values()) == pytest.approx(1.0)
             assert math.log(distribution[word]) == pytest.approx(log_probs[position])
-        assert micro.next_words(sentence) == {}
+        assert micro.grammar.next_words(sentence) == {}
 
 
 def test_what_is_no_sentence_has_no_probability(micro, sample):
     sentence = sample[0]
     for wrong in ([], sentence[:-1], [*sentence, "."], sentence[::-1], [*sentence[:-1], "", "."]):
-        assert micro.log_prob(wrong) == -math.inf
-    assert micro.token_log_probs([sentence[0], ".", "."])[1:] == [-math.inf, -math.inf]
+        assert micro.grammar.log_prob(wrong) == -math.inf
+    assert micro.grammar.token_log_probs([sentence[0], ".", "."])[1:] == [-math.inf, -math.inf]
     with pytest.raises(ValueError, match="cannot follow"):
-        micro.next_words([".", sentence[0]])
+        micro.grammar.next_words([".", sentence[0]])
 
 
 def test_reading_is_deterministic_and_splits_differ(micro):
@@ -208,8 +208,8 @@ def test_minimal_pairs(micro):
     cells = Counter((facts["phenomenon"], facts["attractor"]) for _, _, facts in pairs)
     assert set(cells.values()) == {20}
     for sentence, twin, facts in pairs:
-        assert math.isfinite(micro.log_prob(sentence))
-        assert micro.log_prob(twin) == -math.inf
+        assert math.isfinite(micro.grammar.log_prob(sentence))
+        assert micro.grammar.log_prob(twin) == -math.inf
         changed = [
             i for i, words in enumerate(zip(sentence, twin, strict=True)) if len({*words}) > 1
         ]

@@ -1,7 +1,279 @@
-"""Lines of n-best lists are written as they are read."""
+"""N-best lists and references of each form, and what is wrong with them."""
+
+import gzip
+import json
+import lzma
+import sys
+import tracemalloc
+
+import pytest
 
 from tests import scored_sentences
-from zoo.sources import nbest
+from zoo import __main__ as commands
+from zoo.commands import program
+from zoo.errors import UserError
+from zoo.rescoring import lattices
+from zoo.sources import files, nbest, pairs
+from zoo.sources.nbest import read_references
+
+MOSES = """0 ||| le chat  dort ||| LM0= -1 TM0= -2 -3.5 ||| -4 ||| 0-0 1-1
+0 |||  ||| LM0= -9 TM0= -9 -9 ||| -9 ||| 0-0
+7 ||| le chien ||| LM0= 1e0 TM0= 0 0 ||| 1 |||
+"""
+
+
+def write(folder, text, name="lists"):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def read(folder, text, **options):
+    form, lists = nbest.read_lists(write(folder, text), **options)
+    return form, [*lists]
+
+
+def test_lists_of_moses_are_read_and_written(tmp_path):
+    form, (first, second) = read(tmp_path, MOSES)
+    assert (form, first.id, second.id) == ("fields", "0", "7")
+    one, empty = first.hypotheses
+    assert one.text == "le chat dort" and one.words == ["le", "chat", "dort"]
+    assert one.features == {"LM0": -1, "TM0_1": -2, "TM0_2": -3.5}
+    assert (one.line, one.score, one.rest) == (1, -4, ("0-0 1-1",))
+    assert (empty.text, empty.words, empty.line) == ("", [], 2)
+    lines = [
+        nbest.line(x.id, h.words, h.features, h.score, h.rest) + "\n"
+        for x in (first, second)
+        for h in x.hypotheses
+    ]
+    assert lines[0] == "0 ||| le chat dort ||| LM0= -1 TM0_1= -2 TM0_2= -3.5 ||| -4 ||| 0-0 1-1\n"
+    _, again = read(tmp_path, "".join(lines))
+    assert [h.features for h in again[0].hypotheses] == [one.features, empty.features]
+
+
+@pytest.mark.parametrize(
+    ("text", "features"),
+    [
+        ("-1 2e1", {"f1": -1, "f2": 20}),
+        ("a=1 b=-2", {"a": 1, "b": -2}),
+        ("f= 1 2 3", {"f_1": 1, "f_2": 2, "f_3": 3}),
+        ("5 PT_x=y=3 w= 7", {"f1": 5, "PT_x=y": 3, "w": 7}),
+        ("", {}),
+    ],
+)
+def test_features(text, features):
+    assert nbest.features_of(text, "here") == features
+
+
+def test_sparse_features_may_differ(tmp_path):
+    text = "0 ||| a ||| x= 1\n0 ||| b ||| y= 1\n"
+    _, (found,) = read(tmp_path, text, sparse=True)
+    assert [h.features for h in found.hypotheses] == [{"x": 1}, {"y": 1}]
+
+
+def test_lists_of_json(tmp_path):
+    text = (
+        '{"id": "a", "hypotheses": [{"text": "x y", "score": -1, "lm": 2}, '
+        '{"text": "", "score": -2, "lm": 0.5}], "reference": "x"}\n\n'
+        '{"utt": "b", "nbest": ["u", "v"], "score": [1, 2], "lm": [3, 4]}\n'
+    )
+    form, (first, second) = read(tmp_path, "\n \n" + text)
+    assert form == "json" and [one.hypotheses[0].line for one in (first, second)] == [3, 5]
+    assert first.reference == "x" and second.reference is None
+    assert [h.text for h in first.hypotheses] == ["x y", ""]
+    assert [h.features for h in first.hypotheses] == [{"lm": 2}, {"lm": 0.5}]
+    assert [(h.text, h.score, h.features) for h in second.hypotheses] == [
+        ("u", 1, {"lm": 3}),
+        ("v", 2, {"lm": 4}),
+    ]
+
+
+def test_hypotheses_of_json_line_by_line_and_lists_of_hyporadise(tmp_path):
+    text = "".join(f'{{"id": {n}, "text": "w{k}", "score": {k}}}\n' for n in (4, 5) for k in (1, 2))
+    _, lists = read(tmp_path, text)
+    assert [(x.id, [h.line for h in x.hypotheses]) for x in lists] == [("4", [1, 2]), ("5", [3, 4])]
+    text = '[{"input": ["a b", "a"], "output": "a b c"}, {"input": ["d"], "output": "e"}]'
+    _, lists = read(tmp_path, text)
+    assert [(x.id, x.reference, len(x.hypotheses)) for x in lists] == [
+        ("1", "a b c", 2),
+        ("2", "e", 1),
+    ]
+
+
+def test_lists_of_kaldi_with_costs(tmp_path):
+    text = "utt-a-1 a b\nutt-a-2\nutt-b-1 c\n"
+    costs = {
+        "ac": write(tmp_path, "utt-a-1 3.5\nutt-a-2 4\nutt-b-1 -1\n", "ac"),
+        "lm": write(tmp_path, "utt-a-1 1\nutt-a-2 2\nutt-b-1 3\n", "lm"),
+    }
+    form, (first, second) = read(tmp_path, text, costs=costs)
+    assert (form, first.id, second.id) == ("kaldi", "utt-a", "utt-b")
+    assert [h.text for h in first.hypotheses] == ["a b", ""]
+    assert [h.features for h in first.hypotheses] == [{"ac": -3.5, "lm": -1}, {"ac": -4, "lm": -2}]
+
+
+def test_lists_are_read_one_by_one_from_compressed_files(tmp_path):
+    path = tmp_path / "lists.gz"
+    path.write_bytes(gzip.compress(b"0 ||| a ||| 1\n1 ||| b ||| 2\n2 ||| c ||| x\n"))
+    _, lists = nbest.read_lists(str(path))
+    assert next(lists).id == "0"  # the third is not read yet
+    with pytest.raises(UserError, match=r"lists.gz, line 3: the feature 'f1' is 'x'"):
+        list(lists)
+
+
+def test_plain_references_belong_to_the_lists_that_their_lines_count(tmp_path):
+    plain = write(tmp_path, "a b\nc\n\n", "refs")
+    assert read_references(plain, ["0", "1", "2"]) == {"0": "a b", "1": "c", "2": ""}
+    assert read_references(plain, ["2", "0", "01"]) == {"2": "", "0": "a b", "01": "c"}
+    # A number that begins one sentence of ten is a word, and not an id.
+    sentences = ["a b", "c", "5 cats", *"defghij"]
+    plain = write(tmp_path, "\n".join(sentences), "refs")
+    ids = [str(number) for number in range(10)]
+    assert read_references(plain, ids) == dict(zip(ids, sentences, strict=True))
+
+
+NAMES = [f"{one}{other}" for one in "abcdef" for other in "uvwxyz"]
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["Well-known men", "the cat", "a dog"],
+        ["anna saw it", "bert saw it", "carl saw it"],
+        [f"{name} the cat" for name in NAMES[:29]],
+        [*(f"{name} the cat" for name in NAMES), "au a dog"],
+        [*(f"{name} the cat" for name in NAMES), "the cat of Au"],
+        NAMES,
+        [f"猫{name}-犬" for name in NAMES],
+        [f"猫{name} 犬" for name in NAMES],
+        [f"A- {name}" for name in "abc"],
+        [f"a-b {name}" for name in "abc"],
+    ],
+)
+def test_a_text_whose_lines_begin_with_ordinary_words_is_read_by_position(sentences, tmp_path):
+    plain = write(tmp_path, "\n".join(sentences), "refs")
+    ids = [str(number) for number in range(len(sentences))]
+    assert read_references(plain, ids) == dict(zip(ids, sentences, strict=True))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["a_aa the cat", "a_ab a dog", "a_ac the hens"],
+        ["alice-x the cat", "bob-x a dog", "carl_x the hens"],
+        ["x/alice the cat", "x:bob a dog", "carl.wav the hens", "call7 cows"],
+        [f"{name} the cat" for name in NAMES],
+        [f"{name} the cat" for name in reversed(NAMES[:30])],
+        [*(f"{name} the cat" for name in NAMES), "gu", "gv"],  # nothing was spoken in some
+    ],
+)
+def test_ids_of_other_lists_without_digits_are_not_read_by_position(lines, tmp_path):
+    path = write(tmp_path, "\n".join(lines), "refs")
+    message = f"line 1: all lines begin with possible ids, such as '{lines[0].split()[0]}'"
+    with pytest.raises(UserError, match=message):
+        read_references(path, [str(number) for number in range(len(lines))])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{half} a b", "line 1: 30 of 60 lines begin with the id of a list, which may be a word"),
+        ("{tenth} a b", "line 1: all lines begin with possible ids, such as '54'"),
+        ("{second} a b", "line 1: 30 of 60 lines begin with the id of a list, which may be a word"),
+        ("{again} a b", "line 11: the id '0' comes twice: keep one of its references"),
+    ],
+)
+def test_references_that_may_have_ids_are_not_read_by_position(line, message, tmp_path):
+    lines = [
+        line.format(half=30 + n, tenth=54 + n, second="a" if n % 2 else n, again=n % 10)
+        for n in range(60)
+    ]
+    path = write(tmp_path, "\n".join(lines), "refs")
+    with pytest.raises(UserError, match=f"refs, {message}"):
+        read_references(path, [str(number) for number in range(60)])
+
+
+def test_lines_of_lists_and_references_have_a_limit_of_their_own(tmp_path):
+    """A line of 1 MiB takes some 30 MB as words, one of 128 MiB more than most memories have."""
+    long = "a " * (1 << 19) + "b"
+    read = {
+        f"0 ||| {long}": lambda path: [*nbest.read_lists(path)[1]],
+        f"u-1 {long}": lambda path: [*nbest.read_lists(path)[1]],
+        f'{{"text": "{long}"}}': lambda path: [*nbest.read_lists(path)[1]],
+        long: lambda path: read_references(path, ["0"]),
+        f"u\n0 1 a 1,2\n1 {long}": lambda path: [*lattices.read_lattices(path)],
+        f"0-0\n{long}": lambda path: pairs.read_alignments(path, ["a"] * 2, ["b"] * 2),
+    }
+    for text, reads in read.items():
+        with pytest.raises(UserError, match=r"file, line \d, has more than 1,048,576 bytes in one"):
+            reads(write(tmp_path, text, "file"))
+    # A list of JSON that is a single line is many lists.
+    text = json.dumps([{"text": "a " * (1 << 17)}] * 6)
+    assert len([*nbest.read_lists(write(tmp_path, text, "file"))[1]]) == 6
+    with pytest.raises(UserError, match="file, line 1, has more than 16,777,216 bytes in one line"):
+        [*nbest.read_lists(write(tmp_path, "[" + " " * (1 << 24), "file"))[1]]
+
+
+@pytest.mark.parametrize("blank", ["\t", " "])
+@pytest.mark.parametrize(
+    "ids", [("u1", "u2"), ("7", "40"), ("0", "1"), ("007", "040"), ("x 1", "x 2")]
+)
+def test_references_go_by_the_ids_that_their_lines_begin_with(ids, blank, tmp_path):
+    if blank == " " and " " in ids[0]:
+        return  # where such an id ends, a tab alone can tell
+    first, second = ids
+    path = write(tmp_path, f"{second}{blank}c d\n{first}{blank}a  b\n", "refs")
+    assert read_references(path, ids) == {first: "a b", second: "c d"}
+    path = write(tmp_path, f"{second}\n{first}{blank}7 a\n", "refs")
+    assert read_references(path, ids) == {first: "7 a", second: ""}
+
+
+def test_references_with_ids_go_by_them_beside_the_lists_of_any_form(tmp_path, monkeypatch, capsys):
+    """Lists of Moses with the references of Kaldi, in another order: nothing is wrong with them."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "u1 ||| a b ||| x= 1 ||| 1\nu2 ||| c d ||| x= 1 ||| 1\n")
+    write(tmp_path, "u2 c d\nu1 a b\n", "refs")
+    line = ["zoo", "rescore", "tune", "lists", "refs", "--metric", "wer"]
+    monkeypatch.setattr(sys, "argv", line)
+    assert program.run(commands.main) == 0
+    row = next(x for x in capsys.readouterr().out.splitlines() if x.startswith("tuned on"))
+    assert row.count("0.00 [0.00, 0.00]") == 3
+
+
+def test_a_line_that_is_larger_than_any_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LONGEST_LINE", 10)
+    monkeypatch.setattr(files, "_PIECE", 4)
+    for name, compress in (("l", bytes), ("l.gz", gzip.compress), ("l.xz", lzma.compress)):
+        path = tmp_path / name
+        path.write_bytes(compress(b"0 ||| aa a\n1 ||| " + b"a " * 1000))
+        lines = files.read_lines(str(path), 10)
+        assert next(lines) == (1, "0 ||| aa a")
+        with pytest.raises(UserError, match=rf"{name}, line 2, has more than 10 bytes"):
+            next(lines)
+        if name != "l":  # how large another is says its size
+            with pytest.raises(UserError, match=rf"{name}, line 2, has more than 10 bytes"):
+                files.read_text(path)
+    path.write_bytes(lzma.compress(b"0 ||| aa a\n" * 3))
+    assert files.read_text(path) == "0 ||| aa a\n" * 3
+    monkeypatch.setattr(files, "LONGEST_LIST", 10)
+    (tmp_path / "l").write_text('[{"id":\n1,\n"text"\n: "a"}]')
+    with pytest.raises(UserError, match="l is one JSON list of more than 10 characters"):
+        [*nbest.read_lists(str(tmp_path / "l"))[1]]
+
+
+def test_a_small_file_of_one_large_line_takes_little_memory(tmp_path, monkeypatch):
+    assert files.LONGEST_LINE == 134_217_728
+    monkeypatch.setattr(files, "LONGEST_LINE", 1 << 20)
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(b"a " * (16 << 20), compresslevel=1))
+    for read_it in (lambda: [*nbest.read_lists(str(path))[1]], lambda: files.read_text(path)):
+        tracemalloc.start()
+        try:
+            with pytest.raises(UserError, match=r"bomb.gz, line 1, has more than 1,048,576 bytes"):
+                read_it()
+            assert tracemalloc.get_traced_memory()[1] < 5 << 20
+        finally:
+            tracemalloc.stop()
 
 
 def test_lines_have_four_fields():

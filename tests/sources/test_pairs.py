@@ -37,10 +37,6 @@ def test_a_range_is_of_both_sides(tmp_path):
     paths = files(tmp_path, *TEXTS)
     corpus = read(*(f"{path}[1:]" for path in paths))
     assert corpus.sentences == [["B", "C"], ["D"]]
-    with pytest.raises(UserError, match=r"take different ranges of their lines"):
-        read(f"{paths[0]}[1:]", paths[1])
-    with pytest.raises(UserError, match=r"has no pairs, of 3 in all"):
-        read(*(f"{path}[7:]" for path in paths))
 
 
 TABLES = {
@@ -71,24 +67,6 @@ def test_parquet_is_read_through_datasets(tmp_path):
     path = tmp_path / "a.parquet"
     datasets.Dataset.from_dict({"source": ["a b", "c"], "target": ["A", "B C"]}).to_parquet(path)
     assert read(str(path)).sentences == [["A"], ["B", "C"]]
-
-
-WRONG = {
-    "fewer lines": (
-        (TEXTS[0], "A\nB C\n"),
-        r"x\.en, line 3: .*x\.fr has only 2 lines and this file 3",
-    ),
-    "more lines": (("a\n", "A\nB\n"), r"x\.fr, line 2: .*x\.en has only 1 lines"),
-    "empty source": (("a\n \nb\n", "A\nB\nC\n"), r"x\.en, line 2: the source is empty"),
-    "empty translation": (("a\nb\n", "A\n\n"), r"x\.fr, line 2: the translation is empty"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_said_with_its_line(tmp_path, name):
-    texts, message = WRONG[name]
-    with pytest.raises(UserError, match=message):
-        read(*files(tmp_path, *texts), empty="refused")
 
 
 def test_pairs_with_an_empty_side_are_skipped_and_counted(tmp_path, caplog):
@@ -130,22 +108,6 @@ def test_a_side_of_control_characters_has_no_words(tmp_path):
     paths = files(tmp_path, "It's late.\n\x01\n", "L'homme dort.\nRien.\n")
     corpus = RawPairs(paths, paths, languages=("en", "fr")).read("train")
     assert corpus.sentences == [["L'", "homme", "dort", "."]]
-
-
-def test_wrong_tables_and_recipes_are_refused(tmp_path):
-    path = tmp_path / "a.tsv"
-    path.write_text("a\tA\nb\n")
-    with pytest.raises(UserError, match=r"a\.tsv, line 2: no tab, where a source, one tab"):
-        read(str(path))
-    path = tmp_path / "a.jsonl"
-    path.write_text('{"source": "a"}\n')
-    with pytest.raises(UserError, match=r"has no column 'target', but source: set data\.columns"):
-        read(str(path))
-    path.write_text('{"source": "a", "target": 3}\n')
-    with pytest.raises(UserError, match=r"row 1: the column 'target' has a value of type int"):
-        read(str(path))
-    with pytest.raises(UserError, match=r"^data\.train has 3 paths: give two files"):
-        Pairs(("a", "b", "c"), ("a", "b"))
 
 
 def test_micro_translations_are_their_sources_backwards():
@@ -207,21 +169,13 @@ def test_words_as_frequent_are_known_in_their_order(marked):
 
 
 def test_wrong_marks_and_alignments_are_sentences(marked, tmp_path):
-    with pytest.raises(UserError, match=r"x.align has 1 lines for 3 sentence pairs"):
-        marked(Copyable(), "0-0\n").read("train")
-    with pytest.raises(UserError, match=r"x.align, line 2: the link 0-2 lies outside its pair"):
-        marked(Copyable(), "0-0\n0-2\n\n").read("train")
     for strategy in (Copyable, PositionalAll, PositionalUnknown):
         with pytest.raises(UserError, match=r"data.unknowns.\w+ is -1: give at least"):
             strategy(-1)
-    with pytest.raises(UserError, match=r"data.known is \(0, 3\): give at least 1"):
-        marked(Copyable(), known=(0, 3))
     with pytest.raises(UserError, match=r"data.alignments has 4 files for 3 splits"):
         marked(Copyable(), alignments=("a",) * 4)
     with pytest.raises(UserError, match=r"set data.alignments to two files"):
         marked(Copyable(), alignments=()).read("train")
-    pairs = marked(PositionalAll())
-    (tmp_path / "x.fr").write_text("A <p_0>\nB\nA B\n")
     with pytest.raises(UserError, match=r"x.fr, pair 1: the word '<p_0>' is a mark"):
         pairs = marked(PositionalAll(), "0-0\n\n\n")
         (tmp_path / "x.fr").write_text("A <p_0>\nB\nA B\n")

@@ -3,7 +3,7 @@
 import pytest
 
 from zoo.errors import UserError
-from zoo.sources import lattices
+from zoo.rescoring import lattices
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from zoo.sources import lattices
     ],
 )
 def test_fields(line, fields):
-    assert lattices.read(line, "a.slf, line 1") == fields
+    assert lattices.fields_of(line, "a.slf, line 1") == fields
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,11 @@ def test_fields(line, fields):
 )
 def test_what_is_no_field_is_refused(line, message):
     with pytest.raises(UserError, match=r"^a\.slf, line 1: ") as error:
-        lattices.read(line, "a.slf, line 1")
+        lattices.fields_of(line, "a.slf, line 1")
     assert message in str(error.value)
 
 
 def test_a_long_line_is_read_once():
     """A reader that copied the rest of this line for each field would copy 200 GB."""
     line = " ".join(f"f{number}={number}" for number in range(200_000))
-    assert len(lattices.read(line, "a.slf, line 1")) == 200_000
+    assert len(lattices.fields_of(line, "a.slf, line 1")) == 200_000

@@ -51,18 +51,10 @@ def test_a_suffix_is_known_in_capitals_and_before_that_of_compression(tmp_path, 
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
-def test_compression_is_known_by_content_and_damage_is_told(tmp_path, compress):
+def test_compression_is_known_by_content(tmp_path, compress):
     path = tmp_path / "a.txt"
-    content = compress(CONTENTS["a.txt"].encode() * 9)
-    path.write_bytes(content)
+    path.write_bytes(compress(CONTENTS["a.txt"].encode() * 9))
     assert sentences(path) == EXPECTED * 9
-    for damaged in (content[:-9], content[:20] + b"damage" + content[26:]):
-        path.write_bytes(damaged)
-        with pytest.raises(UserError, match=r"a\.txt cannot be decompressed .*: get it again\."):
-            sentences(path)
-    path.write_bytes(compress(b""))
-    with pytest.raises(UserError, match="is empty"):
-        sentences(path)
 
 
 def test_a_data_set_saved_to_disk(tmp_path):
@@ -83,16 +75,6 @@ def test_a_cell_is_a_string_or_a_list_of_strings(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": ["one", "two"]}\n{"text": []}\n{"text": null}\n{"text": ["three"]}\n')
     assert sentences(path) == EXPECTED[:2]
-    for cell, kind in {
-        "3": "a value of type int",
-        "true": "a value of type bool",
-        '{"a": "b"}': "a value of type dict",
-        '["one", null]': "a list with items of type NoneType",
-        "[[1, 2]]": "a list with items of type list",
-    }.items():
-        path.write_text(f'{{"text": {cell}}}\n')
-        with pytest.raises(UserError, match=f"a.jsonl, row 1: the column 'text' has {kind}, where"):
-            sentences(path)
 
 
 @pytest.mark.parametrize("streaming", [False, True])
@@ -170,33 +152,18 @@ def test_a_pattern_names_a_file_once(tmp_path, monkeypatch, pattern):
     assert sentences(pattern) == EXPECTED[:1]
 
 
-@pytest.mark.parametrize("path", ["", " ", "."])
-def test_the_working_folder_is_read_by_nobody(tmp_path, monkeypatch, path):
-    (tmp_path / "a.txt").write_text("wrong\n")
-    (tmp_path / "b").mkdir()
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=r"a path is empty|is the working folder, or one around"):
-        sentences(path)
-    monkeypatch.chdir(tmp_path / "b")
-    with pytest.raises(UserError, match="is the working folder, or one around"):
-        sentences("..")
-
-
 def test_a_quotation_mark_is_text_unless_it_quotes_a_whole_cell(tmp_path):
     (tmp_path / "a.tsv").write_text('other\ttext\n1\t"one two"\n2\t"\n3\t"four" été\n')
     assert sentences(tmp_path / "a.tsv") == [["one", "two"], ['"'], ['"four"', "été"]]
-    (tmp_path / "a.tsv").write_text('other\ttext\n1\tone\n2\t"two\n3\tthree"\n')
-    with pytest.raises(UserError, match=r'a\.tsv, line 3: "two begins with a quotation mark'):
-        sentences(tmp_path / "a.tsv")
 
 
 def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("one\n")
 
-    def refuse(path):
+    def refuse(path, mode):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+    monkeypatch.setattr("builtins.open", refuse)
     with pytest.raises(UserError, match=r"a\.txt cannot be read: Permission denied"):
         sentences(tmp_path / "a.txt")
 
@@ -227,10 +194,7 @@ def test_splits_and_data_folder(tmp_path, monkeypatch):
     source = Text(train="t.txt", validation="v.txt", tests=("x.txt", "y.txt"))
     assert source.splits() == ("train", "validation", "test1", "test2")
     assert [source.read(split).sentences for split in source.splits()] == [
-        [["t"]],
-        [["v"]],
-        [["x"]],
-        [["y"]],
+        [[one]] for one in "tvxy"
     ]
     assert Text("t.txt", "v.txt", ("x.txt",)).splits() == ("train", "validation", "test")
     assert source.read("train").features is None
@@ -240,38 +204,17 @@ def test_splits_and_data_folder(tmp_path, monkeypatch):
         source.read("dev")
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.txt", b"", "is empty"),
-        ("a.txt", b"a\0b", "is a binary file"),
-        ("a.json", b"a\nb\xe9", "line 2: not UTF-8 .byte 0xe9."),
-        ("a.csv", b"words\none\n", "has no column 'text': set data.column to one of 'words'"),
-        ("a.jsonl", b'{"text" "a"}\n', "line 1: not JSON .Expecting"),
-        ("a.csv", b"text\n1,2,3\n4,5\n6,7,8,9\n", "line 2: 3 cells in a table of 1"),
-        ("a.parquet", b"not parquet", "cannot be read by datasets"),
-        ("a.jsonl", b'{"text": ""}\n', "has no words"),
-    ],
-)
 # pandas leaves a file open that it cannot read.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_what_is_wrong_with_a_file(tmp_path, capfd, name, content, message):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(UserError, match=message) as caught:
-        sentences(tmp_path / name)
-    assert str(tmp_path / name) in str(caught.value)
+def test_an_error_of_the_library_is_one_sentence_of_our_own(tmp_path, capfd):
+    (tmp_path / "a.parquet").write_bytes(b"not parquet")
+    with pytest.raises(UserError, match=r"^\S*/a\.parquet cannot be read by datasets") as caught:
+        sentences(tmp_path / "a.parquet")
     assert "\n" not in str(caught.value)
-    assert capfd.readouterr().err == ""  # nothing but our own sentence
+    assert capfd.readouterr().err == ""
     # datasets leaves the file that it failed on open: close it here, not in some later test.
     del caught
     gc.collect()
-
-
-def test_a_file_that_is_not_there_and_a_hub_name_that_is_none(tmp_path):
-    with pytest.raises(UserError, match=r".* does not exist: give the path of a file"):
-        sentences(tmp_path / "a.txt")
-    with pytest.raises(UserError, match="should read hub:NAME:SPLIT"):
-        sentences("hub:wikitext")
 
 
 def test_a_range_that_takes_nothing_is_named(tmp_path):

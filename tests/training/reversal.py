@@ -6,7 +6,8 @@ import numpy as np
 from tests import examples
 from zoo import cores, heads
 from zoo.arrays import row_lookup
-from zoo.training.task import Batch, Task, Validation
+from zoo.training.step import Batch
+from zoo.training.tasks import Task, Validation
 
 WORDS, LENGTH, SIZE, BATCHES = 7, 5, 6, 6
 CORE, LEXICON = cores.LSTM(size=SIZE, dropout=0.2), examples.plain_lexicon(WORDS)

@@ -18,6 +18,7 @@ from zoo.heads import LogLinear, Softmax
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD
 from zoo.priors import Morphology, TopWords, Unigram
+from zoo.runs import seen_texts
 from zoo.runs.checkpoints import Checkpoints
 from zoo.runs.workdir import Workdir
 from zoo.training import tasks
@@ -92,9 +93,10 @@ def run_in(folder, recipe: Experiment):
     workdir = Workdir(folder)
     workdir.claim(recipe)
     training = trainer(recipe, workdir.path)
-    workdir.keep_lexicons(training.task.lexicons)
+    for name, lexicon in training.task.lexicons.items():
+        workdir.keep_lexicon(lexicon, name)
     if (seen := training.task.seen_texts({})) is not None:
-        workdir.keep_texts(seen)
+        seen_texts.keep(workdir, seen)
     training.train()
     return workdir.path
 
@@ -111,12 +113,7 @@ def last_state(trained: Trainer, kind="last"):
 
 def on_devices(state, devices):
     """A state on the host, or on one device, as a step of the devices takes it."""
-    return devices.for_steps(jax.device_put(state, devices.layouts(state)))
-
-
-def on_host(state, devices):
-    """The inverse of `on_devices`."""
-    return jax.device_get(devices.whole(state))
+    return jax.device_put(state, devices.layouts(state))
 
 
 def metrics(workdir) -> list[dict]:

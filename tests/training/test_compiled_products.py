@@ -27,10 +27,9 @@ from zoo.lexicon import with_features
 from zoo.lexicon.spelling import Spelling
 from zoo.losses import softmax
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.training.step import TrainState, rounded, train_step
-from zoo.training.task import Batch
+from zoo.training.step import Batch, TrainState, rounded, train_step
 from zoo.training.tasks import Words, words_loss
-from zoo.training.updates import DenseUpdates
+from zoo.training.updates import Updates
 
 # Large enough that XLA takes its fast product for each of them.
 ROWS, LENGTH, SIZE, WORDS = 16, 6, 32, 600
@@ -98,7 +97,7 @@ def lexicon():
 
 def program(params, tables, loss, inputs, carry, compute="bfloat16"):
     """The text of the compiled training step, which is run once."""
-    optimizer = DenseUpdates(optimizers.build(optimizers.SGD(1.0), 5.0, 1, 1))
+    optimizer = Updates(optimizers.build(optimizers.SGD(1.0), 5.0, 1, 1))
     state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
     weights = jnp.ones((ROWS, LENGTH))
     batch = Batch(inputs, weights, jnp.arange(ROWS, dtype=jnp.int32))

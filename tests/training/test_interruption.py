@@ -32,7 +32,7 @@ SETTINGS = [
 
 def command(workdir):
     return [
-        *("train.py", "--config", "micro_softmax", "--workdir", str(workdir), "--devices", "1"),
+        *("train.py", "--config", "micro_softmax", str(workdir), "--devices", "1"),
         *(part for setting in SETTINGS for part in ("--set", setting)),
     ]
 

@@ -44,7 +44,7 @@ def words_of(workdir):
 
 
 def pairs_of(workdir):
-    return [*settings(PAIRS), "--workdir", str(workdir)]
+    return [*settings(PAIRS), str(workdir)]
 
 
 def check_same(first, second):

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+import time
 
 import jax
 import numpy as np
@@ -20,6 +21,7 @@ from zoo.priors import Background, TopWords
 from zoo.priors.prior import token_counts
 from zoo.training import tasks
 from zoo.training.devices import Devices
+from zoo.training.loop import Stopwatch
 
 STILL = SGD(learning_rate=0.0)
 
@@ -226,13 +228,13 @@ class Traced(LanguageModel):
 def test_every_epoch_has_its_own_order_and_starts_empty(tmp_path, monkeypatch):
     taken, carries = [], []
 
-    def compile(self, step, state_axes, **static):
+    def compile(self, step, **static):
         def spied(state, tables, batch, key):
             taken.append(batch.inputs.targets.tolist())
             carries.append(max(float(np.abs(leaf).max()) for leaf in jax.tree.leaves(state.carry)))
             return compiled(state, tables, batch, key)
 
-        compiled = compile_of(self, step, state_axes, **static)
+        compiled = compile_of(self, step, **static)
         return spied
 
     compile_of = Devices.compile
@@ -335,3 +337,38 @@ def test_batches_are_measured_by_the_mean_of_an_epoch(tmp_path):
     tokens = [batches[index].trained.sum() for index in range(len(batches))]
     assert min(tokens) < max(tokens)
     assert trainer.task.usual_weight == np.mean(tokens) > min(tokens)
+
+
+# ----------------------------------------------------------- the seconds of training steps
+
+
+def test_the_watch_stands_still_where_it_is_stopped():
+    now = iter([100.0, 103.0, 110.0, 110.0, 150.0, 152.0])  # the times at which it is looked at
+    watch = Stopwatch(seconds=5.0, clock=lambda: next(now))
+    assert watch.seconds == 5 + 3
+    with watch.stopped():  # from 110 to 150
+        assert watch.seconds == 5 + 10
+        next(now)
+    assert watch.seconds == 5 + 3 + 7 + 2
+
+
+@pytest.mark.slow
+def test_neither_compilation_nor_validation_is_training(tmp_path):
+    trainer = small.trainer(small.experiment(epochs=3), tmp_path)
+    validate, compiled = trainer.task.validate, trainer.step_function()
+    steps = itertools.count()
+
+    def slow_validation(*arguments):
+        time.sleep(0.25)
+        return validate(*arguments)
+
+    def step(*arguments):
+        if next(steps) == 0:
+            time.sleep(0.25)
+        return compiled(*arguments)
+
+    trainer.task.validate, trainer.step_function = slow_validation, lambda: step
+    begun = time.perf_counter()
+    progress = trainer.train()
+    assert 0 < progress.seconds < time.perf_counter() - begun - 1
+    assert trainer.train().seconds == progress.seconds

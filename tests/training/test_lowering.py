@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import configs
+from benchmarks import step_shapes
 from tests.repository.test_configs import shrunk
 from tests.training import small
-from zoo.training import step_shapes
 from zoo.training.loop import Trainer
 
 PLATFORMS = ("tpu", "cuda")
@@ -24,7 +24,7 @@ SIZE = 793_471  # words of the 1 Billion Word benchmark
 def test_the_step_of_a_config_lowers(name, tmp_path):
     recipe = shrunk(configs.load(name), tmp_path)
     trainer = small.trainer(recipe, tmp_path / "run")
-    found = step_shapes.of_task(trainer.task, recipe, trainer.initial_state)
+    found = step_shapes.of_trainer(trainer)
     exported = found.lowered(*PLATFORMS)
     assert exported.platforms == PLATFORMS
     # What comes out is what goes in again.
@@ -47,9 +47,9 @@ def test_the_step_of_a_billion_words_lowers_at_its_full_size(name):
 def test_shapes_of_a_step_are_those_of_the_trainer(tmp_path):
     recipe = small.experiment()
     trainer: Trainer = small.trainer(recipe, tmp_path / "run")
-    of_task = step_shapes.of_task(trainer.task, recipe, trainer.initial_state)
+    of_trainer = step_shapes.of_trainer(trainer)
     alone = step_shapes.of_language_model(recipe, trainer.task.lexicon)
-    assert jax.tree.map(str, of_task.arguments) == jax.tree.map(str, alone.arguments)
+    assert jax.tree.map(str, of_trainer.arguments) == jax.tree.map(str, alone.arguments)
     halved = step_shapes.of_language_model(recipe, trainer.task.lexicon, devices=2)
     assert halved.arguments[2].inputs.words.shape == (2, 5)
     assert {leaf.shape[0] for leaf in jax.tree.leaves(halved.arguments[0].carry)} == {2}

@@ -263,13 +263,13 @@ def test_a_validation_has_the_seconds_of_the_steps_before_it(tmp_path, monkeypat
     """Also one that is not the best, before which no checkpoint is written."""
     recipe = small.experiment(optimizer=SGD(learning_rate=1e-30), validate_every=1, epochs=1)
     trainer = small.trainer(recipe, tmp_path / "run")
-    clock, plain = [0.0], trainer._batch
+    clock, plain = [0.0], trainer.task.part
 
     def batch(*arguments):
         clock[0] += 1
         return plain(*arguments)
 
-    monkeypatch.setattr(trainer, "_batch", batch)
+    monkeypatch.setattr(trainer.task, "part", batch)
     monkeypatch.setattr(loop, "Stopwatch", functools.partial(Stopwatch, clock=lambda: clock[0]))
     trainer.train()
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()

@@ -21,7 +21,7 @@ from zoo.errors import Interrupted, UserError
 from zoo.models import SequenceToSequence
 from zoo.optimizers import SGD, Adagrad, Adam
 from zoo.runs.workdir import Workdir
-from zoo.training.model_parallel import MeshDevices
+from zoo.training.devices import MeshDevices
 from zoo.training.step import TrainState
 
 # Of 12 words, and of 15 features, by which no mesh here divides.
@@ -142,7 +142,7 @@ def test_all_meshes_start_with_the_same_values(tmp_path, name, data, model):
     """To the bit: what is drawn in parts is what one device draws."""
     recipe = recipe_of(name, model, optimizer=Adam(), average=0.9)
     trainer = small.trainer(recipe, tmp_path, data * model)
-    state = small.on_host(begun(trainer), trainer.devices)
+    state = jax.device_get(begun(trainer))
     jax.tree.map(np.testing.assert_array_equal, state, trainer.initial_state())
 
 
@@ -193,7 +193,7 @@ def test_a_table_is_drawn_kept_and_read_in_its_parts(tmp_path):
     checkpoints = small.Checkpoints(tmp_path / "checkpoints")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(np, "asarray", counted)
-        checkpoints.save("last", 1, meshes[0].whole(state), {})
+        checkpoints.save("last", 1, state, {})
         assert largest and max(largest) == table // 4
         _, restored, _ = checkpoints.restore("last", meshes[1].laid_out(shapes))
     checkpoints.close()
@@ -217,7 +217,7 @@ def test_words_are_shared_out_with_what_the_optimiser_keeps(tmp_path):
     assert sorted(rows.values()) == 4 * [(3,)] + 4 * [(3, 6)] + 4 * [(3, 7)]
     tables = trainer.devices.place_tables(trainer.task.tables)["head"]
     assert {leaf.addressable_shards[0].data.shape for leaf in tables.values()} == {(3,)}
-    back = small.on_host(state, trainer.devices)
+    back = jax.device_get(state)
     jax.tree.map(np.testing.assert_array_equal, back, trainer.initial_state())
 
 
@@ -322,3 +322,37 @@ def test_the_number_of_shards_is_no_other_experiment(tmp_path):
     assert Workdir(tmp_path / "other").recipe_digest_but_seed() == digest
     with pytest.raises(UserError, match=r"parallel.model is 0: give at least 1"):
         recipe_of(model=0)
+
+
+# ---- A batch in pieces gives the update of the whole batch; with SGD, for Adam hides wrong scales
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "devices", "model", "pieces"),
+    [
+        ("sampled", 1, 1, 2),
+        pytest.param("softmax", 1, 1, 4, marks=pytest.mark.slow),
+        pytest.param("softmax", 2, 1, 2, marks=pytest.mark.slow),
+        pytest.param("log-linear", 4, 2, 2, marks=pytest.mark.slow),
+    ],
+)
+def test_pieces_change_nothing_but_rounding(tmp_path, name, devices, model, pieces):
+    whole = trained(tmp_path / "whole", 1, name, clip=0.1)
+    in_pieces = trained(tmp_path / "pieces", devices, name, model, clip=0.1, accumulate=pieces)
+    check_equal(in_pieces, whole)
+
+
+@pytest.mark.parametrize(
+    ("devices", "model", "training", "sentence"),
+    [
+        (1, 1, {"accumulate": 3}, "training.accumulate=3 does not divide the 4 rows of a device"),
+        (2, 1, {"accumulate": 4}, "training.accumulate=4 does not divide the 2 rows"),
+        (4, 2, {"accumulate": 4}, "training.accumulate=4 does not divide the 2 rows"),
+        (1, 1, {"accumulate": 2, "row_sparse": True}, "training.accumulate=2 .*row_sparse=True"),
+        (1, 1, {"accumulate": 0}, "training.accumulate is 0: give at least 1"),
+    ],
+)
+def test_what_does_not_go_is_refused(tmp_path, devices, model, training, sentence):
+    with pytest.raises(UserError, match=sentence):
+        small.trainer(recipe_of("sampled", model, **training), tmp_path, devices)

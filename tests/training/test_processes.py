@@ -18,7 +18,7 @@ import pytest
 
 from tests.training import processes
 from tests.training import test_interruption as interruption
-from zoo.commands import train
+from zoo.commands import command_table
 
 pytestmark = pytest.mark.usefixtures("signals")
 LOST = re.compile(
@@ -32,6 +32,19 @@ def check_lost(code, stderr):
     assert code == 75 and LOST.fullmatch(stderr), (code, stderr)
 
 
+def running(workdir, count=2):
+    """The folder of a run, and its processes after its seventh step."""
+    started = processes.start_all(processes.command(workdir), count)
+    processes.wait_for(workdir, 7, started)
+    return workdir, started
+
+
+def check_trained(workdir, whole):
+    """Two processes train, or resume, to the bit of one process."""
+    processes.train(processes.command(workdir))
+    interruption.assert_same_end(whole, interruption.end_of(workdir))
+
+
 def child_of(process):
     """The process that trains, of which the started one is the parent."""
     children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
@@ -42,16 +55,14 @@ def child_of(process):
 def whole(tmp_path_factory):
     """The end of a run of this process with two devices."""
     workdir = tmp_path_factory.mktemp("whole") / "run"
-    train.main([*processes.command(workdir), "--devices", "2"])
+    command_table.run("train", [*processes.command(workdir), "--devices", "2"])
     return interruption.end_of(workdir)
 
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
     """The folder of a run of two processes, and their ends after the second was killed."""
-    workdir = tmp_path_factory.mktemp("killed") / "run"
-    started = processes.start_all(processes.command(workdir))
-    processes.wait_for(workdir, 7, started)
+    workdir, started = running(tmp_path_factory.mktemp("killed") / "run")
     started[1].send_signal(signal.SIGKILL)
     return workdir, processes.ends(started, 20)
 
@@ -65,8 +76,7 @@ def test_a_killed_process_ends_the_other(killed):
 
 @pytest.mark.slow
 def test_a_run_that_lost_a_process_resumes_to_the_bit_of_one_process(whole, killed):
-    processes.train(processes.command(killed[0]))
-    interruption.assert_same_end(whole, interruption.end_of(killed[0]))
+    check_trained(killed[0], whole)
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +90,7 @@ def on_a_mesh(tmp_path_factory):
 
 @pytest.mark.slow
 def test_two_processes_train_to_the_bit_what_one_with_two_devices_does(whole, tmp_path):
-    processes.train(processes.command(tmp_path / "run"))
-    interruption.assert_same_end(whole, interruption.end_of(tmp_path / "run"))
+    check_trained(tmp_path / "run", whole)
 
 
 @pytest.mark.slow
@@ -113,23 +122,18 @@ def test_words_are_shared_out_across_processes(on_a_mesh, tmp_path, count, devic
 @pytest.mark.slow
 def test_a_killed_first_process_ends_the_other_and_both_resume_bit_for_bit(whole, tmp_path):
     """The one that the others meet at."""
-    workdir = tmp_path / "run"
-    started = processes.start_all(processes.command(workdir))
-    processes.wait_for(workdir, 7, started)
+    workdir, started = running(tmp_path / "run")
     started[0].send_signal(signal.SIGKILL)
     (of_killed, *_), (code, _, stderr) = processes.ends(started, 20)
     assert of_killed == -signal.SIGKILL
     check_lost(code, stderr)
-    processes.train(processes.command(workdir))
-    interruption.assert_same_end(whole, interruption.end_of(workdir))
+    check_trained(workdir, whole)
 
 
 @pytest.mark.slow
 def test_a_killed_child_ends_its_parent_and_the_other_three(tmp_path):
     """As a machine does that runs out of memory."""
-    workdir = tmp_path / "run"
-    started = processes.start_all(processes.command(workdir), 4)
-    processes.wait_for(workdir, 7, started)
+    _, started = running(tmp_path / "run", 4)
     os.kill(child_of(started[2]), signal.SIGKILL)
     found = processes.ends(started, 20)
     assert found[2][0] == 128 + signal.SIGKILL
@@ -140,9 +144,7 @@ def test_a_killed_child_ends_its_parent_and_the_other_three(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 4])
 def test_a_process_that_stands_still_ends_the_others(tmp_path, count):
-    workdir = tmp_path / "run"
-    started = processes.start_all(processes.command(workdir), count)
-    processes.wait_for(workdir, 7, started)
+    _, started = running(tmp_path / "run", count)
     child = child_of(started[-1])
     os.kill(child, signal.SIGSTOP)
     try:
@@ -168,17 +170,13 @@ def check_stopped(workdir, started, number):
 @pytest.mark.slow
 @pytest.mark.parametrize(("count", "number"), [(2, signal.SIGINT), (4, signal.SIGTERM)])
 def test_a_signal_to_one_saves_once_and_stops_all(tmp_path, count, number):
-    workdir = tmp_path / "run"
-    started = processes.start_all(processes.command(workdir), count)
-    processes.wait_for(workdir, 7, started)
+    workdir, started = running(tmp_path / "run", count)
     check_stopped(workdir, started, number)
 
 
 @pytest.mark.slow
 def test_another_number_of_processes_resumes_after_a_signal(whole, tmp_path):
-    workdir = tmp_path / "run"
-    started = processes.start_all(processes.command(workdir))
-    processes.wait_for(workdir, 7, started)
+    workdir, started = running(tmp_path / "run")
     check_stopped(workdir, started, signal.SIGTERM)
     stdout = processes.train_alone(processes.command(workdir), 2)
     assert "resuming after step" in stdout
@@ -199,9 +197,8 @@ def small_disk(tmp_path):
 
 @pytest.mark.slow
 def test_a_full_disk_ends_all_and_they_resume_once_there_is_room(whole, small_disk):
-    workdir, filling = small_disk / "run", small_disk / "filling"
-    started = processes.start_all(processes.command(workdir))
-    processes.wait_for(workdir, 7, started)
+    filling = small_disk / "filling"
+    workdir, started = running(small_disk / "run")
     with contextlib.suppress(OSError), filling.open("wb", buffering=0) as file:
         while True:
             file.write(bytes(4096))
@@ -213,16 +210,13 @@ def test_a_full_disk_ends_all_and_they_resume_once_there_is_room(whole, small_di
         else:
             check_lost(code, stderr)
     filling.unlink()
-    processes.train(processes.command(workdir))
-    interruption.assert_same_end(whole, interruption.end_of(workdir))
+    check_trained(workdir, whole)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limited", [0, 1])
 def test_a_process_that_may_not_write_ends_both(whole, tmp_path, limited):
-    workdir = tmp_path / "run"
-    started = processes.start_all(processes.command(workdir))
-    processes.wait_for(workdir, 7, started)
+    workdir, started = running(tmp_path / "run")
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.prlimit(child_of(started[limited]), resource.RLIMIT_FSIZE, (100, most))
     found = processes.ends(started, 60)
@@ -230,8 +224,7 @@ def test_a_process_that_may_not_write_ends_both(whole, tmp_path, limited):
     assert code == 2 and stderr.startswith("error: a file would be larger than is allowed"), stderr
     assert stderr.count("\n") == 1
     check_lost(found[1 - limited][0], found[1 - limited][2])
-    processes.train(processes.command(workdir))
-    interruption.assert_same_end(whole, interruption.end_of(workdir))
+    check_trained(workdir, whole)
 
 
 @pytest.mark.slow
@@ -425,5 +418,4 @@ def test_a_stranger_at_every_port_changes_nothing_or_ends_all(tmp_path, whole, m
     if any(code for code, *_ in found):  # devices' own collectives take no strangers
         for code, _, stderr in found:
             check_lost(code, stderr)
-        processes.train(processes.command(workdir))
-    interruption.assert_same_end(whole, interruption.end_of(workdir))
+        check_trained(workdir, whole)

@@ -1,6 +1,8 @@
 """An interrupted run, resumed, ends bit for bit as one that was not."""
 
 import dataclasses
+import math
+import pathlib
 import signal
 
 import jax
@@ -11,10 +13,11 @@ import pytest
 from tests.training import small
 from zoo.cores import LSTM
 from zoo.data.batches import RandomWindows
-from zoo.errors import Interrupted
+from zoo.errors import Interrupted, UserError
 from zoo.heads import MixtureOfSoftmaxes
 from zoo.optimizers import SGD, Adam, Cosine
 from zoo.training import loop
+from zoo.training.loop import Progress
 
 RECIPES = {
     name: small.experiment(
@@ -195,3 +198,40 @@ def test_a_signal_within_the_last_validation_is_not_lost(tmp_path):
     again = small.trainer(RECIPES["softmax"], tmp_path / "run", said=said)
     assert again.train().finished
     assert said[-1] == f"this run is finished, at step {end}; nothing is left to train."
+
+
+# --------- what a checkpoint says of how far a run is, as it may have been changed by hand
+
+WHERE = pathlib.Path("run/checkpoints/last/3/progress/metadata")
+KEPT = dataclasses.asdict(Progress(epoch=2, best=3.5, best_step=7, data="hash"))
+
+
+def test_what_was_kept_is_read():
+    assert Progress.of(KEPT, WHERE) == Progress(epoch=2, best=3.5, best_step=7, data="hash")
+    assert Progress.of(KEPT | {"best": math.inf, "loss": 3}, WHERE).best == math.inf
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"epoch": 1.0}, "epoch is 1.0, where a whole number should be"),
+        ({"epoch": True}, "epoch is true, where a whole number should be"),
+        ({"index": -1}, "index is -1, where a whole number from 0 should be"),
+        ({"best": "3"}, 'best is "3", where a number should be'),
+        ({"best": None}, "best is missing or null, where a number should be"),
+        ({"finished": 1}, "finished is 1, where true or false should be"),
+        ({"data": 3}, "data is 3, where text should be"),
+        ({"validations": [1.0, "x"]}, 'validations.1 is "x", where a number should be'),
+        ({"words": 3}, "words is a key that this version does not know"),
+    ],
+)
+def test_a_changed_key_is_named(changed, said):
+    said = rf"^{WHERE} is not as it was written \({said}\): put back a copy"
+    with pytest.raises(UserError, match=said):
+        Progress.of(KEPT | changed, WHERE)
+
+
+def test_a_key_that_is_missing_is_named():
+    kept = {name: value for name, value in KEPT.items() if name != "best_step"}
+    with pytest.raises(UserError, match=r"\(best_step is missing or null, where"):
+        Progress.of(kept, WHERE)

@@ -31,9 +31,9 @@ from zoo.layers.char_convolution import Convolution
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD, Adagrad, Adam, RMSProp
 from zoo.training import step, updates
-from zoo.training.task import Batch
+from zoo.training.step import Batch
 from zoo.training.tasks import Words, words_loss
-from zoo.training.updates import DenseUpdates, choose_updates
+from zoo.training.updates import Updates, choose_updates
 
 LEXICON = examples.plain_lexicon()
 HEADS = {
@@ -64,7 +64,7 @@ def trained(model, recipe, sparse, steps=3, clip=0.05, usual_length=3):
         paths = model.row_tables(params)
         optimizer = updates.RowSparseUpdates(recipe, clip, paths, 5, 20)
     else:
-        optimizer = DenseUpdates(optimizers.build(recipe, clip, 5, 20))
+        optimizer = Updates(optimizers.build(recipe, clip, 5, 20))
     state = step.TrainState(
         params,
         optimizer.init(params),
@@ -271,7 +271,7 @@ def test_the_default_equals_dense_updates(tmp_path, rows_of_any_table, devices, 
     dense = dataclasses.replace(recipe.training, row_sparse=False)
     dense = small.trainer(dataclasses.replace(recipe, training=dense), tmp_path / "dense")
     by_rows = small.trainer(recipe, tmp_path / "rows", devices)
-    assert isinstance(dense.optimizer, DenseUpdates)
+    assert type(dense.optimizer) is updates.Updates
     assert isinstance(by_rows.optimizer, updates.RowSparseUpdates)
     dense.train()
     by_rows.train()

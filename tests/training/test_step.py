@@ -14,10 +14,9 @@ from zoo.cores import LSTM
 from zoo.embeddings import Features, Lookup
 from zoo.heads import LogLinear, Softmax
 from zoo.models import LanguageModel
-from zoo.training.step import TrainState, train_step
-from zoo.training.task import Batch
+from zoo.training.step import Batch, TrainState, train_step
 from zoo.training.tasks import Words, words_loss
-from zoo.training.updates import DenseUpdates, scale_by_rate_factor
+from zoo.training.updates import Updates, scale_by_rate_factor
 
 MODEL = LanguageModel(Lookup(size=2, initial_scale=0.5), LSTM(size=3), Softmax(initial_scale=0.5))
 LEXICON = examples.plain_lexicon(5)
@@ -63,7 +62,7 @@ def one_step(optimizer, **static):
 
 
 def test_one_step_of_sgd_follows_finite_differences(float64):
-    state, new, results = one_step(DenseUpdates(optax.sgd(0.7)))
+    state, new, results = one_step(Updates(optax.sgd(0.7)))
     old = flatten(jax.device_get(state.params))
     gradients = references.finite_differences(numpy_loss, old)
     for name, array in flatten(jax.device_get(new.params)).items():
@@ -77,9 +76,9 @@ def test_one_step_of_sgd_follows_finite_differences(float64):
 
 def test_few_tokens_move_the_parameters_less_than_a_full_batch(float64):
     """6 tokens where 24 are usual make a quarter of the step of their mean."""
-    state, full, full_results = one_step(DenseUpdates(optax.sgd(0.7)))
-    _, few, results = one_step(DenseUpdates(optax.sgd(0.7)), usual_weight=24.0)
-    _, enough, _ = one_step(DenseUpdates(optax.sgd(0.7)), usual_weight=5.5)
+    state, full, full_results = one_step(Updates(optax.sgd(0.7)))
+    _, few, results = one_step(Updates(optax.sgd(0.7)), usual_weight=24.0)
+    _, enough, _ = one_step(Updates(optax.sgd(0.7)), usual_weight=5.5)
     for old, new, less, same in zip(
         *(jax.tree.leaves(s.params) for s in (state, full, few, enough)), strict=True
     ):
@@ -91,7 +90,7 @@ def test_few_tokens_move_the_parameters_less_than_a_full_batch(float64):
 
 def test_the_rate_follows_the_length_of_the_window(float64):
     """A batch of 3 positions where 6 are usual has half the rate, after clipping."""
-    optimizer = DenseUpdates(
+    optimizer = Updates(
         optax.chain(optax.clip_by_global_norm(0.1), optax.sgd(0.7), scale_by_rate_factor())
     )
     length = BATCH.weights.shape[1]
@@ -108,7 +107,7 @@ def test_a_short_window_is_divided_by_its_share_of_the_usual_tokens(float64):
     def loss(params, tables, inputs, weights, carry, keys):
         return params["a"] * weights.sum(), jnp.zeros(()), carry
 
-    optimizer = DenseUpdates(optax.chain(optax.sgd(0.7), scale_by_rate_factor()))
+    optimizer = Updates(optax.chain(optax.sgd(0.7), scale_by_rate_factor()))
     params = {"a": jnp.asarray(3.0)}
     state = TrainState(params, optimizer.init(params), jnp.zeros((2, 1)), jnp.zeros((), jnp.int32))
     assert BATCH.weights.shape == (2, 4) and BATCH.weights.sum() == 6
@@ -122,7 +121,7 @@ def test_a_short_window_is_divided_by_its_share_of_the_usual_tokens(float64):
 
 
 def test_a_step_carries_the_last_state(float64):
-    state, new, _ = one_step(DenseUpdates(optax.sgd(0.7)))
+    state, new, _ = one_step(Updates(optax.sgd(0.7)))
     flat = flatten(jax.device_get(state.params))
     carry = [(np.full((2, 3), 0.1), np.full((2, 3), -0.2))]
     _, last = references.lstm(flat["table"][INPUTS.words], [flat], carry, INPUTS.reset)
@@ -131,7 +130,7 @@ def test_a_step_carries_the_last_state(float64):
 
 @pytest.mark.slow
 def test_a_batch_without_words_changes_nothing():
-    optimizer = DenseUpdates(optax.sgd(0.7))
+    optimizer = Updates(optax.sgd(0.7))
     params = MODEL.init(jax.random.key(3), LEXICON)
     carry = MODEL.core.initial_carry(2)
     state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
@@ -155,7 +154,7 @@ def test_a_penalty_is_trained_and_reported_apart(float64):
     key = jax.random.key_data(jax.random.key(1))
 
     def step(model):
-        optimizer = DenseUpdates(optax.sgd(0.7))
+        optimizer = Updates(optax.sgd(0.7))
         state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
         loss = functools.partial(words_loss, model)
         return train_step(state, tables, BATCH, key, loss=loss, optimizer=optimizer)

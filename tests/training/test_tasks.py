@@ -94,7 +94,8 @@ def test_it_learns_what_an_encoder_that_is_not_read_cannot(tmp_path):
 
 def test_lexicons_are_kept_by_name(tmp_path):
     workdir, lexicons = Workdir(tmp_path), Reversal(RECIPE).lexicons
-    workdir.keep_lexicons(lexicons)
+    for name, lexicon in lexicons.items():
+        workdir.keep_lexicon(lexicon, name)
     assert workdir.lexicon("digits").words == lexicons["digits"].words
 
 

@@ -65,7 +65,7 @@ def assert_equal(tree, other):
 
 def read(first, recipe):
     lexicon, _ = recipe.build()
-    return warm_start.read(str(first), recipe.model, lexicon, recipe.training.frozen)
+    return warm_start.read(str(first), recipe.model, (lexicon,), recipe.training.frozen)
 
 
 @pytest.mark.slow
@@ -163,7 +163,7 @@ def test_a_resumed_run_needs_the_other_no_more(first, tmp_path, monkeypatch):
 
 def test_what_a_run_started_from_is_kept(first, tmp_path):
     lexicon, theirs = second(first).build()[0], Workdir(first).lexicon()
-    record = warm_start.read(str(first), second(first).model, lexicon).record
+    record = warm_start.read(str(first), second(first).model, (lexicon,)).record
     Workdir(tmp_path).keep_start(record)
     assert Workdir(tmp_path).start() == {
         "workdir": str(first),
@@ -190,7 +190,7 @@ def test_parts_of_other_sizes_are_new(first):
     )
     assert found.lines[2].startswith("head: taken from ")
     with pytest.raises(UserError, match=r"frozen names 'embedding', which cannot be taken .*6\]"):
-        warm_start.read(str(first), recipe.model, recipe.build()[0], ("embedding",))
+        warm_start.read(str(first), recipe.model, recipe.build()[:1], ("embedding",))
 
 
 def test_rows_of_features_are_no_rows_of_words(tmp_path):
@@ -201,14 +201,14 @@ def test_rows_of_features_are_no_rows_of_words(tmp_path):
     assert len(lexicon) == len(lexicon.feature_names)
     assert lexicon.feature_names != tuple(f"Word:{word}" for word in lexicon.words)
     folder = str(saved(tmp_path / "first", recipe))
-    assert len(warm_start.read(folder, small.LOG_LINEAR, lexicon).params) == 3
-    found = warm_start.read(folder, small.MODEL, lexicon)
+    assert len(warm_start.read(folder, small.LOG_LINEAR, (lexicon,)).params) == 3
+    found = warm_start.read(folder, small.MODEL, (lexicon,))
     assert list(found.params) == ["core"]
     anew = "initialised anew (its rows are of features there, of words here)."
     assert found.lines[1:] == [f"embedding: {anew}", f"head: {anew}"]
     other = dataclasses.replace(small.LOG_LINEAR, head=LogLinear(kinds=("Word",)))
     with pytest.raises(UserError, match="rows are of features there, of features Word here"):
-        warm_start.read(folder, other, lexicon, frozen=("head",))
+        warm_start.read(folder, other, (lexicon,), frozen=("head",))
 
 
 def test_a_model_of_which_nothing_fits(first):

@@ -25,7 +25,7 @@ from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation.run import Run
 from zoo.heads import Softmax
-from zoo.runs import known_runs
+from zoo.runs import workdir as runs
 from zoo.runs.workdir import Workdir
 from zoo.sources import files
 from zoo.training import warm_start
@@ -67,18 +67,6 @@ def is_quiet(errors):
 
 
 @pytest.fixture
-def call(monkeypatch, capsys):
-    """call(script, *arguments) -> (exit code, output, errors)."""
-
-    def calling(script, *arguments):
-        monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
-        code = program.run(script.main)
-        return code, *capsys.readouterr()
-
-    return calling
-
-
-@pytest.fixture
 def here(tmp_path, monkeypatch):
     """A working folder."""
     folder = tmp_path / "here"
@@ -111,15 +99,15 @@ def with_head(name):
 @pytest.mark.parametrize("program", ["evaluate", *slow("score", "compare", "sweep", "generate")])
 def test_a_planted_module_is_not_run(call, workdir, here, program):
     (here / "text.txt").write_text("le chat\n")
-    call(evaluate, "--workdir", workdir, "--split", "test")
+    call(evaluate, workdir, "--split", "test")
     strangers(workdir, with_head("planted:Head"))
     marks = [plant(here), plant(workdir)]
     arguments = {
-        "evaluate": (evaluate, "--workdir", workdir),
+        "evaluate": (evaluate, workdir),
         "score": (commands, "score", workdir, "text.txt"),
         "compare": (commands, "compare", workdir),  # reads results alone
-        "sweep": (commands, "sweep", "training.batch", workdir),
-        "generate": (commands, "generate", "--workdir", workdir),
+        "sweep": (commands, "compare", workdir, "--sweep", "training.batch"),
+        "generate": (commands, "generate", workdir),
     }[program]
     code, _, errors = call(*arguments)
     if program != "compare":
@@ -134,7 +122,7 @@ def test_a_planted_module_is_not_run_by_the_script_either(workdir, here):
     strangers(workdir, with_head("planted:Head"))
     marks = [plant(here), plant(workdir), *(plant(here, name) for name in ("torch", "cupy"))]
     finished = subprocess.run(
-        [sys.executable, ROOT / "evaluate.py", "--workdir", workdir],
+        [sys.executable, ROOT / "evaluate.py", workdir],
         env={**os.environ, "PYTHONPATH": ""},
         capture_output=True,
         text=True,
@@ -148,7 +136,7 @@ def test_a_component_that_the_user_names_is_imported(call, workdir, here):
     mark = plant(here)
     strangers(workdir, with_head("planted:Head"))
     options = ("--split", "test", "--trust", "planted:Head", "--trust-paths")
-    code, output, errors = call(evaluate, "--workdir", workdir, *options)
+    code, output, errors = call(evaluate, workdir, *options)
     assert code == 0 and is_quiet(errors) and "test: log-perplexity" in output
     assert mark.exists()
 
@@ -159,15 +147,15 @@ def test_a_component_that_the_user_names_is_imported(call, workdir, here):
 )
 def test_what_is_no_component_is_not_made(call, workdir, name):
     strangers(workdir, with_head(name))
-    code, _, errors = call(evaluate, "--workdir", workdir)
+    code, _, errors = call(evaluate, workdir)
     assert code == 2 and name in errors and errors.count("\n") == 1
-    code, _, errors = call(evaluate, "--workdir", workdir, "--trust", name)
+    code, _, errors = call(evaluate, workdir, "--trust", name)
     assert code == 2 and name in errors
 
 
 def test_a_recipe_of_no_experiment(call, workdir):
     (workdir / "experiment.json").write_text(json.dumps(configuration.to_json(Softmax())))
-    code, _, errors = call(evaluate, "--workdir", workdir)
+    code, _, errors = call(evaluate, workdir)
     assert code == 2 and "holds a Softmax, not an Experiment" in errors
 
 
@@ -179,7 +167,6 @@ def trained_on_a_function(tmp_path_factory):
     plant(folder, "my_features")
     vocabulary = Vocabulary(features=(priors.WordFunction("my_features:suffix"),))
     recipe = small.experiment(small.LOG_LINEAR, vocabulary=vocabulary, epochs=1)
-    recipe = dataclasses.replace(recipe, data=Text("train.txt", "train.txt"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.syspath_prepend(str(folder))
@@ -197,27 +184,33 @@ def with_function(trained_on_a_function, here):
     return strangers(here / "run")
 
 
+def kept(recipe):
+    """Writes a recipe as somebody else's record, the config theirs.jsonl:run."""
+    line = {"run": "run", "experiment": recipe, "results": {}}
+    pathlib.Path("theirs.jsonl").write_text(json.dumps(line) + "\n")
+
+
 def copy(folder, to):
     subprocess.run(["cp", "-r", str(folder), str(to)], check=True)
 
 
 def test_a_run_with_a_function_is_judged_without_it(call, with_function, here):
     mark = plant(here, "my_features")
-    code, output, errors = call(evaluate, "--workdir", "run")
+    code, output, errors = call(evaluate, "run")
     assert code == 0 and is_quiet(errors) and "validation: log-perplexity" in output
     assert not mark.exists() and "my_features" not in sys.modules
 
 
 def test_a_function_is_called_for_new_words_if_the_user_names_it(call, with_function, here):
     mark = plant(here, "my_features")
-    code, _, errors = call(evaluate, "--workdir", "run", "--lexicon", "words.txt")
+    code, _, errors = call(evaluate, "run", "--lexicon", "words.txt")
     assert code == 2 and not mark.exists()
     assert errors == (
         "error: run was not trained here by you, and needs the function my_features:suffix, which "
         "would be run: look at it, and add --trust my_features:suffix if you trust it.\n"
     )
     options = ("--lexicon", "words.txt", "--trust", "my_features:suffix")
-    code, _, errors = call(evaluate, "--workdir", "run", *options)
+    code, _, errors = call(evaluate, "run", *options)
     assert code == 0 and is_quiet(errors) and mark.exists()
 
 
@@ -230,7 +223,7 @@ def test_a_strangers_function_is_never_called_unasked(call, with_function, here,
     strangers(with_function, change)
     (here / "words.txt").write_text("aa\ntouch${IFS}shell_was_run\n")
     for options in ((), ("--lexicon", "words.txt", "--spread-unknown"), ("--lexicon", "words.txt")):
-        code, _, errors = call(evaluate, "--workdir", "run", *options)
+        code, _, errors = call(evaluate, "run", *options)
         assert code == (2 if options else 0)
         assert not options or f"add --trust {name}" in errors
     code, _, errors = call(commands, "score", "run", "train.txt", "--lexicon", "words.txt")
@@ -244,45 +237,52 @@ def test_a_function_of_ones_own_run_needs_no_flag(call, trained_on_a_function, h
     (here / "train.txt").write_text("aa ba\nab bb aa\n")
     (here / "words.txt").write_text("aa\nzb\n")
     copy(trained_on_a_function, here / "copied")
-    code, _, errors = call(evaluate, "--workdir", "copied", "--lexicon", "words.txt")
+    code, _, errors = call(evaluate, "copied", "--lexicon", "words.txt")
     assert code == 0 and is_quiet(errors) and not planted.exists()
 
 
+@pytest.fixture
+def secret(here, tmp_path):
+    """A text outside of the working folder, to which links lead from within."""
+    (tmp_path / "far").mkdir()
+    path = tmp_path / "far" / "secret.txt"
+    path.write_text("le secret\n")
+    for folder in ("texts", "texts_of_mine"):
+        (here / folder).mkdir()
+        (here / folder / "near.txt").write_text("le chat\n")
+    for link in ("linked.txt", "texts/linked.txt"):
+        (here / link).symlink_to(path)
+    (here / "link").symlink_to(tmp_path / "far")
+    return path
+
+
 @pytest.mark.parametrize(
-    "path", ["/etc/passwd", "../secret.txt", "linked.txt", "~/x.txt", "hub:a:b"]
+    "path",
+    [
+        *("/etc/passwd", "../far/secret.txt", "linked.txt", "~/x.txt", "hub:a:b"),
+        *("texts", "texts/*.txt", "/etc/host*", "link/*.txt"),
+    ],
 )
-def test_a_path_that_leads_elsewhere_is_not_read_unasked(call, workdir, here, tmp_path, path):
-    (tmp_path / "secret.txt").write_text("le secret\n")
-    (here / "linked.txt").symlink_to(tmp_path / "secret.txt")
-    (here / "mine.txt").write_text("le chat dort\n")
-    strangers(workdir, lambda recipe: recipe["data"].update(tests=[f"{path}[:2]"]))
-    code, output, errors = call(evaluate, "--workdir", workdir, "--split", "test")
+def test_a_path_that_leads_elsewhere_is_not_read_unasked(call, workdir, here, secret, path):
+    of_two = path if "*" in path or path == "texts" else f"{path}[:2]"
+    strangers(workdir, lambda recipe: recipe["data"].update(tests=[of_two]))
+    code, output, errors = call(evaluate, workdir, "--split", "test")
     assert (code, output) == (2, "") and errors.count("\n") == 1
     assert f"its recipe names {path}, which is not below" in errors and "--trust-paths" in errors
     assert not (workdir / "results").exists()
     # What the user names is read.
-    assert call(evaluate, "--workdir", workdir, "--data", "mine.txt")[0] == 0
-    if path.endswith("txt") and path[0] != "~":
-        assert call(evaluate, "--workdir", workdir, "--data", path)[0] == 0
+    assert call(evaluate, workdir, "--data", "texts_of_mine/near.txt")[0] == 0
+    if path.endswith("secret.txt") or path == "linked.txt":
+        assert call(evaluate, workdir, "--data", path)[0] == 0
         permissions._named.clear()
         options = ("--split", "test", "--trust-paths")
-        assert call(evaluate, "--workdir", workdir, *options)[0] == 0
+        assert call(evaluate, workdir, *options)[0] == 0
 
 
-@pytest.mark.parametrize("path", ["texts", "texts/*.txt", "/etc/host*", "link/*.txt"])
-def test_neither_folders_nor_patterns_lead_elsewhere(call, workdir, here, tmp_path, path):
-    (tmp_path / "far").mkdir()
-    (tmp_path / "far" / "secret.txt").write_text("le secret\n")
-    (here / "texts").mkdir()
-    (here / "texts" / "near.txt").write_text("le chat\n")
-    (here / "link").symlink_to(tmp_path / "far")
+@pytest.mark.parametrize("path", ["texts_of_mine", "texts_of_mine/*.txt"])
+def test_folders_and_patterns_of_ones_own_are_read(call, workdir, secret, path):
     strangers(workdir, lambda recipe: recipe["data"].update(tests=[path]))
-    options = ("--workdir", workdir, "--split", "test")
-    if path.startswith("texts"):
-        assert call(evaluate, *options)[0] == 0
-        (here / "texts" / "linked.txt").symlink_to(tmp_path / "far" / "secret.txt")
-    code, output, errors = call(evaluate, *options)
-    assert (code, output) == (2, "") and f"its recipe names {path}, which is not" in errors
+    assert call(evaluate, workdir, "--split", "test")[0] == 0
 
 
 def test_relative_paths_are_read_below_the_working_folder_and_the_data(workdir, here, monkeypatch):
@@ -311,8 +311,8 @@ def test_ones_made_here_are_read_as_they_are(trained):
 
 def test_whose_run_it_is_depends_on_the_whole_recipe(workdir):
     recipe = json.loads((workdir / "experiment.json").read_text())
-    assert known_runs.modules(recipe) is not None
-    assert known_runs.modules(recipe | {"init_from": "x"}) is None
+    assert runs.noted_modules(recipe) is not None
+    assert runs.noted_modules(recipe | {"init_from": "x"}) is None
     strangers(workdir)
     with pytest.raises(UserError, match="was not trained here by you"):
         Run.load(workdir).read("test")
@@ -327,10 +327,10 @@ def test_whose_run_it_is_depends_on_the_whole_recipe(workdir):
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"modules": 3}'])
 def test_a_spoilt_note_is_a_note(workdir, content):
     recipe = json.loads((workdir / "experiment.json").read_text())
-    note = known_runs._note(recipe)
+    note = runs._note(recipe)
     kept = note.read_text()
     note.write_text(content)
-    assert known_runs.modules(recipe) == []
+    assert runs.noted_modules(recipe) == []
     note.write_text(kept)
 
 
@@ -347,16 +347,16 @@ def test_training_goes_on_where_no_note_can_be_kept(tmp_path, monkeypatch, caplo
     assert message.startswith(f"{tmp_path / 'run'} is not noted as your own run (")
     assert "--trust-paths" in message and "\n" not in message
     assert (
-        known_runs.modules(json.loads((tmp_path / "run" / "experiment.json").read_text())) is None
+        runs.noted_modules(json.loads((tmp_path / "run" / "experiment.json").read_text())) is None
     )
 
 
 def test_notes_lie_in_the_users_own_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", "relative")  # which the standard says to pass over
-    assert known_runs.folder() == tmp_path / ".local" / "state" / "zoo" / "runs"
+    assert runs.notes_folder() == tmp_path / ".local" / "state" / "zoo" / "runs"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    assert known_runs.folder() == tmp_path / "state" / "zoo" / "runs"
+    assert runs.notes_folder() == tmp_path / "state" / "zoo" / "runs"
 
 
 @pytest.mark.parametrize("component", [Trained, WithWordsOf])
@@ -373,7 +373,7 @@ def test_a_run_that_one_starts_from_is_not_run(workdir, here):
     mark = plant(here)
     strangers(workdir, with_head("planted:Head"))
     with pytest.raises(UserError, match=r"^init_from: .*add --trust planted:Head"):
-        warm_start.read(str(workdir), small.MODEL, None)
+        warm_start.read(str(workdir), small.MODEL, ())
     assert not mark.exists()
 
 
@@ -424,8 +424,7 @@ def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, wa
         recipe["vocabulary"]["features"] = []
         WAYS_IN[way](recipe)
     recipe = json.loads(json.dumps(recipe).replace("{far}", str(far)))
-    line = {"run": "run", "experiment": recipe, "results": {}}
-    (here / "theirs.jsonl").write_text(json.dumps(line) + "\n")
+    kept(recipe)
     for _ in range(2):  # the first try changes nothing for the second
         if door == "json":
             with pytest.raises(UserError, match="add --trust"):
@@ -435,37 +434,32 @@ def test_training_a_strangers_recipe_opens_nothing(call, with_function, here, wa
         assert code == 2 and errors.count("\n") == 1 and "add --trust" in errors
         assert "theirs.jsonl:run" in errors or "component" in way
     assert not mark.exists() and not (here / "PWNED").exists() and "planted" not in sys.modules
-    assert not (here / "out").exists() and known_runs.modules(recipe) is None
+    assert not (here / "out").exists() and runs.noted_modules(recipe) is None
 
 
 def test_a_strangers_recipe_is_trained_and_stays_a_strangers(call, with_function, here):
     recipe = json.loads((with_function / "experiment.json").read_text())
     recipe["vocabulary"]["features"] = []
     recipe["model"] = configuration.to_json(small.MODEL)
-    line = {"run": "run", "experiment": recipe, "results": {}}
-    (here / "theirs.jsonl").write_text(json.dumps(line) + "\n")
+    kept(recipe)
     code, _, errors = call(train, "--config", "theirs.jsonl:run", "out")
     assert code == 0, errors
-    assert known_runs.modules(recipe) is None
-    assert call(evaluate, "--workdir", "out")[0] == 0
+    assert runs.noted_modules(recipe) is None
+    assert call(evaluate, "out")[0] == 0
 
 
-def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, here):
+@pytest.mark.parametrize("door", ["record", "json"])
+def test_a_recipe_that_the_user_permits_is_the_users_own(call, with_function, here, door):
     plant(here, "my_features")
     recipe = json.loads((with_function / "experiment.json").read_text())
-    line = {"run": "run", "experiment": recipe, "results": {}}
-    (here / "theirs.jsonl").write_text(json.dumps(line) + "\n")
-    options = ("--trust", "my_features:suffix", "--trust-paths")
-    assert call(train, "--config", "theirs.jsonl:run", "out", *options)[0] == 0
-    assert known_runs.modules(recipe) is not None
-
-
-def test_json_whose_names_the_user_permits_is_trained(with_function, here):
-    plant(here, "my_features")
-    recipe = json.loads((with_function / "experiment.json").read_text())
-    permissions.name(permissions.names_in(recipe))
-    zoo.train(configuration.from_json(recipe), "out", log=logging.info)
-    assert known_runs.modules(recipe) is not None
+    kept(recipe)
+    if door == "json":
+        permissions.name(permissions.names_in(recipe))
+        zoo.train(configuration.from_json(recipe), "out", log=logging.info)
+    else:
+        options = ("--trust", "my_features:suffix", "--trust-paths")
+        assert call(train, "--config", "theirs.jsonl:run", "out", *options)[0] == 0
+    assert runs.noted_modules(recipe) is not None
 
 
 def test_the_names_of_json():

@@ -1,7 +1,7 @@
 """Word alignments of sentence pairs: IBM model 1, symmetrisation, a dictionary, unknown words.
 
 An alignment is a set of links (i, j): the target word at position j translates the source word at
-position i, both from 0. `zoo.sources.alignments` reads and writes files of alignments.
+position i, both from 0. `zoo.sources.pairs` reads and writes files of alignments.
 
 The examples begin with
 

@@ -12,7 +12,7 @@ Translation, Computational Linguistics 19 (1993), section 4.2.
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -118,12 +118,7 @@ class Model1:
         return cls(source_ids, target_ids, pairs, probabilities, tuple(log_likelihoods))
 
     def probability(self, target: str, source: str | None) -> float:
-        """Returns t(target given source); 0 for words never seen in the same sentence pair.
-
-        Args:
-          target: a word.
-          source: a word; None for the null word.
-        """
+        """Returns t(target given source), the null word if None; 0 for pairs never seen."""
         number = NULL if source is None else self.source_ids.get(source, -1)
         if number < 0 or target not in self.target_ids:
             return 0.0
@@ -279,44 +274,30 @@ def symmetrise(
     both, either = {*forward} & {*backward}, {*forward} | {*backward}
     if method in ("intersection", "union"):
         return sorted(both if method == "intersection" else either)
-    grown = _Growing(both)
-    grown.grow(either)
+    links, covered = {*both}, ({i for i, _ in both}, {j for _, j in both})
+
+    def free(link):
+        """Whether the source word, and whether the target word, has no link yet."""
+        return [word not in side for word, side in zip(link, covered, strict=True)]
+
+    def put(link):
+        links.add(link)
+        for word, side in zip(link, covered, strict=True):
+            side.add(word)
+
+    grown = True
+    while grown:
+        grown = False
+        for i, j in sorted(links):
+            for down, right in _NEIGHBOURS:
+                link = (i + down, j + right)
+                if link in either and link not in links and any(free(link)):
+                    put(link)
+                    grown = True
     if method != "grow-diag":
+        enough = all if method.endswith("-and") else any
         # Each direction in turn: the first one's links are there when the second is looked at.
-        for links in (forward, backward):
-            grown.add(sorted(links), strict=method.endswith("-and"))
-    return sorted(grown.links)
-
-
-class _Growing:
-    """Links, and the words that they cover."""
-
-    def __init__(self, links):
-        self.links = {*links}
-        self.sources, self.targets = {i for i, _ in links}, {j for _, j in links}
-
-    def put(self, link):
-        """Adds a link, and covers its words."""
-        self.links.add(link)
-        self.sources.add(link[0])
-        self.targets.add(link[1])
-
-    def grow(self, either: Collection[Link]):
-        """Adds neighbours within `either` that cover a word without a link, until none is left."""
-        grown = True
-        while grown:
-            grown = False
-            for i, j in sorted(self.links):
-                for down, right in _NEIGHBOURS:
-                    link = (i + down, j + right)
-                    new = link[0] not in self.sources or link[1] not in self.targets
-                    if link in either and link not in self.links and new:
-                        self.put(link)
-                        grown = True
-
-    def add(self, links: Iterable[Link], strict: bool):
-        """Adds each link that covers a word without a link, or, if `strict`, two such words."""
-        for link in links:
-            free = (link[0] not in self.sources, link[1] not in self.targets)
-            if all(free) if strict else any(free):
-                self.put(link)
+        for link in (*sorted(forward), *sorted(backward)):
+            if enough(free(link)):
+                put(link)
+    return sorted(links)

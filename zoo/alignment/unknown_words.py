@@ -23,10 +23,11 @@ import collections
 import dataclasses
 import re
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from zoo.component_registry import Component
 from zoo.errors import check_least
 
 Link = tuple[int, int]
@@ -34,7 +35,7 @@ UNKNOWN = "<unk>"
 _MARK = re.compile(r"<(unk_[1-9]\d*|unk_null|p_(-?\d+|null)|unkpos_(-?\d+|null))>")
 
 
-class UnknownWords(abc.ABC):
+class UnknownWords(Component, abc.ABC):
     """The contract of the strategies, which are frozen dataclasses.
 
     marks() -> the words that training adds to the target vocabulary, in a fixed order
@@ -42,9 +43,6 @@ class UnknownWords(abc.ABC):
     annotate_source(source, known) -> the source sentence as a trained translator reads it
     restore(output, source, dictionary, known) -> the translation with its marks replaced
     """
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     @abc.abstractmethod
     def marks(self) -> tuple[str, ...]:
@@ -76,12 +74,7 @@ class UnknownWords(abc.ABC):
         """
 
     def annotate_source(self, source: Sequence[str], known: Container[str]) -> list[str]:
-        """Marks the unknown words of a source sentence as in training, by default as `<unk>`.
-
-        Args:
-          source: words.
-          known: the words of the lexicon of sources.
-        """
+        """Marks the unknown words of a source sentence as in training, by default as `<unk>`."""
         return [word if word in known else UNKNOWN for word in source]
 
     @abc.abstractmethod
@@ -387,10 +380,6 @@ def learn_dictionary(
 def translate_word(word: str, dictionary: Mapping[str, str]) -> str:
     """Returns the dictionary's translation, or the word itself: names and numbers are copied.
 
-    Args:
-      word: a source word.
-      dictionary: {source word: target word}.
-
     Example:
       >>> [alignment.translate_word(word, dictionary) for word in ("portico", "Metz")]
       ['portique', 'Metz']
@@ -444,9 +433,6 @@ def most_attended(weights: np.ndarray) -> list[Link]:
     """Links each target word to the source word with its largest attention weight.
 
     Among equal weights the earlier source word is taken.
-
-    Args:
-      weights: [T, S], in the order of the words of the sentences.
 
     Returns:
       (source position, target position) for each target word.

@@ -223,12 +223,7 @@ def widths(longest: int, least: int = 1) -> list[int]:
 
 
 class Differentiated(NamedTuple):
-    """A function of spellings with a gradient of its own.
-
-    `forward`: (params, letters [n, l], lengths [n], *others [n, ...]) -> (result [n, ...], kept), a
-    pytree whose shapes are the same for every l. `backward`: (params, letters, lengths, others,
-    kept, cotangent [n, ...]) -> (gradient of params, gradient of the tuple others).
-    """
+    """A function of spellings with a gradient of its own."""
 
     # (params, letters [n, l], lengths [n], *others [n, ...]) -> (result [n, ...], kept), a pytree
     # whose shapes are the same for every l
@@ -258,8 +253,8 @@ def map_by_length(function, params, letters, lengths, others=(), *, least=1, cou
 
     Gives [N, ...], differentiable backwards in params and others. `function`: (params, letters [n,
     l], lengths [n], *others [n, ...]) -> [n, ...], row by row, the same for every l >= lengths; or
-    a Differentiated, which has a gradient of its own. `count`: scalar, only the first `count`
-    spellings are computed; the results of the others are 0. None computes all.
+    a Differentiated. `count`: scalar, only the first `count` spellings are computed; the results of
+    the others are 0. None computes all.
     """
     params, letters, lengths, others = sharded_functions.alike((params, letters, lengths, others))
     number, longest = letters.shape

@@ -219,10 +219,6 @@ def named(shapes: Any, parameter_axes: Axes) -> Any:
     return jax.tree.map_with_path(of_array, shapes)
 
 
-def _divides(devices: int, size: int) -> bool:
-    return size > 0 and size % devices == 0
-
-
 class Layout(NamedTuple):
     """The sharding of parameters on a mesh."""
 
@@ -259,9 +255,9 @@ def cut_by_rows(parameter_axes: Axes, shapes: Any, mesh: Mesh, axis: str) -> Lay
     def of_array(path, array, names):
         rows = [number for number, name in enumerate(names) if name in (WORDS, FEATURES)]
         columns = [number for number in range(len(names)) if rows and number not in rows]
-        cut = next(
-            (n for n in (*rows, *columns) if _divides(mesh.shape[axis], array.shape[n])), None
-        )
+        sizes = array.shape
+        whole = (n for n in (*rows, *columns) if sizes[n] and sizes[n] % mesh.shape[axis] == 0)
+        cut = next(whole, None)
         if rows and cut not in rows:
             how = "whole on every device" if cut is None else "cut by columns"
             not_by_rows.append(f"{path_name(path)} {[*array.shape]}, {how}")

@@ -6,6 +6,8 @@ sums in the same way, until each row has one list. The transpose has lists of it
 gradient of the product is a sum of gathers too: the scatter of autodiff is many times slower.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -91,24 +93,13 @@ def _sum_lists(level, dense):
     return jax.lax.map(some, blocked).reshape(-1, dense.shape[1])[:count]
 
 
-def _product(matrix_levels, dense):
-    for level in matrix_levels:
-        dense = _sum_lists(level, dense)
-    return dense
-
-
 @jax.custom_vjp
 def product(matrix, transpose, dense):
     """Computes A X for a sparse matrix A [R, C] and a dense matrix X [C, N]."""
-    return _product(matrix, dense)
+    return functools.reduce(lambda lists, level: _sum_lists(level, lists), matrix, dense)
 
 
-def _forward(matrix, transpose, dense):
-    return _product(matrix, dense), transpose
-
-
-def _backward(transpose, cotangent):
-    return None, None, _product(transpose, cotangent)
-
-
-product.defvjp(_forward, _backward)
+product.defvjp(
+    lambda matrix, transpose, dense: (product(matrix, transpose, dense), (matrix, transpose)),
+    lambda levels, cotangent: (None, None, product(*levels[::-1], cotangent)),
+)

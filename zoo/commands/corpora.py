@@ -1,26 +1,18 @@
-"""zoo data and zoo encode: free corpora fetched, and large text encoded as shards."""
+"""zoo data, encode, export and pull: corpora, text as shards, and runs as files without Zoo."""
 
 import argparse
 import pathlib
 
+from zoo.commands import options
+from zoo.commands.options import Option
 
-def add_data_to(parser: argparse.ArgumentParser):
-    """Adds the options of `zoo data`."""
-    add = parser.add_argument
-    add("names", nargs="*", metavar="NAME", help="a corpus of --list, or ud_LANGUAGE_TREEBANK")
-    add("--list", action="store_true", help="lists the corpora and exits")
-    add(
-        "--into",
-        metavar="DIR",
-        help="folder to fetch into; default: $ZOO_DATA, or the working folder",
-    )
-    add(
-        "--release",
-        default="master",
-        metavar="TAG",
-        help="release of the treebanks, as r2.14; default: the last",
-    )
-    add("--mirror", metavar="URL", help="URL below which the corpora's own addresses are mirrored")
+DATA = (
+    Option("names NAME [...]", "a corpus of --list, or ud_LANGUAGE_TREEBANK"),
+    Option("--list", "lists the corpora and exits"),
+    Option("--into DIR", "folder to fetch into; default: $ZOO_DATA, or the working folder"),
+    Option("--release TAG", "release of the treebanks, as r2.14", default="master"),
+    Option("--mirror URL", "URL below which the corpora's own addresses are mirrored"),
+)
 
 
 def run_data(arguments: argparse.Namespace):
@@ -45,17 +37,11 @@ def run_data(arguments: argparse.Namespace):
         fetch.fetch(name, folder, release=arguments.release, mirror=arguments.mirror)
 
 
-def add_encode_to(parser: argparse.ArgumentParser):
-    """Adds the options of `zoo encode`."""
-    add = parser.add_argument
-    add(
-        "texts",
-        nargs="+",
-        metavar="TEXT",
-        help="files of plain text, a sentence a line; folders or patterns of them",
-    )
-    add("--output", required=True, metavar="DIR", help="the folder of shards to write")
-    add("--keep-blank-lines", action="store_true", help="keeps blank lines as empty sentences")
+ENCODE = (
+    Option("texts TEXT ...", "files of plain text, a sentence a line; folders or patterns of them"),
+    Option("--output DIR", "the folder of shards to write", required=True),
+    Option("--keep-blank-lines", "keeps blank lines as empty sentences"),
+)
 
 
 def run_encode(arguments: argparse.Namespace):
@@ -72,39 +58,30 @@ def run_encode(arguments: argparse.Namespace):
 # ------- zoo export and zoo pull: runs exported to files that do not need Zoo, and fetched
 
 
-def add_export_to(parser: argparse.ArgumentParser):
-    """Adds the options of `zoo export`."""
-    add = parser.add_argument
-    add("workdir", metavar="DIR", help="folder of a training run")
-    add("out", metavar="OUT", help="the folder to write")
-    add("--licence", metavar="TEXT", help="licence of the data, for the model card")
-    add("--push", metavar="OWNER/NAME", help="also uploads the folder to the Hugging Face hub")
-    add("--public", action="store_true", help="with --push: makes a new repository public")
+EXPORT = (
+    options.RUN,
+    Option("out OUT", "the folder to write"),
+    Option("--licence TEXT", "licence of the data, for the model card"),
+    Option("--push OWNER/NAME", "also uploads the folder to the Hugging Face hub"),
+    Option("--public", "with --push: makes a new repository public"),
+)
 
 
 def run_export(arguments: argparse.Namespace):
     """Writes the folder, prints the size of each file, and uploads it with --push."""
-    from zoo.errors import UserError
     from zoo.export import folder, hub
 
-    if arguments.public and not arguments.push:
-        raise UserError("--public is for --push: give --push OWNER/NAME, too, or leave it out.")
-    out = folder.write(arguments.workdir, arguments.out, arguments.licence)
+    out = folder.write(arguments.folder, arguments.out, arguments.licence)
     for file in sorted(path for path in out.rglob("*") if path.is_file()):
         print(f"{file.stat().st_size:12,} {file}")
     if arguments.push:
         print(hub.push(out, arguments.push, private=not arguments.public))
 
 
-def add_pull_to(parser: argparse.ArgumentParser):
-    """Adds the options of `zoo pull`."""
-    add = parser.add_argument
-    add(
-        "repository",
-        metavar="OWNER/NAME",
-        help="a repository of the Hugging Face hub; or gs://bucket/run",
-    )
-    add("out", metavar="OUT", help="the folder to write")
+PULL = (
+    Option("repository OWNER/NAME", "a repository of the Hugging Face hub; or gs://bucket/run"),
+    Option("out OUT", "the folder to write"),
+)
 
 
 def run_pull(arguments: argparse.Namespace):

@@ -1,94 +1,37 @@
-"""Evaluates a trained model: DIR [--split NAME] [--data PATH] ..."""
+"""zoo evaluate, score, generate and words: what a trained run knows of a text, and of its words."""
 
 import argparse
+import itertools
 import math
-from collections.abc import Sequence
+
+import numpy as np
 
 from zoo.commands import options
+from zoo.commands.options import Option
 from zoo.data.batches import POLICIES
+from zoo.decoding import open_vocabulary
+from zoo.decoding.generation import generate, prompt_words, with_features
 from zoo.errors import UserError
-from zoo.evaluation import perplexity
+from zoo.evaluation import (
+    agreement,
+    best_words,
+    exact_match,
+    item_scores,
+    leakage,
+    minimal_pairs,
+    mixtures,
+    passport,
+    passport_text,
+    perplexity,
+    score_stream,
+    sentence_scores,
+    word_lists,
+)
+from zoo.evaluation.run import Run, splits_of
+from zoo.evaluation.sentence_scores import words_of
+from zoo.runs import output_files
 
 _WEIGHT = options.number(0, 0.999999)
-
-
-def add_evaluate_to(parser: argparse.ArgumentParser):
-    """Adds the options of evaluation."""
-    add = parser.add_argument
-    options.add_folder_to(parser, "folder of a training run")
-    add(
-        "--split",
-        action="append",
-        default=[],
-        help="a split to evaluate; may be repeated; default: all but train",
-    )
-    add(
-        "--data",
-        help="a file to evaluate instead of splits: text, CoNLL-U, a table of items, or pairs",
-    )
-    add(
-        "--state",
-        choices=POLICIES,
-        help="state policy; default: the run's own, but sentences for tables of items and for the "
-        "--surprisal of --data",
-    )
-    add("--surprisal", metavar="FILE", help="writes the surprisal of each word; for one text")
-    add(
-        "--minimal-pairs",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="minimal pairs in the format of CLAMS, BLiMP, or Marvin and Linzen, instead of splits "
-        "unless --split is given; may be repeated",
-    )
-    add(
-        "--pairs-table",
-        metavar="FILE",
-        help="the table of each pair's scores; default: beside the result",
-    )
-    add(
-        "--unseen-weight",
-        type=_unseen_weight,
-        metavar="tune|NUMBER",
-        help="also mixes the model with a uniform distribution over the words of the lexicon "
-        "without training text; tune sets its weight on validation",
-    )
-    add("--no-scores", action="store_true", help="does not write the scores of single words")
-    add(
-        "--exact-match",
-        action="store_true",
-        help="answers the questions of the splits by greedy decoding, and counts correct answers",
-    )
-    add(
-        "--dynamic",
-        type=_dynamic,
-        metavar="RULE[,RATE,DECAY[,EPSILON]]",
-        help="trains the model on each segment of the text once it is scored (Krause et al. 2018); "
-        "RULE is rms, or sgd with RATE and DECAY; EPSILON is of rms alone",
-    )
-    add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
-    add("--constrain", action="store_true", help="restricts answers to --grammar")
-    options.add_to(parser)
-    options.add_cache_to(parser)
-
-
-def _dynamic(text: str) -> tuple:
-    """Reads the argument of --dynamic: the fields of `DynamicEvaluation`, or the rule alone."""
-    rule, *others = text.split(",")
-    if rule not in ("rms", "sgd") or len(others) not in ((0, 2, 3) if rule == "rms" else (0, 2)):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not rms, rms,RATE,DECAY[,EPSILON] or sgd,RATE,DECAY, such as "
-            "sgd,0.1,0.001"
-        )
-    if not others:
-        if rule == "sgd":
-            raise argparse.ArgumentTypeError(
-                "sgd has no usual rate and decay: give them, such as sgd,0.1,0.001"
-            )
-        return (rule,)
-    rate, decay, *epsilon = others
-    above_0 = options.number(0, 1e6, above=True)
-    return rule, above_0(rate), options.number(0, 0.999)(decay), *map(above_0, epsilon)
 
 
 def _unseen_weight(text: str) -> float:
@@ -96,67 +39,61 @@ def _unseen_weight(text: str) -> float:
     return math.nan if text == "tune" else _WEIGHT(text)
 
 
+EVALUATE = (
+    options.RUN,
+    Option("--split NAME ...", "a split to evaluate; default: all but train"),
+    Option("--data FILE", "a text, CoNLL-U, table of items, or pairs to evaluate, not splits"),
+    Option(
+        "--state", "default: the run's own, but sentences for tables of items", choices=POLICIES
+    ),
+    Option(
+        "--minimal-pairs FILE ...",
+        "minimal pairs in the format of CLAMS, BLiMP, or Marvin and Linzen, instead of splits "
+        "unless --split is given",
+    ),
+    Option("--agreement", "agreement pairs made from a treebank, instead of its text"),
+    Option("--exact-match", "counts the questions of the splits that greedy decoding answers"),
+    Option("--grammar FILE", "with --exact-match: counts the answers that parse"),
+    Option("--constrain", "restricts answers to --grammar"),
+    Option(
+        "--unseen-weight tune|NUMBER",
+        "also mixes the model with a uniform distribution over the words of the lexicon "
+        "without training text; tune sets its weight on validation",
+        _unseen_weight,
+    ),
+    options.DYNAMIC,
+    *options.LEXICON,
+    options.CACHE,
+)
+
+
 @perplexity.on_terminal()
 def run_evaluate(arguments: argparse.Namespace):
     """Prints the figures and keeps each with its passport in DIR/results."""
-    import numpy as np
-
-    from zoo.evaluation import (
-        best_words,
-        exact_match,
-        item_scores,
-        leakage,
-        minimal_pairs,
-        passport,
-        passport_text,
-        sentence_scores,
-    )
-    from zoo.evaluation.dynamic_evaluation import RMS, DynamicEvaluation
-    from zoo.runs import output_files
-
-    folder = options.folder_of(arguments)
-    passport.check(folder)
-    options.check_outputs(arguments, surprisal="the table", pairs_table="the table")
-    if arguments.pairs_table and len(arguments.minimal_pairs) != 1:
-        raise UserError("--pairs-table is for the pairs of one file: give one --minimal-pairs.")
-    run = options.run_of(folder, arguments).with_state(arguments.state)
-    if arguments.dynamic and (arguments.minimal_pairs or arguments.exact_match):
-        raise UserError("--dynamic is for texts: leave --minimal-pairs and --exact-match out.")
+    passport.check(arguments.folder)
+    run = options.run_of(arguments.folder, arguments).with_state(arguments.state)
     if arguments.constrain:
-        if arguments.grammar is None:
-            raise UserError("--constrain needs a grammar: give --grammar FILE.")
         run = run.constrained(arguments.grammar)
+    run = options.learning(run, arguments)
     splits = arguments.split
-    if not splits and not arguments.data and not arguments.minimal_pairs:
-        splits = passport.unseen_splits(run)
-    if arguments.surprisal and len(splits) + bool(arguments.data) != 1:
-        raise UserError("--surprisal writes one text: give one --split NAME, or --data PATH.")
+    if arguments.agreement:
+        _agreement(run, arguments)
+    else:
+        if not (splits or arguments.data or arguments.minimal_pairs):
+            splits = passport.unseen_splits(run)
+        _texts(run, splits, arguments)
+    for path in arguments.minimal_pairs:
+        _minimal_pairs(run, path)
 
-    run = options.with_cache(run, arguments.cache)
-    if arguments.dynamic:
-        rule, *others = arguments.dynamic
-        own = DynamicEvaluation(rule, *others) if others else RMS
-        run = run.with_dynamic(own)
+
+def _texts(run, splits, arguments):
+    """Evaluates splits and the file of --data, and the answers to their questions."""
     mixture = None
     if arguments.unseen_weight is not None:
         mixture = _mixture(run, arguments.unseen_weight)
-    texts = passport.judge(
-        run, splits, arguments.data or None, arguments.state, lines=bool(arguments.surprisal)
-    )
-    for judged in texts:
-        if arguments.surprisal:  # before anything is printed: the reader may go, as head does
-            best_words.write(
-                arguments.surprisal, judged.given, judged.text, judged.scores, run.lexicon
-            )
-        if run.learns_from_text and judged.run.experiment.evaluation.state == "sentences":
-            options.print_notes(
-                [
-                    "each sentence starts from an empty state, so that little of the text is left "
-                    "to learn from: see --state carried"
-                ]
-            )
-        options.print_notes(run.notes(judged.corpus.sentences))
-        figures, result = passport.keep(judged, mixture, not arguments.no_scores)
+    for judged in passport.judge(run, splits, arguments.data or None, arguments.state):
+        _note(run, judged)
+        figures, result = passport.keep(judged, mixture)
         output_files.show(passport_text.describe(figures), f"  {result}")
         untrained = sentence_scores.warning(run.lexicon, figures["unknown_tokens"])
         options.print_notes([untrained])
@@ -165,57 +102,98 @@ def run_evaluate(arguments: argparse.Namespace):
             figures = passport.of_exact_match(run, judged.name, judged.corpus, answers)
             result = passport.write(run, figures, item_scores.of_answers(np.array(answers.correct)))
             output_files.show(exact_match.describe(judged.name, answers), f"  {result}")
-    for path in arguments.minimal_pairs:
-        pairs, scores = minimal_pairs.judge(run, path)
-        sentences = [sentence for pair in pairs for sentence in pair[:2]]
-        options.print_notes([*run.notes(sentences), run.share(sentences, path)])
-        figures, result, table = minimal_pairs.keep(run, path, pairs, scores, arguments.pairs_table)
-        output_files.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
-        options.print_notes(leakage.warnings(figures))
+
+
+def _note(run, judged):
+    """Prints notes on a text and on how it is read."""
+    if run.learns_from_text and judged.run.experiment.evaluation.state == "sentences":
+        options.print_notes(
+            [
+                "each sentence starts from an empty state, so that little of the text is left "
+                "to learn from: see --state carried"
+            ]
+        )
+    options.print_notes(run.notes(judged.corpus.sentences))
+
+
+def _agreement(run, arguments):
+    """Evaluates the agreement pairs of splits, and of the treebank of --data."""
+    splits = arguments.split
+    if not arguments.data:
+        splits = splits_of(arguments.folder, splits)
+    judged = [agreement.judge(run, split) for split in splits]
+    if arguments.data:
+        judged.append(agreement.judge_file(run, arguments.data))
+    for record, scores, pairs in judged:
+        output_files.show(agreement.describe(record))
+        output_files.show(*(f"  {file}" for file in agreement.keep(run, record, scores, pairs)))
+
+
+def _minimal_pairs(run, path):
+    """Evaluates the minimal pairs of a file."""
+    pairs, scores = minimal_pairs.judge(run, path)
+    sentences = [sentence for pair in pairs for sentence in pair[:2]]
+    options.print_notes([*run.notes(sentences), run.share(sentences, path)])
+    figures, result, table = minimal_pairs.keep(run, path, pairs, scores)
+    output_files.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
+    options.print_notes(leakage.warnings(figures))
 
 
 def _mixture(run, weight):
     """Returns the mixture that --unseen-weight asks for; prints a note if there is none."""
-    from zoo.evaluation import mixtures
-
     mixture = mixtures.of_run(run, None if math.isnan(weight) else weight)
     if mixture is None:
         options.print_notes(["no word of the lexicon is without training text: nothing is mixed"])
     return mixture
 
 
-def add_score_to(parser: argparse.ArgumentParser):
-    """Adds the options of `zoo score`."""
-    add = parser.add_argument
-    add("workdir", metavar="DIR", help="folder of a training run")
-    add("text", metavar="FILE", help="text, a sentence a line; or CoNLL-U, or a table of items")
-    add("--output", metavar="FILE", help="the tab-separated table to write; default: prints it")
-    add("--nbest", action="store_true", help="FILE has n-best lists: id ||| hypothesis ||| ...")
-    add(
-        "--column",
-        type=options.whole(1),
-        metavar="N",
-        help="the sentence is the N-th field of a line, separated by tabs or |||",
-    )
-    options.add_to(parser)
-    options.add_cache_to(parser)
+# ---------------------------------------- zoo score: log-probabilities of sentences and words
 
 
+SCORE = (
+    options.RUN,
+    Option("file [FILE]", "text, a sentence a line; or CoNLL-U, or a table of items"),
+    Option("--output FILE", "the tab-separated table to write; default: prints it"),
+    Option("--words", "writes the surprisal of each word, beside the columns of its table"),
+    Option("--split NAME", "with --words: a split of the run's data instead of FILE"),
+    Option(
+        "--state",
+        "with --words: state policy; default: sentences for FILE, the run's own for a split",
+        choices=POLICIES,
+    ),
+    Option("--nbest", "FILE has n-best lists: id ||| hypothesis ||| ..."),
+    Option(
+        "--column N", "the sentence is field N of a line, between tabs or |||", options.whole(1)
+    ),
+    options.DYNAMIC,
+    *options.LEXICON,
+    options.CACHE,
+)
+
+
+@perplexity.on_terminal()
 def run_score(arguments: argparse.Namespace):
     """Writes or prints the table of scores."""
-    from zoo.evaluation import score_stream
-
+    if not (arguments.file or arguments.split):
+        raise UserError("no text is named: give FILE, or --words --split NAME.")
     options.check_outputs(arguments, output="the table")
-    run = options.with_cache(options.run_of(arguments.workdir, arguments), arguments.cache)
-    score_stream.report(run, arguments.text, arguments.output, arguments.nbest, arguments.column)
+    run = options.learning(options.run_of(arguments.folder, arguments), arguments)
+    if arguments.words:
+        _score_words(run, arguments)
+    else:
+        nbest, column = arguments.nbest, arguments.column
+        score_stream.report(run, arguments.file, arguments.output, nbest, column)
 
 
-def main(words: Sequence[str] | None = None):
-    """Runs the script evaluate.py; `words` are its command line, by default the process's own."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    add_evaluate_to(parser)
-    options.add_common_to(parser)
-    run_evaluate(options.parse(parser, words))
+def _score_words(run, arguments):
+    """Writes or prints the surprisal of each word of a text."""
+    splits = [arguments.split] if arguments.split else []
+    (judged,) = passport.judge(run, splits, arguments.file, arguments.state, lines=True)
+    _note(run, judged)
+    columns = best_words.columns(judged.given)
+    rows = best_words.rows(judged.given, judged.text, judged.scores, run.lexicon)
+    lines = map(output_files.line, itertools.chain([columns], rows))
+    options.write(lines, arguments.output, "the table")
 
 
 # ---------------------------------------- zoo generate: samples text from a language model
@@ -227,39 +205,28 @@ _RULE = "-" * 40
 _BREAK = "\n"
 
 
-def add_generate_to(parser: argparse.ArgumentParser):
-    """Adds the options of `zoo generate`."""
-    add = parser.add_argument
-    options.add_folder_to(parser, "folder of a training run")
-    add(
-        "--temperature",
-        type=options.number(0, 1e9),
-        default=1.0,
-        help="0: always the most probable word; default: %(default)s",
-    )
-    options.add_truncation_to(parser)
-    options.add_cache_to(parser)
-    add("--seed", type=options.whole(0), default=0, help="default: %(default)s")
-    add(
-        "--prompt",
-        default="",
-        metavar="TEXT",
-        help="words that each text begins with; default: none, or a line break for a model of "
+GENERATE = (
+    options.RUN,
+    Option("--temperature T", "0: the most probable words", options.number(0, 1e9), default=1.0),
+    *options.TRUNCATION,
+    options.CACHE,
+    Option("--seed N", "", options.whole(0), default=0),
+    Option(
+        "--prompt TEXT",
+        "words that each text begins with; default: none, or a line break for a model of "
         "characters",
-    )
-    add("--count", type=options.whole(1), default=5, help="number of texts; default: %(default)s")
-    add(
-        "--length",
-        type=options.whole(1),
-        help="greatest number of words of a text after the prompt; default: "
+        default="",
+    ),
+    Option("--count N", "number of texts", options.whole(1), default=5),
+    Option(
+        "--length N",
+        "greatest number of words of a text after the prompt; default: "
         f"{_LENGTH}, or {_LENGTH_OF_CHARACTERS} for a model of characters",
-    )
-    add(
-        "--spell",
-        action="store_true",
-        help="open vocabulary: words spelled letter by letter, by a head that spells",
-    )
-    add("--features", action="store_true", help="prints a word a line, with its features")
+        options.whole(1),
+    ),
+    Option("--spell", "open vocabulary: words spelled letter by letter, by a head that spells"),
+    Option("--features", "prints a word a line, with its features"),
+)
 
 
 def run_generate(arguments: argparse.Namespace):
@@ -267,14 +234,9 @@ def run_generate(arguments: argparse.Namespace):
 
     Texts of characters have lines of their own; a rule stands between them.
     """
-    from zoo.decoding import open_vocabulary
-    from zoo.decoding.generation import generate, prompt_words, with_features
-    from zoo.errors import UserError
-    from zoo.evaluation.run import Run
-    from zoo.evaluation.sentence_scores import words_of
     from zoo.sources import moses
 
-    run = options.with_cache(Run.load(options.folder_of(arguments)), arguments.cache)
+    run = options.with_cache(Run.load(arguments.folder), arguments.cache)
     model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
     language = run.experiment.data.form.language
     if not arguments.prompt and run.lexicon.of_characters and run.lexicon.boundary is None:
@@ -290,10 +252,6 @@ def run_generate(arguments: argparse.Namespace):
         chosen["length"] = _LENGTH_OF_CHARACTERS if run.lexicon.of_characters else _LENGTH
     truncation = {"top_k": arguments.top_k, "nucleus": arguments.nucleus}
     if arguments.spell:
-        if any(value is not None for value in truncation.values()):
-            raise UserError(
-                "--spell draws letters, without truncation: leave out --top-k and --nucleus."
-            )
         texts = open_vocabulary.generate(model, run.params, run.lexicon, vocabulary, **chosen)
     else:
         texts = generate(
@@ -307,3 +265,27 @@ def run_generate(arguments: argparse.Namespace):
             print(*([_RULE] if number else []), "".join(words).removeprefix(_BREAK), sep="\n")
         else:
             print(moses.text(words, language))
+
+
+# ---------------------------------------- zoo words: the lexicon of a run
+
+
+WORDS = (
+    options.RUN,
+    Option("--features", "with the features of each word"),
+    Option(
+        "--tags TEXT",
+        "prints instead how many words of a split or file were tagged by priors.Morphology's "
+        "source, and how many were guessed",
+    ),
+    Option("--output FILE", "the table to write; default: prints it"),
+)
+
+
+def run_words(arguments: argparse.Namespace):
+    """Writes or prints the table of words, or prints how far its tags reach in a text."""
+    if arguments.tags is not None:
+        best_words.report(arguments.folder, arguments.tags)
+        return
+    options.check_outputs(arguments, output="the table")
+    word_lists.report(arguments.folder, arguments.features, arguments.output)

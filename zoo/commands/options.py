@@ -1,11 +1,14 @@
-"""Options that commands share: the folder of a run, changes of its lexicon, trust."""
+"""Options that commands share, and the table of those that need or exclude one another."""
 
 import argparse
 import contextlib
+import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from zoo.commands import completion, program
+from zoo import lazy
+from zoo.commands import program
 from zoo.errors import UserError, printable, shortened
 
 # Longer n-grams of letters tell nothing more of a word, and take memory.
@@ -13,8 +16,8 @@ _MOST_LETTERS = 20
 
 # Options whose texts name no file.
 _NO_FILES = (
-    *("average", "label", "method", "metric", "nbest_format", "normaliser", "split", "state"),
-    *("symmetrise", "tokenize", "tokenizer", "trust", "unknowns", "slf"),
+    *("label", "method", "metric", "rules", "split", "state", "sweep", "symmetrise", "tokenize"),
+    *("tokenizer", "trust", "unknowns", "slf"),
 )
 
 
@@ -39,6 +42,67 @@ class Parser(argparse.ArgumentParser):
             return self.parse_known_intermixed_args(args, namespace)
         finally:
             self._intermixes = False
+
+
+class Option(NamedTuple):
+    """An option, written as in a usage line.
+
+    "--beam N" takes a value, "--run DIR ..." may be repeated, and "--sparse" takes none. "file
+    FILE" is an argument without a name, which the command knows as `file`; "file [FILE]" may be
+    left out, "runs DIR ..." are one or more, and "references FILE [...]" any number.
+    """
+
+    usage: str
+    about: str
+    type: Callable[[str], Any] | None = None
+    choices: Collection[str] | None = None
+    default: Any = None
+    required: bool = False
+
+    def add_to(self, parser: argparse.ArgumentParser):
+        """Adds the option to a parser."""
+        name, _, value = self.usage.partition(" ")
+        value, _, rest = value.partition(" ")
+        given: dict[str, Any] = {"help": self.about, "type": self.type, "default": self.default}
+        if self.default not in (None, "", math.inf) and isinstance(self.default, (str, int, float)):
+            given["help"] = f"{self.about}; default: %(default)s".removeprefix("; ")
+        if self.choices:
+            given["choices"] = tuple(self.choices)
+        elif value:
+            given["metavar"] = value.strip("[]")
+        if not name.startswith("-"):
+            many = {"...": "+", "[...]": "*"}.get(rest)
+            given["nargs"] = "?" if value.startswith("[") else many
+        elif rest:
+            given |= {"action": "append", "default": [], "help": f"{self.about}; may be repeated"}
+        elif not (value or self.choices):
+            given = {"action": "store_true", "help": self.about}
+        if self.required:
+            given["required"] = True
+        parser.add_argument(name, **given)
+
+
+class Inner(NamedTuple):
+    """A command within a command, such as `rescore tune`."""
+
+    about: str
+    options: Sequence[Option]
+    run: Callable[[argparse.Namespace], None]
+
+
+def add_to(
+    parser: argparse.ArgumentParser, given: Sequence[Option] | Mapping[str, Inner], command: str
+):
+    """Adds the options of a command, or its inner commands, and sets its `RULES`."""
+    if isinstance(given, Mapping):
+        commands = parser.add_subparsers(required=True, metavar=" | ".join(given), dest="inner")
+        for name, inner in given.items():
+            within = commands.add_parser(name, help=inner.about)
+            add_to(within, inner.options, f"{command} {name}")
+        return
+    parser.set_defaults(rules=rules_of(command))
+    for option in (*given, *COMMON):
+        option.add_to(parser)
 
 
 def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
@@ -78,46 +142,6 @@ def number(least: float, most: float, above: bool = False) -> Callable[[str], fl
 weight = number(-1e9, 1e9)
 
 
-def add_common_to(parser: argparse.ArgumentParser):
-    """Adds --trust, --trust-paths and --no-compilation-cache."""
-    add = parser.add_argument
-    add(
-        "--trust",
-        action="append",
-        default=[],
-        metavar="MODULE:NAME",
-        help="allows the import of a function or component that the run names; may be repeated",
-    )
-    add(
-        "--trust-paths",
-        action="store_true",
-        help="reads files that the run names, wherever they are",
-    )
-    add(
-        "--no-compilation-cache",
-        action="store_true",
-        help="does not use the user's cache folder of compiled programs",
-    )
-
-
-def add_folder_to(parser: argparse.ArgumentParser, what: str):
-    """Adds the folder of a run, DIR; --workdir DIR is another way to give it."""
-    parser.add_argument("folder", nargs="?", metavar="DIR", help=what)
-    parser.add_argument("--workdir", metavar="DIR", help="another way to give the folder")
-
-
-def folder_of(arguments: argparse.Namespace) -> str:
-    """Returns the folder of the run, for a command that has `add_folder_to`'s arguments."""
-    folder, workdir = arguments.folder, arguments.workdir
-    if folder and workdir and folder != workdir:
-        raise UserError(
-            f"{folder} and --workdir {workdir} are two folders for one run: give one of them."
-        )
-    if not (folder or workdir):
-        raise UserError("no run is named: give its folder, as in runs/first.")
-    return folder or workdir
-
-
 def parse(
     parser: argparse.ArgumentParser, words: Sequence[str] | None = None
 ) -> argparse.Namespace:
@@ -126,45 +150,23 @@ def parse(
     Files and configs that it names are trusted as the user's own (see `zoo.trust.permissions`).
     From here on JAX keeps compiled programs, unless --no-compilation-cache is given.
     """
-    if completion.line() is not None:
+    if program.completed_line() is not None:
         Parser._intermixes = True  # argcomplete follows the plain order of arguments
-        completion.complete(parser)
+        program.complete(parser)
     arguments = program.parse(parser, words)
     # Here, for --help needs none of them.
     from zoo.trust import permissions
 
+    texts = check_given(arguments)
+    check_rules(arguments)
     if not arguments.no_compilation_cache:
-        from zoo.commands import compilation_cache
-
-        compilation_cache.use()
-    for text in check_given(arguments):
+        program.keep_compiled()
+    for text in texts:
         for part in (text, *text.split(",")):  # two files of pairs
             permissions.name(permissions.names_of(part))
     if arguments.trust_paths:
         permissions.open_paths()
     return arguments
-
-
-def add_picture_to(parser: argparse.ArgumentParser, default: str):
-    """Adds --file, the picture that a command writes, and --label, the names of recipes in it."""
-    add = parser.add_argument
-    add(
-        "--file",
-        default=default,
-        help="the picture to write: .png, .pdf or .svg; default: %(default)s",
-    )
-    add_label_to(parser)
-
-
-def add_label_to(parser: argparse.ArgumentParser):
-    """Adds --label, the names of recipes in what a command draws."""
-    parser.add_argument(
-        "--label",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="the name of a recipe; repeat it for each, in the order of the runs",
-    )
 
 
 def check_given(arguments: argparse.Namespace) -> list[str]:
@@ -200,43 +202,6 @@ def check_outputs(arguments: argparse.Namespace, **whats: str):
     )
 
 
-def add_to(parser: argparse.ArgumentParser):
-    """Adds --lexicon, --add-words, --spread-unknown and --renormalise."""
-    add = parser.add_argument
-    add(
-        "--add-words",
-        metavar="FILE",
-        help="adds the words of FILE, one a line, to the run's lexicon",
-    )
-    add(
-        "--lexicon",
-        metavar="FILE",
-        help="replaces the run's lexicon by the words of FILE, one a line",
-    )
-    add(
-        "--spread-unknown",
-        action="store_true",
-        help="with --add-words or --lexicon: new words share the probability of <unk>",
-    )
-    _add_letters(add)
-    add(
-        "--renormalise",
-        action="store_true",
-        help="normalises over the lexicon, for a head that normalises over all spellings",
-    )
-
-
-def add_cache_to(parser: argparse.ArgumentParser):
-    """Adds --cache."""
-    parser.add_argument(
-        "--cache",
-        type=_cache,
-        metavar="N[,FLATNESS,WEIGHT]",
-        help="with a memory of the last N words (Grave et al. 2017), so that the model learns from "
-        "the text; flatness and weight are set on validation unless given",
-    )
-
-
 def _cache(text: str) -> tuple[int, float | None, float | None]:
     """Reads the argument of --cache."""
     size, *others = text.split(",")
@@ -250,8 +215,87 @@ def _cache(text: str) -> tuple[int, float | None, float | None]:
     return whole(1, 100_000)(size), number(0, 1e6, above=True)(flatness), number(0, 0.999)(weight)
 
 
+def _dynamic(text: str) -> tuple:
+    """Reads the argument of --dynamic: the fields of `DynamicEvaluation`, or the rule alone."""
+    rule, *others = text.split(",")
+    if rule not in ("rms", "sgd") or len(others) not in ((0, 2, 3) if rule == "rms" else (0, 2)):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not rms, rms,RATE,DECAY[,EPSILON] or sgd,RATE,DECAY, such as "
+            "sgd,0.1,0.001"
+        )
+    if not others:
+        if rule == "sgd":
+            raise argparse.ArgumentTypeError(
+                "sgd has no usual rate and decay: give them, such as sgd,0.1,0.001"
+            )
+        return (rule,)
+    rate, decay, *epsilon = others
+    above_0 = number(0, 1e6, above=True)
+    return rule, above_0(rate), number(0, 0.999)(decay), *map(above_0, epsilon)
+
+
+# ------------------------- options that several commands have
+
+COMMON = (
+    Option("--trust MODULE:NAME ...", "allows the import of something that the run names"),
+    Option("--trust-paths", "reads files that the run names, wherever they are"),
+    Option("--no-compilation-cache", "does not use the user's cache folder of compiled programs"),
+)
+RUN = Option("folder DIR", "folder of a training run")
+LABEL = Option("--label NAME ...", "the name of each recipe, in the order of the runs")
+SET = Option("--set FIELD=VALUE ...", "sets a field of the recipe, as training.epochs=5")
+ADDED_WORDS = (
+    Option("--add-words FILE", "adds the words of FILE, one a line, to the lexicon"),
+    Option(
+        "--spread-unknown",
+        "new words share the probability of <unk>; of several runs, in those without features",
+    ),
+    Option(
+        "--spread-letters N",
+        "as --spread-unknown, in proportion to a letter N-gram model of the known words",
+        whole(1, _MOST_LETTERS),
+    ),
+)
+LEXICON = (
+    *ADDED_WORDS,
+    Option("--lexicon FILE", "replaces the run's lexicon by the words of FILE, one a line"),
+    Option("--renormalise", "normalises a head of all spellings over the lexicon"),
+)
+TRUNCATION = (
+    Option("--top-k K", "samples among the K most probable words only", whole(1)),
+    Option(
+        "--nucleus P",
+        "samples among the fewest words whose probabilities sum to P; applied after --top-k",
+        number(0, 1, above=True),
+    ),
+)
+CACHE = Option(
+    "--cache N[,FLATNESS,WEIGHT]",
+    "with a memory of the last N words (Grave et al. 2017), so that the model learns from the "
+    "text; flatness and weight are set on validation unless given",
+    _cache,
+)
+DYNAMIC = Option(
+    "--dynamic RULE[,RATE,DECAY[,EPSILON]]",
+    "trains the model on each segment of the text once it is scored (Krause et al. 2018); RULE is "
+    "rms, or sgd with RATE and DECAY; EPSILON is of rms alone",
+    _dynamic,
+)
+
+
+def learning(run, arguments: argparse.Namespace):
+    """Returns a run that learns from the text that it reads, as --cache and --dynamic ask."""
+    run = with_cache(run, arguments.cache)
+    if not arguments.dynamic:
+        return run
+    from zoo.evaluation.dynamic_evaluation import RMS, DynamicEvaluation
+
+    rule, *others = arguments.dynamic
+    return run.with_dynamic(DynamicEvaluation(rule, *others) if others else RMS)
+
+
 def with_cache(run, cache: tuple[int, float | None, float | None] | None):
-    """Returns a run with the cache of `add_cache_to`'s argument, or the run itself without one."""
+    """Returns a run with the cache of --cache, or the run itself without one."""
     if cache is None:
         return run
     from zoo.evaluation import mixtures
@@ -264,86 +308,189 @@ def with_cache(run, cache: tuple[int, float | None, float | None] | None):
 
 
 def run_of(workdir: str, arguments: argparse.Namespace):
-    """Loads the run of a folder, changed as the options of `add_to` ask."""
+    """Loads the run of a folder, changed as the options of `LEXICON` ask."""
     from zoo.evaluation.run import Run
 
-    if arguments.lexicon and arguments.add_words:
-        raise UserError(
-            "--lexicon replaces the words of the run's lexicon, and --add-words keeps them: give "
-            "one of the two."
-        )
     file = arguments.lexicon or arguments.add_words
     spread, letters = _spread(arguments)
-    if spread and not file:
-        raise UserError(f"{spread} is for new words: give --add-words FILE or --lexicon FILE, too.")
-    run = Run.load(workdir).with_lexicon(file, bool(spread), bool(arguments.add_words), letters)
+    run = Run.load(workdir).with_lexicon(file, spread, bool(arguments.add_words), letters)
     return run.renormalised() if arguments.renormalise else run
 
 
-def add_words_to(parser: argparse.ArgumentParser):
-    """Adds --add-words and --spread-unknown, for commands that take one run or several."""
-    add = parser.add_argument
-    add(
-        "--add-words",
-        metavar="FILE",
-        help="adds the words of FILE, one a line, to each run's lexicon",
-    )
-    add(
-        "--spread-unknown",
-        action="store_true",
-        help="with --add-words: new words share the probability of <unk> in runs without features",
-    )
-    _add_letters(add)
-
-
-def add_truncation_to(parser: argparse.ArgumentParser):
-    """Adds --top-k and --nucleus, for commands that sample words."""
-    add = parser.add_argument
-    add("--top-k", type=whole(1), metavar="K", help="samples among the K most probable words only")
-    add(
-        "--nucleus",
-        type=number(0, 1, above=True),
-        metavar="P",
-        help="samples among the fewest words whose probabilities sum to P; applied after --top-k",
-    )
-
-
-def _add_letters(add):
-    add(
-        "--spread-letters",
-        type=whole(1, _MOST_LETTERS),
-        metavar="N",
-        help="as --spread-unknown, in proportion to a letter N-gram model of the known words",
-    )
-
-
-def _spread(arguments) -> tuple[str, int]:
-    """Returns (the option that spreads the unknown word's probability over new words, "" for none;
-    the order of its letter n-gram, 0 for none)."""
+def _spread(arguments) -> tuple[bool, int]:
+    """Returns (whether new words share the unknown word's probability, the order of the letter
+    n-gram by which they do, 0 for none)."""
     letters = arguments.spread_letters
-    if letters is None:
-        return "--spread-unknown" * arguments.spread_unknown, 0
-    return "--spread-letters", letters
+    return arguments.spread_unknown or letters is not None, letters or 0
 
 
 def run_with_words(workdir: str, arguments: argparse.Namespace):
-    """Loads a run, and adds the words of `add_words_to`'s arguments to its lexicon."""
+    """Loads a run, and adds the words of `ADDED_WORDS` to its lexicon."""
     from zoo.evaluation.run import Run
     from zoo.heads.head import Head
 
     run = Run.load(workdir)
-    spread, letters = _spread(arguments)
     if not arguments.add_words:
-        if spread:
-            raise UserError(f"{spread} is for new words: give --add-words FILE, too.")
         return run
+    spread, letters = _spread(arguments)
     head = run.experiment.language_model.head
     of_words = type(head).for_lexicon is Head.for_lexicon
-    shared = bool(spread) and of_words
+    shared = spread and of_words
     return run.with_lexicon(arguments.add_words, shared, add=True, letters=letters * shared)
+
+
+def write(lines: Iterable[str], file: str | None, what: str):
+    """Writes lines to a file, or prints them as they come if none is named."""
+    if file:
+        from zoo.runs import output_files
+
+        output_files.write_lines(file, lines, what)
+    else:
+        sys.stdout.writelines(lines)
+
+
+def progress(unit: str, of: Iterable | None = None):
+    """Returns a progress bar of a terminal, around an iterable or to be moved by hand."""
+    with lazy.extra():
+        from tqdm import tqdm
+
+    return tqdm(of, unit=f" {unit}", file=sys.stderr, disable=None)
 
 
 def print_notes(notes: Iterable[str | None]):
     """Prints remarks on stderr, each on a line, apart from the command's output."""
     for note in filter(None, notes):
         print(printable(note), file=sys.stderr)
+
+
+# ------------------------- options that need or exclude one another, by command
+# "--metric bleu" is this value of an option, "--run DIR" the option with any value, and SOURCE an
+# argument without a name. Behind the colon stands what the option is or does, for the message.
+
+_OF_ADDED_WORDS = """
+--spread-unknown needs --add-words FILE: is for new words
+--spread-letters needs --add-words FILE: is for new words
+"""
+_OF_LEXICON = """
+--lexicon excludes --add-words: replaces the words of the run's lexicon, and --add-words keeps them
+--spread-unknown needs --add-words FILE, --lexicon FILE: is for new words
+--spread-letters needs --add-words FILE, --lexicon FILE: is for new words
+"""
+_OF_LISTS = f"""{_OF_ADDED_WORDS}
+--unknown-count needs --run DIR: counts the unknown words of a run
+--interpolation needs --run DIR: averages runs
+--also-best needs --also LISTS
+"""
+RULES = {
+    "try": "--minutes excludes --steps",
+    "evaluate": f"""{_OF_LEXICON}
+        --constrain needs --grammar FILE: needs a grammar
+        --grammar needs --exact-match, --constrain: is for answers
+        --dynamic excludes --minimal-pairs, --agreement, --exact-match: is for texts
+        """,
+    "score": f"""{_OF_LEXICON}
+        --split excludes FILE: is a text of the run's data
+        --split needs --words
+        --state needs --words
+        --dynamic needs --words
+        --words excludes --nbest, --column: writes the words of a text
+        """,
+    "generate": "--spell excludes --top-k, --nucleus: draws letters, without truncation",
+    "translate": """
+        --bleu needs --split NAME: needs references
+        --tokenizer needs --bleu
+        --language-weight needs --language-model DIR
+        --unknowns keep excludes --dictionary: leaves unknown words as they are
+        --temperature needs --sample: is for draws
+        --top-k needs --sample: is for draws
+        --nucleus needs --sample: is for draws
+        --seed needs --sample: is for draws
+        --sample excludes --beam, --length-normalisation, --bleu: draws, and searches for no best
+        --bleu excludes --nbest, --output, --alignments: keeps the best translations beside the run
+        --bleu excludes --plot-attention, --plot-gradients: draws nothing
+        """,
+    "align": "--run excludes SOURCE: has pairs of its own",
+    "rescore tune": f"""{_OF_LISTS}
+        --tokenize needs --metric bleu: is for BLEU
+        --test-references needs --test LISTS
+        --test-lattices needs --test LISTS
+        --test-costs needs --test LISTS
+        --test-lattices needs --lattices FOLDER
+        """,
+    "rescore apply": _OF_LISTS,
+    "rescore interpolate": _OF_ADDED_WORDS,
+    "rescore lattices": f"""{_OF_ADDED_WORDS}
+        --kaldi excludes --nbest: writes lattices and --nbest lists
+        --weights excludes --weight, --acoustic-weight, --language-weight: has all weights
+        --weights excludes --posterior-weight, --word-penalty: has all weights
+        """,
+    "compare": f"""{_OF_ADDED_WORDS}
+        --micro excludes --page, --plot, --by, --sweep, --data: judges by the micro language itself
+        --micro excludes --split, --label: judges by the micro language itself
+        --page excludes --plot, --by, --sweep, --data: shows all that runs keep
+        --data excludes --plot, --by, --sweep, --split: judges the runs on another text
+        --sweep excludes --by, --split: draws all texts
+        --by distance needs --plot FILE
+        --by distance excludes --split: has all pairs
+        --against needs --plot FILE: is for learning curves
+        --against excludes --by, --sweep: is for learning curves
+        --training needs --plot FILE: is for learning curves
+        --training excludes --by, --sweep: is for learning curves
+        --text needs --page FILE
+        --text excludes --split: is shown in place of a split
+        --sentences needs --page FILE
+        --label needs --plot FILE, --page FILE, --sweep FIELD
+        --state needs --data FILE
+        --unseen-weight needs --data FILE
+        --add-words needs --data FILE, --page FILE
+        """,
+    "words": "--tags excludes --features, --output: prints shares alone",
+    "export": "--public needs --push OWNER/NAME",
+}
+
+
+class Rule(NamedTuple):
+    """An option that needs one of others, or excludes each of them."""
+
+    option: str
+    needs: bool
+    others: list[str]
+    why: str
+
+
+def rules_of(command: str) -> list[Rule]:
+    """Reads the rules of a command from `RULES`."""
+    rules = []
+    for line in filter(None, map(str.strip, RULES.get(command, "").splitlines())):
+        rule, _, why = line.partition(": ")
+        kind = " needs " if " needs " in rule else " excludes "
+        option, others = rule.split(kind)
+        rules.append(Rule(option, kind == " needs ", others.split(", "), why))
+    return rules
+
+
+def check_rules(arguments: argparse.Namespace):
+    """Raises UserError for the first of the command's rules that its line breaks."""
+
+    def given(option):
+        name, _, value = option.partition(" ")
+        found = getattr(arguments, name.lstrip("-").replace("-", "_").lower())
+        if value.islower():
+            return found == value
+        return found is not None and found is not False and found != []
+
+    for option, needs, others, why in getattr(arguments, "rules", ()):
+        there = [other for other in others if given(other)]
+        if not given(option) or bool(there) == needs:
+            continue
+        if there:
+            rest = " and ".join(there)
+            why = why or f"and {rest} exclude each other"
+            raise UserError(f"{option} {why}: leave out {rest}, or {option}.")
+        names = " or ".join(
+            other if other.split()[-1].islower() else other.partition(" ")[0] for other in others
+        )
+        raise UserError(
+            f"{option} {why or f'is for {names}'}: give {' or '.join(others)}, too, or leave "
+            f"{option} out."
+        )

@@ -1,21 +1,29 @@
-"""An entry script as a program: how it was called, its streams, its errors and exit codes."""
+"""An entry script as a program: how it was called, its streams, its errors and exit codes; the
+memory that it keeps, the compiled programs that it finds again, and the TAB key."""
 
 import argparse
 import contextlib
+import ctypes
+import functools
+import glob
+import hashlib
+import importlib
 import io
 import logging
 import os
 import pathlib
+import platform
 import shlex
 import shutil
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from zoo import temporary_files
-from zoo.commands import allocator
+from zoo import lazy, temporary_files
 from zoo.errors import LOST, Interrupted, ProcessLost, UserError
 from zoo.lazy import MissingExtra
 
@@ -76,7 +84,7 @@ def run(main) -> int:
     try:
         main()
         sys.stdout.flush()  # here, where a closed pipe does not give a traceback
-    except UserError as error:
+    except (UserError, MissingExtra) as error:
         _tell(f"error: {error}")
         return 2
     except Interrupted as interruption:
@@ -103,9 +111,6 @@ def run(main) -> int:
     except ProcessLost as error:
         _tell(f"error: {error}")
         return LOST
-    except MissingExtra as error:
-        _tell(f"error: {error}")
-        return 2
     except BrokenPipeError:  # the reader of our output, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -125,7 +130,7 @@ def run(main) -> int:
 def program(main):
     """Runs main as a script does, with `run`, and exits with its code."""
     open_streams()
-    allocator.keep_memory()
+    keep_memory()
     try:
         code = run(main)
     except Exception:
@@ -192,3 +197,183 @@ def again() -> str:
     script = pathlib.Path(sys.argv[0])
     script_call = shlex.join(["python", str(script)]) if script.name in SCRIPTS else called()
     return f"{script_call} {shlex.join(sys.argv[1:])}"
+
+
+# ------------------------- glibc's allocator, told to keep freed arrays for the next step
+# A step on CPU allocates its arrays anew. By default glibc returns large ones to the system when
+# they are freed, and the next step pays for every page again. Kept, they cost nothing: a step of
+# `ptb_softmax` takes four fifths of the time. XLA allocates in threads of its own, whose arenas
+# glibc would unmap whenever they are empty: all threads share one arena. The process holds the most
+# that it has needed until it ends.
+
+# Parameters of mallopt, of glibc's malloc.h.
+_TRIM_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -4, -8
+
+
+def keep_memory() -> bool:
+    """Tells glibc to keep freed memory; returns whether it did.
+
+    It does nothing with another C library or allocator, or where the environment has settings of
+    glibc's own (MALLOC_TRIM_THRESHOLD_ and so on).
+    """
+    chosen = [name for name in os.environ if name.startswith("MALLOC_") or name == "LD_PRELOAD"]
+    try:
+        if chosen or not os.confstr("CS_GNU_LIBC_VERSION"):
+            return False
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, ValueError):  # no glibc, no such function
+        return False
+    settings = (_MMAP_MAX, 0), (_TRIM_THRESHOLD, -1), (_ARENA_MAX, 1)
+    return all(mallopt(*setting) for setting in settings)
+
+
+# ------------------------- compiled programs, kept from run to run in the user's cache folder
+# The first step of a run is mostly compilation. JAX can keep compiled programs in a folder, under a
+# key of the program, the options and the versions. Several runs may share the folder, but an entry
+# is not written atomically, so that a run that is killed while it writes leaves half an entry
+# behind. JAX writes the file with an entry's time after the entry itself: an entry without this
+# file is incomplete, and is removed before the folder is used.
+
+CACHE_BYTES = 2**30
+# Programs that compile faster are not kept: to look one up takes as long.
+CACHE_SECONDS = 0.2
+# Endings of JAX's own files, the same in all its versions.
+_ENTRY, _TIME, _LOCK = "-cache", "-atime", ".lockfile"
+# Variables by which the user configures JAX's cache: then it is left alone.
+_OWN = ("JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE")
+_SETTINGS = {
+    "jax_compilation_cache_max_size": CACHE_BYTES,
+    "jax_persistent_cache_min_compile_time_secs": CACHE_SECONDS,
+}
+
+
+def cache_folder() -> pathlib.Path:
+    """Returns the cache folder for this machine, in $XDG_CACHE_HOME, by default ~/.cache.
+
+    Programs are made for the instructions of a processor, and a home may be shared by several.
+    """
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    home = pathlib.Path(given) if os.path.isabs(given) else pathlib.Path.home() / ".cache"
+    machine = hashlib.sha256(_processor().encode()).hexdigest()[:12]
+    return home / "zoo" / f"compiled-{machine}"
+
+
+def _processor() -> str:
+    """Describes the processor; on Linux with its instruction set."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    told = [
+        line for line in lines if line.partition("\t")[0] in ("model name", "flags", "Features")
+    ]
+    return "\n".join([platform.machine(), platform.processor(), *sorted({*told})])
+
+
+def keep_compiled() -> pathlib.Path | None:
+    """Makes JAX keep compiled programs from now on; returns the folder, or None where none are
+    kept.
+
+    It changes nothing where the user has configured JAX's cache. Nothing is kept where the folder
+    cannot be written to, or without filelock, which JAX needs as well. A program that cannot be
+    read or written later is compiled as usual.
+    """
+    import jax  # here, for --help needs none
+
+    if any(name in os.environ for name in _OWN) or jax.config.values["jax_compilation_cache_dir"]:
+        return None
+    try:
+        with lazy.extra():
+            import filelock
+    except lazy.MissingExtra:
+        return None
+    try:
+        there = cache_folder()
+        there.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with filelock.FileLock(there / _LOCK, timeout=2):
+            _remove_unfinished(there)
+    except (OSError, RuntimeError, filelock.Timeout):  # RuntimeError: there is no home
+        return None
+    for name, value in _SETTINGS.items():
+        if name.upper() not in os.environ:
+            jax.config.update(name, value)
+    jax.config.update("jax_compilation_cache_dir", str(there))
+    warnings.filterwarnings(
+        "ignore", "Error (reading|writing) persistent compilation cache entry", UserWarning
+    )
+    warnings.filterwarnings("ignore", "Cache value for key .* exceeds", UserWarning)
+    return there
+
+
+def _remove_unfinished(there: pathlib.Path):
+    """Removes entries that a killed process left half written, and empty entries, which a power
+    failure may leave."""
+    names = {path.name for path in there.iterdir()}
+    for name in names:
+        key = name.removesuffix(_ENTRY)
+        if name == key:
+            continue
+        entry = there / name
+        if f"{key}{_TIME}" not in names or not entry.stat().st_size:
+            entry.unlink()
+            (there / f"{key}{_TIME}").unlink(missing_ok=True)
+
+
+# ------------------------- completion with the TAB key, by argcomplete; see docs/runs.md
+# At each TAB the shell calls the program with the line typed so far in its environment.
+
+# {beginning of --set: the package and the base class of the components that may follow}
+_COMPONENTS = {
+    "model.head=": ("zoo.heads", "Head"),
+    "model.core=": ("zoo.cores", "Core"),
+    "model.embedding=": ("zoo.embeddings", "Embedding"),
+}
+
+
+def completed_line() -> list[str] | None:
+    """Returns the arguments of the command line that a shell completes, or None if none does."""
+    if "_ARGCOMPLETE" not in os.environ:
+        return None
+    # Of `python -m zoo train`, three words name the program.
+    return os.environ["COMP_LINE"].split()[int(os.environ["_ARGCOMPLETE"]) :]
+
+
+def complete(parser: argparse.ArgumentParser):
+    """Writes the words that may come next where the shell reads them, and exits."""
+    with lazy.extra():
+        import argcomplete
+    words: Any = functools.partial(_words, argcomplete.completers.FilesCompleter())
+    argcomplete.autocomplete(parser, always_complete_options=False, default_completer=words)
+
+
+def _words(files: Callable, prefix: str, action: argparse.Action, **_: object) -> Iterable[str]:
+    """Returns words that an argument may be; argcomplete keeps the words that begin so."""
+    from zoo.trust import user_modules
+
+    if action.dest in ("config", "show"):
+        return [*user_modules.configs().names(), *files(prefix)]
+    if action.dest == "set":
+        return _settings(prefix)
+    return _runs(prefix) if action.metavar == "DIR" else files(prefix)
+
+
+def _settings(prefix):
+    """Returns settings of components, such as model.head=Softmax, or their beginnings."""
+    field = prefix.partition("=")[0] + "="
+    if field not in _COMPONENTS:
+        return [*_COMPONENTS]
+    from zoo import component_registry
+
+    package, base = _COMPONENTS[field]
+    module = importlib.import_module(package)
+    classes = (component_registry.component(f"{package}:{name}") for name in module.__all__)
+    kind = getattr(module, base)
+    return [field + one.__name__ for one in classes if one and issubclass(one, kind)]
+
+
+def _runs(prefix):
+    """Returns the folders that begin so: runs, and with a / at the end folders of other things."""
+    return [
+        path if os.path.exists(f"{path}/experiment.json") else f"{path}/"
+        for path in (found.removesuffix("/") for found in glob.glob(f"{glob.escape(prefix)}*/"))
+    ]

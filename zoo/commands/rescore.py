@@ -2,168 +2,84 @@
 
 import argparse
 import dataclasses
-import sys
 
-from zoo import lazy
+import numpy as np
+
 from zoo.commands import options, rescore_lattices
+from zoo.commands.options import Inner, Option
+from zoo.commands.rescore_lattices import LATTICES
 from zoo.errors import UserError
+from zoo.evaluation import sentence_scores
+from zoo.evaluation.run import short_names
+from zoo.rescoring import bleu_chrf_wer, reranking, run_interpolation, tune
+from zoo.rescoring.bleu_chrf_wer import METRICS
+from zoo.rescoring.model_features import Columns, LatticeFolder
+from zoo.rescoring.reranking import Weights, merge_lists
+from zoo.rescoring.run_interpolation import Interpolation
+from zoo.rescoring.tune import METHODS
+from zoo.runs import output_files
+from zoo.sources import files, nbest
+from zoo.sources.nbest import read_references
 
-
-def add_rescore_to(parser: argparse.ArgumentParser):
-    """Adds tune, apply, interpolate and lattices, each with its options."""
-    from zoo.rescoring.bleu_chrf_wer import METRICS
-    from zoo.rescoring.tune import METHODS
-
-    commands = parser.add_subparsers(required=True, metavar="tune | apply | interpolate | lattices")
-    tune = commands.add_parser("tune", help="tunes weights on lists with references")
-    add = tune.add_argument
-    add("lists", metavar="LISTS", help="n-best lists of Moses, Joshua or Kaldi, or lines of JSON")
-    add(
-        "references",
-        nargs="*",
-        metavar="REFERENCES",
-        help="lines of id, tab or blank, words; for lists numbered from 0 also a line a list",
-    )
-    add(
-        "--weights",
-        metavar="FILE",
-        help="file of weights to write; they are printed in any case",
-    )
-    add("--metric", choices=tuple(METRICS), required=True, help="wer for lists of a recogniser")
-    add("--tokenize", metavar="NAME", help="with --metric bleu: sacrebleu's tokenizer")
-    add("--method", choices=tuple(METHODS), default="mira", help="default: %(default)s")
-    add("--seed", type=options.whole(0), default=0, help="default: %(default)s")
-    add(
-        "--start",
-        metavar="FILE",
-        help="weights to start from; default: the first system's",
-    )
-    add(
-        "--hold-out",
-        type=options.whole(2),
-        metavar="N",
-        help="holds out each N-th list from tuning, and evaluates on it",
-    )
-    add(
-        "--folds",
-        type=options.whole(2),
-        metavar="N",
-        help="cross-validates in N parts, and keeps the tuned weights only if they are better than "
-        "the weights at the start",
-    )
-    add("--test", metavar="LISTS", help="further lists to evaluate the weights on")
-    add(
-        "--test-references",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="references of --test",
-    )
-    add("--test-lattices", metavar="FOLDER", help="lattices of --test (needs --lattices)")
-    add(
-        "--test-costs",
-        action="append",
-        default=[],
-        metavar="NAME=FILE",
-        help="costs of --test, as --costs",
-    )
-    _add_columns(tune)
-    tune.set_defaults(do=_tune)
-    apply = commands.add_parser("apply", help="re-ranks lists by tuned weights")
-    add = apply.add_argument
-    add(
-        "lists",
-        metavar="LISTS",
-        help="lists with the features that were tuned; /dev/stdin reads standard input",
-    )
-    add("weights", metavar="WEIGHTS", help="the file that tune wrote")
-    add("--output", metavar="FILE", help="file of lists to write; default: prints them")
-    add("--best", action="store_true", help="writes the id and the best words of each list")
-    _add_columns(apply)
-    apply.set_defaults(do=_apply)
-    interpolate = commands.add_parser(
-        "interpolate", help="tunes interpolation weights of runs on a text"
-    )
-    add = interpolate.add_argument
-    add("text", metavar="TEXT", help="a sentence a line")
-    add(
-        "--run",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="folder of a run; give two or more, of the same words",
-    )
-    add("--weights", metavar="FILE", help="file of weights to write; they are printed in any case")
-    options.add_words_to(interpolate)
-    interpolate.set_defaults(do=_interpolate)
-    lattices = commands.add_parser("lattices", help="finds the best paths of lattices under a run")
-    rescore_lattices.add_to(lattices)
-    lattices.set_defaults(do=rescore_lattices.run)
-    for command in (tune, apply, interpolate, lattices):
-        options.add_common_to(command)
-
-
-def _add_columns(parser):
-    """Adds the options that read lists, and those that add features to them."""
-    add = parser.add_argument
-    add(
-        "--run",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="adds a run's log-probability as a feature; may be repeated",
-    )
-    add("--word-count", action="store_true", help="adds the number of words")
-    add("--rank", action="store_true", help="adds minus the logarithm of the rank in the list")
-    add("--unknown-count", action="store_true", help="adds the number of unknown words of each run")
-    options.add_words_to(parser)
-    add(
-        "--lattices",
-        dest="lattices_of",
-        metavar="FOLDER",
-        help="lattices of the lists, ID.slf.gz: adds the acoustic score of the best path with a "
+_COLUMNS = (
+    Option("--run DIR ...", "adds a run's log-probability as a feature"),
+    Option("--word-count", "adds the number of words"),
+    Option("--rank", "adds minus the logarithm of the rank in the list"),
+    Option("--unknown-count", "adds the number of unknown words of each run"),
+    *options.ADDED_WORDS,
+    Option(
+        "--lattices FOLDER",
+        "lattices of the lists, ID.slf.gz: adds the acoustic score of the best path with a "
         "hypothesis's words, and its language score if the lattices have one",
-    )
-    add(
-        "--interpolation",
-        metavar="FILE",
-        help="adds the runs' mean, with the weights that interpolate wrote",
-    )
-    add(
-        "--costs",
-        action="append",
-        default=[],
-        metavar="NAME=FILE",
-        help="adds the costs of Kaldi n-best lists, lines of name of the hypothesis, cost",
-    )
-    add("--sparse", action="store_true", help="takes features that a line does not name as 0")
-    add(
-        "--also",
-        action="append",
-        default=[],
-        metavar="LISTS",
-        help="adds the best hypotheses of another system's lists for the same sentences",
-    )
-    add(
-        "--also-best",
-        type=options.whole(1),
-        metavar="K",
-        help="number of hypotheses from each list of --also; default: 10",
-    )
-
-
-def run_rescore(arguments: argparse.Namespace):
-    """Runs the inner command: tune, apply, interpolate or lattices."""
-    arguments.do(arguments)
+    ),
+    Option("--interpolation FILE", "adds the runs' mean, with the weights that interpolate wrote"),
+    Option("--costs NAME=FILE ...", "adds costs of Kaldi n-best lists, lines of hypothesis, cost"),
+    Option("--sparse", "takes features that a line does not name as 0"),
+    Option("--also LISTS ...", "adds the best hypotheses of another system's lists"),
+    Option("--also-best K", "hypotheses of a list of --also; default: 10", options.whole(1)),
+)
+_TUNE = (
+    Option("lists LISTS", "n-best lists of Moses, Joshua or Kaldi, or lines of JSON"),
+    Option(
+        "references REFERENCES [...]",
+        "lines of id, tab or blank, words; for lists numbered from 0 also a line a list",
+    ),
+    Option("--weights FILE", "file of weights to write; they are printed in any case"),
+    Option("--metric", "wer for lists of a recogniser", choices=METRICS, required=True),
+    Option("--tokenize NAME", "with --metric bleu: sacrebleu's tokenizer"),
+    Option("--method", "", choices=METHODS, default="mira"),
+    Option("--seed N", "", options.whole(0), default=0),
+    Option("--start FILE", "weights to start from; default: the first system's"),
+    Option("--hold-out N", "evaluates on each N-th list, held out from tuning", options.whole(2)),
+    Option(
+        "--folds N",
+        "cross-validates in N parts, and keeps the tuned weights only if they are better than "
+        "the weights at the start",
+        options.whole(2),
+    ),
+    Option("--test LISTS", "further lists to evaluate the weights on"),
+    Option("--test-references FILE ...", "references of --test"),
+    Option("--test-lattices FOLDER", "lattices of --test (needs --lattices)"),
+    Option("--test-costs NAME=FILE ...", "costs of --test, as --costs"),
+    *_COLUMNS,
+)
+_APPLY = (
+    Option("lists LISTS", "lists with the tuned features; /dev/stdin reads standard input"),
+    Option("weights WEIGHTS", "the file that tune wrote"),
+    Option("--output FILE", "file of lists to write; default: prints them"),
+    Option("--best", "writes the id and the best words of each list"),
+    *_COLUMNS,
+)
+_INTERPOLATE = (
+    Option("text TEXT", "a sentence a line"),
+    Option("--run DIR ...", "folder of a run; give two or more, of the same words"),
+    Option("--weights FILE", "file of weights to write; they are printed in any case"),
+    *options.ADDED_WORDS,
+)
 
 
 def _tune(arguments):
-    from zoo.rescoring import bleu_chrf_wer, tune
-    from zoo.rescoring.reranking import Weights
-    from zoo.runs import output_files
-
     options.check_outputs(arguments, weights="the weights")
-    _check_tuned(arguments)
     metric = bleu_chrf_wer.metric_of(arguments.metric, arguments.tokenize or "none")
     columns = _columns(arguments)
     given = arguments.lists, arguments.references, arguments.costs
@@ -172,7 +88,7 @@ def _tune(arguments):
     if arguments.test:
         given = arguments.test, arguments.test_references, arguments.test_costs
         of_test = dataclasses.replace(
-            columns, lattices=_lattices(arguments.test_lattices or arguments.lattices_of)
+            columns, lattices=_lattices(arguments.test_lattices or arguments.lattices)
         )
         parts["test"] = _arrays(*given, of_test, arguments, metric)
         if arguments.sparse:  # a feature without a weight counts nothing
@@ -202,23 +118,8 @@ def _tune(arguments):
     output_files.show(*(f"{name}= {weight!r}" for name, weight in weights.weights.items()))
 
 
-def _check_tuned(arguments):
-    """Raises UserError for an option that would be ignored."""
-    if arguments.tokenize and arguments.metric != "bleu":
-        raise UserError(
-            f"--tokenize is for BLEU, and --metric is {arguments.metric}: leave it out, or give "
-            "lists and references that are tokenised."
-        )
-    for option in ("test_references", "test_lattices", "test_costs"):
-        if getattr(arguments, option) and not arguments.test:
-            option = option.replace("_", "-")
-            raise UserError(f"--{option} is for --test: give both, or leave it out.")
-
-
 def _tuned(lists, metric, arguments, start):
     """Returns (the tuned weights, lines that report whether they are kept)."""
-    from zoo.rescoring import tune
-
     given = lists, metric, arguments.method, arguments.seed
     if arguments.folds is None:
         return tune.tune(*given, start), []
@@ -238,8 +139,6 @@ def _tuned(lists, metric, arguments, start):
 def _parts(lists, hold_out):
     """Splits the lists by --hold-out; returns {"tuned on": lists} and perhaps {"held out":
     lists}."""
-    import numpy as np
-
     if hold_out is None:
         return {"tuned on": lists}
     held = np.arange(len(lists.ids)) % max(1, hold_out) == hold_out - 1
@@ -254,33 +153,18 @@ def _parts(lists, hold_out):
 
 def _columns(arguments):
     """Returns the features that the options add to the lists' own."""
-    from zoo.rescoring.model_features import Columns
-    from zoo.rescoring.run_interpolation import Interpolation
-
-    if getattr(arguments, "test_lattices", None) and not arguments.lattices_of:
-        raise UserError(
-            "--test-lattices needs --lattices: give the folder of the lattices of LISTS, too."
-        )
-    if arguments.unknown_count and not arguments.run:
-        raise UserError("--unknown-count counts the unknown words of a run: give --run DIR.")
-    if arguments.interpolation and not arguments.run:
-        raise UserError("--interpolation averages runs: give each as --run DIR.")
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     counts = arguments.word_count, arguments.unknown_count, arguments.rank
     runs = _runs(arguments) if arguments.run else {}
-    return Columns(runs, *counts, mean, _lattices(arguments.lattices_of))
+    return Columns(runs, *counts, mean, _lattices(arguments.lattices))
 
 
 def _lattices(folder):
-    from zoo.rescoring.lattice_rescoring import LatticeFolder
-
     return LatticeFolder(folder) if folder else None
 
 
 def _runs(arguments):
     """Loads the runs of --run; returns {name: run}."""
-    from zoo.evaluation.run import short_names
-
     names = short_names(arguments.run)
     return {
         name: options.run_with_words(path, arguments)
@@ -290,13 +174,6 @@ def _runs(arguments):
 
 def _interpolate(arguments):
     """Prints perplexities of runs and of their mean, and writes its weights."""
-    import numpy as np
-
-    from zoo.evaluation import sentence_scores
-    from zoo.rescoring import run_interpolation
-    from zoo.runs import output_files
-    from zoo.sources import files
-
     if len(arguments.run) < 2:
         raise UserError("interpolate takes two runs or more: give each as --run DIR.")
     options.check_outputs(arguments, weights="the weights")
@@ -323,9 +200,6 @@ def _interpolate(arguments):
 
 def _read(path, costs, arguments):
     """Reads a file of lists and merges the lists of --also; returns (format, lists)."""
-    from zoo.rescoring.reranking import merge_lists
-    from zoo.sources import nbest
-
     files: dict[str, str] = {}
     for text in costs:
         name, _, file = text.partition("=")
@@ -336,29 +210,16 @@ def _read(path, costs, arguments):
         files[name] = file
     form, lists = nbest.read_lists(path, files, sparse=arguments.sparse)
     best = 10 if arguments.also_best is None else arguments.also_best
-    if arguments.also_best is not None and not arguments.also:
-        raise UserError("--also-best is for --also: give both, or leave it out.")
     if arguments.also:
         others = [nbest.read_lists(other, sparse=arguments.sparse)[1] for other in arguments.also]
         lists = merge_lists(lists, others, best, arguments.sparse)
     return form, lists
 
 
-def _counted(lists):
-    """Yields the lists, and counts them in a progress bar on a terminal."""
-    with lazy.extra():
-        from tqdm import tqdm
-
-    return tqdm(lists, unit=" lists", disable=None)
-
-
 def _arrays(path, references, costs, columns, arguments, metric):
     """Reads the lists of a file and their references; returns them as arrays."""
-    from zoo.rescoring import tune
-    from zoo.sources.nbest import read_references
-
     _, unscored = _read(path, costs, arguments)
-    lists = [*columns.add(_counted(unscored))]
+    lists = [*columns.add(options.progress("lists", unscored))]
     if references:
         ids = [one.id for one in lists]
         columns_of = [read_references(file, ids) for file in references]
@@ -391,20 +252,30 @@ def _made(arguments, metric, figures):
 
 
 def _apply(arguments):
-    from zoo.rescoring import reranking
-    from zoo.rescoring.reranking import Weights
-    from zoo.runs import output_files
-
     options.check_outputs(arguments, output="the lists")
     weights = Weights.read(arguments.weights)
     form, lists = _read(arguments.lists, arguments.costs, arguments)
     columns = _columns(arguments)
     weights.check_added(columns.names, arguments.weights)
-    added = columns.add(_counted(lists))
+    added = columns.add(options.progress("lists", lists))
     reordered = reranking.reorder(added, weights, arguments.lists, arguments.sparse)
     lines = reranking.lines(reordered, form, arguments.best)
-    if arguments.output:
-        output_files.write_lines(arguments.output, lines, "the lists")
-    else:
-        sys.stdout.writelines(lines)
+    options.write(lines, arguments.output, "the lists")
     options.print_notes(columns.notes)
+
+
+RESCORE = {
+    "tune": Inner("tunes weights on lists with references", _TUNE, _tune),
+    "apply": Inner("re-ranks lists by tuned weights", _APPLY, _apply),
+    "interpolate": Inner(
+        "tunes interpolation weights of runs on a text", _INTERPOLATE, _interpolate
+    ),
+    "lattices": Inner(
+        "finds the best paths of lattices under a run", LATTICES, rescore_lattices.run
+    ),
+}
+
+
+def run_rescore(arguments: argparse.Namespace):
+    """Runs the inner command: tune, apply, interpolate or lattices."""
+    RESCORE[arguments.inner].run(arguments)

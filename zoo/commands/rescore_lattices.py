@@ -7,9 +7,18 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
-from zoo import lazy
 from zoo.commands import options
+from zoo.commands.options import Option
 from zoo.errors import UserError, named, shortened
+from zoo.evaluation.run import short_names
+from zoo.rescoring import lattices, reranking
+from zoo.rescoring.lattice_rescoring import LatticeSearch
+from zoo.rescoring.lattices import read_lattices, read_symbols
+from zoo.rescoring.model_features import check_names
+from zoo.rescoring.reranking import Weights
+from zoo.rescoring.run_interpolation import NAME, Interpolation
+from zoo.runs import output_files
+from zoo.sources import files, nbest
 
 # Features of paths in lists and in files of weights: {name: its setting of the search}.
 FEATURES = {
@@ -20,98 +29,65 @@ FEATURES = {
 }
 
 
-def add_to(parser: argparse.ArgumentParser):
-    """Adds the options of the command."""
-    add = parser.add_argument
-    add("workdir", metavar="DIR", help="folder of a training run")
-    add("lattices", nargs="+", metavar="LATTICE", help="HTK's SLF or Kaldi's text format, also .gz")
-    add("--run", action="append", default=[], metavar="DIR", help="a further run; may be repeated")
-    add(
-        "--weight",
-        type=options.weight,
-        action="append",
-        help="weight of a run's log-probability; one for each run, in their order; default 1",
-    )
-    add(
-        "--interpolation",
-        metavar="FILE",
-        help="scores with the runs' mean, by the weights that interpolate wrote, and one --weight",
-    )
-    for name, what in (
-        ("acoustic-weight", "weight of the lattice's own a=; default 1"),
-        ("language-weight", "weight of the lattice's own l=; default 1"),
-        ("posterior-weight", "weight of the logarithm of links' p=; default 0"),
-        ("word-penalty", "score added for each word; default 0"),
-    ):
-        add(f"--{name}", type=options.weight, metavar="W", help=what)
-    add(
-        "--weights",
-        metavar="FILE",
-        help="weights that tune wrote for lists of --nbest, in place of the options of weights",
-    )
-    add("--symbols", metavar="FILE", help="Kaldi's words.txt, for lattices of numbered words")
-    add(
-        "--history",
-        type=options.whole(1),
-        metavar="N",
-        help="merges paths that share their last N words; default: paths that share all",
-    )
-    add(
-        "--beam",
-        type=options.number(0, float("inf"), above=True),
+LATTICES = (
+    options.RUN,
+    Option("lattices LATTICE ...", "HTK's SLF or Kaldi's text format, also .gz"),
+    Option("--run DIR ...", "a further run"),
+    Option(
+        "--weight WEIGHT ...",
+        "weight of a run's log-probability; one for each run, in their order; default 1",
+        options.weight,
+    ),
+    Option(
+        "--interpolation FILE",
+        "scores with the runs' mean, by the weights that interpolate wrote, and one --weight",
+    ),
+    *(
+        Option(f"--{name} W", what, options.weight)
+        for name, what in (
+            ("acoustic-weight", "weight of the lattice's own a=; default 1"),
+            ("language-weight", "weight of the lattice's own l=; default 1"),
+            ("posterior-weight", "weight of the logarithm of links' p=; default 0"),
+            ("word-penalty", "score added for each word; default 0"),
+        )
+    ),
+    Option(
+        "--weights FILE",
+        "weights that tune wrote for lists of --nbest, in place of the options of weights",
+    ),
+    Option("--symbols FILE", "Kaldi's words.txt, for lattices of numbered words"),
+    Option(
+        "--history N",
+        "merges paths of the same last N words; default: of all words",
+        options.whole(1),
+    ),
+    Option(
+        "--beam N",
+        "drops hypotheses this much below the best score of a node; default: none",
+        options.number(0, float("inf"), above=True),
         default=float("inf"),
-        help="drops hypotheses this much below the best score of a node; default: none",
-    )
-    add(
-        "--look-ahead",
-        type=options.number(0, float("inf"), above=True),
-        default=float("inf"),
-        metavar="BEAM",
-        help="drops hypotheses this much below the best score, each with the recogniser's best "
+    ),
+    Option(
+        "--look-ahead BEAM",
+        "drops hypotheses this much below the best score, each with the recogniser's best "
         "path to the end; default: none",
-    )
-    add(
-        "--most",
-        type=options.whole(0),
-        default=1000,
-        metavar="N",
-        help="greatest number of hypotheses of a node; 0: no limit; default: %(default)s",
-    )
-    add(
-        "--together",
-        type=options.whole(1, 10_000),
-        default=16,
-        metavar="N",
-        help="lattices of a batch; default 16",
-    )
-    add(
-        "--nbest",
-        type=options.whole(1, 10_000),
-        metavar="N",
-        help="writes n-best lists in Moses' format: id ||| words ||| ...",
-    )
-    add("--slf", metavar="FOLDER", help="writes lattices with new scores into FOLDER, as ID.slf.gz")
-    add(
-        "--kaldi",
-        action="store_true",
-        help="writes lattices with new scores in Kaldi's text format",
-    )
-    add("--output", metavar="FILE", help="file to write; default: prints")
-    options.add_words_to(parser)
+        options.number(0, float("inf"), above=True),
+        default=float("inf"),
+    ),
+    Option("--most N", "most hypotheses of a node; 0: no limit", options.whole(0), default=1000),
+    Option("--together N", "lattices of a batch", options.whole(1, 10_000), default=16),
+    Option("--nbest N", "writes n-best lists in Moses' format", options.whole(1, 10_000)),
+    Option("--slf FOLDER", "writes lattices with new scores into FOLDER, as ID.slf.gz"),
+    Option("--kaldi", "writes lattices with new scores in Kaldi's text format"),
+    Option("--output FILE", "file to write; default: prints"),
+    *options.ADDED_WORDS,
+)
 
 
 def run(arguments: argparse.Namespace):
     """Prints or writes the best path of each lattice, or n-best lists, or lattices with new
     scores."""
-    from zoo.evaluation.run import short_names
-    from zoo.rescoring.lattice_rescoring import LatticeSearch
-    from zoo.rescoring.model_features import check_names
-    from zoo.rescoring.run_interpolation import NAME, Interpolation
-    from zoo.runs import output_files
-
-    if arguments.kaldi and arguments.nbest is not None:
-        raise UserError("--kaldi writes lattices and --nbest lists: give one of the two.")
-    folders = [arguments.workdir, *arguments.run]
+    folders = [arguments.folder, *arguments.run]
     names = short_names(folders)
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     if mean is not None and {*mean.weights} != {*names}:
@@ -139,10 +115,7 @@ def run(arguments: argparse.Namespace):
     runs = [options.run_with_words(folder, arguments) for folder in folders]
     words: set[str] = set()
     lines = _lines(search, runs, columns, arguments, words)
-    if arguments.output:
-        output_files.write_lines(arguments.output, lines, "the paths")
-    else:
-        sys.stdout.writelines(lines)
+    options.write(lines, arguments.output, "the paths")
     shares = [
         one.share([[*words]], f"the lattices, each counted once, by {name},")
         for name, one in zip(names, runs, strict=True)
@@ -152,16 +125,11 @@ def run(arguments: argparse.Namespace):
 
 def _weights(arguments, columns):
     """Returns the settings of the search that are weights, from the options or --weights."""
-    from zoo.rescoring.reranking import Weights
-
-    given = {name: getattr(arguments, name) for name in ("weight", *FEATURES.values())}
-    given = {name: value for name, value in given.items() if value is not None}
     if not arguments.weights:
+        given = {name: getattr(arguments, name) for name in ("weight", *FEATURES.values())}
+        given = {name: value for name, value in given.items() if value not in (None, [])}
         weight = given.pop("weight", [1.0] * len(columns))
         return {"weight": tuple(weight), **given}
-    if given:
-        option = next(iter(given)).replace("_", "-")
-        raise UserError(f"--weights has all weights, and --{option} is one: give one of the two.")
     weights = Weights.read(arguments.weights)
     weights.check((*FEATURES, *columns), arguments.weights)
     settings = {setting: weights.weights[name] for name, setting in FEATURES.items()}
@@ -169,19 +137,13 @@ def _weights(arguments, columns):
 
 
 def _lines(search, runs, columns, arguments, words) -> Iterator[str]:
-    with lazy.extra():
-        from tqdm import tqdm
-
-    from zoo.rescoring import reranking
-    from zoo.sources import lattices, nbest
-
     searched = search.search_all(
         runs,
         _read(arguments, search, words),
         together=arguments.together,
         expand=bool(arguments.slf or arguments.kaldi),
     )
-    for one in tqdm(searched, unit=" lattices", disable=None):
+    for one in options.progress("lattices", searched):
         if one.dropped:
             _warn(one, search.most)
         if arguments.slf:
@@ -200,9 +162,6 @@ def _lines(search, runs, columns, arguments, words) -> Iterator[str]:
 def _read(arguments, search, words):
     """Yields the lattices of files, and collects their words; raises UserError for an id that
     occurs twice."""
-    from zoo.sources import files
-    from zoo.sources.lattices import read_lattices, read_symbols
-
     symbols = read_symbols(arguments.symbols) if arguments.symbols else None
     seen: dict[str, str] = {}
     noted = search.posterior_weight != 0
@@ -238,9 +197,6 @@ def _warn(one, most):
 
 def _write_slf(one, arguments):
     """Writes a lattice as ID.slf.gz; the same lattice gives the same bytes."""
-    from zoo.runs import output_files
-    from zoo.sources import lattices
-
     if pathlib.PurePath(one.id).name != one.id:
         raise UserError(
             f"the lattice {shortened(one.id, 80)!r} cannot have a file of its name: give --kaldi."

@@ -1,46 +1,38 @@
-"""zoo text: a model of one's own text or pairs, from the raw files to a report, by other commands.
-
-The recipe is one of configs/own/, with fields that `zoo.own_text` chooses by the text. The command
-prints the line of `zoo train` that makes the same run.
-"""
+"""zoo text and zoo try: a model of one's own text or pairs, and which head to take for it."""
 
 import argparse
 import os
+import pathlib
 import shlex
+import signal
 
 from zoo.commands import options, program
+from zoo.commands.options import Option
+from zoo.errors import Interrupted
 
 _EXAMPLES = 5  # translations that are shown
+_MINUTES = 10.0
+_RATES = (0.3, 1.0, 3.0)
+_FACTOR = options.number(0, 1e6, above=True)
+
+# ------------- zoo text: from the raw files to a report, by other commands
+# The recipe is one of configs/own/, with fields that `zoo.own_text` chooses by the text. The
+# command prints the line of `zoo train` that makes the same run.
 
 
-def add_text_to(parser: argparse.ArgumentParser):
-    """Adds the options of `zoo text`."""
-    add = parser.add_argument
-    add("text", metavar="TEXT", help="a UTF-8 text, or a folder or pattern of texts")
-    add(
-        "translation",
-        nargs="?",
-        metavar="TRANSLATION",
-        help="for pairs: a second file, which translates the first line by line",
-    )
-    add("folder", metavar="DIR", help="folder of the run; training resumes in a folder with a run")
-    add("--letters", action="store_true", help="every character is a token, instead of every word")
-    add(
-        "--language",
-        action="append",
-        default=[],
-        metavar="CODE",
-        help="language by whose rules words are found, as fr; none: text is tokenised; twice for "
+TEXT = (
+    Option("text TEXT", "a UTF-8 text, or a folder or pattern of texts"),
+    Option("translation [TRANSLATION]", "for pairs: a file that translates the first line by line"),
+    Option("folder DIR", "folder of the run; training resumes in a folder with a run"),
+    Option("--letters", "every character is a token, instead of every word"),
+    Option(
+        "--language CODE ...",
+        "language by whose rules words are found, as fr; none: text is tokenised; twice for "
         "two files; default: recognised by its frequent words",
-    )
-    add(
-        "--set",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help="sets a field of the recipe, as training.epochs=5; may be repeated",
-    )
-    add("--dry-run", action="store_true", help="prints the recipe's command, and trains nothing")
+    ),
+    options.SET,
+    Option("--dry-run", "prints the recipe's command, and trains nothing"),
+)
 
 
 def run_text(arguments: argparse.Namespace):
@@ -65,9 +57,10 @@ def run_text(arguments: argparse.Namespace):
         _judge_pairs(run, folder, recipe)
     else:
         table = os.path.join(folder, "surprisal.tsv")
-        run("evaluate", folder, "--split", "test", "--surprisal", table)
+        run("evaluate", folder, "--split", "test")
+        run("score", folder, "--words", "--split", "test", "--output", table)
         run("generate", folder, "--count", "3", "--temperature", "0.8")
-    run("report", folder, "--output", os.path.join(folder, "report.html"))
+    run("compare", folder, "--page", os.path.join(folder, "report.html"))
     print(f"Open {folder}/report.html: learning curves, figures, the test text by surprisal.")
 
 
@@ -91,11 +84,83 @@ def _judge_pairs(run, folder, recipe):
 
 def _run(name: str, words: list[str]):
     """Runs another command, and prints its line."""
-    from zoo.commands.command_table import functions_of
+    from zoo.commands import command_table
 
     print(f"\n$ {program.command(name)} {shlex.join(words)}", flush=True)
-    add_to, run = functions_of(name)
-    parser = options.Parser(prog=f"{program.called()} {name}")
-    add_to(parser)
-    options.add_common_to(parser)
-    run(options.parse(parser, words))
+    command_table.run(name, words, f"{program.called()} {name}")
+
+
+# ------------- zoo try: several heads trained on a text for the same time
+
+
+def _names(text: str) -> list[str]:
+    """Reads the argument of --heads."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _factors(text: str) -> tuple[float, ...]:
+    """Reads the argument of --rates."""
+    return tuple(dict.fromkeys(_FACTOR(part) for part in text.split(",")))
+
+
+TRY = (
+    Option("text TEXT ...", "a text; two for pairs; a treebank, a file or folder; or a config"),
+    Option("--letters", "predicts every character of a text, not words"),
+    Option(
+        "--language CODE ...",
+        "the language of a text, as fr, or none for tokenised text; for pairs, one for each; "
+        "default: recognised",
+    ),
+    Option(
+        "--minutes M",
+        f"trains each run for M minutes, without compilation and validation; default: {_MINUTES:g}",
+        options.number(0, 1e6, above=True),
+    ),
+    Option("--steps N", "trains each run for N steps instead", options.whole(1)),
+    Option(
+        "--heads NAME,...",
+        "the heads, or my_module:MyHead; default: some that fit the text's vocabulary",
+        _names,
+        default=[],
+    ),
+    Option("--seeds N", "runs of each head", options.whole(1, 100), default=3),
+    Option(
+        "--rates F,...",
+        "factors of the learning rate, each tried for a tenth of a run; 1 tries no other; "
+        "default: 0.3,1,3",
+        _factors,
+        default=_RATES,
+    ),
+    options.SET,
+    Option("--output DIR", "folder of the trials, for resuming too; default: runs/try/TEXT"),
+)
+
+
+def run_try(arguments: argparse.Namespace):
+    """Makes the trials, or resumes them, and prints the comparison."""
+    from zoo import configuration
+    from zoo.comparison import trial_recipes, trial_summary, trials
+    from zoo.comparison.trial_plan import Budget
+    from zoo.runs import output_files
+
+    experiment, told = trial_recipes.given_recipe(
+        arguments.text, arguments.letters, arguments.language
+    )
+    experiment = configuration.apply_settings(experiment, arguments.set)
+    output_files.show(*told)
+    stem = pathlib.Path(arguments.text[-1]).stem
+    folder = pathlib.Path(arguments.output or pathlib.Path("runs", "try", stem))
+    minutes = arguments.minutes or (_MINUTES if arguments.steps is None else None)
+    budget = Budget(minutes, arguments.steps, arguments.rates)
+    wanted = trials.Trials(experiment, arguments.heads, folder, budget, arguments.seeds)
+    try:
+        found = trials.run(wanted)
+    except (Interrupted, KeyboardInterrupt) as interruption:
+        place = folder / f"{trial_summary.NAME}.txt"
+        so_far = f" {place} compares the runs so far." if place.exists() else ""
+        raise Interrupted(
+            f"{str(interruption) or 'interrupted.'}{so_far} To resume: {program.again()}",
+            getattr(interruption, "signal", signal.SIGINT),
+        ) from None
+    names = [str(folder / f"{trial_summary.NAME}{suffix}") for suffix in (".png", ".svg", ".json")]
+    output_files.show("", found.text(), "", ", ".join(names))

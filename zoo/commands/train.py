@@ -2,49 +2,19 @@
 
 import argparse
 import contextlib
+import ctypes
 import json
 import logging
+import os
 import shlex
+import signal
+import subprocess
 import sys
-from collections.abc import Sequence
 
 from zoo.commands import options, program
-from zoo.errors import Interrupted, UserError
+from zoo.commands.options import Option
+from zoo.errors import LOST, Interrupted, UserError
 from zoo.trust import user_modules
-
-
-def add_train_to(parser: argparse.ArgumentParser):
-    """Adds the options of training."""
-    add = parser.add_argument
-    add(
-        "--config",
-        metavar="NAME",
-        help="a config of --list, a config file, or a run of a record, FILE.jsonl:RUN",
-    )
-    options.add_folder_to(parser, "folder of the run; training resumes in a folder that has a run")
-    add(
-        "--set",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help="sets a field of the recipe; may be repeated",
-    )
-    add(
-        "--devices",
-        type=options.whole(0),
-        default=0,
-        help="number of devices that each process uses; default 0: all",
-    )
-    add("--coordinator", metavar="HOST:PORT", help="address of process 0, for several processes")
-    add(
-        "--processes",
-        type=_count,
-        metavar="N",
-        help="number of processes; auto: read from SLURM, Open MPI, Kubernetes or a TPU slice",
-    )
-    add("--process", type=options.whole(0), metavar="I", help="number of this process, from 0")
-    add("--list", action="store_true", help="lists the configs and exits")
-    add("--show", metavar="NAME", help="prints the whole recipe of a config and exits")
 
 
 def _count(text: str) -> int | str:
@@ -57,12 +27,28 @@ def _count(text: str) -> int | str:
         raise argparse.ArgumentTypeError(f"{error}, or auto") from error
 
 
+TRAIN = (
+    Option("--config NAME", "a config of --list, a config file, or a record's FILE.jsonl:RUN"),
+    Option("folder [DIR]", "folder of the run; training resumes in a folder that has a run"),
+    options.SET,
+    Option("--devices N", "devices that each process uses; 0: all", options.whole(0), default=0),
+    Option("--coordinator HOST:PORT", "address of process 0, for several processes"),
+    Option(
+        "--processes N",
+        "number of processes; auto: read from SLURM, Open MPI, Kubernetes or a TPU slice",
+        _count,
+    ),
+    Option("--process I", "number of this process, from 0", options.whole(0)),
+    Option("--list", "lists the configs and exits"),
+    Option("--show NAME", "prints the whole recipe of a config and exits"),
+)
+
+
 def run_train(arguments: argparse.Namespace):
     """Resolves the experiment, prepares the data, and trains until the end or an interruption."""
     configs = user_modules.configs()
     if arguments.list:
-        for name in configs.names():
-            print(f"{name:24} {configs.summary(name)}")
+        print(*configs.table(), sep="\n")
         return
     from zoo import configuration
 
@@ -76,14 +62,15 @@ def run_train(arguments: argparse.Namespace):
             f"{program.command('train')} --config micro_softmax runs/first; --list; or "
             "--show NAME."
         )
+    if not arguments.folder:
+        raise UserError("no run is named: give its folder, as in runs/first.")
     from zoo import distributed
-    from zoo.commands import supervisor
 
-    folder = options.folder_of(arguments)
+    folder = arguments.folder
     experiment = configuration.apply_settings(configs.load(arguments.config), arguments.set)
     place = arguments.coordinator, arguments.processes, arguments.process
-    if distributed.several(*place) and not supervisor.is_child():
-        if code := supervisor.run():
+    if distributed.several(*place) and _CHILD not in os.environ:
+        if code := _supervise():
             program.leave(code)
         return
     with distributed.joined(*place):
@@ -147,9 +134,68 @@ def _summary_of(experiment, workdir):
     yield f"{'':{width}}  every other field has its default: {workdir.path / 'experiment.json'}"
 
 
-def main(words: Sequence[str] | None = None):
-    """Runs the script train.py; `words` are its command line, by default the process's own."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    add_train_to(parser)
-    options.add_common_to(parser)
-    run_train(options.parse(parser, words))
+# ------------- a parent process of each of several training processes, which reports how it ended
+# JAX ends a process by abort() as soon as another process is gone: no Python code of the process
+# runs then, and only a trace of C++ is printed.
+
+# Set for the process that trains.
+_CHILD = "ZOO_SUPERVISED"
+_PR_SET_PDEATHSIG = 1
+# Words that JAX's coordination prints before it ends a process, followed by a trace of C++.
+_NOISE = ("JAX distributed service", "oordination service", "oordination_service")
+_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
+
+
+def _supervise() -> int:
+    """Runs this program again as a child and returns its exit code, LOST for an abort by JAX."""
+    child = subprocess.Popen(
+        [sys.executable, *sys.orig_argv[1:]],
+        env={**os.environ, _CHILD: "1"},
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # signals of a terminal come once, from here
+        preexec_fn=_ending_with_parent(),
+    )
+    for name in _SIGNALS:
+        number = getattr(signal, name)
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: child.send_signal(number))
+    told, noise = False, ""
+    assert child.stderr is not None
+    for line in child.stderr:
+        ours = line.startswith("error: ")
+        told |= ours
+        if not ours and (noise or any(text in line for text in _NOISE)):
+            noise += line
+        else:
+            sys.stderr.write(line)
+            sys.stderr.flush()
+    code = child.wait()
+    if code != -signal.SIGABRT:
+        return code if code >= 0 else 128 - code
+    meeting = "RegisterTask" in noise
+    if not told:
+        reason = noise.partition("absl::Status: ")[2].partition("\n")[0][:200]
+        what, remedy = _NEVER_MET if meeting else _LOST
+        print(f"error: {what} ({reason}): {remedy}", file=sys.stderr)
+    return 2 if meeting else LOST
+
+
+_NEVER_MET = (
+    "the processes of this run do not meet",
+    "start all of them with the same --coordinator and --processes, each with its own --process.",
+)
+_LOST = (
+    "another process of this run has ended, or cannot be reached any more",
+    "give the same command to all processes again; the run resumes from its last checkpoint.",
+)
+
+
+def _ending_with_parent():
+    """Returns a function by which Linux kills the child when its parent is killed; None
+    elsewhere."""
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None).prctl  # found before the fork, after which little is safe
+    return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,14 +1,16 @@
-"""zoo translate: translates sentences, by one run or an ensemble of runs."""
+"""zoo translate and zoo align: translations by runs, and word alignments."""
 
 import argparse
+import io
 import itertools
 import os
 import sys
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from zoo import lazy
 from zoo.alignment.model1 import METHODS
-from zoo.commands import options, translation_input, translation_output
+from zoo.commands import options
+from zoo.commands.options import Option
 from zoo.errors import UserError, named
 
 # Batches of lines that are read before any is written: enough to sort by length.
@@ -16,147 +18,78 @@ _BATCHES = 64
 _TOKENIZERS = ("none", "13a", "intl", "char", "zh")
 _LANGUAGE_WEIGHT = 0.1
 # Options that only one of BeamSearch and Sampling takes, each named as the field.
-_OF_THE_BEST = ("beam", "length_normalisation", "normaliser")
+_OF_THE_BEST = ("beam", "length_normalisation")
 _OF_DRAWS = ("temperature", "top_k", "nucleus", "seed")
 
 
-def add_translate_to(parser: argparse.ArgumentParser):
-    """Adds the options of `zoo translate`."""
-    add = parser.add_argument
-    add(
-        "paths",
-        nargs="+",
-        metavar="DIR",
-        help="folders of runs, several for an ensemble; then a file to translate; default: stdin",
-    )
-    add("--split", metavar="NAME", help="translates a split of the first run's data")
-    add(
-        "--bleu",
-        action="store_true",
-        help="with --split: computes BLEU and chrF, and keeps them in the run's folder",
-    )
-    add(
-        "--tokenizer", choices=_TOKENIZERS, help="with --bleu: sacrebleu's tokenizer; default: none"
-    )
-    add("--output", metavar="FILE", help="file of translations to write; default: prints them")
-    add(
-        "--dictionary",
-        metavar="FILE",
-        help="replaces unknown words by a table of source word, tab, target word, as written by "
+TRANSLATE = (
+    Option(
+        "paths DIR ...",
+        "folders of runs, several for an ensemble; then a file to translate; default: stdin",
+    ),
+    Option("--split NAME", "translates a split of the first run's data"),
+    Option("--bleu", "with --split: computes BLEU and chrF, and keeps them in the run's folder"),
+    Option("--tokenizer", "with --bleu: sacrebleu's tokenizer; default: none", choices=_TOKENIZERS),
+    Option("--output FILE", "file of translations to write; default: prints them"),
+    Option(
+        "--dictionary FILE",
+        "replaces unknown words by a table of source word, tab, target word, as written by "
         "align --dictionary",
-    )
-    add(
+    ),
+    Option(
         "--unknowns",
-        choices=("marks", "attention", "keep"),
-        help="how the source word of an unknown word is found: by the run's marks or by attention; "
+        "how the source word of an unknown word is found: by the run's marks or by attention; "
         "keep: unknown words stay; default: marks if the run has them, else attention if there is "
         "a dictionary",
-    )
-    add(
-        "--alignments",
-        metavar="FILE",
-        help="file of links to write: the source word that each word attends to most, a line a "
+        choices=("marks", "attention", "keep"),
+    ),
+    Option(
+        "--alignments FILE",
+        "file of links to write: the source word that each word attends to most, a line a "
         "hypothesis, as 0-0 2-1",
-    )
-    add(
-        "--plot-attention",
-        metavar="FILE",
-        help="plots the attention weights of one sentence: .png, .pdf or .svg",
-    )
-    add(
-        "--plot-gradients",
-        metavar="FILE",
-        help="plots how much each word depends on each source word of one sentence, by gradients, "
-        "with or without attention: .png, .pdf or .svg",
-    )
-    add(
-        "--beam",
-        type=options.whole(1, 10_000),
-        help="beam size; 1 is greedy search; default 12",
-    )
-    add(
-        "--nbest",
-        type=options.whole(1, 10_000),
-        metavar="N",
-        help="writes the N best hypotheses of each sentence",
-    )
-    add(
-        "--nbest-format",
-        choices=("moses", "plain"),
-        help="moses: id ||| words ||| features ||| score; plain: words, a blank line after each "
-        "list; default: moses",
-    )
-    add(
-        "--length-normalisation",
-        type=options.number(0, 7),
-        metavar="A",
-        help="ranks by log p / length^A; default 0",
-    )
-    add(
-        "--normaliser",
-        choices=("length", "gnmt"),
-        help="what --length-normalisation divides by; gnmt: (5 + length) / 6; default: length",
-    )
-    add(
-        "--sample",
-        action="store_true",
-        help="samples translations instead of searching for the best; --nbest N for each sentence",
-    )
-    add(
-        "--temperature",
-        type=options.number(0, 1e9),
-        metavar="T",
-        help="with --sample: temperature of the softmax; default 1",
-    )
-    options.add_truncation_to(parser)
-    add("--seed", type=options.whole(0), help="with --sample: seed; default 0")
-    add(
-        "--shortest",
-        type=options.whole(1, 100_000),
-        default=1,
-        help="least number of tokens, with the boundary; default: %(default)s",
-    )
-    add(
-        "--longest",
-        type=options.whole(1, 100_000),
-        default=200,
-        help="greatest number of tokens, with the boundary; default: %(default)s",
-    )
-    add(
-        "--longest-ratio",
-        type=options.number(0, 1e6, above=True),
+    ),
+    Option("--plot-attention FILE", "plots the attention weights of one sentence"),
+    Option(
+        "--plot-gradients FILE",
+        "plots by gradients how much words of one sentence depend on source words",
+    ),
+    Option("--beam N", "beam size; 1 is greedy search; default 12", options.whole(1, 10_000)),
+    Option("--nbest N", "writes the N best hypotheses of each sentence", options.whole(1, 10_000)),
+    Option("--length-normalisation A", "ranks by log p / length^A", options.number(0, 7)),
+    Option("--sample", "samples translations, --nbest of each sentence"),
+    Option("--temperature T", "with --sample; default 1", options.number(0, 1e9)),
+    *options.TRUNCATION,
+    Option("--seed N", "with --sample: seed; default 0", options.whole(0)),
+    Option("--longest N", "most tokens, with the boundary", options.whole(1, 100_000), default=200),
+    Option(
+        "--longest-ratio R",
+        "most tokens for a source of n words: R * n + 10",
+        options.number(0, 1e6, above=True),
         default=2.0,
-        metavar="R",
-        help="greatest number of tokens for a source of n words: R * n + 10; default 2",
-    )
-    add(
-        "--batch",
-        type=options.whole(1, 100_000),
-        default=32,
-        help="sentences of a batch; default: %(default)s",
-    )
-    add(
-        "--average",
-        choices=("probabilities", "logs"),
-        default="probabilities",
-        help="what an ensemble averages; default: %(default)s",
-    )
-    add(
-        "--language-model",
-        metavar="DIR",
-        help="a language model of the same words, whose log-probability is added to the scores",
-    )
-    add(
-        "--language-weight",
-        type=options.number(0, 1e9),
-        metavar="W",
-        help=f"weight of --language-model; default {_LANGUAGE_WEIGHT}",
-    )
+    ),
+    Option("--batch N", "sentences of a batch", options.whole(1, 100_000), default=32),
+    Option(
+        "--language-model DIR", "adds the log-probability of a language model of the same words"
+    ),
+    Option(
+        "--language-weight W",
+        f"of --language-model; default {_LANGUAGE_WEIGHT}",
+        options.number(0, 1e9),
+    ),
+)
+
+
+class _Translation(NamedTuple):
+    """A translation of a sentence."""
+
+    hypothesis: Any
+    words: list[str]
+    source: list[str]  # as it is written
+    read: list[str]  # as the runs read it, with marks of unknown words
 
 
 def run_translate(arguments: argparse.Namespace):
     """Prints or writes the translations in the order of the lines; an empty line stays empty."""
-    _check(arguments)
     folders, file = _folders_and_file(arguments.paths)
     if arguments.split and file:
         raise UserError(f"--split {arguments.split} and {file} are two texts: give one of them.")
@@ -167,12 +100,12 @@ def run_translate(arguments: argparse.Namespace):
     if arguments.bleu:
         _judge(translator, search, restoring, arguments)
         return
-    sources = translation_input.read(translator, file, arguments.split)
+    sources = _sources(translator, file, arguments.split)
     for option in ("plot_attention", "plot_gradients"):
         if getattr(arguments, option):
-            sources = translation_input.only_one(sources, option)
+            sources = _only_one(sources, option)
     translations = _translations(translator, search, restoring, sources, arguments)
-    translation_output.write(translations, translator, arguments)
+    _write(translations, translator, arguments)
 
 
 def _search(arguments):
@@ -180,7 +113,7 @@ def _search(arguments):
     from zoo.decoding import BeamSearch, Sampling
 
     kind, own = (Sampling, _OF_DRAWS) if arguments.sample else (BeamSearch, _OF_THE_BEST)
-    given = {name: getattr(arguments, name) for name in ("nbest", "shortest", "longest", *own)}
+    given = {name: getattr(arguments, name) for name in ("nbest", "longest", *own)}
     return kind(**{name: value for name, value in given.items() if value is not None})
 
 
@@ -192,43 +125,9 @@ def _translator(folders, arguments):
     other, weight = arguments.language_model, arguments.language_weight
     return Translator(
         tuple(map(Run.load, folders)),
-        arguments.average,
-        Run.load(other) if other else None,
-        _LANGUAGE_WEIGHT if weight is None else weight,
+        language_model=Run.load(other) if other else None,
+        weight=_LANGUAGE_WEIGHT if weight is None else weight,
     )
-
-
-def _check(arguments):
-    """Raises UserError for options that contradict each other."""
-    if arguments.bleu and not arguments.split:
-        raise UserError("--bleu needs references: give --split NAME, as in --split test.")
-    for option, needed in (
-        ("tokenizer", "bleu"),
-        ("nbest_format", "nbest"),
-        ("language_weight", "language_model"),
-    ):
-        if getattr(arguments, option) is not None and not getattr(arguments, needed):
-            option, needed = (name.replace("_", "-") for name in (option, needed))
-            raise UserError(f"--{option} is for --{needed}: give both, or leave it out.")
-    if arguments.unknowns == "keep" and arguments.dictionary:
-        raise UserError(
-            "--dictionary replaces unknown words, and --unknowns keep leaves them: give one of "
-            "them."
-        )
-    for option in _OF_THE_BEST if arguments.sample else _OF_DRAWS:
-        if getattr(arguments, option) is not None:
-            option = option.replace("_", "-")
-            other = "a search, and --sample draws" if arguments.sample else "draws"
-            do = "leave one of them out" if arguments.sample else "give --sample, too"
-            raise UserError(f"--{option} is for {other}: {do}.")
-    if arguments.bleu and arguments.sample:
-        raise UserError("--bleu evaluates the best translations found: leave --sample out.")
-    others = ("nbest", "output", "alignments", "plot_attention", "plot_gradients")
-    if arguments.bleu and any(getattr(arguments, option) for option in others):
-        raise UserError(
-            "--bleu evaluates the best hypothesis of each sentence and keeps it beside the run: "
-            "leave --nbest, --output, --alignments, --plot-attention and --plot-gradients out."
-        )
 
 
 def _check_files(folder, arguments):
@@ -245,7 +144,7 @@ def _check_files(folder, arguments):
         plot_gradients="the picture",
     )
     for file in filter(None, (arguments.plot_attention, arguments.plot_gradients)):
-        from zoo.evaluation.reports import plot_style
+        from zoo.comparison import plot_style
 
         plot_style.check_file(file)
 
@@ -259,17 +158,14 @@ def _folders_and_file(paths: list[str]) -> tuple[list[str], str | None]:
 
 def _translations(
     translator, search, restoring, sources, arguments
-) -> Iterator[list[list[translation_output.Translation]]]:
+) -> Iterator[list[list[_Translation]]]:
     """Yields the translations of some sources at a time, with a progress bar; then prints notes on
     unknown words and on translations that were cut off."""
     from zoo.evaluation import sentence_scores
 
-    with lazy.extra():
-        from tqdm import tqdm
-
     missing: dict[str, int] = {}
     words = read_lines = cut = total = 0
-    with tqdm(unit=" sentences", file=sys.stderr, disable=None) as bar:
+    with options.progress("sentences") as bar:
         while some := list(itertools.islice(sources, arguments.batch * _BATCHES)):
             words += sum(map(len, some))
             for word, count in translator.unknown(some).items():
@@ -288,9 +184,7 @@ def _translations(
             cut += sum(not one.complete for best in hypotheses for one in best)
             yield [
                 [
-                    translation_output.Translation(
-                        one, _words(translator, restoring, one, given), given, seen
-                    )
+                    _Translation(one, _words(translator, restoring, one, given), given, seen)
                     for one in best
                 ]
                 for given, seen, best in zip(some, read, hypotheses, strict=True)
@@ -313,7 +207,7 @@ def _restoring(translator, arguments):
     from zoo.alignment import PositionalAll
     from zoo.evaluation import translators
     from zoo.evaluation.translators import Restoring
-    from zoo.sources import alignments
+    from zoo.sources import pairs
 
     for option in ("alignments", "plot_attention"):
         if getattr(arguments, option):
@@ -321,9 +215,7 @@ def _restoring(translator, arguments):
     dictionary, by = arguments.dictionary, arguments.unknowns
     if dictionary is None and by is None and translator.runs[0].experiment.data.unknowns is None:
         return None
-    restoring = Restoring(
-        translator, alignments.read_dictionary(dictionary) if dictionary else {}, by
-    )
+    restoring = Restoring(translator, pairs.read_dictionary(dictionary) if dictionary else {}, by)
     if (
         (arguments.alignments or arguments.plot_attention or arguments.plot_gradients)
         and isinstance(restoring.strategy, PositionalAll)
@@ -369,64 +261,147 @@ def _judge(translator, search, restoring, arguments):
     )
 
 
+def _sources(translator, file, split) -> Iterator[list[str]]:
+    """Yields the words of each source sentence."""
+    from zoo.sources import files
+
+    if split:
+        run = translator.runs[0]
+        yield from run.experiment.source_of(translator.pairs(split)).sentences
+    elif file and file != "-":
+        text = files.read_text(files.find(file))
+        yield from map(translator.read, text.removesuffix("\n").split("\n") if text else [])
+    else:
+        yield from map(translator.read, _standard_input())
+
+
+def _standard_input() -> Iterator[str]:
+    """Yields the lines of standard input; raises UserError for a line that is not UTF-8 text."""
+    from zoo.sources import files
+
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape", newline="\n")
+    for number, line in enumerate(sys.stdin, 1):
+        if any("\udc80" <= letter <= "\udcff" for letter in line):
+            raise UserError(
+                f"standard input, line {number}: not UTF-8: convert it, for instance with iconv "
+                "-f latin1 -t utf-8."
+            )
+        if "\0" in line:
+            raise UserError(f"standard input, line {number}: binary: give UTF-8 text.")
+        yield from (text for _, text in files.broken(line, number))
+
+
+def _only_one(sources, option) -> Iterator[list[str]]:
+    """Returns the one sentence of a text; raises UserError if it has none, or more."""
+    sentences = [words for words in sources if words]
+    if len(sentences) != 1:
+        option = option.replace("_", "-")
+        raise UserError(
+            f"--{option} draws one sentence, and this text has {len(sentences):,}: give one line."
+        )
+    return iter(sentences)
+
+
+def _write(translations, translator, arguments):
+    """Writes the lines of translations, their alignments, and the picture of one of them."""
+    from zoo.evaluation import translators
+    from zoo.runs import output_files
+    from zoo.sources import pairs
+
+    links: list[str] = []
+
+    def lines():
+        for number, of_sentence in enumerate(itertools.chain.from_iterable(translations)):
+            for one in of_sentence if arguments.alignments else ():
+                found = translators.links(translator, one.hypothesis, one.read)
+                links.append(pairs.pharaoh(found) + "\n")
+            if arguments.alignments and not of_sentence:
+                links.append("\n")
+            if of_sentence:
+                _draw(translator, of_sentence[0], arguments)
+            yield _lines(number, of_sentence, translator, arguments)
+            sys.stdout.flush()  # a line out for each line in
+
+    # All of them first: an error of reading is none of writing.
+    found = list(lines()) if arguments.output else lines()
+    options.write(found, arguments.output, "the translations")
+    if arguments.alignments:
+        output_files.write_lines(arguments.alignments, links, "the alignments")
+
+
+def _draw(translator, one, arguments):
+    """Draws the pictures of a translation that the arguments ask for."""
+    from zoo.evaluation import translators
+
+    for file, values, label in (
+        (arguments.plot_attention, translators.attention_weights, "weight"),
+        (arguments.plot_gradients, translators.gradients, "norm of the gradient"),
+    ):
+        if file:
+            from zoo.comparison import plot_style
+
+            matrix = values(translator, one.hypothesis, one.read)
+            plot_style.attention(one.source, one.words, matrix, file, label)
+
+
+def _lines(number, translations, translator, arguments) -> str:
+    """Returns the output of a sentence: a translation, or an n-best list."""
+    from zoo.sources import nbest
+
+    if not arguments.nbest:
+        return translator.written(translations[0].words if translations else []) + "\n"
+    lines: list[Any] = []
+    for one, words, *_ in translations:
+        # A hypothesis that did not end has no boundary among its tokens.
+        features = {"LogProb": one.log_prob, "Length": len(one.log_probs), "Ended": one.complete}
+        lines.append(nbest.line(number, words, features, one.score))
+    if not translations:
+        features = {"LogProb": 0.0, "Length": 0, "Ended": True}
+        lines.append(nbest.line(number, [], features, 0.0))
+    return "".join(f"{line}\n" for line in lines)
+
+
 # ---- zoo align: word alignment of two files that are translations of each other, line by line
 
 
-def add_align_to(parser: argparse.ArgumentParser):
-    """Adds the command's options."""
-    add = parser.add_argument
-    add("source", nargs="?", metavar="SOURCE", help="sentences, one a line, words between blanks")
-    add(
-        "target",
-        nargs="?",
-        metavar="TARGET",
-        help="the translation of each line of SOURCE, on the same line",
-    )
-    add("--run", metavar="DIR", help="instead of files: the training pairs of a run")
-    add("--output", metavar="FILE", help="the alignments to write; default: prints them")
-    add(
-        "--dictionary",
-        metavar="FILE",
-        help="writes each source word with its most frequent translation",
-    )
-    add(
+ALIGN = (
+    Option("source [SOURCE]", "sentences, one a line, words between blanks"),
+    Option("target [TARGET]", "the translation of each line of SOURCE, on the same line"),
+    Option("--run DIR", "instead of files: the training pairs of a run"),
+    Option("--output FILE", "the alignments to write; default: prints them"),
+    Option("--dictionary FILE", "writes each source word with its most frequent translation"),
+    Option(
         "--symmetrise",
+        "combines the links of both directions",
         choices=METHODS,
         default="grow-diag",
-        help="how the links of both directions are combined; default: %(default)s",
-    )
-    add(
-        "--iterations",
-        type=options.whole(1, 1000),
-        default=5,
-        metavar="N",
-        help="steps of EM; default: %(default)s",
-    )
-    add("--lower-case", action="store_true", help="ignores the case of letters")
+    ),
+    Option("--iterations N", "steps of EM", options.whole(1, 1000), default=5),
+    Option("--lower-case", "ignores the case of letters"),
+)
 
 
 def run_align(arguments: argparse.Namespace):
     """Writes the links of each pair of sentences, a line a pair; progress goes to stderr."""
     from zoo.alignment import learn_dictionary
     from zoo.runs import output_files
-    from zoo.sources import alignments
+    from zoo.sources import pairs
 
     options.check_outputs(arguments, output="the alignments", dictionary="the table")
     sources, targets = _pairs(arguments)
     links = _align(sources, targets, arguments.iterations, arguments.symmetrise)
-    lines = [alignments.pharaoh(one) + "\n" for one in links]
-    if arguments.output:
-        output_files.write_lines(arguments.output, lines, "the alignments")
-    else:
-        sys.stdout.writelines(lines)
+    lines = [pairs.pharaoh(one) + "\n" for one in links]
+    options.write(lines, arguments.output, "the alignments")
     if arguments.dictionary:
-        entries = alignments.dictionary_lines(learn_dictionary(sources, targets, links))
+        dictionary = learn_dictionary(sources, targets, links)
+        entries = [f"{source}\t{target}\n" for source, target in dictionary.items()]
         output_files.write_lines(arguments.dictionary, entries, "the dictionary")
 
 
 def _pairs(arguments):
     """Reads both files; returns (source sentences, target sentences), each a list of words."""
-    from zoo.sources import pairs
+    from zoo.sources import files
 
     if arguments.run:
         return _pairs_of(arguments)
@@ -435,7 +410,7 @@ def _pairs(arguments):
         raise UserError("give two files, sources first, or --run DIR for the pairs of a run.")
     sides = []
     for path in (source, target):
-        _, lines = pairs.read_lines(path)
+        lines = files.lines(files.read(path)[1])
         lines = [line.lower() for line in lines] if arguments.lower_case else lines
         sides.append([[*map(sys.intern, line.split())] for line in lines])
     sources, targets = sides
@@ -451,8 +426,6 @@ def _pairs_of(arguments):
     """Reads the training pairs of a run, unknown words as they are written."""
     from zoo.runs.workdir import Workdir
 
-    if arguments.source:
-        raise UserError(f"--run {arguments.run} has pairs of its own: leave the files out.")
     experiment = Workdir(arguments.run).experiment()
     corpus = experiment.vocabulary.read(experiment.data.as_written(), "train")
     sides = experiment.source_of(corpus), corpus

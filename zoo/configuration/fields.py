@@ -15,29 +15,11 @@ from zoo.errors import UserError
 
 
 class Change(NamedTuple):
-    """A value to be put into a recipe: the arguments of `replaced`."""
+    """A value to be put into a recipe, computed from (type of the field, where)."""
 
     path: str
     where: str
     new_value: Callable[[Any, str], Any]
-
-
-def replaced(recipe: Any, path: str, where: str, new_value: Callable[[Any, str], Any]) -> Any:
-    """Returns the recipe with another value at a path."""
-    return _at(recipe, path.split("."), where, new_value)
-
-
-def _at(recipe, names, where, new_value):
-    """Replaces a value as `replaced` does, by the names of the path; without names the whole
-    recipe."""
-    try:
-        return _with(recipe, type(recipe), names, where, new_value)
-    except _Refused as refusal:
-        message = str(refusal)
-        # A component's message names its field, but not the path of the component.
-        above = ".".join(names[:-1] or names)
-        known = above and above in message
-        raise UserError(message if known else f"{where}: {message}") from refusal
 
 
 def all_replaced(recipe: Any, changes: Sequence[Change]) -> Any:
@@ -49,84 +31,83 @@ def all_replaced(recipe: Any, changes: Sequence[Change]) -> Any:
     for earlier, later in itertools.combinations(changes, 2):
         if earlier.path.startswith(later.path + "."):
             raise UserError(f"{later.where} would undo {earlier.where}: give it before that.")
-    for _, group in itertools.groupby(changes, lambda change: change.path.rpartition(".")[0]):
+    for above, group in itertools.groupby(changes, lambda change: change.path.rpartition(".")[0]):
         siblings = [*group]
         try:
             one_by_one = recipe
             for change in siblings:
-                one_by_one = replaced(one_by_one, *change)
+                one_by_one = _replaced(one_by_one, above, [change])
             recipe = one_by_one
         except UserError as error:
             if not isinstance(error.__cause__, _Refused) or len(siblings) == 1:
                 raise
-            recipe = _together(recipe, siblings, change.where, error)
+            recipe = _replaced(recipe, above, siblings, change.where)
     return recipe
-
-
-def _together(recipe, siblings, where, error):
-    """Replaces several fields of one component at once; raises `error` if it does not have them."""
-    *above, _ = siblings[0].path.split(".")
-    component = recipe
-    for name in above:
-        component = (
-            component[int(name)] if isinstance(component, tuple) else getattr(component, name)
-        )
-    kinds = {} if isinstance(component, tuple) else typing.get_type_hints(type(component))
-    values = {}
-    for change in siblings:
-        name = change.path.rpartition(".")[2]
-        if name not in kinds:
-            raise error
-        values[name] = change.new_value(kinds[name], change.where)
-
-    def changed(kind, where):
-        try:
-            return dataclasses.replace(component, **values)
-        except UserError as refusal:
-            raise _Refused(str(refusal)) from refusal
-
-    return _at(recipe, above, where, changed)
 
 
 class _Refused(Exception):
     """A component's refusal of a value."""
 
 
-def _with(recipe, kind, path, where, new_value):
-    """Replaces a value as `replaced` does, given the type of the recipe's own field."""
-    if not path:
-        return new_value(kind, where)
-    name, *rest = path
+def _replaced(recipe, above, changes, where=None):
+    """Returns the recipe with other fields of the component at a path."""
+    try:
+        return _with(recipe, type(recipe), above.split(".") if above else [], changes)
+    except _Refused as refusal:
+        message = str(refusal)
+        # A component's message names its field, but not the path of the component.
+        path = above or (changes[0].path if len(changes) == 1 else "")
+        known = path and path in message
+        message = message if known else f"{where or changes[0].where}: {message}"
+        raise UserError(message) from refusal
+
+
+def _with(recipe, kind, above, changes):
+    """Replaces values as `_replaced` does, given the type of the recipe's own field."""
+    values = {}
+    if above:
+        name, *rest = above
+        field, inner, kind = _inside(recipe, kind, name, changes[0], above)
+        values[field] = _with(inner, kind, rest, changes)
+    else:
+        for change in changes:
+            name = change.path.rpartition(".")[2]
+            field, _, of_field = _inside(recipe, kind, name, change, above)
+            values[field] = change.new_value(of_field, change.where)
+    if isinstance(recipe, tuple):
+        return tuple(values.get(number, item) for number, item in enumerate(recipe))
+    try:
+        return dataclasses.replace(recipe, **values)
+    except UserError as error:
+        raise _Refused(str(error)) from error
+
+
+def _inside(recipe, kind, name, change, above):
+    """Returns (key, value, type) of a field of a component, or of an item of a tuple."""
+    where = change.where
     if isinstance(recipe, tuple):
         if not name.isdecimal() or int(name) >= len(recipe):
             raise UserError(
                 f"{where}: {name!r} is not one of the {len(recipe)} items there, which are "
                 "numbered from 0."
             )
-        position = int(name)
-        kinds = typing.get_args(kind)
-        kind = kinds[0] if kinds[-1] is ... else kinds[position]
-        value = _with(recipe[position], kind, rest, where, new_value)
-        return (*recipe[:position], value, *recipe[position + 1 :])
+        number, kinds = int(name), typing.get_args(kind)
+        return number, recipe[number], kinds[0] if kinds[-1] is ... else kinds[number]
     if not dataclasses.is_dataclass(recipe) or isinstance(recipe, type):
         raise UserError(f"{where}: the value {recipe!r} has no fields: leave out .{name}.")
     names = [field.name for field in dataclasses.fields(recipe)]
     if not names:
-        above = where.partition("=")[0].strip().removesuffix("." + ".".join(path))
+        below = ".".join([*above, change.path.rpartition(".")[2]])
+        component = where.partition("=")[0].strip().removesuffix("." + below)
         raise UserError(
             f"{where}: {type(recipe).__name__} has no fields: first replace it by a component "
-            f"that has {name!r}, with {above}=COMPONENT."
+            f"that has {name!r}, with {component}=COMPONENT."
         )
     if name not in names:
         raise UserError(
             f"{where}: {type(recipe).__name__} has no field {name!r}; {nearest(name, names)}."
         )
-    kind = typing.get_type_hints(type(recipe))[name]
-    value = _with(getattr(recipe, name), kind, rest, where, new_value)
-    try:
-        return dataclasses.replace(recipe, **{name: value})
-    except UserError as error:
-        raise _Refused(str(error)) from error
+    return name, getattr(recipe, name), typing.get_type_hints(type(recipe))[name]
 
 
 def nearest(name: str, names) -> str:

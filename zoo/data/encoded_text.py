@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.lexicon import Lexicon
-from zoo.sources.shards import ShardedCorpus, ShardedSentences
+from zoo.sources.shards import ShardedSentences
 
 # Elements of an array that are hashed at once.
 _AT_ONCE = 1 << 20
@@ -66,10 +66,7 @@ class EncodedText:
         return counts
 
     def unknown(self, lexicon: Lexicon) -> np.ndarray:
-        """Whether the model reads <unk> at each position, bool [n].
-
-        It does for an out-of-vocabulary word, and for <unk> in the text itself.
-        """
+        """Whether the model reads <unk>, also the text's own, at each position, bool [n]."""
         if lexicon.unknown is None:
             return np.zeros(len(self.words), bool)
         return self.words == lexicon.ids[lexicon.unknown]
@@ -108,10 +105,7 @@ class EncodedText:
 
 
 class Computed:
-    """An array [n] whose values are computed from their positions when they are read.
-
-    `np.asarray` computes all of them.
-    """
+    """An array [n] whose values are computed when they are read; `np.asarray` computes all."""
 
     def __init__(self, size: int, dtype, values: Callable[[np.ndarray], np.ndarray]):
         """Wraps a function of positions."""
@@ -135,17 +129,14 @@ class Computed:
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class ShardedText(EncodedText):
-    """An `EncodedText` of shards, whose `words`, `known` and `counted` are `Computed`.
-
-    `trained` is all True.
-    """
+    """An `EncodedText` of shards, whose arrays are `Computed`; `trained` is all True."""
 
     layout: "Layout | None" = None
 
     def reordered(self, order: np.ndarray) -> "ShardedText":
         """Returns the sentences with these numbers in this order, perhaps repeated."""
         assert self.layout is not None
-        return self.layout.reordered(order).text()
+        return dataclasses.replace(self.layout, order=self.layout.order[order]).text()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -160,10 +151,6 @@ class Layout:
     marks: int
     boundary_counted: bool
     order: np.ndarray  # int64 [sentences], numbers of the sentences, in their order
-
-    def reordered(self, order: np.ndarray) -> "Layout":
-        """Returns the layout with its sentences reordered."""
-        return dataclasses.replace(self, order=self.order[order])
 
     def text(self) -> ShardedText:
         """Returns the text of the sentences."""
@@ -183,45 +170,13 @@ class Layout:
 
             return Computed(size, table.dtype, at)
 
-        everything = self.boundary_counted or not self.marks
         ones = np.broadcast_to(np.array(True), size)  # takes no memory
+        every = (self.boundary_counted or not self.marks) and self.counted.all()
         return ShardedText(
             words=values(self.table, self.boundary),
             known=values(self.known, True),
-            counted=(
-                ones
-                if everything and self.counted.all()
-                else values(self.counted, self.boundary_counted)
-            ),
+            counted=ones if every else values(self.counted, self.boundary_counted),
             starts=starts,
             trained=ones,
             layout=self,
         )
-
-
-def encode(
-    corpus: ShardedCorpus,
-    ids: dict[str, int],
-    unknown: str,
-    unknown_counted: bool,
-    boundary: int | None,
-    marks: int,
-    boundary_counted: bool,
-) -> ShardedText:
-    """Encodes a corpus of shards as word ids, without an array as long as the text."""
-    words = corpus.sentences.words
-    known = np.array([word in ids for word in words], bool)
-    table = np.array([ids.get(word, ids.get(unknown, 0)) for word in words], np.int32)
-    plain = known & np.array([word != unknown for word in words], bool)
-    numbers = corpus.sentences.numbers
-    layout = Layout(
-        corpus.sentences,
-        table,
-        known,
-        plain | unknown_counted,
-        boundary or 0,
-        0 if boundary is None else marks,
-        boundary_counted,
-        np.arange(numbers.start, numbers.stop),
-    )
-    return layout.text()

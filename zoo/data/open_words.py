@@ -44,10 +44,7 @@ class OpenWords:
 
     @classmethod
     def of(cls, lexicon: Lexicon, classes: tuple[StringClass, ...]) -> "OpenWords":
-        """Adds a word for each class to a lexicon.
-
-        The background probabilities of the lexicon's words are scaled by 1 - the classes' shares.
-        """
+        """Adds a word for each class to a lexicon, and scales the background of its words."""
         _check(lexicon, classes)
         features = [lexicon.features_of(word) for word in range(len(lexicon))]
         log_background = lexicon.background_log_probs

@@ -72,9 +72,7 @@ def note(unknown: Iterable[str], lexicon: Lexicon) -> str | None:
 
 
 def spaced(sentences: Iterable[list[str]], lexicon: Lexicon) -> list[str]:
-    """Finds the lexicon's words with blanks, as of a treebank, that sentences of plain text have as
-    several words.
-    """
+    """Finds words of the lexicon with blanks that sentences of plain text have as several words."""
     parts_of: collections.defaultdict = collections.defaultdict(dict)
     for word in lexicon.words:
         if len(parts := word.split()) > 1:
@@ -128,11 +126,7 @@ def composed(word: str) -> str:
 
 
 def in_two_forms(words: Iterable[str]) -> list[str]:
-    """Returns words that occur in both forms, in NFC and in order of occurrence.
-
-    Where characters are words, an accent may be a word of its own: then the letters that have it
-    are returned.
-    """
+    """Returns words, or letters whose accent is a word, that occur in both forms, in NFC."""
     first: dict = {}
     forms: dict = {}
     accents = set()
@@ -173,9 +167,7 @@ def warn_of_forms(words: Collection[str]):
 
 
 def form_notes(unknown: Iterable[str], lexicon: Lexicon) -> Iterator[str]:
-    """Yields notes on out-of-vocabulary words that the lexicon has in the other form, or that are
-    nothing, or known, without zero-width characters.
-    """
+    """Yields notes on words that are known in another form, or without invisible letters."""
     unknown = [word for word in unknown if not word.isascii()]
     if not unknown:
         return

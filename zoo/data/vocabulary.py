@@ -12,8 +12,8 @@ import numpy as np
 
 from zoo import lexicon as lexicons
 from zoo.arrays import memory
-from zoo.data import encoded_text, text_notes
-from zoo.data.encoded_text import EncodedText, Strings
+from zoo.data import text_notes
+from zoo.data.encoded_text import EncodedText, Layout, Strings
 from zoo.data.open_words import OpenWords
 from zoo.errors import UserError, check_choices, check_least, named
 from zoo.lexicon import Lexicon
@@ -87,23 +87,12 @@ class Vocabulary:
                 )
 
     def read(self, source: Source, split: str) -> Corpus:
-        """Reads a split of a source, in lower case if `lower_case` is set.
-
-        Args:
-          source: the source.
-          split: the name of the split.
-        """
+        """Reads a split of a source, in lower case if `lower_case` is set."""
         corpus = source.read(split)
         return corpus.lower_cased() if self.lower_case else corpus
 
     def build(self, source: Source) -> tuple[Lexicon, dict[str, Corpus]]:
-        """Reads the corpora of a source and builds the lexicon.
-
-        Args:
-          source: the source.
-
-        Returns:
-          (the lexicon, {split: Corpus} of all splits).
+        """Reads the corpora of a source and builds (the lexicon, {split: Corpus} of all splits).
 
         Raises:
           UserError: there is a background, or a class of strings, without features; the boundary
@@ -142,7 +131,12 @@ class Vocabulary:
 
         known = set(words)
         in_text = token_counts(corpora, ("train",)) if self.splits != ("train",) else counts
-        train = self._counted_as_seen(in_text, len(corpora["train"].sentences), known)
+        # As the model sees the text, so that background and frequency bands include the marks.
+        train: collections.Counter = collections.Counter()
+        for word, count in in_text.items():
+            train[word if word in known else UNKNOWN] += count
+        if self.boundary != "none":
+            train[BOUNDARY] += self.boundary_marks * len(corpora["train"].sentences)
         lexicon = Lexicon(
             words=words,
             counts=np.array([train[word] for word in words], np.int64),
@@ -154,7 +148,7 @@ class Vocabulary:
         )
         if self.features:
             seen = {split: self._as_seen(corpus, known) for split, corpus in corpora.items()}
-            lexicon = self._with_priors(lexicon, seen, entries)
+            lexicon = estimated(lexicon, self.features, self.background, seen, entries)
         lexicon = self._opened(lexicon)
         self._warn_of_untrained(lexicon, corpora)
         return lexicon, corpora
@@ -163,9 +157,8 @@ class Vocabulary:
         """Logs a warning if <unk> is counted in a held-out text and never occurs in training."""
         if self.unknown != "counted" or lexicon.counts[lexicon.ids[UNKNOWN]]:
             return
-        held_out = {split: corpus for split, corpus in corpora.items() if split != "train"}
-        for split, corpus in held_out.items():
-            if unknown := [*self.missing(corpus.sentences, lexicon)]:
+        for split, corpus in corpora.items():
+            if split != "train" and (unknown := [*self.missing(corpus.sentences, lexicon)]):
                 logger.warning(
                     "every word of the training text is in the lexicon, so <unk> is never trained, "
                     "and words of %s such as %s are read as <unk>: its probability means "
@@ -176,10 +169,7 @@ class Vocabulary:
                 return
 
     def _opened(self, lexicon):
-        """Adds a word for each class of strings to a lexicon, with its count in the training text.
-
-        The counts of the strings are subtracted from the count of <unk>.
-        """
+        """Adds a word for each class of strings, with the strings' count, which <unk> loses."""
         if not self.open_classes:
             return lexicon
         opened = OpenWords.of(lexicon, self.open_classes)
@@ -193,11 +183,7 @@ class Vocabulary:
         return dataclasses.replace(opened.lexicon, counts=counts)
 
     def open_words(self, lexicon: Lexicon) -> OpenWords | None:
-        """Returns the classes of strings of a lexicon; None without `open_classes`.
-
-        Args:
-          lexicon: a lexicon that `build` made.
-        """
+        """Returns the classes of strings of a lexicon that `build` made; None without any."""
         return _open_words(lexicon, self.open_classes) if self.open_classes else None
 
     def extended(self, source: Source, lexicon: Lexicon, new_words: tuple[str, ...]) -> Lexicon:
@@ -207,11 +193,6 @@ class Vocabulary:
         for other features do not have parameters. Words of the lexicon keep the features that the
         model was trained with, even if a prior's files or functions have changed. The background is
         estimated by the same recipe over all words.
-
-        Args:
-          source: the source of the texts in which priors count.
-          lexicon: the lexicon of the model.
-          new_words: words to add.
 
         Raises:
           UserError: the lexicon does not have features, by which a new word could be represented,
@@ -235,7 +216,8 @@ class Vocabulary:
             split: self._as_seen(self.read(source, split), set(lexicon.words))
             for split in source.splits()
         }
-        return self._with_priors(larger, seen, self._entries(source), trained=lexicon)
+        entries = self._entries(source)
+        return estimated(larger, self.features, self.background, seen, entries, lexicon)
 
     def _entries(self, source):
         """Returns {word: features} of the source's own dictionary, in the vocabulary's case."""
@@ -244,21 +226,6 @@ class Vocabulary:
         for word, features in source.lexicon_entries().items():
             entries[lower(word)] += features
         return entries
-
-    def _with_priors(self, lexicon, seen, entries, trained=None):
-        """Adds features and background to a lexicon; see `lexicon_priors.estimated`."""
-        return estimated(lexicon, self.features, self.background, seen, entries, trained)
-
-    def _counted_as_seen(self, counts, sentences: int, words: set[str]) -> collections.Counter:
-        """Counts words in a text as the model sees it, with <unk> and boundaries, so that the
-        background and frequency bands include them.
-        """
-        seen: collections.Counter = collections.Counter()
-        for word, count in counts.items():
-            seen[word if word in words else UNKNOWN] += count
-        if self.boundary != "none":
-            seen[BOUNDARY] += self.boundary_marks * sentences
-        return seen
 
     def _as_seen(self, corpus: Corpus, words: set[str]) -> Corpus:
         """Puts <unk> and boundaries into a corpus; the tag of both is "POS:NIL"."""
@@ -271,38 +238,20 @@ class Vocabulary:
         ]
         if corpus.features is None:
             return dataclasses.replace(corpus, sentences=sentences)
-        features = [
-            [
-                tags if new == old else ("POS:NIL",)
-                for new, old, tags in zip(sentence, original, sentence_tags, strict=False)
-            ]
-            + [("POS:NIL",)] * len(ends)
-            for sentence, original, sentence_tags in zip(
-                sentences, corpus.sentences, corpus.features, strict=True
-            )
-        ]
+        nil, features = ("POS:NIL",), []
+        for given in zip(sentences, corpus.sentences, corpus.features, strict=True):
+            words_and_tags = zip(*given, strict=False)
+            features.append([tags if new == old else nil for new, old, tags in words_and_tags])
+            features[-1] += [nil] * len(ends)
         return dataclasses.replace(corpus, sentences=sentences, features=features)
 
     def has(self, word: str, lexicon: Lexicon) -> bool:
-        """Whether a word is in the lexicon, or a string of one of its classes.
-
-        Args:
-          word: the word.
-          lexicon: the lexicon.
-        """
+        """Whether a word is in the lexicon, or a string of one of its classes."""
         opened = self.open_words(lexicon)
         return word in lexicon.ids if opened is None else opened.class_of(word) is not None
 
     def missing(self, sentences: Iterable[list[str]], lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words of some sentences that a lexicon does not have, most frequent first.
-
-        Args:
-          sentences: the words of each sentence.
-          lexicon: the lexicon; strings of its classes are not counted.
-
-        Returns:
-          {word: count}.
-        """
+        """Counts the words of some sentences that a lexicon does not have, most frequent first."""
         counts = collections.Counter(word for sentence in sentences for word in sentence)
         return {word: count for word, count in counts.most_common() if not self.has(word, lexicon)}
 
@@ -311,19 +260,15 @@ class Vocabulary:
         remedy = "" if self.open_classes else "give --add-words FILE, a file with them, "
         notes = filter(None, (lexicon.fused_note(words), *text_notes.form_notes(words, lexicon)))
         noted = "".join(f" ({note})" for note in notes)
+        are, them = ("words of {} are", "them") if len(words) > 1 else ("word of {} is", "it")
         return UserError(
-            f"{len(words):,} distinct word{'s' * (len(words) > 1)} of {corpus.name} "
-            f"{'are' if len(words) > 1 else 'is'} not in the lexicon: {named(words)}; leave "
-            f"{'them' if len(words) > 1 else 'it'} out, {remedy}or train with "
-            f"vocabulary.unknown=counted or skipped{noted}."
+            f"{len(words):,} distinct {are.format(corpus.name)} not in the lexicon: "
+            f"{named(words)}; leave {them} out, {remedy}or train with vocabulary.unknown=counted "
+            f"or skipped{noted}."
         )
 
     def encode(self, corpus: Corpus, lexicon: Lexicon) -> EncodedText:
         """Encodes a corpus as word ids, with boundaries, and marks the words that are counted.
-
-        Args:
-          corpus: the corpus.
-          lexicon: the lexicon.
 
         Raises:
           UserError: a word is not in the lexicon, and `unknown` is "refused".
@@ -372,10 +317,8 @@ class Vocabulary:
 
     def _ids(self, corpus: Corpus, lexicon: Lexicon) -> tuple[np.ndarray, Strings | None]:
         """Looks up each word of a text: (ids int32 [n], -1 for none; the strings of classes)."""
-        words, count = (
-            itertools.chain.from_iterable(corpus.sentences),
-            sum(map(len, corpus.sentences)),
-        )
+        words = itertools.chain.from_iterable(corpus.sentences)
+        count = sum(map(len, corpus.sentences))
         opened = self.open_words(lexicon)
         if opened is None:
             found = map(lexicon.ids.get, words, itertools.repeat(-1))
@@ -391,19 +334,22 @@ class Vocabulary:
                 f"{corpus.name} is encoded text, in which classes of strings cannot be found: "
                 "leave vocabulary.open_classes out, or give the text itself."
             )
-        if self.unknown == "refused" and not all(
-            map(lexicon.ids.__contains__, corpus.token_counts())
-        ):
+        if self.unknown == "refused" and corpus.token_counts().keys() - lexicon.ids.keys():
             raise self._refusal(corpus, lexicon)
-        return encoded_text.encode(
-            corpus,
-            lexicon.ids,
-            UNKNOWN,
-            self.unknown != "skipped",
-            lexicon.boundary_id if self.boundary != "none" else None,
-            self.boundary_marks,
+        words, numbers, ids = corpus.sentences.words, corpus.sentences.numbers, lexicon.ids
+        known = np.array([word in ids for word in words], bool)
+        plain = known & np.array([word != UNKNOWN for word in words], bool)
+        boundary = lexicon.boundary_id if self.boundary != "none" else None
+        return Layout(
+            corpus.sentences,
+            np.array([ids.get(word, ids.get(UNKNOWN, 0)) for word in words], np.int32),
+            known,
+            plain | (self.unknown != "skipped"),
+            boundary or 0,
+            0 if boundary is None else self.boundary_marks,
             self.boundary == "counted",
-        )
+            np.arange(numbers.start, numbers.stop),
+        ).text()
 
 
 @functools.lru_cache(maxsize=2)

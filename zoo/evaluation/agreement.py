@@ -8,7 +8,7 @@ al. 2016; for pairs from treebanks see Gulordava et al. 2018). Dymetman and Xiao
 import collections
 import math
 import pathlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +18,7 @@ from zoo.evaluation import leakage, minimal_pairs, passport, significance
 from zoo.runs import output_files
 from zoo.sources.conllu import Conllu
 
-# The distances of cases, and their name in pictures.
-X_LABEL = "distance in words"
+# The distances of cases.
 DISTANCES = {"1": (1, 1), "2-4": (2, 4), "5+": (5, math.inf)}
 
 
@@ -165,90 +164,6 @@ def _case_line(name, case):
     accuracy = f"{case['accuracy']:.1%}" if case["pairs"] else "-"
     interval = significance.percent(case["interval"]) if case["pairs"] else "-"
     return f"  {name:22}{accuracy:>10}{interval:>15}{case['pairs']:>9,}"
-
-
-def report(
-    workdirs: list[str],
-    splits: list[str],
-    file: str,
-    pairs_file: str | None = None,
-    labels: Sequence[str] = (),
-    log=output_files.show,
-):
-    """Prints the accuracies of runs on agreement pairs, draws them and keeps their passports.
-
-    There is a table for each run and split (all tests if none is given), and tests of the
-    differences between runs. One picture shows the pairs of all splits together; runs that differ
-    in their seed alone are one in it. A table of the pairs lies beside each passport.
-    """
-    from zoo.evaluation.reports import paired, plot_style, seeds
-    from zoo.evaluation.run import Run, short_names, splits_of
-
-    plot_style.check_file(file)
-    if pairs_file:
-        output_files.check(pairs_file)
-    for workdir in workdirs:
-        passport.check(workdir)
-    chosen = {workdir: splits_of(workdir, splits) for workdir in workdirs}
-    named = dict(zip(short_names(workdirs), workdirs, strict=True))
-    called = seeds.labelled(seeds.grouped_by_recipe(named), labels)
-    named = {called[name]: workdir for name, workdir in named.items()}
-    names = seeds.names_of(seeds.grouped_by_recipe(named), labels)
-    counts: dict = {}
-    answers_of: dict = {}
-    every: list[tuple] = []
-    for name, workdir in named.items():
-        run = Run.load(workdir)
-        of_splits = []
-        for split in chosen[workdir]:
-            record, scores, pairs = judge(run, split)
-            log(f"{name}, {describe(record)}")
-            result, table = keep(run, record, scores, pairs)
-            log(f"  {result}\n  {table}")
-            answers_of.setdefault(split, {})[name] = record, scores.answers()
-            of_splits.append(record["figures"]["cases"])
-            every += [(name, split, *row) for row in rows(pairs, scores)]
-        counts[name] = pooled(of_splits)
-    for split, of_runs in answers_of.items():
-        for line in paired.answer_lines(split, of_runs):
-            log(line)
-    draw(counts, names, file)
-    log(file)
-    if pairs_file:
-        output_files.write_table(pairs_file, ("run", "split", *COLUMNS), every)
-        log(pairs_file)
-
-
-def draw(
-    counts: Mapping[str, Mapping[str, tuple[int, int]]],
-    names: Mapping[tuple[str, ...], str],
-    file: str,
-):
-    """Draws the accuracies of recipes by phenomenon and case."""
-    from zoo.evaluation.reports import bar_plots
-
-    every = list(dict.fromkeys(case for of_run in counts.values() for case in of_run))
-    of_recipes = {
-        name: {
-            case: [counts[run][case] for run in group if case in counts[run]]
-            for case in every
-            if any(case in counts[run] for run in group)
-        }
-        for group, name in names.items()
-    }
-    distances = {*DISTANCES, "all"}
-    by_distance = all(case.rpartition(", ")[2] in distances for case in every)
-    bar_plots.accuracy(of_recipes, file, X_LABEL if by_distance else "")
-
-
-def pooled(of_splits: list[dict[str, dict]]) -> dict[str, tuple[int, int]]:
-    """Sums (right, pairs) of each case over several splits, for the cases that have pairs."""
-    counts = {}
-    for name in dict.fromkeys(name for cases in of_splits for name in cases):
-        right, pairs = (sum(cases[name][key] for cases in of_splits) for key in ("right", "pairs"))
-        if pairs:
-            counts[name] = right, pairs
-    return counts
 
 
 # -------- agreement pairs made from a treebank: a form against the other form of its lemma

@@ -16,9 +16,8 @@ from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 from zoo.priors import Background, TopWords
-from zoo.runs import word_sources
-from zoo.runs.seen_texts import ROLES, SeenTexts, Texts, hashes_of, letters
-from zoo.runs.word_sources import WordSource
+from zoo.runs import seen_texts
+from zoo.runs.seen_texts import ROLES, SeenTexts, Texts, WordSource, hashes_of, letters
 from zoo.sources import files
 
 # The splits of a run with more training words are not read to look for a text in them.
@@ -50,7 +49,7 @@ def priors_that_saw(
             _has(treebank, experiment.vocabulary, sentences) for treebank in others
         )
 
-    parts = [part for part in word_sources.of_experiment(experiment) if _estimated(part, lexicon)]
+    parts = [part for part in seen_texts.of_experiment(experiment) if _estimated(part, lexicon)]
     return [*dict.fromkeys(part.gave for part in parts if saw(part))]
 
 
@@ -73,7 +72,7 @@ def _has(treebank: str, vocabulary: Vocabulary, sentences) -> bool:
 
 @functools.lru_cache(maxsize=8)
 def _texts_of(treebank: str, vocabulary: Vocabulary) -> Texts:
-    return Texts.of(treebank, word_sources.sentences_of(treebank, vocabulary))
+    return Texts.of(treebank, seen_texts.sentences_of(treebank, vocabulary))
 
 
 def _splits_from(source: Source, path: str) -> set[str]:

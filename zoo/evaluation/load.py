@@ -24,7 +24,8 @@ from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Restoring, Translator
 from zoo.models import SequenceToSequence
-from zoo.sources import characters, evaluation_texts, files, moses
+from zoo.sources import evaluation_texts, files, moses
+from zoo.sources import text as texts
 
 # A sentence: its text, or its words.
 Sentence = str | Sequence[str]
@@ -124,14 +125,14 @@ class LoadedModel(Loaded):
         return sentence_scores.score_words(self.run, read, "the sentences").rows(texts)
 
     def surprisal(self, text: str, state: str | None = None) -> list[best_words.Row]:
-        """Computes -log p of each word of a text, as `evaluate.py --surprisal` writes it."""
+        """Computes -log p of each word of a text, as `zoo score --words` writes it."""
         run = self.run
         text = files.with_line_feeds(text)
         if run.lexicon.of_characters:
-            lines = characters.lines_of(text)
+            lines = texts.lines_of(text)
             if sentence_scores.LINE_BREAK not in run.lexicon.ids:
                 lines = [line.removesuffix(sentence_scores.LINE_BREAK) for line in lines]
-            letters = [[*piece] for piece in characters.pieces(lines)]
+            letters = [[*piece] for piece in texts.pieces(lines)]
             given_text = evaluation_texts.of_corpus(Corpus("the text", letters), "")
         else:
             given_text = evaluation_texts.of_text(text, "the text", run.reading)
@@ -142,7 +143,7 @@ class LoadedModel(Loaded):
 
     def agreement(self, split: str = "test", *, data: str | None = None) -> list[agreement.Row]:
         """Compares sentences of a treebank with copies that have one wrong form, and keeps the
-        figures as `zoo agreement` does.
+        figures as `zoo evaluate --agreement` does.
         """
         passport.check(self.run.path)
         judge, text = (agreement.judge, split) if data is None else (agreement.judge_file, data)

@@ -156,20 +156,6 @@ def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
     }
 
 
-def of_slot_errors(run: Run, split: str, corpus: Corpus, figures: dict) -> dict:
-    """Makes the passport of names in texts that were drawn; see `zoo.papers.slot_errors`."""
-    return {
-        "kind": "slot errors",
-        "split": f"slots-{split}",
-        "figures": figures,
-        "tokens": figures["texts"],
-        "counts": "texts that were drawn for a condition, right with all of its names and no other",
-        "data": data_of(corpus.name, corpus.sentences),
-        "policies": {**policies(run), "state": "sentences", "batch": None},
-        **_of_run(run, corpus.sentences),
-    }
-
-
 def of_translations(run: Run, corpus: Corpus) -> dict:
     """Returns the fields of a passport of translations beside its figures; see
     `zoo.evaluation.translation_quality`.

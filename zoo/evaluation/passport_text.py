@@ -15,8 +15,10 @@ def unfinished(passport: dict) -> str | None:
 
 
 def _outside(passport):
-    """Describes how many words of a text are outside the lexicon."""
-    tokens, types = passport["out_of_vocabulary"], passport["out_of_vocabulary_types"]
+    """Describes how many words of a text are outside the lexicon, as far as it is recorded."""
+    if (tokens := passport.get("out_of_vocabulary")) is None:
+        return "words outside the lexicon not recorded"
+    types = passport["out_of_vocabulary_types"]
     if not tokens:
         written = passport["unknown_tokens"]
         return "0 outside the lexicon" + f" ({written:,} written <unk>)" * bool(written)
@@ -29,15 +31,16 @@ def _outside(passport):
 
 def _many_unknown(passport):
     """Returns a line where much of a figure is of unknown words."""
-    words = passport["data"]["words"]
-    if passport["out_of_vocabulary"] == words:
-        return [f"  ! {share(words, words, 'the text')}"]
-    tokens = sum(row["tokens"] for row in passport["figures"]["bands"] if row["band"] == UNKNOWN)
+    words = passport["data"].get("words")
+    if words is not None and passport.get("out_of_vocabulary") == words:
+        return [f"! {share(words, words, 'the text')}"]
+    bands = passport["figures"].get("bands", ())
+    tokens = sum(row["tokens"] for row in bands if row["band"] == UNKNOWN)
     rate = tokens / passport["tokens"]
     if rate < _MANY_UNKNOWN:
         return []
     return [
-        f"  ! <unk>, which is easy to predict, is {rate:.0%} of the tokens: the perplexity is "
+        f"! <unk>, which is easy to predict, is {rate:.0%} of the tokens: the perplexity is "
         "lower than with the words themselves"
     ]
 
@@ -48,7 +51,7 @@ def _read_on(passport, sentence):
     if policies["state"] != "carried" or "source" in passport:
         return []
     choice = "" if policies["boundary"] == "none" else "; --state sentences empties it"
-    return [f"  read on: each {sentence} begins with the state of the one before{choice}"]
+    return [f"read on: each {sentence} begins with the state of the one before{choice}"]
 
 
 def _of_source(passport):
@@ -56,16 +59,14 @@ def _of_source(passport):
     if (source := passport.get("source")) is None:
         return []
     unknown = source["out_of_vocabulary"]
-    return [
-        f"  given: {source['path']}, {source['words']:,} words, {unknown:,} outside the lexicon"
-    ]
+    return [f"given: {source['path']}, {source['words']:,} words, {unknown:,} outside the lexicon"]
 
 
 def _knowledge(passport):
     """Returns a line for each text that gave knowledge of words and was not trained on."""
     trained = {text["digest"] for text in passport.get("trained_on") or ()}
     return [
-        f"  {', '.join(text['gave'])} from {text['text']} [{text['digest'][:8]}]"
+        f"{', '.join(text['gave'])} from {text['text']} [{text['digest'][:8]}]"
         for text in passport.get("knowledge") or ()
         if text["digest"] not in trained
     ]
@@ -75,37 +76,47 @@ def _tuned(mixture):
     return f"set on {mixture['tuned_on']}" if mixture["tuned_on"] else "as given"
 
 
+def conditions(passport: dict) -> list[str]:
+    """Returns lines on the text, the words that count, and what the model knew of them."""
+    data, character = passport["data"], passport["counts"].startswith("characters")
+    word, sentence = ("character", "line") if character else ("word", "sentence")
+    size = ""
+    if "sentences" in data and "words" in data:
+        size = f", {data['sentences']:,} {sentence}s, {data['words']:,} {word}s"
+    lines = [
+        f"tokens: {passport['counts']}",
+        f"text: {data['path']}{size}, {_outside(passport)}; state: "
+        f"{passport['policies']['state']}; normalised over {passport['normalised_over']}",
+        *_read_on(passport, sentence),
+        *_many_unknown(passport),
+        *_of_source(passport),
+        *leakage.lines(passport),
+        *_knowledge(passport),
+        f"priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
+    ]
+    lines += [line.strip() for line in leakage.warnings(passport)]
+    if note := unfinished(passport):
+        lines.append(f"! {note}")
+    if ways := passport.get("learns_from_text"):
+        lines.append(f"learns from this text by {' and '.join(ways)}")
+    if constraint := passport.get("constraint"):
+        lines.append(f"only as the grammar {constraint['grammar']} allows")
+    if "impossible" in passport["figures"]:
+        lines.append(Impossible(**passport["figures"]["impossible"]).sentence)
+    return lines
+
+
 def describe(passport: dict) -> str:
     """Formats the figures of a perplexity as text."""
-    figures, data = passport["figures"], passport["data"]
+    figures = passport["figures"]
     of_characters = passport["counts"].startswith("characters")
-    token, word, sentence = (
-        ("character", "character", "line") if of_characters else ("token", "word", "sentence")
-    )
+    token, word = ("character", "character") if of_characters else ("token", "word")
     lines = [
         f"{passport['split']}: log-perplexity {figures['log_perplexity']:.4f} nats per {token}, "
         f"{figures['bits']:.4f} bits{' per character' * of_characters}, perplexity "
         f"{figures['perplexity']:,.2f}, {passport['tokens']:,} {token}s",
-        f"  tokens: {passport['counts']}",
-        f"  text: {data['path']}, {data['sentences']:,} {sentence}s, {data['words']:,} {word}s, "
-        f"{_outside(passport)}; state: {passport['policies']['state']}; normalised over "
-        f"{passport['normalised_over']}",
-        *_read_on(passport, sentence),
-        *_many_unknown(passport),
-        *_of_source(passport),
-        *(f"  {line}" for line in leakage.lines(passport)),
-        *_knowledge(passport),
-        f"  priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
+        *(f"  {line}" for line in conditions(passport)),
     ]
-    lines += leakage.warnings(passport)
-    if note := unfinished(passport):
-        lines.append(f"  ! {note}")
-    if ways := passport.get("learns_from_text"):
-        lines.append(f"  learns from this text by {' and '.join(ways)}")
-    if constraint := passport.get("constraint"):
-        lines.append(f"  only as the grammar {constraint['grammar']} allows")
-    if "impossible" in figures:
-        lines.append(f"  {Impossible(**figures['impossible']).sentence}")
     if start := passport.get("started_from"):
         lines.append(f"  started from {start['workdir']}: its {', '.join(start['parts'])}")
     if "log_z" in figures:

@@ -139,27 +139,34 @@ def perplexity_of(log_perplexity: float) -> float:
     return math.inf if log_perplexity >= 700 else math.exp(log_perplexity)
 
 
-def score_step(params, tables, prepared, words, targets, reset, carry, *, model):
-    """Computes ((log p of each target, log Z), [B, T] each in nats, exact; carry) for a batch."""
-    return model.log_prob_and_log_z(
-        params, tables, words, targets, carry, reset=reset, prepared=prepared
-    )
-
-
 # Accelerators multiply float32 in fewer bits by default; figures must be the same on all.
 PRECISION = "highest"
 
 
 @functools.cache
-def compiled_score_step(model, mesh: Mesh | None = None):
-    """Compiles the scoring step of a model; one program serves all texts of the same batch rows."""
-    step = functools.partial(score_step, model=model)
+def compiled_score_step(model, mesh: Mesh | None = None, pairs: bool = False):
+    """Compiles the scoring step of a model; one program serves all texts of the same batch rows.
+
+    Of texts (params, tables, prepared, words, targets, reset, carry) -> ((log p of each target,
+    log Z), [B, T] each in nats, exact; carry), of pairs (..., source, lengths, words, targets) ->
+    (log p, log Z).
+    """
+
+    def score_step(params, tables, prepared, *arrays):
+        if pairs:
+            return model.log_prob_and_log_z(params, tables, *arrays, prepared=prepared)
+        words, targets, reset, carry = arrays
+        return model.log_prob_and_log_z(
+            params, tables, words, targets, carry, reset=reset, prepared=prepared
+        )
+
+    donated = () if pairs else (6,)
     if mesh is None:
-        return jax.jit(step, donate_argnames="carry")
+        return jax.jit(score_step, donate_argnums=donated)
+    whole, rows = NamedSharding(mesh, WHOLE), NamedSharding(mesh, BY_ROWS)
+    outputs = whole if pairs else (whole, rows)
     return jax.jit(
-        over_rows(step, mesh, whole=3),
-        out_shardings=(NamedSharding(mesh, WHOLE), NamedSharding(mesh, BY_ROWS)),
-        donate_argnums=6,
+        over_rows(score_step, mesh, whole=3), out_shardings=outputs, donate_argnums=donated
     )
 
 
@@ -221,18 +228,7 @@ def score(
     model, params, tables, text: EncodedText, batches: Batches, mesh: Mesh | None = None
 ) -> Scores:
     """Runs the model over a text, its products in full float32 wherever it runs."""
-    with jax.default_matmul_precision(PRECISION):
-        head = model.head_params(params), tables["head"]
-        distributions.check(model.head, *head, model.hidden_size)
-        return _score(model, params, tables, text, batches, sharing(mesh, batches.batch))
-
-
-def _score(model, params, tables, text, batches, mesh):
-    step = compiled_score_step(model, mesh)
-    prepared = model.prepared(params, tables)
-    log_prob = np.full(len(text.words), np.nan, np.float32)
-    log_z = log_prob.copy()
-    predicted = np.zeros(len(text.words), bool)
+    mesh = sharing(mesh, batches.batch)
     # With parameters committed to a device, as in training, a step returns a committed carry: an
     # uncommitted first carry would compile it twice.
     bound = [leaf.sharding for leaf in jax.tree.leaves(params) if getattr(leaf, "committed", False)]
@@ -241,16 +237,35 @@ def _score(model, params, tables, text, batches, mesh):
         carry = placed(jax.tree.map(np.asarray, carry), mesh)
     else:
         carry = jax.device_put(carry, bound[0] if bound else None)
-    with bar(len(text.words), "tokens") as advance:
-        for index in range(len(batches)):
-            batch = batches[index]
-            arrays = placed((batch.words, batch.targets, batch.reset), mesh)
-            (scores, normalisers), carry = step(params, tables, prepared, *arrays, carry)
-            there = batch.positions >= 0
-            log_prob[batch.positions[there]] = np.asarray(scores)[there]
-            log_z[batch.positions[there]] = np.asarray(normalisers)[there]
-            predicted[batch.positions[there]] = True
-            advance(int(there.sum()))
+
+    def scored(step, batch):
+        nonlocal carry
+        arrays = placed((batch.words, batch.targets, batch.reset), mesh)
+        found, carry = step(*arrays, carry)
+        return found
+
+    every = (batches[index] for index in range(len(batches)))
+    return _score(model, params, tables, text, every, scored, (mesh, False))
+
+
+def _score(model, params, tables, text, batches, scored, kind) -> Scores:
+    """Scores all batches of a text; `scored`: (step, batch) -> (log p, log Z) of its positions."""
+    log_prob = np.full(len(text.words), np.nan, np.float32)
+    log_z = log_prob.copy()
+    predicted = np.zeros(len(text.words), bool)
+    with jax.default_matmul_precision(PRECISION):
+        head = model.head_params(params), tables["head"]
+        distributions.check(model.head, *head, model.hidden_size)
+        prepared, compiled = model.prepared(params, tables), compiled_score_step(model, *kind)
+        step = functools.partial(compiled, params, tables, prepared)
+        with bar(len(text.words), "tokens") as advance:
+            for batch in batches:
+                scores, normalisers = scored(step, batch)
+                there = batch.positions >= 0
+                log_prob[batch.positions[there]] = np.asarray(scores)[there]
+                log_z[batch.positions[there]] = np.asarray(normalisers)[there]
+                predicted[batch.positions[there]] = True
+                advance(int(there.sum()))
     if text.strings is not None:  # a class has been judged; its string is a part of it
         log_prob += text.strings.log_within.astype(np.float32)
     # Not `~isnan(log_prob)`: a model that has become NaN must show, not lose its tokens.
@@ -279,22 +294,6 @@ def read(experiment: Experiment, lexicon: Lexicon, source: Lexicon, corpus: Corp
     return PairedText(sources, targets, boundary, marks, model.order)
 
 
-def pair_score_step(params, tables, prepared, source, lengths, words, targets, *, model):
-    """Computes (log p of each target, log Z), [B, T] each in nats, exact, of a batch of pairs."""
-    return model.log_prob_and_log_z(
-        params, tables, source, lengths, words, targets, prepared=prepared
-    )
-
-
-@functools.cache
-def _compiled(model, mesh: Mesh | None):
-    """Compiles the scoring step of a model, one program for all batches of a shape."""
-    step = functools.partial(pair_score_step, model=model)
-    if mesh is None:
-        return jax.jit(step)
-    return jax.jit(over_rows(step, mesh, whole=3), out_shardings=NamedSharding(mesh, WHOLE))
-
-
 def score_pairs(
     model,
     params: Params,
@@ -306,28 +305,13 @@ def score_pairs(
     """Computes the log-probabilities of all translations, in the order of their text, none left
     out.
     """
-    text = pairs.target
-    log_prob = np.full(len(text.words), np.nan, np.float32)
-    log_z = log_prob.copy()
-    predicted = np.zeros(len(text.words), bool)
-    with jax.default_matmul_precision(PRECISION):
-        distributions.check(
-            model.head, model.head_params(params), tables["head"], model.hidden_size
-        )
-        mesh = sharing(mesh, batch)
-        prepared, step = model.prepared(params, tables), _compiled(model, mesh)
-        with bar(len(text.words), "tokens") as advance:
-            for one in BucketedPairs(pairs, batch, _PADDING).epoch():
-                arrays = placed((one.source, one.lengths, one.words, one.targets), mesh)
-                scores, normalisers = step(params, tables, prepared, *arrays)
-                there = one.positions >= 0
-                log_prob[one.positions[there]] = np.asarray(scores)[there]
-                log_z[one.positions[there]] = np.asarray(normalisers)[there]
-                predicted[one.positions[there]] = True
-                advance(int(there.sum()))
-    if text.strings is not None:  # a class has been judged; its string is a part of it
-        log_prob += text.strings.log_within.astype(np.float32)
-    return Scores(log_prob, text.counted & predicted, log_z)
+    mesh = sharing(mesh, batch)
+
+    def scored(step, one):
+        return step(*placed((one.source, one.lengths, one.words, one.targets), mesh))
+
+    every = BucketedPairs(pairs, batch, _PADDING).epoch()
+    return _score(model, params, tables, pairs.target, every, scored, (mesh, True))
 
 
 # -------------- bars of long computations, on a terminal and where a command asks for them

@@ -20,7 +20,7 @@ from zoo.heads import LogLinear, SpreadUnknown, WithCache
 from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
 from zoo.priors import Grammar
-from zoo.runs import checksums, word_sources
+from zoo.runs import checksums, seen_texts
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir, check_folders
 from zoo.sources import evaluation_texts as texts
@@ -256,7 +256,7 @@ class Run:
     @functools.cached_property
     def seen_texts(self) -> SeenTexts | None:
         """The texts that the model has seen; None where they cannot be known."""
-        return word_sources.of_run(self.path)
+        return seen_texts.of_run(self.path)
 
     def read(self, split: str) -> Corpus:
         """Reads a split of the data, as the vocabulary reads it."""

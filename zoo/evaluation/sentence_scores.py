@@ -309,13 +309,12 @@ def check_run(run):
     if run.lexicon.of_characters:
         raise UserError(
             f"the words of {run.path} are characters, blanks among them, and words between blanks "
-            "are scored: judge its text with python -m zoo evaluate DIR --data FILE "
-            "--surprisal FILE."
+            "are scored: score its words with python -m zoo score DIR FILE --words."
         )
     if any(source.form.separator for source in run.experiment.data.texts()):
         raise UserError(
             f"{run.path} was trained on what follows a question or a condition, not on sentences: "
-            "judge its text with python -m zoo evaluate DIR --data FILE --surprisal FILE."
+            "score its words with python -m zoo score DIR FILE --words."
         )
 
 

@@ -16,11 +16,11 @@ from zoo.decoding import BeamSearch
 from zoo.decoding.batched_search import LONGEST_RATIO
 from zoo.errors import UserError
 from zoo.evaluation import passport, significance
-from zoo.evaluation.reports.tables import aligned
 from zoo.evaluation.results import OF_TRANSLATIONS, check_comparable, read_passport
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Translator
 from zoo.runs import location
+from zoo.runs.aligned_text import aligned
 from zoo.runs.workdir import Workdir
 
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")

@@ -24,8 +24,8 @@ from zoo.evaluation.results import read_passport
 from zoo.evaluation.run import Run
 from zoo.export import stablehlo
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.runs import checksums, exported, output_files
-from zoo.runs.workdir import Workdir
+from zoo.runs import checksums, output_files
+from zoo.runs.workdir import PARAMS, RECORD, Workdir, safetensors
 
 COPIED = ("experiment.json", "lexicon.npz", "source.npz", "texts.npz", "start.json")
 _PROGRAMS: dict[type, Any] = {
@@ -43,7 +43,7 @@ def write(
     platforms: tuple[str, ...] = stablehlo.PLATFORMS,
 ) -> pathlib.Path:
     """Exports the best parameters of a run; the folder exists whole or not at all."""
-    exported.safetensors()  # before any work begins, if it is missing
+    safetensors()  # before any work begins, if it is missing
     with lazy.extra():
         import flatbuffers  # noqa: F401 (jax.export serialises with it)
     with temporary_files.folder(out) as folder:
@@ -68,8 +68,8 @@ def _write(run, folder, name, licence, platforms):
     }
     tables = {key: array for key, array in made.arrays.items() if not key.startswith(_PARAMS)}
     # Not by save_file: only the user can read its file, and its errors hide that a disk is full.
-    save = exported.safetensors().save
-    (folder / exported.PARAMS).write_bytes(save(params))
+    save = safetensors().save
+    (folder / PARAMS).write_bytes(save(params))
     (folder / TABLES).write_bytes(save(tables))
     (folder / "programs").mkdir()
     files = {key: f"programs/{key}.jax" for key in made.programs}
@@ -95,12 +95,12 @@ def _write(run, folder, name, licence, platforms):
         "order": getattr(model, "order", None),
         "sha256": {
             file: hashlib.sha256((folder / file).read_bytes()).hexdigest()
-            for file in (exported.PARAMS, TABLES, *files.values(), *COPIED)
+            for file in (PARAMS, TABLES, *files.values(), *COPIED)
             if (folder / file).exists()
         },
         "versions": output_files.versions(),
     }
-    _write_json(folder / exported.RECORD, {**record, "digest": checksums.of_json(record)})
+    _write_json(folder / RECORD, {**record, "digest": checksums.of_json(record)})
 
 
 def standalone_file() -> pathlib.Path:

@@ -6,7 +6,7 @@ from typing import Any
 
 from zoo import lazy, temporary_files
 from zoo.errors import UserError, shortened
-from zoo.runs import exported
+from zoo.runs import workdir
 from zoo.trust import permissions
 
 # Files of an export; other files of a repository are not fetched.
@@ -39,7 +39,7 @@ def _refused(repository: str, error: Exception) -> UserError:
 def push(folder: str | pathlib.Path, repository: str, private: bool = True) -> str:
     """Uploads an export and returns its address."""
     folder = pathlib.Path(folder)
-    if not exported.is_whole(folder):
+    if not workdir.is_whole(folder):
         raise UserError(f"{folder} is not an export: make one with `zoo export DIR OUT`.")
     hub = _hub()
     try:
@@ -73,7 +73,7 @@ def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
             if isinstance(error, OSError) and error.errno in temporary_files.FULL:
                 raise
             raise _refused(repository, error) from error
-        if not exported.is_whole(folder):
+        if not workdir.is_whole(folder):
             raise UserError(
                 f"{repository} exists and does not hold an export of this zoo: name one that "
                 "`zoo export` made."

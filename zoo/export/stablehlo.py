@@ -28,10 +28,9 @@ import numpy as np
 from jax import export
 
 from zoo.decoding import steps
-from zoo.evaluation.perplexity import PRECISION, score_step
-from zoo.evaluation.perplexity import pair_score_step as score_pairs
+from zoo.evaluation.perplexity import PRECISION
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.runs.exported import named_arrays
+from zoo.runs.workdir import named_arrays
 
 PLATFORMS = ("cpu", "cuda", "tpu")
 
@@ -152,8 +151,8 @@ def _unflatten(structure, names, arrays):
 def _score(model, structure, names, carry_structure, arrays, words, targets, reset, carry):
     params, tables, prepared = _unflatten(structure, names, arrays)
     carry = jax.tree.unflatten(carry_structure, carry)
-    (log_prob, log_z), carry = score_step(
-        params, tables, prepared, words, targets, reset, carry, model=model
+    (log_prob, log_z), carry = model.log_prob_and_log_z(
+        params, tables, words, targets, carry, reset=reset, prepared=prepared
     )
     return log_prob, log_z, tuple(jax.tree.leaves(carry))
 
@@ -167,7 +166,9 @@ def _step(model, structure, names, carry_structure, arrays, words, carry):
 
 def _score_pairs(model, structure, names, arrays, source, lengths, words, targets):
     params, tables, prepared = _unflatten(structure, names, arrays)
-    return score_pairs(params, tables, prepared, source, lengths, words, targets, model=model)
+    return model.log_prob_and_log_z(
+        params, tables, source, lengths, words, targets, prepared=prepared
+    )
 
 
 def _encode(model, structure, names, arrays, source, lengths):

@@ -36,8 +36,8 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 from zoo.arrays import row_lookup, sharded_functions
-from zoo.arrays.random_keys import Keys
 from zoo.arrays.sharded_functions import HIDDEN
+from zoo.arrays.types import Keys
 from zoo.lexicon import Lexicon
 from zoo.losses import value_checks
 from zoo.losses.token_blocks import present_states

@@ -3,6 +3,8 @@
 import inspect
 from typing import TYPE_CHECKING
 
+import jax
+
 from zoo.arrays.types import Params, Prepared, Tables
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
@@ -22,6 +24,9 @@ class HeadAround(Head):
     def inner_params(self, params: Params) -> Params:
         """Returns the inner head's parameters, which most wrappers have as their own."""
         return params
+
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+        return self.head.init(key, hidden_size, lexicon)
 
     def _tables(self, lexicon: Lexicon) -> Tables:
         """Returns {"head": the inner head's tables, "background": the background's}."""

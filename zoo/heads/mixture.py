@@ -20,9 +20,9 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products, random_keys
+from zoo.arrays import products
 from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
-from zoo.arrays.types import Params
+from zoo.arrays.types import Keys, Params, fold_in_rows
 from zoo.errors import check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.softmax import Softmax, WordVectors
@@ -118,7 +118,7 @@ class MixtureOfSoftmaxes(_Mixture):
             return contexts
         *rows, components, size = contexts.shape
         batch = rows[0] if rows else 1
-        keys = random_keys.fold_in_rows(random_keys.for_batch(key, batch).rows, _LATENT)
+        keys = fold_in_rows(Keys.of(key, batch).rows, _LATENT)
         masks = dropout.masks(keys, (components, size), self.latent_dropout, contexts.dtype)
         return contexts * masks.reshape(*rows[:1], *[1] * len(rows[1:]), components, size)
 

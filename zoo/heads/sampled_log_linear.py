@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import products, random_keys, row_lookup
-from zoo.arrays.types import Params, Tables
+from zoo.arrays import products, row_lookup
+from zoo.arrays.types import Keys, Params, Tables
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
@@ -146,8 +146,8 @@ class SampledLogLinear(LogLinear):
 
     def _log_thresholds(self, key, scores):
         """Draws log u for the steps of the chains, [..., K], for each unit of `noise_per`."""
-        whole = isinstance(key, random_keys.Keys)
-        of_chain = random_keys.fold_in(key, CHAIN) if whole else jax.random.fold_in(key, CHAIN)
+        whole = isinstance(key, Keys)
+        of_chain = key.fold_in(CHAIN) if whole else jax.random.fold_in(key, CHAIN)
 
         def draw(key, shape):
             return jnp.log(jax.random.uniform(key, shape, scores.dtype))

@@ -25,7 +25,7 @@ from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
 from zoo.heads.head_around import HeadAround
 from zoo.lexicon import Lexicon
-from zoo.lexicon.word_mapping import NoUnknownWord, shares
+from zoo.lexicon.lexicon import NoUnknownWord, shares
 from zoo.priors import strings
 from zoo.priors.contextual import Contextual
 
@@ -84,7 +84,7 @@ class SpreadUnknown(HeadAround):
     def _tables(self, lexicon: Lexicon) -> Tables:
         """Returns {"head": the head's tables, "word_ids", "log_share"}.
 
-        See zoo.lexicon.word_mapping.
+        See zoo.lexicon.lexicon.
         """
         try:
             word_shares = shares(self.lexicon, lexicon, self._spelled if self.letters else None)

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import memory
-from zoo.arrays.types import Carry, Context, Params, Tables
+from zoo.arrays.types import Carry, Context, Tables
 from zoo.errors import UserError, check_above, check_least, check_rates
 from zoo.heads import checks
 from zoo.heads.checks import Shapes
@@ -182,9 +182,6 @@ class WithCache(HeadAround):
     def array_shapes(self) -> Shapes | None:
         shapes = self.head.array_shapes
         return None if shapes is None else Shapes(shapes.params, {"head": None, "background": None})
-
-    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        return self.head.init(key, hidden_size, lexicon)
 
     def _check_inner(self, params, tables):
         arguments = {"params": params, "tables": tables["head"]}

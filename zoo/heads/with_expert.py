@@ -23,7 +23,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import products
 from zoo.arrays.sharded_functions import HIDDEN, Axes
-from zoo.arrays.types import Context, Params, Prepared, Tables
+from zoo.arrays.types import Context, Params
 from zoo.errors import UserError
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
@@ -117,16 +117,7 @@ class WithExpert(HeadAround):
     def inner_params(self, params: Params) -> Params:
         return params["head"]
 
-    def _log_mass(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        context: Context,
-        weight,
-        log_z: jax.Array,
-        prepared: Prepared,
-    ):
+    def _log_mass(self, params, tables, hidden, context, weight, log_z, prepared):
         """Computes the term that the expert adds to the inner head's log Z, `log_z`, [...]."""
         named = _several(context, weight)
         inner, words = (params["head"], tables["head"]), jnp.maximum(named, 0)

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import random_keys
 from zoo.arrays.types import Carry
 from zoo.errors import check_choices
 from zoo.layers.core import Core
@@ -89,7 +88,7 @@ class Bidirectional(Core):
         if key is None:
             forward_key = backward_key = None
         else:
-            forward_key, backward_key = (random_keys.fold_in(key, use) for use in range(2))
+            forward_key, backward_key = (key.fold_in(use) for use in range(2))
         forward_carry, backward_carry = carry
         forward, forward_carry = self.core.apply(
             params["forward"], inputs, forward_carry, reset=reset, key=forward_key

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products, random_keys, row_blocks, sharded_functions
-from zoo.arrays.types import Carry, Key, Params, accumulator
+from zoo.arrays import products, row_blocks, sharded_functions
+from zoo.arrays.types import Carry, Key, Keys, Params, accumulator, fold_in_rows
 from zoo.errors import check_least
 from zoo.layers import dropout
 from zoo.lexicon import Lexicon
@@ -24,7 +24,7 @@ class Core:
             -> (hidden [B, T, D], carry)
 
     reset, bool [B, T], marks positions before which the carry is zeroed. key turns dropout on: one
-    key, or `zoo.arrays.random_keys.Keys`, so that a row's masks do not depend on the other rows.
+    key, or `zoo.arrays.types.Keys`, so that a row's masks do not depend on the other rows.
     Without batch rows or positions, the hidden states are empty and the carry is returned
     unchanged.
     """
@@ -91,7 +91,7 @@ class Core:
         """Computes the hidden states along the positions, and the carry for the next call.
 
         Every core overrides this method or `_apply`. `_apply` is called with at least one position
-        and batch row, and with the key as the `zoo.arrays.random_keys.Keys` of a batch.
+        and batch row, and with the key as the `zoo.arrays.types.Keys` of a batch.
 
         Args:
           params: the parameters.
@@ -114,7 +114,7 @@ class Core:
                 f"{type(self).__name__}.apply: reset is {reset.dtype} of the shape {reset.shape}: "
                 f"give bool of the shape {(batch, time)}, True where a text begins"
             )
-        of_batch = None if key is None else random_keys.for_batch(key, batch)
+        of_batch = None if key is None else Keys.of(key, batch)
         # States are at least float32, whatever the type of the weights; the carry keeps its type.
         inputs = inputs.astype(accumulator(inputs))
         given = jax.tree.map(lambda x: _as_type(x, inputs.dtype), carry)
@@ -186,25 +186,43 @@ def in_chunks(function: Callable, length: int, weights: Any, arrays: Any, state:
 # to the output, which has N times as many numbers.
 
 
+@dataclasses.dataclass(frozen=True)
 class Stacked(Core, abc.ABC):
     """Base class of cores of stacked layers; subclasses define the recurrence of a layer.
 
-    The products x_t W + b of all positions are one matrix product before the recurrence.
+    The products x_t W + b of all positions are one matrix product before the recurrence. Weights
+    start uniform in +-1/sqrt(D).
+
+    Attributes:
+      size: D, the number of cells of each layer.
+      layers: the number of layers.
+      last_size: D of the last layer, such as the size of the words' vectors for a tied head; 0
+        for `size`.
+      dropout: the dropout rate of every layer's output.
+      last_dropout: the dropout rate of the last layer's output; None for `dropout`.
+      input_dropout: the dropout rate of the inputs.
+      recurrent_dropout: the dropout rate of the entries of U; all positions and batch rows of a
+        call share the mask.
+      variational: whether all positions of a call share one mask, instead of one for each position.
+      skip: whether the inputs go to every layer, and every layer's hidden states to the output,
+        side by side: layers * D numbers (Graves 2013, section 2).
+      rematerialise: the number of positions in a chunk. The inputs of each chunk and the state
+        before it are kept, and the rest is recomputed in the backward pass; 0 keeps everything.
     """
+
+    size: int = 256
+    layers: int = 1
+    last_size: int = 0
+    dropout: float = 0.0
+    last_dropout: float | None = None
+    input_dropout: float = 0.0
+    recurrent_dropout: float = 0.0
+    variational: bool = False
+    skip: bool = False
+    rematerialise: int = 0
 
     # The number of columns of W and U, in units of D.
     blocks: ClassVar[int]
-
-    if TYPE_CHECKING:  # fields of all
-        layers: int
-        last_size: int
-        skip: bool
-        dropout: float
-        last_dropout: float | None
-        input_dropout: float
-        recurrent_dropout: float
-        variational: bool
-    rematerialise: int
 
     def __post_init__(self):
         check_least(self, size=1, layers=1, last_size=0, rematerialise=0)
@@ -294,7 +312,7 @@ class Stacked(Core, abc.ABC):
         """Applies dropout to x [T, B, ...] if a key is given and the rate is not 0."""
         if key is None or not rate:
             return x
-        return dropout.drop(x, rate, random_keys.fold_in_rows(key.rows, use), self.variational)
+        return dropout.drop(x, rate, fold_in_rows(key.rows, use), self.variational)
 
     def _weight_mask(self, recurrent, key, layer):
         """Draws the mask of U if a key is given and the rate is not 0."""

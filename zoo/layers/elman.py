@@ -24,19 +24,6 @@ ACTIVATIONS = {
 }
 
 
-def elman_reference(activation, projections, recurrent, hidden, keep):
-    """Computes `elman` by a plain scan, without a mask, as a reference for tests."""
-    function, _ = ACTIVATIONS[activation]
-
-    def step(hidden, inputs):
-        projection, kept = inputs
-        hidden = function(projection + products.matmul(hidden * kept, recurrent))
-        return hidden, hidden
-
-    last, hiddens = jax.lax.scan(step, hidden, (projections, keep))
-    return hiddens, last
-
-
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def elman(activation, projections, recurrent, hidden, keep, mask=None):
     """Computes h_t = f(x_t W + b + h_(t-1) U) at all positions.
@@ -48,8 +35,14 @@ def elman(activation, projections, recurrent, hidden, keep, mask=None):
 
 
 def _forward(activation, projections, recurrent, hidden, keep, mask):
-    masked = drop_weights(recurrent, mask)
-    hiddens, last = elman_reference(activation, projections, masked, hidden, keep)
+    masked, (function, _) = drop_weights(recurrent, mask), ACTIVATIONS[activation]
+
+    def step(hidden, inputs):
+        projection, kept = inputs
+        hidden = function(projection + products.matmul(hidden * kept, masked))
+        return hidden, hidden
+
+    last, hiddens = jax.lax.scan(step, hidden, (projections, keep))
     return (hiddens, last), (recurrent, hidden, keep, hiddens, mask)
 
 
@@ -75,36 +68,15 @@ def _backward(activation, residuals, cotangents):
 elman.defvjp(_forward, _backward)
 
 
-# ---- the simple recurrent network (Elman 1990), the starting point of Sutskever et al. (2014)
-# For layer input x_t and previous hidden state h, with f the hyperbolic tangent or the logistic
-# function,
-#
-#     h_t = f(x_t W + h U + b)
-
-
 @dataclasses.dataclass(frozen=True)
 class Elman(Stacked):
-    """Stacked layers of simple recurrent networks, h' = f(x W + h U + b).
+    """Stacked layers of simple recurrent networks (Elman 1990), h' = f(x W + h U + b).
 
     The parameters are a tuple of {"input": [*, D], "recurrent": [D, D], "bias": [D]}, one for each
-    layer. Weights start uniform in +-1/sqrt(D).
+    layer. The further fields are the ones of `Stacked`.
 
     Attributes:
-      size: D, the size of each layer.
-      layers: the number of layers.
-      last_size: D of the last layer, such as the size of the words' vectors for a tied head; 0
-        for `size`.
       activation: f, "tanh" or "sigmoid" (the logistic function, as in Sutskever et al.).
-      dropout: the dropout rate of every layer's output.
-      last_dropout: the dropout rate of the last layer's output; None for `dropout`.
-      input_dropout: the dropout rate of the inputs.
-      recurrent_dropout: the dropout rate of the entries of U; all positions and batch rows of a
-        call share the mask.
-      variational: whether all positions of a call share one mask, instead of one for each position.
-      skip: whether the inputs go to every layer, and every layer's hidden states to the output,
-        side by side: layers * D numbers (Graves 2013, section 2).
-      rematerialise: the number of positions in a chunk. The inputs of each chunk and the state
-        before it are kept, and the rest is recomputed in the backward pass; 0 keeps everything.
 
     Example:
       >>> core = cores.Elman(size=3, layers=2, activation="sigmoid")
@@ -113,17 +85,7 @@ class Elman(Stacked):
       ((2, 5, 3), True)
     """
 
-    size: int = 256
-    layers: int = 1
-    last_size: int = 0
     activation: str = "tanh"
-    dropout: float = 0.0
-    last_dropout: float | None = None
-    input_dropout: float = 0.0
-    recurrent_dropout: float = 0.0
-    variational: bool = False
-    skip: bool = False
-    rematerialise: int = 0
 
     blocks: ClassVar[int] = 1
 

@@ -151,11 +151,6 @@ class Lookup(Embedding):
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """Returns the vectors of the words of another lexicon; new words get the unknown word's.
 
-        Args:
-          params: the parameters of training.
-          lexicon: the lexicon of training.
-          other: the new lexicon.
-
         Raises:
           UserError: the other lexicon has new words, and `lexicon` has no unknown word.
         """
@@ -215,11 +210,6 @@ class Features(Embedding):
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """Returns the parameters unchanged: they depend on features only.
 
-        Args:
-          params: the parameters of training.
-          lexicon: the lexicon of training.
-          other: the new lexicon.
-
         Raises:
           UserError: the lexicons have different features.
         """
@@ -232,10 +222,6 @@ class Features(Embedding):
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
         """Initialises {"table": [F, E]}.
-
-        Args:
-          key: random key.
-          lexicon: words with features.
 
         Raises:
           UserError: the lexicon has no features.
@@ -370,11 +356,6 @@ class CharCNN(Embedding):
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """Returns the parameters unchanged: they depend on letters only.
-
-        Args:
-          params: the parameters of training.
-          lexicon: the lexicon of training.
-          other: the new lexicon.
 
         Raises:
           UserError: the lexicons have different alphabets.

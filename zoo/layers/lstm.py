@@ -38,20 +38,6 @@ def _project(hidden, projection):
     return hidden if projection is None else products.matmul(hidden, projection)
 
 
-def lstm_reference(projections, recurrent, hidden, cell_state, keep, projection=None):
-    """Computes `lstm` by a plain scan, without a mask, as a reference for tests."""
-
-    def step(carry, inputs):
-        inputs_product, kept = inputs
-        hidden, cell_state = carry[0] * kept, carry[1] * kept
-        new_hidden, new_cell = cell(activated(inputs_product, hidden, recurrent), cell_state)
-        carry = _project(new_hidden, projection), new_cell
-        return carry, carry[0]
-
-    carry, outputs = jax.lax.scan(step, (hidden, cell_state), (projections, keep))
-    return outputs, carry
-
-
 def lstm(projections, recurrent, hidden, cell_state, keep, projection=None, mask=None):
     """Computes a layer's hidden states from its projected inputs.
 
@@ -131,47 +117,26 @@ def _backward(residuals, cotangents):
 _lstm.defvjp(_forward, _backward)
 
 
-# -------------------------------- the long short-term memory, optimised for training speed
-# Hochreiter and Schmidhuber (1997) with forget gates (Gers et al. 2000), dropout on the connections
-# that are not recurrent (Zaremba et al. 2014), optionally with one mask for each sequence (Gal and
-# Ghahramani 2016), and on the recurrent weights (Merity et al. 2018). For layer input x_t, previous
-# hidden h and cell c:
-#
-#     i, f, o = sigmoid(z), g = tanh(z),   z = x_t W + h U + b     (four blocks of z)
-#     c_t = f * c + i * g,   h_t = o * tanh(c_t)
-#
-# With a projection (Sak et al. 2014), h_t = (o * tanh(c_t)) P has fewer numbers than there are
-# cells; the recurrence, the next layer and the head read this h_t.
-
-
 @dataclasses.dataclass(frozen=True)
 class LSTM(Stacked):
-    """Stacked layers of long short-term memory.
+    """Stacked layers of long short-term memory (Hochreiter and Schmidhuber 1997).
 
         i, f, o = sigmoid(z), g = tanh(z),   z = x W + h U + b
         c' = f * c + i * g,   h' = o * tanh(c')
 
+    With forget gates (Gers et al. 2000), dropout on the connections that are not recurrent
+    (Zaremba et al. 2014), optionally with one mask for each sequence (Gal and Ghahramani 2016), and
+    on the recurrent weights (Merity et al. 2018). With a projection P (Sak et al. 2014),
+    h' = (o * tanh(c')) P has fewer numbers than there are cells; the recurrence, the next layer and
+    the head read it.
+
     The parameters are a tuple of {"input": [*, 4 D], "recurrent": [R, 4 D], "bias": [4 D]}, one for
     each layer, with "projection": [D, R] if there is one. The gates' order is input, forget,
-    candidate, output. Weights start uniform in +-1/sqrt(D).
+    candidate, output. The further fields are the ones of `Stacked`.
 
     Attributes:
-      size: D, the number of cells of each layer.
-      layers: the number of layers.
-      last_size: D of the last layer, such as the size of the words' vectors for a tied head; 0
-        for `size`.
       projection: R, the size of the hidden states; 0 for D, without a projection.
-      dropout: the dropout rate of every layer's output.
-      last_dropout: the dropout rate of the last layer's output; None for `dropout`.
-      input_dropout: the dropout rate of the inputs.
-      recurrent_dropout: the dropout rate of the entries of U; all positions and batch rows of a
-        call share the mask.
-      variational: whether all positions of a call share one mask, instead of one for each position.
       forget_bias: the initial bias of the forget gate.
-      skip: whether the inputs go to every layer, and every layer's hidden states to the output,
-        side by side: layers * R numbers (Graves 2013, section 2).
-      rematerialise: the number of positions in a chunk. The inputs of each chunk and the state
-        before it are kept, and the rest is recomputed in the backward pass; 0 keeps everything.
 
     Example:
       >>> core = cores.LSTM(size=3, layers=2, skip=True)
@@ -181,18 +146,8 @@ class LSTM(Stacked):
       ((2, 5, 6), (2, 3))
     """
 
-    size: int = 256
-    layers: int = 1
-    last_size: int = 0
     projection: int = 0
-    dropout: float = 0.0
-    last_dropout: float | None = None
-    input_dropout: float = 0.0
-    recurrent_dropout: float = 0.0
-    variational: bool = False
     forget_bias: float = 1.0
-    skip: bool = False
-    rematerialise: int = 0
 
     blocks: ClassVar[int] = 4
 
@@ -201,11 +156,7 @@ class LSTM(Stacked):
         check_least(self, projection=0)
 
     def state_size(self, layer: int) -> int:
-        """Returns R, the size of a layer's hidden state.
-
-        Args:
-          layer: the layer, from 0.
-        """
+        """Returns R, the size of a layer's hidden state."""
         return self.projection or self.cells(layer)
 
     def _weight_shapes(self, layer: int, inputs: int) -> dict[str, tuple[int, ...]]:

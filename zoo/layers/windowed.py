@@ -15,8 +15,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import products, random_keys
-from zoo.arrays.types import Carry
+from zoo.arrays import products
+from zoo.arrays.types import Carry, Keys, fold_in_rows
 from zoo.errors import UserError, check_least
 from zoo.layers import dropout
 from zoo.layers.core import Core
@@ -115,7 +115,7 @@ def _of_runs(of_batch, position, runs):
         numbers = position * runs + jnp.arange(runs)
         return jax.vmap(lambda number: jax.random.fold_in(key, number))(numbers)
 
-    return random_keys.Keys(of_batch.batch, jax.vmap(of_row)(of_batch.rows).reshape(-1))
+    return Keys(of_batch.batch, jax.vmap(of_row)(of_batch.rows).reshape(-1))
 
 
 # ---- the feed-forward n-gram model, whose hidden states depend on the last n - 1 words only
@@ -219,7 +219,7 @@ def _drop(x, rate, rows, use):
     """Applies dropout to x [B, T, D] if `rows` are given and the rate is not 0."""
     if rows is None or not rate:
         return x
-    return x * dropout.masks(random_keys.fold_in_rows(rows, use), x.shape[1:], rate, x.dtype)
+    return x * dropout.masks(fold_in_rows(rows, use), x.shape[1:], rate, x.dtype)
 
 
 def _uniform(key, shape, inputs):

@@ -1,9 +1,13 @@
 """Tables of signatures, the distinct feature sets of a lexicon's words.
 
-A linear function of the features is computed for signatures only and gathered for words.
-`choose_form` chooses one of three forms: sums of feature vectors, with shared
-features summed by a dense or by a sparse product, and a sparse product of the adaptor
-(zoo.arrays.sparse_products).
+A linear function of the features is computed for signatures only and gathered for words. A
+log-linear head over V words in S signatures with F features can be
+
+- a softmax over signatures whose weights, sums of feature vectors, are formed once a step; the
+  features that several signatures share are summed by a dense product, or by a sparse one;
+- a sparse product of the adaptors of some tokens at a time (zoo.losses.log_linear).
+
+`choose_form` estimates the cost of each form from the counts of the lexicon.
 """
 
 import dataclasses
@@ -18,15 +22,6 @@ import numpy as np
 
 from zoo.arrays import products, row_lookup, sharded_functions, sparse_products
 from zoo.arrays.types import accumulator
-
-# ---- the forms in which a linear function of signatures' features is computed, and their costs
-# A log-linear head over V words in S signatures with F features can be
-#
-# - a softmax over signatures whose weights, sums of feature vectors, are formed once a step; the
-#   features that several signatures share are summed by a dense product, or by a sparse one;
-# - a sparse product of the adaptors of some tokens at a time (zoo.losses.log_linear).
-#
-# The cost of each form is estimated from the counts of the lexicon.
 
 logger = logging.getLogger(__name__)
 
@@ -55,11 +50,9 @@ BY_NAME = {form.name.lower(): form for form in Form}
 
 
 def is_private(rows: np.ndarray, ids: np.ndarray, features: int) -> np.ndarray:
-    """Finds the entries of phi whose feature no other signature has.
+    """Whether no other signature has the feature of an entry of phi, bool [m].
 
     Only the first MOST_PRIVATE such entries of a signature count.
-
-    Gives bool [m].
     """
     alone = np.bincount(ids, minlength=features)[ids] == 1
     before = np.cumsum(alone) - alone  # in all rows; less those before the row, in it
@@ -236,19 +229,15 @@ def _padded(rows, ids, values, height, filling):
     return padded_ids, padded_values
 
 
-def _features_tables(entries, signature_count):
-    """Makes `feature_tables` from the entries of phi."""
-    rows, ids, values = entries
-    features, feature_values = _padded(rows, ids, values, signature_count, 0)
-    return {"features": features, "feature_values": feature_values}
-
-
 def feature_tables(lexicon) -> dict:
     """Makes the tables of the features of each signature, padded with 0.
 
     Gives features: int32 [S, P], feature ids. feature_values: [S, P].
     """
-    return _features_tables(lexicon.signatures[1].entries(), len(lexicon.signatures[1]))
+    sets = lexicon.signatures[1]
+    rows, ids, values = sets.entries()
+    features, feature_values = _padded(rows, ids, values, len(sets), 0)
+    return {"features": features, "feature_values": feature_values}
 
 
 def product_tables(lexicon) -> dict:
@@ -264,7 +253,7 @@ def product_tables(lexicon) -> dict:
     return {
         "of_signature": sparse_products.levels(rows, ids, values, signature_count, width),
         "of_feature": sparse_products.levels(ids, rows, values, len(lexicon.feature_names), width),
-        **_features_tables((rows, ids, values), signature_count),
+        **feature_tables(lexicon),
     }
 
 
@@ -283,7 +272,7 @@ def summed_tables(lexicon, form: Form) -> dict:
     shared. private_signature_value: [F], its value there, or 0 if it is shared.
     """
     signature_count, feature_count = len(lexicon.signatures[1]), len(lexicon.feature_names)
-    rows, ids, values = entries = lexicon.signatures[1].entries()
+    rows, ids, values = lexicon.signatures[1].entries()
     private = is_private(rows, ids, feature_count)
     shared = np.flatnonzero(np.bincount(ids[~private], minlength=feature_count)).astype(np.int32)
     slot = np.full(feature_count, len(shared), np.int32)
@@ -312,7 +301,7 @@ def summed_tables(lexicon, form: Form) -> dict:
         **made,
         "shared_of_signature": sparse_products.levels(rows, columns, values, signature_count),
         "shared_of_feature": sparse_products.levels(columns, rows, values, len(shared)),
-        **_features_tables(entries, signature_count),
+        **feature_tables(lexicon),
     }
 
 
@@ -352,10 +341,6 @@ def _sums(vectors, tables):
     return sums
 
 
-def _sums_forward(vectors, tables):
-    return _sums(vectors, tables), (tables, vectors)
-
-
 def _sums_backward(residuals, cotangent):
     tables, vectors = residuals
     if "shared_values" in tables:
@@ -373,7 +358,7 @@ def _sums_backward(residuals, cotangent):
     return gradient.astype(vectors.dtype), None
 
 
-_sums.defvjp(_sums_forward, _sums_backward)
+_sums.defvjp(lambda vectors, tables: (_sums(vectors, tables), (tables, vectors)), _sums_backward)
 
 
 def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:

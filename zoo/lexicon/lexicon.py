@@ -14,14 +14,14 @@ import itertools
 import numbers
 import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from zoo.errors import UserError, named
-from zoo.lexicon import checks, feature_signatures, serialisation
+from zoo.lexicon import feature_signatures, fields
 
 # Attributes of tokenizers for the token between texts, in the order in which they are tried.
 BOUNDARIES = ("eos_token", "sep_token")
@@ -31,7 +31,7 @@ BOUNDARIES = ("eos_token", "sep_token")
 class Lexicon:
     """The words, with counts, features and a background.
 
-    Fields that do not fit each other raise TypeError or ValueError: see `zoo.lexicon.checks`.
+    Fields that do not fit each other raise TypeError or ValueError: see `zoo.lexicon.fields`.
 
     Attributes:
       words: spellings, no two alike; a word's id is its position.
@@ -71,7 +71,7 @@ class Lexicon:
     fused: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
-        checks.check(self)
+        fields.check(self)
 
     def __len__(self):
         return len(self.words)
@@ -117,11 +117,7 @@ class Lexicon:
         return any(not word.strip() for word in self.words)
 
     def occurrences(self, words: tuple[str, ...]) -> np.ndarray:
-        """Returns the occurrences of words in the training text, int64 [n].
-
-        Args:
-          words: n words, of the lexicon or left out of it.
-        """
+        """Returns the occurrences of words in the training text, int64 [n]."""
         counts = [
             self.counts[self.ids[word]] if word in self.ids else self.left_out.get(word, 0)
             for word in words
@@ -129,11 +125,7 @@ class Lexicon:
         return np.array(counts, np.int64)
 
     def fused_note(self, unknown: Iterable[str]) -> str | None:
-        """Returns a note on the out-of-vocabulary words that are fused forms; None without any.
-
-        Args:
-          unknown: out-of-vocabulary words. The training text has the parts of fused forms instead.
-        """
+        """Returns a note on the out-of-vocabulary words that are fused forms; None without any."""
         forms = [word for word in unknown if word in self.fused and word not in self.ids]
         if not forms:
             return None
@@ -145,22 +137,13 @@ class Lexicon:
         )
 
     def features_of(self, word: int) -> dict[str, float]:
-        """Returns {name: value} of the features of a word.
-
-        Args:
-          word: its id.
-        """
+        """Returns {name: value} of the features of a word, given by its id."""
         if not self.feature_names:
             return {}
-        ids, values = self._features_of(word)
-        names = (self.feature_names[f] for f in ids)
-        return dict(zip(names, values.tolist(), strict=True))
-
-    def _features_of(self, word):
-        """Returns (feature ids, values) of a word."""
         offsets, ids, values = self._feature_arrays()
         start, stop = offsets[word : word + 2]
-        return ids[start:stop], values[start:stop]
+        names = (self.feature_names[f] for f in ids[start:stop])
+        return dict(zip(names, values[start:stop].tolist(), strict=True))
 
     def _feature_arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns (offsets, ids, values) of a lexicon with features."""
@@ -169,11 +152,7 @@ class Lexicon:
         return offsets, ids, values
 
     def same_features(self, other: "Lexicon"):
-        """Raises UserError unless both lexicons have the same names of features.
-
-        Args:
-          other: a lexicon to use with the parameters of features trained on this one.
-        """
+        """Raises UserError unless both lexicons have the same names of features."""
         if self.feature_names != other.feature_names:
             raise UserError(
                 "the words of the other lexicon do not have the features of training: give them "
@@ -184,9 +163,6 @@ class Lexicon:
         """Returns the lexicon of some words of this one, in the given order.
 
         The new lexicon has only the marks that are among the words.
-
-        Args:
-          words: words of this lexicon.
 
         Raises:
           ValueError: a word is not in this lexicon.
@@ -211,12 +187,7 @@ class Lexicon:
         return dataclasses.replace(self, **changed)
 
     def with_words(self, words: tuple[str, ...], counts: np.ndarray) -> "Lexicon":
-        """Returns the lexicon with other words, without features and background.
-
-        Args:
-          words: V words, the marks of this lexicon among them.
-          counts: int [V], their occurrences.
-        """
+        """Returns the lexicon with other words (its marks among them), without their features."""
         none: dict[str, Any] = dict.fromkeys(
             ("feature_offsets", "feature_ids", "feature_values", "log_background")
         )
@@ -224,9 +195,6 @@ class Lexicon:
 
     def of_kinds(self, kinds: tuple[str, ...]) -> "Lexicon":
         """Returns the lexicon with the features of some kinds only.
-
-        Args:
-          kinds: names of features up to the colon; all features if empty.
 
         Raises:
           UserError: no feature has one of the kinds.
@@ -258,11 +226,7 @@ class Lexicon:
         return feature_signatures.grouped(*self._feature_arrays())
 
     def tables(self, form: feature_signatures.Form | None = None) -> dict[str, jax.Array]:
-        """Makes the arrays for the device; see `zoo.lexicon.feature_signatures.tables`.
-
-        Args:
-          form: the form of sums of features; None for the cheapest.
-        """
+        """Makes the arrays for the device; see `zoo.lexicon.feature_signatures.tables`."""
         if not self.feature_names:
             return {}
         return jax.tree.map(jnp.asarray, feature_signatures.tables(self, form))
@@ -293,26 +257,22 @@ class Lexicon:
 
     def words_digest(self) -> str:
         """Computes a hash of the words and their order."""
-        return serialisation.words_digest(self)
+        return fields.digest(self.words)
 
     def words_set_digest(self) -> str:
         """Computes a hash of the set of words and of the marks, whatever the order of words.
 
         Equal hashes mean that probabilities are over the same words.
         """
-        return serialisation.words_set_digest(self)
+        return fields.digest([sorted(self.words), (self.unknown, self.boundary)])
 
     def digest(self) -> str:
         """Computes a hash of everything in the lexicon on which a model depends."""
-        return serialisation.digest(self)
+        return fields.digest(fields.arrays(self))
 
     def save(self, path: str | pathlib.Path):
-        """Writes the lexicon to one .npz file.
-
-        Args:
-          path: the file.
-        """
-        serialisation.save(self, path)
+        """Writes the lexicon to one .npz file."""
+        fields.save(self, path)
 
     @classmethod
     def from_counts(
@@ -396,26 +356,20 @@ class Lexicon:
             items.
         """
         vocabulary = tokenizer.get_vocab()
+        tokens: dict[int, str] = {}
         for token, token_id in vocabulary.items():
             if token_id < 0:
                 raise ValueError(
                     f"the tokenizer has {token!r} with the id {token_id}: ids must be at least 0"
                 )
-        size = 1 + max(vocabulary.values(), default=-1)
-        words: list[str | None] = [None] * size
-        for token, token_id in vocabulary.items():
-            if words[token_id] is not None:
+            if tokens.setdefault(token_id, token) != token:
                 raise ValueError(
-                    f"the tokenizer has the tokens {words[token_id]!r} and {token!r} with the same "
-                    f"id, {token_id}"
+                    f"the tokenizer has the tokens {tokens[token_id]!r} and {token!r} with the "
+                    f"same id, {token_id}"
                 )
-            words[token_id] = token
-        numbered = tuple(
-            f"<id {token_id}>" if word is None else word for token_id, word in enumerate(words)
-        )
-        if counts is None:
-            counts = np.zeros(size, np.int64)
-        occurrences = np.asarray(counts)
+        size = 1 + max(tokens, default=-1)
+        numbered = tuple(tokens.get(token_id, f"<id {token_id}>") for token_id in range(size))
+        occurrences = np.zeros(size, np.int64) if counts is None else np.asarray(counts)
         if occurrences.shape != (size,):
             raise ValueError(
                 f"counts has the shape {occurrences.shape}, and the tokenizer {size:,} ids: give "
@@ -481,7 +435,7 @@ class Lexicon:
         Raises:
           UserError: the file is missing, damaged, or not a lexicon.
         """
-        return serialisation.load(cls, path)
+        return fields.load(cls, path)
 
 
 def _special(tokenizer, names, vocabulary):
@@ -549,12 +503,54 @@ def with_features(
     )
 
 
-# ---- words in the order of their frequency, for heads that cut the vocabulary into pieces
-
-
 def frequency_tables(counts: np.ndarray) -> dict:
     """Ranks words by frequency; words of equal count stay in the order of the lexicon."""
     order = np.argsort(-np.asarray(counts), kind="stable").astype(np.int32)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order), dtype=np.int32)
     return {"rank": jnp.asarray(rank), "word": jnp.asarray(order)}
+
+
+# ---- words of another lexicon as words of a trained one: the same word, or a share of <unk>
+
+
+class NoUnknownWord(LookupError):
+    """A lexicon lacks a word (the argument) and has no unknown word to stand for it."""
+
+
+class Shares(NamedTuple):
+    """The trained words that stand for the words of another lexicon, with shares of probability."""
+
+    word_ids: np.ndarray  # int32 [V], the trained word that stands for each word
+    # float32 [V], log of the word's share of the trained word's probability, nats
+    log_share: np.ndarray
+    # bool [V], whether the word shares the unknown word's probability with others
+    shared: np.ndarray
+
+
+def shares(
+    trained: Lexicon,
+    other: Lexicon,
+    log_weights: Callable[[list[str]], Sequence[float]] | None = None,
+) -> Shares:
+    """Finds the trained word that stands for each word of another lexicon, marks for marks.
+
+    `log_weights`: n new words -> [n], nats; their shares of the unknown word's probability are
+    proportional to the exponentials. All shares are equal without it. The unknown word itself keeps
+    the share 1 / number of words that share.
+    """
+    unknown = None if trained.unknown is None else trained.ids.get(trained.unknown)
+    marks = {other.unknown: trained.unknown, other.boundary: trained.boundary}
+    names = [marks.get(word) or word for word in other.words]
+    word_ids = np.array([trained.ids.get(name, -1) for name in names], np.int32)
+    if unknown is None and (word_ids < 0).any():
+        raise NoUnknownWord(other.words[int(np.argmin(word_ids))])
+    shared = (word_ids < 0) | (word_ids == (-1 if unknown is None else unknown))
+    word_ids = np.where(shared, 0 if unknown is None else unknown, word_ids).astype(np.int32)
+    log_share = np.where(shared, -np.log(max(shared.sum(), 1)), 0).astype(np.float32)
+    new = np.flatnonzero(shared & [word != other.unknown for word in other.words])
+    if log_weights is not None and len(new):
+        weights = np.asarray(log_weights([other.words[word] for word in new]), np.float64)
+        of_new = len(new) / shared.sum()
+        log_share[new] = weights - np.logaddexp.reduce(weights) + np.log(of_new)
+    return Shares(word_ids, log_share, shared)

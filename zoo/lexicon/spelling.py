@@ -42,7 +42,7 @@ class Spelling:
       unit: "bytes" of UTF-8, or "characters": a letter for each code point of the training words,
         and one unknown letter for all other code points.
       padding: "light" or "full".
-      longest: the number of letters after which words are cut; see `cut_words`.
+      longest: the number of letters after which words are cut; see `warnings`.
 
     Example:
       >>> lexicon = Lexicon(words=("a", "cab"), counts=np.array([3, 2]))
@@ -60,20 +60,11 @@ class Spelling:
         check_choices(self, unit=("bytes", "characters"), padding=("light", "full"))
 
     def letter_count(self, lexicon) -> int:
-        """Returns A, the number of letters, the marks among them.
-
-        Args:
-          lexicon: the words.
-        """
+        """Returns A, the number of letters, the marks among them."""
         return MARKS + (256 if self.unit == "bytes" else len(lexicon.letters))
 
     def same_letters(self, lexicon, other):
-        """Raises UserError unless letters have the same numbers in both lexicons.
-
-        Args:
-          lexicon: the lexicon on which parameters of letters were trained.
-          other: a lexicon to use with these parameters.
-        """
+        """Raises UserError unless letters have the same numbers in both lexicons."""
         if self.unit == "characters" and lexicon.letters != other.letters:
             raise UserError(
                 "the other lexicon does not have the alphabet of training: give it the same "
@@ -81,11 +72,7 @@ class Spelling:
             )
 
     def letters(self, lexicon) -> list[list[int]]:
-        """Spells each word, cut after `longest` letters, without begin and end marks.
-
-        Args:
-          lexicon: the words.
-        """
+        """Spells each word, cut after `longest` letters, without begin and end marks."""
         marks = {lexicon.boundary: [BOUNDARY], lexicon.unknown: [UNKNOWN_WORD]}
         if self.unit == "bytes":
             # A lone surrogate, which a damaged text may hold, has bytes too.
@@ -100,46 +87,17 @@ class Spelling:
             for word, letters in zip(lexicon.words, spelled, strict=True)
         ]
 
-    def cut_words(self, lexicon) -> int:
-        """Counts the words with more than `longest` letters.
-
-        Args:
-          lexicon: the words.
-        """
-        uncut = dataclasses.replace(self, longest=sys.maxsize).letters(lexicon)
-        return sum(len(letters) > self.longest for letters in uncut)
-
-    def foreign_words(self, lexicon) -> int:
-        """Counts the words with letters outside the alphabet, which become the unknown letter.
-
-        Args:
-          lexicon: the words.
-        """
-        if self.unit == "bytes":
-            return 0
-        return sum(UNKNOWN_LETTER in letters for letters in self.letters(lexicon))
-
     def warnings(self, lexicon, of: str) -> dict[str, int]:
-        """Counts the words of a lexicon whose letters a component loses.
-
-        Args:
-          lexicon: the words.
-          of: the component, for the names of the counts.
-
-        Returns:
-          {description: number of words}.
-        """
-        counts = {f"words cut by the {of}": self.cut_words(lexicon)}
+        """Counts the words whose letters a component loses, {description: number of words}."""
+        uncut = dataclasses.replace(self, longest=sys.maxsize).letters(lexicon)
+        counts = {f"words cut by the {of}": sum(len(row) > self.longest for row in uncut)}
         if self.unit == "characters":
-            counts[f"words with letters unknown to the {of}"] = self.foreign_words(lexicon)
+            lost = sum(UNKNOWN_LETTER in row[: self.longest] for row in uncut)
+            counts[f"words with letters unknown to the {of}"] = lost
         return counts
 
     def tables(self, lexicon, window: int) -> dict[str, np.ndarray]:
-        """Makes the padded spellings for windows of letters.
-
-        Args:
-          lexicon: V words.
-          window: n, letters of a window.
+        """Makes the padded spellings of V words, for windows of `window` letters.
 
         Returns:
           letters: int32 [V, L], filled up with PADDING.
@@ -161,14 +119,9 @@ class Spelling:
         return 1 + (missing + 1) // 2, 1 + missing // 2
 
     def padded(self, letters, window: int) -> tuple[jax.Array, jax.Array]:
-        """Pads letters of a speller as `tables` does, for spellings that are not in a lexicon.
+        """Pads letters of a speller, int32 [n, longest], as `tables` pads the words of a lexicon.
 
-        Args:
-          letters: int32 [n, longest], see `sequence_tables`: END last, if at all, then PADDING.
-          window: letters of a window.
-
-        Returns:
-          (letters int32 [n, L], lengths int32 [n]).
+        Gives (letters int32 [n, L], lengths int32 [n]).
         """
         sizes = (letters > END).sum(axis=1)
         begins, ends = self._marks_around(sizes, window)
@@ -185,9 +138,6 @@ class Spelling:
 
         A word is cut after `longest` letters. A word of `longest` letters or more has no END: it
         stands for all words with the same first letters.
-
-        Args:
-          lexicon: V words.
 
         Returns:
           letters: int32 [V, L], filled up with PADDING.

@@ -18,8 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import random_keys
-from zoo.arrays.random_keys import Keys
+from zoo.arrays.types import Keys, fold_in_rows
 from zoo.losses import value_checks
 from zoo.losses.value_checks import check_shapes
 
@@ -197,7 +196,7 @@ def draw_per_unit(function, key, shape, draws: int, per: str):
     # key with a small number folded in.
     if per == "batch":
         return function(jax.random.fold_in(key.batch, NOISE), (draws,))
-    of_rows = random_keys.fold_in_rows(key.rows, NOISE)
+    of_rows = fold_in_rows(key.rows, NOISE)
     return jax.vmap(lambda row: function(row, (*of_row, draws)))(of_rows)
 
 
@@ -208,7 +207,7 @@ def sample_noise(
 
     Args:
       tables: see `noise_tables`.
-      key: one key, or `zoo.arrays.random_keys.Keys` for tokens [B, T]: words for the batch then
+      key: one key, or `zoo.arrays.types.Keys` for tokens [B, T]: words for the batch then
         come from its `batch` key, words for each batch row or token from the keys of the rows.
       shape: the shape of the tokens, [B, ...].
       draws: K, at least 1.

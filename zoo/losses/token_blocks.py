@@ -59,21 +59,11 @@ def _weighted_loss(of_block, block, shared, fixed, columns, data, token_weights)
     return jax.lax.scan(step, _zero(columns), inputs)[0]
 
 
-def _weighted_forward(of_block, block, shared, fixed, columns, data, token_weights):
-    walked = _walk(of_block, block, shared, fixed, columns, data, token_weights)
-    total, of_shared, of_columns, losses = walked
-    slopes = slopes_of_weights(losses, token_weights)
-    return total, (of_shared, of_columns, slopes)
-
-
 def _weighted_backward(of_block, block, gradients, cotangent):
     of_shared, of_columns, slopes = jax.tree.map(
         lambda gradient: (gradient * cotangent).astype(gradient.dtype), gradients
     )
     return of_shared, None, of_columns, None, slopes
-
-
-_weighted_loss.defvjp(_weighted_forward, _weighted_backward)
 
 
 def losses(of_block, block, shared, fixed, columns, data):
@@ -101,7 +91,7 @@ def _losses_forward(of_block, block, shared, fixed, columns, data):
 def _losses_backward(of_block, block, arguments, cotangents):
     shared, fixed, columns, data = arguments
     walked = _walk(of_block, block, shared, fixed, columns, data, cotangents)
-    _, of_shared, of_columns, _ = walked
+    _, (of_shared, of_columns, _) = walked
     return of_shared, None, of_columns, None
 
 
@@ -109,7 +99,7 @@ _losses.defvjp(_losses_forward, _losses_backward)
 
 
 def _walk(of_block, block, shared, fixed, columns, data, token_weights):
-    """Computes (sum_n u_n loss_n, its gradients for shared and for columns, the losses [N])."""
+    """Computes (sum_n u_n loss_n, its gradients for shared, for columns and for the weights)."""
 
     def step(carry, inputs):
         total, sums = carry
@@ -125,7 +115,10 @@ def _walk(of_block, block, shared, fixed, columns, data, token_weights):
     inputs = _blocks(block, columns, data, token_weights)
     (total, sums), of_tokens = jax.lax.scan(step, (_zero(columns), sums), inputs)
     of_columns, losses = row_blocks.joined(of_tokens, token_weights.shape[0])
-    return total, _as(sums, shared), of_columns, losses
+    return total, (_as(sums, shared), of_columns, slopes_of_weights(losses, token_weights))
+
+
+_weighted_loss.defvjp(_walk, _weighted_backward)
 
 
 def _blocks(block, columns, data, token_weights):

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 
-from zoo.arrays import random_keys
-from zoo.arrays.types import Carry, Context, Key, Params, Prepared, Tables
+from zoo.arrays.types import Carry, Context, Key, Keys, Params, Prepared, Tables, fold_in_rows
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError, check_least
@@ -135,7 +134,7 @@ class LanguageModel(OverWords):
       token_weights: [B, T], or an array that broadcasts to it.
       carry: of `initial_carry`; of `hidden`, the core's alone, without a background's.
       reset: bool [B, T], True where a text begins; or None.
-      key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.random_keys.Keys`.
+      key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.types.Keys`.
       prepared: the result of `prepared` for these parameters, to evaluate many batches; or None.
     """
 
@@ -227,7 +226,7 @@ class LanguageModel(OverWords):
         """Runs embedding and core: words [B, T] -> (hidden [B, T, D], carry)."""
         inputs = self.embedding.apply(params["embedding"], tables["embedding"], words)
         if key is not None and self.word_dropout:
-            key = random_keys.for_batch(key, words.shape[0])
+            key = Keys.of(key, words.shape[0])
             of_words = jax.random.fold_in(key.batch, _WORDS)
             inputs = dropout.drop_words(inputs, words, self.word_dropout, of_words)
         return self.core.apply(params["core"], inputs, carry, reset=reset, key=key)
@@ -272,11 +271,11 @@ class LanguageModel(OverWords):
         Both sums are scalars in nats; training minimises the first.
         """
         if key is not None:
-            key = random_keys.for_batch(key, words.shape[0])
+            key = Keys.of(key, words.shape[0])
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset, key=key)
         read = hidden
         if key is not None and self.output_dropout:
-            rows = random_keys.fold_in_rows(key.rows, _OUTPUTS)
+            rows = fold_in_rows(key.rows, _OUTPUTS)
             read = dropout.drop(hidden.swapaxes(0, 1), self.output_dropout, rows, locked=True)
             read = read.swapaxes(0, 1)
         loss, penalty = self.head.weighted_loss_and_penalty(

@@ -11,8 +11,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from zoo.arrays import random_keys
-from zoo.arrays.types import Carry, Key, Params, Prepared, Tables
+from zoo.arrays.types import Carry, Key, Keys, Params, Prepared, Tables
 from zoo.attention import Attention
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
@@ -74,7 +73,7 @@ class SequenceToSequence(OverWords):
       words: int32 [B, T], the word before each position, the boundary first.
       targets: int32 [B, T], the word at each position.
       token_weights: [B, T], 0 at padding.
-      key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.random_keys.Keys`.
+      key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.types.Keys`.
       prepared: the result of `prepared`, or None.
     """
 
@@ -223,9 +222,7 @@ class SequenceToSequence(OverWords):
             inputs,
             core.initial_carry(batch),
             reset=positions == first,
-            key=None
-            if key is None
-            else random_keys.fold_in(random_keys.for_batch(key, batch), _ENCODER),
+            key=None if key is None else Keys.of(key, batch).fold_in(_ENCODER),
         )
         carry = core.decoder_carry(carry)
         if self.background is not None:
@@ -360,7 +357,7 @@ class SequenceToSequence(OverWords):
     ) -> tuple[jax.Array, jax.Array]:
         """Computes (sum of token_weights * loss, its part that is penalty), scalars in nats."""
         if key is not None:
-            key = random_keys.for_batch(key, words.shape[0])
+            key = Keys.of(key, words.shape[0])
         encoded = self.encode(params, tables, source, lengths, key=key)
         hidden, context = self.states(params, tables, encoded, words, key=key)
         return self.head.weighted_loss_and_penalty(

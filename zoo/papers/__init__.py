@@ -1,8 +1,8 @@
 """Papers: sources and metrics for the data of a single paper each.
 
 The questions of Overnight (Wang, Berant and Liang 2015), the meanings and texts of the E2E
-challenge (Novikova, Dusek and Rieser 2017) with their slot errors, and questions about a table of
-facts. Within zoo, only the commands import this package.
+challenge (Novikova, Dusek and Rieser 2017), and questions about a table of facts. Nothing within
+zoo imports this package.
 
 The examples begin in an empty folder with
 

@@ -7,7 +7,7 @@ import numpy as np
 from zoo.arrays import memory
 from zoo.errors import UserError, check_least
 from zoo.sources.source import Corpus, Form, Source
-from zoo.sources.tables import read_table
+from zoo.sources.table_rows import read_table
 
 # Question and answer. {c} is a subject, {r} and {s} are two relations, {rc} and {sc} their values.
 # Some of the answers have no value.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from zoo.priors.contextual import ContextualBackground
     from zoo.priors.evidence import Evidence
     from zoo.priors.experts import Expert, KnowledgeBase, PrefixWords, RecentWords
-    from zoo.priors.grammars.background import Grammar
+    from zoo.priors.grammar import Grammar
     from zoo.priors.kneser_ney import NGram
     from zoo.priors.morphology import Morphology, SuffixGuesser
     from zoo.priors.prior import Background, FeaturePrior, Uniform, Unigram
@@ -39,31 +39,17 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy.names(
     __name__,
     {
-        "Affixes": "zoo.priors.spelling_features",
-        "Arpa": "zoo.priors.arpa",
-        "Background": "zoo.priors.prior",
-        "ContextualBackground": "zoo.priors.contextual",
-        "DigitStrings": "zoo.priors.strings",
-        "Evidence": "zoo.priors.evidence",
-        "Expert": "zoo.priors.experts",
-        "FeaturePrior": "zoo.priors.prior",
-        "Grammar": "zoo.priors.grammars.background",
-        "KnowledgeBase": "zoo.priors.experts",
-        "LetterNgrams": "zoo.priors.spelling_features",
-        "LetterStrings": "zoo.priors.strings",
-        "Morphology": "zoo.priors.morphology",
-        "NGram": "zoo.priors.kneser_ney",
-        "Numbers": "zoo.priors.spelling_features",
-        "PrefixWords": "zoo.priors.experts",
-        "RecentWords": "zoo.priors.experts",
-        "StringClass": "zoo.priors.strings",
-        "SuffixGuesser": "zoo.priors.morphology",
-        "TopWords": "zoo.priors.spelling_features",
-        "Uniform": "zoo.priors.prior",
-        "Unigram": "zoo.priors.prior",
-        "WordFunction": "zoo.priors.tables",
-        "WordList": "zoo.priors.tables",
-        "WordTable": "zoo.priors.tables",
+        "zoo.priors.arpa": ("Arpa",),
+        "zoo.priors.contextual": ("ContextualBackground",),
+        "zoo.priors.evidence": ("Evidence",),
+        "zoo.priors.experts": ("Expert", "KnowledgeBase", "PrefixWords", "RecentWords"),
+        "zoo.priors.grammar": ("Grammar",),
+        "zoo.priors.kneser_ney": ("NGram",),
+        "zoo.priors.morphology": ("Morphology", "SuffixGuesser"),
+        "zoo.priors.prior": ("Background", "FeaturePrior", "Uniform", "Unigram"),
+        "zoo.priors.spelling_features": ("Affixes", "LetterNgrams", "Numbers", "TopWords"),
+        "zoo.priors.strings": ("DigitStrings", "LetterStrings", "StringClass"),
+        "zoo.priors.tables": ("WordFunction", "WordList", "WordTable"),
     },
 )
 

@@ -69,16 +69,7 @@ class Arpa(backoff.Backoff):
         check_least(self, "priors.Arpa", order=2)
 
     def prepare(self, lexicon, texts):
-        """Reads the back-off tables from the file.
-
-        Args:
-          lexicon: the words.
-          texts: not used.
-
-        Raises:
-          UserError: the file is malformed (its line is named), has fewer than `order` orders, or
-            gives no mass to a word of the lexicon.
-        """
+        """Reads the back-off tables from the file."""
         file = files.find(self.path)
         listed = _with_our_unknown(read(files.read_text(file), file))
         if len(listed) == 1:
@@ -114,8 +105,10 @@ class Arpa(backoff.Backoff):
             lists.append((nodes, words, np.array([p for p, _ in level.values()])))
         nodes, words, listed = (np.concatenate(column) for column in zip(*lists, strict=True))
         in_nats = np.log(10)
-        return backoff.prepare_listed(
-            log_unigram * in_nats, trie, weights * in_nats, nodes, words, listed * in_nats
+        return backoff.prepare(
+            *(trie, nodes, words, {"list_log_prob": listed * in_nats}),
+            log_unigram=log_unigram * in_nats,
+            log_backoff=weights * in_nats,
         )
 
     def _log_unigram(self, unigrams, lexicon, file):

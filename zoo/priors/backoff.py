@@ -25,8 +25,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays.row_blocks import at_most, is_known
-from zoo.arrays.types import Carry, Context, Tables
-from zoo.lexicon import Lexicon
 from zoo.priors.contextual import ContextualBackground
 
 # Words of a node's list that are taken at a time.
@@ -74,34 +72,22 @@ class Trie:
         return len(self.word)
 
 
-def prepare(unigram, trie: Trie, backoff, nodes, words, additional) -> dict[str, np.ndarray]:
-    """Makes the tables of an interpolated model, as a `Backoff` keeps them."""
-    return {
-        "unigram": np.asarray(unigram, np.float32),
-        "backoff": np.asarray(backoff, np.float32),
-        **_prepared(trie, nodes, words, list_value=additional),
-    }
+def prepare(trie: Trie, nodes, words, lists: dict, **whole) -> dict[str, np.ndarray]:
+    """Makes the tables of a model, as a `Backoff` keeps them.
 
-
-def prepare_listed(log_unigram, trie: Trie, log_backoff, nodes, words, log_prob):
-    """Makes the tables of a model that is given by its listed log-probabilities; see `prepare`."""
-    return {
-        "log_unigram": np.asarray(log_unigram, np.float32),
-        "log_backoff": np.asarray(log_backoff, np.float32),
-        **_prepared(trie, nodes, words, list_log_prob=log_prob),
-    }
-
-
-def _prepared(trie, nodes, words, **values):
+    An interpolated model has `unigram`, `backoff` and the additional values list_value in lists; a
+    model given by listed log-probabilities has log_unigram, log_backoff and list_log_prob.
+    """
     order = np.lexsort((words, nodes))
     counts = np.bincount(nodes, minlength=len(trie))
     return {
+        **{name: np.asarray(array, np.float32) for name, array in whole.items()},
         "node_word": trie.word,
         "node_start": trie.start.astype(np.int32),
         "levels": np.array(trie.levels, np.int32),
         "list_start": np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
         "list_word": np.asarray(words, np.int32)[order],
-        **{name: np.asarray(column, np.float32)[order] for name, column in values.items()},
+        **{name: np.asarray(column, np.float32)[order] for name, column in lists.items()},
     }
 
 
@@ -123,14 +109,14 @@ def _find(starts, sorted_words, node, word):
 class Backoff(ContextualBackground):
     """A background in back-off form.
 
-    The method `prepare` of a subclass returns the tables of `prepare` or `prepare_listed` of this
-    module. The carry is the last n - 1 words, -1 for none. A context is the nodes of its suffixes,
-    int32 [..., n - 1], the shortest first, 0 where the model does not have the suffix.
+    The method `prepare` of a subclass returns the tables of `prepare` of this module. The carry is
+    the last n - 1 words, -1 for none. A context is the nodes of its suffixes, int32 [..., n - 1],
+    the shortest first, 0 where the model does not have the suffix.
     """
 
     order: int
 
-    def tables(self, lexicon: Lexicon) -> Tables:
+    def tables(self, lexicon):
         """Returns the trie, and the lists of words and of signatures, long ones as dense rows."""
         kept = self.kept(lexicon)
         signature = np.arange(len(lexicon), dtype=np.int32)
@@ -146,13 +132,11 @@ class Backoff(ContextualBackground):
             "signature": _on_device(masses, is_dense, kept["levels"]),
         }
 
-    def initial_carry(self, batch: int) -> Carry:
+    def initial_carry(self, batch):
         """Returns the carry before any word: -1, int32 [batch, n - 1]."""
         return jnp.full((batch, self.order - 1), -1, jnp.int32)
 
-    def apply(
-        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
-    ) -> tuple[Context, Carry]:
+    def apply(self, tables, words, carry, *, reset=None):
         """Finds (nodes of the contexts after words [B, T], int32 [B, T, n - 1]; carry)."""
         time, span = words.shape[1], self.order - 1
         words = jnp.concatenate([carry, words.astype(jnp.int32)], axis=1)
@@ -172,7 +156,7 @@ class Backoff(ContextualBackground):
         carry = jnp.where(same, words[:, time:], -1)
         return jnp.stack(nodes, axis=-1), carry
 
-    def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
+    def log_prob(self, tables, contexts, words):
         """Computes log b(words | c), nats, [...]."""
         self._check(contexts)
         lists = tables["word"]
@@ -186,14 +170,12 @@ class Backoff(ContextualBackground):
                 log_probs = jnp.where(there, value, log_probs)
         return log_probs
 
-    def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
+    def log_probs(self, tables, contexts):
         """Computes log b(x | c) of every word, nats, [..., V]."""
         self._check(contexts)
         return _log_values(tables, contexts, tables["word"])
 
-    def log_masses(
-        self, tables: Tables, contexts: Context, signature: jax.Array, signatures
-    ) -> jax.Array:
+    def log_masses(self, tables, contexts, signature, signatures):
         """Computes log B(s | c), nats, [..., S], from the unigram masses and the lists."""
         self._check(contexts)
         return _log_values(tables, contexts, tables["signature"])
@@ -210,19 +192,20 @@ class Backoff(ContextualBackground):
 def _on_device(lists, is_dense, levels):
     """Makes the arrays of `Lists` for `_log_values`."""
     row, dense = np.zeros(len(is_dense), np.int32), []
+    log_value = np.log(lists.value)
     for first, end in itertools.pairwise(levels[1:]):
         chosen = first + np.flatnonzero(is_dense[first:end])
         row[chosen] = 1 + np.arange(len(chosen))
         rows = np.full((1 + len(chosen), len(lists.unigram)), UNLISTED, np.float32)
         for number, node in enumerate(chosen, 1):
             part = slice(lists.start[node], lists.start[node + 1])
-            rows[number, lists.item[part]] = lists.log_value[part]
+            rows[number, lists.item[part]] = log_value[part]
         dense.append(jnp.asarray(rows))
     return {
-        "unigram": jnp.asarray(lists.log_unigram, jnp.float32),
+        "unigram": jnp.asarray(np.log(lists.unigram), jnp.float32),
         "start": jnp.asarray(lists.start, jnp.int32),
         "item": jnp.asarray(lists.item, jnp.int32),
-        "value": jnp.asarray(lists.log_value, jnp.float32),
+        "value": jnp.asarray(log_value, jnp.float32),
         "sparse_length": jnp.asarray(np.where(is_dense, 0, np.diff(lists.start)), jnp.int32),
         "dense_row": jnp.asarray(row),
         "dense": tuple(dense),
@@ -306,16 +289,6 @@ class Lists:
     item: np.ndarray  # int64 [m]
     value: np.ndarray  # [m]
 
-    @property
-    def log_unigram(self):
-        """log of the unigram values, nats, [C]."""
-        return np.log(self.unigram)
-
-    @property
-    def log_value(self):
-        """log of the listed values, nats, [m]."""
-        return np.log(self.value)
-
     @functools.cached_property
     def node(self):
         """The node of each entry of the lists, int64 [m]."""
@@ -345,15 +318,10 @@ class Lists:
         return weight * values
 
 
-def parents(node_start):
-    """Computes the parent of each node."""
-    counts = np.diff(node_start.astype(np.int64))
-    return np.concatenate([[0], np.repeat(np.arange(len(counts)), counts)])
-
-
 def of_words(kept: dict[str, np.ndarray]) -> Lists:
-    """Makes the lists of words from the tables of `backoff.prepare` or `backoff.prepare_listed`."""
-    parent = parents(kept["node_start"])
+    """Makes the lists of words from the tables of `prepare`."""
+    children = np.diff(kept["node_start"].astype(np.int64))
+    parent = np.concatenate([[0], np.repeat(np.arange(len(children)), children)])
     starts_and_words = kept["list_start"].astype(np.int64), kept["list_word"].astype(np.int64)
     if "list_value" in kept:  # values that are added to the backed-off values
         names = ("backoff", "unigram", "list_value")

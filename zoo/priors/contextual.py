@@ -1,6 +1,5 @@
 """The contracts of priors that depend on the preceding words and run along a sequence."""
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -9,19 +8,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays.types import Carry, Context, Tables
+from zoo.component_registry import Component
 from zoo.lexicon import Lexicon
 
 MOST_BELOW = 80.0  # nats: float32 knows no number below e^-87 but inexactly
 
 
-class Contextual:
+class Contextual(Component):
     """Prior knowledge at each position of a sequence, given the words before it: its context.
 
     Subclasses are frozen dataclasses; methods are pure functions. Estimates from text are made
     once, on the host, and kept in the lexicon of the run.
 
         splits                          names of the splits whose text `prepare` receives
-        prepare(lexicon, texts)         -> {name: array}, kept as lexicon.background_tables
+        prepare(lexicon, texts)         -> {name: array}, kept as lexicon.background_tables; from
+                                        {split: EncodedText}, UserError where these do not fit
         tables(lexicon)                 -> pytree of arrays for the device
         initial_carry(batch)            -> pytree, every leaf [batch, ...], before any word
         apply(tables, words, carry, *, reset=None) -> (contexts, carry)
@@ -30,9 +31,6 @@ class Contextual:
     [B, T, ...]. `reset` bool [B, T] marks positions before which the carry becomes the initial one.
     A prior does not have trained parameters: no gradient passes through it.
     """
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     splits: tuple[str, ...] = ()
     # The folder of the run, where the prior is a trained model.
@@ -61,13 +59,13 @@ class Contextual:
 
     def initial_carry(self, batch: int) -> Carry:
         """Returns the carry before any word; every prior writes this itself."""
-        raise _unwritten(self, "initial_carry")
+        raise self._unwritten("initial_carry")
 
     def apply(
         self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
     ) -> tuple[Context, Carry]:
         """Computes (contexts, carry) after words; every prior writes this itself."""
-        raise _unwritten(self, "apply")
+        raise self._unwritten("apply")
 
 
 class ContextualBackground(Contextual):
@@ -75,57 +73,27 @@ class ContextualBackground(Contextual):
 
         log_probs(tables, contexts)     -> log b(x | c) of every word, [..., V]
         log_prob(tables, contexts, words) -> log b(word | c), [...]
-        log_masses(tables, contexts, signature, signatures) -> log B(s | c), [..., S]
+        log_masses(tables, contexts, signature, signatures)
+            -> log B(s | c), the sum of b(x | c) over the words x of each of S signatures, [..., S]
 
-    Contexts are small states from which b is computed when it is needed, not distributions.
+    Contexts, leaves [..., *] as `apply` gives them, are small states from which b is computed when
+    it is needed, not distributions. `tables` are the arrays of the method `tables`.
     """
 
     def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
-        """Computes log b(x | c) of every word; every background writes this itself.
-
-        Args:
-          tables: the arrays of `tables`.
-          contexts: leaves [..., *], as `apply` gives them.
-
-        Returns:
-          [..., V], nats.
-        """
-        raise _unwritten(self, "log_probs")
+        """Computes log b(x | c) of every word, nats; every background writes this itself."""
+        raise self._unwritten("log_probs")
 
     def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
-        """Computes log b(words | c); a background may override it with a faster way.
-
-        Args:
-          tables: the arrays of `tables`.
-          contexts: leaves [..., *], as `apply` gives them.
-          words: int32 [...].
-
-        Returns:
-          [...], nats.
-        """
+        """Computes log b(words | c), nats; a background may override it with a faster way."""
         log_probs = self.log_probs(tables, contexts)
         return jnp.take_along_axis(log_probs, words[..., None], axis=-1)[..., 0]
 
     def log_masses(
         self, tables: Tables, contexts: Context, signature: jax.Array, signatures: int
     ) -> jax.Array:
-        """Computes log B(s | c) = log of the sum of b(x | c) over the words x of each signature.
-
-        Args:
-          tables: the arrays of `tables`.
-          contexts: leaves [..., *], as `apply` gives them.
-          signature: int32 [V], the signature of each word.
-          signatures: S, the number of signatures.
-
-        Returns:
-          [..., S], nats.
-        """
+        """Computes log B(s | c), nats, from the signature of each word, int32 [V]."""
         return sum_by_signature(self.log_probs(tables, contexts), signature, signatures)
-
-
-def _unwritten(prior: Contextual, method: str) -> TypeError:
-    """Makes the error for a prior that does not define a method that every prior must define."""
-    return TypeError(f"{type(prior).__name__} has no method {method}, which its use needs")
 
 
 def sum_by_signature(log_probs: jax.Array, signature: jax.Array, signatures: int) -> jax.Array:
@@ -152,6 +120,24 @@ def sum_by_signature(log_probs: jax.Array, signature: jax.Array, signatures: int
 
     lost = jnp.any(jnp.isfinite(rows) & (rows < largest - MOST_BELOW))
     return jnp.moveaxis(jax.lax.cond(lost, by_signature, by_row, rows), 0, -1)
+
+
+def of_lexicon(lexicon: Lexicon) -> Tables:
+    """Makes the tables of the lexicon's own background and its boundary."""
+    return {
+        "log_background": jnp.asarray(lexicon.background_log_probs, jnp.float32),
+        "boundary": jnp.asarray(lexicon.boundary_id, jnp.int32),
+    }
+
+
+def along(step, carry, words, reset):
+    """Runs a step (carry, (word [B], whether a row begins anew [B])) along a sequence [B, T].
+
+    Gives (contexts with leaves [B, T, ...], carry).
+    """
+    fresh = jnp.zeros(words.shape[:2], bool) if reset is None else reset
+    carry, contexts = jax.lax.scan(step, carry, (jnp.moveaxis(words, 1, 0), fresh.T))
+    return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), contexts), carry
 
 
 def _or_zero(largest):

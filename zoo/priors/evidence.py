@@ -15,10 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays.types import Carry, Context, Tables
 from zoo.errors import UserError, check_least
-from zoo.lexicon import Lexicon
-from zoo.priors.contextual import ContextualBackground
+from zoo.priors.contextual import ContextualBackground, along, of_lexicon
 
 # The node of a word that cannot become a usual word any more.
 LOST = -1
@@ -68,20 +66,13 @@ class Evidence(ContextualBackground):
         if not self.splits:
             raise UserError("priors.Evidence.splits is empty: name the splits with usual words.")
 
-    def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
+    def prepare(self, lexicon, texts):
         """Builds the trie of the usual words.
-
-        Args:
-          lexicon: the characters.
-          texts: {split: EncodedText} of `splits`.
 
         Returns:
           letter: bool [V], whether a character is a letter.
           child: int32 [nodes, V], the node after a character; 0 for none.
           final: bool [nodes], whether a usual word ends there.
-
-        Raises:
-          UserError: the separator is not a character of the texts, or they have no boundary.
         """
         if self.separator not in lexicon.ids or lexicon.boundary is None:
             raise UserError(
@@ -93,16 +84,8 @@ class Evidence(ContextualBackground):
         child, final = _trie(self.usual_words(lexicon, texts), len(lexicon))
         return {"letter": letter, "child": child, "final": final}
 
-    def usual_words(self, lexicon: Lexicon, texts) -> list[tuple[int, ...]]:
-        """Finds the usual words.
-
-        Args:
-          lexicon: the characters.
-          texts: {split: EncodedText} of `splits`.
-
-        Returns:
-          The character ids of each usual word, sorted.
-        """
+    def usual_words(self, lexicon, texts) -> list[tuple[int, ...]]:
+        """Finds the usual words."""
         separator = lexicon.ids[self.separator]
         letters = {word_id for word_id, word in enumerate(lexicon.words) if word.isalpha()}
         counts: collections.Counter = collections.Counter()
@@ -115,20 +98,13 @@ class Evidence(ContextualBackground):
                 counts.update(word for word in words if word not in evident)
         return sorted(word for word, count in counts.items() if count >= self.minimum_count)
 
-    def tables(self, lexicon: Lexicon) -> Tables:
+    def tables(self, lexicon):
         """Returns the automaton, the lexicon's background, and the boundary and the separator."""
-        log_background = lexicon.background_log_probs
-        return super().tables(lexicon) | {
-            "log_background": jnp.asarray(log_background, jnp.float32),
-            "boundary": jnp.asarray(lexicon.boundary_id, jnp.int32),
-            "separator": jnp.asarray(lexicon.ids[self.separator], jnp.int32),
-        }
+        separator = jnp.asarray(lexicon.ids[self.separator], jnp.int32)
+        return super().tables(lexicon) | of_lexicon(lexicon) | {"separator": separator}
 
-    def initial_carry(self, batch: int) -> Carry:
+    def initial_carry(self, batch):
         """Returns the carry before a condition.
-
-        Args:
-          batch: the number of batch rows.
 
         Returns:
           condition: int32 [batch, longest + 1], its characters, then -1.
@@ -149,9 +125,7 @@ class Evidence(ContextualBackground):
             "begun": jnp.zeros(batch, bool),
         }
 
-    def apply(
-        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
-    ) -> tuple[Context, Carry]:
+    def apply(self, tables, words, carry, *, reset=None):
         """Computes the contexts after words [B, T], and the carry; see `Contextual.apply`.
 
         A context has "evident", bool [B, T, V], the letters with which a word of the condition goes
@@ -165,11 +139,9 @@ class Evidence(ContextualBackground):
             carry = self._read(tables, carry, word, fresh)
             return carry, self._context(tables, carry)
 
-        fresh = jnp.zeros(words.shape, bool) if reset is None else reset
-        carry, contexts = jax.lax.scan(step, carry, (words.T, fresh.T))
-        return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), contexts), carry
+        return along(step, carry, words, reset)
 
-    def _read(self, tables: Tables, carry: Carry, word, fresh):
+    def _read(self, tables, carry, word, fresh):
         """Computes the carry after one more character of each batch row, [B]."""
         empty, ended = self.initial_carry(word.shape[0]), word == tables["boundary"]
         fresh |= ended
@@ -202,7 +174,7 @@ class Evidence(ContextualBackground):
             "begun": goes_on,
         }
 
-    def _context(self, tables: Tables, carry: Carry):
+    def _context(self, tables, carry):
         """Computes the context of one position from the carry; see `apply`."""
         condition, matched, node = carry["condition"], carry["matched"], carry["node"]
         letters = (condition >= 0) & tables["letter"][condition]
@@ -219,7 +191,7 @@ class Evidence(ContextualBackground):
             "free": ~carry["inside"] | lost,
         }
 
-    def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
+    def log_probs(self, tables, contexts):
         """Computes log b(x | c) of every character, nats, [..., V]; not normalised."""
         node = contexts["node"][..., None]
         usual = (node >= 0) & (tables["child"][jnp.maximum(node[..., 0], 0)] > 0)

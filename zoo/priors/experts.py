@@ -6,14 +6,11 @@ knowledge base with the words so far. zoo.heads.with_expert makes a head use suc
 
 import dataclasses
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays.types import Carry, Context, Tables
 from zoo.errors import UserError, check_least
-from zoo.lexicon import Lexicon
-from zoo.priors.contextual import Contextual
+from zoo.priors.contextual import Contextual, along
 
 # What an expert gives where it knows nothing.
 NOTHING = -1
@@ -53,23 +50,16 @@ class KnowledgeBase(Expert):
 
     path: str
 
-    def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
+    def prepare(self, lexicon, texts):
         """Reads the knowledge base.
-
-        Args:
-          lexicon: the words.
-          texts: not used.
 
         Returns:
           subject: int32 [V], the number of the subject that each word names, or -1.
           relation: int32 [V], the number of the relation that each word names, or -1.
           value: int32 [subjects, relations], a word, or -1.
           begin: int32 [], the boundary, or -1.
-
-        Raises:
-          UserError: the table is malformed, or the lexicon has none of its subjects or relations.
         """
-        from zoo.sources.tables import read_table  # not with every head
+        from zoo.sources.table_rows import read_table
 
         relations, facts = read_table(self.path)
         subject, relation = np.full((2, len(lexicon)), NOTHING, np.int32)
@@ -96,13 +86,11 @@ class KnowledgeBase(Expert):
             "begin": np.array(begin, np.int32),
         }
 
-    def initial_carry(self, batch: int) -> Carry:
+    def initial_carry(self, batch):
         """Returns (subject, relation) before any is named: -1, int32 [batch, 2]."""
         return jnp.full((batch, 2), NOTHING, jnp.int32)
 
-    def apply(
-        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
-    ) -> tuple[Context, Carry]:
+    def apply(self, tables, words, carry, *, reset=None):
         """Looks up (the value at each position, or -1, int32 [B, T]; carry)."""
         named = jnp.stack([tables["subject"][words], tables["relation"][words]], axis=-1)
         fresh = words == tables["begin"]
@@ -113,9 +101,8 @@ class KnowledgeBase(Expert):
             carry = jnp.where(new >= 0, new, jnp.where(forget[:, None], NOTHING, carry))
             return carry, carry
 
-        columns = jnp.moveaxis(named, 1, 0), forgotten.T
-        carry, last = jax.lax.scan(step, carry, columns)
-        subject, relation = jnp.moveaxis(last, 0, 1)[..., 0], jnp.moveaxis(last, 0, 1)[..., 1]
+        last, carry = along(step, carry, named, forgotten)
+        subject, relation = last[..., 0], last[..., 1]
         known = (subject >= 0) & (relation >= 0)
         return jnp.where(known, tables["value"][subject, relation], NOTHING), carry
 
@@ -148,19 +135,16 @@ class RecentWords(Expert):
     def __post_init__(self):
         check_least(self, "priors.RecentWords", words=1)
 
-    def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
+    def prepare(self, lexicon, texts):
         """Returns {"named": int32 [V], the id of each word, or -1 for a mark}."""
         return {"named": _without_marks(lexicon)}
 
-    def initial_carry(self, batch: int) -> Carry:
+    def initial_carry(self, batch):
         """Returns the carry before any word: -1, int32 [batch, words]."""
         return jnp.full((batch, self.words), NOTHING, jnp.int32)
 
-    def apply(
-        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
-    ) -> tuple[Context, Carry]:
+    def apply(self, tables, words, carry, *, reset=None):
         """Returns (the last words at each position, int32 [B, T, words], -1 for none; carry)."""
-        reset = jnp.zeros(words.shape, bool) if reset is None else reset
 
         def step(carry, of_position):
             word, forget = of_position
@@ -168,8 +152,7 @@ class RecentWords(Expert):
             carry = jnp.concatenate([carry[:, 1:], word[:, None]], axis=1)
             return carry, carry
 
-        carry, named = jax.lax.scan(step, carry, (tables["named"][words].T, reset.T))
-        return jnp.moveaxis(named, 0, 1), carry
+        return along(step, carry, tables["named"][words], reset)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,19 +179,12 @@ class PrefixWords(Expert):
     def __post_init__(self):
         check_least(self, "priors.PrefixWords", most=1)
 
-    def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
+    def prepare(self, lexicon, texts):
         """Finds the marks of the lexicon.
-
-        Args:
-          lexicon: the words.
-          texts: not used.
 
         Returns:
           named: int32 [V], the id of each word, or -1 for a mark.
           begin, separator: int32 [], the boundary and the separator.
-
-        Raises:
-          UserError: the separator is not a word of the texts, or sentences have no boundary.
         """
         if self.separator not in lexicon.ids or lexicon.boundary is None:
             raise UserError(
@@ -222,11 +198,8 @@ class PrefixWords(Expert):
             "separator": np.array(lexicon.ids[self.separator], np.int32),
         }
 
-    def initial_carry(self, batch: int) -> Carry:
+    def initial_carry(self, batch):
         """Returns the carry before a sentence.
-
-        Args:
-          batch: the number of batch rows.
 
         Returns:
           words: int32 [batch, most], the words of the prefix, then -1.
@@ -239,9 +212,7 @@ class PrefixWords(Expert):
             "after": jnp.zeros(batch, bool),
         }
 
-    def apply(
-        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
-    ) -> tuple[Context, Carry]:
+    def apply(self, tables, words, carry, *, reset=None):
         """Returns (the words of the prefix at each position, [B, T, most], -1 for none; carry)."""
         forgotten = words == tables["begin"]
         forgotten = forgotten if reset is None else forgotten | reset
@@ -259,8 +230,7 @@ class PrefixWords(Expert):
             carry = {"words": kept, "count": count, "after": after}
             return carry, jnp.where(after[:, None], kept, NOTHING)
 
-        carry, named = jax.lax.scan(step, carry, (words.T, forgotten.T))
-        return jnp.moveaxis(named, 0, 1), carry
+        return along(step, carry, words, forgotten)
 
 
 def _without_marks(lexicon):

@@ -49,12 +49,7 @@ class NGram(backoff.Backoff):
             raise UserError("priors.NGram.splits is empty: name the splits to count, as in train.")
 
     def prepare(self, lexicon, texts):
-        """Estimates the model and returns its back-off tables; see `backoff.prepare`.
-
-        Args:
-          lexicon: the words.
-          texts: {split: EncodedText} of `splits`.
-        """
+        """Estimates the model and returns its back-off tables; see `backoff.prepare`."""
         boundary = lexicon.ids.get(lexicon.boundary)
         streams = [text.words.astype(np.int64) for text in texts.values()]
         counted = count(streams, boundary, self.order, len(lexicon))
@@ -70,8 +65,11 @@ class NGram(backoff.Backoff):
         unigram = np.bincount(words, values, len(lexicon)) + weights[0] / len(lexicon)
         weights[0] = 1  # the unigram distribution is kept whole
         nothing = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-        columns = (np.concatenate(column) for column in zip(nothing, *lists, strict=True))
-        return backoff.prepare(unigram, trie, weights, *columns)
+        nodes, words, values = (
+            np.concatenate(column) for column in zip(nothing, *lists, strict=True)
+        )
+        listed = {"list_value": values}
+        return backoff.prepare(trie, nodes, words, listed, unigram=unigram, backoff=weights)
 
 
 def count(streams, boundary: int | None, order: int, vocabulary: int):

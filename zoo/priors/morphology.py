@@ -57,12 +57,7 @@ class SuffixGuesser:
         check_least(self, "priors.SuffixGuesser", longest=0, smoothing=0, rare=1)
 
     def train(self, tags: dict[str, Tags], counts: dict[str, int]) -> "SuffixTable":
-        """Counts the endings of the known words.
-
-        Args:
-          tags: {known word: its tag set}, at least one word.
-          counts: {word: its occurrences}.
-        """
+        """Counts the endings of the known words."""
         rare = [word for word in tags if counts.get(word, 0) <= self.rare]
         endings: collections.defaultdict = collections.defaultdict(collections.Counter)
         for word in rare or list(tags):
@@ -145,17 +140,8 @@ class Morphology(FeaturePrior):
     without: tuple[str, ...] = ("ExtPos", "Typo")
     treebanks: tuple[str, ...] = ()
 
-    def features(
-        self,
-        words: tuple[str, ...],
-        corpora: dict[str, Corpus],
-        entries: dict[str, tuple[str, ...]],
-    ) -> list[dict[str, float]]:
-        """Returns a dict {tag: 1} for each word.
-
-        Raises:
-          UserError: the texts have no tags, or no tag of one of `kinds`.
-        """
+    def features(self, words, corpora, entries):
+        """Returns a dict {tag: 1} for each word."""
         check_splits(corpora, self.splits)
         known = self.tags_of_words(corpora, entries)
         guess = self._guess(known, corpora) if self.guesser and known else lambda word: (NIL,)
@@ -164,15 +150,7 @@ class Morphology(FeaturePrior):
     def tags_of_words(
         self, corpora: dict[str, Corpus], entries: dict[str, tuple[str, ...]]
     ) -> dict[str, tuple[str, ...]]:
-        """Returns {word: its tags} of the words that a token or an entry shows, without guesses.
-
-        Args:
-          corpora: {split: Corpus}; empty where tags are from `treebanks`.
-          entries: see `features`.
-
-        Raises:
-          UserError: see `features`.
-        """
+        """Returns {word: its tags} of the words that a token or an entry shows, without guesses."""
         tags: collections.defaultdict = collections.defaultdict(set)
         for word, features in entries.items():
             tags[word].update(features)

@@ -1,33 +1,22 @@
 """The contracts of prior knowledge: features of words, and background distributions over words."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import itertools
 import math
-import typing
 
 import numpy as np
 
-from zoo.errors import UserError
-
-if typing.TYPE_CHECKING:  # zoo.data imports the priors
-    from zoo.sources.source import Corpus
-
-
-from zoo.errors import check_least
+from zoo.component_registry import Component
+from zoo.errors import UserError, check_least
 from zoo.sources.source import Corpus
 
 
-class FeaturePrior:
+class FeaturePrior(Component):
     """The contract of priors that give features of words. Subclasses are frozen dataclasses.
 
     features(words, corpora, entries) -> for each word a dict {feature name: value}
     """
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]
 
     def features(
         self,
@@ -45,17 +34,14 @@ class FeaturePrior:
         Returns:
           V dicts {feature name: value}.
         """
-        raise TypeError(f"{type(self).__name__} has no method features, which its use needs")
+        raise self._unwritten("features")
 
 
-class Background:
+class Background(Component):
     """The contract of distributions over words that do not depend on the context.
 
     log_probs(words, corpora) -> float64 [V], nats
     """
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]
 
     def log_probs(self, words: tuple[str, ...], corpora: dict[str, Corpus]) -> np.ndarray:
         """Computes log b of each word; every background writes this itself.
@@ -67,7 +53,7 @@ class Background:
         Returns:
           float64 [V], nats.
         """
-        raise TypeError(f"{type(self).__name__} has no method log_probs, which its use needs")
+        raise self._unwritten("log_probs")
 
 
 def token_counts(corpora: dict[str, Corpus], splits: tuple[str, ...]) -> collections.Counter:
@@ -88,12 +74,6 @@ def check_splits(corpora: dict[str, Corpus], splits: tuple[str, ...]):
                 f"the data have no split {split!r} to take words from: give one of "
                 f"{', '.join(corpora)}."
             )
-
-
-def log_of(probabilities: np.ndarray) -> np.ndarray:
-    """Computes log p, -inf where p is 0."""
-    with np.errstate(divide="ignore"):
-        return np.log(probabilities)
 
 
 def check_features(prior, words, features):
@@ -173,11 +153,7 @@ class Unigram(Background):
         check_least(self, smoothing=0)
 
     def log_probs(self, words: tuple[str, ...], corpora: dict[str, Corpus]) -> np.ndarray:
-        """Computes log b of each word, nats, [V].
-
-        Raises:
-          UserError: a word of the lexicon would have no mass.
-        """
+        """Computes log b of each word, nats, [V]."""
         counter = token_counts(corpora, self.splits)
         counts = np.array([counter[word] for word in words], np.float64) + self.smoothing
         if not counts.all():
@@ -186,4 +162,4 @@ class Unigram(Background):
                 f"the unigram background gives no mass to {missing!r}, which is in the lexicon: "
                 "set its smoothing above 0."
             )
-        return log_of(counts / counts.sum())
+        return np.log(counts / counts.sum())

@@ -6,7 +6,6 @@ import re
 
 from zoo.errors import UserError, check_least
 from zoo.priors.prior import FeaturePrior, token_counts
-from zoo.sources.source import Corpus
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,12 +34,7 @@ class Affixes(FeaturePrior):
         check_least(self, "priors.Affixes", minimum_words=1)
         _check_lengths("priors.Affixes", (*self.prefixes, *self.suffixes))
 
-    def features(
-        self,
-        words: tuple[str, ...],
-        corpora: dict[str, Corpus],
-        entries: dict[str, tuple[str, ...]],
-    ) -> list[dict[str, float]]:
+    def features(self, words, corpora, entries):
         """Returns the affixes of each word that at least `minimum_words` words share."""
         of_words: list[dict[str, float]] = [{} for _ in words]
         for kind, lengths in (("Prefix", self.prefixes), ("Suffix", self.suffixes)):
@@ -86,14 +80,14 @@ class LetterNgrams(FeaturePrior):
         check_least(self, "priors.LetterNgrams", minimum_words=1)
         _check_lengths("priors.LetterNgrams", self.sizes)
 
-    def features(
-        self,
-        words: tuple[str, ...],
-        corpora: dict[str, Corpus],
-        entries: dict[str, tuple[str, ...]],
-    ) -> list[dict[str, float]]:
+    def features(self, words, corpora, entries):
         """Returns the n-gram counts of each word, for n-grams of at least `minimum_words` words."""
-        return _frequent([self._of_word(word) for word in words], self.minimum_words)
+        counted = [self._of_word(word) for word in words]
+        uses = collections.Counter(name for of_word in counted for name in of_word)
+        return [
+            {name: value for name, value in of_word.items() if uses[name] >= self.minimum_words}
+            for of_word in counted
+        ]
 
     def _of_word(self, word):
         marked = f"^{word}$"
@@ -109,15 +103,6 @@ class LetterNgrams(FeaturePrior):
 def _check_lengths(name, lengths):
     if any(length < 1 for length in lengths):
         raise UserError(f"{name}: lengths of letters are {lengths}: give 1 or more each.")
-
-
-def _frequent(features, minimum):
-    """Returns the features of each word that at least `minimum` words have."""
-    uses = collections.Counter(name for of_word in features for name in of_word)
-    return [
-        {name: value for name, value in of_word.items() if uses[name] >= minimum}
-        for of_word in features
-    ]
 
 
 # ----------- features of numbers by their form: in digits, spelled out, like a year, small
@@ -185,12 +170,7 @@ class Numbers(FeaturePrior):
                 f"{', '.join(SPELLED)}, or '' for numbers in digits only."
             )
 
-    def features(
-        self,
-        words: tuple[str, ...],
-        corpora: dict[str, Corpus],
-        entries: dict[str, tuple[str, ...]],
-    ) -> list[dict[str, float]]:
+    def features(self, words, corpora, entries):
         """Returns the features of the spelling of each word."""
         spelled = frozenset(SPELLED.get(self.language, "").split())
         return [self._of_word(word, spelled) for word in words]
@@ -244,17 +224,8 @@ class TopWords(FeaturePrior):
     def __post_init__(self):
         check_least(self, "priors.TopWords", count=0)
 
-    def features(
-        self,
-        words: tuple[str, ...],
-        corpora: dict[str, Corpus],
-        entries: dict[str, tuple[str, ...]],
-    ) -> list[dict[str, float]]:
-        """Returns one feature for each word; of words of equal count the first are on top.
-
-        Raises:
-          UserError: no word has a count.
-        """
+    def features(self, words, corpora, entries):
+        """Returns one feature for each word; of words of equal count the first are on top."""
         counts = token_counts(corpora, self.splits)
         if not any(counts[word] for word in words):
             raise UserError(

@@ -11,28 +11,15 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable
-from typing import Protocol
+from typing import Any
 
-import numpy as np
-
+from zoo.component_registry import Component
 from zoo.errors import UserError, check_above, check_least
 
 _BEGIN, _END = "begin", ""  # marks of a string; letters have one character
 
 
-class StringDistribution(Protocol):
-    """A distribution over strings, fitted by a class of strings."""
-
-    def log_prob(self, string: str) -> float:
-        """Computes log p of a string, nats; -inf outside the class."""
-        ...
-
-    def sample(self, generator: np.random.Generator) -> str:
-        """Draws a string."""
-        ...
-
-
-class StringClass:
+class StringClass(Component):
     """A class of strings that share their features. Subclasses are frozen dataclasses with
 
     name: the name of the class
@@ -48,21 +35,13 @@ class StringClass:
     share: float
     features: tuple[str, ...]
 
-    def fit(self, words: Iterable[str]) -> StringDistribution:
-        """Estimates the distribution on words; every class writes this itself.
-
-        Args:
-          words: words with the features of the class.
-        """
-        raise TypeError(f"{type(self).__name__} has no method fit, which its use needs")
+    def fit(self, words: Iterable[str]) -> Any:
+        """Estimates the distribution on words; every class writes this itself."""
+        raise self._unwritten("fit")
 
     def apart(self, other: "StringClass") -> bool:
-        """Whether the classes have no string in common; every class writes this itself.
-
-        Args:
-          other: another class.
-        """
-        raise TypeError(f"{type(self).__name__} has no method apart, which its use needs")
+        """Whether the classes have no string in common; every class writes this itself."""
+        raise self._unwritten("apart")
 
     def check(self):
         """Raises UserError unless the share is between 0 and 1."""
@@ -114,11 +93,7 @@ class DigitStrings(StringClass):
         return bool(first.longest) and first.longest < second.shortest
 
     def log_prob(self, string):
-        """Computes the log of ratio^(n - shortest) (1 - ratio) 10^-n / mass up to `longest`, nats.
-
-        Args:
-          string: n digits; the result is -inf for other strings and lengths.
-        """
+        """Computes log of ratio^(n - shortest) (1 - ratio) 10^-n / mass up to `longest`, nats."""
         size = len(string)
         digits = string.isascii() and string.isdigit()
         if not digits or size < self.shortest or (self.longest and size > self.longest):

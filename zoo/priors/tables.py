@@ -5,11 +5,11 @@ import dataclasses
 import logging
 import math
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from zoo.errors import UserError, named
 from zoo.priors.prior import FeaturePrior
 from zoo.sources import files, table_rows
-from zoo.sources.source import Corpus
 from zoo.trust import permissions, user_modules
 
 logger = logging.getLogger(__name__)
@@ -17,8 +17,38 @@ logger = logging.getLogger(__name__)
 _NOTHING = ("", "_")  # cells without a feature
 
 
+class _OfFile(FeaturePrior):
+    """The base of the priors that read the features of words from a file."""
+
+    path: str
+    lower_case: bool
+    remedy: ClassVar[str]  # where the file has no word of the lexicon
+
+    def features(self, words, corpora, entries):
+        """Returns the features of each word that the file has."""
+        path = files.find(self.path)
+        table = self._read(path)
+        keys = [self._key(word) for word in words]
+        known = len(table.keys() & set(keys))
+        logger.info("%d of %d words of %s are in the lexicon", known, len(table), path)
+        if not known:
+            raise UserError(
+                f"none of the {len(table)} words of {path}, such as {named([*table], 3)}, is in "
+                f"the lexicon: give {self.remedy}, or set lower_case=True of "
+                f"priors.{type(self).__name__} if the words differ only in case."
+            )
+        return [dict(table.get(key, {})) for key in keys]
+
+    def _key(self, word):
+        return word.lower() if self.lower_case else word
+
+    def _read(self, path):
+        """Reads {word: its features}; a subclass writes this itself."""
+        raise NotImplementedError
+
+
 @dataclasses.dataclass(frozen=True)
-class WordTable(FeaturePrior):
+class WordTable(_OfFile):
     """Features of words from a file of columns separated by tabs; other words have none.
 
     The first line names the columns. "NOUN" in the column "POS" is the feature "POS:NOUN", as in a
@@ -59,34 +89,7 @@ class WordTable(FeaturePrior):
     numbers: tuple[str, ...] = ()
     separator: str = ""
     lower_case: bool = False
-
-    def features(
-        self,
-        words: tuple[str, ...],
-        corpora: dict[str, Corpus],
-        entries: dict[str, tuple[str, ...]],
-    ) -> list[dict[str, float]]:
-        """Returns the features of each word in the table.
-
-        Raises:
-          UserError: a line is malformed, the table lacks a column, or none of the words is in the
-            table.
-        """
-        path = files.find(self.path)
-        table = self._read(path)
-        keys = [self._key(word) for word in words]
-        known = len(table.keys() & set(keys))
-        logger.info("%d of %d words of %s are in the lexicon", known, len(table), path)
-        if not known:
-            raise UserError(
-                f"none of the {len(table)} words of {path}, such as {named([*table], 3)}, is in "
-                "the lexicon: give the column of the words as word= of priors.WordTable, or set "
-                "lower_case=True if the words differ only in case."
-            )
-        return [dict(table.get(key, {})) for key in keys]
-
-    def _key(self, word):
-        return word.lower() if self.lower_case else word
+    remedy: ClassVar[str] = "the column of the words as word="
 
     def _read(self, path):
         """Reads {word: its features} from the file."""
@@ -165,7 +168,7 @@ class WordTable(FeaturePrior):
 
 
 @dataclasses.dataclass(frozen=True)
-class WordList(FeaturePrior):
+class WordList(_OfFile):
     """The feature "List:name" for the words of a file, one word a line; other words have none.
 
     A line may have a tab and a number after the word, the feature's value. Empty lines and lines
@@ -186,36 +189,10 @@ class WordList(FeaturePrior):
     path: str
     name: str = ""
     lower_case: bool = False
-
-    def features(
-        self,
-        words: tuple[str, ...],
-        corpora: dict[str, Corpus],
-        entries: dict[str, tuple[str, ...]],
-    ) -> list[dict[str, float]]:
-        """Returns the feature of each word that is in the list, with its value.
-
-        Raises:
-          UserError: a line is malformed, or no word of the lexicon is in the list.
-        """
-        path = files.find(self.path)
-        values = self._read(path)
-        keys = [self._key(word) for word in words]
-        known = len(values.keys() & set(keys))
-        logger.info("%d of %d words of %s are in the lexicon", known, len(values), path)
-        if not known:
-            raise UserError(
-                f"none of the {len(values)} words of {path} is in the lexicon: give another list, "
-                "or set lower_case=True of priors.WordList if the words differ only in case."
-            )
-        name = f"List:{self.name or self.path}"
-        return [{name: values[key]} if key in values else {} for key in keys]
-
-    def _key(self, word):
-        return word.lower() if self.lower_case else word
+    remedy: ClassVar[str] = "another list"
 
     def _read(self, path):
-        values = {}
+        table, name = {}, f"List:{self.name or self.path}"
         for number, line in enumerate(files.read_text(path).split("\n"), 1):
             if not line.strip() or line.startswith("#"):
                 continue
@@ -227,8 +204,8 @@ class WordList(FeaturePrior):
                     "line, perhaps with a tab and a number after it."
                 )
             where = f"{path}, line {number}"
-            values[self._key(word)] = finite_number(value, where) if tab else 1.0
-        return values
+            table[self._key(word)] = {name: finite_number(value, where) if tab else 1.0}
+        return table
 
 
 def finite_number(text: str, where: str) -> float:
@@ -270,25 +247,21 @@ class WordFunction(FeaturePrior):
 
     function: str
 
-    def features(
-        self,
-        words: tuple[str, ...],
-        corpora: dict[str, Corpus],
-        entries: dict[str, tuple[str, ...]],
-    ) -> list[dict[str, float]]:
+    def features(self, words, corpora, entries):
         """Calls the function on each word and returns its features.
 
         Exceptions of the function and of its module are not caught.
-
-        Raises:
-          UserError: the function does not exist, or returns neither names of features nor a dict of
-            names and finite numbers.
         """
         function = self._load()
         return [self._of_word(function, word) for word in words]
 
     def _load(self):
-        permissions.check_function(self.function)
+        workdir = permissions.stranger(self.function)
+        if workdir is not None:
+            raise UserError(
+                f"{workdir} was not trained here by you, and needs the function {self.function}, "
+                f"which would be run: look at it, and add --trust {self.function} if you trust it."
+            )
         try:
             function = user_modules.value(self.function)
         except user_modules.Missing as error:

@@ -14,9 +14,8 @@ The examples begin with two lists of two hypotheses, "a b" and "a c" for the ref
 """
 
 from zoo.rescoring.bleu_chrf_wer import Bleu, ChrF, Metric, WordErrorRate
-from zoo.rescoring.mert import Mert
-from zoo.rescoring.mira import Mira
 from zoo.rescoring.model_features import Lists
 from zoo.rescoring.reranking import Weights
+from zoo.rescoring.tune import Mert, Mira
 
 __all__ = ["Bleu", "ChrF", "Lists", "Mert", "Metric", "Mira", "Weights", "WordErrorRate"]

@@ -46,8 +46,7 @@ class Metric(abc.ABC):
 
     @abc.abstractmethod
     def size(self, statistics: np.ndarray) -> np.ndarray:
-        """Returns the length of the references in sums of statistics, in words, [..., S] ->
-        [...]."""
+        """Returns the length of the references in words, [..., S] -> [...]."""
 
     def gain(self, statistics: np.ndarray, background: np.ndarray) -> np.ndarray:
         """Computes the worth of each hypothesis in words, larger is better (Chiang et al. 2008).
@@ -64,6 +63,12 @@ class Metric(abc.ABC):
     @abc.abstractmethod
     def signature(self) -> str:
         """Describes the computation, with `sacrebleu`'s signature if it computes the same."""
+
+
+def _signature(official) -> str:
+    """Returns the signature of a metric of `sacrebleu`, with its version."""
+    official.corpus_score(["a"], [["a"]])
+    return str(official.get_signature())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +106,6 @@ class Bleu(Metric):
         return BLEU(tokenize=self.tokenize, force=True)
 
     def statistics(self, hypotheses, references):
-        """Counts the statistics of hypotheses, [hypotheses, 10]."""
         tokens = self._official().tokenizer
         outputs = [tokens(text.rstrip()).split() for text in hypotheses]
         wanted_words = [tokens(text.rstrip()).split() for text in references]
@@ -113,8 +117,7 @@ class Bleu(Metric):
         return np.column_stack([lengths, nearest, matches, totals]).astype(np.float64)
 
     def figure(self, statistics):
-        """Computes BLEU, 0 to 100; an order without a match counts as half a match, the next a
-        quarter."""
+        """Computes BLEU, 0 to 100; the n-th order without a match counts as 1/2^n matches."""
         statistics = np.asarray(statistics, np.float64)
         length, reference = statistics[..., 0], statistics[..., 1]
         matches, totals = statistics[..., 2:6], statistics[..., 6:10]
@@ -127,14 +130,10 @@ class Bleu(Metric):
         return np.where((totals > 0).all(-1) & ~missed.all(-1), figure, 0.0)
 
     def size(self, statistics):
-        """Returns the number of words of the references."""
         return statistics[..., 1]
 
     def signature(self):
-        """Returns `sacrebleu`'s signature: tokenizer, smoothing and version."""
-        official = self._official()
-        official.corpus_score(["a"], [["a"]])
-        return str(official.get_signature())
+        return _signature(self._official())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,8 +153,7 @@ class ChrF(Metric):
     order: ClassVar[int] = 6
 
     def statistics(self, hypotheses, references):
-        """Counts the statistics of hypotheses, [hypotheses, 18], each against its best
-        reference."""
+        """Counts the statistics of hypotheses, each against its best reference."""
         outputs, wanted = (["".join(text.split()) for text in x] for x in (hypotheses, references))
         several = np.stack([self._of_one(outputs, one) for one in wanted])
         best = self.figure(several).argmax(0)
@@ -169,15 +167,15 @@ class ChrF(Metric):
         return stacked.reshape(len(outputs), 3 * self.order).astype(np.float64)
 
     def figure(self, statistics):
-        """Computes chrF2, 0 to 100: the F-score of mean precision and recall, recall weighing four
-        times."""
+        """Computes chrF2, 0 to 100: the F-score of mean precision and recall, with beta = 2."""
         statistics = np.asarray(statistics, np.float64)
         counts = statistics.reshape(*statistics.shape[:-1], self.order, 3)
-        in_hypothesis, in_reference, matches = np.moveaxis(counts, -1, 0)
-        there = (in_hypothesis > 0) & (in_reference > 0)
+        *totals, matches = np.moveaxis(counts, -1, 0)  # of hypothesis and reference
+        there = (totals[0] > 0) & (totals[1] > 0)
         orders = np.maximum(there.sum(-1), 1)
-        precision = np.where(there, matches / np.maximum(in_hypothesis, 1e-9), 0).sum(-1) / orders
-        recall = np.where(there, matches / np.maximum(in_reference, 1e-9), 0).sum(-1) / orders
+        precision, recall = (
+            np.where(there, matches / np.maximum(one, 1e-9), 0).sum(-1) / orders for one in totals
+        )
         below = 4 * precision + recall
         return np.where(below > 0, 500 * precision * recall / np.where(below > 0, below, 1), 0.0)
 
@@ -186,13 +184,10 @@ class ChrF(Metric):
         return statistics[..., 1] / 5
 
     def signature(self):
-        """Returns `sacrebleu`'s signature: orders and version."""
         with lazy.extra():
             from sacrebleu.metrics import CHRF
 
-        official = CHRF()
-        official.corpus_score(["a"], [["a"]])
-        return str(official.get_signature())
+        return _signature(CHRF())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -214,7 +209,6 @@ class WordErrorRate(Metric):
     many: ClassVar[bool] = False
 
     def statistics(self, hypotheses, references):
-        """Counts the statistics of hypotheses, [hypotheses, 4]."""
         (reference,) = references
         words = reference.split()
         errors = count_errors([text.split() for text in hypotheses], words)
@@ -232,7 +226,6 @@ class WordErrorRate(Metric):
         return -np.asarray(statistics, np.float64)[..., :3].sum(-1)
 
     def size(self, statistics):
-        """Returns the number of words of the references."""
         return statistics[..., 3]
 
     def signature(self):

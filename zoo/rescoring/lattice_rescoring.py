@@ -15,26 +15,25 @@ that no path joins, of several lattices, are computed together.
 
 import collections
 import dataclasses
-import glob
+import functools
 import heapq
 import itertools
 import math
 import operator
-import pathlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from zoo.data import Corpus
-from zoo.errors import UserError, shortened
+from zoo.errors import UserError
+from zoo.evaluation import sentence_scores
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
-from zoo.rescoring import model_states, run_interpolation
-from zoo.sources import files
-from zoo.sources.lattices import Lattice, lattice_of, read_lattices
-from zoo.sources.nbest import NBestList
+from zoo.rescoring import run_interpolation
+from zoo.rescoring.lattices import Lattice, lattice_of
 
 # Default numbers of hypotheses of a node, and of lattices of a batch.
 MOST, TOGETHER = 1000, 16
@@ -49,11 +48,6 @@ class Path(NamedTuple):
     parts: tuple[float, ...]  # scaled acoustic and language scores and the sum of log p, nats
     # log p of the words and the boundary under each model, or under their mean, nats
     log_probs: tuple[float, ...]
-
-    @property
-    def log_prob(self) -> float:
-        """The log-probability under the only model, or under the first of several."""
-        return self.log_probs[0]
 
 
 class Searched(NamedTuple):
@@ -86,15 +80,12 @@ class LatticeSearch:
     def __post_init__(self):
         if self.history is not None and self.history < 1:
             raise UserError(f"history is {self.history}: give 1 or more, or None for all words.")
-        if not self.beam > 0 or self.nbest < 1:
-            raise UserError(f"beam {self.beam} and nbest {self.nbest}: give more than 0 of each.")
-        if not self.look_ahead > 0 or (self.most is not None and self.most < 1):
-            raise UserError(
-                f"look-ahead {self.look_ahead} and most {self.most}: give more than 0 of each."
-            )
+        for name in ("beam", "nbest", "look_ahead", "most"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UserError(f"{name.replace('_', '-')} is {value}: give more than 0.")
         numbers = [("weight", weight) for weight in self.weights]
-        numbers += [(n, getattr(self, n)) for n in PARTS]
-        for name, number in numbers:
+        for name, number in (*numbers, *((part, getattr(self, part)) for part in PARTS)):
             if not math.isfinite(number):
                 raise UserError(f"{name} is {number}: give a finite number.")
 
@@ -143,13 +134,122 @@ class LatticeSearch:
         waiting = iter(lattices)
         states = None
         while some := [*itertools.islice(waiting, together)]:
-            states = states or model_states.ModelStates(runs)
+            states = states or ModelStates(runs)
             with jax.default_matmul_precision(PRECISION):
                 fronts = [_Front(self, runs, lattice, expand) for lattice in some]
                 for level in range(max(len(front.levels) for front in fronts)):
                     _pass_on([f for f in fronts if level < len(f.levels)], level, states)
                     states.keep(slot for front in fronts for slot in front.slots(states))
             yield from (front.result() for front in fronts)
+
+
+# ---- states of language models shared by many hypotheses, in one array a model on the device
+
+# Number of states in the array at first.
+ROOM = 1024
+# The slot of the state before any word, and the slot for padding.
+BEFORE, FILLING = 0, 1
+# The slot of a state, and the ids of the word after it under each model.
+Pair = tuple[int, tuple[int, ...]]
+
+
+class ModelStates:
+    """States after words, each computed once, of one model or of several side by side.
+
+    A word is the tuple of its ids, one for each model. Batches have two shapes and the arrays grow
+    fourfold, so that few programs are compiled for any search. Free slots are used again, so that
+    memory is bounded by the states held at once.
+    """
+
+    def __init__(self, runs: Sequence[Any]):
+        """Allocates the states of runs."""
+        self.models = [_Model(run) for run in runs]
+        self.slots: dict[Pair, int] = {}
+        self.free = [*range(ROOM - 1, FILLING, -1)]
+        self.used: set[int] = set()
+
+    def read(self, asked: Iterable[Pair]):
+        """Computes the states after words, unless they are computed already."""
+        new = [pair for pair in dict.fromkeys(asked) if pair not in self.slots]
+        while len(self.free) < len(new):
+            size, *_ = [model.grow() for model in self.models]
+            self.free = [*range(4 * size - 1, size - 1, -1), *self.free]
+        for some in sentence_scores.chunks(len(new)):
+            pairs, size = new[some], some.stop - some.start
+            slots = [self.free.pop() for _ in pairs]
+            self.used.update(slots)
+            self.slots.update(zip(pairs, slots, strict=True))
+            rows = sentence_scores.filled(np.array([slot for slot, _ in pairs]), size)
+            to = np.full(size, FILLING, np.int32)
+            to[: len(slots)] = slots
+            words = [word for _, word in pairs]
+            for model, ids in zip(self.models, zip(*words, strict=True), strict=True):
+                model.read(rows, sentence_scores.filled(np.array(ids), size), to)
+
+    def keep(self, held: Iterable[int]):
+        """Frees all states but the ones in some slots, and the state before any word."""
+        stay = {BEFORE, *held}
+        self.free += sorted(self.used - stay, reverse=True)
+        self.used &= stay
+        # A slot may hold another state later: entries that name it are removed.
+        self.slots = {
+            pair: slot for pair, slot in self.slots.items() if slot in stay and pair[0] in stay
+        }
+
+    def log_probs(self, pairs: Sequence[Pair]) -> np.ndarray:
+        """Computes log p of words after states under each model, float64 [models, n], nats."""
+        rows = np.array([slot for slot, _ in pairs], np.int64)
+        ids = np.array([word for _, word in pairs], np.int64).reshape(len(pairs), len(self.models))
+        # All are dispatched before any result is awaited.
+        asked = [[*model.log_probs(rows, ids[:, k])] for k, model in enumerate(self.models)]
+        log_probs = np.zeros((len(self.models), len(pairs)))
+        for of_model, parts in zip(log_probs, asked, strict=True):
+            for some, values in parts:
+                part = of_model[some]
+                part[:] = np.asarray(values)[: len(part)]
+        return log_probs
+
+
+class _Model:
+    """The array of states of one model, at first all before any word."""
+
+    def __init__(self, run):
+        self.model = run.experiment.language_model
+        self.given = run.params, run.tables, self.model.prepared(run.params, run.tables)
+        self.step, self.log_prob = compiled(self.model)
+        self.states = sentence_scores.levels(self.model, *self.given, ROOM)[1]
+
+    def grow(self):
+        """Makes the array four times as large, and returns its size before."""
+        size = len(jax.tree.leaves(self.states)[0])
+        more = sentence_scores.levels(self.model, *self.given, 3 * size)[1]
+        self.states = jax.tree.map(lambda *x: jnp.concatenate(x), self.states, more)
+        return size
+
+    def read(self, rows, ids, to):
+        """Computes the states after words, and writes them into other rows."""
+        self.states = self.step(*self.given, self.states, rows, ids, to)
+
+    def log_probs(self, rows, ids):
+        """Yields (slice, log p on the device) of words after the states of rows, batch by batch."""
+        for some in sentence_scores.chunks(len(ids)):
+            given = (sentence_scores.filled(x[some], some.stop - some.start) for x in (rows, ids))
+            yield some, self.log_prob(*self.given, sentence_scores.outputs(self.states), *given)
+
+
+@functools.cache
+def compiled(model):
+    """Returns compiled functions: one writes states after words into rows, one computes log p."""
+
+    def step(params, tables, prepared, states, rows, words, slots):
+        carry = jax.tree.map(lambda leaf: leaf[rows], states[2])
+        new = sentence_scores.states_after(model, params, tables, prepared, words, carry)
+        return jax.tree.map(lambda room, added: room.at[slots].set(added), states, new)
+
+    return jax.jit(step, donate_argnames="states"), sentence_scores.compiled(model)[1]
+
+
+# ---- the search
 
 
 class _Hypothesis(NamedTuple):
@@ -159,7 +259,7 @@ class _Hypothesis(NamedTuple):
     words: tuple[int, ...]
     parts: tuple[float, ...]
     log_probs: tuple[float, ...]
-    state: model_states.Pair  # the slot of the state before the last word, and the word's ids
+    state: Pair  # the slot of the state before the last word, and the word's ids
 
 
 def _pass_on(fronts, level, states):
@@ -188,9 +288,14 @@ class _Front:
         for link in lattice.links:
             self.links[link.start].append(link)
         self.parts = {id(link): self._parts(link) for link in lattice.links}
-        self.levels, self.ahead = _levels(lattice), self._completions()
+        self.levels = _levels(lattice)
+        # The recogniser's best score from each node to the end; links are ordered by their starts.
+        self.ahead = [-math.inf] * (lattice.nodes - 1) + [0.0]
+        for link in reversed(lattice.links):
+            onwards = self.parts[id(link)][0] + self.ahead[link.end]
+            self.ahead[link.start] = max(self.ahead[link.start], onwards)
         self.arrived: dict[int, list[_Hypothesis]] = collections.defaultdict(list)
-        before = (model_states.BEFORE, self.ids[-1])
+        before = (BEFORE, self.ids[-1])
         self.arrived[0] = [_Hypothesis(0.0, (), (0.0,) * 3, (0.0,) * len(settings.weights), before)]
         self.kept: dict[int, list[_Hypothesis]] = {}
         self.dropped = 0
@@ -209,13 +314,6 @@ class _Front:
     def _language(self, link):
         language = self.settings.language_weight * self.lattice.language_scale * link.language
         return language + self.settings.posterior_weight * link.log_posterior
-
-    def _completions(self):
-        """Returns the recogniser's best score from each node to the end."""
-        ahead = [-math.inf] * (self.lattice.nodes - 1) + [0.0]
-        for link in reversed(self.lattice.links):  # ordered by their starts
-            ahead[link.start] = max(ahead[link.start], self.parts[id(link)][0] + ahead[link.end])
-        return ahead
 
     def slots(self, states):
         """Yields the slots of the states from which waiting hypotheses are extended."""
@@ -293,8 +391,7 @@ class _Front:
             self.arrived[link.end].append(new)
 
     def _model_part(self, log_probs):
-        """Returns (the models' weighted part of a word's score, log p under each model or their
-        mean)."""
+        """Returns (the models' weighted part of a word's score, log p under each or their mean)."""
         shares = self.settings.shares
         if shares is not None:
             log_probs = run_interpolation.mix(log_probs[:, None], np.array(shares))
@@ -343,8 +440,7 @@ class _Front:
 
 
 def _read_words(run, lattice):
-    """Returns (ids, log p within their classes [words + 1]) of a lattice's words and the
-    boundary."""
+    """Returns (ids, log p within their classes [words + 1]) of the words and the boundary."""
     if run.lexicon.boundary_id is None:
         raise UserError(
             f"{run.path} has no sentence boundary, with which paths begin and end: train with "
@@ -365,8 +461,7 @@ def _score(hypothesis):
 
 
 def _levels(lattice):
-    """Returns lists of nodes that are computed together: no path joins two nodes of a list, and no
-    link leads back to an earlier list."""
+    """Returns lists of nodes that no path joins, in the order of the links between the lists."""
     depth = [0] * lattice.nodes
     for link in lattice.links:
         depth[link.end] = max(depth[link.end], depth[link.start] + 1)
@@ -374,107 +469,3 @@ def _levels(lattice):
     for node, number in enumerate(depth):
         levels[number].append(node)
     return [levels[number] for number in sorted(levels)]
-
-
-# ---- acoustic and language scores of n-best hypotheses, read from the recogniser's lattices
-# A list often has one score that adds acoustics and language model in the recogniser's proportion.
-# Among a lattice's paths with a hypothesis's words the best by the recogniser's own score
-#
-#     sum (acoustic_scale * a + language_scale * l + word_penalty a word)
-#
-# separates the two again, so that they can be weighed anew beside other models.
-
-ACOUSTIC, LANGUAGE = "acoustic", "language"
-
-
-class Parts(NamedTuple):
-    """Scores of the best path with some words."""
-
-    score: float  # the recogniser's whole score, nats, scaled
-    acoustic: float
-    language: float
-
-
-def best_parts(lattice: Lattice, sentences: Sequence[Sequence[str]]) -> list[Parts | None]:
-    """Returns the scores of the best path with the words of each sentence; None without such a
-    path.
-
-    All sentences are followed along the lattice together, as a tree of their prefixes.
-    """
-    tree: list[dict[str, int]] = [{}]
-    leaves = [_insert(tree, words) for words in sentences]
-    links = collections.defaultdict(list)
-    for link in lattice.links:
-        acoustic = lattice.acoustic_scale * link.acoustic
-        language = lattice.language_scale * link.language
-        score = acoustic + language + lattice.word_penalty * (link.word is not None)
-        links[link.start].append((link.word, link.end, Parts(score, acoustic, language)))
-    arrived: list[dict[int, Parts]] = [{} for _ in range(lattice.nodes)]
-    arrived[0][0] = Parts(0.0, 0.0, 0.0)
-    for node in range(lattice.nodes - 1):  # no link goes back
-        for prefix, before in arrived[node].items():
-            for word, end, parts in links[node]:
-                after = prefix if word is None else tree[prefix].get(word)
-                if after is None:
-                    continue
-                old, score = arrived[end].get(after), before.score + parts.score
-                if math.isfinite(score) and (old is None or score > old.score):
-                    acoustic, language = before.acoustic + parts.acoustic, parts.language
-                    arrived[end][after] = Parts(score, acoustic, before.language + language)
-        arrived[node] = {}
-    return [arrived[-1].get(leaf) for leaf in leaves]
-
-
-def _insert(tree, words):
-    """Inserts words into a tree of prefixes; returns their node."""
-    node = 0
-    for word in words:
-        if word not in tree[node]:
-            tree[node][word] = len(tree)
-            tree.append({})
-        node = tree[node][word]
-    return node
-
-
-@dataclasses.dataclass(frozen=True)
-class LatticeFolder:
-    """A folder with a file for each lattice, ID.slf, ID.slf.gz or another ending."""
-
-    path: str
-
-    def read(self, id: str) -> Lattice:
-        """Reads the lattice of a list."""
-        folder = files.find(self.path)
-        plain = pathlib.PurePath(id).name == id
-        found = sorted(folder.glob(f"{glob.escape(id)}.*")) if plain else []
-        if len(found) != 1:
-            raise UserError(
-                f"{folder} has {len(found)} files for the list {shortened(id, 80)!r}: give a "
-                "folder with one lattice a list, ID.slf or ID.slf.gz."
-            )
-        lattices = [*read_lattices(str(found[0]), id)]
-        if len(lattices) != 1:
-            raise UserError(f"{found[0]} has {len(lattices)} lattices: give one a file.")
-        return lattices[0]
-
-    def features(self, one: NBestList) -> dict[str, list[float]]:
-        """Returns {"acoustic", and "language" where links have such scores: values of each
-        hypothesis}.
-
-        A hypothesis without a path has the lowest value of its list.
-        """
-        lattice = self.read(one.id)
-        parts = best_parts(lattice, [hypothesis.words for hypothesis in one.hypotheses])
-        known = [some for some in parts if some is not None]
-        if not known:
-            raise UserError(
-                f"no hypothesis of the list {shortened(one.id, 80)!r} (line "
-                f"{one.hypotheses[0].line}) is a path of its lattice in {self.path}: give the "
-                "lattices from which the lists were made."
-            )
-        names = (ACOUSTIC, *([LANGUAGE] if any(link.language for link in lattice.links) else []))
-        lowest = {name: min(getattr(some, name) for some in known) for name in names}
-        return {
-            name: [low if some is None else getattr(some, name) for some in parts]
-            for name, low in lowest.items()
-        }

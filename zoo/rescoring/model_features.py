@@ -2,27 +2,133 @@
 
 import collections
 import dataclasses
-import itertools
+import glob
 import math
+import pathlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from zoo.errors import UserError
+import numpy as np
+
+from zoo.errors import UserError, shortened
 from zoo.rescoring import run_interpolation
-from zoo.rescoring.lattice_rescoring import ACOUSTIC, LANGUAGE, LatticeFolder
+from zoo.rescoring.lattices import Lattice, read_lattices
 from zoo.rescoring.run_interpolation import Interpolation
+from zoo.sources import files
 from zoo.sources.nbest import NBestList
 
 if TYPE_CHECKING:
     from zoo.evaluation.run import Run
-
-import numpy as np
 
 # Hypotheses that are scored together: enough to fill batches, few enough to hold.
 TOGETHER = 8192
 WORDS, UNKNOWN, RANK = "words", "unknown", "rank"
 # Fields of a hypothesis in JSON.
 _FIELDS = ("text", "score")
+
+
+# ---- acoustic and language scores of n-best hypotheses, read from the recogniser's lattices
+# A list often has one score that adds acoustics and language model in the recogniser's proportion.
+# Among a lattice's paths with a hypothesis's words the best by the recogniser's own score
+#
+#     sum (acoustic_scale * a + language_scale * l + word_penalty a word)
+#
+# separates the two again, so that they can be weighed anew beside other models.
+
+ACOUSTIC, LANGUAGE = "acoustic", "language"
+
+
+class Parts(NamedTuple):
+    """Scores of the best path with some words, nats, scaled; `score` is the recogniser's whole."""
+
+    score: float
+    acoustic: float
+    language: float
+
+
+def best_parts(lattice: Lattice, sentences: Sequence[Sequence[str]]) -> list[Parts | None]:
+    """Returns the scores of the best path with the words of each sentence; None without such a
+    path.
+
+    All sentences are followed along the lattice together, as a tree of their prefixes.
+    """
+    tree: list[dict[str, int]] = [{}]
+    leaves = []
+    for words in sentences:
+        prefix = 0
+        for spoken in words:
+            if spoken not in tree[prefix]:
+                tree[prefix][spoken] = len(tree)
+                tree.append({})
+            prefix = tree[prefix][spoken]
+        leaves.append(prefix)
+    links = collections.defaultdict(list)
+    for link in lattice.links:
+        acoustic = lattice.acoustic_scale * link.acoustic
+        language = lattice.language_scale * link.language
+        score = acoustic + language + lattice.word_penalty * (link.word is not None)
+        links[link.start].append((link.word, link.end, Parts(score, acoustic, language)))
+    arrived: list[dict[int, Parts]] = [{} for _ in range(lattice.nodes)]
+    arrived[0][0] = Parts(0.0, 0.0, 0.0)
+    for node in range(lattice.nodes - 1):  # no link goes back
+        for prefix, before in arrived[node].items():
+            for word, end, parts in links[node]:
+                after = prefix if word is None else tree[prefix].get(word)
+                if after is None:
+                    continue
+                old, score = arrived[end].get(after), before.score + parts.score
+                if math.isfinite(score) and (old is None or score > old.score):
+                    acoustic, language = before.acoustic + parts.acoustic, parts.language
+                    arrived[end][after] = Parts(score, acoustic, before.language + language)
+        arrived[node] = {}
+    return [arrived[-1].get(leaf) for leaf in leaves]
+
+
+@dataclasses.dataclass(frozen=True)
+class LatticeFolder:
+    """A folder with a file for each lattice, ID.slf, ID.slf.gz or another ending."""
+
+    path: str
+
+    def read(self, id: str) -> Lattice:
+        """Reads the lattice of a list."""
+        folder = files.find(self.path)
+        plain = pathlib.PurePath(id).name == id
+        found = sorted(folder.glob(f"{glob.escape(id)}.*")) if plain else []
+        if len(found) != 1:
+            raise UserError(
+                f"{folder} has {len(found)} files for the list {shortened(id, 80)!r}: give a "
+                "folder with one lattice a list, ID.slf or ID.slf.gz."
+            )
+        lattices = [*read_lattices(str(found[0]), id)]
+        if len(lattices) != 1:
+            raise UserError(f"{found[0]} has {len(lattices)} lattices: give one a file.")
+        return lattices[0]
+
+    def features(self, one: NBestList) -> dict[str, list[float]]:
+        """Returns {"acoustic", and "language" where links have such scores: values of each
+        hypothesis}.
+
+        A hypothesis without a path has the lowest value of its list.
+        """
+        lattice = self.read(one.id)
+        parts = best_parts(lattice, [hypothesis.words for hypothesis in one.hypotheses])
+        known = [some for some in parts if some is not None]
+        if not known:
+            raise UserError(
+                f"no hypothesis of the list {shortened(one.id, 80)!r} (line "
+                f"{one.hypotheses[0].line}) is a path of its lattice in {self.path}: give the "
+                "lattices from which the lists were made."
+            )
+        names = (ACOUSTIC, *([LANGUAGE] if any(link.language for link in lattice.links) else []))
+        lowest = {name: min(getattr(some, name) for some in known) for name in names}
+        return {
+            name: [low if some is None else getattr(some, name) for some in parts]
+            for name, low in lowest.items()
+        }
+
+
+# ---- features of any kind
 
 
 def check_names(runs: Iterable[str], others: Iterable[str]):
@@ -100,12 +206,14 @@ class Columns:
             self.notes.append(sentence_scores.share(scorer.words, scorer.unknown, of))
 
     def _added(self, chunk, scorers, of_lattices):
-        """Yields the lists of a chunk; `of_lattices` keeps the names of lattice features once a
-        list was seen."""
+        """Yields a chunk's lists; `of_lattices` keeps the names of the first list's features."""
+        from zoo.evaluation import sentence_scores
+
         texts = [hypothesis.text for one in chunk for hypothesis in one.hypotheses]
         columns: dict[str, Sequence[float]] = {}
         for name, scorer in scorers.items():
-            scores = _scores(scorer, texts)
+            sentences = [sentence_scores.words_by(scorer.run, text) for text in texts]
+            scores = scorer.score(sentences, "the n-best lists")
             columns[name] = scores.log_prob.tolist()
             if self.unknown_count:
                 columns[f"{name}.{UNKNOWN}"] = scores.unknown.astype(float).tolist()
@@ -133,18 +241,11 @@ class Columns:
                         f"the list {one.id!r} has a feature {name!r} already: rename the folder of "
                         "the run, or leave the option out."
                     )
-            yield dataclasses.replace(
-                one,
-                hypotheses=[
-                    dataclasses.replace(
-                        hypothesis,
-                        features={**hypothesis.features, **dict(zip(columns, row, strict=True))},
-                    )
-                    for hypothesis, row in zip(
-                        one.hypotheses, itertools.islice(values, len(one.hypotheses)), strict=True
-                    )
-                ],
-            )
+            hypotheses = []
+            for hypothesis in one.hypotheses:
+                features = {**hypothesis.features, **dict(zip(columns, next(values), strict=True))}
+                hypotheses.append(dataclasses.replace(hypothesis, features=features))
+            yield dataclasses.replace(one, hypotheses=hypotheses)
 
     def _interpolated(self, texts):
         """Returns log p of texts under the mean of the runs."""
@@ -156,14 +257,6 @@ class Columns:
         sentences = [sentence_scores.words_by(run, text) for text in numbers]
         scores = self.interpolation.score(self.runs, sentences, "the n-best lists").tolist()
         return [scores[numbers[text]] for text in texts]
-
-
-def _scores(scorer, texts):
-    """Returns the `SentenceScores` of texts under a run."""
-    from zoo.evaluation import sentence_scores
-
-    sentences = [sentence_scores.words_by(scorer.run, text) for text in texts]
-    return scorer.score(sentences, "the n-best lists")
 
 
 # ---- N-best lists as arrays: features and statistics of every hypothesis, in the order of the file
@@ -205,8 +298,7 @@ class Lists:
         return np.repeat(np.arange(len(self.ids)), self.sizes)
 
     def best(self, scores: np.ndarray) -> np.ndarray:
-        """Returns the row of each list with the highest of scores [N], int64 [L]; the first of
-        equals."""
+        """Returns each list's first row with the highest of scores [N], int64 [L]."""
         most = np.maximum.reduceat(scores, self.starts[:-1])
         rows = np.where(scores == np.repeat(most, self.sizes), np.arange(len(scores)), len(scores))
         return np.minimum.reduceat(rows, self.starts[:-1])
@@ -234,11 +326,7 @@ class Lists:
         )
 
     def with_features(self, names: tuple[str, ...]) -> "Lists":
-        """Returns the lists with other features [N, F]: 0 where they do not have one.
-
-        Args:
-          names: of the F features, in their order.
-        """
+        """Returns the lists with features of these names [N, F]: 0 where they do not have one."""
         features = np.zeros((len(self.features), len(names)))
         for column, name in enumerate(names):
             if name in self.names:
@@ -251,16 +339,14 @@ class Lists:
         return self.features - np.repeat(sums / self.sizes[:, None], self.sizes, axis=0)
 
     def scales(self) -> np.ndarray:
-        """Computes the standard deviation of each feature within lists, [F]; 1 for a constant
-        feature."""
+        """Computes each feature's standard deviation within lists, [F]; 1 for a constant one."""
         deviation = np.sqrt((self.centred() ** 2).mean(0))
         # The deviation of a constant feature is a rounding error.
         least = 1e-12 * np.maximum(1, np.abs(self.features).max(0, initial=0))
         return np.where(deviation > least, deviation, 1.0)
 
     def padded(self, values: np.ndarray, fill: float) -> np.ndarray:
-        """Returns values [N, ...] as [L, most hypotheses of a list, ...], `fill` beyond a list's
-        end."""
+        """Returns values [N, ...] as [L, most of a list, ...], `fill` beyond a list's end."""
         shape = (len(self.ids), int(self.sizes.max()), *values.shape[1:])
         array = np.full(shape, fill, values.dtype)
         array[self.owners, np.arange(len(values)) - self.starts[self.owners]] = values

@@ -2,16 +2,16 @@
 
 import dataclasses
 import itertools
-import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from zoo import strict_json
-from zoo.errors import UserError, named, shortened
+from zoo.errors import UserError, named
+from zoo.rescoring import run_interpolation
 from zoo.rescoring.model_features import Lists
-from zoo.sources import files, nbest
-from zoo.sources.nbest import NBestList
+from zoo.sources import nbest
+from zoo.sources.nbest import Hypothesis, NBestList
 
 # ---- files of feature weights, in JSON, which `rescore tune` writes and `rescore apply` reads
 
@@ -41,34 +41,15 @@ class Weights:
     def text(self) -> str:
         """Returns the text of the file: the same weights give the same bytes."""
         added = {} if self.added is None else {"added": self.added}
-        value = {"weights": self.weights, **added, "made": self.made}
-        return strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+        return run_interpolation.text_of({"weights": self.weights, **added, "made": self.made})
 
     @classmethod
     def read(cls, path: str) -> "Weights":
         """Reads the weights of a file; raises UserError if it is not a file of weights."""
-        file = files.find(path)
-        text = files.read_text(file)
-        try:
-            value = strict_json.loads(text)
-            strict_json.check(value, {"weights": dict})
-            strict_json.check(value.get("added", []), [str], "added")
-            weights = value["weights"]
-            if not weights:
-                raise ValueError("there are none")
-        except ValueError as error:
-            raise UserError(
-                f'{file} has no weights ({error}): write {{"weights": {{"name": 0.5}}}}.'
-            ) from error
-        for name, weight in weights.items():
-            if not strict_json.is_number(weight):
-                raise UserError(
-                    f"{file}: the weight of {shortened(name)!r} is {shortened(json.dumps(weight))}"
-                    ": give a finite number."
-                )
+        value, weights = run_interpolation.read_weights(path, "weights", '"name": 0.5')
         made = value.get("made")
         return cls(
-            {n: float(w) for n, w in weights.items()},
+            weights,
             tuple(value["added"]) if "added" in value else None,
             made if isinstance(made, dict) else {},
         )
@@ -91,12 +72,7 @@ class Weights:
             )
 
     def check_added(self, names: tuple[str, ...], where: str):
-        """Raises UserError unless the features that are added to lists are those of the tuning.
-
-        Args:
-          names: of the added features.
-          where: the file of the weights.
-        """
+        """Raises UserError unless the features that are added to lists are those of the tuning."""
         if self.added is not None and {*names} != {*self.added}:
             tuned, here = (named([*some]) if some else "none" for some in (self.added, names))
             raise UserError(
@@ -148,7 +124,11 @@ def lines(lists: Iterable[NBestList], form: str, best: bool = False) -> Iterator
         if best:
             yield best_line(one.id, first.text)
         elif form == "json":
-            yield json_line(one)
+            hypotheses = [{"text": h.text, "score": h.score, **h.features} for h in one.hypotheses]
+            value: dict = {"id": one.id, "hypotheses": hypotheses}
+            if one.reference is not None:
+                value["reference"] = one.reference
+            yield strict_json.dumps(value, ensure_ascii=False) + "\n"
         else:
             for h in one.hypotheses:
                 yield nbest.line(one.id, h.words, h.features, h.score or 0.0, h.rest) + "\n"
@@ -157,15 +137,6 @@ def lines(lists: Iterable[NBestList], form: str, best: bool = False) -> Iterator
 def best_line(id: str, text: str) -> str:
     """Formats the best hypothesis of a list or lattice as in Kaldi, with a line break."""
     return f"{id} {text}".rstrip() + "\n"
-
-
-def json_line(one: NBestList) -> str:
-    """Returns a list as a line of JSON, which `zoo.sources.nbest` can read."""
-    value: dict = {"id": one.id}
-    value["hypotheses"] = [{"text": h.text, "score": h.score, **h.features} for h in one.hypotheses]
-    if one.reference is not None:
-        value["reference"] = one.reference
-    return strict_json.dumps(value, ensure_ascii=False) + "\n"
 
 
 # ---- the k best hypotheses of further n-best lists added to the first system's: nk-best lists
@@ -193,16 +164,14 @@ def merge_lists(
                     f"{left} of the first file meets {right} of another: give files of the same "
                     "lists in the same order."
                 )
-        hypotheses = {hypothesis.text: hypothesis for hypothesis in reversed(one.hypotheses)}
-        added = [
-            hypothesis
-            for other in more
-            for hypothesis in _best(other.hypotheses, best)
-            if hypothesis.text not in hypotheses
-        ]
-        distinct = {hypothesis.text: hypothesis for hypothesis in reversed(added)}
-        new = [h for h in added if distinct[h.text] is h]
-        yield dataclasses.replace(one, hypotheses=_completed(one.hypotheses, new, sparse))
+        known = {hypothesis.text for hypothesis in one.hypotheses}
+        new: dict[str, Hypothesis] = {}
+        for other in more:
+            for hypothesis in _best(other.hypotheses, best):
+                if hypothesis.text not in known:
+                    new.setdefault(hypothesis.text, hypothesis)
+        hypotheses = _completed(one.hypotheses, [*new.values()], sparse)
+        yield dataclasses.replace(one, hypotheses=hypotheses)
 
 
 def _best(hypotheses, count):
@@ -212,8 +181,7 @@ def _best(hypotheses, count):
 
 
 def _completed(own, new, sparse):
-    """Returns all hypotheses, with all features unless these are sparse; a missing one has the
-    lowest value of the list."""
+    """Returns all hypotheses; a missing feature, unless sparse, has its lowest value."""
     lowest: dict[str, float] = {}
     for hypothesis in () if sparse else (*own, *new):
         for name, value in hypothesis.features.items():

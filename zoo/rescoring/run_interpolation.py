@@ -45,6 +45,36 @@ def tune_weights(log_probs: np.ndarray, rounds: int = 1000) -> np.ndarray:
     return weights
 
 
+def text_of(value: dict) -> str:
+    """Returns the text of a file of weights: the same weights give the same bytes."""
+    return strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def read_weights(
+    path: str, field: str, example: str, shares: bool = False
+) -> tuple[dict, dict[str, float]]:
+    """Reads (the JSON of a file, the weights in its field); shares lie between 0 and 1."""
+    file = files.find(path)
+    try:
+        value = strict_json.loads(files.read_text(file))
+        strict_json.check(value, {field: dict})
+        strict_json.check(value.get("added", []), [str], "added")
+        if not value[field]:
+            raise ValueError("there are none")
+    except ValueError as error:
+        raise UserError(
+            f'{file} has no weights ({error}): write {{"{field}": {{{example}}}}}.'
+        ) from error
+    for name, weight in value[field].items():
+        if not strict_json.is_number(weight) or (shares and not 0 <= weight <= 1):
+            number = "number from 0 to 1" if shares else "finite number"
+            raise UserError(
+                f"{file}: the weight of {shortened(name)!r} is {shortened(json.dumps(weight))}: "
+                f"give a {number}."
+            )
+    return value, {name: float(weight) for name, weight in value[field].items()}
+
+
 @dataclasses.dataclass(frozen=True)
 class Interpolation:
     """Interpolation weights of runs, by the runs' names."""
@@ -53,35 +83,16 @@ class Interpolation:
 
     def text(self) -> str:
         """Returns the text of the file: the same weights give the same bytes."""
-        value = {"interpolation": self.weights}
-        return strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+        return text_of({"interpolation": self.weights})
 
     @classmethod
     def read(cls, path: str) -> "Interpolation":
         """Reads the weights of a file."""
-        file = files.find(path)
-        text = files.read_text(file)
-        try:
-            value = strict_json.loads(text)
-            strict_json.check(value, {"interpolation": dict})
-            weights = value["interpolation"]
-            if not weights:
-                raise ValueError("there are none")
-        except ValueError as error:
-            raise UserError(
-                f'{file} has no weights ({error}): write {{"interpolation": {{"run": 1}}}}.'
-            ) from error
-        for name, weight in weights.items():
-            if not strict_json.is_number(weight) or not 0 <= weight <= 1:
-                raise UserError(
-                    f"{file}: the weight of {shortened(name)!r} is {shortened(json.dumps(weight))}"
-                    ": give a number from 0 to 1."
-                )
-        if abs(math.fsum(weights.values()) - 1) > 1e-6:
-            raise UserError(
-                f"{file}: the weights sum to {math.fsum(weights.values()):g}, not to 1."
-            )
-        return cls({name: float(weight) for name, weight in weights.items()})
+        _, weights = read_weights(path, "interpolation", '"run": 1', shares=True)
+        total = math.fsum(weights.values())
+        if abs(total - 1) > 1e-6:
+            raise UserError(f"{files.find(path)}: the weights sum to {total:g}, not to 1.")
+        return cls(weights)
 
     def score(self, runs: dict[str, Any], sentences: Sequence[list[str]], name: str) -> np.ndarray:
         """Computes log p of sentences and their boundaries, float64 [sentences], nats."""

@@ -256,10 +256,6 @@ def _check_layout(metadata, shapes):
     """Raises _Damaged unless the arrays on the disk have these shapes and dtypes."""
     there = checksums.leaf_names(metadata.tree, is_leaf=lambda x: hasattr(x, "shape"))
     here = checksums.leaf_names(shapes)
-    for name in [*here, *there]:
-        saved, expected = (
-            checksums.layout(leaves[name]) if name in leaves else "missing"
-            for leaves in (there, here)
-        )
-        if saved != expected:
-            raise _Damaged(f"{name} is {saved} there, and {expected} in the model")
+    if difference := checksums.first_difference(there, here):
+        name, saved, expected = difference
+        raise _Damaged(f"{name} is {saved} there, and {expected} in the model")

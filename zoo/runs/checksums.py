@@ -29,6 +29,17 @@ def layout(leaf: Any) -> str:
     return f"{np.dtype(leaf.dtype).name}{[*leaf.shape]}"
 
 
+def first_difference(there: dict[str, Any], here: dict[str, Any]) -> tuple[str, str, str] | None:
+    """Returns (name, layout there, layout here) of the first leaf that differs, or None."""
+    for name in [*here, *there]:
+        saved, expected = (
+            layout(leaves[name]) if name in leaves else "missing" for leaves in (there, here)
+        )
+        if saved != expected:
+            return name, saved, expected
+    return None
+
+
 def of_arrays(tree: Any) -> dict[str, str]:
     """Computes the SHA-256 of the dtype, shape and bytes of each leaf on the host, by path."""
     return {name: _of_array(leaf) for name, leaf in leaf_names(tree).items()}

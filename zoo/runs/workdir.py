@@ -7,7 +7,7 @@ start.json        origin of start values, after a warm start
 training.lock     the process that trains in the folder
 texts.npz         hashes of the sentences that the run is trained and selected on
 
-An exported run has params.safetensors in place of checkpoints (`zoo.runs.exported`).
+An exported run has params.safetensors in place of checkpoints.
 """
 
 import contextlib
@@ -16,23 +16,23 @@ import hashlib
 import json
 import logging
 import math
+import os
 import pathlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import configuration, strict_json, temporary_files
+from zoo import configuration, lazy, strict_json, temporary_files
 from zoo.arrays import memory
 from zoo.configuration import fields
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
-from zoo.runs import checksums, exported, known_runs, location
-from zoo.runs.seen_texts import SeenTexts
+from zoo.runs import checksums, location
 from zoo.sources import files
 from zoo.trust import permissions, user_modules
 
@@ -75,7 +75,7 @@ class Workdir:
         if set("[]") & set(str(whole)):
             # orbax takes them for glob patterns and leaves checkpoints that cannot be read.
             raise UserError(f"{whole}: checkpoints need a folder without [ or ] in its path.")
-        if exported.is_exported(self.path):
+        if is_exported(self.path):
             raise UserError(
                 f"{self.path} is an exported run, which is not trained further: give another folder"
                 f", and --set init_from={self.path} to start from its parameters."
@@ -125,7 +125,7 @@ class Workdir:
     def claim(self, experiment: Experiment):
         """Makes the folder, writes the experiment there, and notes the run as the user's own.
 
-        A recipe with names that are still closed is not noted; see `zoo.runs.known_runs`.
+        A recipe with names that are still closed is not noted; see `note`.
         """
         self.check(experiment)
         if not self.exists():
@@ -133,7 +133,7 @@ class Workdir:
                 self._write(experiment)
         recipe = self._read_experiment()
         if permissions.all_open(permissions.names_in(recipe)):
-            known_runs.keep(recipe, self.path)
+            note(recipe, self.path)
 
     def _write(self, experiment):
         try:
@@ -166,14 +166,14 @@ class Workdir:
 
     def file(self, name: str) -> Any:
         """Returns the path of a file of the run, whose checksum is compared in an export."""
-        if exported.is_exported(self.path):
-            exported.check(self.path, name)
+        if is_exported(self.path):
+            check_exported(self.path, name)
         return self.path / name
 
     def _check_not_exported(self):
         """Raises UserError if a bucket holds an export, which can be read from a disk only."""
         with location.reaching(self.path):
-            is_export = (self.path / exported.RECORD).exists()
+            is_export = (self.path / RECORD).exists()
         if is_export:
             raise UserError(
                 f"{self.path} is an export in a bucket: fetch it with `zoo pull {self.path} DIR`, "
@@ -198,17 +198,12 @@ class Workdir:
         (`zoo.trust.permissions`).
         """
         saved = self._read_experiment()
-        modules = known_runs.modules(saved)
+        modules = noted_modules(saved)
         if modules is not None:
             permissions.name(permissions.names_in(saved))
             for folder in modules:
                 user_modules.look_in(folder)
         return experiment_of(saved, self.path, self._experiment_file)
-
-    def keep_lexicons(self, lexicons: Mapping[str, Lexicon]):
-        """Writes the lexicons of a task, or checks that they equal the lexicons of the run."""
-        for name, lexicon in lexicons.items():
-            self.keep_lexicon(lexicon, name)
 
     def keep_lexicon(self, lexicon: Lexicon, name: str = "lexicon"):
         """Writes a lexicon, or checks that it equals the lexicon of the run."""
@@ -226,7 +221,7 @@ class Workdir:
         return Lexicon.load(self.file(f"{name}.npz"))
 
     def keep_start(self, record: dict):
-        """Writes the origin of the run's start values; see `zoo.training.task.Start.record`."""
+        """Writes the origin of the run's start values; see `zoo.training.warm_start.Start`."""
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         location.write_text(self.path / "start.json", text)
 
@@ -234,15 +229,6 @@ class Workdir:
         """Reads the record of `keep_start`; None for a run without a warm start."""
         path = self.file("start.json")
         return strict_json.read(path, _START) if path.exists() else None
-
-    def keep_texts(self, seen: SeenTexts):
-        """Writes the record of the texts that the run is trained and selected on."""
-        location.write_whole(self.path / "texts.npz", seen.save)
-
-    def texts(self) -> SeenTexts | None:
-        """Returns the texts that `keep_texts` recorded; None without a record."""
-        path = self.file("texts.npz")
-        return SeenTexts.load(path) if path.exists() else None
 
     def recipe_digest(self) -> str:
         """Computes the SHA-256 of the file experiment.json; "" without one."""
@@ -260,17 +246,25 @@ class Workdir:
 
     def data_digest(self) -> str:
         """Reads the digest of the training and validation text from a checkpoint or an export."""
-        if exported.is_exported(self.path):
-            return exported.record(self.path)["data"]
+        if is_exported(self.path):
+            return export_record(self.path)["data"]
+        for kind in ("best", "last"):
+            with self._kept(kind) as kept:
+                if kept and (data := kept.progress(kind).get("data")):
+                    return data
+        return ""
+
+    @contextlib.contextmanager
+    def _kept(self, kind: str) -> Iterator[Any]:
+        """Yields the checkpoints of a kind, to be read; None if there are none."""
         from zoo.runs.checkpoints import Checkpoints, any_kept  # orbax, which exports do not need
 
         folder = self.path / "checkpoints"
-        for kind in ("best", "last"):
-            if any_kept(folder, kind):
-                with contextlib.closing(Checkpoints(folder, (kind,), read_only=True)) as kept:
-                    if data := kept.progress(kind).get("data"):
-                        return data
-        return ""
+        if not any_kept(folder, kind):
+            yield None
+            return
+        with contextlib.closing(Checkpoints(folder, (kind,), read_only=True)) as kept:
+            yield kept
 
     def params(
         self, experiment: Experiment, lexicon: Lexicon, log=logger.warning
@@ -282,15 +276,10 @@ class Workdir:
     def finished(self) -> bool | None:
         """Whether the training has come to its end; None of an export, and where only its best
         checkpoint is left."""
-        if exported.is_exported(self.path):
+        if is_exported(self.path):
             return None
-        from zoo.runs.checkpoints import Checkpoints, any_kept
-
-        folder = self.path / "checkpoints"
-        if not any_kept(folder, "last"):
-            return None
-        with contextlib.closing(Checkpoints(folder, ("last",), read_only=True)) as kept:
-            return kept.progress("last").get("finished")
+        with self._kept("last") as kept:
+            return kept.progress("last").get("finished") if kept else None
 
     def other_lexicons(self, experiment: Experiment) -> tuple[Lexicon, ...]:
         """Reads the lexicons of the run beside the first; a language model has none."""
@@ -300,23 +289,20 @@ class Workdir:
         self, experiment: Experiment, lexicon: Lexicon, log=logger.warning
     ) -> tuple[int, Any, dict]:
         """Reads (step, parameters on the host, progress) of the best checkpoint; see `params`."""
-        folder = self.path / "checkpoints"
         lexicons = lexicon, *self.other_lexicons(experiment)
 
         def like():
             model = experiment.model
             return jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
 
-        if exported.is_exported(self.path):
-            exported.safetensors()  # raises MissingExtra before the sizes are read
-            check_sizes(experiment, exported.shapes(self.path), str(self.path))
-            return *exported.read_params(self.path, like()), {}
-        from zoo.runs.checkpoints import Checkpoints, any_kept  # orbax, which exports do not need
-
+        if is_exported(self.path):
+            safetensors()  # raises MissingExtra before the sizes are read
+            check_sizes(experiment, exported_shapes(self.path), str(self.path))
+            return *read_params(self.path, like()), {}
         restored = None
-        if any_kept(folder, "best"):
-            with contextlib.closing(Checkpoints(folder, ("best",), read_only=True)) as kept:
-                check_sizes(experiment, kept.shapes("best"), str(folder / "best"))
+        with self._kept("best") as kept:
+            if kept:
+                check_sizes(experiment, kept.shapes("best"), str(kept.folder / "best"))
                 restored = kept.restore("best", {"params": like()}, log)
         if restored is None:
             raise UserError(
@@ -402,3 +388,154 @@ def check_sizes(experiment: Any, shapes: Sequence[tuple[int, ...]] | None, where
     for what, needed in of_model(model):
         memory.check(what, needed, memory.of_host())
     memory.check(*of_batches(model, experiment.evaluation, "evaluation", "batch"))
+
+
+# ----- exported runs, whose parameters are one file of safetensors in place of checkpoints
+# An exported run does not have an optimiser state and cannot be trained further; everything else
+# that reads a run reads it too. The record has the SHA-256 of itself and of all files but the
+# results, the model card and load.py. They are compared on reading.
+
+PARAMS = "params.safetensors"
+RECORD = "export.json"
+_EXPORT_RECORD = {"checkpoint": int, "sha256": dict, "data": str, "digest": str}
+
+
+def is_exported(path: pathlib.Path) -> bool:
+    """Whether a folder holds an exported run, whole or damaged."""
+    # Not by pathlib, which raises an error for a name that is too long. Buckets hold no exports.
+    return os.path.exists(path / RECORD) or os.path.exists(path / PARAMS)
+
+
+def is_whole(path: pathlib.Path) -> bool:
+    """Whether a folder holds an exported run with its record and its parameters."""
+    return os.path.isfile(path / RECORD) and os.path.isfile(path / PARAMS)
+
+
+def safetensors() -> Any:
+    """Imports the module `safetensors.numpy`."""
+    with lazy.extra():
+        import safetensors.numpy
+    return safetensors.numpy
+
+
+def named_arrays(tree: Any) -> dict[str, np.ndarray]:
+    """Copies the leaves of a pytree to the host, {path such as "head/bias": array}."""
+    leaves = checksums.leaf_names(tree)
+    return {name: np.ascontiguousarray(np.asarray(leaf)) for name, leaf in leaves.items()}
+
+
+def export_record(path: pathlib.Path) -> dict:
+    """Reads the record of an export: its checkpoint's step, SHA-256 of files, and more."""
+    kept = strict_json.read(path / RECORD, _EXPORT_RECORD)
+    _compare_digest(path / RECORD, kept.pop("digest"), checksums.of_json(kept))
+    return kept
+
+
+def check_exported(path: pathlib.Path, name: str):
+    """Checks the SHA-256 of a file of an exported run, unless neither it nor the file exists."""
+    known, file = export_record(path)["sha256"].get(name), path / name
+    if known is None:
+        if file.exists():
+            raise UserError(
+                f"{path / RECORD} has no checksum of {name}: put back a copy of the export, or "
+                "export the run again."
+            )
+        return
+    _compare_digest(file, known, hashlib.sha256(_bytes(file)).hexdigest())
+
+
+def _compare_digest(file, known, digest):
+    if known != digest:
+        raise UserError(f"{file} is not as it was written: put back a copy of it.")
+
+
+def exported_shapes(path: pathlib.Path) -> list[tuple[int, ...]] | None:
+    """Returns the shapes of the parameters without reading them; None if the file is damaged.
+
+    `read_params` raises an error that names the damage.
+    """
+    with lazy.extra():
+        import safetensors
+
+    try:
+        with safetensors.safe_open(str(path / PARAMS), "numpy") as file:
+            names = file.keys()
+            return [tuple(file.get_slice(name).get_shape()) for name in names]
+    except Exception:  # errors of safetensors, or OSError
+        return None
+
+
+def _bytes(file):
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise UserError(
+            f"{file} cannot be read ({error.strerror}): put back a copy of it."
+        ) from error
+
+
+def read_params(path: pathlib.Path, like: Any) -> tuple[int, Any]:
+    """Reads the parameters of an exported run."""
+    file, kept, load = path / PARAMS, export_record(path), safetensors().load
+    content = _bytes(file)
+    try:
+        arrays = load(content)
+    except Exception as error:  # safetensors has errors of its own
+        raise UserError(f"{file} cannot be read ({error}): put back a copy of it.") from error
+    names = checksums.leaf_names(like)
+    if difference := checksums.first_difference(arrays, names):
+        name, there, here = difference
+        raise UserError(
+            f"{file} is of another model: {name} is {there} there, and {here} in the recipe; put "
+            "back a copy of the export."
+        )
+    check_exported(path, PARAMS)
+    leaves = [arrays[name] for name in names]
+    return kept["checkpoint"], jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+
+# ---- the runs that this user made on this machine: a note of each recipe, in a folder of state
+# The name of a note is the SHA-256 of the recipe in the run's experiment.json. Another recipe has
+# another hash, and other users cannot write notes there; a copy of a run counts as the user's own
+# too. So the paths and modules that a noted recipe names are permitted without being named again.
+
+
+def notes_folder() -> pathlib.Path:
+    """Returns zoo/runs in $XDG_STATE_HOME, or in ~/.local/state unless that is an absolute path."""
+    given = pathlib.Path(os.environ.get("XDG_STATE_HOME", ""))
+    state = given if given.is_absolute() else pathlib.Path.home() / ".local" / "state"
+    return state / "zoo" / "runs"
+
+
+def _note(recipe: dict) -> pathlib.Path:
+    return notes_folder() / f"{checksums.of_json(recipe)}.json"
+
+
+def note(recipe: dict, workdir: Any):
+    """Notes the recipe of a run; logs a warning if the note cannot be written."""
+    note = {"workdir": str(location.absolute(workdir)), "modules": user_modules.folders()}
+    try:
+        path = _note(recipe)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        location.write_text(path, json.dumps(note, ensure_ascii=False) + "\n")
+    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
+        logger.warning(
+            "%s is not noted as your own run (%s): to judge it, absolute paths in its recipe need "
+            "--trust-paths, and functions and components of your own --trust NAME.",
+            workdir,
+            error,
+        )
+
+
+def noted_modules(recipe: dict) -> list[str] | None:
+    """Returns the folders of modules that were permitted when a run was made."""
+    try:
+        text = _note(recipe).read_bytes()
+    except (OSError, RuntimeError):
+        return None
+    note = strict_json.object_or_none(text) or {}
+    try:
+        strict_json.check(note, {"modules": [str]})
+    except ValueError:
+        return []  # the note exists, although it is damaged
+    return note["modules"]

@@ -46,8 +46,6 @@ class Conllu(FileSource):
 
     Attributes:
       train: path of a file, perhaps with a range of its sentences: 'fr-ud-train.conllu[:-728]'.
-      validation: as `train`.
-      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
       fused: how fused forms (multiword tokens) are read. "split" reads the syntactic words (French
         "des" as "de" "les") without the fused form; "surface" reads the fused form in place of its
         words, with all their tags; "kept" reads the fused form, with the tag "_", before its words.
@@ -73,13 +71,12 @@ class Conllu(FileSource):
 
     @property
     def form(self):
-        """The form of plain text, with fused forms read according to `fused`."""
         return Form(fused=self.fused, plain=True)
 
     def read(self, split):
         """Reads the sentences of a split, with POS and morphological features."""
         sentences = self._read(self.path_of(split))
-        tokens = [self._chosen(sentence) for sentence in sentences]
+        tokens = [*map(self._chosen, sentences)]
         words = [[token["form"] for token in sentence] for sentence in tokens]
         features = [[self._tags(token) for token in sentence] for sentence in tokens]
         fused = {} if self.fused == "surface" else fused_forms(sentences)
@@ -91,12 +88,12 @@ class Conllu(FileSource):
         The tokens are chosen according to `fused`, as in `read`. A fused form has the tokens of its
         words under "parts"; of its columns only the form is filled.
         """
-        return [self._chosen(sentence) for sentence in self._read(self.path_of(split))]
+        return [*map(self._chosen, self._read(self.path_of(split)))]
 
     def lexicon_entries(self):
         """Returns the words of the files `words`, without features."""
         sentences = itertools.chain.from_iterable(map(self._read, self.words))
-        return {token["form"]: () for sentence in sentences for token in self._chosen(sentence)}
+        return {token["form"]: () for one in sentences for token in self._chosen(one)}
 
     def _read(self, path):
         if self.fused not in CHOICES:
@@ -104,7 +101,8 @@ class Conllu(FileSource):
         if not self.columns or not {*self.columns} <= {*TAGS}:
             raise UserError(f"data.columns is {self.columns}: give some of {', '.join(TAGS)}.")
         part = files.Part.parse(path)
-        return ranged(part, read_conllu(files.find(part.path)))
+        file, text = files.read(part.path)
+        return ranged(part, [sentence.tokens for sentence in parse(text, file)])
 
     def _tags(self, token):
         """Returns the features of a token; a fused form read alone has all its words' features."""
@@ -114,12 +112,15 @@ class Conllu(FileSource):
 
     def _chosen(self, sentence):
         """Returns the tokens of a sentence that are read according to `fused`."""
-        if self.fused == "kept":
-            return sentence
         if self.fused == "split":
             return [token for token in sentence if "parts" not in token]
-        within = {part["id"] for token in sentence for part in token.get("parts", ())}
-        return [token for token in sentence if token["id"] not in within]
+        return sentence if self.fused == "kept" else surface(sentence)
+
+
+def surface(sentence: list[dict]) -> list[dict]:
+    """Returns the tokens of a sentence that are not words of a fused form."""
+    within = {part["id"] for token in sentence for part in token.get("parts", ())}
+    return [token for token in sentence if token["id"] not in within]
 
 
 def tags_of_words(
@@ -146,14 +147,11 @@ def fused_forms(sentences) -> dict[str, tuple[str, ...]]:
     """
     ways: collections.defaultdict = collections.defaultdict(collections.Counter)
     alone: collections.Counter = collections.Counter()
-    for sentence in sentences:
-        within = set()
-        for token in sentence:
-            if "parts" in token:
-                ways[token["form"]][tuple(part["form"] for part in token["parts"])] += 1
-                within |= {part["id"] for part in token["parts"]}
-            elif token["id"] not in within:
-                alone[token["form"]] += 1
+    for token in itertools.chain.from_iterable(map(surface, sentences)):
+        if "parts" in token:
+            ways[token["form"]][tuple(part["form"] for part in token["parts"])] += 1
+        else:
+            alone[token["form"]] += 1
     return {
         form: counts.most_common(1)[0][0]
         for form, counts in ways.items()
@@ -169,13 +167,11 @@ class Sentence(NamedTuple):
     line: int
 
 
-def read_conllu(path) -> list[list[dict]]:
-    """Reads the tokens of each sentence of a file; see `parse`."""
-    return [sentence.tokens for sentence in parse(files.read_text(path), path)]
-
-
 def parse(text: str, path) -> list[Sentence]:
     """Parses the sentences of a CoNLL-U text."""
+    with lazy.extra():
+        import conllu.exceptions
+        import conllu.parser
     sentences, tokens, comments, first = [], [], {}, 0
     for number, line in enumerate([*text.split("\n"), ""], 1):
         if line.startswith("#"):
@@ -183,7 +179,16 @@ def parse(text: str, path) -> list[Sentence]:
                 comments[comment["name"]] = comment["value"].rstrip()
         elif line.strip():
             where = f"{path}, line {number}"
-            token = _token(line, where)
+            _check_columns(line, where)
+            try:
+                token: dict = conllu.parser.parse_line(line, conllu.parser.DEFAULT_FIELDS)
+                if token["id"] is None:
+                    raise ValueError("it has no ID in its first column.")
+                if not token["form"] or token["form"].isspace():
+                    raise ValueError("it has no FORM in its second column.")
+            # ValueError also of numbers that Python finds too long to read.
+            except (conllu.exceptions.ParseException, ValueError) as error:
+                raise UserError(f"{where} is not CoNLL-U: {error}") from error
             first = first or number
             # An id is a number, a (start, "-", end) range or an (n, ".", k) empty node.
             if isinstance(token["id"], int):
@@ -224,8 +229,7 @@ def _joined(tokens):
     return [token for token, _ in tokens]
 
 
-def _token(line, where):
-    """Parses the token of a line; raises UserError, naming the place, if it is not CoNLL-U."""
+def _check_columns(line, where):
     columns = line.split("\t")
     if len(columns) != COLUMNS:
         raise UserError(
@@ -235,16 +239,3 @@ def _token(line, where):
     # The parser would take two spaces for a tab; in the last column it does not matter.
     if any("  " in column for column in columns[:-1]):
         raise UserError(f"{where}: two spaces in a column: leave one of them out.")
-    with lazy.extra():
-        import conllu.exceptions
-        import conllu.parser
-    try:
-        token = conllu.parser.parse_line(line, conllu.parser.DEFAULT_FIELDS)
-    # ValueError of numbers that Python finds too long to read.
-    except (conllu.exceptions.ParseException, ValueError) as error:
-        raise UserError(f"{where} is not CoNLL-U: {error}") from error
-    if token["id"] is None:
-        raise UserError(f"{where} is not CoNLL-U: it has no ID in its first column.")
-    if not token["form"] or token["form"].isspace():
-        raise UserError(f"{where} is not CoNLL-U: it has no FORM in its second column.")
-    return token

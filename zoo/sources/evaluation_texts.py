@@ -14,7 +14,7 @@ from typing import NamedTuple
 from zoo.errors import UserError
 from zoo.sources import conllu, files, moses, table_rows
 from zoo.sources.source import Corpus, Source, ranged
-from zoo.sources.text import READERS, Text
+from zoo.sources.text import Text
 
 _TOKEN_LINE = re.compile(r"\d+([-.]\d+)?\t")
 # Suffixes of files in CoNLL-U.
@@ -66,15 +66,12 @@ class GivenText:
     @property
     def judged(self) -> list[Sentence]:
         """The sentences to score: those with words, or all sentences if blank lines are kept."""
-        kept = self.blank_lines == "kept"
-        return [sentence for sentence in self.sentences if sentence.tokens or kept]
+        return [one for one in self.sentences if one.tokens or self.blank_lines == "kept"]
 
     @property
     def corpus(self) -> Corpus:
         """The corpus of the sentences to score; raises UserError if it has no words."""
-        if self.source is not None:
-            return self.source
-        return Corpus(self.name, [sentence.words for sentence in self.judged])
+        return self.source or Corpus(self.name, [sentence.words for sentence in self.judged])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +113,7 @@ def read(
     id, sentence and condition, where present, form a sentence), or "sentence" or `column` (a
     sentence a row). Any other file is plain text, a sentence a line, words between white space.
     """
-    content = files.read_text(files.find(files.Part.parse(path).path))
+    _, content = files.read(files.Part.parse(path).path)
     return of_content(content, path, reading, column, blank_lines)
 
 
@@ -124,15 +121,15 @@ def is_plain(path: str, head: str, column: str = "text") -> bool:
     """Whether `read` treats a file as plain text, a sentence a line."""
     suffix = files.kind(files.find(path))
     others = suffix in (*_TREEBANKS, ".tsv")
-    return not others and not _begins_as_conllu(head) and not _header_of(head, column)
+    return not others and not _begins_as_conllu(head) and not _has_header(head, column)
 
 
 def is_treebank(path: str) -> bool:
     """Whether `read` reads the file at a path as CoNLL-U."""
     if not is_one(path):
         return False
-    file = files.find(files.Part.parse(path).path)
-    return files.kind(file) in _TREEBANKS or _begins_as_conllu(files.read_text(file))
+    file, content = files.read(files.Part.parse(path).path)
+    return files.kind(file) in _TREEBANKS or _begins_as_conllu(content)
 
 
 def of_content(
@@ -144,7 +141,7 @@ def of_content(
     suffix = files.kind(file)
     if suffix in _TREEBANKS or _begins_as_conllu(content):
         given = _of_treebank(content, file, part.path, reading)
-    elif suffix == ".tsv" or _header_of(content, column):
+    elif suffix == ".tsv" or _has_header(content, column):
         given = _of_table(content, file, part.path, reading, column)
     else:
         given = of_text(content, part.path, reading)
@@ -156,12 +153,12 @@ def of_content(
 
 def is_one(path: str) -> bool:
     """Whether `read` can read the file at a path; `Text` reads all others."""
-    path = files.Part.parse(path).path
-    try:
-        file = files.find(path)
-    except UserError:  # a pattern, a data set of a hub, or nothing
-        return False
-    return not file.is_dir() and files.kind(file) not in {*READERS} - {".tsv"}
+    file = files.found(files.Part.parse(path).path)
+    return (
+        file is not None
+        and not file.is_dir()
+        and files.kind(file) not in {*table_rows.READERS} - {".tsv"}
+    )
 
 
 def table(path: str, source: Source) -> Source:
@@ -196,7 +193,7 @@ def _sentence(line, name, tokens, length=None, extra=()):
 
 def of_text(text: str, name: str, reading: Reading) -> GivenText:
     """Parses plain text, a sentence a line, words between white space."""
-    lines = enumerate(text.removesuffix("\n").split("\n"), 1)
+    lines = enumerate(files.lines(text), 1)
     sentences = [_sentence(n, None, tokens_of(line, reading), len(line)) for n, line in lines]
     return GivenText(name, sentences)
 
@@ -211,18 +208,13 @@ def _begins_as_conllu(text):
 def _of_treebank(text, path, name, reading):
     sentences = []
     for number, parsed in enumerate(conllu.parse(text, path), 1):
-        forms, within = [], set()
-        for token in parsed.tokens:
-            if token["id"] in within:
-                continue
-            parts = token.get("parts", (token,))
-            within |= {part["id"] for part in parts}
-            words = reading.words_of(token["form"], [part["form"] for part in parts])
-            forms.append((token["form"], words, token["misc"] or {}))
+        pairs, spaces = [], []
+        for token in conllu.surface(parsed.tokens):
+            parts = [part["form"] for part in token.get("parts", (token,))]
+            pairs.append((token["form"], reading.words_of(token["form"], parts)))
+            spaces.append("" if (token["misc"] or {}).get("SpaceAfter") == "No" else " ")
         comments = parsed.comments
         line = comments.get("text") or comments.get("sentence-text") or ""
-        spaces = ["" if misc.get("SpaceAfter") == "No" else " " for _, _, misc in forms]
-        pairs = [(form, words) for form, words, _ in forms]
         tokens = _found_in(line, pairs)
         length = None if tokens is None else len(line)
         tokens = _placed(pairs, spaces) if tokens is None else tokens
@@ -252,7 +244,7 @@ def _placed(pairs, spaces):
     return tokens
 
 
-def _header_of(text, column):
+def _has_header(text, column):
     """Whether the first line is the header of a table of items."""
     names = table_rows.header(text)
     return len(names) > 1 and bool({"word", "sentence", column} & {*names})
@@ -260,7 +252,7 @@ def _header_of(text, column):
 
 def _of_table(text, path, name, reading, column):
     header, rows = table_rows.rows(text, path, "\t", full=True)
-    rows = [(number, row) for number, row in rows if "".join(row.values()).strip()]
+    rows = [one for one in rows if "".join(one[1].values()).strip()]
     if "word" in header:
         return _of_words(rows, path, name, reading, header)
     for chosen in (column, "sentence", "text"):
@@ -278,10 +270,10 @@ def _of_sentences(rows, name, reading, header, column):
     columns = tuple(key for key in header if key not in (column, label))
     sentences = []
     for count, (number, row) in enumerate(rows, 1):
-        extra = tuple(row[key] for key in columns)
-        tokens = [token._replace(extra=extra) for token in tokens_of(row[column], reading)]
+        extra, line = tuple(row[key] for key in columns), row[column]
+        tokens = [token._replace(extra=extra) for token in tokens_of(line, reading)]
         title = row.get(label, str(count))
-        sentences.append(Sentence(number, title, tokens, len(row[column]), extra))
+        sentences.append(Sentence(number, title, tokens, len(line), extra))
     return GivenText(name, sentences, columns)
 
 

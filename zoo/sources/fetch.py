@@ -288,31 +288,28 @@ class Corpus(NamedTuple):
     hub: tuple[str, str] = ("", "")
 
 
-# Checksums of the texts of task 1, by `sha256sum` of the files of that revision.
+# Checksums of the texts of task 1 in English, French and Czech, by `sha256sum` of the files of that
+# revision.
 _CAPTIONS = {
-    "train.lc.norm.tok.en": "08925f8e0572bcd5a006702fc5fe20e2d77c6917d4eebd576fc20de6693c2119",
-    "train.lc.norm.tok.fr": "8fa41bb718412bcb7c5dfa58603842810a01543eae86a51279f9886b901266e1",
-    "train.lc.norm.tok.cs": "7645fb91efa18f94c83d493f740a5d5a941e4b01efa6a124bf2d4af040e133e0",
-    "val.lc.norm.tok.en": "46573ce391ae227f1c72f873392436a20ef18e0a6d518098cfbd70b77c8572ec",
-    "val.lc.norm.tok.fr": "b303e301aa21fe7822a846b2b3fb2d5a1121ec807cd5b1d006fb7b2b5507168a",
-    "val.lc.norm.tok.cs": "b87ee4917f4a0f9ca6cca03e402026c9f4437dc1bd6a7dadfd2544ecfb6c5501",
-    "test_2016_flickr.lc.norm.tok.en": (
-        "5b7f32627cf99eced828311b955dae9800bb52bc8b91cf8b6526829e605b29d2"
+    "train": (
+        "08925f8e0572bcd5a006702fc5fe20e2d77c6917d4eebd576fc20de6693c2119",
+        "8fa41bb718412bcb7c5dfa58603842810a01543eae86a51279f9886b901266e1",
+        "7645fb91efa18f94c83d493f740a5d5a941e4b01efa6a124bf2d4af040e133e0",
     ),
-    "test_2016_flickr.lc.norm.tok.fr": (
-        "1463bd5960f9bfe098ec3cd752d3df0c49c84dc646fb518964a29232658cd836"
+    "val": (
+        "46573ce391ae227f1c72f873392436a20ef18e0a6d518098cfbd70b77c8572ec",
+        "b303e301aa21fe7822a846b2b3fb2d5a1121ec807cd5b1d006fb7b2b5507168a",
+        "b87ee4917f4a0f9ca6cca03e402026c9f4437dc1bd6a7dadfd2544ecfb6c5501",
     ),
-    "test_2016_flickr.lc.norm.tok.cs": (
-        "748c8816de928732365176e5c5d2f9bbabcec9b8d4448fba2d230feb057898a7"
+    "test_2016_flickr": (
+        "5b7f32627cf99eced828311b955dae9800bb52bc8b91cf8b6526829e605b29d2",
+        "1463bd5960f9bfe098ec3cd752d3df0c49c84dc646fb518964a29232658cd836",
+        "748c8816de928732365176e5c5d2f9bbabcec9b8d4448fba2d230feb057898a7",
     ),
-    "test_2018_flickr.lc.norm.tok.en": (
-        "a66e25cbb8323d74a40873dcd222659f39e30ee7687a6ed5445833aed0673239"
-    ),
-    "test_2018_flickr.lc.norm.tok.fr": (
-        "22d44a4ba21e050f218399f2c4f9e1a36875f209820c1f1c9af5b76a2947a71c"
-    ),
-    "test_2018_flickr.lc.norm.tok.cs": (
-        "09a4987a524dea4852ccfef35329281b2cd577780691b732341ccecc4015aa4c"
+    "test_2018_flickr": (
+        "a66e25cbb8323d74a40873dcd222659f39e30ee7687a6ed5445833aed0673239",
+        "22d44a4ba21e050f218399f2c4f9e1a36875f209820c1f1c9af5b76a2947a71c",
+        "09a4987a524dea4852ccfef35329281b2cd577780691b732341ccecc4015aa4c",
     ),
 }
 _AGREEMENT = {
@@ -327,55 +324,55 @@ def _wikitext(size: int, train_tokens: int) -> Corpus:
     """Returns WikiText (Merity et al. 2016), with the numbers of tokens of its table 1."""
     name = f"wikitext-{size}"
     tokens = {"train": train_tokens, "valid": 217_646, "test": 245_569}
-    files = tuple(
-        File(
-            path=f"{name}/wiki.{split}.tokens",
-            urls=(f"{_WIKITEXT}/{name}-v1.zip",),
-            member=f"{name}/wiki.{split}.tokens",
-            tokens=count,
-        )
-        for split, count in tokens.items()
-    )
+    paths = {f"{name}/wiki.{split}.tokens": count for split, count in tokens.items()}
+    url = f"{_WIKITEXT}/{name}-v1.zip"
+    files = tuple(File(path, (url,), None, path, count) for path, count in paths.items())
     about = f"WikiText-{size}, articles of Wikipedia, rare words <unk>; CC BY-SA 3.0"
     return Corpus(about, files, ("Salesforce/wikitext", f"{name}-v1"))
+
+
+def _listed(about: str, folder: str, address: str, digests: dict[str, str]) -> Corpus:
+    """Returns a corpus of files with known checksums, below one address."""
+    files = (
+        File(f"{folder}/{name}", (f"{address}/{name}",), digest) for name, digest in digests.items()
+    )
+    return Corpus(about, tuple(files))
 
 
 CORPORA = {
     "wikitext-2": _wikitext(2, 2_088_628),
     "wikitext-103": _wikitext(103, 103_227_021),
-    "tinyshakespeare": Corpus(
+    "tinyshakespeare": _listed(
         "plays of Shakespeare in one file, from char-rnn; public domain",
-        (
-            File(
-                "tinyshakespeare/input.txt",
-                (f"{_CHAR_RNN}/data/tinyshakespeare/input.txt",),
-                "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
-            ),
-        ),
+        "tinyshakespeare",
+        f"{_CHAR_RNN}/data/tinyshakespeare",
+        {"input.txt": "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"},
     ),
-    "multi30k": Corpus(
+    "multi30k": _listed(
         "captions in English, French and Czech, tokenised; for non-commercial research",
-        tuple(
-            File(f"multi30k/{name}", (f"{_MULTI30K}/{name}",), digest)
-            for name, digest in _CAPTIONS.items()
-        ),
+        "multi30k",
+        _MULTI30K,
+        {
+            f"{split}.lc.norm.tok.{language}": digest
+            for split, digests in _CAPTIONS.items()
+            for language, digest in zip(("en", "fr", "cs"), digests, strict=True)
+        },
     ),
-    "clams_fr": Corpus(
+    "clams_fr": _listed(
         "minimal pairs of French agreement (Mueller et al. 2020); Apache 2.0",
-        tuple(
-            File(f"clams_fr/{name}", (f"{_CLAMS}/{name}",), digest)
-            for name, digest in _AGREEMENT.items()
-        ),
+        "clams_fr",
+        _CLAMS,
+        _AGREEMENT,
     ),
-    "sequoia_tags": Corpus(
+    "sequoia_tags": _listed(
         "French sentences with gold tags, for llrnn_french_sequoia; LGPL-LR",
-        (
-            File(
-                "ud_french_sequoia/fr_sequoia-ud-train.conllu",
-                (f"{_SEQUOIA}/fr_sequoia-ud-train.conllu",),
-                "56424954edf9d20a4d1184e37bfe931fb7c64da82bf2a587b4f35b828d79d767",
-            ),
-        ),
+        "ud_french_sequoia",
+        _SEQUOIA,
+        {
+            "fr_sequoia-ud-train.conllu": (
+                "56424954edf9d20a4d1184e37bfe931fb7c64da82bf2a587b4f35b828d79d767"
+            )
+        },
     ),
 }
 TREEBANK_FORM = "ud_LANGUAGE_TREEBANK"

@@ -1,6 +1,8 @@
 """Paths of data files, perhaps with a range of sentences, and their content as text."""
 
 import bz2
+import codecs
+import contextlib
 import dataclasses
 import functools
 import glob
@@ -12,11 +14,11 @@ import os
 import pathlib
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from zoo.errors import UserError, named, shortened
-from zoo.sources import fetch
+from zoo.sources import fetch, table_rows
 from zoo.trust import permissions, user_modules
 
 logger = logging.getLogger(__name__)
@@ -36,6 +38,8 @@ LONGEST_LINE = 1 << 27
 LONGEST_SENTENCE = 1 << 20
 # Most bytes of a JSON list that is read whole.
 LONGEST_LIST = 1 << 24
+# The beginning of a JSON list, perhaps after a byte order mark.
+_LIST = (b"[", b"\xef\xbb\xbf[")
 _PIECE = 1 << 20  # bytes that are decompressed at a time
 # Formats that are not read: their first bytes, and the remedy.
 OTHERS = (
@@ -45,8 +49,6 @@ OTHERS = (
     (b"\xff\xfe", "is UTF-16: convert it with iconv -f utf-16 -t utf-8"),
     (b"\xfe\xff", "is UTF-16: convert it with iconv -f utf-16 -t utf-8"),
 )
-# The path of a split, or its paths.
-Paths = TypeVar("Paths")
 _RANGE = re.compile(r"(?s:(?P<path>.*))\[(?P<start>[^\[\]:]*):(?P<stop>[^\[\]]*)\]")
 # At most sixteen digits: Python refuses to parse integers of several thousand digits.
 _BOUND = re.compile(r"(-?[0-9]{1,16})?")
@@ -98,6 +100,14 @@ def find(path: str) -> pathlib.Path:
     """
     check_path(path)
     return locate(path)
+
+
+def found(path: str) -> pathlib.Path | None:
+    """Finds a file or folder as `find` does; None for a pattern, a data set, or nothing."""
+    try:
+        return find(path)
+    except UserError:
+        return None
 
 
 def locate(path: str) -> pathlib.Path:
@@ -170,15 +180,27 @@ def _lies_elsewhere(file):
         return True
 
 
+# ------------------------------------------------------------ the content of text files
+
+
+def read(path: str) -> tuple[pathlib.Path, str]:
+    """Finds a file and reads its text."""
+    file = find(path)
+    return file, read_text(file)
+
+
 def read_text(path: pathlib.Path) -> str:
     """Reads a UTF-8 file, perhaps compressed with gzip, bzip2 or xz; see `with_line_feeds`."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}: give a file of text.") from error
-    content = _decompressed(content, path)
-    check_utf8(content, path)
-    return with_line_feeds(content.decode("utf-8-sig"))  # without a byte order mark
+    with _opened(path) as file:
+        content = file.read() if isinstance(file, io.BufferedReader) else _pieces(file, path)
+    if not content.strip():
+        raise UserError(f"{path} is empty: give a file with text.")
+    return with_line_feeds(_text(content, path))
+
+
+def lines(text: str) -> list[str]:
+    """Splits a text into lines; the last one may lack its line break."""
+    return text.removesuffix("\n").split("\n")
 
 
 def with_line_feeds(text: str) -> str:
@@ -192,89 +214,99 @@ def with_line_feeds(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", " ")
 
 
-def opener(start: bytes) -> Callable[[Any], Any] | None:
-    """Returns the function that decompresses an open file, by its first bytes.
+def read_lines(
+    path: str, longest: int = LONGEST_LINE, longest_list: int = 0
+) -> Iterator[tuple[int, str]]:
+    """Yields (number from 1, text without line break) of each line, in constant memory."""
+    file = find(path)
+    number = 0
+    with _opened(file, lambda: f" after line {number}") as text:
+        pieces = iter(functools.partial(text.readline, longest + 1), b"")
+        for number, line in enumerate(pieces, 1):
+            most = longest
+            if len(line) > most and number == 1 and line.startswith(_LIST):
+                most = max(longest, longest_list)
+                line += text.readline(most + 1 - len(line))
+            if len(line) > most and not line.endswith(b"\n"):
+                raise _too_long(f"{file}, line {number},", most)
+            yield from broken(_text(line, file, number), number)
+    if not number:
+        raise UserError(f"{file} is empty: give a file with text.")
 
-    Returns None if the file is not compressed.
-    """
-    return next((opens for magic, opens in _OPEN if magic.match(start)), None)
+
+def broken(line: str, number: int) -> Iterator[tuple[int, str]]:
+    """Yields (number from 1, text) of a line up to \\n, which is several if no line ends so."""
+    found = line.removesuffix("\n").removesuffix("\r")
+    if number == 1 and not line.endswith("\n"):  # nor does any other line
+        yield from enumerate(found.split("\r"), 1)
+    else:
+        yield number, found.replace("\r", " ")
 
 
-def too_long(where: str, longest: int) -> UserError:
-    """Returns the error of a line of more than `longest` bytes; `where` names the line."""
+@contextlib.contextmanager
+def _opened(path, after: Callable[[], str] = str) -> Iterator[Any]:
+    """Opens the bytes of a file, decompressed; `after` tells how far they were read."""
+    try:
+        with open(path, "rb") as raw:
+            start = raw.peek(16)[:16]
+            opens = next((opens for magic, opens in _OPEN if magic.match(start)), None)
+            for prefix, what in OTHERS:
+                if start.startswith(prefix):
+                    raise UserError(f"{path} {what} first.")
+            yield raw if opens is None else opens(raw)
+    # ValueError of a bzip2 file that is cut short.
+    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise UserError(
+                f"{path} cannot be read: {error.strerror}: give a file of text."
+            ) from error
+        raise UserError(
+            f"{path} cannot be decompressed{after()} ({error}): get it again."
+        ) from error
+
+
+def _pieces(file, path) -> bytes:
+    """Reads a decompressed file in pieces; raises UserError for a line that is too long."""
+    pieces, number, length = [], 1, 0
+    while piece := file.read(_PIECE):
+        first = piece.find(b"\n")
+        length += len(piece) if first < 0 else first
+        if length > LONGEST_LINE:
+            raise _too_long(f"{path}, line {number},", LONGEST_LINE)
+        if first >= 0:
+            number += piece.count(b"\n")
+            length = len(piece) - piece.rfind(b"\n") - 1
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _too_long(where, longest):
     return UserError(
         f"{where} has more than {longest:,} bytes in one line: break the line, or "
         "get the file again if its lines should be shorter."
     )
 
 
-def _decompressed(content, path):
-    opens = opener(content)
-    if opens is not None:
-        try:
-            return b"".join(_pieces(opens(io.BytesIO(content)), path))
-        # ValueError of a bzip2 file that is cut short.
-        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
-            raise UserError(f"{path} cannot be decompressed ({error}): get it again.") from error
-    check_readable(content, path)
-    return content
-
-
-def check_readable(content: bytes, path: pathlib.Path):
-    """Raises UserError, with the remedy, for a file in one of the formats `OTHERS`."""
-    for prefix, what in OTHERS:
-        if content.startswith(prefix):
-            raise UserError(f"{path} {what} first.")
-
-
-def _pieces(file, path) -> Iterator[bytes]:
-    """Reads a decompressed file in pieces; raises UserError for a line that is too long."""
-    number, length = 1, 0
-    while piece := file.read(_PIECE):
-        first = piece.find(b"\n")
-        length += len(piece) if first < 0 else first
-        if length > LONGEST_LINE:
-            raise too_long(f"{path}, line {number},", LONGEST_LINE)
-        if first >= 0:
-            number += piece.count(b"\n")
-            length = len(piece) - piece.rfind(b"\n") - 1
-        yield piece
-
-
-def check_utf8(content: bytes, path: pathlib.Path):
-    """Raises UserError unless the bytes are UTF-8 text."""
-    if not content.strip():
-        raise UserError(f"{path} is empty: give a file with text.")
+def _text(content: bytes, path, number: int = 0) -> str:
+    """Decodes UTF-8, a line by its number or a whole file, without a byte order mark."""
+    if number < 2:
+        content = content.removeprefix(codecs.BOM_UTF8)
     if b"\0" in content:
-        raise UserError(f"{path} is a binary file: give a UTF-8 text file.")
+        what = f", line {number}: binary" if number else " is a binary file"
+        raise UserError(f"{path}{what}: give a UTF-8 text file.")
     try:
-        content.decode()
+        return content.decode()
     except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
+        line = number or content.count(b"\n", 0, error.start) + 1
         raise UserError(
             f"{path}, line {line}: not UTF-8 (byte {content[error.start]:#04x}): convert it, "
             "for instance with iconv -f latin1 -t utf-8."
         ) from error
 
 
-def test_names(tests: Sequence) -> tuple[str, ...]:
-    """Names the test splits: "test" for a single one, otherwise "test1", "test2" ..."""
-    if len(tests) == 1:
-        return ("test",)
-    return tuple(f"test{number}" for number in range(1, len(tests) + 1))
-
-
-def path_of(paths: Mapping[str, Paths], split: str) -> Paths:
-    """Returns the path of a split, or its paths; raises UserError for an unknown split."""
-    if split not in paths:
-        raise UserError(f"unknown split {split!r}: the data have {', '.join(paths)}.")
-    return paths[split]
-
-
 # -------------------------------------------- text files in folders, and patterns of paths
 
 COMPRESSED = (".gz", ".bz2", ".xz")
-KNOWN = (".txt", ".json", ".jsonl", ".parquet", ".csv", ".tsv")
 # Files in a folder of text that are not part of the text.
 _BACKUP = re.compile(r"(?i).*(~|\.bak|\.orig|\.old|\.swp|\.swo|\.tmp)|#.*#")
 _ABOUT = re.compile(
@@ -304,18 +336,15 @@ def text_files(path: str) -> list[pathlib.Path]:
     """Lists the files at a path: a file, a folder of text, or a pattern ('news/*.en').
 
     A folder stands for all files below it, in the order of their names, without hidden files,
-    backups, and files such as README. Their suffixes must be among .txt, .json, .jsonl, .parquet,
-    .csv and .tsv, or all equal. A pattern stands for all files that match, without hidden ones. The
+    backups, and files such as README. Their suffixes must be .txt and those of tables, or all
+    equal. A pattern stands for all files that match, without hidden ones. The
     files are logged.
     """
     check_path(path)
-    try:
-        given = find(path)
-    except UserError:
-        matches = _matches(path)
-        if matches is None:
-            raise
-        return _told(path, matches)
+    given = found(path)
+    if given is None and glob.has_magic(path):
+        return _told(path, _matches(path))
+    given = given or find(path)
     if not given.is_dir():
         return [given]
     here = pathlib.Path.cwd()
@@ -330,7 +359,7 @@ def text_files(path: str) -> list[pathlib.Path]:
         beside = f" but {named([p.name for p in members], 3)}" if members else ""
         raise UserError(f"{path} is a folder without files of text{beside}: give one with text.")
     kinds = sorted({kind(member) for member in chosen})
-    if len(kinds) > 1 and not {*kinds} <= {*KNOWN}:
+    if len(kinds) > 1 and not {*kinds} <= {".txt", *table_rows.READERS}:
         raise UserError(
             f"{path} has files of several kinds ({named(kinds)}): choose some of them with a "
             f"pattern, such as '{path}/*{kinds[-1]}'."
@@ -339,9 +368,7 @@ def text_files(path: str) -> list[pathlib.Path]:
 
 
 def _matches(path):
-    """Lists the files that match a pattern; returns None for a path that is not a pattern."""
-    if not glob.has_magic(path):
-        return None
+    """Lists the files that match a pattern."""
     for pattern in candidates(path):
         # Each further **/ in a row finds each file again in each folder above it.
         once = _REPEATED.sub(r"\1**/", str(pattern))
@@ -362,65 +389,3 @@ def _told(path, chosen):
     check_path(path, chosen)
     logger.info("%s: %d files: %s", path, len(chosen), named([str(p) for p in chosen], 3))
     return chosen
-
-
-# ---- lines of text files, read one by one in constant memory, with the checks of `read_text`
-# Lines end as `files.with_line_feeds` tells.
-
-# The beginning of a JSON list, perhaps after a byte order mark.
-_LIST = (b"[", b"\xef\xbb\xbf[")
-
-
-def read_lines(
-    path: str, longest: int = LONGEST_LINE, longest_list: int = 0
-) -> Iterator[tuple[int, str]]:
-    """Yields (number from 1, text without line break) of each line while reading a file or pipe."""
-    file = find(path)
-    number = 0
-    try:
-        with open(file, "rb") as raw:
-            start = raw.peek(16)[:16]
-            check_readable(start, file)
-            opens = opener(start)
-            text = raw if opens is None else opens(raw)
-            pieces = iter(functools.partial(text.readline, longest + 1), b"")
-            for number, line in enumerate(pieces, 1):
-                most = longest
-                if len(line) > most and number == 1 and line.startswith(_LIST):
-                    most = max(longest, longest_list)
-                    line += text.readline(most + 1 - len(line))
-                if len(line) > most and not line.endswith(b"\n"):
-                    raise too_long(f"{file}, line {number},", most)
-                yield from broken(_text(line, number, file), number)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        if isinstance(error, OSError) and error.errno:
-            raise UserError(
-                f"{file} cannot be read: {error.strerror}: give a file of text."
-            ) from error
-        raise UserError(
-            f"{file} cannot be decompressed after line {number} ({error}): get it again."
-        ) from error
-    if not number:
-        raise UserError(f"{file} is empty: give a file with text.")
-
-
-def broken(line: str, number: int) -> Iterator[tuple[int, str]]:
-    """Yields (number from 1, text) of a line up to \\n, which is several if no line ends so."""
-    found = line.removesuffix("\n").removesuffix("\r")
-    if number == 1 and not line.endswith("\n"):  # nor does any other line
-        yield from enumerate(found.split("\r"), 1)
-    else:
-        yield number, found.replace("\r", " ")
-
-
-def _text(line: bytes, number: int, path: pathlib.Path) -> str:
-    if b"\0" in line:
-        raise UserError(f"{path}, line {number}: binary: give a UTF-8 text file.")
-    try:
-        # Without a byte order mark.
-        return line.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path}, line {number}: not UTF-8 (byte {line[error.start]:#04x}): convert it, for "
-            "instance with iconv -f latin1 -t utf-8."
-        ) from error

@@ -80,11 +80,10 @@ class Mixed(Source):
                 f"data.weights={self.weights}: give finite numbers, none below 0 and at least one "
                 "above."
             )
-        for name in self.validated:
-            if name not in self.names:
-                raise UserError(
-                    f"data.validated names {name!r}: the corpora are {', '.join(self.names)}."
-                )
+        for name in {*self.validated} - {*self.names}:
+            raise UserError(
+                f"data.validated names {name!r}: the corpora are {', '.join(self.names)}."
+            )
         if any(isinstance(corpus, Mixed) for corpus in self.corpora):
             raise UserError(
                 "data.corpora has a Mixed in it: give the corpora of that Mixed instead."
@@ -102,8 +101,12 @@ class Mixed(Source):
 
     def with_test(self, path):
         """Returns the first corpus with a training file of the same suffix, with `path` as test."""
-        corpus = self.like(path)
-        return super().with_test(path) if corpus is None else corpus.with_test(path)
+        suffix = pathlib.Path(files.Part.parse(path).path).suffix
+        for corpus in self.texts():
+            train = files.Part.parse(getattr(corpus, "train", "")).path
+            if pathlib.Path(train).suffix == suffix:
+                return corpus.with_test(path)
+        return super().with_test(path)
 
     def texts(self) -> list[Source]:
         return [text for corpus in self.corpora for text in corpus.texts()]
@@ -130,20 +133,10 @@ class Mixed(Source):
         return tuple(f"{name}.{split}" for name in self.names if not chosen or name in chosen)
 
     def read(self, split):
-        """Reads a split, or a part of one.
-
-        Raises:
-          UserError: the split is unknown, or this machine lacks the memory for the numbers of the
-            sentences that an epoch draws.
-        """
+        """Reads a split, or a part of one."""
         memory.check_fields(self, "data", sentences=8)
         if split in ("train", "validation"):
-            parts = self.parts(split)
-            corpora = [
-                corpus.read(split)
-                for name, corpus in zip(self.names, self.corpora, strict=True)
-                if f"{name}.{split}" in parts
-            ]
+            corpora = [self.read(part) for part in self.parts(split)]
             return _joined(corpora, self._mixture(corpora) if split == "train" else None)
         name, _, of_corpus = split.partition(".")
         known = [*self.splits(), *self.parts("train"), *self.parts("validation")]
@@ -152,20 +145,11 @@ class Mixed(Source):
         return self.corpora[self.names.index(name)].read(of_corpus)
 
     def lexicon_entries(self):
-        """Returns the lexicon entries of all corpora, each word with all its features."""
         entries: collections.defaultdict = collections.defaultdict(tuple)
         for corpus in self.corpora:
             for word, features in corpus.lexicon_entries().items():
                 entries[word] += features
         return dict(entries)
-
-    def like(self, path: str) -> Source | None:
-        """Returns the first corpus whose training file has the suffix of `path`, or None."""
-        for corpus in self.texts():
-            train = files.Part.parse(getattr(corpus, "train", "")).path
-            if pathlib.Path(train).suffix == pathlib.Path(files.Part.parse(path).path).suffix:
-                return corpus
-        return None
 
     def _mixture(self, corpora):
         sizes = tuple(len(corpus.sentences) for corpus in corpora)
@@ -177,17 +161,13 @@ def _joined(corpora: list[Corpus], mixture: Mixture | None) -> Corpus:
     sentences = [sentence for corpus in corpora for sentence in corpus.sentences]
     features = prefixes = None
     if any(corpus.features is not None for corpus in corpora):
-        features = [
-            of_sentence
-            for corpus in corpora
-            for of_sentence in corpus.features or [[()] * len(words) for words in corpus.sentences]
-        ]
+        features = []
+        for corpus in corpora:
+            features += corpus.features or [[()] * len(words) for words in corpus.sentences]
     if any(corpus.prefixes is not None for corpus in corpora):
-        prefixes = [
-            prefix
-            for corpus in corpora
-            for prefix in corpus.prefixes or [0] * len(corpus.sentences)
-        ]
+        prefixes = []
+        for corpus in corpora:
+            prefixes += corpus.prefixes or [0] * len(corpus.sentences)
     name = " + ".join(corpus.name for corpus in corpora)
     fused = {form: words for corpus in corpora for form, words in corpus.fused.items()}
     return Corpus(name, sentences, features, prefixes, mixture, fused)

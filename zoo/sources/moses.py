@@ -44,12 +44,7 @@ def check(language: str, field: str):
 
 
 def spans(line: str, language: str) -> list[tuple[int, int]]:
-    """Returns the positions (start, end) of the tokens in a line, in code points.
-
-    Example:
-      >>> spans("It's late.", "en")
-      [(0, 2), (2, 4), (5, 9), (9, 10)]
-    """
+    """Returns the positions (start, end) of the tokens in a line, in code points."""
     if not language:
         return [match.span() for match in re.finditer(r"\S+", line)]
     plain = line.translate(_APOSTROPHE)
@@ -70,12 +65,7 @@ def spans(line: str, language: str) -> list[tuple[int, int]]:
 
 
 def words(line: str, language: str) -> list[str]:
-    """Splits a line into words; see `spans`.
-
-    Example:
-      >>> words("L’homme importants.", "fr")
-      ['L’', 'homme', 'importants', '.']
-    """
+    """Splits a line into words; see `spans`."""
     if not language:
         return line.split()
     return [line[start:end] for start, end in spans(line, language)]
@@ -85,10 +75,6 @@ def text(tokens: list[str], language: str) -> str:
     """Joins words to text as it is written, by the rules of Moses's detokenizer.
 
     Words of a text that Moses tokenised are read without its escapes; see `unescaped`.
-
-    Example:
-      >>> text(["It", "'s", "late", "(", "really", ")", "."], "en")
-      "It's late (really)."
     """
     tokens = [*map(unescaped, tokens)]
     if not language or not tokens:
@@ -102,12 +88,7 @@ def text(tokens: list[str], language: str) -> str:
 
 
 def unescaped(word: str) -> str:
-    """Returns a word without the escapes of Moses's tokenizer, as people write it.
-
-    Example:
-      >>> unescaped("l&apos;")
-      "l'"
-    """
+    """Returns a word without the escapes of Moses's tokenizer, as people write it."""
     return _ESCAPE.sub(lambda match: html.unescape(match[0]), word)
 
 
@@ -116,10 +97,6 @@ def sentences(paragraph: str, language: str) -> list[str]:
 
     A sentence ends at . ! ? or … if a letter that is not in lower case, or a digit, begins the next
     word. It does not end after abbreviations such as "Mr.", initials and acronyms.
-
-    Example:
-      >>> sentences("Mr. Smith came. He left!", "en")
-      ['Mr. Smith came.', 'He left!']
     """
     parts, start = [], 0
     for match in _END.finditer(paragraph):

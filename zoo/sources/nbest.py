@@ -13,8 +13,9 @@ import dataclasses
 import itertools
 import json
 import math
+import operator
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from zoo import strict_json
 from zoo.errors import UserError, named, shortened
@@ -98,21 +99,20 @@ def lists_of(
         raise UserError(
             f"--costs works only with Kaldi lists, and {path} has the format {form}: leave it out."
         )
-    if form == "json":
-        lists = read(lines, path)
-    elif form == "kaldi":
-        lists = _grouped(_of_kaldi(lines, path, costs or {}))
-    else:
-        lists = _grouped(_of_fields(lines, path))
-    return form, _checked(lists, path, sparse)
+    return form, _checked(_joined(_READERS[form](lines, path, costs or {})), path, sparse)
+
+
+def _joined(entries) -> Iterator[NBestList]:
+    """Joins consecutive (key, id, hypotheses, reference) with one key to lists."""
+    for _, group in itertools.groupby(entries, key=operator.itemgetter(0)):
+        parts = [*group]
+        references = [reference for *_, reference in parts if reference is not None]
+        hypotheses = [hypothesis for _, _, some, _ in parts for hypothesis in some]
+        yield NBestList(parts[0][1], hypotheses, references[0] if references else None)
 
 
 def form_of(lines: Iterator[tuple[int, str]]) -> tuple[str, Iterator[tuple[int, str]]]:
-    """Returns (the format of numbered lines, all lines), by the first line that is not blank.
-
-    The format is "fields" if it is neither "json" nor "kaldi". The readers refuse lines of another
-    format.
-    """
+    """Returns (the format of numbered lines, all lines), by the first that is not blank."""
     seen: list[tuple[int, str]] = []
     for line in itertools.islice(lines, _BLANK):
         seen.append(line)
@@ -182,16 +182,15 @@ def features_of(text: str, where: str) -> dict[str, float]:
         for position, number in enumerate(values, 1):
             full = f"f{position}" if key is None else key
             full = f"{key}_{position}" if key and len(values) > 1 else full
+            what = f"the feature {shortened(full, 80)!r}"
             if full in features:
-                raise UserError(
-                    f"{where}: the feature {shortened(full, 80)!r} comes twice: keep one."
-                )
-            features[full] = number_of(number, where, f"the feature {shortened(full, 80)!r}")
+                raise UserError(f"{where}: {what} comes twice: keep one.")
+            features[full] = number_of(number, where, what)
     return features
 
 
-def _of_fields(lines, path):
-    """Yields (id, hypothesis) for each line."""
+def _of_fields(lines, path, _costs):
+    """Yields the entry of each line, for `_joined`."""
     for number, text in lines:
         where = f"{path}, line {number}"
         parts = fields(text)
@@ -205,11 +204,12 @@ def _of_fields(lines, path):
         if len(others) > 1 and others[1].strip():
             score = number_of(others[1].strip(), where, "the score")
         rest = tuple(field.strip() for field in others[2:])
-        yield id.strip(), Hypothesis(number, " ".join(words.split()), features, score, rest)
+        hypothesis = Hypothesis(number, " ".join(words.split()), features, score, rest)
+        yield id.strip(), id.strip(), [hypothesis], None
 
 
 def _of_kaldi(lines, path, costs):
-    """Yields (utterance, hypothesis) for each line, with the costs of the other files."""
+    """Yields the entry of each line, for `_joined`, with the costs of the other files."""
     others = {name: files.read_lines(file, files.LONGEST_SENTENCE) for name, file in costs.items()}
     last: str | None = None
     keys: set[str] = set()
@@ -217,15 +217,11 @@ def _of_kaldi(lines, path, costs):
         where = f"{path}, line {number}"
         key, *words = line.split() or [""]
         match = _NUMBERED.fullmatch(key)
-        if not match:
+        if not match or SEPARATOR in words:
+            wrong = f"{shortened(key, 80)!r} is not the name of a hypothesis"
+            wrong = f"{SEPARATOR} in a Kaldi list" if match else wrong
             raise UserError(
-                f"{where}: {shortened(key, 80)!r} is not the name of a hypothesis: write "
-                "utterance-1 and the words, as the lines before."
-            )
-        if SEPARATOR in words:
-            raise UserError(
-                f"{where}: {SEPARATOR} in a Kaldi list: write utterance-1 and the words, as "
-                "the lines before."
+                f"{where}: {wrong}: write utterance-1 and the words, as the lines before."
             )
         if match[1] != last:
             last, keys = match[1], set()
@@ -236,26 +232,20 @@ def _of_kaldi(lines, path, costs):
         for name, file in others.items():
             at, cost_line = next(file, (number, ""))
             there, *values = cost_line.split() or [""]
+            where = f"{costs[name]}, line {at}"
             if there != key or len(values) != 1:
                 raise UserError(
-                    f"{costs[name]}, line {at}: {shortened(cost_line, 80)!r} where the cost of "
-                    f"{key} should be: give both files in one order, a line each."
+                    f"{where}: {shortened(cost_line, 80)!r} where the cost of {key} should be: "
+                    "give both files in one order, a line each."
                 )
-            where_cost = f"{costs[name]}, line {at}"
-            features[name] = -number_of(values[0], where_cost, f"the cost of {key}")
-        yield match[1], Hypothesis(number, " ".join(words), features)
+            features[name] = -number_of(values[0], where, f"the cost of {key}")
+        yield match[1], match[1], [Hypothesis(number, " ".join(words), features)], None
     for name, file in others.items():
         for at, cost_line in file:
             raise UserError(
                 f"{costs[name]}, line {at}: {shortened(cost_line, 80)!r} has no hypothesis in "
                 f"{path}: give both files in one order, a line each."
             )
-
-
-def _grouped(hypotheses) -> Iterator[NBestList]:
-    """Groups consecutive hypotheses with the same id into lists."""
-    for id, group in itertools.groupby(hypotheses, key=lambda pair: pair[0]):
-        yield NBestList(id, [hypothesis for _, hypothesis in group])
 
 
 def comes_again(id: str, path: str, line: int) -> UserError:
@@ -269,7 +259,7 @@ def comes_again(id: str, path: str, line: int) -> UserError:
 def _checked(lists, path, sparse) -> Iterator[NBestList]:
     """Yields the lists; raises UserError for a repeated id or for different features."""
     seen: set[str] = set()
-    names: list[str] | None = None
+    names: set[str] | None = None
     scored = False
     for nbest_list in lists:
         first = nbest_list.hypotheses[0]
@@ -277,21 +267,19 @@ def _checked(lists, path, sparse) -> Iterator[NBestList]:
             raise comes_again(nbest_list.id, path, first.line)
         seen.add(nbest_list.id)
         for hypothesis in nbest_list.hypotheses:
-            where = f"{path}, line {hypothesis.line}"
             if names is None:
-                names, scored = [*hypothesis.features], hypothesis.score is not None
+                names, scored = {*hypothesis.features}, hypothesis.score is not None
+            wrong = ""
             if (hypothesis.score is not None) != scored:
                 has, others = ("no", "has one") if scored else ("a", "has none")
-                raise UserError(
-                    f"{where}: the hypothesis has {has} score, and the first of the file {others}: "
-                    "give one to all, or to none."
-                )
-            if not sparse and hypothesis.features.keys() != {*names}:
-                differ = sorted(hypothesis.features.keys() ^ {*names})
-                raise UserError(
-                    f"{where}: the hypothesis and the first of the file differ in the features "
-                    f"{named(differ)}: give all the same, or add --sparse."
-                )
+                wrong = f"has {has} score, and the first of the file {others}: give one to all, or "
+                wrong += "to none"
+            elif not sparse and hypothesis.features.keys() != names:
+                differ = named(sorted(hypothesis.features.keys() ^ names))
+                wrong = f"and the first of the file differ in the features {differ}: give all the "
+                wrong += "same, or add --sparse"
+            if wrong:
+                raise UserError(f"{path}, line {hypothesis.line}: the hypothesis {wrong}.")
         yield nbest_list
     if names is None:
         raise UserError(f"{path} has no lists: give a file with one or more.")
@@ -311,31 +299,26 @@ TEXTS = ("text", "hyp", "hypothesis", "rec_text")
 REFERENCES = ("reference", "ref", "output")
 
 
-def read(lines: Iterable[tuple[int, str]], path: str) -> Iterator[NBestList]:
-    """Reads the lists of numbered lines.
+def _of_json(lines, path, _costs):
+    """Yields the entry of each object, for `_joined`.
 
     A file may also be one JSON list of such objects, as in HyPoradise: it is read whole and may
     have at most `files.LONGEST_LIST` bytes.
     """
-    for _, group in itertools.groupby(_entries(lines, path), key=lambda entry: entry[0]):
-        yield _joined([nbest_list for _, nbest_list in group])
-
-
-def _joined(lists):
-    """Joins consecutive lists with one id, as of hypotheses on a line each."""
-    references = [one.reference for one in lists if one.reference is not None]
-    hypotheses = [hypothesis for one in lists for hypothesis in one.hypotheses]
-    return NBestList(lists[0].id, hypotheses, references[0] if references else None)
-
-
-def _entries(lines, path):
-    """Yields (the key of a list, the list) for each object; equal keys belong together."""
     for number, where, value in _objects(lines, path):
         if not isinstance(value, dict):
             raise UserError(f'{where}: not an object: write {{"id": ..., "hypotheses": [...]}}.')
-        nbest_list, whole = _list_of(value, number, where)
+        id = next((value[name] for name in IDS if name in value), number)
+        if not isinstance(id, str | int) or isinstance(id, bool) or not str(id).strip():
+            raise UserError(
+                f"{where}: the id is {shortened(json.dumps(id), 80)}: write a string or a whole "
+                "number."
+            )
+        given = (value[name] for name in REFERENCES if isinstance(value.get(name), str))
+        key = next((name for name in LISTS if isinstance(value.get(name), list)), None)
+        hypotheses = _hypotheses(value, key, number, where, str(id))
         # Two whole lists with one id have different keys: the second is refused.
-        yield (nbest_list.id, number if whole else None), nbest_list
+        yield (str(id), None if key is None else number), str(id), hypotheses, next(given, None)
 
 
 def _objects(lines, path):
@@ -343,27 +326,22 @@ def _objects(lines, path):
     lines = itertools.dropwhile(lambda line: not line[1].strip(), lines)
     number, first = next(lines)
     if first.lstrip().startswith("["):
-        whole = _parsed(_joined_lines(first, lines, path), f"{path}, line {number}")
+        texts, size = [first], len(first)
+        for _, text in lines:
+            texts.append(text)
+            size += len(text) + 1
+            if size > files.LONGEST_LIST:
+                raise UserError(
+                    f"{path} is one JSON list of more than {files.LONGEST_LIST:,} characters: "
+                    "write its items a line each, as jq -c '.[]' does."
+                )
+        whole = _parsed("\n".join(texts), f"{path}, line {number}")
         yield from ((n, f"{path}, item {n}", value) for n, value in enumerate(whole, 1))
         return
     for at, text in itertools.chain([(number, first)], lines):
         if text.strip():
             where = f"{path}, line {at}"
             yield at, where, _parsed(text, where)
-
-
-def _joined_lines(first, others, path):
-    """Joins all lines; raises UserError if the list is too long."""
-    texts, size = [first], len(first)
-    for _, text in others:
-        texts.append(text)
-        size += len(text) + 1
-        if size > files.LONGEST_LIST:
-            raise UserError(
-                f"{path} is one JSON list of more than {files.LONGEST_LIST:,} characters: write "
-                "its items a line each, as jq -c '.[]' does."
-            )
-    return "\n".join(texts)
 
 
 def _parsed(text, where):
@@ -373,17 +351,10 @@ def _parsed(text, where):
         raise UserError(f"{where}: not JSON ({error}): correct it.") from error
 
 
-def _list_of(value, number, where):
-    """Returns (the list of an object, whether it is whole and not a single hypothesis)."""
-    id = next((value[name] for name in IDS if name in value), number)
-    if not isinstance(id, str | int) or isinstance(id, bool) or not str(id).strip():
-        raise UserError(
-            f"{where}: the id is {shortened(json.dumps(id), 80)}: write a string or a whole number."
-        )
-    id = str(id)
-    key = next((name for name in LISTS if isinstance(value.get(name), list)), None)
+def _hypotheses(value, key, number, where, id):
+    """Returns the hypotheses of an object: those of its list, or the object itself."""
     if key is None:
-        return NBestList(id, [_hypothesis(value, number, where)], _reference(value)), False
+        return [_hypothesis(value, number, where)]
     items = value[key]
     if not items:
         raise UserError(f"{where}: the list {id!r} has no hypotheses: leave it out.")
@@ -402,11 +373,7 @@ def _list_of(value, number, where):
             )
         own = {**own, **{name: column[position] for name, column in columns.items()}}
         hypotheses.append(_hypothesis(own, number, where))
-    return NBestList(id, hypotheses, _reference(value)), True
-
-
-def _reference(value):
-    return next((value[name] for name in REFERENCES if isinstance(value.get(name), str)), None)
+    return hypotheses
 
 
 def _hypothesis(value, number, where):
@@ -425,6 +392,10 @@ def _hypothesis(value, number, where):
         },
         None if score is None else number_of(score, where, "the score"),
     )
+
+
+# {format: its reader of (lines, path, files of costs)}
+_READERS = {"fields": _of_fields, "json": _of_json, "kaldi": _of_kaldi}
 
 
 # -------------------- references of n-best lists: the spoken words, or a human translation
@@ -470,25 +441,23 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
         pairs = [(written.get(str(n)), text) for n, (_, text) in enumerate(lines)]
     references: dict[str, str] = {}
     for (number, text), (id, words) in zip(lines, pairs, strict=True):
-        where = f"{path}, line {number}"
+        wrong = ""
         if SEPARATOR in text:
-            raise UserError(
-                f"{where}: {SEPARATOR} as in an n-best list: give a file of references."
+            wrong = f"{SEPARATOR} as in an n-best list: give a file of references"
+        elif id is None and plain:
+            wrong = (
+                f"this reference is for the list {number - 1}, which does not exist: give lists "
             )
-        if id is None and plain:
-            raise UserError(
-                f"{where}: this reference is for the list {number - 1}, which does not exist: give "
-                "lists and references of the same sentences."
-            )
-        if id is None:
-            raise UserError(
-                f"{where}: {shortened(text, 80)!r} does not begin with the id of a list, such as "
-                f"{shortened(ids[0], 80)!r}: write an id, a tab and the words on each line, and "
-                "references of these lists alone."
-            )
-        if id in references:
-            raise UserError(f"{where}: the id {id!r} comes twice: keep one of its references.")
-        references[id] = " ".join(words.split())
+            wrong += "and references of the same sentences"
+        elif id is None:
+            wrong = f"{shortened(text, 80)!r} does not begin with the id of a list, such as "
+            wrong += f"{shortened(ids[0], 80)!r}: write an id, a tab and the words on each line, "
+            wrong += "and references of these lists alone"
+        elif id in references:
+            wrong = f"the id {id!r} comes twice: keep one of its references"
+        if wrong:
+            raise UserError(f"{path}, line {number}: {wrong}.")
+        references[id or ""] = " ".join(words.split())
     missing = [id for id in ids if id not in references]
     if missing:
         raise UserError(

@@ -6,19 +6,16 @@ Words are between blanks, or are found by the rules of a language.
 import collections
 import dataclasses
 import functools
-import glob
 import itertools
 import os
 import re
 import sys
-from collections.abc import Container, Iterator, Sequence
-from typing import Any
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from zoo.alignment import UnknownWords
-from zoo.errors import UserError, check_choices
+from zoo.errors import UserError, check_choices, shortened
 from zoo.sources import files, moses, table_rows
-from zoo.sources.alignments import read_alignments
-from zoo.sources.source import Corpus, Form, Source
+from zoo.sources.source import Corpus, FileSource, Form, Paths, Source, ranged
 
 # (place, for messages; source; translation)
 Row = tuple[str, str, str]
@@ -27,7 +24,7 @@ _NOTHING = re.compile(r"[\s\x00-\x1f]*")
 
 
 @dataclasses.dataclass(frozen=True)
-class Pairs(Source):
+class Pairs(Paths):
     """Sentences and their translations, words between white space.
 
     A split is two files with corresponding lines, sources first, as in ("train.en", "train.fr"); or
@@ -78,7 +75,6 @@ class Pairs(Source):
                     f"data.{name} has {len(paths)} paths: give two files, one of sources and one "
                     "of their translations, or one table with both."
                 )
-
         if min(self.known) < 1:
             raise UserError(f"data.known is {self.known}: give at least 1 word of each side.")
         if len(self.alignments) > 2 + len(self.tests):
@@ -89,16 +85,11 @@ class Pairs(Source):
 
     @property
     def form(self):
-        """The form of pairs."""
         return Form(pairs=True)
 
     @classmethod
     def of_file(cls, path: str) -> "Pairs":
-        """Makes a source whose test is a table, or two files "SOURCE,TARGET".
-
-        Args:
-          path: the path of the table, or the two paths with a comma.
-        """
+        """Makes a source whose test is a table, or two files "SOURCE,TARGET"."""
         return cls(train=(path,), validation=(path,)).with_test(path)
 
     def with_test(self, path):
@@ -106,26 +97,8 @@ class Pairs(Source):
         paths = tuple(path.split(",")) if are_two(path) else (path,)
         return dataclasses.replace(self, tests=(paths,))
 
-    def splits(self):
-        """Returns ("train", "validation", and the test splits)."""
-        return ("train", "validation", *files.test_names(self.tests))
-
-    def paths_of(self, split: str) -> tuple[str, ...]:
-        """Returns the one or two paths of a split; raises UserError for an unknown split.
-
-        Args:
-          split: the name of the split.
-        """
-        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
-        return files.path_of(paths, split)
-
     def read(self, split):
-        """Reads the translations of a split, with their sources as `source_text`.
-
-        Raises:
-          UserError: the files have different numbers of lines, or a side of a pair is empty and
-            `empty` is "refused"; the message names the line. Or `annotate` refuses the alignments.
-        """
+        """Reads the translations of a split, with their sources as `source_text`."""
         corpus, kept = self._read(split)
         if self.unknowns is None:
             return corpus
@@ -138,20 +111,21 @@ class Pairs(Source):
         return annotate(corpus, self.unknowns, self._known, files_of.get(split), kept)
 
     def as_written(self):
-        """Returns the source without marks of unknown words."""
         return dataclasses.replace(self, unknowns=None)
 
     @functools.cached_property
     def _known(self) -> tuple[frozenset[str], frozenset[str]]:
         """The source and the target words that are not marked."""
         corpus, _ = self._read("train")
-        texts = (corpus.source_text.sentences if corpus.source_text else [], corpus.sentences)
-        sources, targets = (most_frequent(*side) for side in zip(texts, self.known, strict=True))
-        return sources, targets
+        assert corpus.source_text is not None
+        sources, targets = self.known
+        return (
+            most_frequent(corpus.source_text.sentences, sources),
+            most_frequent(corpus.sentences, targets),
+        )
 
     def _read(self, split) -> tuple[Corpus, list[bool]]:
-        """Reads the pairs of a split without marks, and which of its files are not skipped."""
-        parts = [files.Part.parse(path) for path in self.paths_of(split)]
+        """Reads the pairs of a split without marks, and which of all were not skipped."""
         languages = (self.form.source_language, self.form.language)
         rows, kept = self.rows(split)
         # Intern words: one object a word, not one a token.
@@ -159,16 +133,12 @@ class Pairs(Source):
             [[*map(sys.intern, moses.words(row[column], language))] for row in rows]
             for column, language in enumerate(languages, 1)
         )
-        corpus = Corpus(parts[-1].path, targets, source_text=Corpus(parts[0].path, sources))
-        return corpus, kept
+        names = [files.Part.parse(path).path for path in self.path_of(split)]
+        return Corpus(names[-1], targets, source_text=Corpus(names[0], sources)), kept
 
     def rows(self, split: str) -> tuple[list[Row], list[bool]]:
-        """Returns the pairs of a split as they are written, and which of its files are not skipped.
-
-        Args:
-          split: the name of the split.
-        """
-        paths = self.paths_of(split)
+        """Returns the pairs of a split as they are written, and which of all were not skipped."""
+        paths = self.path_of(split)
         parts = [files.Part.parse(path) for path in paths]
         if parts[0].range != parts[-1].range:
             raise UserError(
@@ -202,65 +172,22 @@ class Pairs(Source):
         files.check_path(path)
         if other is not None:
             yield from _side_by_side(path, other)
-        elif path.startswith("hub:"):
-            *name, split = table_rows.hub_name(path)
-            yield from self._of_table(table_rows.dataset_rows(path, *name, split=split), path)
-        else:
-            yield from self._of_file(path)
-
-    def _of_file(self, path) -> Iterator[Row]:
-        file = files.find(path)
-        kind = files.kind(file)
-        if kind == ".parquet":
-            options: dict[str, Any] = {"split": "train", "streaming": True}
-            options["data_files"] = glob.escape(str(file))
-            yield from self._of_table(table_rows.dataset_rows(file, "parquet", **options), file)
             return
-        text = files.read_text(file)
-        if kind in (".json", ".jsonl"):
-            names, rows = table_rows.json_rows(text, file)
-            yield from self._of_table(rows, file, names)
-        elif kind == ".csv" or {*self.columns} & {*table_rows.header(text)}:
-            names, lines = table_rows.rows(text, file, "," if kind == ".csv" else "\t")
-            yield from self._of_table((row for _, row in lines), file, names)
+        if path.startswith("hub:"):
+            place, table = path, table_rows.hub(path)
         else:
-            yield from _of_cells(text, file)
-
-    def _of_table(self, rows, path, names=()) -> Iterator[Row]:
-        """Yields the pairs of rows {column: cell}.
-
-        `names` are the columns, of which rows may lack some; without names, the rows have all.
-        """
-        known = {*names}
-        for column in self.columns if names else ():
-            if not {column, column.partition(".")[0]} & known:
-                raise self._missing(column, path, names)
-        for number, row in enumerate(rows, 1):
-            sides = [self._cell(row, column, path, number, known) for column in self.columns]
-            yield f"{path}, row {number}", sides[0], sides[1]
-
-    def _cell(self, row, column, path, number, known) -> str:
-        """Returns the text of a column, or of the field "part" of a cell for "cell.part"."""
-        value, whole = row, column in (known or row)
-        for name in (column,) if whole else column.split("."):
-            if not isinstance(value, dict) or not (whole or name in value):
-                raise self._missing(column, f"{path}, row {number},", row)
-            value = value.get(name)
-        if isinstance(value, list) and all(isinstance(word, str) for word in value):
-            return " ".join(value)
-        if not isinstance(value, str | None):
-            raise UserError(
-                f"{path}, row {number}: the column {column!r} has a value of type "
-                f"{type(value).__name__}, where a string or a list of strings should be: set "
-                "data.columns to two columns of text."
-            )
-        return value or ""
-
-    def _missing(self, column, path, names):
-        return UserError(
-            f"{path} has no column {column!r}, but {', '.join(names) or 'none'}: set data.columns "
-            "to the columns of source and target."
-        )
+            place = files.find(path)
+            kind = files.kind(place)
+            if kind in table_rows.READERS and kind != ".tsv":
+                table = table_rows.READERS[kind](place)
+            elif {*self.columns} & {*table_rows.header(files.read_text(place))}:
+                table = table_rows.READERS[".tsv"](place)
+            else:
+                yield from _of_cells(files.read_text(place), place)
+                return
+        for number, sides in table_rows.texts(table, place, self.columns, "data.columns"):
+            source, target = (" ".join(x) if isinstance(x, list) else x or "" for x in sides)
+            yield f"{place}, row {number}", source, target
 
 
 @dataclasses.dataclass(frozen=True)
@@ -271,9 +198,6 @@ class RawPairs(Pairs):
     blanks before punctuation. See `zoo.sources.moses` for the rules.
 
     Attributes:
-      train: one or two paths as for `Pairs`.
-      validation: as `train`.
-      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
       languages: the languages of sources and translations, such as ("en", "fr"); "" for a side
         whose words stand between blanks.
 
@@ -300,26 +224,21 @@ class RawPairs(Pairs):
 
     @property
     def form(self):
-        """The form of pairs in two languages."""
         source, target = self.languages
         return Form(pairs=True, language=target, source_language=source)
 
 
 def _empty(row: Row) -> str | None:
     """Returns the name of a side that is empty; None if neither is."""
-    sides = zip(row[1:], ("source", "translation"), strict=True)
-    return next((name for side, name in sides if _NOTHING.fullmatch(side)), None)
-
-
-def read_lines(path):
-    """Reads (the file, its lines); the last line may lack its line break."""
-    file = files.find(path)
-    return file, files.read_text(file).removesuffix("\n").split("\n")
+    _, source, translation = row
+    named = {"source": source, "translation": translation}
+    return next((name for name, side in named.items() if _NOTHING.fullmatch(side)), None)
 
 
 def _side_by_side(path, other) -> Iterator[Row]:
     """Yields the pairs of two files; raises UserError for different numbers of lines."""
-    (first, sources), (second, targets) = read_lines(path), read_lines(other)
+    (first, source), (second, target) = map(files.read, (path, other))
+    sources, targets = files.lines(source), files.lines(target)
     if len(sources) != len(targets):
         short, long = sorted(((len(sources), first), (len(targets), second)), key=lambda x: x[0])
         raise UserError(
@@ -365,19 +284,216 @@ def annotate(
 ) -> Corpus:
     """Marks the unknown words of a corpus of pairs."""
     source = corpus.source_text
-    if source is None:
-        raise ValueError(f"{corpus.name} has no sources")
+    assert source is not None
     sources = [strategy.annotate_source(words, known[0]) for words in source.sentences]
     targets = corpus.sentences
     if alignments is not None:
         links = read_alignments(alignments, source.sentences, targets, kept)
-        pairs = enumerate(zip(source.sentences, targets, links, strict=True), 1)
-        targets = [_target(strategy, *pair, known, corpus, number) for number, pair in pairs]
+        targets = []
+        for pair in zip(source.sentences, corpus.sentences, links, strict=True):
+            try:
+                targets.append(strategy.annotate(*pair, *known)[1])
+            except ValueError as error:  # a word of the text is a mark; the links are valid
+                raise UserError(f"{corpus.name}, pair {len(targets) + 1}: {error}.") from error
     return Corpus(corpus.name, targets, source_text=Corpus(source.name, sources))
 
 
-def _target(strategy, source, target, links, known, corpus, number):
-    try:
-        return strategy.annotate(source, target, links, *known)[1]
-    except ValueError as error:  # a word of the text is a mark; the links are valid
-        raise UserError(f"{corpus.name}, pair {number}: {error}.") from error
+# ------------- files of word alignments in Pharaoh's format, and of bilingual dictionaries
+# A line of an alignment file holds the links of a sentence pair. A link `i-j` aligns the source
+# word at position i with the target word at position j, both from 0; a pair without links has a
+# blank line:
+#
+#     0-0 1-2 2-1
+#
+# A line of a dictionary has a source word, a tab, and its translation.
+
+Link = tuple[int, int]
+# At most nine digits: Python refuses to parse integers of several thousand digits.
+_LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
+
+
+def read_alignments(
+    path: str,
+    sources: Sequence[Sequence[str]],
+    targets: Sequence[Sequence[str]],
+    kept: Sequence[bool] = (),
+) -> list[list[Link]]:
+    """Reads the links of each pair; a file may have lines of pairs, too, that are not `kept`."""
+    part = files.Part.parse(path)
+    file = files.find(part.path)
+    lines = [*files.read_lines(part.path, files.LONGEST_SENTENCE)]
+    if len(lines) == len(kept):
+        lines = [*itertools.compress(lines, kept)]
+    lines = lines[part.range]
+    if len(lines) != len(sources):
+        raise UserError(
+            f"{path} has {len(lines):,} lines for {len(sources):,} sentence pairs: give a line of "
+            "links for each, blank where there are none."
+        )
+    alignments = []
+    for (number, line), source, target in zip(lines, sources, targets, strict=True):
+        links = [_link(text, f"{file}, line {number}") for text in line.split()]
+        for i, j in links:
+            if i >= len(source) or j >= len(target):
+                raise UserError(
+                    f"{file}, line {number}: the link {i}-{j} lies outside its pair of "
+                    f"{len(source)} source and {len(target)} target words, which are counted from "
+                    "0: align the same files, in this order."
+                )
+        alignments.append([*dict.fromkeys(links)])
+    return alignments
+
+
+def pharaoh(links: Iterable[Link]) -> str:
+    """Formats the links of a pair as a line, without a line break."""
+    return " ".join(f"{i}-{j}" for i, j in links)
+
+
+def read_dictionary(path: str) -> dict[str, str]:
+    """Reads a dictionary file as {source word: target word}."""
+    file, text = files.read(path)
+    dictionary: dict[str, str] = {}
+    for number, line in enumerate(files.lines(text), 1):
+        words = line.split("\t")
+        if len(words) != 2 or any(len(word.split()) != 1 for word in words):
+            raise UserError(
+                f"{file}, line {number}: {shortened(line, 80)!r} is not an entry: write a source "
+                "word, a tab and a target word."
+            )
+        source, target = (word.strip() for word in words)
+        if source in dictionary:
+            raise UserError(
+                f"{file}, line {number}: the source word {source!r} occurs twice: keep one."
+            )
+        dictionary[source] = target
+    return dictionary
+
+
+def _link(text, where):
+    match = _LINK.fullmatch(text)
+    if not match:
+        raise UserError(
+            f"{where}: {shortened(text, 80)!r} is not a link: write source-target positions, as "
+            "in 0-0 1-2."
+        )
+    return int(match[1]), int(match[2])
+
+
+# --------- sentences with given prefixes, as (source, target) pairs for an encoder-decoder
+
+
+@dataclasses.dataclass(frozen=True)
+class AsPairs(Source):
+    """Pairs made of sentences with prefixes: the prefix is the source, the other words the target.
+
+    A language model reads a question and its answer as one sentence; an encoder-decoder reads the
+    question and generates the answer. The separator is left out.
+
+    Attributes:
+      of: a source whose sentences begin with a prefix, such as `Prefixed`. Its tokens must be
+        words, not characters: translations are read and written with blanks between words.
+
+    Example:
+      >>> _ = pathlib.Path("asked.tsv").write_text("how many cats ?\\tcount ( cat )\\n")
+      >>> asked = data.Prefixed(train="asked.tsv", validation="asked.tsv")
+      >>> corpus = data.AsPairs(asked).read("train")
+      >>> corpus.source_text.sentences, corpus.sentences
+      ([['how', 'many', 'cats', '?']], [['count', '(', 'cat', ')']])
+    """
+
+    of: Source
+
+    def __post_init__(self):
+        if self.of.of_characters:
+            raise UserError(
+                "data.AsPairs makes pairs of sentences of words, and "
+                f"{type(self.of).__name__} reads characters: give data.Prefixed with the source in "
+                "one column and the target in the other."
+            )
+
+    @property
+    def form(self):
+        return Form(pairs=True)
+
+    def with_test(self, path):
+        """Returns the source with another test file, or the pairs of two files "SOURCE,TARGET"."""
+        if are_two(path):
+            return Pairs.of_file(path)
+        return dataclasses.replace(self, of=self.of.with_test(path))
+
+    def splits(self):
+        return self.of.splits()
+
+    def parts(self, split):
+        return self.of.parts(split)
+
+    def read(self, split):
+        """Reads the pairs of a split; each sentence must have a prefix and more."""
+        corpus = self.of.read(split)
+        if corpus.mixture is not None:
+            raise UserError(
+                f"{corpus.name} is a mixture, whose sentences are drawn by weights: give "
+                "data.AsPairs one corpus."
+            )
+        sources, targets = [], []
+        prefixes = corpus.prefixes or [0] * len(corpus.sentences)
+        for number, (words, given) in enumerate(zip(corpus.sentences, prefixes, strict=True), 1):
+            separated = given > 0 and words[given - 1] == self.of.form.separator
+            source, target = words[: given - separated], words[given:]
+            if not source or not target:
+                raise UserError(
+                    f"{corpus.name}: sentence {number} has no prefix, or nothing but a prefix: "
+                    "give data.AsPairs a source such as data.Prefixed, whose sentences have both."
+                )
+            sources.append(source)
+            targets.append(target)
+        return Corpus(corpus.name, targets, source_text=Corpus(corpus.name, sources))
+
+
+# ---- questions and answers as one sequence: a question, a separator, and the answer to predict
+
+
+@dataclasses.dataclass(frozen=True)
+class Prefixed(FileSource):
+    """Files with a question, a tab and its answer a line, words between white space.
+
+    The question and the separator are a prefix: the model reads it, but is neither trained nor
+    evaluated on it.
+
+    Attributes:
+      train: path of a file, perhaps with a range of its lines that are not blank.
+      separator: the word between question and answer; it must not occur in either.
+
+    Example:
+      >>> _ = pathlib.Path("questions.tsv").write_text("how many ?\\tcount A\\n")
+      >>> corpus = data.Prefixed(train="questions.tsv", validation="questions.tsv").read("train")
+      >>> corpus.sentences, corpus.prefixes
+      ([['how', 'many', '?', '|||', 'count', 'A']], [4])
+    """
+
+    separator: str = "|||"
+
+    @property
+    def form(self):
+        return Form(separator=self.separator)
+
+    def read(self, split):
+        """Reads the pairs of a split; raises UserError, naming the line, for a malformed pair."""
+        part = self.part(split)
+        path, text = files.read(part.path)
+        sentences, prefixes = [], []
+        for number, cells in table_rows.lines(text, path):
+            columns = [cell.split() for cell in cells]
+            if not any(columns):
+                continue
+            if len(columns) != 2 or not all(columns):
+                raise UserError(f"{path}, line {number}: write a question, one tab and its answer.")
+            question, answer = columns
+            if self.separator in (*question, *answer):
+                raise UserError(
+                    f"{path}, line {number}: the separator {self.separator!r} is among the words: "
+                    "set data.separator, or data.of.separator within AsPairs, to another word."
+                )
+            sentences.append([*question, self.separator, *answer])
+            prefixes.append(len(question) + 1)
+        return Corpus(part.path, ranged(part, sentences), prefixes=prefixes[part.range])

@@ -21,7 +21,7 @@ import numpy as np
 from zoo import strict_json, temporary_files
 from zoo.arrays import array_files
 from zoo.errors import UserError
-from zoo.sources import files
+from zoo.sources import files, table_rows
 from zoo.sources.source import Corpus
 
 RECORD = "shards.json"
@@ -36,11 +36,6 @@ SHARD = 1 << 24
 _AT_ONCE = 1 << 20
 
 
-def is_one(folder: pathlib.Path) -> bool:
-    """Whether a folder holds shards."""
-    return (folder / RECORD).is_file()
-
-
 # ------------------------------------------------------------ writing
 
 
@@ -50,7 +45,7 @@ def write(
     """Encodes texts into shards line by line; the folder is made whole or not at all."""
     members = [member for path in paths for member in files.text_files(path)]
     for member in members:
-        if files.kind(member) in (".json", ".jsonl", ".parquet", ".csv", ".tsv"):
+        if files.kind(member) in table_rows.READERS:
             raise UserError(f"{member} is a table: give plain text, a sentence a line.")
     with temporary_files.folder(out) as folder:
         lines = (line for member in members for _, line in files.read_lines(str(member)))
@@ -312,12 +307,3 @@ class ShardedCorpus(Corpus):
     def _respelled(self, words, ends=()):
         sentences = dataclasses.replace(self.sentences, words=words, ends=ends)
         return dataclasses.replace(self, sentences=sentences)
-
-
-def found_at(path: str) -> pathlib.Path | None:
-    """Returns the folder at a path if it holds shards, else None."""
-    try:
-        folder = files.find(path)
-    except UserError:
-        return None
-    return folder if is_one(folder) else None

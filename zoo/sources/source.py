@@ -117,18 +117,7 @@ class Form(NamedTuple):
 
 
 class Source:
-    """A source of text. Subclasses are frozen dataclasses and implement the first two methods.
-
-    splits() -> names of the splits, including "train" and "validation"
-    read(split) -> Corpus
-    form -> how text is read
-    with_test(path) -> the source with another file as its test
-    lexicon_entries() -> {word: features} of words that enter the lexicon besides the splits' words
-    parts(split) -> names of the texts that a split is composed of, which can be read alone
-    within() -> the source that reads the text: the source itself, unless it wraps another
-    as_written() -> the source of the same texts without marks of unknown words
-    texts() -> the sources that read the text: the source itself, unless it combines several
-    """
+    """A source of text. Subclasses are frozen dataclasses and implement `splits` and `read`."""
 
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
@@ -145,11 +134,7 @@ class Source:
         return Form()
 
     def with_test(self, path: str) -> "Source":
-        """Returns the source with `path` as its only test; plain text if it has no test files.
-
-        Args:
-          path: the path of a file, as in the source's own fields.
-        """
+        """Returns the source with `path` as its only test; plain text if it has no test files."""
         if any(field.name == "tests" for field in dataclasses.fields(self)):
             changed: Any = dataclasses.replace(self, **{"tests": (path,)})
             return changed
@@ -158,15 +143,11 @@ class Source:
         return Text(train=path, validation=path, tests=(path,))
 
     def splits(self) -> tuple[str, ...]:
-        """Returns the names of the splits."""
+        """Returns the names of the splits, including "train" and "validation"."""
         raise TypeError(f"{type(self).__name__} does not implement splits")
 
     def read(self, split: str) -> Corpus:
-        """Reads the corpus of a split.
-
-        Args:
-          split: one of `splits()`, or one of its `parts`.
-        """
+        """Reads the corpus of a split, one of `splits()` or of its `parts`."""
         raise TypeError(f"{type(self).__name__} cannot read {split}")
 
     def lexicon_entries(self) -> dict[str, tuple[str, ...]]:
@@ -174,15 +155,11 @@ class Source:
         return {}
 
     def parts(self, split: str) -> tuple[str, ...]:
-        """Returns the names under which `read` reads parts of a split; by default none.
-
-        Args:
-          split: one of `splits()`.
-        """
+        """Returns the names under which `read` reads parts of a split; by default none."""
         return ()
 
     def within(self) -> "Source":
-        """Returns the source that reads the text, by default itself."""
+        """Returns the source that reads the text: itself, unless it wraps another."""
         return self
 
     def as_written(self) -> "Source":
@@ -202,15 +179,12 @@ class Held(Source):
     entries: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     def splits(self):
-        """Returns the names of the corpora."""
         return tuple(self.corpora)
 
     def read(self, split):
-        """Returns a corpus."""
         return self.corpora[split]
 
     def lexicon_entries(self):
-        """Returns the given entries."""
         return self.entries
 
 
@@ -220,26 +194,37 @@ class Held(Source):
 Sentences = TypeVar("Sentences", bound=Sequence)
 
 
+class Paths(Source):
+    """The fields `train` and `validation`, a path or several, and `tests`, a tuple of such."""
+
+    train: Any
+    validation: Any
+    tests: Any
+
+    def splits(self):
+        """Returns ("train", "validation", and the test splits: "test", or "test1", "test2" ...)."""
+        numbered = tuple(f"test{number}" for number, _ in enumerate(self.tests, 1))
+        return ("train", "validation", *(("test",) if len(self.tests) == 1 else numbered))
+
+    def path_of(self, split: str) -> Any:
+        """Returns the path of a split, perhaps with a range; UserError for an unknown split."""
+        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
+        if split not in paths:
+            raise UserError(f"unknown split {split!r}: the data have {', '.join(paths)}.")
+        return paths[split]
+
+
 @dataclasses.dataclass(frozen=True)
-class FileSource(Source):
+class FileSource(Paths):
     """Files, one for each split. Subclasses read them."""
 
     train: str  # path of a file, perhaps with a range of its sentences: 'a.txt[:-1000]'
     validation: str
     tests: tuple[str, ...] = ()
 
-    def splits(self):
-        """Returns ("train", "validation", and the test splits)."""
-        return ("train", "validation", *files.test_names(self.tests))
-
     def part(self, split) -> files.Part:
         """Returns the path and the range of a split; raises UserError for an unknown split."""
         return files.Part.parse(self.path_of(split))
-
-    def path_of(self, split: str) -> str:
-        """Returns the path of a split, perhaps with a range; UserError for an unknown split."""
-        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
-        return files.path_of(paths, split)
 
 
 def ranged(part: files.Part, sentences: Sentences) -> Sentences:

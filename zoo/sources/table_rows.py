@@ -1,4 +1,6 @@
-"""Rows of tables: CSV and TSV, whose first line names the columns, JSON, and data sets.
+"""Tables: CSV and TSV, whose first line names the columns, JSON, and data sets.
+
+A format is read here alone; a new one is a reader, and a line of `READERS`.
 
 CSV and TSV are read by RFC 4180, as pandas and R write them: cells may be in quotation marks, and
 quotation marks within such a cell are doubled. A quotation mark inside any other cell is text, and
@@ -7,15 +9,18 @@ line.
 """
 
 import csv
+import functools
+import glob
 import io
 import json
 import pathlib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from zoo import lazy, strict_json
-from zoo.errors import UserError, shortened
+from zoo.errors import UserError, named, shortened
+from zoo.sources import files
 
 # A lone quotation mark, a cell in quotation marks, or any other cell, with the tab behind it.
 _CELL = re.compile(r'("|"((?:[^"]|"")*+)"|[^\t]*)\t')
@@ -49,7 +54,7 @@ def header(text: str) -> list[str]:
 
 def lines(text: str, path: pathlib.Path | str) -> Iterator[tuple[int, list[str]]]:
     """Yields (number from 1, cells) of each line of a text with tabs; a blank line has one cell."""
-    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+    for number, line in enumerate(files.lines(text), 1):
         yield number, cells(line, f"{path}, line {number}")
 
 
@@ -117,14 +122,6 @@ def dataset_rows(path, *arguments, **options) -> Iterator[dict]:
         raise UserError(f"{path} cannot be read by datasets: {message.splitlines()[0]}") from error
 
 
-def hub_name(path: str) -> list[str]:
-    """Splits 'hub:NAME:SPLIT' or 'hub:NAME:CONFIGURATION:SPLIT' into the parts after "hub"."""
-    parts = path.split(":")[1:]
-    if len(parts) not in (2, 3) or not all(parts):
-        raise UserError(f"{path} should read hub:NAME:SPLIT or hub:NAME:CONFIGURATION:SPLIT.")
-    return parts
-
-
 # ------ rows of JSON: a sequence of objects, on a line each or not, or one list of objects
 
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -137,37 +134,151 @@ def json_rows(text: str, path: pathlib.Path) -> tuple[list[str], list[dict]]:
         (values,) = values
     for number, row in enumerate(values, 1):
         if not isinstance(row, dict):
+            kind = {str: "a string", list: "a list", bool: "true or false", type(None): "null"}
             raise UserError(
-                f"{path}, value {number}: {_KINDS.get(type(row), 'a number')} where an object with "
+                f"{path}, value {number}: {kind.get(type(row), 'a number')} where an object with "
                 'the text should be: write {"text": "..."}, or set data.column.'
             )
     return [*dict.fromkeys(name for row in values for name in row)], values
 
 
-_KINDS = {str: "a string", list: "a list", bool: "true or false", type(None): "null"}
-
-
-def _after_blank(text: str, begin: int) -> int:
-    """Returns the position after the blanks that begin at a position."""
-    match = _BLANK.match(text, begin)
-    return match.end() if match else begin
-
-
 def _values(text, path) -> Iterator:
     """Yields the JSON values of a text."""
     decoder = json.JSONDecoder(parse_int=strict_json.whole_number)
-    begin = _after_blank(text, 0)
-    while begin < len(text):
+    begin = 0
+    while (begin := _BLANK.match(text, begin).end()) < len(text):  # type: ignore[union-attr]
         try:
             value, begin = decoder.raw_decode(text, begin)
-        except RecursionError as error:
-            line = text.count("\n", 0, begin) + 1
-            raise UserError(
-                f"{path}, line {line}: JSON that is nested too deeply: correct it."
-            ) from error
-        except ValueError as error:  # also for integers that are too long for Python to parse
+        # ValueError also for integers that are too long for Python to parse.
+        except (RecursionError, ValueError) as error:
+            what = f"not JSON ({getattr(error, 'msg', error)})"
+            what = "JSON that is nested too deeply" if isinstance(error, RecursionError) else what
             line = text.count("\n", 0, getattr(error, "pos", begin)) + 1
-            what = getattr(error, "msg", error)
-            raise UserError(f"{path}, line {line}: not JSON ({what}): correct it.") from error
+            raise UserError(f"{path}, line {line}: {what}: correct it.") from error
         yield value
-        begin = _after_blank(text, begin)
+
+
+# ---- the texts of any table
+
+# What a reader gives: the names of the columns, of which rows may lack some, and the rows; without
+# names, rows have all columns.
+Table = tuple[Sequence[str], Iterable[dict]]
+
+
+def _json(file: pathlib.Path) -> Table:
+    return json_rows(files.read_text(file), file)
+
+
+def _delimited(delimiter: str, file: pathlib.Path) -> Table:
+    names, records = rows(files.read_text(file), file, delimiter)
+    return names, [row for _, row in records]
+
+
+def _parquet(file: pathlib.Path) -> Table:
+    options = {"split": "train", "streaming": True, "data_files": glob.escape(str(file))}
+    return (), dataset_rows(file, "parquet", **options)
+
+
+# {suffix: reader}; files with other suffixes are plain text.
+READERS: dict[str, Callable[[pathlib.Path], Table]] = {
+    ".json": _json,
+    ".jsonl": _json,
+    ".parquet": _parquet,
+    ".csv": functools.partial(_delimited, ","),
+    ".tsv": functools.partial(_delimited, "\t"),
+}
+
+
+def hub(path: str, streaming: bool = False) -> Table:
+    """Reads a data set 'hub:NAME:SPLIT' or 'hub:NAME:CONFIGURATION:SPLIT'."""
+    parts = path.split(":")[1:]
+    if len(parts) not in (2, 3) or not all(parts):
+        raise UserError(f"{path} should read hub:NAME:SPLIT or hub:NAME:CONFIGURATION:SPLIT.")
+    return (), dataset_rows(path, *parts[:-1], split=parts[-1], streaming=streaming)
+
+
+def texts(
+    table: Table, path: pathlib.Path | str, columns: Sequence[str], setting: str
+) -> Iterator[tuple[int, list[str | list[str] | None]]]:
+    """Yields (number, texts of the columns) of each row; a point selects a field of a cell."""
+    names, found = table
+    known = {*names}
+    for column in columns if names else ():
+        if not {column, column.partition(".")[0]} & known:
+            raise _missing(path, column, setting, names)
+    for number, row in enumerate(found, 1):
+        yield number, [_text(row, column, path, number, setting, known) for column in columns]
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _text(row, column, path, number, setting, known) -> str | list[str] | None:
+    """Returns the text of a column, or of the field "part" of a cell for "cell.part"."""
+    if isinstance(value := row.get(column), str) and not _SURROGATE.search(value):
+        return value  # as nearly all
+    value, whole = row, column in (known or row)
+    for name in (column,) if whole else column.split("."):
+        if not isinstance(value, dict) or not (whole or name in value):
+            raise _missing(f"{path}, row {number},", column, setting, row)
+        value = value.get(name)
+    if value is None:
+        return None
+    words = value if isinstance(value, list) else [value]
+    if not all(isinstance(word, str) for word in words):
+        kind = f"a value of type {type(value).__name__}"
+        if isinstance(value, list):
+            others = sorted({type(item).__name__ for item in value} - {"str"})
+            kind = f"a list with items of type {', '.join(others)}"
+        some = "a column of text" if setting == "data.column" else "two columns of text"
+        raise UserError(
+            f"{path}, row {number}: the column {column!r} has {kind}, where a string or a list of "
+            f"strings should be: set {setting} to {some}."
+        )
+    if any(map(_SURROGATE.search, words)):
+        raise UserError(
+            f"{path}, row {number}, has half a character (an escape from \\ud800 to \\udfff that "
+            "stands alone): correct the text."
+        )
+    return value
+
+
+def _missing(path, column, setting, names):
+    some = "one" if setting == "data.column" else "two"
+    there = f"set {setting} to {some} of {named([*names])}" if names else "nor any other"
+    if {"word", "sentence"} & {*names}:
+        there += "; or, to score a table of items, separate its columns by tabs"
+    return UserError(f"{path} has no column {column!r}: {there}.")
+
+
+# -------------------- tables of facts: a subject a line, a relation a column, between tabs
+
+
+def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
+    """Reads (relations, {subject: {relation: value}}); the first line names the relations."""
+    file, text = files.read(path)
+    rows = lines(text, file)
+    _, *relations = map(str.strip, next(rows)[1])
+    if not all(relations) or len(set(relations)) < max(1, len(relations)):
+        raise UserError(
+            f"{file}, line 1: name the column of subjects and then each relation once, between "
+            "tabs."
+        )
+    facts = {}
+    for number, found in rows:
+        subject, *values = map(str.strip, found)
+        if not any((subject, *values)):
+            continue
+        if len(values) != len(relations) or any(len(c.split()) > 1 for c in (subject, *values)):
+            raise UserError(
+                f"{file}, line {number}: write a subject and {len(relations)} values between "
+                "tabs, a word each or nothing."
+            )
+        if not subject or subject in facts:
+            raise UserError(
+                f"{file}, line {number}: write one subject a line, and each subject once."
+            )
+        facts[subject] = {r: v for r, v in zip(relations, values, strict=True) if v}
+    if not facts:
+        raise UserError(f"{file} has no facts: give a line a subject.")
+    return tuple(relations), facts

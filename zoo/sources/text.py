@@ -1,19 +1,14 @@
 """Plain text, a sentence a line, words between white space; tables are read through `datasets`."""
 
 import dataclasses
-import glob
 import itertools
 import logging
-import re
 import sys
 
-from zoo.errors import UserError, check_choices, named
+from zoo.errors import UserError, check_choices
 from zoo.sources import files, moses, shards, table_rows
 from zoo.sources.source import Corpus, FileSource, Form, ranged
 
-# {suffix: reader}; files with other suffixes are plain text.
-READERS = {".json": "json", ".jsonl": "json", ".parquet": "parquet", ".csv": "csv", ".tsv": "csv"}
-_SURROGATE = re.compile("[\ud800-\udfff]")
 # Files that `save_to_disk` of `datasets` writes beside a data set, and beside several splits.
 SAVED, SAVED_SPLITS = "state.json", "dataset_dict.json"
 
@@ -27,7 +22,7 @@ class Text(FileSource):
 
     Attributes:
       train: a path: plain text (.txt or any other suffix), .json, .jsonl, .parquet, .csv, .tsv, a
-        folder of such files or a pattern of their paths (see `folders.text_files`), a split saved
+        folder of such files or a pattern of their paths (see `files.text_files`), a split saved
         by `datasets`, or a folder written by `zoo encode` (see `shards`); perhaps with a range of
         the lines that are not blank ('news.txt[:-1000]'). Or 'hub:NAME:SPLIT' or
         'hub:NAME:CONFIGURATION:SPLIT' ('hub:Salesforce/wikitext:wikitext-2-raw-v1:train').
@@ -51,7 +46,6 @@ class Text(FileSource):
 
     @property
     def form(self):
-        """The form of plain text, or of a column of a table."""
         return Form(column=self.column, blank_lines=self.blank_lines, plain=True)
 
     def read(self, split):
@@ -61,10 +55,10 @@ class Text(FileSource):
             raise UserError(f"data.blank_lines is {self.blank_lines!r}: give one of {known}.")
         part, kept = self.part(split), self.blank_lines == "kept"
         files.check_path(part.path)
-        encoded = shards.found_at(part.path)
-        if encoded is not None:
-            return self._encoded(part, encoded)
-        lines = self._lines(part.path)
+        folder = files.found(part.path)
+        if folder is not None and (folder / shards.RECORD).is_file():
+            return self._encoded(part, folder)
+        lines = self.raw_lines(part.path)
         # Intern words: one object a word, not one a token.
         sentences = [[*map(sys.intern, words)] for line in lines if (words := line.split()) or kept]
         return Corpus(part.path, ranged(part, sentences))
@@ -80,87 +74,38 @@ class Text(FileSource):
             )
         return dataclasses.replace(corpus, sentences=ranged(part, corpus.sentences))
 
-    def _lines(self, path):
+    def raw_lines(self, path: str) -> list[str]:
+        """Returns the lines of a path without a range."""
         files.check_path(path)
         if path.startswith("hub:"):
-            *name, split = table_rows.hub_name(path)
-            return self._table(path, *name, split=split, streaming=self.streaming)
+            return self._column(table_rows.hub(path, self.streaming), path)
         saved = _saved(path)
         if saved is not None:
-            return self._table(saved)
+            return self._column(((), table_rows.dataset_rows(saved)), path)
         return [line for member in files.text_files(path) for line in self._lines_of(member)]
 
     def _lines_of(self, member):
         """Reads the lines of one file."""
-        suffix = files.kind(member)
-        reader = READERS.get(suffix)
-        # Read the text of tables here, for clearer errors than the library's.
-        text = files.read_text(member) if reader != "parquet" else ""
+        reader = table_rows.READERS.get(files.kind(member))
         if reader is None:
-            return _split(text)
-        if reader == "json":
-            names, rows = table_rows.json_rows(text, member)
-            return self._column(rows, member, names)
-        if reader == "csv":
-            names, lines = table_rows.rows(text, member, "\t" if suffix == ".tsv" else ",")
-            return self._column([row for _, row in lines], member, names)
-        return self._table(
-            member, reader, split="train", streaming=True, data_files=glob.escape(str(member))
-        )
+            return files.lines(files.read_text(member))
+        return self._column(reader(member), member)
 
-    def _table(self, path, *arguments, **options):
-        """Reads the lines of a data set; see `dataset_rows.rows` for the arguments."""
-        return self._column(table_rows.dataset_rows(path, *arguments, **options), path)
-
-    def _column(self, dataset, path, names=()):
-        """Collects the lines of a column of rows.
-
-        `names` are the columns, of which rows may lack some; without names, the rows have all.
-        """
+    def _column(self, table, path):
+        """Collects the lines of the column of text."""
         lines = []
-        if names and self.column not in names:
-            raise self._missing(path, names)
-        for number, example in enumerate(dataset, 1):
-            if not names and self.column not in example:
-                raise self._missing(path, example)
-            cell = example.get(self.column)
-            if isinstance(cell, list) and all(isinstance(word, str) for word in cell):
+        for _, (cell,) in table_rows.texts(table, path, (self.column,), "data.column"):
+            if isinstance(cell, list):
                 lines.append(" ".join(cell))
-            elif isinstance(cell, str):
-                lines += _split(cell)
             elif cell is not None:
-                kind = f"a value of type {type(cell).__name__}"
-                if isinstance(cell, list):
-                    others = sorted({type(item).__name__ for item in cell} - {"str"})
-                    kind = f"a list with items of type {', '.join(others)}"
-                raise UserError(
-                    f"{path}, row {number}: the column {self.column!r} has {kind}, where a string "
-                    "or a list of strings should be: set data.column to a column of text."
-                )
-        if any(map(_SURROGATE.search, lines)):
-            raise UserError(
-                f"{path} has half a character (an escape from \\ud800 to \\udfff that stands "
-                "alone): correct the text."
-            )
+                lines += files.lines(cell)
         return lines
-
-    def _missing(self, path, names):
-        there = f"set data.column to one of {named([*names])}" if names else "nor any other"
-        if {"word", "sentence"} & {*names}:
-            there += "; or, to score a table of items, separate its columns by tabs"
-        return UserError(f"{path} has no column {self.column!r}: {there}.")
-
-
-def _split(text):
-    """Splits a text into lines; the last line may lack its line break."""
-    return text.removesuffix("\n").split("\n")
 
 
 def _saved(path):
     """Returns the folder at `path` if `datasets` saved a data set there, else None."""
-    try:
-        folder = files.find(path)
-    except UserError:
+    folder = files.found(path)
+    if folder is None:
         return None
     if (folder / SAVED_SPLITS).is_file():
         splits = sorted(member.name for member in folder.iterdir() if (member / SAVED).is_file())
@@ -190,8 +135,6 @@ class RawText(Text):
 
     Attributes:
       train: a path as for `Text`, perhaps with a range of its sentences ('novel.txt[:-1000]').
-      validation: as `train`.
-      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
       language: the language whose rules are used, such as "en", "fr" or "de"; "" if words stand
         between blanks.
       lines: what a line is: one of "sentences"; a paragraph of several sentences ("paragraphs"); or
@@ -216,7 +159,6 @@ class RawText(Text):
 
     @property
     def form(self):
-        """The form of plain text, or of a column of a table, in a language."""
         return Form(column=self.column, plain=True, language=self.language)
 
     def read(self, split):
@@ -229,16 +171,8 @@ class RawText(Text):
         )
 
     def written(self, path: str) -> list[str]:
-        """Returns the sentences of a file as they are written.
-
-        Args:
-          path: a path without a range.
-        """
+        """Returns the sentences of a file, a path without a range, as they are written."""
         return split(self.raw_lines(path), self.lines, self.language)
-
-    def raw_lines(self, path: str) -> list[str]:
-        """Returns the lines of a file, and a blank one at its end; see `written`."""
-        return self._lines(path)
 
     def _lines_of(self, member):
         """Reads the lines of one file, and a blank one, as paragraphs end with their file."""
@@ -272,3 +206,52 @@ def _pieces(sentence):
         return [sentence]
     words = sentence.split()
     return [" ".join(words[at : at + LONGEST]) for at in range(0, len(words), LONGEST)]
+
+
+# -------------------- text in which every character is a token, for character-level models
+
+LONGEST_PIECE = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Characters(FileSource):
+    """Text files, character by character; a line with its line break is a sentence.
+
+    Spaces and blank lines are kept as characters, so that the text can be restored exactly. Use a
+    vocabulary with boundary="none". A line of more than 1,000 characters counts as several, so that
+    a range can divide a text of a single line.
+
+    Attributes:
+      train: path of a UTF-8 text, or of a folder or pattern of texts, which are read one after
+        another (see `files.text_files`); perhaps with a range of lines ('a.txt[:-1000]').
+
+    Example:
+      >>> source = data.Characters(**paths)
+      >>> "".join(source.read("train").sentences[0])
+      'the cat sat\\n'
+    """
+
+    of_characters = True
+
+    def read(self, split):
+        """Reads the lines of a split as lists of characters, each ending with its line break."""
+        part = self.part(split)
+        return Corpus(part.path, [[*line] for line in ranged(part, self.written(part.path))])
+
+    def written(self, path: str) -> list[str]:
+        """Returns the lines of a file, each with its line break, cut into pieces."""
+        *others, last = (lines_of(files.read_text(file)) for file in files.text_files(path))
+        ended = [[*lines[:-1], lines[-1].removesuffix("\n") + "\n"] for lines in others]
+        return pieces([line for of_file in (*ended, last) for line in of_file])
+
+
+def pieces(lines: list[str]) -> list[str]:
+    """Cuts lines after each `LONGEST_PIECE` characters."""
+    starts = ((line, at) for line in lines for at in range(0, len(line), LONGEST_PIECE))
+    return [line[at : at + LONGEST_PIECE] for line, at in starts]
+
+
+def lines_of(text: str) -> list[str]:
+    """Splits a text into lines, each with its line break; the last may have none."""
+    *whole, last = files.with_line_feeds(text).split("\n")
+    return [f"{line}\n" for line in whole] + [last] * bool(last)

@@ -38,22 +38,6 @@ def _nearer(average, params, share):
     return jax.tree.map(one, average, params)
 
 
-def keep_average(decay: float) -> optax.GradientTransformation:
-    """Keeps a moving average of the updated parameters; the updates themselves do not change."""
-
-    def init(params):
-        # Copies: a training step donates its state, which must not have an array twice.
-        return AverageState(jnp.zeros((), jnp.int32), jax.tree.map(jnp.array, params))
-
-    def update(updates, state, params):
-        steps = state.averaged_steps + 1
-        rest = 1 - jnp.minimum(decay, (1 + steps) / (10 + steps))
-        new = optax.apply_updates(params, updates)
-        return updates, AverageState(steps, _nearer(state.averaged_params, new, rest))
-
-    return optax.GradientTransformation(init, update)
-
-
 class MeanState(NamedTuple):
     """The state of `keep_mean`."""
 
@@ -62,22 +46,40 @@ class MeanState(NamedTuple):
     averaged_params: Any
 
 
-def keep_mean(begun: bool) -> optax.GradientTransformation:
-    """Keeps the mean of the updated parameters since `begin`; the updates do not change."""
+def _keep(start, share_of) -> optax.GradientTransformation:
+    """Keeps an average of the updated parameters; the updates themselves do not change."""
 
     def init(params):
-        return MeanState(
-            jnp.array(begun), jnp.zeros((), jnp.int32), jax.tree.map(jnp.array, params)
-        )
+        # Copies: a training step donates its state, which must not have an array twice.
+        return start(jnp.zeros((), jnp.int32), jax.tree.map(jnp.array, params))
 
     def update(updates, state, params):
-        steps = jnp.where(state.averaging, state.averaged_steps + 1, 0)
-        share = 1 / jnp.maximum(steps, 1)  # 1 until the mean begins
+        steps, share = share_of(state)
         new = optax.apply_updates(params, updates)
-        mean = _nearer(state.averaged_params, new, share)
-        return updates, MeanState(state.averaging, steps, mean)
+        average = _nearer(state.averaged_params, new, share)
+        return updates, state._replace(averaged_steps=steps, averaged_params=average)
 
     return optax.GradientTransformation(init, update)
+
+
+def keep_average(decay: float) -> optax.GradientTransformation:
+    """Keeps a moving average of the updated parameters."""
+
+    def share_of(state):
+        steps = state.averaged_steps + 1
+        return steps, 1 - jnp.minimum(decay, (1 + steps) / (10 + steps))
+
+    return _keep(AverageState, share_of)
+
+
+def keep_mean(begun: bool) -> optax.GradientTransformation:
+    """Keeps the mean of the updated parameters since `begin`."""
+
+    def share_of(state):
+        steps = jnp.where(state.averaging, state.averaged_steps + 1, 0)
+        return steps, 1 / jnp.maximum(steps, 1)  # 1 until the mean begins
+
+    return _keep(lambda *rest: MeanState(jnp.array(begun), *rest), share_of)
 
 
 def begin(optimizer_state: Any) -> Any:

@@ -1,12 +1,13 @@
-"""Devices that train together: their (data, model) mesh, and the interface of their steps.
+"""Devices that train together, of all processes of a run: a (data, model) mesh and its steps.
 
-The base class serves one device, by `jax.jit`. `PmapDevices` serves several by `jax.pmap`, and
-`zoo.training.model_parallel` shards the words over them. Each uses the devices of all processes of
-a run. Between steps an implementation may lay out the state in its own way; checkpoints and
-validation see arrays of the whole mesh, which `whole` and `everywhere` make.
+Rows of a batch lie along the data axis. On several devices `jax.shard_map` runs the step of one
+device on each, with its share of the rows and everything else whole. `MeshDevices` also shards
+words, along the model axis.
 """
 
 import functools
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -14,16 +15,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
+from zoo.arrays.sharded_functions import Axes, cut_by_rows, path_name
 from zoo.errors import UserError
+from zoo.experiment import Parallel
 
 DATA, MODEL = "data", "model"
+_WHOLE, _BY_ROWS = PartitionSpec(), PartitionSpec(DATA)
 
 
 class Devices:
-    """Devices of all processes as a (data, model) mesh: rows of a batch lie along the data axis."""
-
-    # The name of the devices' axis within a step; only pmap has one.
-    axis: str | None = None
+    """Devices that each have their share of the rows of a batch, and everything else whole."""
 
     def __init__(self, count: int, batch: int, model: int = 1):
         """Makes a mesh of the first `count` devices of each process."""
@@ -45,8 +46,8 @@ class Devices:
             )
         grid = np.array(devices).reshape(data, model)
         self.mesh = Mesh(grid, (DATA, MODEL), axis_types=(AxisType.Auto, AxisType.Auto))
-        self.replicated: Any = NamedSharding(self.mesh, PartitionSpec())
-        self.by_rows: Any = NamedSharding(self.mesh, PartitionSpec(DATA))
+        self.replicated: Any = NamedSharding(self.mesh, _WHOLE)
+        self.by_rows: Any = NamedSharding(self.mesh, _BY_ROWS)
         if self.count == 1:
             self.replicated = self.by_rows = SingleDeviceSharding(devices[0])
         here = self.by_rows.addressable_devices_indices_map((batch,)).values()
@@ -81,7 +82,7 @@ class Devices:
         parts = {
             name: jax.tree.map(placed, part, layouts.params[name]) for name, part in taken.items()
         }
-        return self.for_steps(jax.jit(initial_state, out_shardings=layouts)(key, parts))
+        return jax.jit(initial_state, out_shardings=layouts)(key, parts)
 
     def restored(self, state):
         """Copies a TrainState read from a checkpoint into memory that a step may donate.
@@ -95,32 +96,35 @@ class Devices:
             # On a CPU an array may be memory of NumPy's, which a step must not write to.
             copies.append(jax.block_until_ready(jnp.array(leaf, copy=True)))
             leaf.delete()
-        return self.for_steps(jax.tree.unflatten(structure, copies))
+        return jax.tree.unflatten(structure, copies)
 
     def empty(self, carry):
         """Returns a function that makes the carry of an epoch's start in the layout of a step."""
         layouts = jax.tree.map(lambda _: self.by_rows, jax.eval_shape(carry))
         return jax.jit(carry, out_shardings=layouts)
 
-    def for_steps(self, state):
-        """Converts a TrainState of the mesh to the layout of a step."""
-        return state
-
-    def everywhere(self, tree):
-        """Converts outputs of a step, except carries, to arrays of the mesh; nothing is copied."""
-        return tree
-
-    def whole(self, state):
-        """Converts a TrainState from the layout of a step to arrays of the mesh."""
-        return state
-
-    def compile(self, step, state_axes, **static):
+    def compile(self, step, **static):
         """Compiles step(state, tables, batch, key, axis=..., **static) for the devices.
 
         The compiled step returns (state, results). Its state is donated; results are the same on
         every device.
         """
-        return jax.jit(functools.partial(step, axis=None, **static), donate_argnums=0)
+        if self.count == 1:
+            return jax.jit(functools.partial(step, axis=None, **static), donate_argnums=0)
+        of_device = functools.partial(step, axis=DATA, **static)
+
+        def of_devices(state, tables, batch, key):
+            whole = jax.tree.map(lambda _: _WHOLE, state)
+            specs = whole._replace(carry=jax.tree.map(lambda _: _BY_ROWS, state.carry))
+            return jax.shard_map(
+                of_device,
+                mesh=self.mesh,
+                in_specs=(specs, _WHOLE, _BY_ROWS, _WHOLE),
+                out_specs=(specs, _WHOLE),
+                check_vma=False,  # the step itself sums over the axis
+            )(state, tables, batch, key)
+
+        return jax.jit(of_devices, donate_argnums=0)
 
     def place(self, tree):
         """Puts host arrays on every device."""
@@ -128,7 +132,11 @@ class Devices:
 
     def place_tables(self, tree):
         """Puts tables on the devices in the layout of a step."""
-        return self.place(tree)
+        return jax.tree.map(lambda x: placed(x, self.of_table(np.shape(x))), tree)
+
+    def of_table(self, shape) -> Any:
+        """Returns the sharding of a table of this shape."""
+        return self.replicated
 
     def split(self, tree):
         """Splits leaves [rows of this process, ...] over its devices in the layout of a step."""
@@ -176,85 +184,110 @@ def laid_out(shape, layout) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=layout)
 
 
-# ---- several devices by `jax.pmap`: each has its share of batch rows, and everything else whole
-
-
 def sum_over_devices(tree, axis: str | None):
     """Sums each leaf of a pytree over the devices of a named axis."""
     return tree if axis is None else jax.lax.psum(tree, axis)
 
 
-class PmapDevices(Devices):
-    """Several devices by `jax.pmap`: each has its share of the rows, and everything else whole.
+# ------ words sharded over devices: the compiler inserts the communication. Rows of words, in
+# parameters, in the optimiser's state and in tables, lie along the model axis.
 
-    A step takes arrays of this process's devices: replicated leaves unchanged, and split leaves
-    with an axis of devices before the axis of rows.
+
+class MeshDevices(Devices):
+    """Devices along two axes: rows of a batch along one, words along the other.
+
+    A parameter of words whose rows do not divide by the model axis is sharded by columns; if its
+    columns do not divide either, it is replicated.
     """
 
-    axis = DATA
+    def __init__(
+        self,
+        count: int,
+        batch: int,
+        model: int,
+        state: Any,
+        parameter_axes: Axes,
+        words: Sequence[int],
+    ):
+        """Makes a mesh of the first `count` devices of each process."""
+        if model > min(words):
+            raise UserError(
+                f"parallel.model={model} are more shards than there are words, {min(words)}: give "
+                "a smaller number."
+            )
+        super().__init__(count, batch, model)
+        self.model, self._words = model, tuple(words)
+        of_params = cut_by_rows(parameter_axes, state.params, self.mesh, MODEL)
+        self._not_by_rows = of_params.not_by_rows
+        layouts = {
+            path_name(path): (leaf.shape, sharding.spec)
+            for (path, leaf), sharding in zip(
+                jax.tree_util.tree_leaves_with_path(state.params),
+                jax.tree.leaves(of_params.shardings),
+                strict=True,
+            )
+            if len(sharding.spec)
+        }
+        leaves = jax.tree_util.tree_leaves_with_path(state._replace(carry=()))
+        if self._not_by_rows and not layouts:
+            raise UserError(
+                f"parallel.model={model} divides neither the rows nor the columns of "
+                f"{'; '.join(self._not_by_rows)}, so that nothing would be sharded: give a number "
+                "that divides some, or parallel.model=1."
+            )
+        self._of_state = [self._of_leaf(path_name(path), x, layouts) for path, x in leaves]
 
-    def __init__(self, count: int, batch: int):
-        """Takes the first `count` devices of each process; see Devices."""
-        super().__init__(count, batch)
-        here = own([*self.mesh.devices.flat])
-        mesh = Mesh(np.array(here), (DATA,), axis_types=(AxisType.Auto,))
-        self._own_replicated = NamedSharding(mesh, PartitionSpec())
-        self._own_by_devices = NamedSharding(mesh, PartitionSpec(DATA))
-        self._own = len(here)
+    @property
+    def summary(self) -> str:
+        """The mesh in words, and the parameters that it does not cut by rows."""
+        data = self.count // self.model
+        mesh = f"{super().summary} as {data} (data) x {self.model} (model)"
+        others = "; ".join(self._not_by_rows)
+        return f"{mesh}, whose model axis does not divide the rows of {others}" if others else mesh
 
-    def compile(self, step, state_axes, **static):
-        """Compiles a step by `jax.pmap`; see Devices.compile."""
-        # Replicated leaves have no axis of devices: the copy on a device is read where it lies.
-        return jax.pmap(
-            functools.partial(step, axis=DATA, **static),
-            axis_name=DATA,
-            devices=[*self.mesh.devices.flat],
-            donate_argnums=0,
-            in_axes=(state_axes, None, 0, None),
-            out_axes=(state_axes, None),
-        )
+    def _of_leaf(self, name, leaf, layouts) -> PartitionSpec:
+        """Chooses the layout of a leaf of the state.
 
-    def for_steps(self, state):
-        """Converts a TrainState of the mesh to this process's arrays; see Devices.for_steps."""
-        arrays = jax.tree.map(
-            lambda leaf: _moved(leaf, leaf.shape, self._own_replicated), state._replace(carry=())
-        )
-        return arrays._replace(carry=jax.tree.map(self._by_devices, state.carry))
+        A leaf whose path contains the path of a sharded parameter of the same shape is sharded as
+        that parameter: so the optimiser's moments and averages lie with their parameters. Other
+        leaves are replicated.
+        """
+        names = name.replace(".", "/").split("/")  # a dot in those of tables updated by rows
+        for first, end in itertools.combinations(range(len(names) + 1), 2):
+            shape, layout = layouts.get("/".join(names[first:end]), (None, None))
+            if shape == leaf.shape:
+                return layout
+        return _WHOLE
 
-    def _by_devices(self, leaf):
-        shape = (self._own, self.batch // self.count, *leaf.shape[1:])
-        return _moved(leaf, shape, self._own_by_devices, (1, *shape[1:]))
+    def layouts(self, state):
+        """Returns the sharding of each leaf of a TrainState; see Devices.layouts."""
+        structure = jax.tree.structure(state._replace(carry=()))
+        layouts = [NamedSharding(self.mesh, layout) for layout in self._of_state]
+        carry = jax.tree.map(lambda _: self.by_rows, state.carry)
+        return jax.tree.unflatten(structure, layouts)._replace(carry=carry)
 
-    def everywhere(self, tree):
-        """Converts outputs of a step, except carries, to arrays of the mesh, without copying."""
-        return jax.tree.map(lambda leaf: _moved(leaf, leaf.shape, self.replicated), tree)
+    def compile(self, step, **static):
+        """Compiles a step whose new state keeps the layout of the old; see Devices.compile."""
 
-    def whole(self, state):
-        """Converts this process's arrays to a TrainState of the mesh; see Devices.whole."""
-        arrays = self.everywhere(state._replace(carry=()))
-        return arrays._replace(carry=jax.tree.map(self._by_rows, state.carry))
+        def of_mesh(state, tables, batch, key):
+            state, results = step(state, tables, batch, key, axis=None, **static)
+            whole = jax.tree.map(lambda _: self.replicated, results)
+            return jax.lax.with_sharding_constraint((state, results), (self.layouts(state), whole))
 
-    def _by_rows(self, leaf):
-        shape = (self.batch, *leaf.shape[2:])
-        return _moved(leaf, shape, self.by_rows, leaf.shape[1:])
+        return jax.jit(of_mesh, donate_argnums=0)
 
-    def empty(self, carry):
-        """Returns a function that makes the carry of an epoch's start; see Devices.empty."""
-        drawn = super().empty(carry)
-        return lambda: jax.tree.map(self._by_devices, drawn())
-
-    def place(self, tree):
-        """Puts host arrays on every device of this process."""
-        return jax.tree.map(lambda x: placed(x, self._own_replicated), tree)
-
-    def _split(self, leaf):
-        shape = (self._own, leaf.shape[0] // self._own, *leaf.shape[1:])
-        return jax.device_put(leaf.reshape(shape), self._own_by_devices)
+    def of_table(self, shape) -> NamedSharding:
+        """Shards a table with one row a word, if its rows divide."""
+        cut = shape and shape[0] in self._words and shape[0] % self.model == 0
+        return NamedSharding(self.mesh, PartitionSpec(MODEL) if cut else _WHOLE)
 
 
-def _moved(array: jax.Array, shape, layout, of_device=None) -> jax.Array:
-    """Wraps the buffers of an array, where they lie, as an array with another sharding."""
-    parts = [shard.data for shard in array.addressable_shards]
-    if of_device is not None:
-        parts = [part.reshape(of_device) for part in parts]
-    return jax.make_array_from_single_device_arrays(tuple(shape), layout, parts)
+def choose_devices(
+    count: int, batch: int, parallel: Parallel, task, initial_state: Callable[[], Any]
+) -> Devices:
+    """Chooses the devices that train a task together."""
+    if parallel.model == 1:
+        return Devices(count, batch)
+    state = jax.eval_shape(initial_state)
+    words = [len(lexicon) for lexicon in task.lexicons.values()]
+    return MeshDevices(count, batch, parallel.model, state, task.parameter_axes, words)

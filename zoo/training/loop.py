@@ -8,24 +8,24 @@ import signal
 import threading
 import time
 import typing
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from zoo import distributed
+from zoo import distributed, strict_json
 from zoo.errors import Diverged, Interrupted, UserError
 from zoo.experiment import Parallel, Training
 from zoo.runs.checkpoints import Checkpoints, any_kept
 from zoo.runs.location import Ownership
 from zoo.runs.workdir import Workdir
 from zoo.training import average
+from zoo.training.devices import choose_devices
 from zoo.training.metric_writers import Metrics, ProgressBar, Unwritten
-from zoo.training.model_parallel import choose_devices
-from zoo.training.step import STATE_AXES, TrainState, train_step
-from zoo.training.task import Batch, Task, check_steps
+from zoo.training.step import TrainState, settings, shapes_of, train_step
+from zoo.training.tasks import Task, check_steps
 from zoo.training.updates import choose_updates
 
 # ------------------------------------------------------------ the progress of a run
@@ -53,37 +53,21 @@ class Progress:
     @classmethod
     def of(cls, kept: dict, where: pathlib.Path) -> "Progress":
         """Converts the JSON of a checkpoint to a Progress."""
-        fields = {field.name: field for field in dataclasses.fields(cls)}
-        kinds_of = typing.get_type_hints(cls)
-        for name in [*fields, *kept]:
-            wrong: str | None = None
-            if name not in fields:
-                wrong = f"the key {name!r}, which this version does not know"
-            elif name not in kept:
-                wrong = f"no key {name!r}"
-            else:
-                value, kind = kept[name], kinds_of[name]
-                if kind == list[float]:
-                    right = type(value) is list and {*map(type, value)} <= {int, float}
-                else:
-                    kinds = (int, float) if kind is float else (kind,)
-                    right = type(value) in kinds and (kind is not int or value >= 0)
-                wrong = None if right else f"{value!r} as {name!r}, which is not {_KINDS[kind]}"
-            if wrong:
-                raise UserError(
-                    f"{where} has {wrong}: put back a copy of it, or resume with the version of "
-                    "Zoo that wrote it."
-                )
+        kinds = typing.get_type_hints(cls)
+        shape = {name: [float] if kind == list[float] else kind for name, kind in kinds.items()}
+        try:
+            strict_json.check(kept, shape)
+            for name, value in kept.items():
+                if name not in kinds:
+                    raise ValueError(f"{name} is a key that this version does not know")
+                if kinds[name] is int and value < 0:
+                    raise ValueError(f"{name} is {value}, where a whole number from 0 should be")
+        except ValueError as error:
+            raise UserError(
+                f"{where} is not as it was written ({error}): put back a copy of it, or resume "
+                "with the version of Zoo that wrote it."
+            ) from error
         return cls(**kept)
-
-
-_KINDS = {
-    int: "a whole number from 0",
-    float: "a number",
-    bool: "true or false",
-    str: "text",
-    list[float]: "a list of numbers",
-}
 
 
 class Trainer:
@@ -227,18 +211,16 @@ class Trainer:
 
     def step_function(self) -> Callable:
         """Returns the step for the devices, (state, tables, batch, key) -> (state, metrics)."""
-        return self.devices.compile(
-            train_step,
-            STATE_AXES,
-            loss=self.task.loss,
-            optimizer=self.optimizer,
-            frozen=self.recipe.frozen,
-            usual_weight=self.task.usual_weight,
-            usual_length=self.task.usual_length,
-            mean_over=self.recipe.mean_over,
-            accumulate=self.recipe.accumulate,
-            compute=self.recipe.compute,
-        )
+        return self.devices.compile(train_step, **self.step_settings())
+
+    def step_settings(self) -> dict[str, Any]:
+        """Returns the arguments of `train_step` that are the same at every step."""
+        return {
+            "loss": self.task.loss,
+            "usual_weight": self.task.usual_weight,
+            "usual_length": self.task.usual_length,
+            **settings(self.recipe, self.optimizer),
+        }
 
     def step_key(self) -> jax.Array:
         """Returns the data of the key of all steps, on the devices."""
@@ -253,7 +235,7 @@ class Trainer:
         devices, recipe = self.devices, self.recipe
         step_function = self.step_function()
         tables = devices.place_tables(self.task.tables)
-        self.task.tables = devices.everywhere(tables)  # validation shares their memory
+        self.task.tables = tables  # validation shares their memory
         key = self.step_key()
         empty_carry = devices.empty(self.task.carry)
         step = self._steps_done()
@@ -264,7 +246,7 @@ class Trainer:
         def save(kind="last", params=None):
             """Saves a checkpoint: the state as "last", or parameters to evaluate as "best"."""
             if kind == "last":
-                arrays: Any = devices.whole(self._state)
+                arrays: Any = self._state
                 params = arrays.params
             else:
                 arrays = {"params": params}
@@ -304,7 +286,8 @@ class Trainer:
             if progress.index == 0:
                 self._state = self._state._replace(carry=empty_carry())
             while progress.index < len(batches):
-                batch = devices.split(self._batch(batches, progress.index))
+                rows = self.task.part(batches, progress.index, devices.rows)
+                batch = devices.split(rows)
                 shapes = shapes_of(batch)
                 if shapes in compiled:
                     self._state, results = step_function(self._state, tables, batch, key)
@@ -350,7 +333,6 @@ class Trainer:
     def _validate(self, step, progress, metrics, bar, save):
         """Validates, saves the best checkpoint, and decides about early stopping."""
         params = average.params_to_evaluate(self._state.params, self._state.optimizer_state)
-        params = self.devices.everywhere(params)
         mesh = self.devices.mesh if self.devices.count > 1 else None
         validation = self.task.validate(params, mesh)
         # As long as all values are infinite, the best checkpoint is the last.
@@ -384,12 +366,6 @@ class Trainer:
                 self._state = self._state._replace(optimizer_state=average.begin(state))
                 bar.log("validation has stopped improving: averaging the parameters from here on.")
 
-    def _batch(self, batches, index: int) -> Batch:
-        """Returns this process's batch rows of a batch."""
-        if jax.process_count() == 1:
-            return batches[index]
-        return self.task.part(batches, index, self.devices.rows)
-
     def _agreed_stop(self) -> signal.Signals | None:
         """Returns the signal after which all processes stop at this step, or None.
 
@@ -409,11 +385,6 @@ class Trainer:
             f"{what} step {step}; {last}, in {checkpoints.folder}: "
             "lower training.optimizer.learning_rate or set training.clip, and start a new workdir."
         )
-
-
-def shapes_of(batch: Batch) -> Hashable:
-    """Returns the shapes of a batch's arrays; a step is compiled once for each."""
-    return tuple(leaf.shape for leaf in jax.tree.leaves(batch))
 
 
 def _all_finite(tree) -> bool:

@@ -153,20 +153,8 @@ class Metrics:
 class Unwritten:
     """`Metrics` and `ProgressBar` of processes other than 0, which do not report."""
 
-    def sync(self):
-        """Does nothing."""
-
-    def step(self, *reported):
-        """Does nothing."""
-
-    def leave_out(self, seconds):
-        """Does nothing."""
-
-    def validation(self, step, progress, figures):
-        """Does nothing."""
-
-    def log(self, line):
-        """Does nothing."""
+    def __getattr__(self, name):
+        return lambda *arguments: None
 
 
 def _until(step, text, path, log):

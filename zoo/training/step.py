@@ -1,6 +1,6 @@
 """One training step, as a pure function.
 
-It runs on one device or, under `jax.pmap` with the named axis, on several: every device has its
+It runs on one device or, under `jax.shard_map` with a named axis, on several: every device has its
 share of the batch rows, losses and gradients are summed over devices, and the only division is by
 the number of tokens of the whole batch, so that the number of devices changes nothing but rounding.
 The loss of a batch with few tokens, such as the last of an epoch of whole sentences, is divided by
@@ -9,17 +9,26 @@ batch does.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.random_keys import Keys
+from zoo.arrays.types import Keys
+from zoo.experiment import Training
 from zoo.training import average
 from zoo.training.devices import sum_over_devices
-from zoo.training.task import Batch
 from zoo.training.updates import Updates
+
+
+class Batch(NamedTuple):
+    """A batch as a training step sees it: all that the step knows of the data."""
+
+    inputs: Any  # a pytree of arrays [B, ...], the arguments of the task's loss
+    # float32 [B, ...], weights of the terms of the loss; the loss is divided by their sum
+    weights: Any
+    batch_rows: Any  # int32 [B], the number of each row, from which its random keys are made
 
 
 class TrainState(NamedTuple):
@@ -31,10 +40,6 @@ class TrainState(NamedTuple):
     step: jax.Array
 
 
-# The axis of each field that pmap splits over devices; None: replicated on every device.
-STATE_AXES = TrainState(params=None, optimizer_state=None, carry=0, step=None)  # type: ignore[arg-type]
-
-
 class StepMetrics(NamedTuple):
     """The figures of a training step."""
 
@@ -44,32 +49,15 @@ class StepMetrics(NamedTuple):
     penalty: jax.Array
 
 
-def make_objective(
-    state, fixed, tables, batch: Batch, key, *, loss, usual_weight, mean_over, compute, axis
-):
-    """Makes the objective of a step, and its arguments.
+def shapes_of(batch: Batch) -> Hashable:
+    """Returns the shapes of a batch's arrays; a step is compiled once for each."""
+    return tuple(leaf.shape for leaf in jax.tree.leaves(batch))
 
-    On several devices each computes its share of the mean, over its batch rows: the shares add up.
-    """
-    weight = sum_over_devices(batch.weights.sum(), axis)
-    over = weight
-    if mean_over == "pairs":
-        filled = (batch.weights != 0).any(axis=tuple(range(1, batch.weights.ndim)))
-        over = sum_over_devices(filled.astype(weight.dtype).sum(), axis)
-    divisor = jnp.maximum(over, usual_weight)
-    # Normalised before the loss, not after: the cotangent of the sum is then the constant 1.
-    weights = batch.weights / divisor
-    step_key = jax.random.fold_in(jax.random.wrap_key_data(key), state.step)
-    rows = jax.vmap(lambda batch_row: jax.random.fold_in(step_key, batch_row))(batch.batch_rows)
 
-    def objective(trained, batch_rows):
-        inputs, weights, carry, rows = batch_rows
-        params = rounded({**trained, **fixed}, compute)
-        keys = Keys(step_key, rows)
-        total, penalty, carry = loss(params, tables, inputs, weights, carry, keys)
-        return total, (penalty, carry)
-
-    return objective, (batch.inputs, weights, state.carry, rows), weight, divisor
+def settings(recipe: Training, optimizer: Updates) -> dict[str, Any]:
+    """Returns the arguments of `train_step` that a recipe sets."""
+    names = "frozen", "mean_over", "accumulate", "compute"
+    return {"optimizer": optimizer, **{name: getattr(recipe, name) for name in names}}
 
 
 def train_step(
@@ -88,15 +76,31 @@ def train_step(
     compute: str = "float32",
     axis: str | None = None,
 ) -> tuple[TrainState, StepMetrics]:
-    """Updates the parameters once, by the gradient of the mean loss of a batch."""
+    """Updates the parameters once, by the gradient of the mean loss of a batch.
+
+    On several devices each computes its share of the mean, over its batch rows: the shares add up.
+    """
     rate_factor = batch.weights.shape[1] / usual_length if usual_length else 1.0
-    usual_weight *= rate_factor
-    options = {"usual_weight": usual_weight, "mean_over": mean_over, "axis": axis}
-    options |= {"compute": compute}
+    weight = sum_over_devices(batch.weights.sum(), axis)
+    over = weight
+    if mean_over == "pairs":
+        filled = (batch.weights != 0).any(axis=tuple(range(1, batch.weights.ndim)))
+        over = sum_over_devices(filled.astype(weight.dtype).sum(), axis)
+    divisor = jnp.maximum(over, usual_weight * rate_factor)
+    # Normalised before the loss, not after: the cotangent of the sum is then the constant 1.
+    weights = batch.weights / divisor
+    step_key = jax.random.fold_in(jax.random.wrap_key_data(key), state.step)
+    rows = jax.vmap(lambda batch_row: jax.random.fold_in(step_key, batch_row))(batch.batch_rows)
     trained, fixed = average.split(state.params, frozen)
-    objective, batch_rows, weight, divisor = make_objective(
-        state, fixed, tables, batch, key, loss=loss, **options
-    )
+
+    def objective(trained, batch_rows):
+        inputs, weights, carry, rows = batch_rows
+        params = rounded({**trained, **fixed}, compute)
+        keys = Keys(step_key, rows)
+        total, penalty, carry = loss(params, tables, inputs, weights, carry, keys)
+        return total, (penalty, carry)
+
+    batch_rows = batch.inputs, weights, state.carry, rows
     value_and_gradients = functools.partial(optimizer.value_and_gradients, objective, trained)
     (total, (penalty, carry)), gradients = accumulated(value_and_gradients, batch_rows, accumulate)
     total, penalty = sum_over_devices((total, penalty), axis)

@@ -1,33 +1,231 @@
-"""Tasks: the data, batches and losses of each kind of model, for the one trainer.
+"""Tasks: the data, batches, losses and validation of each kind of model, for the one trainer.
 
     task = tasks.prepare(experiment)
 
-makes the task of `experiment.model`. To train a new kind of model, register its task:
+makes the task of `experiment.model`. The trainer owns devices, keys, the optimiser, checkpoints,
+signals and the position in the data. It knows neither words nor perplexity: these are a task's. To
+train a new kind of model, register its task:
 
     @tasks.task_of.register
     def _(model: MyModel, experiment, device_count=0):
         return MyTask(model, experiment)
 """
 
+import abc
 import functools
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
+from zoo.arrays.sharded_functions import Axes
+from zoo.data import Corpus
 from zoo.data.batches import Batches, batch_count
 from zoo.data.encoded_text import EncodedText
-from zoo.data.pair_batches import BucketedPairs, PairBatches
+from zoo.data.pair_batches import BucketedPairs
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.experiment import Experiment
 from zoo.heads import distributions
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.runs import word_sources
-from zoo.training import average, devices, memory_needs, warm_start
-from zoo.training.task import Batch, Task, Validation, check_steps, total_steps
+from zoo.runs import seen_texts
+from zoo.runs.seen_texts import SeenTexts
+from zoo.training import average, costs, devices, warm_start
+from zoo.training.step import Batch
+
+# The number of a step is an int32 on the devices.
+MOST_STEPS = 2**31 - 1
+
+
+def check_steps(epoch_steps: int, epochs: int):
+    """Checks that an int32 can number all steps of a run."""
+    if epoch_steps * epochs > MOST_STEPS:
+        raise UserError(
+            f"training.epochs={epochs} of {epoch_steps:,} steps each are more than the "
+            f"{MOST_STEPS:,} steps that a run can count: give at most {MOST_STEPS // epoch_steps}."
+        )
+
+
+class Validation(NamedTuple):
+    """The result of a validation."""
+
+    value: float
+    figures: dict[str, float]
+    summary: str
+    lines: Sequence[str] = ()
+
+
+class Task(abc.ABC):
+    """A model and its data, ready to be trained.
+
+    Attributes:
+      data: a digest of the texts; a run is not resumed on other texts.
+      loss_name: the name of the loss in logs and metrics.
+      lexicons: {name: Lexicon} that the run keeps.
+      corpora: {split: text}, with "train" and "validation"; a task without `seen_texts` needs none.
+      tables: a pytree of arrays, an argument of the loss, the same for all steps.
+      epoch_steps: steps of the first epoch.
+      total_steps: steps of all epochs, at most `training.steps`.
+      usual_weight: the sum of a usual batch's weights. The loss of a batch whose weights sum to
+        less is divided by `usual_weight`, so that two tokens do not move the parameters as far as
+        a full batch does.
+      usual_length: the number of positions of a usual batch. The learning rate of a step, and the
+        `usual_weight` of its batch, are multiplied by its own number of positions, the second axis
+        of its weights, over this number; 0: by 1.
+    """
+
+    data: str
+    loss_name: str = "loss"
+    lexicons: Mapping[str, Lexicon]
+    corpora: dict[str, Corpus]
+    tables: Any
+    epoch_steps: int
+    total_steps: int
+    usual_weight: float = 1.0
+    usual_length: int = 0
+
+    @abc.abstractmethod
+    def init(self, key: jax.Array) -> dict[str, Any]:
+        """Returns the parameters before the first step, {part: pytree}."""
+
+    @abc.abstractmethod
+    def epoch(self, number: int) -> Sequence[Batch]:
+        """Returns the batches of an epoch, in order; the same batches at each call."""
+
+    def part(self, batches: Sequence[Batch], index: int, rows: slice) -> Batch:
+        """Returns some rows of a batch: one process's share, here cut out of the whole batch.
+
+        A task that can read parts of its batches overrides this and reads no other rows.
+        """
+        return jax.tree.map(lambda leaf: leaf[rows], batches[index])
+
+    @abc.abstractmethod
+    def loss(self, params, tables, inputs, weights, carry, key) -> tuple[jax.Array, jax.Array, Any]:
+        """Computes (total, penalty, carry) of a `Batch`, as a pure function.
+
+        The total is the scalar sum of weights * loss, penalties included, whose gradient is taken;
+        the penalty is the penalties' share of it; the carry is the one after the batch. `key` is a
+        `zoo.arrays.types.Keys`, one key for the batch and one for each row.
+        """
+
+    @abc.abstractmethod
+    def validate(self, params, mesh: jax.sharding.Mesh | None = None) -> Validation:
+        """Validates parameters on the validation data.
+
+        All processes of a mesh with a data axis validate together; None: one device.
+        """
+
+    def carry(self) -> Any:
+        """Returns the carry before the first batch of an epoch, leaves [B, ...].
+
+        `loss` maps the carry before a batch to the carry before the next batch.
+        """
+        return ()
+
+    @property
+    def parameter_axes(self) -> Axes:
+        """Names of the parameters' axes, {path such as "head/bias": names}.
+
+        Axes of words and features may be sharded over devices. No axis has a name by default.
+        """
+        return {}
+
+    def row_tables(self, shapes) -> list[tuple[str, ...]]:
+        """Returns the paths of the tables of which one step reads only some rows.
+
+        `training.row_sparse` updates only these rows.
+        """
+        return []
+
+    def summary(self) -> str:
+        """Describes the data, for the log."""
+        return f"{self.epoch_steps:,} steps an epoch"
+
+    def seen_texts(self, made_with: dict) -> SeenTexts | None:
+        """Returns the record of the texts that this task trains on; None if none is kept."""
+        return None
+
+    def start(self, path: str, frozen: tuple[str, ...]) -> warm_start.Start:
+        """Reads start values from another run: the parts whose parameters fit this task's.
+
+        The parts in `frozen` must be taken.
+        """
+        raise UserError(
+            f"init_from={path}: a {type(self).__name__} cannot start from another run: leave it "
+            "out."
+        )
+
+
+class TextTask(Task):
+    """What the tasks of Zoo's own models share: texts that are encoded, and their perplexity.
+
+    The weights of a batch are 1 for targets that have a loss in training.
+    """
+
+    sharded: tuple[str, ...] = ("embedding", "head")  # parts with axes of words or features
+
+    def __init__(self, experiment, lexicons: Sequence[Lexicon], corpora: dict):
+        self.experiment, self.corpora = experiment, corpora
+        self.model, self.recipe = experiment.model, experiment.training
+        self.lexicon, self._all_lexicons = lexicons[0], tuple(lexicons)
+        self.lexicons = dict(zip(self.model.lexicon_names, lexicons, strict=True))
+        self.loss_name = self.model.head.loss_name
+        self.tables = self.model.tables(*lexicons)
+        distributions.check_untrained(self.model, self.tables, *lexicons)
+
+    def _set_steps(self, of_epochs: int):
+        most = self.recipe.steps
+        self.total_steps = min(of_epochs, most) if most else of_epochs
+
+    def _check_counted(self, text: EncodedText):
+        if not text.counted.any():
+            name = self.corpora["validation"].name
+            raise UserError(f"no token of {name} is counted: give another.")
+
+    def init(self, key):
+        return self.model.init(key, *self._all_lexicons)
+
+    def part(self, batches, index, rows):
+        return batches.part(index, rows)
+
+    @property
+    def parameter_axes(self):
+        return average.axes_of(self.model, self.sharded)
+
+    def row_tables(self, shapes):
+        return self.model.row_tables(shapes)
+
+    def seen_texts(self, made_with):
+        """Returns a record of this run's texts and of texts that the model's parts saw before."""
+        return seen_texts.inherited(self.experiment, self.corpora, self.data, made_with)
+
+    def start(self, path, frozen):
+        return warm_start.read(path, self.model, self._all_lexicons, frozen)
+
+
+class TextBatches(Sequence):
+    """The batches of an epoch; batches[i] is the i-th, in any order of access."""
+
+    def __init__(self, batches, inputs: Any, batch_rows: int):
+        """Takes the batches of zoo.data, of which the named tuple `inputs` names the inputs."""
+        self.batches, self._inputs = batches, inputs
+        self._numbers = np.arange(batch_rows, dtype=np.int32)
+
+    def __len__(self):
+        return len(self.batches)
+
+    def __getitem__(self, index):
+        return self.part(index)
+
+    def part(self, index: int, rows: slice = slice(None)) -> Batch:
+        """Returns some rows of a batch, without reading the other rows."""
+        one = self.batches.part(index, rows)
+        inputs = self._inputs(*(getattr(one, name) for name in self._inputs._fields))
+        return Batch(inputs, one.trained, self._numbers[rows])
+
 
 # ------ language modelling: the next word of a text, validated by its exact log-perplexity
 
@@ -43,12 +241,8 @@ class Words(NamedTuple):
     reset: np.ndarray
 
 
-class LanguageModelling(Task):
-    """The task of a language model, on the texts of an experiment.
-
-    The weights of a batch are 1 for targets that have a loss in training. A batch row's carry
-    passes from each batch to the next.
-    """
+class LanguageModelling(TextTask):
+    """The task of a language model. A batch row's carry passes from each batch to the next."""
 
     def __init__(self, experiment, lexicon, corpora: dict):
         """Encodes the texts."""
@@ -57,12 +251,7 @@ class LanguageModelling(Task):
                 f"training.mean_over is {experiment.training.mean_over!r}, but a text does not "
                 "have pairs: give 'tokens'."
             )
-        self.experiment, self.corpora = experiment, corpora
-        self.model, self.recipe = experiment.model, experiment.training
-        self.lexicon, self.lexicons = lexicon, {"lexicon": lexicon}
-        self.loss_name = self.model.head.loss_name
-        self.tables = self.model.tables(lexicon)
-        distributions.check_untrained(self.model, self.tables, lexicon)
+        super().__init__(experiment, (lexicon,), corpora)
         self.boundary = lexicon.ids.get(lexicon.boundary)
         vocabulary, evaluation = experiment.vocabulary, experiment.evaluation
         self.text = vocabulary.encode(corpora["train"], lexicon)
@@ -71,19 +260,18 @@ class LanguageModelling(Task):
         self.validation_rows = Batches(
             self.validation, evaluation.batch, evaluation.length, evaluation.state, self.boundary
         )
-        if not self.validation.counted.any():
-            raise UserError(f"no token of {corpora['validation'].name} is counted: give another.")
+        self._check_counted(self.validation)
         self.data = f"{self.text.digest()}-{self.validation.digest()}"
         self.usual_length = self.recipe.length if self.recipe.windows else 0
         first = self.batches(0)
         self.epoch_steps = len(first)
         self.usual_weight = max(1.0, first.trained_tokens / len(first))
-        self.total_steps = total_steps(self._count_steps(), self.recipe.steps)
+        self._set_steps(self._count_steps())
 
     def _count_steps(self) -> int:
-        """Counts the steps of all epochs; UserError if they are more than a run can number."""
+        """Counts the steps of all epochs."""
         recipe, epochs = self.recipe, self.recipe.epochs
-        check_steps(self.epoch_steps, epochs)
+        check_steps(self.epoch_steps, epochs)  # before any epoch is laid out
         shuffled = recipe.shuffle and recipe.state == "sentences"
         if not (self.mixture or shuffled or recipe.windows):
             return self.epoch_steps * epochs
@@ -98,12 +286,7 @@ class LanguageModelling(Task):
             steps += batch_count(lengths, *self._layout(), self._windows(epoch))
         return steps * epochs // counted
 
-    def init(self, key):
-        """Returns the parameters of the components, {"embedding", "core", "head"}."""
-        return self.model.init(key, self.lexicon)
-
     def loss(self, params, tables, inputs, weights, carry, key):
-        """Computes the model's `weighted_loss` of `Words`; see Task.loss."""
         return words_loss(self.model, params, tables, inputs, weights, carry, key)
 
     def carry(self):
@@ -111,12 +294,7 @@ class LanguageModelling(Task):
         return self.model.initial_carry(self.recipe.batch)
 
     def epoch(self, number):
-        """Returns the batches of an epoch."""
-        return WordBatches(self.batches(number))
-
-    def part(self, batches, index, rows):
-        """Reads some batch rows of a batch."""
-        return batches.part(index, rows)
+        return TextBatches(self.batches(number), Words, self.recipe.batch)
 
     def batches(self, epoch: int) -> Batches:
         """Lays out an epoch's sentences, in their order, in batch rows."""
@@ -150,57 +328,17 @@ class LanguageModelling(Task):
         return generator.permutation(len(self.text.starts)) if self.recipe.shuffle else None
 
     def validate(self, params, mesh=None):
-        """Computes the exact log-perplexity of the validation text, nats per counted token."""
         scores = perplexity.score(
             self.model, params, self.tables, self.validation, self.validation_rows, mesh
         )
         return validation_of(scores, self.validation, self.lexicon)
 
-    @property
-    def parameter_axes(self):
-        """Axis names of the embedding's and the head's parameters."""
-        return average.axes_of(self.model, ("embedding", "head"))
-
-    def row_tables(self, shapes):
-        """Returns the paths of the word tables of which one step reads only some rows."""
-        return self.model.row_tables(shapes)
-
     def summary(self):
-        """Describes the data: words, training tokens and steps."""
         words = "characters" if self.lexicon.of_characters else "words"
         return (
             f"{len(self.lexicon):,} {words}, {len(self.text.words):,} training tokens, "
             f"{self.epoch_steps:,} steps an epoch"
         )
-
-    def seen_texts(self, made_with):
-        """Returns a record of this run's texts and of texts that the model's parts saw before."""
-        return word_sources.inherited(self.experiment, self.corpora, self.data, made_with)
-
-    def start(self, path, frozen):
-        """Reads the parts of another run that fit, such as its core; see training.warm_start."""
-        return warm_start.read(path, self.model, self.lexicon, frozen)
-
-
-class WordBatches:
-    """Batches of a text in batch rows; `batches[i]` is the i-th, in any order of access."""
-
-    def __init__(self, batches: Batches):
-        """Wraps the batch rows of an epoch."""
-        self.batches = batches
-        self.numbers = np.arange(batches.batch, dtype=np.int32)
-
-    def __len__(self):
-        return len(self.batches)
-
-    def __getitem__(self, index: int) -> Batch:
-        return self.part(index)
-
-    def part(self, index: int, rows: slice = slice(None)) -> Batch:
-        """Returns some batch rows of a batch."""
-        batch = self.batches.part(index, rows)
-        inputs = Words(batch.words, batch.targets, batch.reset)
-        return Batch(inputs, batch.trained, self.numbers[rows])
 
 
 def validation_of(scores: perplexity.Scores, text: EncodedText, lexicon: Lexicon) -> Validation:
@@ -246,12 +384,10 @@ class SourcesAndTargets(NamedTuple):
     targets: np.ndarray  # int32 [B, T]
 
 
-class Translation(Task):
-    """The task of a `SequenceToSequence` model, on the pairs of an experiment.
+class Translation(TextTask):
+    """The task of a `SequenceToSequence` model. Batches of pairs do not have a carry."""
 
-    The weights of a batch are 1 for targets that have a loss in training. Batches do not have a
-    carry.
-    """
+    sharded = ("source_embedding", "embedding", "head")
 
     def __init__(self, experiment, lexicon, source_lexicon, corpora: dict):
         """Encodes the pairs and chooses the shapes of their batches."""
@@ -265,65 +401,38 @@ class Translation(Task):
                 "training.windows cuts running text, and pairs are batched whole: set "
                 "training.windows=None."
             )
-        self.experiment, self.corpora = experiment, corpora
-        self.model, self.recipe = experiment.model, experiment.training
-        self.lexicon, self.source_lexicon = lexicon, source_lexicon
-        self.lexicons = dict(zip(self.model.lexicon_names, (lexicon, source_lexicon), strict=True))
-        self.loss_name = self.model.head.loss_name
-        self.tables = self.model.tables(lexicon, source_lexicon)
-        distributions.check_untrained(self.model, self.tables, lexicon, source_lexicon)
+        super().__init__(experiment, (lexicon, source_lexicon), corpora)
+        self.source_lexicon = source_lexicon
         train, self.validation = (
             perplexity.read(experiment, lexicon, source_lexicon, corpora[split])
             for split in ("train", "validation")
         )
-        if not self.validation.target.counted.any():
-            raise UserError(f"no token of {corpora['validation'].name} is counted: give another.")
+        self._check_counted(self.validation.target)
         buckets = self.recipe.buckets
         self.pairs = BucketedPairs(train, self.recipe.batch, buckets.padding, buckets.longest)
         texts = train.target, self.validation.target, train.source, self.validation.source
         self.data = "-".join(text.digest() for text in texts)
         self.epoch_steps = self.pairs.steps
-        of_epochs = self.epoch_steps * self.recipe.epochs
-        self.total_steps = total_steps(of_epochs, self.recipe.steps)
+        self._set_steps(self.epoch_steps * self.recipe.epochs)
         counted = len(self.pairs.pairs) if self.recipe.mean_over == "pairs" else self.pairs.tokens
         self.usual_weight = max(1.0, counted / self.epoch_steps)
 
-    def init(self, key):
-        """Returns the parameters of each component; see `SequenceToSequence.init`."""
-        return self.model.init(key, self.lexicon, self.source_lexicon)
-
     def epoch(self, number):
-        """Returns the batches of an epoch, with pairs bucketed by length."""
         generator = np.random.default_rng((self.recipe.seed, number))
-        return PairedBatches(self.pairs.epoch(generator if self.recipe.shuffle else None))
-
-    def part(self, batches, index, rows):
-        """Reads some pairs of a batch."""
-        return batches.part(index, rows)
+        pairs = self.pairs.epoch(generator if self.recipe.shuffle else None)
+        return TextBatches(pairs, SourcesAndTargets, self.recipe.batch)
 
     def loss(self, params, tables, inputs, weights, carry, key):
-        """Computes the model's `weighted_loss` of `SourcesAndTargets`; see Task.loss."""
         return *self.model.weighted_loss(params, tables, *inputs, weights, key=key), carry
 
     def validate(self, params, mesh=None):
-        """Computes the exact log-perplexity of the validation targets, nats per counted token."""
         batch_rows = self.experiment.evaluation.batch
         scores = perplexity.score_pairs(
             self.model, params, self.tables, self.validation, batch_rows, mesh
         )
         return validation_of(scores, self.validation.target, self.lexicon)
 
-    @property
-    def parameter_axes(self):
-        """Axis names of the embeddings' and the head's parameters."""
-        return average.axes_of(self.model, ("source_embedding", "embedding", "head"))
-
-    def row_tables(self, shapes):
-        """Returns the paths of the word tables of which one step reads only some rows."""
-        return self.model.row_tables(shapes)
-
     def summary(self):
-        """Describes the data: words, pairs, shapes, padding and pairs that are left out."""
         pairs, shapes = self.pairs, self.pairs.shapes
         longest = self.recipe.buckets.longest
         left_out = (
@@ -339,35 +448,6 @@ class Translation(Task):
             f"words, {len(pairs.pairs):,} pairs, {pairs.tokens:,} target tokens, "
             f"{self.epoch_steps:,} steps an epoch in {sizes}, {pairs.padding:.1%} padding"
         )
-
-    def seen_texts(self, made_with):
-        """Returns a record of this run's texts and of texts that the model's parts saw before."""
-        return word_sources.inherited(self.experiment, self.corpora, self.data, made_with)
-
-    def start(self, path, frozen):
-        """Reads the parts of another run that fit; see training.warm_start."""
-        return warm_start.read(path, self.model, self.lexicon, frozen, self.source_lexicon)
-
-
-class PairedBatches(Sequence):
-    """Batches of pairs for the trainer."""
-
-    def __init__(self, pairs: PairBatches):
-        """Wraps the pairs of an epoch."""
-        self.pairs = pairs
-
-    def __len__(self):
-        return len(self.pairs)
-
-    def __getitem__(self, index):
-        return self.part(index)
-
-    def part(self, index: int, rows: slice = slice(None)) -> Batch:
-        """Returns some pairs of a batch."""
-        one = self.pairs.part(index, rows)
-        inputs = SourcesAndTargets(one.source, one.lengths, one.words, one.targets)
-        batch_rows = np.arange(len(self.pairs.rows[index][0]), dtype=np.int32)[rows]
-        return Batch(inputs, one.trained, batch_rows)
 
 
 def prepare(experiment: Experiment, device_count: int = 0) -> Task:
@@ -388,7 +468,7 @@ def task_of(model, experiment: Experiment, device_count: int = 0) -> Task:
 def _(model: LanguageModel, experiment: Experiment, device_count: int = 0) -> Task:
     used = devices.own(devices.chosen(device_count))
     lexicon, corpora = experiment.build()
-    memory_needs.check(experiment, (lexicon,), used)
+    costs.check(experiment, (lexicon,), used)
     return LanguageModelling(experiment, lexicon, corpora)
 
 
@@ -397,5 +477,5 @@ def _(model: SequenceToSequence, experiment: Experiment, device_count: int = 0) 
     used = devices.own(devices.chosen(device_count))
     lexicon, corpora = experiment.build()
     lexicons = lexicon, experiment.build_sources(lexicon, corpora)
-    memory_needs.check(experiment, lexicons, used)
+    costs.check(experiment, lexicons, used)
     return Translation(experiment, *lexicons, corpora)

@@ -7,7 +7,7 @@ from typing import Any
 from zoo import distributed
 from zoo.evaluation import leakage
 from zoo.experiment import Experiment
-from zoo.runs import output_files
+from zoo.runs import output_files, seen_texts
 from zoo.runs.workdir import Workdir
 from zoo.training import tasks
 from zoo.training.loop import Trainer
@@ -72,11 +72,12 @@ def _keep(experiment, workdir, task, log):
     """Writes the files that a run begins with: recipe, lexicons, checksums of texts."""
     # Only now: an experiment that failed above may be corrected and started again.
     workdir.claim(experiment)
-    workdir.keep_lexicons(task.lexicons)
-    if workdir.texts() is None:  # not read again when the run resumes
+    for name, lexicon in task.lexicons.items():
+        workdir.keep_lexicon(lexicon, name)
+    if seen_texts.of_workdir(workdir) is None:  # not read again when the run resumes
         made = {"revision": output_files.revision(), "versions": output_files.versions()}
         if (seen := task.seen_texts(made)) is not None:
-            workdir.keep_texts(seen)
+            seen_texts.keep(workdir, seen)
             for line in _seen_validation(task.corpora["validation"], seen):
                 log(line)
 

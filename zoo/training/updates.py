@@ -1,6 +1,5 @@
 """Updates of parameters by gradients: the interface of a training step, and dense updates."""
 
-import abc
 import dataclasses
 import functools
 import operator
@@ -18,47 +17,29 @@ from zoo.training import average
 from zoo.training.devices import sum_over_devices
 
 
-class Updates(abc.ABC):
-    """The interface by which a training step computes gradients and updates parameters."""
-
-    @abc.abstractmethod
-    def init(self, params) -> Any:
-        """Returns the optimiser's state before the first step."""
-
-    @abc.abstractmethod
-    def value_and_gradients(self, objective, params, batch_rows) -> tuple[Any, Any]:
-        """Computes an objective and its gradients."""
-
-    @abc.abstractmethod
-    def sum_over_devices(self, gradients, params, axis: str | None) -> Any:
-        """Sums gradients over devices."""
-
-    @abc.abstractmethod
-    def update(
-        self, params, state, step, gradients, rate_factor: float = 1.0
-    ) -> tuple[Any, Any, jax.Array]:
-        """Updates parameters by gradients."""
-
-
-class DenseUpdates(Updates):
-    """Updates of all parameters by an optax transformation."""
+class Updates:
+    """Updates of all parameters by an optax transformation, as a training step calls them."""
 
     def __init__(self, transformation: optax.GradientTransformation):
         """Wraps a transformation."""
         self.transformation = optax.with_extra_args_support(transformation)
 
-    def init(self, params):
+    def init(self, params) -> Any:
+        """Returns the optimiser's state before the first step."""
         return self.transformation.init(params)
 
-    def value_and_gradients(self, objective, params, batch_rows):
-        """Returns ((value, auxiliary), gradients); see Updates.value_and_gradients."""
+    def value_and_gradients(self, objective, params, batch_rows) -> tuple[Any, Any]:
+        """Computes ((value, auxiliary), gradients) of an objective."""
         return jax.value_and_grad(objective, has_aux=True)(params, batch_rows)
 
-    def sum_over_devices(self, gradients, params, axis):
+    def sum_over_devices(self, gradients, params, axis: str | None) -> Any:
+        """Sums gradients over devices."""
         return sum_over_devices(gradients, axis)
 
-    def update(self, params, state, step, gradients, rate_factor=1.0):
-        """Returns (params, state, norm of the gradients) after a step; see Updates.update."""
+    def update(
+        self, params, state, step, gradients, rate_factor: float = 1.0
+    ) -> tuple[Any, Any, jax.Array]:
+        """Returns (params, state, norm of the gradients before clipping) after a step."""
         updates, state = self.transformation.update(
             gradients, state, params, rate_factor=rate_factor
         )
@@ -116,12 +97,13 @@ _AT = {"mode": "drop", "indices_are_sorted": True, "unique_indices": True}
 class RowSGD:
     """SGD without momentum: row -= rate g."""
 
+    exact = True  # equals the dense update up to rounding
+
     def init(self, table):
-        """Returns the state of a table, which is empty."""
         return ()
 
     def update(self, table, state, gradient, rate, count):
-        """Returns (table, state) after a step."""
+        """Returns (table, state) after step `count`."""
         return table.at[gradient.ids].add(-rate * gradient.rows, **_AT), state
 
 
@@ -133,13 +115,12 @@ class RowAdagrad:
     every: int = 0
     resets: int = 0
     epsilon: float = 1e-7
+    exact = True
 
     def init(self, table):
-        """Returns the first s of every entry of a table."""
         return jnp.full_like(table, self.initial_accumulator)
 
     def update(self, table, state, gradient, rate, count):
-        """Returns (table, state) after a step; see RowSGD.update."""
         ids, rows = gradient
         if self.every:
             anew = optimizers.history_ends(count - 1, self.every, self.resets)
@@ -160,13 +141,12 @@ class RowAdam:
     beta1: float
     beta2: float
     epsilon: float
+    exact = False
 
     def init(self, table):
-        """Returns the first two moments of every entry of a table, 0."""
         return jnp.zeros_like(table), jnp.zeros_like(table)
 
     def update(self, table, state, gradient, rate, count):
-        """Returns (table, state) after a step; see RowSGD.update."""
         ids, rows = gradient
         mean, square = (moment.at[ids].get(mode="fill", fill_value=0) for moment in state)
         mean = self.beta1 * mean + (1 - self.beta1) * rows
@@ -180,16 +160,8 @@ class RowAdam:
         return table.at[ids].add(-rate * step, **_AT), new_state
 
 
-def is_exact(recipe: optimizers.Optimizer) -> bool:
-    """Whether updates by rows equal an optimiser's dense updates up to rounding."""
-    match recipe:
-        case optimizers.SGD(momentum=0.0, weight_decay=0.0) | optimizers.Adagrad():
-            return True
-    return False
-
-
-def _row_rule(recipe: optimizers.Optimizer, epoch_steps: int):
-    """Returns the rule that updates rows as an optimiser does; UserError if it has none."""
+def row_rule(recipe: optimizers.Optimizer, epoch_steps: int) -> Any:
+    """Returns the rule that updates rows as an optimiser does; None if it has none."""
     match recipe:
         case optimizers.SGD(momentum=0.0, weight_decay=0.0):
             return RowSGD()
@@ -198,10 +170,7 @@ def _row_rule(recipe: optimizers.Optimizer, epoch_steps: int):
             return RowAdagrad(recipe.initial_accumulator, every, recipe.resets)
         case optimizers.Adam(weight_decay=0.0):
             return RowAdam(recipe.beta1, recipe.beta2, recipe.epsilon)
-    raise UserError(
-        f"training.row_sparse cannot update rows by {recipe}: take SGD without momentum, "
-        "Adagrad, or Adam, without weight decay."
-    )
+    return None
 
 
 class SparseGradients(NamedTuple):
@@ -230,7 +199,12 @@ class RowSparseUpdates(Updates):
         rates: tuple[tuple[str, float], ...] = (),
     ):
         """Builds the updates."""
-        self.paths, self.clip, self.rule = paths, clip, _row_rule(recipe, epoch_steps)
+        self.paths, self.clip, self.rule = paths, clip, row_rule(recipe, epoch_steps)
+        if self.rule is None:
+            raise UserError(
+                f"training.row_sparse cannot update rows by {recipe}: take SGD without momentum, "
+                "Adagrad, or Adam, without weight decay."
+            )
         self.dense = recipe.build(epoch_steps, total_steps)
         if rates:
             self.dense = optax.chain(self.dense, average.scale_updates(rates))
@@ -238,17 +212,39 @@ class RowSparseUpdates(Updates):
         self.rate = recipe.rate(epoch_steps, total_steps)
 
     def init(self, params):
-        """Returns the optimiser's state before the first step."""
         dense, tables = split(params, self.paths)
         rows = {_name(path): self.rule.init(table) for path, table in tables.items()}
         return {"dense": self.dense.init(dense), "rows": rows}
 
     def value_and_gradients(self, objective, params, batch_rows):
         """Returns ((value, auxiliary), SparseGradients), whose rows are not merged yet."""
-        value, dense, touched = value_and_gradients(
-            lambda params: objective(params, batch_rows), params, self.paths
-        )
-        return value, SparseGradients(dense, touched)
+        dense, tables = split(params, self.paths)
+
+        def watched(dense, offsets):
+            watchers = {path: Watched(table, offsets.get(path)) for path, table in tables.items()}
+            value, auxiliary = objective(join(dense, watchers), batch_rows)
+            return value, (auxiliary, {path: watcher.ids for path, watcher in watchers.items()})
+
+        # A first, abstract run tells the number of rows of each lookup, to which zeros are then
+        # added whose gradients are the gradients of the rows.
+        _, (_, ids) = jax.eval_shape(lambda dense: watched(dense, {}), dense)
+        offsets = {
+            path: [
+                jnp.zeros((*i.shape, *tables[path].shape[1:]), tables[path].dtype) for i in of_path
+            ]
+            for path, of_path in ids.items()
+        }
+        (value, (auxiliary, ids)), (dense_gradients, rows) = jax.value_and_grad(
+            watched, argnums=(0, 1), has_aux=True
+        )(dense, offsets)
+        touched = {}
+        for path, table in tables.items():
+            shape = (-1, *table.shape[1:])
+            touched[path] = (
+                jnp.concatenate([i.reshape(-1) for i in ids[path]]),
+                jnp.concatenate([r.reshape(shape) for r in rows[path]]),
+            )
+        return (value, auxiliary), SparseGradients(dense_gradients, touched)
 
     def sum_over_devices(self, gradients, params, axis):
         """Sums gradients over the devices of a named axis, and merges rows of equal ids."""
@@ -263,7 +259,6 @@ class RowSparseUpdates(Updates):
         return SparseGradients(dense, rows)
 
     def update(self, params, state, step, gradients, rate_factor=1.0):
-        """Returns (params, state, norm of the gradients before clipping) after a step."""
         dense_gradients, row_gradients = gradients
         dense, tables = split(params, self.paths)
         norm = optax.tree.norm((dense_gradients, [g.rows for g in row_gradients.values()]))
@@ -317,35 +312,6 @@ def _with(params, path, table):
     return {**params, name: _with(params[name], rest, table) if rest else table}
 
 
-def value_and_gradients(objective, params, paths: list[Path]):
-    """Computes an objective, and its gradients with respect to the rows that it looks up."""
-    dense, tables = split(params, paths)
-
-    def watched(dense, offsets):
-        watchers = {path: Watched(table, offsets.get(path)) for path, table in tables.items()}
-        value, auxiliary = objective(join(dense, watchers))
-        return value, (auxiliary, {path: watcher.ids for path, watcher in watchers.items()})
-
-    # A first, abstract run tells the number of rows of each lookup, to which zeros are then added
-    # whose gradients are the gradients of the rows.
-    _, (_, ids) = jax.eval_shape(lambda dense: watched(dense, {}), dense)
-    offsets = {
-        path: [jnp.zeros((*i.shape, *tables[path].shape[1:]), tables[path].dtype) for i in of_path]
-        for path, of_path in ids.items()
-    }
-    (value, (auxiliary, ids)), (dense_gradients, rows) = jax.value_and_grad(
-        watched, argnums=(0, 1), has_aux=True
-    )(dense, offsets)
-    touched = {}
-    for path, table in tables.items():
-        shape = (-1, *table.shape[1:])
-        touched[path] = (
-            jnp.concatenate([i.reshape(-1) for i in ids[path]]),
-            jnp.concatenate([r.reshape(shape) for r in rows[path]]),
-        )
-    return (value, auxiliary), dense_gradients, touched
-
-
 # ------ the choice of updates: dense or row-sparse, with an average, as an experiment asks
 
 # A table with fewer rows for each token of a batch is updated as fast as a whole (on CPU, 1,120
@@ -375,13 +341,14 @@ def choose_updates(
     if recipe.average_after is not None:
         mean = average.keep_mean(begun=not recipe.average_after)
         transformation = optax.chain(transformation, mean)
-    return DenseUpdates(transformation)
+    return Updates(transformation)
 
 
 def _where_exact(recipe, params, paths):
     """Returns the paths of tables that updates by rows change as dense updates do, but faster."""
     averaged = recipe.average or recipe.average_after is not None
-    if not is_exact(recipe.optimizer) or recipe.accumulate > 1 or averaged:
+    rule = row_rule(recipe.optimizer, 1)
+    if rule is None or not rule.exact or recipe.accumulate > 1 or averaged:
         return []
     least = ROWS_A_TOKEN * recipe.batch * recipe.length
     tables = split(params, paths)[1]

@@ -5,6 +5,9 @@ model until it converges, freeze it, and replace its softmax by a head that pred
 Here the second stage is an experiment of its own, with `init_from` and `training.frozen`.
 """
 
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
 import jax
 import numpy as np
 
@@ -14,16 +17,22 @@ from zoo.embeddings import Embedding
 from zoo.errors import UserError
 from zoo.heads import Head
 from zoo.lexicon import Lexicon
+from zoo.runs import checksums
 from zoo.runs.workdir import Workdir
-from zoo.training.task import Start
 
 # Parts that are built for a model's second lexicon, of sources.
 _OF_SOURCES = ("source_embedding", "encoder")
 
 
-def read(
-    path: str, model, lexicon: Lexicon, frozen: tuple[str, ...] = (), *others: Lexicon
-) -> Start:
+class Start(NamedTuple):
+    """Start values from another run."""
+
+    params: dict[str, Any]
+    record: dict
+    lines: list[str]
+
+
+def read(path: str, model, lexicons: Sequence[Lexicon], frozen: tuple[str, ...] = ()) -> Start:
     """Reads those parts of a run's best parameters whose names and shapes fit a model."""
     taken, lines = {}, []
     try:
@@ -35,7 +44,7 @@ def read(
         )
     except UserError as error:
         raise UserError(f"init_from: {error}") from error
-    wanted = jax.eval_shape(lambda key: model.init(key, lexicon, *others), jax.random.key(0))
+    wanted = jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
     for name, part in wanted.items():
         if not jax.tree.leaves(part):
             continue
@@ -44,10 +53,9 @@ def read(
             component = model.component(name)
             difference = _other_rows(experiment.model.component(name), component)
         if difference is None:
-            lexicons = theirs, lexicon
-            if name in _OF_SOURCES:
-                lexicons = their_others[0], others[0]
-            _check_words(path, name, component, arrays[name], *lexicons)
+            second = name in _OF_SOURCES
+            both = (theirs, *their_others)[second], lexicons[second]
+            _check_words(path, name, component, arrays[name], *both)
             leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(arrays[name])]
             taken[name] = jax.tree.unflatten(jax.tree.structure(part), leaves)
             lines.append(f"{name}: taken from {path}, step {step:,}.")
@@ -76,11 +84,8 @@ def read(
 
 def _difference(theirs, ours) -> str | None:
     """Describes the first parameter whose shape or dtype differs between two parts, or None."""
-    here, there = _shapes(ours), _shapes(theirs)
-    for name in [*here, *there]:
-        if here.get(name) != there.get(name):
-            return f"{name} is {there.get(name, 'missing')} there, {here.get(name, 'missing')} here"
-    return None
+    difference = checksums.first_difference(_leaves(theirs), _leaves(ours))
+    return difference and "{} is {} there, {} here".format(*difference)
 
 
 def _other_rows(theirs, ours) -> str | None:
@@ -104,9 +109,8 @@ def _rows(component) -> list[str]:
     ]
 
 
-def _shapes(part):
-    leaves = jax.tree_util.tree_leaves_with_path(part)
-    return {path_name(path): f"{leaf.dtype}{[*leaf.shape]}" for path, leaf in leaves}
+def _leaves(part):
+    return {path_name(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(part)}
 
 
 def _check_words(path, name, component, params, theirs, ours):

@@ -3,7 +3,7 @@
 A recipe names components, functions and files, and was written by whoever made the run. Reading a
 recipe imports nothing but zoo. Names other than zoo's own components are used only if the user
 names them, too: in a config, on the command line, or by having trained the run
-(`zoo.runs.known_runs`).
+(`zoo.runs.workdir.note`).
 
 The names are kept for the process. A name is closed if a recipe of somebody else names it, however
 it is reached, and open if the user names it, whoever else does. `configuration.from_json` closes
@@ -80,16 +80,6 @@ def stranger(name: str, *, path: bool = False) -> str | None:
     return _closed.get(name)
 
 
-def check_function(name: str):
-    """Raises UserError for a function "module:name" that only another person's recipe names."""
-    workdir = stranger(name)
-    if workdir is not None:
-        raise UserError(
-            f"{workdir} was not trained here by you, and needs the function {name}, which would "
-            f"be run: look at it, and add --trust {name} if you trust it."
-        )
-
-
 def component(name: str) -> type:
     """Returns the class of a component name in a recipe.
 
@@ -140,13 +130,8 @@ def check_remote(names: Iterable[str], where: str):
     """Checks that names, joined to a folder, name files below it."""
     for name in names:
         if leads_out(name):
-            raise refusal(where, name)
-
-
-def refusal(where: str, name: str) -> UserError:
-    """Returns the error of an object whose name `leads_out`."""
-    return UserError(
-        f"{where} has an object whose name, {shortened(name)!r}, is absolute or has an empty part, "
-        ". or .., so that it could be written outside the folder of the run: delete or rename that "
-        "object, or give another address."
-    )
+            raise UserError(
+                f"{where} has an object whose name, {shortened(name)!r}, is absolute or has an "
+                "empty part, . or .., so that it could be written outside the folder of the run: "
+                "delete or rename that object, or give another address."
+            )

@@ -15,11 +15,13 @@ import zoo
 from tests import examples
 from tests.evaluation.judgements.test_agreement_pairs import TRAIN, columns
 from tests.training import small
+from zoo.commands import command_table
+from zoo.comparison import agreement as compared
+from zoo.comparison import bar_plots
 from zoo.data import Conllu
 from zoo.errors import UserError
 from zoo.evaluation import agreement, item_scores, sentence_scores
 from zoo.evaluation.minimal_pairs import PairScores
-from zoo.evaluation.reports import bar_plots
 from zoo.evaluation.run import Run
 from zoo.runs.checkpoints import Checkpoints
 from zoo.runs.workdir import Workdir
@@ -62,7 +64,7 @@ def test_cases_of_several_splits_are_pooled_by_their_pairs():
         {"number, 1": {"right": 1, "pairs": 1}, "gender, 1": {"right": 0, "pairs": 0}},
         {"number, 1": {"right": 0, "pairs": 3}, "gender, 1": {"right": 0, "pairs": 0}},
     ]
-    assert agreement.pooled(splits) == {"number, 1": (1, 4)}
+    assert compared.pooled(splits) == {"number, 1": (1, 4)}
 
 
 def _trained(source, path, seed=0, splits=("train",)):
@@ -83,34 +85,40 @@ def _trained(source, path, seed=0, splits=("train",)):
     return workdir
 
 
+def judge(*folders):
+    """Judges runs on the pairs of their training text, as the command does."""
+    for folder in folders:
+        command_table.main(["evaluate", str(folder), "--split", "train", "--agreement"])
+
+
 def test_seeds_of_a_recipe_are_drawn_as_one(source, tmp_path, monkeypatch):
     workdirs = [str(_trained(source, tmp_path / f"run_{seed}", seed).path) for seed in (0, 3)]
     workdirs.append(str(shutil.copytree(workdirs[0], tmp_path / "copy")))  # no seed of its own
     drawn = {}
     monkeypatch.setattr(bar_plots, "accuracy", lambda values, *others: drawn.update(values))
-    agreement.report(workdirs, ["train"], str(tmp_path / "picture.png"), log=lambda line: None)
-    assert [*drawn] == ["run, 2 seeds", "copy"]
+    judge(*workdirs)
+    compared.plot_kept(workdirs, str(tmp_path / "picture.png"), log=lambda line: None)
+    assert [recipe.name for recipe in drawn] == ["run, 2 seeds", "copy"]
+    seeds, alone = drawn.values()
     cases = []
     for workdir in workdirs:
         (result,) = pathlib.Path(workdir).glob("results/*.json")
         cases.append(json.loads(result.read_text())["figures"]["cases"])
     for name in ("number, 1", "number, 2-4", "number, all"):
         first, second, copied = ((run[name]["right"], run[name]["pairs"]) for run in cases)
-        assert drawn["run, 2 seeds"][name] == [first, second]
-        assert drawn["copy"][name] == [copied]
-    assert {*drawn["copy"]} == {"number, 1", "number, 2-4", "number, all"}
+        assert seeds[name] == [first, second]
+        assert alone[name] == [copied]
+    assert {*alone} == {"number, 1", "number, 2-4", "number, all"}
 
 
-def test_a_run_is_judged_on_its_treebank(source, tmp_path):
+def test_a_run_is_judged_on_its_treebank(source, tmp_path, capsys):
     workdir = _trained(source, tmp_path / "run")
-    said, picture = [], tmp_path / "agreement.png"
     copy = shutil.copytree(workdir.path, tmp_path / "copy")
-    agreement.report([str(workdir.path), str(copy)], ["train"], str(picture), log=said.append)
-    assert picture.exists() and said[-1] == str(picture)
-    assert said[-3:-1] == [
-        "train, questions that both of two runs were asked:",
-        "  run and copy: a tie (0 and 0 of 4 right alone, p = 1)",
-    ]
+    judge(workdir.path, copy)
+    said = capsys.readouterr().out
+    command_table.main(["compare", str(workdir.path), str(copy)])
+    # The runs differ in nothing, so that Comparison has them as one.
+    assert "pairs:agreement-train" in capsys.readouterr().out
     assert item_scores.path_of(next(copy.glob("results/*.json"))).exists()
     (result,) = workdir.path.glob("results/*.json")
     figures = json.loads(result.read_text())["figures"]
@@ -120,15 +128,14 @@ def test_a_run_is_judged_on_its_treebank(source, tmp_path):
     assert pairs == {"number, 1": 2, "number, 2-4": 2, "number, all": 4}
     right = [case["right"] for name, case in figures["cases"].items() if "all" not in name]
     assert sum(right) == figures["cases"]["number, all"]["right"] == 4 * figures["accuracy"]
-    assert str(result) in said[1]
+    assert str(result) in said
 
 
-def test_the_pairs_are_kept_beside_the_passport(source, tmp_path):
+def test_the_pairs_are_kept_beside_the_passport(source, tmp_path, capsys):
     workdir = _trained(source, tmp_path / "run")
-    picture, said = tmp_path / "agreement.png", []
-    agreement.report([str(workdir.path)], ["train"], str(picture), log=said.append)
+    judge(workdir.path)
     (path,) = workdir.path.glob("results/*.tsv")
-    assert str(path) in said[1]
+    assert str(path) in capsys.readouterr().out
     with open(path, encoding="utf-8", newline="") as file:
         pairs = [*csv.DictReader(file, delimiter="\t")]
     words = ("controller", "good_word", "bad_word")
@@ -174,27 +181,6 @@ def test_a_loaded_run_has_the_pairs_as_rows(source, tmp_path):
     assert json.loads(kept.read_text())["figures"]["right"] == record["figures"]["right"]
     of_file = run.agreement(data=str(tmp_path / "bank.conllu"))
     assert [row[1:3] for row in of_file] == [row[1:3] for row in rows]
-
-
-def test_the_pairs_of_all_runs_are_one_table(source, tmp_path):
-    runs = [str(_trained(source, tmp_path / f"run_{seed}", seed).path) for seed in (0, 3)]
-    table, said = tmp_path / "pairs.tsv", []
-    picture = str(tmp_path / "a.png")
-    agreement.report(runs, ["train"], picture, str(table), ["drawn"], said.append)
-    assert said[-1] == str(table)
-    with open(table, encoding="utf-8", newline="") as file:
-        pairs = [*csv.reader(file, delimiter="\t")]
-    assert pairs[0] == ["run", "split", *agreement.COLUMNS]
-    assert [row[:3] for row in pairs[1:]] == [
-        [run, "train", str(pair)] for run in ("drawn_0", "drawn_1") for pair in range(1, 5)
-    ]
-    for run, rows in zip(runs, (pairs[1:5], pairs[5:]), strict=True):
-        (kept,) = pathlib.Path(run).glob("results/*.tsv")
-        with open(kept, encoding="utf-8", newline="") as file:
-            of_run = [*csv.reader(file, delimiter="\t")]
-        assert [row[2:] for row in rows] == of_run[1:]
-    with pytest.raises(UserError, match=r"no/pairs\.tsv cannot be written"):
-        agreement.report(runs, ["train"], picture, str(tmp_path / "no" / "pairs.tsv"))
 
 
 def test_runs_without_agreement_pairs_are_refused(run, source):

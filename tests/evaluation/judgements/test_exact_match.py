@@ -101,7 +101,7 @@ def test_an_answer_that_the_grammar_closes_at_its_longest_is_whole(workdir):
 @pytest.mark.slow
 def test_figures_and_passport(workdir, monkeypatch, capsys):
     grammar = str(workdir.parent / "forms.grammar")
-    command = ["evaluate.py", "--workdir", str(workdir), "--split", "test", "--exact-match"]
+    command = ["evaluate.py", str(workdir), "--split", "test", "--exact-match"]
     monkeypatch.setattr(sys, "argv", [*command, "--grammar", grammar])
     evaluate.main()
     said = capsys.readouterr().out
@@ -150,7 +150,7 @@ def test_constrain_wants_a_grammar_and_a_head_that_can_take_it(
     """The head of this run has its grammar already."""
     grammar = str(workdir.parent / "forms.grammar")
     given = [grammar if word == "forms" else word for word in given]
-    monkeypatch.setattr(sys, "argv", ["evaluate", "--workdir", str(workdir), "--constrain", *given])
+    monkeypatch.setattr(sys, "argv", ["evaluate", str(workdir), "--constrain", *given])
     with pytest.raises(UserError, match=refusal):
         evaluate.main()
 

@@ -6,7 +6,7 @@ import sys
 import types
 import unittest.mock
 
-from zoo.commands import translate, translation_input
+from zoo.commands import options, translate
 
 
 def _write(content, path):
@@ -20,7 +20,7 @@ def _aligned(sides, folder):
         _write(side, folder / name) for side, name in zip(sides, ("a.en", "a.fr"), strict=True)
     )
     parser = argparse.ArgumentParser()
-    translate.add_align_to(parser)
+    options.add_to(parser, translate.ALIGN, "align")
     translate.run_align(parser.parse_args([source, target, "--iterations", "1"]))
 
 
@@ -29,14 +29,14 @@ _TRANSLATOR = types.SimpleNamespace(read=str.split)
 
 def _sources(content, folder):
     """A file that is to be translated."""
-    for _ in translation_input.read(_TRANSLATOR, _write(content, folder / "file"), None):
+    for _ in translate._sources(_TRANSLATOR, _write(content, folder / "file"), None):
         pass
 
 
 def _standard_input(content, folder):
     """Sources through a pipe."""
     with unittest.mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(content))):
-        for _ in translation_input.read(_TRANSLATOR, "-", None):
+        for _ in translate._sources(_TRANSLATOR, "-", None):
             pass
 
 

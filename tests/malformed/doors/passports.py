@@ -7,12 +7,12 @@ import numpy as np
 
 from tests.malformed import readers
 from zoo import component_registry, configuration
+from zoo.comparison import curve_plots, learning_curves
+from zoo.comparison.compare import compare
 from zoo.evaluation import item_scores, translation_quality
-from zoo.evaluation.reports import curve_plots, validations
-from zoo.evaluation.reports.compare import compare
 from zoo.rescoring.reranking import Weights
 from zoo.rescoring.run_interpolation import Interpolation
-from zoo.runs import checksums, exported, workdir
+from zoo.runs import checksums, workdir
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir
 from zoo.sources import fetch
@@ -117,7 +117,7 @@ def _export(changes, folder):
     else:
         record = changed(_EXPORT, changes)
         text = json.dumps(record | {"digest": checksums.of_json(record)})
-    exported.record(_written(folder, exported.RECORD, text).parent)
+    workdir.export_record(_written(folder, workdir.RECORD, text).parent)
 
 
 def _whole(value):
@@ -145,13 +145,13 @@ def _sizes(changes, folder):
 
 def _curves(path):
     """Draws the learning curves of a metrics.jsonl."""
-    lines = validations.read(path, validations.WITH_TRAINING["step"])
+    lines = learning_curves.read(path, learning_curves.WITH_TRAINING["step"])
     curve = curve_plots.Curve(
         "a",
-        [validations.points(lines)],
-        [validations.points(lines, field=validations.TRAINING)],
+        [learning_curves.points(lines)],
+        [learning_curves.points(lines, field=learning_curves.TRAINING)],
     )
-    curve_plots.learning_curves([curve], path.with_suffix(".png"), "step")
+    curve_plots.draw_learning_curves([curve], path.with_suffix(".png"), "step")
 
 
 CALLS = {

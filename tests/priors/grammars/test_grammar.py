@@ -20,8 +20,7 @@ from zoo.errors import UserError
 from zoo.heads import LogLinear
 from zoo.lexicon import Lexicon, with_features
 from zoo.models import LanguageModel
-from zoo.priors import Grammar
-from zoo.priors.grammars import rules
+from zoo.priors import Grammar, grammar_rules
 
 # Each grammar as its file, and as plain productions of single symbols for the recogniser.
 SUMS = (
@@ -249,7 +248,7 @@ BAD = {
 def test_bad_grammars_are_named_with_their_line(case):
     text, line, what = BAD[case]
     with pytest.raises(UserError, match=rf"^forms\.grammar, line {line}: .*{what}"):
-        rules.read(text, "forms.grammar")
+        grammar_rules.read(text, "forms.grammar")
 
 
 def test_a_training_form_that_is_none_is_named(tmp_path):
@@ -285,58 +284,51 @@ def test_rules_that_begin_with_two_others_each_are_limited(tmp_path):
     levels = (
         f'a{n}: a{n + 1} "x" | b{n + 1} "y"\nb{n}: a{n + 1} "z" | b{n + 1} "w"\n' for n in range(30)
     )
-    path = tmp_path / "ways.grammar"
-    path.write_text("".join(levels) + 'a30: "x"\nb30: "y"\n')
-    what = (
-        r"ways\.grammar, line \d+: up to the rule [ab]\d+, words can be read in more than 500,000"
-    )
+    text = "".join(levels) + 'a30: "x"\nb30: "y"\n'
+    what = r"\.grammar, line \d+: up to the rule [ab]\d+, words can be read in more than 500,000"
     with pytest.raises(UserError, match=what):
-        Grammar(str(path)).prepare(lexicon_of(("x", "y")), {})
+        compiled(tmp_path, text, ("x", "y"))
 
 
 def test_a_long_list_of_words_is_a_rule():
     """One that is repeated has an edge from each word to each, unless it is a rule of its own."""
     words = " | ".join(f'"w{number}"' for number in range(60_000))
-    automata = rules.read(f"s: word*\nword: {words}\n", "list.grammar")
+    automata = grammar_rules.read(f"s: word*\nword: {words}\n", "list.grammar")
     start = automata.starts["word"]
     assert len(automata.edges[start]) == 60_000 and not automata.final[start]
     assert automata.final[:start] == [True, True] and all(automata.final[start + 1 :])
     few = " | ".join(f'"w{number}"' for number in range(300))
     with pytest.raises(UserError, match=r"list\.grammar, line 1: the rule s has more than 50,000"):
-        rules.read(f"s: ({few})*\n", "list.grammar")
+        grammar_rules.read(f"s: ({few})*\n", "list.grammar")
 
 
 def test_a_table_larger_than_memory_is_refused(tmp_path, monkeypatch):
     """Of 51 states (one after each word), 51 classes (each word's, and <unk>'s), 1 move."""
     words = [f"w{number}" for number in range(50)]
-    path = tmp_path / "large.grammar"
-    path.write_text("s: " + " ".join(f'"{word}"' for word in words) + "\n")
-    lexicon = lexicon_of(words)
+    text = "s: " + " ".join(f'"{word}"' for word in words) + "\n"
     monkeypatch.setattr(memory, "of_host", lambda: 3 * 4 * 51 * 51 - 1)
-    what = r"large\.grammar, of 51 states, 51 classes of words and 1 moves, needs at least 31,212 b"
+    what = r"forms\.grammar, of 51 states, 51 classes of words and 1 moves, needs at least 31,212 b"
     with pytest.raises(UserError, match=what):
-        Grammar(str(path)).prepare(lexicon, {})
+        compiled(tmp_path, text, words)
     monkeypatch.setattr(memory, "of_host", lambda: 3 * 4 * 51 * 51)
-    assert Grammar(str(path)).prepare(lexicon, {})["moves"].shape == (51, 51, 1)
+    _, lexicon = compiled(tmp_path, text, words)
+    assert lexicon.background_tables["moves"].shape == (51, 51, 1)
 
 
 def test_a_form_of_more_words_than_a_number_holds_is_refused(tmp_path):
     """Its shortest form has 2^40 words."""
-    path = tmp_path / "long.grammar"
-    path.write_text("".join(f"r{n}: r{n + 1} r{n + 1}\n" for n in range(40)) + 'r40: "x"\n')
+    text = "".join(f"r{n}: r{n + 1} r{n + 1}\n" for n in range(40)) + 'r40: "x"\n'
     with pytest.raises(UserError, match=r"the shortest form of .* has 1073741824 words"):
-        Grammar(str(path)).prepare(lexicon_of(("x",)), {})
+        compiled(tmp_path, text, ("x",))
 
 
 def test_a_long_chain_of_rules_is_read():
     lines = [f'r{number}: r{number + 1} "x"\n' for number in range(1500)]
-    automata = rules.read("".join(lines) + 'r1500: "a"\n', "chain.grammar")
-    ((symbol, pushed, _),) = rules.shifts(automata, "chain.grammar")[automata.start]
+    automata = grammar_rules.read("".join(lines) + 'r1500: "a"\n', "chain.grammar")
+    ((symbol, pushed, _),) = grammar_rules.shifts(automata, "chain.grammar")[automata.start]
     assert symbol == ("word", "a") and len(pushed) == 1500
 
 
 def test_deep_parentheses_are_refused(tmp_path):
-    path = tmp_path / "deep.grammar"
-    path.write_text("s: " + "(" * 2000 + '"a"' + ")" * 2000 + "\n")
-    with pytest.raises(UserError, match=r"deep\.grammar has parentheses within parentheses"):
-        Grammar(str(path)).prepare(lexicon_of(("a",)), {})
+    with pytest.raises(UserError, match=r"forms\.grammar has parentheses within parentheses"):
+        compiled(tmp_path, "s: " + "(" * 2000 + '"a"' + ")" * 2000 + "\n", ("a",))

@@ -65,21 +65,32 @@ SCORES = [
 ]
 
 
+def written(folder, text=TEXT, order=3):
+    """The background of a file with this text."""
+    (folder / "model.arpa").write_text(text, encoding="utf-8")
+    return Arpa(str(folder / "model.arpa"), order=order)
+
+
+def tables_of(background, lexicon=LEXICON):
+    prepared = background.prepare(lexicon, {})
+    return background.tables(dataclasses.replace(lexicon, background_tables=prepared))
+
+
+def contexts_after(background, tables, ids):
+    return background.apply(tables, jnp.asarray(ids), background.initial_carry(len(ids)))[0]
+
+
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    path = tmp_path_factory.mktemp("arpa") / "model.arpa"
-    path.write_text(TEXT, encoding="utf-8")
-    background = Arpa(str(path), order=3)
-    lexicon = dataclasses.replace(LEXICON, background_tables=background.prepare(LEXICON, {}))
-    return background, background.tables(lexicon)
+    background = written(tmp_path_factory.mktemp("arpa"))
+    return background, tables_of(background)
 
 
 @pytest.mark.parametrize(("words", "log10"), SCORES)
 def test_scores_by_hand(tables, words, log10):
     background, tables = tables
     *before, word = (LEXICON.ids[word] for word in words.split())
-    contexts, _ = background.apply(tables, jnp.asarray([before]), background.initial_carry(1))
-    last = contexts[:, -1]
+    last = contexts_after(background, tables, [before])[:, -1]
     found = background.log_prob(tables, last, jnp.asarray([word]))
     np.testing.assert_allclose(found, [log10 * np.log(10)], rtol=1e-5)
     found = background.log_probs(tables, last)[0, word]
@@ -93,7 +104,7 @@ def test_the_scores_are_those_of_kenlm(tables, tmp_path):
     background, tables = tables
     for sentence in ("le chat dort", "chat le chat", "dort", "le dort le chat"):
         ids = [LEXICON.ids[word] for word in ["</s>", *sentence.split(), "</s>"]]
-        contexts, _ = background.apply(tables, jnp.asarray([ids[:-1]]), background.initial_carry(1))
+        contexts = contexts_after(background, tables, [ids[:-1]])
         found = background.log_prob(tables, contexts, jnp.asarray([ids[1:]])) / np.log(10)
         expected = [score for score, _, _ in model.full_scores(sentence)]
         np.testing.assert_allclose(found[0], expected, rtol=1e-5)
@@ -128,9 +139,8 @@ def test_files_cut_short_are_refused(tmp_path):
     for other in ("ngram\nle chat dort\n", "le chat\n", "ngram 1=3 are many\n\\1-grams:\n"):
         with pytest.raises(UserError, match=r"not an ARPA file: it has no line '\\data\\'"):
             arpa.read(other, "model.arpa")
-    (tmp_path / "model.arpa").write_text(TEXT, encoding="utf-8")
     with pytest.raises(UserError, match="set order to 3 or less"):
-        Arpa(str(tmp_path / "model.arpa"), order=4).prepare(LEXICON, {})
+        written(tmp_path, order=4).prepare(LEXICON, {})
 
 
 def without_unknown():
@@ -139,36 +149,31 @@ def without_unknown():
 
 def test_unknown_words_have_the_floor_of_kenlm_in_a_file_without_them(tmp_path, caplog):
     """SRILM writes such files by default, and QuickLM always."""
-    path = tmp_path / "model.arpa"
-    path.write_text(without_unknown(), encoding="utf-8")
-    background = Arpa(str(path), order=3)
-    lexicon = dataclasses.replace(LEXICON, background_tables=background.prepare(LEXICON, {}))
-    tables = background.tables(lexicon)
+    background = written(tmp_path, without_unknown())
+    tables = tables_of(background)
     ids = [[LEXICON.ids[word] for word in ["</s>", "le", "chat"]]]
-    contexts, _ = background.apply(tables, jnp.asarray(ids), background.initial_carry(1))
+    contexts = contexts_after(background, tables, ids)
     found = background.log_probs(tables, contexts[:, -1])[0] / np.log(10)
     floor = -0.25 - 0.2 - 100 - np.log10(2)  # shared by <unk> and chien
     listed = [-0.25 - 0.2 - 0.9, -0.25 - 0.2 - 0.5, -0.25 - 0.2 - 0.6, -0.25 - 0.7]
     np.testing.assert_allclose(found, [floor, *listed, floor], rtol=1e-5)
     (message,) = caplog.messages
     assert message == (
-        f"{path} has no <unk>: words of the lexicon that it does not have (2: '<unk>', 'chien') "
-        "share log10 p = -100, as in KenLM"
+        f"{tmp_path}/model.arpa has no <unk>: words of the lexicon that it does not have "
+        "(2: '<unk>', 'chien') share log10 p = -100, as in KenLM"
     )
 
 
 def test_the_boundary_has_no_floor(tmp_path):
     text = without_unknown().replace("-0.9\t</s>\n", "").replace("ngram 1=5", "ngram 1=4")
-    (tmp_path / "model.arpa").write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=r"neither </s>, .* nor <unk>: .*vocabulary\.boundary=none"):
-        Arpa(str(tmp_path / "model.arpa")).prepare(LEXICON, {})
+        written(tmp_path, text).prepare(LEXICON, {})
 
 
 def test_the_unknown_word_as_srilm_writes_it_and_a_compressed_file(tmp_path):
-    (tmp_path / "model.arpa").write_text(TEXT, encoding="utf-8")
     as_srilm = TEXT.replace("<unk>", "<UNK>").encode()
     (tmp_path / "model.arpa.gz").write_bytes(gzip.compress(as_srilm))
-    expected = Arpa(str(tmp_path / "model.arpa")).prepare(LEXICON, {})
+    expected = written(tmp_path).prepare(LEXICON, {})
     found = Arpa(str(tmp_path / "model.arpa.gz")).prepare(LEXICON, {})
     assert found.keys() == expected.keys()
     for name, array in expected.items():
@@ -185,9 +190,8 @@ def test_the_unknown_word_is_the_lexicons_own(tmp_path):
         "-0.4\t<unk>\t-0.2\n-0.6\tle\t-0.1\n\n\\2-grams:\n-0.05\tle <unk>\n"
         "-0.7\t<unk> le\n\\end\\\n"
     )
-    (tmp_path / "model.arpa").write_text(text)
     found = [
-        Arpa(str(tmp_path / "model.arpa"), order=2).prepare(
+        written(tmp_path, text, order=2).prepare(
             Lexicon((unknown, "</s>", "le"), np.ones(3, int), unknown=unknown, boundary="</s>"), {}
         )
         for unknown in ("<unk>", "[UNK]")
@@ -199,9 +203,8 @@ def test_the_unknown_word_is_the_lexicons_own(tmp_path):
 
 def test_single_words_are_no_background_with_a_context(tmp_path):
     text = "\\data\\\nngram 1=1\n\n\\1-grams:\n-1\t<unk>\n\\end\\\n"
-    (tmp_path / "model.arpa").write_text(text)
     with pytest.raises(UserError, match=r"unigrams only: .*background=Unigram"):
-        Arpa(str(tmp_path / "model.arpa")).prepare(LEXICON, {})
+        written(tmp_path, text).prepare(LEXICON, {})
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u3000", "\u0085", "\u2028"])
@@ -269,16 +272,14 @@ OF_SIGNATURES = {
 def test_words_far_below_what_they_back_off_to(features, dense, monkeypatch, tmp_path):
     """As dense rows and in windows: the listed value comes back, and p is normalised."""
     monkeypatch.setattr(backoff, "DENSE", dense)
-    (tmp_path / "low.arpa").write_text(LOW, encoding="utf-8")
     words = Lexicon(words=OF_LOW, counts=np.ones(5, int), unknown="<unk>", boundary="</s>")
     lexicon = with_features(words, OF_SIGNATURES[features])
-    background = Arpa(str(tmp_path / "low.arpa"), order=2)
+    background = written(tmp_path, LOW, order=2)
     prepared = background.prepare(lexicon, {})
     lexicon = dataclasses.replace(lexicon, background_tables=prepared)
     tables = background.tables(lexicon)
-    before = jnp.asarray([[lexicon.ids[word]] for word in LISTED])
-    contexts, _ = background.apply(tables, before, background.initial_carry(4))
-    contexts = contexts[:, -1]
+    before = [[lexicon.ids[word]] for word in LISTED]
+    contexts = contexts_after(background, tables, before)[:, -1]
     expected = np.array(list(LISTED.values())) * np.log(10)
     log_probs = background.log_probs(tables, contexts)
     np.testing.assert_allclose(log_probs, expected, rtol=1e-6)
@@ -314,26 +315,20 @@ def test_words_far_below_what_they_back_off_to(features, dense, monkeypatch, tmp
 
 
 def test_words_without_mass_are_refused(tmp_path):
-    path = tmp_path / "low.arpa"
-    path.write_text(LOW, encoding="utf-8")
     lexicon = Lexicon((*OF_LOW, "zut"), np.ones(6, int), unknown="<unk>", boundary="</s>")
-    with pytest.raises(UserError, match=r"low\.arpa gives no mass .* to 'zut'"):
-        Arpa(str(path), order=2).prepare(lexicon, {})
-    path.write_text(LOW.replace("-3\t<unk>", "-99\t<unk>"), encoding="utf-8")
+    with pytest.raises(UserError, match=r"model\.arpa gives no mass .* to 'zut'"):
+        written(tmp_path, LOW, order=2).prepare(lexicon, {})
+    background = written(tmp_path, LOW.replace("-3\t<unk>", "-99\t<unk>"), order=2)
     lexicon = Lexicon(("</s>", "le", "loup"), np.ones(3, int), boundary="</s>")
     with pytest.raises(UserError, match=r"log10 p\(<unk>\) is -99.0\) to 'loup'"):
-        Arpa(str(path), order=2).prepare(lexicon, {})
+        background.prepare(lexicon, {})
 
 
 @pytest.mark.slow
 def test_a_model_of_which_no_long_n_gram_is_in_the_lexicon(tmp_path):
-    path = tmp_path / "low.arpa"
-    path.write_text(LOW, encoding="utf-8")
-    lexicon = Lexicon(("<unk>", "chien"), np.ones(2, int), unknown="<unk>")
-    background = Arpa(str(path), order=2)
-    prepared = background.prepare(lexicon, {})
-    tables = background.tables(dataclasses.replace(lexicon, background_tables=prepared))
-    contexts, _ = background.apply(tables, jnp.asarray([[1, 0]]), background.initial_carry(1))
+    background = written(tmp_path, LOW, order=2)
+    tables = tables_of(background, Lexicon(("<unk>", "chien"), np.ones(2, int), unknown="<unk>"))
+    contexts = contexts_after(background, tables, [[1, 0]])
     expected = np.full((1, 2), np.log(0.0005))
     found = background.log_prob(tables, contexts, jnp.asarray([[0, 1]]))
     np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -101,6 +101,12 @@ def naive(sentences, words, order, boundary="</s>"):
 SEQUENCE = [*"abba", "</s>", *"cab", "</s>", *"jabacc"]
 
 
+def contexts_after(background, tables, lexicon, words=tuple(SEQUENCE)):
+    """(ids of one row of words, their contexts)."""
+    ids = jnp.asarray([[lexicon.ids[word] for word in words]])
+    return ids, background.apply(tables, ids, background.initial_carry(1))[0]
+
+
 def expected_log_probs(probability, lexicon, order, resets):
     rows, context = [], []
     for place, word in enumerate(SEQUENCE):
@@ -160,8 +166,7 @@ def test_masses_of_signatures(monkeypatch, dense, window):
     lexicon, _ = built(3)
     background = NGram(3)
     tables = background.tables(lexicon)
-    words = jnp.asarray([[lexicon.ids[word] for word in SEQUENCE]])
-    contexts, _ = background.apply(tables, words, background.initial_carry(1))
+    words, contexts = contexts_after(background, tables, lexicon)
     signature, members = lexicon.signatures
     masses = np.exp(background.log_masses(tables, contexts, signature, len(members)))
     probabilities = np.exp(background.log_probs(tables, contexts))
@@ -181,9 +186,7 @@ def test_contexts_without_boundaries_run_on():
     pairs = collections.Counter(itertools.pairwise(text))
     assert sum(count for (first, _), count in pairs.items() if first == "a") > 20
     followers = {second for first, second in pairs if first == "a"}
-    contexts, _ = background.apply(
-        tables, jnp.asarray([[lexicon.ids["a"]]]), background.initial_carry(1)
-    )
+    _, contexts = contexts_after(background, tables, lexicon, "a")
     probabilities = np.exp(background.log_probs(tables, contexts))[0, 0]
     kept = lexicon.background_tables
     node = int(contexts[0, 0, 0])
@@ -218,13 +221,10 @@ def test_a_model_without_splits_is_refused():
 def test_tables_are_kept_with_the_lexicon(tmp_path):
     lexicon, _ = built(3)
     lexicon.save(tmp_path / "lexicon.npz")
-    loaded = Lexicon.load(tmp_path / "lexicon.npz")
-    for one, other in zip(
-        jax.tree.leaves(NGram(3).tables(lexicon)),
-        jax.tree.leaves(NGram(3).tables(loaded)),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(one, other)
+    made, loaded = (
+        NGram(3).tables(one) for one in (lexicon, Lexicon.load(tmp_path / "lexicon.npz"))
+    )
+    jax.tree.map(np.testing.assert_array_equal, made, loaded)
 
 
 @pytest.mark.parametrize("kinds", [(), ("x", "y")])
@@ -234,10 +234,7 @@ def test_a_head_over_it_that_has_learnt_nothing_is_it(kinds):
     lexicon, _ = built(3)
     head = LogLinear(initial_scale=0.0, background=NGram(3), kinds=kinds)
     params, tables = head.init(jax.random.key(0), 5, lexicon), head.tables(lexicon)
-    words = jnp.asarray([[lexicon.ids[word] for word in SEQUENCE]])
-    contexts, _ = head.background.apply(
-        tables["background"], words, head.background.initial_carry(1)
-    )
+    words, contexts = contexts_after(head.background, tables["background"], lexicon)
     targets = jnp.roll(words, -1, axis=1)
     hidden = jnp.ones((*words.shape, 5))
     log_prob, log_z = head.log_prob_and_log_z(params, tables, hidden, targets, context=contexts)

@@ -1,0 +1,49 @@
+"""Judgements of single papers' questions, printed, kept and compared for each run and split.
+
+`records.rare_words` and `records.slot_errors` are such judgements.
+"""
+
+from collections.abc import Callable
+
+from zoo.commands import options
+from zoo.commands.options import Option
+from zoo.comparison import paired
+from zoo.evaluation import item_scores, passport
+from zoo.evaluation.run import Run, splits_of
+from zoo.runs import output_files
+from zoo.runs.workdir import check_folders
+
+OPTIONS = (
+    Option("runs DIR ...", "folders of trained runs"),
+    Option("--split NAME ...", "a split to judge; default: the tests"),
+)
+
+
+def main(
+    about: str,
+    judge: Callable[[Run, str], tuple[dict, item_scores.Arrays]],
+    describe: Callable[[dict], str],
+):
+    """Runs a judgement by the command line: folders of runs, and --split.
+
+    Args:
+      about: the docstring of the program.
+      judge: returns (the passport of a run's figures on a split, which answers are right).
+      describe: formats a passport as text.
+    """
+    parser = options.Parser(description=about.partition("\n")[0])
+    options.add_to(parser, OPTIONS, "probe")
+    arguments = options.parse(parser)
+    check_folders(arguments.runs)
+    for folder in arguments.runs:
+        passport.check(folder)
+    answers: dict = {}
+    for folder in arguments.runs:
+        run = Run.load(folder)
+        for split in splits_of(folder, arguments.split):
+            figures, scores = judge(run, split)
+            output_files.show(folder, describe(figures))
+            passport.write(run, figures, scores)
+            answers.setdefault(split, {})[folder] = figures, scores
+    for split, of_runs in answers.items():
+        output_files.show(*paired.answer_lines(split, of_runs))

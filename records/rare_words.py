@@ -1,0 +1,154 @@
+"""Measures whether models give a number to where a number must be, even one never seen.
+
+    python -m records.rare_words runs/rare_words_softmax runs/rare_words_log_linear
+
+Dymetman and Xiao (2016), section 3: after "the cost was" a log-linear model with a feature of
+numbers knows that "37" may follow, which training never showed, and that "Grenoble", which is
+equally frequent, may not. At each position of a text where a word of one kind stands, a digit
+string or a proper name, its log-probability is compared with the log-probability of a word of the
+other kind which is as frequent in training. Both directions are needed: a model may prefer numbers
+everywhere.
+"""
+
+import re
+
+import numpy as np
+
+from records import probes
+from zoo.commands import program
+from zoo.errors import UserError
+from zoo.evaluation import (
+    item_scores,
+    leakage,
+    minimal_pairs,
+    passport,
+    sentence_scores,
+    significance,
+)
+from zoo.lexicon import Lexicon
+from zoo.priors.spelling_features import DIGITS
+from zoo.sources.source import Corpus
+
+# Occurrences in training.
+BANDS = {"never": (0, 0), "1-3": (1, 3), "4-15": (4, 15)}
+_NAME = re.compile(r"[^\W\d_]{2,}")
+
+
+def kinds(lexicon: Lexicon) -> dict[str, list[int]]:
+    """Returns {"number": word ids, "name": word ids} of the lexicon, by their spelling.
+
+    A number is written in digits. A name has letters only, a capital first and small ones after it,
+    and its spelling in lower case is not in the lexicon.
+    """
+    of_kind: dict = {"number": [], "name": []}
+    for word_id, word in enumerate(lexicon.words):
+        if DIGITS.fullmatch(word):
+            of_kind["number"].append(word_id)
+        elif _NAME.fullmatch(word) and word.istitle() and word.lower() not in lexicon.ids:
+            of_kind["name"].append(word_id)
+    return of_kind
+
+
+def examples(
+    corpus: Corpus, lexicon: Lexicon, most: int = 500, seed: int = 0
+) -> list[tuple[str, str, list[str], str, str]]:
+    """Returns (kind, band, words before, word, other) of rare words of a text.
+
+    `other` is drawn from the words of the other kind whose number of occurrences in training is
+    nearest to the word's. The first word of a sentence, which always has a capital, is left out.
+    """
+    of_kind = kinds(lexicon)
+    kind_of = {lexicon.words[word_id]: kind for kind in of_kind for word_id in of_kind[kind]}
+    others = {"number": np.array(of_kind["name"]), "name": np.array(of_kind["number"])}
+    occurrences: dict = {(kind, band): [] for kind in of_kind for band in BANDS}
+    for sentence in corpus.sentences:
+        for position, word in enumerate(sentence):
+            kind = kind_of.get(word)
+            if position == 0 or kind is None:
+                continue
+            count = lexicon.counts[lexicon.ids[word]]
+            for band, (least, greatest) in BANDS.items():
+                if least <= count <= greatest:
+                    occurrences[kind, band].append((sentence[:position], word, count))
+    generator = np.random.default_rng(seed)
+    chosen = []
+    for (kind, band), of_band in occurrences.items():
+        if not len(others[kind]):
+            continue
+        drawn = sorted(generator.permutation(len(of_band))[:most])
+        for before, word, count in (of_band[number] for number in drawn):
+            distances = np.abs(lexicon.counts[others[kind]] - count)
+            nearest = others[kind][distances == distances.min()]
+            other = lexicon.words[nearest[generator.integers(len(nearest))]]
+            chosen.append((kind, band, before, word, other))
+    return chosen
+
+
+def judge(run, split: str) -> tuple[dict, item_scores.Arrays]:
+    """Returns (the passport of a run's figures for the rare words of a split, which words are
+    preferred).
+
+    "cases" of the figures, by kind and band: the number of words, mean log p(word | words before)
+    and log p(other | words before) in nats, and the share of words that are more probable than the
+    other one, with its 95 % interval.
+    """
+    chosen = examples(run.read(split), run.lexicon)
+    if not chosen:
+        raise UserError(
+            f"the split {split} has no rare number, nor a rare name, that is in the lexicon: give "
+            "text with digits and capitals, and a vocabulary of all splits."
+        )
+    sentences = [
+        sentence
+        for _, _, before, word, other in chosen
+        for sentence in (before, [*before, word], [*before, other])
+    ]
+    vocabulary, model = run.experiment.vocabulary, run.experiment.language_model
+    scored = sentence_scores.score(
+        model, run.params, run.tables, run.lexicon, vocabulary, sentences, f"the split {split}"
+    )
+    scores = scored.of_words.reshape(-1, 3)
+    words, twins = scores[:, 1] - scores[:, 0], scores[:, 2] - scores[:, 0]
+    pairs = [(sentences[i], sentences[i + 1]) for i in range(1, len(sentences), 3)]
+    together = minimal_pairs.PairScores(scores[:, 1], scores[:, 2], np.ones(len(pairs), bool))
+    record = passport.of_pairs(run, f"rare-words-{split}", pairs, together)
+    figures = {**record["figures"], "cases": _cases(chosen, words, twins)}
+    return {**record, "figures": figures}, together.answers()
+
+
+def _cases(chosen, words, others):
+    cases = {}
+    for kind in ("number", "name"):
+        for band in BANDS:
+            here = np.array([example[:2] == (kind, band) for example in chosen], bool)
+            if here.any():
+                right, count = int((words[here] > others[here]).sum()), int(here.sum())
+                cases[f"{kind}, {band}"] = {
+                    "words": count,
+                    "log_prob": float(words[here].mean()),
+                    "log_prob_of_other": float(others[here].mean()),
+                    "accuracy": right / count,
+                    "interval": significance.binomial_interval(right, count),
+                }
+    return cases
+
+
+def describe(record: dict) -> str:
+    """Formats the figures of a passport of `judge` as a table, a case a line."""
+    lines = [
+        f"{record['split']}: mean log-probability in nats, of the word that stands there and of "
+        "one of the other kind",
+        f"  {'word, seen in training':24}{'words':>7}{'word':>9}{'other':>9}{'preferred':>11}"
+        f"{'95 %':>15}",
+    ]
+    for name, case in record["figures"]["cases"].items():
+        lines.append(
+            f"  {name:24}{case['words']:>7,}{case['log_prob']:>9.2f}"
+            f"{case['log_prob_of_other']:>9.2f}{case['accuracy']:>11.1%}"
+            f"{significance.percent(case['interval']):>15}"
+        )
+    return "\n".join([*lines, *leakage.warnings(record)])
+
+
+if __name__ == "__main__":
+    program.program(lambda: probes.main(__doc__, judge, describe))

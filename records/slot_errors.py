@@ -1,0 +1,149 @@
+"""Counts slot errors: names that realisations omit, and names that conditions do not support.
+
+    python -m records.slot_errors runs/e2e_plain runs/e2e_priming --split test
+
+For models of papers.Realisations: one text is generated for each condition of a split, character by
+character, and its names are compared with the condition's names.
+"""
+
+import dataclasses
+import re
+
+import numpy as np
+
+from records import probes
+from zoo.commands import program
+from zoo.data import Corpus
+from zoo.errors import UserError
+from zoo.evaluation import exact_match, item_scores, leakage, passport, significance
+
+# The slots of the E2E challenge whose values are names.
+SLOTS = ("name", "near")
+
+
+def names_of(meaning: str, slots: tuple[str, ...] = SLOTS) -> list[str]:
+    """Returns the values of some slots of a meaning such as "name[Zizzi], area[riverside]"."""
+    return [
+        value
+        for slot in slots
+        for value in re.findall(rf"(?:^|[\s,]){re.escape(slot)}\[([^\]]*)\]", meaning)
+    ]
+
+
+def errors(meaning: str, text: str, names: set[str]) -> tuple[list[str], list[str]]:
+    """Finds the slot errors of a text: (names that it omits, names without evidence).
+
+    A text contains a name if the name occurs in it between characters that are not letters, and not
+    within a longer name.
+    """
+    wanted, named, rest = names_of(meaning), set(), text
+    for name in sorted({*names, *wanted}, key=lambda name: (-len(name), name)):
+        rest, count = re.subn(rf"(?<!\w){re.escape(name)}(?!\w)", "#", rest)
+        if count:
+            named.add(name)
+    missing = [name for name in wanted if name not in named]
+    return missing, sorted(named.difference(wanted))
+
+
+def conditions(corpus: Corpus) -> Corpus:
+    """Returns the corpus with one sentence for each condition, its first."""
+    if corpus.prefixes is None:
+        raise UserError(
+            f"slot errors need texts with conditions, and {corpus.name} has none: give a run whose "
+            "data are papers.Realisations."
+        )
+    first: dict = {}
+    for number, (sentence, prefix) in enumerate(
+        zip(corpus.sentences, corpus.prefixes, strict=True)
+    ):
+        if prefix:
+            first.setdefault(tuple(sentence[:prefix]), number)
+    return dataclasses.replace(
+        corpus,
+        sentences=[corpus.sentences[number] for number in first.values()],
+        prefixes=[corpus.prefixes[number] for number in first.values()],
+    )
+
+
+def judge(
+    run, split: str, temperature: float = 0.5, length: int = 300, seed: int = 0
+) -> tuple[dict, item_scores.Arrays]:
+    """Generates a text for each condition of a split, and counts the slot errors."""
+    source = run.experiment.data
+    names = set()
+    for name in source.splits():
+        text = run.read(name)
+        if text.prefixes is None:
+            continue  # a text of a mixture that has no conditions
+        for meaning in {meaning for meaning, _ in _pairs(conditions(text))}:
+            names.update(names_of(meaning))
+    if not names:
+        raise UserError(f"no condition has a slot {' or '.join(SLOTS)}: slot errors need names.")
+    corpus = conditions(run.read(split))
+    answers = exact_match.answer(run, corpus, length, temperature, seed)
+    meanings = [meaning for meaning, _ in _pairs(corpus)]
+    texts = ["".join(characters) for characters, _ in answers]
+    pairs = zip(meanings, texts, strict=True)
+    missing_of, wrong_of = zip(*(errors(*pair, names) for pair in pairs), strict=True)
+    missing_by_slot, slots_by_slot = (dict.fromkeys(SLOTS, 0) for _ in range(2))
+    for meaning, missing_names in zip(meanings, missing_of, strict=True):
+        for slot in SLOTS:
+            values = names_of(meaning, (slot,))
+            slots_by_slot[slot] += len(values)
+            missing_by_slot[slot] += sum(value in missing_names for value in values)
+    slots, missing = sum(slots_by_slot.values()), sum(missing_by_slot.values())
+    wrong = sum(map(len, wrong_of))
+    right = np.array([not any(both) for both in zip(missing_of, wrong_of, strict=True)])
+    figures = {
+        "accuracy": float(right.mean()),
+        "interval": significance.binomial_interval(int(right.sum()), len(texts)),
+        "right": int(right.sum()),
+        "temperature": temperature,
+        "seed": seed,
+        "texts": len(texts),
+        "complete": int(np.sum([complete for _, complete in answers])),
+        "slots": slots,
+        "slots_by_slot": slots_by_slot,
+        "missing": missing,
+        "missing_by_slot": missing_by_slot,
+        "wrong": wrong,
+        "slot_error_rate": (missing + wrong) / max(1, slots),
+        "examples": [f"{m} -> {t}" for m, t in zip(meanings[:3], texts[:3], strict=True)],
+    }
+    record = {
+        "kind": "slot errors",
+        "split": f"slots-{split}",
+        "figures": figures,
+        "tokens": figures["texts"],
+        "counts": "texts that were drawn for a condition, right with all of its names and no other",
+        **passport.of_translations(run, corpus),
+    }
+    return record, item_scores.of_answers(right)
+
+
+def _pairs(corpus):
+    """Yields (condition, text) for each sentence, as strings, without the separator."""
+    for sentence, prefix in zip(corpus.sentences, corpus.prefixes, strict=True):
+        yield "".join(sentence[: prefix - 1]), "".join(sentence[prefix:])
+
+
+def describe(record: dict) -> str:
+    """Formats a passport of `judge` as text: its figures and examples."""
+    figures = record["figures"]
+    of_slots = [
+        f"{slot} {figures['missing_by_slot'][slot]:,} of {count:,}"
+        for slot, count in figures["slots_by_slot"].items()
+    ]
+    lines = [
+        f"{record['split']}, temperature {figures['temperature']:g}: slot error rate "
+        f"{figures['slot_error_rate']:.1%} ({figures['slots']:,} names in {figures['texts']:,} "
+        f"conditions: {figures['missing']:,} left out ({', '.join(of_slots)}), "
+        f"{figures['wrong']:,} without evidence; "
+        f"{figures['right']:,} texts without error, {figures['complete']:,} complete)",
+        *figures["examples"],
+    ]
+    return "\n".join(["\n  ".join(lines), *leakage.warnings(record)])
+
+
+if __name__ == "__main__":
+    program.program(lambda: probes.main(__doc__, judge, describe))

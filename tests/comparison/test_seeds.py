@@ -1,0 +1,43 @@
+"""Names of recipes, made from the names of their runs."""
+
+import pytest
+
+from zoo.comparison import seeds
+from zoo.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("runs", "name"),
+    [
+        (("softmax_0", "softmax_1", "softmax_10"), "softmax, 3 seeds"),
+        (("ll16_d05", "ll16_d05_1"), "ll16_d05, 2 seeds"),  # the first has the default seed
+        (("a0", "a1"), "a, 2 seeds"),
+        (("x-seed3", "x-seed4"), "x, 2 seeds"),
+        (("runs/nce/0", "runs/nce/1"), "runs/nce, 2 seeds"),
+        (("here_0", "there_1"), "here, 2 seeds"),
+        (("0", "1"), "0, 2 seeds"),
+        (("softmax_0",), "softmax_0"),
+    ],
+)
+def test_a_recipe_is_named_by_what_its_runs_share(runs, name):
+    assert seeds.names_of([runs]) == [name]
+
+
+def test_two_recipes_never_share_a_name():
+    groups = [("a_0", "a_1"), ("a_2", "a_3"), ("b_0", "b_1")]
+    assert seeds.names_of(groups) == ["a_0, 2 seeds", "a_2, 2 seeds", "b, 2 seeds"]
+
+
+def test_labels_replace_names():
+    groups = [("a_0", "a_1"), ("b",)]
+    assert seeds.names_of(groups, ["one", "two"]) == ["one, 2 seeds", "two"]
+    with pytest.raises(UserError, match="--label is given 1 times for 2 recipes"):
+        seeds.names_of(groups, ["one"])
+
+
+def test_a_head_has_its_number_in_every_picture():
+    """A second recipe of the head, and a head that is not known, have the numbers left free."""
+    heads = {"log": "zoo.heads:LogLinear", "tied": "zoo.heads:Softmax", "own": "mine:Head"}
+    assert seeds.numbers_of([*heads], [*heads.values()]) == [1, 0, 2]
+    alone = {"log": "zoo.heads:LogLinear", "a log": "zoo.heads:LogLinear", "b": ""}
+    assert seeds.numbers_of([*alone], [*alone.values()]) == [2, 1, 0]

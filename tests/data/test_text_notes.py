@@ -1,0 +1,126 @@
+"""Notes on texts: accents as one character and as two, and untokenised text."""
+
+import collections
+import logging
+
+import numpy as np
+import pytest
+
+from zoo.data import Corpus, Source, Text, Vocabulary, text_notes
+from zoo.errors import UserError
+from zoo.lexicon import Lexicon
+
+NFC, NFD = "\u00e9t\u00e9", "e\u0301te\u0301"
+
+
+class Words(Source):
+    """Two splits of a sentence each."""
+
+    def __init__(self, train, validation):
+        self.texts = {"train": [train], "validation": [validation]}
+
+    def splits(self):
+        return ("train", "validation")
+
+    def read(self, split):
+        return Corpus(split, self.texts[split])
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["a", NFC, NFC, "b"], []),
+        ([NFD, "e"], []),
+        (["a", NFD, NFC, NFD], [NFC]),
+        (["\u212b", "\u00c5"], ["\u00c5"]),  # the unit and the letter
+        ([*NFD], []),  # characters, all of one form
+        ([*"n\u00e9", *NFD], ["\u00e9"]),
+        ([*"\u00e7a", *NFD], []),  # another accent
+    ],
+)
+def test_words_in_two_forms(words, expected):
+    assert text_notes.in_two_forms(words) == expected
+
+
+@pytest.mark.parametrize(
+    ("train", "validation", "said"),
+    [([NFC], [NFC], False), ([NFC, NFD], [NFC], True), ([NFC], [NFD], True)],
+)
+def test_texts_in_two_forms_are_told(train, validation, said, caplog):
+    with caplog.at_level(logging.WARNING, "zoo"):
+        lexicon, _ = Vocabulary().build(Words(train, validation))
+    assert set(train) <= {*lexicon.words}  # as they are
+    assert caplog.text.count(f"NFC and NFD, as in '{NFC}'") == said
+
+
+def test_an_unknown_word_that_is_known_in_another_form():
+    lexicon = Lexicon(words=("a", NFC), counts=np.array([1, 2]))
+    assert [*text_notes.form_notes(["b", "\u00fc"], lexicon)] == []
+    (note,) = text_notes.form_notes(["b", NFD], lexicon)
+    assert note == (
+        f"'{NFD}': words of the training text in another Unicode form: convert the texts to one "
+        "form, for instance with uconv -x nfc"
+    )
+    vocabulary = Vocabulary(unknown="refused", boundary="none")
+    with pytest.raises(UserError, match=r"in another Unicode form: .*uconv -x nfc\)\.$"):
+        vocabulary.encode(Corpus("the text", [["a", NFD]]), lexicon)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["le", "\u200b", "chat"], r"such as '\u200b': delete them"),
+        (["le", "\ufeff\u00ad"], r"such as '\ufeff\xad': delete them"),
+        (["le", "ch\u200cat", "\u2013"], None),  # as in Persian words; a dash
+        (["a", "\u200d", "b"], None),  # characters
+    ],
+)
+def test_zero_width_characters_that_are_words_are_told(words, said, caplog):
+    with caplog.at_level(logging.WARNING, "zoo"):
+        lexicon, _ = Vocabulary().build(Words(words, ["a"]))
+    assert set(words) <= {*lexicon.words}
+    assert ("zero-width" in caplog.text) == bool(said) and (said or "") in caplog.text
+
+
+def test_unknown_words_with_zero_width_characters_are_told():
+    lexicon = Lexicon(words=("a", "le", NFC), counts=np.array([1, 2, 2]))
+    unknown = ["\u200b", "l\u200be", "ch\u200cat", "un"]
+    (note,) = text_notes.form_notes(unknown, lexicon)
+    assert note == (
+        r"'\u200b', 'l\u200be': words of zero-width characters, or known without them: delete "
+        "these characters"
+    )
+    letters = Lexicon(words=("a", " "), counts=np.array([1, 2]))
+    assert letters.of_characters and [*text_notes.form_notes(["\u200b"], letters)] == []
+
+
+# ------------------------------------------------------------ untokenised text
+
+RAW = "Well, he came. Was it late? No, it was not."
+TOKENISED = "Well , he came . Was it late ? No , it was not ."
+
+
+def test_both_kinds():
+    raw, tokenised = (collections.Counter(text.split()) for text in (RAW, TOKENISED))
+    assert text_notes.counts_of(raw) == (10, 3, 0)
+    assert text_notes.counts_of(tokenised) == (15, 0, 5)
+    assert text_notes.looks_untokenised(raw) and not text_notes.looks_tokenised(raw)
+    assert text_notes.looks_tokenised(tokenised) and not text_notes.looks_untokenised(tokenised)
+    without = collections.Counter(["mr.", "smith", "has", "1,000", "u.s.", "shares"])
+    assert not text_notes.looks_untokenised(without) and not text_notes.looks_tokenised(without)
+
+
+@pytest.mark.parametrize(("text", "told"), [(RAW, True), (TOKENISED, False)])
+def test_a_lexicon_of_untokenised_text_is_warned_of(tmp_path, caplog, text, told):
+    path = tmp_path / "a.txt"
+    path.write_text(text)
+    with caplog.at_level(logging.WARNING, "zoo"):
+        Vocabulary().build(Text(train=str(path), validation=str(path)))
+    assert ("looks untokenised: 3 of its 10 words, as 'Well,', 'late?'" in caplog.text) == told
+
+
+def test_an_unknown_word_that_is_known_without_its_mark():
+    lexicon = Lexicon(words=("importants", "<unk>", "mr."), counts=np.array([2, 1, 1]))
+    note = text_notes.note(["importants.", "mr.x", "«importants", "zèbre.", "."], lexicon)
+    assert note.startswith("'importants.', '«importants': known without the punctuation marks")
+    assert text_notes.note(["zèbre", "zèbre."], lexicon) is None

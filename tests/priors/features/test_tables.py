@@ -1,0 +1,182 @@
+"""Features of words from the columns of a file, and of words that a file lists."""
+
+import dataclasses
+import logging
+
+import pytest
+
+from zoo import configuration
+from zoo.data import Corpus, Source, Vocabulary
+from zoo.errors import UserError
+from zoo.priors import WordList, WordTable
+
+WORDS = ("</s>", "chats", "dort", "le", "Lyon")
+LEXICON = """# of my own
+form\tPOS\tmorphology\tfrequency
+chats\tNOUN\tGender=Masc|Number=Plur\t3.1
+
+dort\tVERB\tNumber=Sing|finite\t_
+dort\tVERB\t\t2\r
+le\tDET\t_\t\t
+lyon\t"PROPN"\t=y\t-1e2
+absent\tNOUN\t_\t_
+""".replace("\t\t\n", "\t\n")
+
+
+def told(folder, text=LEXICON, words=WORDS, **options):
+    path = folder / "lexicon.tsv"
+    path.write_text(text, encoding="utf-8")
+    return WordTable(str(path), **options).features(words, {}, {})
+
+
+def test_cells_are_features_of_the_names_that_a_treebank_has(tmp_path):
+    assert told(tmp_path, separator="|", numbers=("frequency",)) == [
+        {},
+        {"POS:NOUN": 1.0, "Gender:Masc": 1.0, "Number:Plur": 1.0, "frequency": 3.1},
+        {"POS:VERB": 1.0, "Number:Sing": 1.0, "morphology:finite": 1.0, "frequency": 2.0},
+        {"POS:DET": 1.0},
+        {},
+    ]
+
+
+def test_a_cell_is_one_item_and_case_matters_unless_the_user_says_otherwise(tmp_path):
+    found = told(tmp_path, lower_case=True)
+    assert found[4] == {"POS:PROPN": 1.0, "morphology:=y": 1.0, "frequency:-1e2": 1.0}
+    assert found[1]["Gender:Masc|Number=Plur"] == 1.0
+
+
+def test_columns_that_count(tmp_path):
+    assert told(tmp_path, kept=("POS",))[1:3] == [{"POS:NOUN": 1.0}, {"POS:VERB": 1.0}]
+    found = told(tmp_path, kept=("POS",), numbers=("frequency",))
+    assert found[1] == {"POS:NOUN": 1.0, "frequency": 3.1}
+
+
+def test_a_file_without_a_line_of_names(tmp_path):
+    """As those of UniMorph."""
+    text = "chat\tchats\tN;PL\ndormir\tdort\tV;PRS;3;SG\ndormir\tdort\tV;PRS\n"
+    columns = ("lemma", "form", "tag")
+    found = told(tmp_path, text, columns=columns, word="form", kept=("tag",), separator=";")
+    assert found[1:3] == [
+        {"tag:N": 1.0, "tag:PL": 1.0},
+        {"tag:V": 1.0, "tag:PRS": 1.0, "tag:3": 1.0, "tag:SG": 1.0},
+    ]
+    found = told(tmp_path, text, columns=columns, word="form")
+    assert found[1] == {"lemma:chat": 1.0, "tag:N;PL": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "options"),
+    [
+        ("form\tPOS\nle\tDET\tx\n", 2, {}),
+        ("form\tPOS\n\nle\n", 3, {}),
+        ("form\tPOS\n\tDET\n", 2, {}),
+        ("form\tn\nle\tmany\n", 2, {"numbers": ("n",)}),
+        ("form\tn\nle\tnan\n", 2, {"numbers": ("n",)}),
+        ("form\tn\nle\t1\nle\t1\nle\t2\n", 4, {"numbers": ("n",)}),
+        ("# mine\nform\tPOS\tPOS\nle\ta\tb\n", 2, {}),
+        ("form\t\nle\ta\n", 1, {}),
+        ("form\nle\n", 1, {}),
+        ("form\tPOS\nle\tDET\n", 1, {"kept": ("pos",)}),
+        ("form\tPOS\nle\tDET\n", 1, {"word": "word"}),
+        ("form\tPOS\nle\tDET\n", 1, {"numbers": ("frequency",)}),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(tmp_path, text, line, options):
+    with pytest.raises(UserError, match=rf"lexicon\.tsv, line {line}\b"):
+        told(tmp_path, text, **options)
+
+
+def test_names_of_columns_that_are_wrong(tmp_path):
+    message = r"priors\.WordTable\.columns: the columns .* do not include 'x'"
+    with pytest.raises(UserError, match=message):
+        told(tmp_path, "le\tDET\n", columns=("form", "POS"), word="x")
+
+
+def test_a_file_of_comments_alone_is_refused(tmp_path):
+    with pytest.raises(UserError, match="has no line but comments: give the names of its columns"):
+        told(tmp_path, "# mine\n\n")
+
+
+def test_no_word_of_the_lexicon(tmp_path):
+    with pytest.raises(UserError, match=r"none of the 1 words of .*, such as 'NOUN', is in the"):
+        told(tmp_path, "POS\tform\nNOUN\tchats\n")
+    with pytest.raises(UserError, match="does not exist"):
+        WordTable(str(tmp_path / "none.tsv")).features(("a",), {}, {})
+
+
+def test_how_many_words_are_in_the_lexicon_is_logged(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
+    with caplog.at_level(logging.INFO, logger="zoo"):
+        told(tmp_path)
+    assert f"3 of 5 words of {tmp_path}/lexicon.tsv are in the lexicon" in caplog.text
+
+
+def test_it_can_be_set_and_saved():
+    prior = WordTable("a.tsv", separator="|", numbers=("n",))
+    saved = configuration.to_json(prior)
+    assert saved["component"] == "zoo.priors:WordTable"
+    assert configuration.from_json(saved) == prior
+    assert configuration.apply_settings(prior, ["kept=POS,n"]).kept == ("POS", "n")
+
+
+def listed(folder, text, words=("Lyon", "lyon", "Nice", "37"), **options):
+    path = folder / "places.txt"
+    path.write_text(text, encoding="utf-8")
+    return WordList(str(path), **options).features(words, {}, {})
+
+
+def test_words_of_the_list_have_the_feature(tmp_path):
+    found = listed(tmp_path, "# cities\nLyon\n\n Nice \t0.25\r\n", name="place")
+    assert found == [{"List:place": 1.0}, {}, {"List:place": 0.25}, {}]
+
+
+def test_case_is_no_matter_if_so_asked(tmp_path):
+    found = listed(tmp_path, "LYON\n", name="place", lower_case=True)
+    assert found == [{"List:place": 1.0}, {"List:place": 1.0}, {}, {}]
+
+
+def test_without_a_name_the_path_is_the_name(tmp_path):
+    assert listed(tmp_path, "37\n")[3] == {f"List:{tmp_path}/places.txt": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Lyon\nNew York\n", 2),
+        ("Lyon\tmany\n", 1),
+        ("a\n\nb\tnan\n", 3),
+        ("a\tinf\n", 1),
+        ("a\n\t2\n", 2),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, text, line):
+    with pytest.raises(UserError, match=rf"places\.txt, line {line}:"):
+        listed(tmp_path, text)
+
+
+def test_a_list_without_a_word_of_the_lexicon_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"none of the 2 words of .*places\.txt.*lower_case=True"):
+        listed(tmp_path, "Lyon\nNice\n", words=("lyon", "nice"))
+    with pytest.raises(UserError, match="none of the 0 words"):
+        listed(tmp_path, "# nothing yet\n")
+
+
+@dataclasses.dataclass(frozen=True)
+class Cities(Source):
+    """A sentence that has a city."""
+
+    def splits(self):
+        return ("train",)
+
+    def read(self, split):
+        return Corpus(split, [["à", "Lyon"]])
+
+
+@pytest.mark.parametrize(("new", "has"), [("Nice", True), ("zébu", False)])
+def test_words_that_come_later_may_be_in_the_list_or_not(new, has, tmp_path):
+    path = tmp_path / "places.txt"
+    path.write_text("Lyon\nNice\n", encoding="utf-8")
+    vocabulary = Vocabulary(features=(WordList(str(path), name="place"),))
+    lexicon, _ = vocabulary.build(Cities())
+    larger = vocabulary.extended(Cities(), lexicon, (new,))
+    assert list(larger.features_of(larger.ids[new])) == ["List:place"] * has

@@ -1,0 +1,288 @@
+"""Bars of figures with their intervals: by frequency of words, and of accuracies.
+
+Recipes have their colour by their name. Counts stand under every bar, or in it where they differ
+between recipes, and bars of few items are hatched. See `plot_style` for files and panels.
+"""
+
+import math
+import pathlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zoo import lazy
+from zoo.comparison import comparison, plot_style
+from zoo.comparison.comparison import Comparison, Group
+from zoo.comparison.plot_style import colour
+from zoo.errors import UserError
+from zoo.evaluation import item_scores, leakage, significance
+from zoo.evaluation.perplexity import UNKNOWN
+from zoo.evaluation.results import names_of
+from zoo.runs import output_files
+from zoo.runs.aligned_text import aligned
+
+with lazy.extra():
+    from matplotlib.axes import Axes
+    from matplotlib.patheffects import withStroke
+
+# A bar of fewer items is hatched: its interval spans a third of the axis and more.
+FEW = 30
+# Text within bars of any colour.
+_ON_BAR = {"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 1.5}
+_HATCHED: dict[str, Any] = {"hatch": "///", "edgecolor": "white", "alpha": 0.6}
+
+
+class Bar(NamedTuple):
+    """A bar with its interval."""
+
+    # a mean over seeds, or a single figure; NaN for a gap, inf for the text "∞" alone
+    height: float
+    interval: tuple[float, float]  # (low, high), NaN twice without one
+    items: float
+    seeds: tuple[float, ...] = ()  # the figure of each seed, points on the bar; () for a single run
+
+
+def _draw_bars(axes: Axes, groups: Sequence[str], bars) -> bool:
+    """Draws bars of {recipe: {group: Bar}}, side by side within a group."""
+    width, any_few = 0.8 / max(len(bars), 1), False
+    for place, (recipe, by_group) in enumerate(bars.items()):
+        there = {x: by_group[group] for x, group in enumerate(groups) if group in by_group}
+        if not there:
+            continue
+        offset = (place - (len(bars) - 1) / 2) * width
+        xs = [x + offset for x in there]
+        heights = [0 if math.isinf(bar.height) else bar.height for bar in there.values()]
+        ends = np.array([bar.interval for bar in there.values()], float).reshape(-1, 2).T
+        drawn = axes.bar(xs, heights, width * 0.92, color=colour(recipe.number), label=recipe.name)
+        spans = axes.errorbar(xs, heights, np.abs(ends - heights), fmt="none", ecolor="black")
+        _, caps, lines = spans.lines
+        for line in (*caps, *lines):  # seen on dark bars, too
+            line.set_path_effects([withStroke(linewidth=4, foreground="white")])
+        for x, patch, bar in zip(xs, drawn.patches, there.values(), strict=True):
+            if bar.items < FEW:
+                patch.set(**_HATCHED)
+                any_few = True
+            if len(bar.seeds) > 1:
+                points = [x] * len(bar.seeds)
+                axes.plot(points, bar.seeds, "wo", markeredgecolor="black", markersize=4.5)
+    return any_few
+
+
+def _name_bars(axes, groups, bars, unit, value_format):
+    """Writes the value of each bar at its foot, and its count below the group or beside it.
+
+    At the foot a value meets neither its interval nor the line of chance.
+    """
+    width = 0.8 / max(len(bars), 1)
+    names = []
+    for x, group in enumerate(groups):
+        here = {name: by_group[group] for name, by_group in bars.items() if group in by_group}
+        counts = {bar.items for bar in here.values()}
+        shared = f"\n{counts.pop():,.0f} {unit}" if len(counts) == 1 else ""
+        names.append(f"{group}{shared}")
+        for place, name in enumerate(bars):
+            if name not in here or math.isnan(here[name].height):
+                continue
+            bar = here[name]
+            value = "∞" if math.isinf(bar.height) else value_format(bar.height)
+            axes.annotate(
+                value if shared else f"{value}\nof {bar.items:,.0f}",
+                (x + (place - (len(bars) - 1) / 2) * width, 0),
+                xytext=(0, 5),
+                textcoords="offset points",
+                ha="center",
+                fontsize=11 if shared else 9,
+                bbox=_ON_BAR,
+            )
+    axes.set_xticks(range(len(groups)), names)
+    axes.tick_params(axis="x", length=0)
+
+
+def _mark_few(axes, unit):
+    """Adds the meaning of hatched bars to the legend."""
+    label = f"hatched: fewer than {FEW} {unit}"
+    axes.fill_between([], [], facecolor="0.5", label=label, **_HATCHED)
+
+
+def _width(groups, recipes):
+    """Returns the inches that bars with their texts need."""
+    return max(plot_style.WIDTH, 1.8 + groups * max(1.15, 0.45 * recipes + 0.3))
+
+
+def least_count(band: str) -> int:
+    """Returns the sort key of a band; the bands of unknown and of unseen words come first."""
+    without = {UNKNOWN: -2, "unseen": -1}
+    return without[band] if band in without else int(band.rstrip("+").split("-")[0])
+
+
+def band_bars(seeds: Sequence[Sequence[dict]]) -> dict[str, Bar]:
+    """Returns {band: its bar} of the seeds of a recipe.
+
+    The interval of several seeds reaches from the least to the greatest.
+    """
+    bars = {}
+    for band in dict.fromkeys(row["band"] for rows in seeds for row in rows):
+        found = [row for rows in seeds for row in rows if row["band"] == band]
+        losses = tuple(float(row["log_perplexity"]) for row in found)  # JSON has inf as text
+        interval = found[0].get("interval", (math.nan, math.nan))
+        if len(losses) > 1:
+            interval = min(losses), max(losses)
+        tokens = float(np.mean([row["tokens"] for row in found]))
+        # A mean of equal seeds is rounded, and may leave their range.
+        mean = min(max(float(np.mean(losses)), min(losses)), max(losses))
+        bars[band] = Bar(mean, interval, tokens, losses[1:] and losses)
+    return bars
+
+
+def bands(
+    rows: Mapping[Group, Sequence[Sequence[dict]]],
+    file: str | pathlib.Path,
+    limit: Mapping[str, float] | None = None,
+    title: str = "Log-perplexity by frequency of the word",
+):
+    """Draws log-perplexity of words by how often they were seen in training."""
+    bars = {recipe: band_bars(seeds) for recipe, seeds in rows.items()}
+    groups = sorted(plot_style.groups(bars), key=least_count)
+    several = any(bar.seeds for of_recipe in bars.values() for bar in of_recipe.values())
+    note = "lines: 95 % interval by sentences" + (
+        "; of several seeds, least and greatest" if several else ""
+    )
+    width = _width(len(groups), len(bars))
+    label = "occurrences of the word in training"
+    with plot_style.picture(file, [title], label, plot_style.NATS, note, width) as (axes,):
+        few = _draw_bars(axes, groups, bars)
+        _name_bars(axes, groups, bars, "tokens", "{:.1f}".format)
+        if UNKNOWN in groups:  # else these would look like the easiest words
+            named = [label.get_text() for label in axes.get_xticklabels()]
+            one = groups.index(UNKNOWN)
+            named[one] = named[one].replace(UNKNOWN, "<unk>: any\nunknown word")
+            axes.set_xticks(range(len(groups)), named)
+        if few:
+            _mark_few(axes, "tokens")
+        if limit:
+            columns = [column for column, group in enumerate(groups) if group in limit]
+            axes.hlines(
+                [limit[groups[column]] for column in columns],
+                [column - 0.42 for column in columns],
+                [column + 0.42 for column in columns],
+                color="black",
+                label="the language itself",
+            )
+
+
+def accuracy_bar(seeds: Sequence[tuple[int, int]]) -> Bar:
+    """Returns the bar of an accuracy in percent, the mean of seeds.
+
+    Its interval is the 95 % interval for as many pairs as one seed was asked (Wilson 1927).
+    """
+    right, pairs = np.mean(seeds, axis=0)
+    low, high = significance.binomial_interval(right, pairs)
+    shares = tuple(100 * (one / of) for one, of in seeds)
+    return Bar(100 * (right / pairs), (100 * low, 100 * high), pairs, shares[1:] and shares)
+
+
+def accuracy(
+    counts: Mapping[Group, Mapping[str, Sequence[tuple[int, int]]]],
+    file: str | pathlib.Path,
+    x_label: str = "",
+    title: str = "accuracy on pairs (%)",
+):
+    """Draws accuracy on minimal pairs, a panel for each phenomenon and in it a group for each case.
+
+    The line on a bar is the 95 % interval for as many pairs (Wilson 1927). For several seeds the
+    bar is the mean, and each seed is a point.
+    """
+    bars: dict[str, dict[Group, dict[str, Bar]]] = {}
+    for name in plot_style.groups(counts):
+        phenomenon, _, case = name.partition(", ")
+        for recipe, by_case in counts.items():
+            of_recipe = bars.setdefault(phenomenon, {}).setdefault(recipe, {})
+            if any(pairs for _, pairs in by_case.get(name, ())):
+                of_recipe[case or "all"] = accuracy_bar(by_case[name])
+    cases = {phenomenon: plot_style.groups(panel) for phenomenon, panel in bars.items()}
+    shown = {phenomenon: max(1, len(groups)) for phenomenon, groups in cases.items()}
+    note = "lines: 95 % interval" + "; points: seeds" * any(
+        bar.seeds for panel in bars.values() for of in panel.values() for bar in of.values()
+    )
+    width = _width(sum(shown.values()), len(counts))
+    with plot_style.picture(file, shown, x_label, title, note, width) as every:
+        few = False
+        for axes, (phenomenon, panel) in zip(every, bars.items(), strict=True):
+            few |= _draw_bars(axes, cases[phenomenon], panel)
+            axes.axhline(50, color="black", linestyle=":", zorder=0.5, label="chance")
+            _name_bars(axes, cases[phenomenon], panel, "pairs", "{:.0f}".format)
+        if few:
+            _mark_few(every[-1], "pairs")
+        every[0].set_ylim(0, 102)
+
+
+# ---- the bands that runs keep among their results
+
+
+def plot_bands(
+    workdirs: Sequence[str],
+    file: str,
+    split: str | None = None,
+    labels: Sequence[str] = (),
+    log=output_files.show,
+):
+    """Prints and draws log-perplexity by the words' training counts."""
+    plot_style.check_file(file)
+    runs = Comparison.of(workdirs, labels)
+    columns = comparison.columns(runs.results)
+    of_all = [
+        column
+        for column, passports in columns.items()
+        if len(passports) == len(runs.paths) and split in (None, column.split)
+    ]
+    if not of_all:
+        raise UserError(
+            f"the runs were not all evaluated on {split or 'one text'}: python -m zoo evaluate DIR "
+            "--split NAME makes such results."
+        )
+    # Tests of the recipe come before texts of --data, whose names have a colon, and validation.
+    column = min(of_all, key=lambda one: (leakage.is_validation(one.split), ":" in one.split))
+    passports = columns[column]
+    for name, passport in passports.items():
+        if why := leakage.reason(passport):
+            raise UserError(f"{name} cannot be drawn on {column.split}: {why}; leave it out.")
+    rows = {group: [kept_bands(passports[run]) for run in group.runs] for group in runs.groups}
+    tokens = next(iter(passports.values()))["tokens"]
+    title = f"{names_of(columns)[column]} ({tokens:,} tokens)"
+    bands(rows, file, title=title)
+    log(title)
+    bars = {group: band_bars(of_seeds) for group, of_seeds in rows.items()}
+    several = [len(group.runs) > 1 for group in runs.groups]
+    interval = " or ".join(["95 %"] * (not all(several)) + ["of the seeds"] * any(several))
+    for line in table(bars, "occurrences", "tokens", interval, 4):
+        log(line)
+    log(file)
+
+
+def kept_bands(passport):
+    """Returns the bands of a passport, with intervals where the scores of words are kept."""
+    scores = passport["place"].read_scores(passport)
+    return item_scores.with_intervals(passport["figures"].get("bands") or [], scores)
+
+
+def table(
+    bars: Mapping[Group, Mapping[str, Bar]],
+    title: str,
+    unit: str,
+    interval: str,
+    digits: int,
+) -> Iterator[str]:
+    """Yields the numbers of bars, a line each."""
+    rows: list[list[Any]] = [
+        [
+            recipe.name,
+            group,
+            f"{bar.height:.{digits}f}",
+            "[{:.{d}f}, {:.{d}f}]".format(*bar.interval, d=digits),
+            f"{bar.items:,.0f}",
+        ]
+        for recipe, of_recipe in bars.items()
+        for group, bar in of_recipe.items()
+    ]
+    yield from aligned(["recipe", title, "", interval, unit], rows)

@@ -1,0 +1,290 @@
+"""Tables of runs side by side, whose figures must be of the same quantity."""
+
+import math
+from collections.abc import Callable
+
+from zoo.comparison import comparison, paired, parts, seeds
+from zoo.comparison.comparison import ALL, Comparison, Wanted
+from zoo.errors import UserError
+from zoo.evaluation import (
+    agreement,
+    leakage,
+    mixtures,
+    passport,
+    passport_text,
+    sentence_scores,
+    significance,
+)
+from zoo.evaluation.results import judged_texts, names_of, read_answers
+from zoo.evaluation.run import Run
+from zoo.runs import aligned_text, output_files
+from zoo.runs.workdir import check_folders
+from zoo.sources import evaluation_texts
+
+NOT_RANKED = "!"
+
+
+def compare(folders: list[str], in_parts: bool = False, wanted: Wanted = ALL) -> str:
+    """Makes tables of the results of runs.
+
+    They have head, parameters, and log-perplexity (nats per token) and perplexity of each split,
+    the lowest log-perplexity on the split that ranks first; then accuracies.
+
+    Runs that differ in their seed alone are one row, of the means, with the least and the greatest.
+    Where the scores of single words were kept, a column has the 95 % interval of each figure by
+    bootstrap over sentences, and the lines below the table tell which differences are more than
+    noise; see `zoo.comparison.paired`.
+
+    A run that was trained on that text, or whose checkpoint was chosen on it (unless it is the
+    validation text, on which all were), stands below the ranking, its figures marked; if all are
+    such, nothing is ranked. The lines below the table give the fields in which the recipes differ
+    (`zoo.comparison.seeds`), the reasons, the tokens that each column
+    counts, how much of its text the runs had seen, and the runs whose columns come from different
+    checkpoints, which the table marks with a star.
+
+    Runs have their short names, and lines have at most `aligned_text.WIDTH` letters: columns that
+    do not fit make a further table of the same rows.
+    """
+    runs = Comparison.of(folders)
+    lines = []
+    paths = runs.paths.values()
+    every = read_answers(paths)
+    answers = {one: of_runs for one, of_runs in every.items() if wanted.has(str(one), one.digest)}
+    if not answers or any(wanted.has(*text) for run in paths for text in judged_texts(run)):
+        lines = _losses(runs, in_parts, wanted)
+    names = {path: name for name, path in runs.paths.items()}
+    for questions, of_runs in answers.items():
+        named = {names[run]: found for run, found in of_runs.items()}
+        lines += _accuracies(runs, str(questions), named)
+    return "\n".join(aligned_text.wrapped(lines)).removeprefix("\n")
+
+
+def _losses(runs, in_parts, wanted):
+    """Returns the table of log-perplexities and the notes below it, as lines."""
+    table = comparison.rank(runs, wanted)
+    mixed = {
+        name: steps
+        for name, results in table.runs.items()
+        if len(steps := _checkpoints(results)) > 1
+    }
+    groups, lines = table.ranked, []
+    for head, *made in aligned_text.beside(_blocks(table, mixed)):
+        lines += [head, *made[: len(groups)]]
+        if table.others:
+            lines += ["not ranked:", *made[len(groups) :]]
+    lines += [f"{group.name}: {', '.join(group.runs)}" for group in groups if len(group.runs) > 1]
+    first = {group.name: group.runs[0] for group in groups + table.others}
+    recipes = {name: recipe for name, run in first.items() if (recipe := runs.recipes[run])}
+    knowledge = {name: _any_of(table.runs[run]).get("knowledge") for name, run in first.items()}
+    lines += seeds.lines(recipes, knowledge)
+    lines.append(_ranked_by(table))
+    for column, passports in table.columns.items():
+        lines += _notes(table.names[column], passports)
+        of_groups = (table.figures[column, group] for group in groups)
+        lines += paired.loss_lines([one for one in of_groups if one is not None])
+        if in_parts:
+            there = {group.name: table.passports(column, group) for group in groups}
+            kept = {name: of_group for name, of_group in there.items() if of_group}
+            lines += parts.lines(table.names[column], kept)
+    for name, steps in mixed.items():
+        checkpoints = "; ".join(f"{columns} of step {step}" for step, columns in steps.items())
+        lines.append(
+            f"* {name} was judged at different checkpoints, {checkpoints}: evaluate it again."
+        )
+    return lines
+
+
+def _blocks(table, mixed):
+    """Returns the blocks of the table, (header, rows): names, and each column of results."""
+    rows = []
+    groups = table.ranked + table.others
+    for group in groups:
+        any_result = _plain_of(table.runs[group.runs[0]])
+        star = " *" if any(name in mixed for name in group.runs) else ""
+        head = any_result["head"].partition("(")[0]
+        rows.append([f"{group.name}{star}", head, f"{any_result['parameters']:,}"])
+    blocks = [(["run", "head", "parameters"], rows)]
+    for column in table.columns:
+        of_groups = [table.figures[column, group] for group in groups]
+        several = any(one and len(one.losses) > 1 for one in of_groups)
+        kept = any(one and not math.isnan(one.interval[0]) for one in of_groups)
+        header = [f"{table.names[column]}: nats"]
+        header += ["seeds"] * several + ["95 %"] * kept + ["perplexity"]
+        cells = []
+        for group, one in zip(groups, of_groups, strict=True):
+            if one is None:
+                cells.append(["-"] * (2 + several + kept))
+                continue
+            there = table.passports(column, group)
+            marked = any(map(leakage.reason, there))
+            spread = _range(*one.span) if len(one.losses) > 1 else "-"
+            perplexity = f"{comparison.perplexity(one, there):,.2f}" + f" {NOT_RANKED}" * marked
+            ranges = [spread] * several + [_range(*one.interval)] * kept
+            judged, seeds_of = len(one.losses), len(group.runs)
+            some = f" ({judged} of {seeds_of} seeds)" if judged < seeds_of else ""
+            cells.append([f"{one.loss:.4f}{some}", *ranges, perplexity])
+        blocks.append((header, cells))
+    return blocks
+
+
+def _any_of(of_run):
+    """Returns a passport of a run, for fields that all of them have alike."""
+    return next(iter(of_run.values()))
+
+
+def _range(low, high):
+    return "-" if math.isnan(low) else f"[{low:.4f}, {high:.4f}]"
+
+
+def _accuracies(runs, split, of_runs):
+    """Returns the table of the accuracies of runs on the same questions, and tests of them."""
+    rows = []
+    for name, (record, _) in of_runs.items():
+        figures = record["figures"]
+        right, accuracy = int(figures["right"]), float(figures["accuracy"])
+        interval = significance.binomial_interval(right, int(record["tokens"]))
+        cells = [name, f"{accuracy:.2%}", significance.percent(interval), f"{right:,}"]
+        rows.append((-accuracy, [*cells, f"{record['tokens']:,}"]))
+    rows.sort(key=lambda row: row[0])
+    header = [split, "accuracy", "95 %", "right", "of"]
+    keys = {name: runs.key(name, record) for name, (record, _) in of_runs.items()}
+    groups = seeds.grouped(keys)
+    of_groups = {
+        group.name: [float(of_runs[run][0]["figures"]["accuracy"]) for run in group.runs]
+        for group in runs.grouped(groups, seeds.names_of(groups))
+    }
+    return [
+        "",
+        *aligned_text.aligned(header, [row for _, row in rows]),
+        *paired.answer_lines(split, of_runs),
+        *paired.accuracy_lines(of_groups),
+    ]
+
+
+def _ranked_by(table):
+    name = table.names[table.first]
+    if not comparison.any_unseen(table.columns[table.first]):
+        return f"nothing is ranked: no run's figure on {name} is one of unseen text"
+    order = f"ranked by {name}"
+    if leakage.is_validation(table.first.split):
+        order += (
+            ", a text that the checkpoints were chosen on: figures of validation, not of a test"
+        )
+    return order
+
+
+def _plain_of(results):
+    """Returns a result of a model that does not learn from the text, or any without such."""
+    plain = {column: one for column, one in results.items() if not column.learns}
+    return _any_of(plain or results)
+
+
+def _checkpoints(results):
+    """Returns {training step: the columns that come from it} of a run."""
+    names = names_of(results)
+    steps: dict = {}
+    for column, record in results.items():
+        steps.setdefault(record.get("checkpoint"), []).append(names[column])
+    return {step: " and ".join(columns) for step, columns in steps.items()}
+
+
+def _notes(name, passports):
+    """Yields the tokens that a column counts, and how much of its text runs and priors had seen."""
+    passport = next(iter(passports.values()))
+    yield (
+        f"{name}: {passport['tokens']:,} tokens: {passport['counts']}; normalised over "
+        f"{passport['normalised_over']}"
+    )
+    for run, passport in passports.items():
+        if why := leakage.reason(passport):
+            yield f"  {NOT_RANKED} {run}: {why}"
+    early = {run: passport_text.unfinished(passport) for run, passport in passports.items()}
+    yield from _grouped({run: [f"  {NOT_RANKED} {note}"] for run, note in early.items() if note})
+    told = {run: leakage.lines(passport) for run, passport in passports.items()}
+    yield from _grouped({run: [f"  {line}" for line in lines] for run, lines in told.items()})
+    changed = {run: _changed(passport) for run, passport in passports.items()}
+    yield from _grouped({run: [f"  {how}"] for run, how in changed.items() if how})
+    seen = {
+        run: ", ".join(passport["priors_saw_this_text"]) or "none"
+        for run, passport in passports.items()
+    }
+    yield from _grouped({run: [f"  priors that saw this text: {how}"] for run, how in seen.items()})
+
+
+def _grouped(lines_of):
+    """Returns each line once, with the runs that have it."""
+    found = comparison.runs_of_lines(lines_of)
+    return [f"{line} ({', '.join(of_line)})" for line, of_line in found.items()]
+
+
+def _changed(passport):
+    """Describes how the judged distribution differs from the trained one; "" if it does not."""
+    lexicon = passport["lexicon"]
+    trained = lexicon.get("of_training")
+    letters = passport.get("spread_letters")
+    how = f" by {letters}-grams of their letters" if letters else ""
+    ways = {
+        "over other words than in training": trained and trained["words"] != lexicon["words"],
+        f"the unknown word's probability spread over new words{how}": passport["spread_unknown"],
+        "renormalised over the lexicon": passport["renormalised"],
+    }
+    learned = passport.get("learns_from_text") or ()
+    ways |= {f"learns from the text that it is judged on, by {way}": True for way in learned}
+    return "; ".join(way for way, is_so in ways.items() if is_so)
+
+
+# ---- runs side by side on a text that none of them was made for, with the lexicons that they have
+# A comparison on a run's own test may depend on choices that were made with that test at hand,
+# above all on a lexicon read off it. Here the lexicon is fixed before the text is read: out-of-
+# vocabulary words are <unk>.
+
+
+def report(
+    workdirs: list[str],
+    path: str,
+    load: Callable[[str], Run] = Run.load,
+    state: str | None = None,
+    mixed: bool = False,
+    log: Callable[[str], None] = output_files.show,
+):
+    """Prints the figures of runs on a text, in parts, and the tests of their differences.
+
+    The figures are kept with their passports and scores among each run's results. Of a treebank the
+    accuracies on its agreement pairs are added, see `zoo.evaluation.agreement`.
+    """
+    check_folders(workdirs)
+    for workdir in workdirs:
+        passport.check(workdir)
+    treebank = evaluation_texts.is_treebank(path)
+    texts = set()
+    for workdir in workdirs:
+        run = load(workdir)
+        records = [_text(run, path, state, mixed, log)]
+        if treebank:
+            records += _pairs(run, path, log)
+        texts |= {record["data"]["sha256"] for record in records}
+    log(compare(workdirs, in_parts=True, wanted=Wanted(texts)))
+
+
+def _text(run, path, state, mixed, log) -> dict:
+    """Judges and keeps the log-perplexity of a run."""
+    (judged,) = passport.judge(run, [], path, state)
+    mixture = mixtures.of_run(judged.run) if mixed else None
+    record, file = passport.keep(judged, mixture)
+    log(f"{file}")
+    unknown = record["out_of_vocabulary"]
+    if told := sentence_scores.share(record["data"]["words"], unknown, path):
+        log(f"  {told}")
+    return record
+
+
+def _pairs(run, path, log) -> list[dict]:
+    """Judges and keeps the accuracy of a run on agreement pairs; [] if the text has none."""
+    try:
+        record, scores, pairs = agreement.judge_file(run, path)
+    except UserError as error:
+        log(f"{run.path}: {error}")
+        return []
+    for file in agreement.keep(run, record, scores, pairs):
+        log(f"{file}")
+    return [record]

@@ -1,0 +1,190 @@
+"""Learning curves of runs: validation against steps, epochs or minutes, by recipe."""
+
+import pathlib
+import shlex
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from zoo import strict_json
+from zoo.comparison import curve_plots, plot_style
+from zoo.comparison.comparison import Comparison, Group
+from zoo.errors import UserError
+from zoo.evaluation import records
+from zoo.evaluation.results import check_comparable, quantity, read_results
+from zoo.runs import output_files, seen_texts
+from zoo.runs.aligned_text import aligned
+from zoo.runs.workdir import METRICS, Workdir
+
+# -------- validations of a run while it trained, read from its metrics.jsonl or its record
+
+LOSS, TRAINING = "validation_log_perplexity", "epoch_training_loss"
+_STEP = {"step": int, LOSS: float, TRAINING: float | None}
+# Fields of each validation that a curve needs, by the horizontal axis.
+FIELDS: dict[str, dict] = {
+    "step": _STEP,
+    "epoch": {**_STEP, "epoch": int},
+    "minutes": {**_STEP, "seconds": float},
+}
+
+# Fields of curves that have the training loss, too.
+WITH_TRAINING = {name: {**fields, TRAINING: float} for name, fields in FIELDS.items()}
+
+
+def of_run(run: str, fields: dict[str, Any]) -> list[dict]:
+    """Reads the validations of a run."""
+    if records.is_record(run):
+        found = [*records.record_of(run).validations]
+        if not found:
+            raise UserError(
+                f"{run} was recorded without its learning curve: give the run's folder."
+            )
+        _check(found, fields, run)
+        return found
+    workdir = Workdir(run)
+    metrics = workdir.path / METRICS
+    if not metrics.exists():
+        workdir.experiment()  # an error of its own, if there is no run at all
+        raise UserError(f"{METRICS} is not in {run}; exports do not keep it.")
+    found = read(metrics, fields)
+    if not found:
+        raise UserError(f"{run} has not validated anything yet: train it further.")
+    return found
+
+
+def read(metrics: Any, fields: dict[str, Any]) -> list[dict]:
+    """Reads the lines of a metrics.jsonl that belong to validations.
+
+    The last line of a killed run may be incomplete; it is left out.
+    """
+    found = []
+    for number, line in enumerate(metrics.read_bytes().splitlines(), 1):
+        values = strict_json.object_or_none(line) or {}
+        if "validation_log_perplexity" in values:
+            _check([values], fields, f"{metrics}, line {number},")
+            found.append(values)
+    return found
+
+
+def points(
+    lines: Sequence[dict], against: str = "step", field: str = LOSS
+) -> list[tuple[float, float]]:
+    """Returns the (x, y) of the validations that have a field."""
+    if against == "minutes":
+        unit, name = 60.0, "seconds"
+    else:
+        unit, name = _steps_per_epoch(lines) if against == "epoch" else 1.0, "step"
+    return [
+        (float(line[name]) / unit, float(line[field]))
+        for line in lines
+        if line.get(field) is not None
+    ]
+
+
+def _steps_per_epoch(lines):
+    """Returns the number of steps of the first epoch, whose last validation ends it."""
+    first, last = lines[0]["epoch"], lines[-1]["epoch"]
+    of_first = [line for line in lines if line["epoch"] == first]
+    if first != 0 or (last == first and len(of_first) > 1):
+        raise UserError("the first epoch has not ended with a validation: give --against step.")
+    return float(of_first[-1]["step"])
+
+
+def _check(found, fields, where):
+    try:
+        for values in found:
+            strict_json.check(values, fields)
+    except ValueError as error:
+        raise UserError(f"{where} is not of a validation ({error}): take it out.") from error
+
+
+LABELS = {"step": "training step", "epoch": "epoch", "minutes": "minutes of training"}
+
+
+def report(
+    workdirs: Sequence[str],
+    file: str | pathlib.Path,
+    against: str = "step",
+    training: bool = False,
+    labels: Sequence[str] = (),
+    log=output_files.show,
+):
+    """Prints the best validation of each recipe, and draws the learning curves."""
+    plot_style.check_file(file)
+    runs = Comparison.of(workdirs, labels)
+    fields = (WITH_TRAINING if training else FIELDS)[against]
+    lines = {name: of_run(path, fields) for name, path in runs.paths.items()}
+    unchecked = _check_texts(runs.paths)
+    of_recipes = {group: [lines[run] for run in group.runs] for group in runs.groups}
+    curves = [
+        curve_plots.Curve(
+            recipe,
+            [points(of_seed, against) for of_seed in of_seeds],
+            [points(of_seed, against, TRAINING) for of_seed in of_seeds] if training else (),
+        )
+        for recipe, of_seeds in of_recipes.items()
+    ]
+    curve_plots.draw_learning_curves(curves, file, LABELS[against])
+    for line in table(of_recipes):
+        log(line)
+    if unchecked and len(runs.paths) > 1:
+        log(
+            f"{', '.join(unchecked)}: not evaluated on their validation text, so whether these "
+            "figures are of the same words was not checked: python -m zoo evaluate "
+            f"{shlex.quote(runs.paths[unchecked[0]])} --split validation."
+        )
+    log(str(file))
+
+
+def table(lines: Mapping[Group, Sequence[Sequence[dict]]]):
+    """Yields the lines of a table of the best validations."""
+    rows = []
+    for recipe, of_seeds in lines.items():
+        best = [min(of_run, key=lambda line: float(line[LOSS])) for of_run in of_seeds]
+        losses = [float(line[LOSS]) for line in best]
+        spread = f"[{min(losses):.4f}, {max(losses):.4f}]" if len(losses) > 1 else "-"
+        steps = sorted({line["step"] for line in best})
+        at = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
+        count = sum(map(len, of_seeds))
+        rows.append([recipe.name, f"{statistics.fmean(losses):.4f}", spread, at, f"{count:,}"])
+    header = ["best validation", "nats", "seeds", "at step", "validations"]
+    yield from aligned(header, rows, left=1)
+
+
+def _check_seen(paths):
+    """Raises UserError where runs recorded different texts that chose their checkpoints."""
+    chosen = {}
+    for name, path in paths.items():
+        seen = None if records.is_record(path) else seen_texts.of_workdir(Workdir(path))
+        if seen is not None:
+            about = seen.selected_on.about
+            chosen[name] = {text["digest"] for text in about if text["by"] == "this run"}
+    for name, digests in chosen.items():
+        first = next(iter(chosen))
+        if digests != chosen[first]:
+            raise UserError(
+                f"{first} and {name} were validated on different texts: draw them in two pictures, "
+                "or train both with one validation text."
+            )
+
+
+def _check_texts(paths):
+    """Checks that the runs' figures of validation are comparable; returns the runs without any."""
+    found, unchecked = {}, []
+    _check_seen(paths)
+    for name, path in paths.items():
+        try:
+            columns = read_results([path])[path]
+        except UserError:  # of a run that is not judged yet
+            columns = {}
+        of_run = [passport for column, passport in columns.items() if column.split == "validation"]
+        if of_run:
+            found[name] = of_run
+        else:
+            unchecked.append(name)
+    for name, of_run in list(found.items())[1:]:
+        first = next(iter(found))
+        quantities = [quantity(passport) for passport in found[first]]
+        if not any(quantity(passport) in quantities for passport in of_run):
+            check_comparable(found[first][0], of_run[0], (first, name))
+    return unchecked

@@ -1,0 +1,218 @@
+"""Grouping of runs of one recipe that differ in their seed alone, and names of the groups."""
+
+import itertools
+import json
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from zoo.errors import UserError
+
+# Ends of names that tell seeds apart: "_0", "-seed3", "/1"; and, where this is not enough, "0".
+_SEED_ENDS = (r"[-_./ ](seed|s)?[-_=]?\d+$", r"[-_./ ]?(seed|s)?[-_=]?\d+$")
+
+
+def grouped(keys: Mapping[str, tuple[Hashable, Any]]) -> list[tuple[str, ...]]:
+    """Groups {run: (its recipe but for the seed, empty if it is not known; the seed)}.
+
+    Runs are of one group if they have the same recipe and different seeds. Groups are in the order
+    of their first runs.
+    """
+    groups: list[dict] = []
+    for name, (recipe, seed) in keys.items():
+        for group in groups:
+            if recipe and group["recipe"] == recipe and seed not in group["seeds"]:
+                break
+        else:
+            group = {"recipe": recipe, "seeds": set(), "names": []}
+            groups.append(group)
+        group["seeds"].add(seed)
+        group["names"].append(name)
+    return [tuple(group["names"]) for group in groups]
+
+
+def key_of_passport(passport: dict) -> tuple[str, Any]:
+    """Returns (the digest of a run's recipe but for its seed, "" if not known; the seed)."""
+    training = passport.get("training") or {}
+    return training.get("recipe_but_seed") or "", training.get("seed")
+
+
+def key_of_recipe(recipe: dict) -> tuple[str, Any]:
+    """Returns (an experiment without seed and devices as text, "" without any; its seed)."""
+    training = recipe.get("training") or {}
+    rest = {**recipe, "parallel": None, "training": {**training, "seed": None}}
+    return json.dumps(rest, sort_keys=True) if recipe else "", training.get("seed")
+
+
+def names_of(groups: Sequence[tuple[str, ...]], labels: Sequence[str] = ()) -> list[str]:
+    """Names groups by their recipe: "softmax, 3 seeds" for softmax_0, softmax_1 and softmax_2.
+
+    A single run keeps its name.
+    """
+    stems = stems_of(groups)
+    names = [_counted(stem, group) for stem, group in zip(stems, groups, strict=True)]
+    if labels:
+        check_labels(labels, names)
+        names = [_counted(label, group) for label, group in zip(labels, groups, strict=True)]
+    return names
+
+
+# Heads in the order of their colours: the first six have one of their own.
+_HEADS = (
+    *("Softmax", "LogLinear", "AdaptiveSoftmax", "NCE", "ImportanceSampling", "MixtureOfSoftmaxes"),
+    *("CharLSTM", "CNNSoftmax", "SelfNormalisedSoftmax", "HierarchicalSoftmax", "BlackOut"),
+)
+
+
+def numbers_of(names: Sequence[str], heads: Sequence[str] = ()) -> list[int]:
+    """Numbers recipes for their colours and marks, whatever their order or rank.
+
+    The first recipe of a head by the alphabet has the head's number, and others the free ones.
+    """
+    kinds = [head.rpartition(":")[2] for head in heads] or [""] * len(names)
+    taken = {_HEADS.index(kind) for kind in kinds if kind in _HEADS}
+    free = (number for number in itertools.count() if number not in taken)
+    numbers: dict[str, int] = {}
+    for name, kind in sorted(zip(names, kinds, strict=True)):
+        known = kind in _HEADS and _HEADS.index(kind) not in numbers.values()
+        numbers[name] = _HEADS.index(kind) if known else next(free)
+    return [numbers[name] for name in names]
+
+
+def labelled(groups: Sequence[tuple[str, ...]], labels: Sequence[str] = ()) -> dict[str, str]:
+    """Names runs by the labels of their recipes, with a number where a recipe has several runs."""
+    if not labels:
+        return {run: run for group in groups for run in group}
+    check_labels(labels, stems_of(groups))
+    return {
+        run: label if len(group) == 1 else f"{label}_{number}"
+        for label, group in zip(labels, groups, strict=True)
+        for number, run in enumerate(group)
+    }
+
+
+def check_labels(labels: Sequence[str], names: Sequence[str]):
+    """Raises UserError unless labels are different and one for each of the names."""
+    if len(labels) != len(names) or len({*labels}) < len(labels):
+        raise UserError(
+            f"--label is given {len(labels)} times for {len(names)} recipes: give a different one "
+            f"for each, in this order: {'; '.join(names)}."
+        )
+
+
+def _counted(name, group):
+    return name if len(group) == 1 else f"{name}, {len(group)} seeds"
+
+
+def stems_of(groups: Sequence[tuple[str, ...]]) -> list[str]:
+    """Returns the name that the runs of each group share without their seeds; a single run's own.
+
+    Where two groups would have one name, each has the name of its first run.
+    """
+    stems = [_stem(group) for group in groups]
+    unique = [stems.count(stem) == 1 for stem in stems]
+    return [
+        stem if one else group[0] for stem, one, group in zip(stems, unique, groups, strict=True)
+    ]
+
+
+def _stem(group):
+    if len(group) == 1:
+        return group[0]
+    for end in _SEED_ENDS:
+        stems = {re.sub(end, "", name) for name in group}
+        if len(stems) == 1 and "" not in stems:
+            return stems.pop()
+    return re.sub(_SEED_ENDS[0], "", group[0])
+
+
+# ---- fields in which the recipes of compared runs differ, and texts that gave knowledge of words
+# A table of figures names runs by their folders and heads. Two runs with the same head may differ
+# in their features, their background or the files that these were made from.
+
+# Fields in which runs of one row, or of one model on other devices, may differ.
+LEFT_OUT = ("training.seed", "parallel", "evaluation")
+COMPONENT = "component"
+# Stands for a field that a recipe does not have.
+ABSENT: Any = object()
+
+
+def lines(recipes: Mapping[str, dict], knowledge: Mapping[str, list | None]) -> list[str]:
+    """Returns a line for each value of each field in which recipes differ; [] if none does."""
+    if len(recipes) < 2:
+        return []
+    found = ["fields in which the runs differ:"]
+    for path in differing([*recipes.values()]):
+        found += _values(path, {name: told(_at(of, path)) for name, of in recipes.items()})
+    sources = {name: _sources(texts) for name, texts in knowledge.items() if name in recipes}
+    if len({*sources.values()}) > 1:
+        found += _values("words, features and background from", sources)
+    return found if len(found) > 1 else []
+
+
+def differing(recipes: list[Any], path: str = "") -> list[str]:
+    """Returns the dotted paths of the outermost fields that differ, in the order of the fields.
+
+    Two components of one class are compared field by field, and other values as a whole. A field
+    that the recipe of an older record does not have yet was off: it does not differ from 0, False,
+    empty or null.
+    """
+    there = [one for one in recipes if one is not ABSENT]
+    first, *others = there
+    absent = len(there) < len(recipes)
+    if path in LEFT_OUT or (all(other == first for other in others) and not (absent and first)):
+        return []
+    if absent or not all(_of_one_class(first, other) for other in others):
+        return [path]
+    fields = dict.fromkeys(name for one in recipes for name in one if name != COMPONENT)
+    return [
+        found
+        for name in fields
+        for found in differing(
+            [one.get(name, ABSENT) for one in recipes], f"{path}.{name}" if path else name
+        )
+    ]
+
+
+def _of_one_class(one, other):
+    """Whether two values are objects of the same class."""
+    both = isinstance(one, dict) and isinstance(other, dict)
+    return both and one.get(COMPONENT) == other.get(COMPONENT)
+
+
+def told(value: Any) -> str:
+    """Formats a value of a recipe; components are written as calls, without their empty fields."""
+    if isinstance(value, dict) and isinstance(value.get(COMPONENT), str):
+        fields = (f"{name}={told(item)}" for name, item in value.items() if _is_set(name, item))
+        return f"{value[COMPONENT].rpartition(':')[2]}({', '.join(fields)})"
+    if isinstance(value, list):
+        items = ", ".join(map(told, value))
+        return items if len(value) == 1 else f"({items})"
+    return "none" if value is None or value == "" else str(value)
+
+
+def _is_set(name, value):
+    return name != COMPONENT and value is not None and value not in ("", [])
+
+
+def _at(recipe, path):
+    for name in path.split("."):
+        recipe = recipe.get(name)
+    return recipe
+
+
+def _values(title: str, value_of: Mapping[str, str]) -> Iterable[str]:
+    """Yields a line for each distinct value, with the runs that have it."""
+    runs: dict = {}
+    for name, value in value_of.items():
+        runs.setdefault(value, []).append(name)
+    yield from (f"  {title}: {value} ({'; '.join(names)})" for value, names in runs.items())
+
+
+def _sources(texts):
+    """Formats the texts that gave knowledge of words, with the beginnings of their digests."""
+    if texts is None:
+        return "not recorded"
+    return "; ".join(
+        f"{text['text']} [{text['digest'][:8]}]: {', '.join(text['gave'])}" for text in texts
+    )

@@ -1,0 +1,479 @@
+"""The comparison of trials: a table, a sentence, JSON and a picture.
+
+Differences are tested as `zoo compare` tests them (`zoo.comparison.paired`): a head is a
+tie with the head of the lowest perplexity unless exchanged sentences tell the two apart, and
+undecided where sentences do and several seeds do not.
+"""
+
+import math
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zoo import lazy, strict_json
+from zoo.comparison import learning_curves, paired, plot_style
+from zoo.comparison.comparison import Group, figures_of
+from zoo.comparison.seeds import numbers_of
+from zoo.comparison.trial_plan import Plan
+from zoo.errors import UserError
+from zoo.evaluation import leakage
+from zoo.evaluation.perplexity import perplexity_of
+from zoo.evaluation.results import check_comparable, read_results, recipe_of
+from zoo.runs import location, output_files
+from zoo.runs.aligned_text import aligned
+from zoo.runs.workdir import METRICS
+
+NAME = "comparison"
+# Above so many times the minutes that were asked for, heads did not train for the same time.
+UNEQUAL = 1.5
+# Sentences of the judged text below which a note says that they are few.
+FEW = 50
+# A head whose best validation is above this share of the loss of a uniform guess learned nothing.
+AT_START = 0.95
+# A curve still falls where the last fifth of its steps lowered it by more nats.
+FALLING = 0.01
+_VALIDATION = {"step": int, "validation_log_perplexity": float, "seconds": float}
+
+
+class Point(NamedTuple):
+    """The validations of a head's runs at one step."""
+
+    step: int
+    minutes: float
+    losses: tuple[float, ...]  # validation log-perplexity of each run, nats per token
+
+
+class Row(NamedTuple):
+    """A head."""
+
+    name: str
+    losses: tuple[float, ...]  # log-perplexity of each seed on the judged text, nats per token
+    # 95 % of their mean by bootstrap over sentences, nats; NaN twice if not known
+    interval: tuple[float, float]
+    parameters: int
+    minutes: float
+    steps: int
+    bytes: int | None  # memory of a step; None if not known
+    rate: float
+    # the validations; () for a head whose validations are over spellings
+    curve: tuple[Point, ...] = ()
+    # from the lowest, None for the lowest itself or without finite figures
+    difference: paired.Difference | None = None
+    epochs: float | None = None  # of training, a part of one below 1; None if not known
+    head: str = ""  # its class
+
+    @property
+    def fall(self) -> float:
+        """Nats by which the last fifth of the steps lowered the validation; 0 without a curve."""
+        means = {point.step: float(np.mean(point.losses)) for point in self.curve}
+        before = [step for step in means if step <= 0.8 * max(means)]
+        return means[max(before)] - means[max(means)] if before else 0.0
+
+    @property
+    def loss(self) -> float:
+        """The mean log-perplexity of the runs."""
+        return float(np.mean(self.losses))
+
+    @property
+    def perplexity(self) -> float:
+        """exp of the mean log-perplexity."""
+        return perplexity_of(self.loss)
+
+    @property
+    def step_seconds(self) -> float:
+        """The mean time of a step."""
+        return 60 * self.minutes / self.steps
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether sentences do not tell the head from the lowest."""
+        return self.difference is not None and self.difference.tie
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether sentences tell the head from the lowest, and seeds do not."""
+        return self.difference is not None and self.difference.undecided
+
+
+class Summary(NamedTuple):
+    """The comparison."""
+
+    rows: tuple[Row, ...]
+    split: str
+    tokens: int
+    notes: tuple[str, ...]
+    failed: Mapping[str, str]
+    start: float | None = None  # log V, the loss of a uniform guess, nats
+
+    def text(self) -> str:
+        """Returns the table, the notes and the sentence."""
+        lines = [*_table(self), *self.notes]
+        lines += [f"{name} is left out: {why}" for name, why in self.failed.items()]
+        return "\n".join([*lines, "", sentence(self)])
+
+
+def of_runs(
+    folders: Mapping[str, Sequence[pathlib.Path]],
+    split: str,
+    plan: Plan,
+    failed: Mapping[str, str],
+    start: float | None = None,
+) -> Summary:
+    """Compares judged runs."""
+    results = read_results(folder for of_head in folders.values() for folder in of_head)
+    passports: dict = {
+        folder: next(one for column, one in of_run.items() if column.split == split)
+        for folder, of_run in results.items()
+    }
+    if not passports:
+        raise UserError("no head could be trained: see the lines above.")
+    (first, passport), *others = passports.items()
+    for folder, other in others:
+        check_comparable(passport, other, (first, folder))
+    groups = [
+        (name, of_head, group)
+        for name, of_head in folders.items()
+        if (group := figures_of(Group(name, 0, tuple(of_head)), passports))  # type: ignore[arg-type]
+    ]
+    groups.sort(key=lambda group: group[2].loss)
+    lowest = groups[0][2]
+    rows = [
+        _row(name, of_head, group, passports[of_head[0]], plan)._replace(
+            difference=None if group is lowest else paired.difference(lowest, group)
+        )
+        for name, of_head, group in groups
+    ]
+    notes = (
+        *_notes(rows, passports),
+        *_few(lowest),
+        *_unequal(rows, plan.budget.minutes),
+        *_ends(rows, plan),
+    )
+    return Summary(tuple(rows), split, passport["tokens"], notes, failed, start)
+
+
+def _row(name, of_head, group, passport, plan) -> Row:
+    """Makes the row of a head, without its difference from the lowest."""
+    curves = [
+        {line["step"]: line for line in learning_curves.read(folder / METRICS, _VALIDATION)}
+        for folder in of_head
+    ]
+    of_plan, last = plan.heads[name], [max(curve) for curve in curves]
+    recipe = recipe_of(of_head[0])
+    seconds = [curve[step]["seconds"] for curve, step in zip(curves, last, strict=True)]
+    points = [
+        Point(
+            step,
+            float(np.mean([curve[step]["seconds"] for curve in curves])) / 60,
+            tuple(float(curve[step]["validation_log_perplexity"]) for curve in curves),
+        )
+        for step in sorted(set(curves[0]).intersection(*curves[1:]))
+    ]
+    return Row(
+        name,
+        group.losses,
+        group.interval,
+        passport["parameters"],
+        float(np.mean(seconds)) / 60,
+        last[0],
+        of_plan.bytes,
+        recipe["training"]["optimizer"]["learning_rate"],
+        () if passport["renormalised"] else tuple(points),
+        epochs=of_plan.epoch_steps and last[0] / of_plan.epoch_steps,
+        head=recipe["model"]["head"]["component"],
+    )
+
+
+def _notes(rows, passports):
+    """Yields notes on all figures."""
+    fewest = min(len(row.losses) for row in rows)
+    if fewest == 1:
+        yield "one seed does not show the noise of training"
+    for folder, passport in passports.items():
+        if why := leakage.reason(passport):
+            yield f"{folder.name} is not judged on unseen text: {why}"
+    if leakage.is_validation(next(iter(passports.values()))["split"]):
+        yield "without a test text, these are figures of the text that chose the checkpoints"
+
+
+def _few(runs):
+    """Yields a note where the judged text has few sentences."""
+    if runs.statistics and (sentences := len(runs.statistics[0])) < FEW:
+        yield f"{sentences} sentences are few to judge by: others may rank the heads otherwise"
+
+
+def _ends(rows, plan):
+    """Yields a note where a head took the least or the greatest of the rates that were tried."""
+    tried = plan.budget.rates
+    if len(tried) < 2:
+        return
+    for end, factor, more in (
+        ("lowest", min(tried), (min(tried) / 3, *tried)),
+        ("highest", max(tried), (*tried, max(tried) * 3)),
+    ):
+        names = [row.name for row in rows if plan.heads[row.name].rate == factor]
+        if names:
+            listed = ",".join(f"{one:g}" for one in more)
+            yield (
+                f"{_listed(names)} took the {end} learning rate that was tried: --rates {listed} "
+                "in another --output tries more"
+            )
+
+
+def _unequal(rows, minutes):
+    """Yields a note where heads did not train for the time that was asked for."""
+    if minutes is None or max(row.minutes for row in rows) <= UNEQUAL * minutes:
+        return
+    told = ", ".join(f"{row.name} {row.minutes:.2f}" for row in rows)
+    yield (
+        f"not equal minutes: {told}, of {minutes:g}: the machine had other work while steps were "
+        "timed or trained; --steps gives each head as many steps"
+    )
+
+
+def _table(summary):
+    """Yields the lines of the table."""
+    header = ["head", "perplexity", "95 %", "seeds", "parameters", "minutes", "ms/step", "MB"]
+    header.append("beside the lowest")
+    rows = []
+    for row in summary.rows:
+        ends = min(row.losses), max(row.losses)
+        rows.append(
+            [
+                row.name,
+                f"{row.perplexity:,.2f}",
+                _range(row.interval),
+                _range(ends) if len(row.losses) > 1 else "1",
+                f"{row.parameters:,}",
+                f"{row.minutes:.2f}",
+                f"{1000 * row.step_seconds:.1f}",
+                "-" if row.bytes is None else f"{row.bytes / 1e6:,.0f}",
+                _verdict(row, summary.rows[0]),
+            ]
+        )
+    yield f"{summary.split}: {summary.tokens:,} tokens, perplexity"
+    yield from aligned(header, rows, left=1)
+
+
+def _range(losses):
+    low, high = map(perplexity_of, losses)
+    return f"[{low:,.2f}, {high:,.2f}]"
+
+
+def _verdict(row, lowest):
+    if row is lowest:
+        return "the lowest"
+    nats = f"+{row.loss - lowest.loss:.4f} nats"
+    if row.is_undecided:
+        return f"{nats}, undecided"
+    return f"{nats}, a tie" if row.is_tie else nats
+
+
+def sentence(summary: Summary) -> str:
+    """Tells in one sentence which head to take, which are ties with it, and which are worse."""
+    lowest, *others = summary.rows
+    told = f"{lowest.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}{_after(lowest)}"
+    if at_start := _at_start(summary):
+        have = "has" if len(at_start) == 1 else "have"
+        told = (
+            f"No winner yet, for {_listed(at_start)} {have} hardly left the loss of a uniform "
+            f"guess ({summary.start:.2f} nats): {told}"
+        )
+    else:
+        told = f"Take {told}"
+    ties = [row for row in others if row.is_tie]
+    undecided = [row for row in others if row.is_undecided]
+    worse = [row for row in others if not row.is_tie and not row.is_undecided]
+    if others:
+        told += ", the lowest"
+    if ties:
+        are = "is a tie with it" if len(ties) == 1 else "are ties with it"
+        told += f"; {_listed([_beside(row, lowest) for row in ties])} {are}"
+    if undecided:
+        are = "is" if len(undecided) == 1 else "are"
+        listed = _listed([_beside(row, lowest) for row in undecided])
+        told += f"; {listed} {are} undecided, for seeds differ as much"
+    if worse:
+        are = "is worse" if len(worse) == 1 else "are worse"
+        told += f"; {_listed([f'{row.name} ({row.perplexity:,.2f})' for row in worse])} {are}"
+    return f"{told}.{_falling(summary.rows)}"
+
+
+def _at_start(summary):
+    """Returns the names of heads that predict validation hardly better than a uniform guess."""
+    return [
+        row.name
+        for row in summary.rows
+        if summary.start is not None
+        and row.curve
+        and min(np.mean(point.losses) for point in row.curve) > AT_START * summary.start
+    ]
+
+
+def _falling(rows):
+    """Tells which curves still fell at their end, and after how much training."""
+    told = [
+        f"{row.name} by {row.fall:.2f} nats (step {row.steps:,}{_after(row)})"
+        for row in rows
+        if row.fall > FALLING
+    ]
+    if not told:
+        return ""
+    return (
+        f" Validation still fell in the last fifth of training, of {_listed(told)}: after longer "
+        "training the order may be another."
+    )
+
+
+def _after(row):
+    """Tells how many epochs a head was trained for: " after 0.14 epochs"; "" if not known."""
+    if row.epochs is None:
+        return ""
+    shown = f"{row.epochs:.2g}" if row.epochs < 10 else f"{row.epochs:,.0f}"
+    return f" after {shown} epoch{'s' * (shown != '1')}"
+
+
+def _beside(row, lowest):
+    """Names a head, with its share of the lowest's parameters unless they differ by less than a
+    tenth."""
+    share = row.parameters / lowest.parameters
+    beside = f", {share:.2f} times the parameters" if abs(share - 1) >= 0.1 else ""
+    return f"{row.name} ({row.perplexity:,.2f}{beside})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Joins names: "a, b and c"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def to_json(summary: Summary) -> dict:
+    """Returns the comparison as JSON."""
+    return {
+        "sentence": sentence(summary),
+        "split": summary.split,
+        "tokens": summary.tokens,
+        "notes": [*summary.notes],
+        "failed": {**summary.failed},
+        "heads": [
+            {
+                "head": row.name,
+                "log_perplexity": row.loss,
+                "perplexity": row.perplexity,
+                "interval": [*row.interval],
+                "log_perplexity_of_seeds": [*row.losses],
+                "parameters": row.parameters,
+                "steps": row.steps,
+                "epochs": row.epochs,
+                "learning_rate": row.rate,
+                "minutes": row.minutes,
+                "step_seconds": row.step_seconds,
+                "step_bytes": row.bytes,
+                "tie": row.is_tie,
+                "difference": row.difference and row.difference._asdict(),
+                "validations": [point._asdict() for point in row.curve],
+            }
+            for row in summary.rows
+        ],
+    }
+
+
+def write(folder: pathlib.Path, summary: Summary):
+    """Writes comparison.txt, .json, .png and .svg into the folder of the trials."""
+
+    of_json = strict_json.dumps(to_json(summary), indent=2, ensure_ascii=False)
+    for suffix, text in ((".txt", summary.text()), (".json", of_json)):
+        location.write_text(folder / f"{NAME}{suffix}", f"{text}\n")
+    for suffix in (".png", ".svg"):
+        draw(summary, folder / f"{NAME}{suffix}")
+
+
+# ---- the picture of trials: perplexity against minutes of training, and against parameters
+
+with lazy.extra():
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
+
+
+def draw(summary: Summary, file: pathlib.Path):
+    """Draws validation perplexity against minutes, and the judged perplexity against parameters.
+
+    Areas on the left span the seeds. On the right, lines are 95 % intervals over sentences, and
+    small points are seeds.
+    """
+    figure = Figure(figsize=(11, 5), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    curves, points = figure.subplots(1, 2)
+    rows = summary.rows
+    numbers = numbers_of([row.name for row in rows], [row.head for row in rows])
+    for number, row in zip(numbers, rows, strict=True):
+        style = plot_style.style(number)
+        _draw_curve(curves, row, style)
+        _draw_point(points, row, style)
+    curves.set(
+        title="While training",
+        xlabel="minutes of training steps",
+        ylabel="perplexity on validation; areas: seeds",
+    )
+    points.set(
+        title="Trained",
+        xlabel="parameters",
+        ylabel=f"perplexity on {summary.split}; lines: 95 %, points: seeds",
+    )
+    points.xaxis.set_major_formatter(EngFormatter())
+    points.set_xlim(0, 1.08 * max(row.parameters for row in summary.rows))
+    for axes in (curves, points):
+        if axes.has_data():
+            axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            low, high = axes.get_ylim()
+            if high < 4 * low:  # too few of these ticks
+                axes.yaxis.set_major_locator(MaxNLocator(6))
+            axes.yaxis.set_major_formatter("{x:,.6g}")
+            axes.yaxis.set_minor_locator(NullLocator())
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", which="both", color="0.92")
+        axes.set_axisbelow(True)
+    figure.legend(
+        *points.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
+    )
+    kind = file.suffix.removeprefix(".")
+    output_files.write(file, lambda path: figure.savefig(path, format=kind), "the picture")
+
+
+def _draw_curve(axes, row: Row, style: dict[str, Any]):
+    """Draws the validations of a head: the mean of its seeds, and their span."""
+    if not row.curve:
+        return
+    minutes = [point.minutes for point in row.curve]
+    means = [perplexity_of(float(np.mean(point.losses))) for point in row.curve]
+    axes.plot(minutes, means, markersize=4, **style)
+    if len(row.losses) > 1:
+        low = [perplexity_of(min(point.losses)) for point in row.curve]
+        high = [perplexity_of(max(point.losses)) for point in row.curve]
+        axes.fill_between(minutes, low, high, color=style["color"], alpha=0.2, linewidth=0)
+
+
+def _draw_point(axes, row: Row, style: dict[str, Any]):
+    """Draws the final perplexity of a head; an infinite one has its name in the legend alone."""
+    if not math.isfinite(row.perplexity):
+        axes.plot([], [], label=_label(row), **style)
+        return
+    low, high = map(perplexity_of, row.interval)
+    lines = np.abs(np.array([[low], [high]]) - row.perplexity)
+    axes.errorbar(
+        [row.parameters], [row.perplexity], yerr=lines, capsize=4, label=_label(row), **style
+    )
+    if len(row.losses) > 1:
+        seeds = [perplexity_of(loss) for loss in row.losses]
+        axes.plot([row.parameters] * len(seeds), seeds, "wo", markeredgecolor="black", markersize=3)
+
+
+def _label(row: Row) -> str:
+    """Returns a head's name with the time and memory of a step."""
+    memory = "" if row.bytes is None else f", {row.bytes / 1e6:,.0f} MB"
+    several = f", {len(row.losses)} seeds" if len(row.losses) > 1 else ", 1 seed"
+    return f"{row.name}{several} ({1000 * row.step_seconds:.1f} ms{memory} a step)"

@@ -1,0 +1,258 @@
+"""The fields of a lexicon: their checks, and their arrays in files and in hashes.
+
+Fields are checked when a lexicon is made or read. A head looks up ids of words in arrays of the
+lexicon: an array that is too short would give wrong numbers without an error.
+"""
+
+import hashlib
+import json
+
+import numpy as np
+
+from zoo import strict_json
+from zoo.arrays import array_files
+from zoo.errors import UserError, named
+
+_FEATURES = ("feature_offsets", "feature_ids", "feature_values")
+_ARRAYS = ("counts", *_FEATURES, "log_background")
+_BACKGROUND = "background_tables."
+# Fields that are stored as JSON; the last three are optional.
+_JSON = {
+    "words": list,
+    "feature_names": list,
+    "marks": [str | None],
+    "alphabet": list,
+    "left_out": dict,
+    "fused": dict,
+}
+_OPTIONAL = ("alphabet", "left_out", "fused")
+
+
+def check(lexicon):
+    """Checks all fields of a lexicon; errors name the field."""
+    if lexicon.words == ():
+        _refuse(ValueError, "words", "is empty: give one word at least")
+    for name in ("words", "feature_names", "alphabet"):
+        if getattr(lexicon, name) is not None:
+            _check_strings(lexicon, name)
+    for letter in lexicon.alphabet or ():
+        if len(letter) != 1:
+            _refuse(ValueError, "alphabet", f"has {letter!r}, which is not one character")
+    reason = f"one for each of {len(lexicon.words):,} words"
+    _check_array(lexicon, "counts", np.integer, len(lexicon.words), reason)
+    _check_numbers(lexicon, "counts", lexicon.counts < 0, "0 or more")
+    _check_features(lexicon)
+    if lexicon.log_background is not None:
+        _check_array(lexicon, "log_background", np.floating, len(lexicon.words), reason)
+        wrong = ~(lexicon.log_background < np.inf)  # of nan, too
+        _check_numbers(lexicon, "log_background", wrong, "nats, -inf for no mass")
+    _check_marks(lexicon)
+    _check_kept(lexicon)
+
+
+def _refuse(kind, name, problem):
+    raise kind(f"Lexicon.{name} {problem}")
+
+
+def _check_strings(lexicon, name):
+    strings = getattr(lexicon, name)
+    if not isinstance(strings, tuple):
+        _refuse(TypeError, name, f"is a {type(strings).__name__}: give a tuple of strings")
+    if not all(issubclass(kind, str) for kind in set(map(type, strings))):
+        position, wrong = next((p, s) for p, s in enumerate(strings) if not isinstance(s, str))
+        problem = f"has {wrong!r} at {position}, which is not a string: give a tuple of strings"
+        _refuse(TypeError, name, problem)
+    if len(lexicon.ids if name == "words" else set(strings)) == len(strings):
+        return
+    first: dict = {}
+    for position, string in enumerate(strings):
+        if first.setdefault(string, position) < position:
+            _refuse(ValueError, name, f"has {string!r} twice, at {first[string]} and {position}")
+
+
+def _check_array(lexicon, name, kind, size, reason):
+    """Raises TypeError unless the field is an array of this kind, ValueError for another shape."""
+    array = getattr(lexicon, name)
+    kinds = {np.integer: "integers", np.floating: "floats"}
+    if not isinstance(array, np.ndarray):
+        problem = f"is a {type(array).__name__}: give a numpy array of {kinds[kind]}"
+        _refuse(TypeError, name, problem)
+    if not np.issubdtype(array.dtype, kind):
+        _refuse(TypeError, name, f"has numbers of {array.dtype}: give {kinds[kind]}")
+    if array.shape != (size,):
+        problem = f"has the shape {array.shape} and should have {(size,)}: {reason}"
+        _refuse(ValueError, name, problem)
+
+
+def _check_numbers(lexicon, name, wrong, wanted):
+    """Raises ValueError for the first word whose number in a field is wrong."""
+    if wrong.any():
+        word_id = int(wrong.argmax())
+        number = getattr(lexicon, name)[word_id]
+        _refuse(ValueError, name, f"has {number} for {lexicon.words[word_id]!r}: give {wanted}")
+
+
+def _check_features(lexicon):
+    given = [name for name in _FEATURES if getattr(lexicon, name) is not None]
+    if not given and not lexicon.feature_names:
+        return
+    for name in _FEATURES:
+        if name not in given:
+            others = ", ".join(given) or "feature_names"
+            _refuse(ValueError, name, f"is None where there is {others}: give all or none")
+    count, names = len(lexicon.words), len(lexicon.feature_names)
+    offsets, ids, values = (getattr(lexicon, name) for name in _FEATURES)
+    _check_array(lexicon, _FEATURES[0], np.integer, count + 1, f"{count:,} words and one more")
+    falls = np.diff(offsets) < 0
+    if offsets[0] or falls.any():
+        position = int(falls.argmax()) + 1 if falls.any() else 0
+        problem = f"has {offsets[position]} at {position}: offsets start at 0 and never fall"
+        _refuse(ValueError, _FEATURES[0], problem)
+    total = int(offsets[-1])
+    reason = f"feature_offsets ends at {total:,}"
+    _check_array(lexicon, _FEATURES[1], np.integer, total, reason)
+    _check_array(lexicon, _FEATURES[2], np.floating, total, reason)
+    rises = ids[1:] > ids[:-1]
+    rises[offsets[(offsets > 0) & (offsets < total)] - 1] = True  # another word begins
+    for name, array, wrong, problem in (
+        (_FEATURES[1], ids, (ids < 0) | (ids >= names), f" and there are {names:,} names"),
+        (_FEATURES[2], values, ~np.isfinite(values), ": give finite numbers"),
+    ):
+        if wrong.any():
+            position = int(wrong.argmax())
+            _refuse(ValueError, name, f"has {array[position]} at {position}{problem}")
+    if not rises.all():
+        word = int(np.searchsorted(offsets, int(rises.argmin()) + 1, side="right")) - 1
+        problem = f"of {lexicon.words[word]!r} do not rise: sort them, each once"
+        _refuse(ValueError, _FEATURES[1], problem)
+
+
+def _check_marks(lexicon):
+    for name in ("unknown", "boundary"):
+        mark = getattr(lexicon, name)
+        if not isinstance(mark, str | None):
+            _refuse(TypeError, name, f"is a {type(mark).__name__}: give a word or None")
+        if mark is not None and mark not in lexicon.ids:
+            words = named(list(lexicon.words[:4]), 3)
+            _refuse(ValueError, name, f"is {mark!r}, which is not among the words {words}")
+    if lexicon.unknown is not None and lexicon.unknown == lexicon.boundary:
+        _refuse(ValueError, "unknown", f"is {lexicon.unknown!r}, and so is the boundary")
+
+
+def _check_kept(lexicon):
+    """Checks `background_tables`, `left_out` and `fused`."""
+    for name, kind, kind_name in (
+        ("background_tables", np.ndarray, "numpy arrays"),
+        ("left_out", (int, np.integer), "whole numbers"),
+        ("fused", tuple, "tuples of words"),
+    ):
+        field = getattr(lexicon, name)
+        if not isinstance(field, dict):
+            problem = f"is a {type(field).__name__}: give a dict of {kind_name} by name"
+            _refuse(TypeError, name, problem)
+        for kinds, wanted in ((map(type, field), str), (map(type, field.values()), kind)):
+            wrong = [given for given in set(kinds) if not issubclass(given, wanted)]
+            if wrong:
+                problem = f"has a {wrong[0].__name__} in it: give {kind_name} by name"
+                _refuse(TypeError, name, problem)
+    least = min(lexicon.left_out.values(), default=0)
+    if least < 0:
+        _refuse(ValueError, "left_out", f"has {least}: give 0 or more")
+
+
+# ---------------------------------------------------------- lexicons in files and in hashes
+
+
+def digest(value) -> str:
+    """Hashes arrays by name, or a value as JSON."""
+    if isinstance(value, dict):
+        parts = [name.encode() + array.tobytes() for name, array in value.items()]
+    else:
+        parts = [_as_bytes(value).tobytes()]
+    hasher = hashlib.sha256()
+    for part in parts:
+        hasher.update(len(part).to_bytes(8, "little"))
+        hasher.update(part)
+    return hasher.hexdigest()[:16]
+
+
+def save(lexicon, path):
+    """Writes a lexicon to one .npz file."""
+    depended, notes = arrays(lexicon), _notes(lexicon)
+    with open(path, "wb") as file:  # numpy would add .npz to a path without it
+        # The digest comes first: an archive whose list is cut short lacks the last arrays.
+        first = np.frombuffer(digest(depended | notes).encode(), np.uint8)
+        np.savez_compressed(file, digest=first, **notes, **depended)
+
+
+def load(kind, path):
+    """Reads the lexicon of a file."""
+    try:
+        found = array_files.unpacked(path, _known)
+        if "digest" not in found:
+            raise ValueError("it has no digest")
+        kept = found.pop("digest")
+        lexicon = _of_arrays(kind, found)
+        # The checksums of an archive are not enough: they do not cover its list of arrays.
+        if kept.tobytes() != digest(arrays(lexicon) | _notes(lexicon)).encode():
+            raise ValueError("its digest does not match its content")
+        return lexicon
+    except Exception as error:  # a damaged archive shows itself in many ways
+        raise UserError(f"{path} is missing or not a lexicon of this zoo ({error}).") from error
+
+
+def _known(name):
+    """Whether the file of a lexicon may have an array of this name."""
+    return name in (*_JSON, *_ARRAYS, "digest") or name.startswith(_BACKGROUND)
+
+
+def arrays(lexicon):
+    """Returns the arrays on which a model depends."""
+    strings = {
+        "words": lexicon.words,
+        "feature_names": lexicon.feature_names,
+        "marks": (lexicon.unknown, lexicon.boundary),
+    }
+    if lexicon.alphabet is not None:
+        strings["alphabet"] = lexicon.alphabet
+    numbers = {name: getattr(lexicon, name) for name in _ARRAYS}
+    return {
+        **{name: _as_bytes(value) for name, value in strings.items()},
+        **{name: array for name, array in numbers.items() if array is not None},
+        **{_BACKGROUND + name: array for name, array in lexicon.background_tables.items()},
+    }
+
+
+def _notes(lexicon):
+    """Returns the arrays on which no model depends, left out of the model's digest."""
+    return {name: _as_bytes(getattr(lexicon, name)) for name in ("left_out", "fused")}
+
+
+def _of_arrays(kind, found):
+    """Makes the lexicon of the arrays of `arrays` and `_notes`."""
+    names = [name for name in _JSON if name in found or name not in _OPTIONAL]
+    strings = {name: strict_json.of_bytes(found.pop(name)) for name in names}
+    strict_json.check(strings, {name: _JSON[name] for name in strings})
+    for form, words in strings.get("fused", {}).items():
+        strict_json.check(words, [str], f"fused {form!r}")
+    unknown, boundary = strings["marks"]
+    alphabet = strings.get("alphabet")
+    return kind(
+        words=tuple(strings["words"]),
+        feature_names=tuple(strings["feature_names"]),
+        unknown=unknown,
+        boundary=boundary,
+        background_tables={
+            name.removeprefix(_BACKGROUND): found.pop(name)
+            for name in list(found)
+            if name.startswith(_BACKGROUND)
+        },
+        alphabet=None if alphabet is None else tuple(alphabet),
+        left_out=strings.get("left_out", {}),
+        fused={form: tuple(words) for form, words in strings.get("fused", {}).items()},
+        **found,
+    )
+
+
+def _as_bytes(value) -> np.ndarray:
+    return np.frombuffer(json.dumps(value, ensure_ascii=False).encode(), np.uint8)

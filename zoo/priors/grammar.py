@@ -1,0 +1,340 @@
+"""A grammar as a background: only words that can still lead to a complete form have any mass.
+
+Xiao, Dymetman and Gardent (2016) and Dymetman and Xiao (2016), section 4, "a-priori constrained
+output". The automaton of the grammar reads the words along the sequence. Its carry is a set of
+stacks of states, a single stack where the grammar is not ambiguous so far. The stacks are arrays of
+a bounded depth, so that the automaton runs within a jitted step.
+"""
+
+import dataclasses
+import math
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.arrays import memory
+from zoo.errors import UserError, check_least
+from zoo.priors import grammar_rules
+from zoo.priors.contextual import ContextualBackground, along, of_lexicon
+from zoo.sources import files
+
+# More words, or levels, than any form has.
+NEVER = 2**30
+
+
+@dataclasses.dataclass(frozen=True)
+class Grammar(ContextualBackground):
+    """b(x | c) = b(x) if some form of the grammar begins with the words so far and x, else 0.
+
+    b(x) is the lexicon's background. A form begins after the word `start`, or at each boundary, and
+    ends with the boundary. Outside forms, and after a word that the grammar does not allow there,
+    b(x | c) is b(x). Every form that is drawn parses, and is complete within `longest` words.
+
+    Attributes:
+      path: the file of the grammar, in the format of `zoo.priors.grammar_rules`. It is read once,
+        when the run begins. A regular expression never matches the unknown word: where the unknown
+        word may stand, the grammar needs "<unk>".
+      start: the word after which a form begins; "" if the text consists of forms only.
+      longest: the largest number of words of a form.
+      depth: levels of the stack; forms that are nested more deeply have no mass.
+      stacks: the number of readings of an ambiguous beginning that are kept.
+      splits: the splits whose forms must be forms of the grammar.
+
+    Example:
+      >>> _ = pathlib.Path("forms.grammar").write_text('form: "the" ("cat" | "sat")')
+      >>> background = priors.Grammar("forms.grammar")
+      >>> even = with_features(lexicon, [{}] * 4, np.log(np.full(4, 0.25)))
+      >>> known = with_background(even, background, [["the", "cat"]])
+      >>> after(background, known, ["</s>", "the"])
+      {'</s>': 0, 'the': 0, 'cat': 25, 'sat': 25}
+    """
+
+    path: str
+    start: str = ""
+    longest: int = 128
+    depth: int = 16
+    stacks: int = 4
+    splits: tuple[str, ...] = ("train",)
+
+    def __post_init__(self):
+        check_least(self, "priors.Grammar", longest=1, depth=1, stacks=1)
+
+    def prepare(self, lexicon, texts):
+        """Compiles the grammar to the arrays of its automaton; see `_compile`."""
+        file = files.find(self.path)
+        if lexicon.boundary is None:
+            raise UserError(
+                "priors.Grammar needs a boundary that ends a form: set vocabulary.boundary to "
+                "counted or uncounted."
+            )
+        if self.start and self.start not in lexicon.ids:
+            raise UserError(
+                f"priors.Grammar.start is {self.start!r}, which is not in the lexicon: give a word "
+                "of the lexicon after which forms begin."
+            )
+        try:
+            automata = grammar_rules.read(files.read_text(file), file)
+            tables = _compile(automata, lexicon, file)
+        except RecursionError as error:
+            raise UserError(
+                f"{file} has parentheses within parentheses, hundreds of levels deep: write some "
+                "of them as rules."
+            ) from error
+        words, levels = tables["fewest"][automata.start], tables["levels"][automata.start]
+        if words > self.longest or levels >= self.depth:
+            raise UserError(
+                f"the shortest form of {file} has {words} words and {levels + 1} levels: set "
+                "longest and depth of priors.Grammar to at least these."
+            )
+        for split, text in texts.items():
+            self._check_forms(tables, lexicon, split, text, file)
+        return tables
+
+    def _check_forms(self, tables, lexicon, split, text, file):
+        """Raises UserError for the first form that the automaton does not allow."""
+        ends = np.append(text.starts[1:], len(text.words))
+        sentences = [text.words[a:b] for a, b in zip(text.starts, ends, strict=True)]
+        found_wrong = self.violations(jax.tree.map(jnp.asarray, tables), lexicon, sentences)
+        for number, position in enumerate(found_wrong):
+            if position >= 0:
+                word = lexicon.words[sentences[number][position]]
+                raise UserError(
+                    f"sentence {number + 1} of {split} is not a form of {file}: its word "
+                    f"{position + 1}, {word!r}, cannot stand there. Correct the grammar, raise "
+                    "longest, depth or stacks, or leave the split out of splits."
+                )
+
+    def violations(self, tables, lexicon, sentences) -> np.ndarray:
+        """Finds the position of the first word that the grammar does not allow, -1 for none.
+
+        Gives int [sentences], for sentences of word ids with their boundaries.
+        """
+        tables = tables | self._marks(lexicon)
+        boundary = lexicon.boundary_id
+        width = max(map(len, sentences))
+        words = np.full((len(sentences), width + 1), boundary, np.int32)
+        for row, sentence in zip(words, sentences, strict=True):
+            row[1 : 1 + len(sentence)] = sentence
+
+        @jax.jit
+        def wrong(tables, words):
+            contexts, _ = self.apply(tables, words[:, :-1], self.initial_carry(len(words)))
+            may = self._may_move(tables, contexts, tables["class"][words[:, 1:]]).any((-1, -2, -3))
+            right = jnp.where(words[:, 1:] == boundary, self._may_end(tables, contexts), may)
+            return (contexts["size"] > 0).any(-1) & ~right
+
+        first = []
+        for begin in range(0, len(words), 64):
+            part = np.full((min(64, len(words)), width + 1), boundary, np.int32)
+            part[: len(words) - begin] = words[begin : begin + 64]
+            forbidden = np.asarray(wrong(tables, part))[: len(words) - begin]
+            for row, sentence in zip(forbidden, sentences[begin : begin + 64], strict=True):
+                positions = np.flatnonzero(row[: len(sentence)])
+                first.append(positions[0] if len(positions) else -1)
+        return np.array(first)
+
+    def _marks(self, lexicon):
+        begin = lexicon.ids[self.start] if self.start else lexicon.boundary_id
+        return of_lexicon(lexicon) | {"begin": jnp.asarray(begin, jnp.int32)}
+
+    def tables(self, lexicon):
+        """Returns the automaton, the lexicon's background, and the words that delimit a form."""
+        return super().tables(lexicon) | self._marks(lexicon)
+
+    def initial_carry(self, batch):
+        """Returns the carry outside any form: no stack."""
+        return {
+            "stack": jnp.zeros((batch, self.stacks, self.depth), jnp.int32),
+            "size": jnp.zeros((batch, self.stacks), jnp.int32),
+            "left": jnp.zeros(batch, jnp.int32),
+        }
+
+    def apply(self, tables, words, carry, *, reset=None):
+        """Computes the contexts after words [B, T], and the carry; see `Contextual.apply`.
+
+        A context has "stack", the states [B, T, stacks, depth], the innermost last; "size", the
+        number of states of each stack, [B, T, stacks], 0 for no stack; "left", the number of words
+        that may still come, [B, T].
+        """
+
+        def step(carry, inputs):
+            word, fresh = inputs
+            inside = (carry["size"] > 0).any(-1) & ~fresh
+            read = self._read(tables, carry, tables["class"][word])
+            begins = (word == tables["begin"]) & (~inside if self.start else True)
+            goes_on = inside & (word != tables["boundary"])
+            first = jnp.zeros((word.shape[0], self.stacks), jnp.int32).at[:, 0].set(1)
+            size = jnp.where(goes_on[:, None], read["size"], 0)
+            stack = read["stack"]
+            bottom = jnp.where(begins[:, None], tables["first"], stack[:, 0, 0][:, None])
+            stack = stack.at[:, 0, 0].set(bottom[:, 0])
+            carry = {
+                "stack": stack,
+                "size": jnp.where(begins[:, None], first, size),
+                "left": jnp.where(begins, self.longest, carry["left"] - 1),
+            }
+            return carry, carry
+
+        return along(step, carry, words, reset)
+
+    def _may_move(self, tables, contexts, classes=None):
+        """Finds the moves that may be taken from each state of the stacks.
+
+        A state of a stack may read a word if all states above it are complete.
+        """
+        stack, size, left = contexts["stack"], contexts["size"], contexts["left"]
+        level = jnp.arange(self.depth).reshape((1,) * (stack.ndim - 1) + (self.depth,))
+        there = level < size[..., None]
+        # From the innermost state outwards: whether all inner states are complete.
+        done = jnp.where(there, tables["ends"][stack], True)
+        open_ = jnp.cumprod(done[..., ::-1], axis=-1)[..., ::-1].astype(bool)
+        complete = jnp.concatenate([open_[..., 1:], jnp.ones_like(open_[..., :1])], axis=-1)
+        fewest = jnp.where(there, tables["fewest"][stack], 0)
+        below = jnp.cumsum(fewest, axis=-1) - fewest
+        entry = (stack,) if classes is None else (stack, _beside(classes, stack))
+        room, words = tables["move_room"][entry], tables["move_words"][entry]
+        more = (None,) * (room.ndim - stack.ndim)
+        # A state that cannot read has neither room nor time for any move.
+        may = there & complete
+        room_left = jnp.where(may, self.depth - level, -1)[(..., *more)]
+        words_left = jnp.where(may, _beside(left, stack) - below, -1)[(..., *more)]
+        return (room <= room_left) & (words < words_left)
+
+    def _may_end(self, tables, contexts):
+        """Whether the form may end, [...]."""
+        level = jnp.arange(self.depth).reshape((1,) * (contexts["stack"].ndim - 1) + (-1,))
+        there = level < contexts["size"][..., None]
+        done = jnp.where(there, tables["ends"][contexts["stack"]], True).all(-1)
+        return (done & (contexts["size"] > 0)).any(-1)
+
+    def _read(self, tables, contexts, classes):
+        """Computes the stacks after a word of the classes [B]; size 0 where it is not allowed."""
+        stack = contexts["stack"]
+        may = self._may_move(tables, contexts, classes)
+        shift = tables["moves"][stack, _beside(classes, stack)]
+        batch, _, _, moves = shift.shape
+        shift, may = shift.reshape(batch, -1), may.reshape(batch, -1)
+        # More than are kept, for some may be equal.
+        count = min(2 * self.stacks, may.shape[1])
+        chosen = jnp.argsort(~may, axis=-1, stable=True)[:, :count].astype(jnp.int32)
+        taken = jnp.take_along_axis(may, chosen, axis=-1)
+        shift = jnp.take_along_axis(shift, chosen, axis=-1)
+        source, level = chosen // (self.depth * moves), chosen // moves % self.depth
+        old = jnp.take_along_axis(contexts["stack"], source[..., None], axis=1)
+        offset = jnp.arange(self.depth).reshape(1, 1, -1) - level[..., None]
+        pushed = tables["pushed"][shift]
+        width = pushed.shape[-1]
+        new = jnp.take_along_axis(pushed, jnp.clip(offset, 0, width - 1), axis=-1)
+        size = jnp.where(taken, level + tables["height"][shift], 0)
+        stack = jnp.where(offset < 0, old, new)
+        inside = jnp.arange(self.depth).reshape(1, 1, -1) < size[..., None]
+        stack = jnp.where(inside, stack, 0)
+        same = (stack[:, :, None] == stack[:, None]).all(-1) & (size[:, :, None] == size[:, None])
+        earlier = jnp.tril(jnp.ones((count, count), bool), -1)[None]
+        size = jnp.where((same & earlier).any(-1), 0, size)
+        kept = jnp.argsort(size == 0, axis=-1, stable=True)[:, : self.stacks]
+        missing = self.stacks - kept.shape[1]
+        stack = jnp.take_along_axis(stack, kept[..., None], axis=1)
+        size = jnp.take_along_axis(size, kept, axis=-1)
+        return {
+            "stack": jnp.pad(stack, ((0, 0), (0, missing), (0, 0))),
+            "size": jnp.pad(size, ((0, 0), (0, missing))),
+        }
+
+    def log_prob(self, tables, contexts, words):
+        """Computes log b(words | c), nats, [...]."""
+        allowed = self._may_move(tables, contexts, tables["class"][words]).any((-1, -2, -3))
+        allowed = jnp.where(words == tables["boundary"], self._may_end(tables, contexts), allowed)
+        allowed |= ~(contexts["size"] > 0).any(-1)
+        return jnp.where(allowed, tables["log_background"][words], -jnp.inf)
+
+    def log_probs(self, tables, contexts):
+        """Computes log b(x | c) of every word, nats, [..., V]."""
+        classes = self._may_move(tables, contexts).any((-1, -3, -4))
+        allowed, ended = classes[..., tables["class"]], self._may_end(tables, contexts)
+        is_boundary = jnp.arange(allowed.shape[-1]) == tables["boundary"]
+        is_boundary = is_boundary.reshape((1,) * (allowed.ndim - 1) + (-1,))
+        allowed = jnp.where(is_boundary, ended[..., None], allowed)
+        allowed |= ~(contexts["size"] > 0).any(-1)[..., None]
+        log_background = jnp.broadcast_to(tables["log_background"], allowed.shape)
+        return jnp.where(allowed, log_background, -jnp.inf)
+
+
+def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
+    """Compiles automata to arrays for the words of a lexicon."""
+    marks, boundary = (lexicon.boundary, lexicon.unknown), lexicon.ids[lexicon.boundary]
+    words_of = {}
+    for symbol in sorted({symbol for edges in automata.edges for symbol in edges}):
+        kind, text = symbol
+        if kind == "word":
+            word_id = lexicon.ids.get(text)
+            words_of[symbol] = frozenset(() if word_id in (None, boundary) else (word_id,))
+        elif kind == "pattern":
+            pattern = re.compile(text)
+            words_of[symbol] = frozenset(
+                word_id
+                for word_id, word in enumerate(lexicon.words)
+                if word not in marks and pattern.fullmatch(word)
+            )
+    symbols_of: list = [[] for _ in range(len(lexicon))]
+    for symbol, words in words_of.items():
+        for word in words:
+            symbols_of[word].append(symbol)
+    classes: dict = {(): 0}
+    class_of = [classes.setdefault(tuple(symbols), len(classes)) for symbols in symbols_of]
+    classes_of: dict = {}
+    for symbols, word_class in classes.items():
+        for symbol in symbols:
+            classes_of.setdefault(symbol, []).append(word_class)
+
+    completions = grammar_rules.completions(automata, lambda symbol: bool(words_of[symbol]))
+    if math.isinf(completions[automata.start][0]):
+        raise UserError(
+            f"{path} has no form that consists of words of the lexicon only: correct the grammar, "
+            "or give a vocabulary with its words."
+        )
+    reached = grammar_rules.skips(automata)
+    shifts: dict = {}
+    moves: dict = {}
+    for state, of_state in enumerate(grammar_rules.shifts(automata, path)):
+        for symbol, pushed, new in sorted(of_state):
+            entries = (*pushed, new)
+            if any(math.isinf(completions[entry][0]) for entry in entries):
+                continue
+            number = shifts.setdefault(entries, len(shifts) + 1)
+            for word_class in classes_of.get(symbol, ()):
+                moves.setdefault((state, word_class), {})[number] = None
+    states, width = len(automata.edges), max(map(len, shifts), default=1)
+    most = max(map(len, moves.values()), default=1)
+    what = f"{path}, of {states:,} states, {len(classes):,} classes of words and {most:,} moves,"
+    memory.check(what, 3 * 4 * states * len(classes) * most, memory.of_host())
+    tables: dict[str, np.ndarray] = {
+        "class": np.array(class_of, np.int32),
+        "first": np.array(automata.start, np.int32),
+        "ends": np.array([any(automata.final[q] for q in reach) for reach in reached]),
+        # A state that cannot be completed is never on a stack.
+        "fewest": np.array([min(words, NEVER) for words, _ in completions], np.int32),
+        "levels": np.array([min(levels, NEVER) for _, levels in completions], np.int32),
+        "moves": np.zeros((states, len(classes), most), np.int32),
+        "pushed": np.zeros((len(shifts) + 1, width), np.int32),
+        "height": np.zeros(len(shifts) + 1, np.int32),
+    }
+    move_words, move_room = np.full((2, len(shifts) + 1), NEVER, np.int32)
+    for (state, word_class), numbers in moves.items():
+        tables["moves"][state, word_class, : len(numbers)] = list(numbers)
+    for entries, number in shifts.items():
+        tables["pushed"][number, : len(entries)] = entries
+        tables["height"][number] = len(entries)
+        move_words[number] = min(sum(completions[entry][0] for entry in entries), NEVER)
+        move_room[number] = max(
+            height + completions[entry][1] for height, entry in enumerate(entries, 1)
+        )
+    of_moves = tables["moves"]
+    return tables | {"move_words": move_words[of_moves], "move_room": move_room[of_moves]}
+
+
+def _beside(array, stack):
+    """Returns array [...] with axes of size 1 for the last axes of stack [..., stacks, depth]."""
+    return array.reshape(array.shape + (1,) * (stack.ndim - array.ndim))

@@ -1,1 +1,0 @@
-"""Grammars: the automata of their rules, and the background that they define."""

@@ -1,0 +1,411 @@
+"""`micro`: a small artificial language with gender and number agreement, and exact entropies.
+
+Its closed class is French-like and its open class is invented by rule, with Zipfian lemmas and
+a long tail of rare forms. Nouns have a gender; determiners, adjectives and verbs agree with
+them, also across a prepositional phrase or a relative clause whose noun may differ. The words
+come from a grammar read left to right (`zoo.sources.micro_grammar`), so the entropy of the
+language and the probability of each word given those before it are known exactly.
+"""
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import cycle, islice, product
+
+import numpy as np
+
+from zoo.arrays import memory
+from zoo.errors import UserError, check_above, check_least, check_seed
+from zoo.sources.micro_grammar import VANISH, Grammar, Option, Symbol, WordForms, zipf
+from zoo.sources.source import Corpus, Source
+
+GENDERS = ("Masc", "Fem")
+NUMBERS = ("Sing", "Plur")
+PLURAL = {"Sing": "", "Plur": "s"}
+TENSES = {"Pres": 0.65, "Past": 0.35}
+CONJUGATION = {  # endings of a verb, by inflection
+    ("Number:Sing", "Tense:Pres"): "e",
+    ("Number:Plur", "Tense:Pres"): "ent",
+    ("Number:Sing", "Tense:Past"): "ait",
+    ("Number:Plur", "Tense:Past"): "aient",
+}
+COPULA = dict(zip(CONJUGATION, ("est", "sont", "était", "étaient"), strict=True))
+PRICE = {inflection: "coût" + ending for inflection, ending in CONJUGATION.items()}
+# Plural determiners hide the gender, as in French: the noun or adjective after them shows it.
+DETERMINERS = {
+    ("Masc", "Sing"): ("le", "un", "ce", "son"),
+    ("Fem", "Sing"): ("la", "une", "cette", "sa"),
+    ("", "Plur"): ("les", "des", "ces", "ses"),
+}
+DETERMINER_SHARES = (0.45, 0.30, 0.10, 0.15)
+DETERMINER_KINDS = {("Masc", "Sing"): 0.3, ("Fem", "Sing"): 0.3, ("", "Plur"): 0.4}
+PREPOSITIONS = {"avec": 0.4, "sans": 0.2, "pour": 0.25, "contre": 0.15}
+DEGREES = {"très": 0.5, "trop": 0.3, "peu": 0.2}
+NOUN_ENDINGS = {"Masc": ("on", "eur", "ard", "et", "in"), "Fem": ("elle", "ure", "ance", "ine")}
+ADJECTIVE_TABLES = [
+    {
+        (f"Gender:{gender}", f"Number:{number}"): ending + PLURAL[number]
+        for gender, ending in zip(GENDERS, endings, strict=True)
+        for number in NUMBERS
+    }
+    for endings in (("if", "ive"), ("al", "ale"), ("u", "ue"))
+]
+PLACE_ENDINGS = ("ville", "mont", "ac", "ogne")
+PRENOMINAL_ADJECTIVES = 12
+ADVERBS = 40
+LAST_YEAR = 1999
+# Symbols that emit a word agreeing with a noun to its left.
+AGREEING = {"core", "transitive", "predicative", "adjective", "modifier"}
+STREAMS = {"train": 1, "validation": 2, "test": 3}
+# Least bytes of a sentence (the lists of its words and features), and of the forms of a lemma.
+SENTENCE_BYTES, LEMMA_BYTES = 160, 200
+
+
+class _Rules:
+    """Collects the rules of the language; each call adds a share of a symbol's probability."""
+
+    def __init__(self) -> None:
+        self.options: dict[Symbol, dict[str, Option]] = defaultdict(dict)
+
+    def add(self, symbol, share, words: Mapping[str, float], *continuation, binds=False):
+        for word, probability in words.items():
+            if word in self.options[symbol]:
+                raise ValueError(f"{symbol} has two rules for {word!r}")
+            self.options[symbol][word] = Option(share * probability, continuation, binds)
+
+    def phrase(self, symbol: Symbol, share: float, role: str, *rest: Symbol) -> None:
+        """Adds rules by which `symbol` begins with a determiner and a noun in `role`."""
+        for (gender, number), kind in DETERMINER_KINDS.items():
+            words = dict(zip(DETERMINERS[gender, number], DETERMINER_SHARES, strict=True))
+            self.add(symbol, share * kind, words, ("nominal", role, gender, number), *rest)
+
+
+@dataclass(frozen=True)
+class Micro(Source):
+    """The micro language and its corpus.
+
+    Within a class the lemma of rank r has a probability proportional to r^-exponent.
+
+    Attributes:
+      nouns: the number of lemmas.
+      adjectives: the number of lemmas.
+      verbs: the number of lemmas.
+      places: the number of lemmas.
+      quantities: the number of digit strings.
+      years: the number of digit strings.
+      exponent: of the ranks of lemmas.
+      seed: sets both the shapes of the words and the sentences drawn, but no probability: the exact
+        entropies do not depend on it.
+      train_sentences: the sentences of the training text.
+      validation_sentences: the sentences of the validation text.
+      test_sentences: the sentences of the test text.
+
+    Raises:
+      UserError: there are too few lemmas.
+
+    Example:
+      >>> source = data.Micro(nouns=2, adjectives=2, verbs=2, places=2, train_sentences=2)
+      >>> corpus = source.read("train")
+      >>> len(corpus.sentences), len(corpus.sentences[0]) == len(corpus.features[0])
+      (2, True)
+    """
+
+    generated = True
+
+    nouns: int = 600
+    adjectives: int = 160
+    verbs: int = 100
+    places: int = 160
+    quantities: int = 200
+    years: int = 120
+    exponent: float = 1.0
+    seed: int = 0
+    train_sentences: int = 6000
+    validation_sentences: int = 600
+    test_sentences: int = 2000
+
+    def __post_init__(self):
+        for name in ("nouns", "adjectives", "verbs", "places", "quantities", "years"):
+            if getattr(self, name) < 2:
+                raise UserError(f"micro needs at least 2 {name}, not {getattr(self, name)}.")
+        if self.quantities + self.years >= LAST_YEAR:
+            raise UserError(f"micro needs quantities + years below {LAST_YEAR}.")
+        check_above(self, "data", exponent=0)
+        check_seed(self.seed, "data.seed")
+
+    def splits(self):
+        return tuple(STREAMS)
+
+    def read(self, split: str) -> Corpus:
+        """Draws the sentences of a split from a random stream of its own, if they fit memory."""
+        if split not in STREAMS:
+            raise UserError(f"micro has no split {split!r}; it has {', '.join(STREAMS)}.")
+        lemmas = dict.fromkeys(("nouns", "adjectives", "verbs", "places"), LEMMA_BYTES)
+        sentences_of = dict.fromkeys((f"{name}_sentences" for name in STREAMS), SENTENCE_BYTES)
+        memory.check_fields(self, "data", **lemmas, **sentences_of)
+        generator = np.random.default_rng((self.seed, STREAMS[split]))
+        count = getattr(self, f"{split}_sentences")
+        sentences = [self.grammar.sample(generator) for _ in range(count)]
+        entries = self.word_forms.features
+        features = [[entries[word] for word in sentence] for sentence in sentences]
+        return Corpus(f"micro-{split}", sentences, features)
+
+    def lexicon_entries(self) -> dict[str, tuple[str, ...]]:
+        return dict(self.word_forms.features)
+
+    def entropy_rate(self, boundaries: int = 1) -> float:
+        """Computes H(sentence) / E[tokens], in nats per token.
+
+        Boundaries add no entropy, because a sentence ends in a full stop found nowhere else. This
+        is the limit of -log p(corpus) / tokens as the corpus grows: the least mean loss a model can
+        reach.
+
+        Args:
+          boundaries: how many boundaries of a sentence count as tokens.
+        """
+        return self.grammar.entropy() / (self.grammar.expected_length() + boundaries)
+
+    def minimal_pairs(self, count: int, seed: int) -> list[tuple[list[str], list[str], dict]]:
+        """Draws minimal pairs: grammatical sentences, each with a twin that breaks one agreement.
+
+        The twin differs in one verb or adjective, whose number or gender is wrong. The four cases
+        of phenomenon and attractor take turns, so that they are equally frequent, unlike in the
+        corpus.
+
+        Args:
+          count: the number of pairs.
+          seed: the seed of the draws.
+
+        Returns:
+          (sentence, twin, information) for each pair. The information has the "phenomenon"
+          ("number" or "gender"), the "distance" in tokens from the noun to the wrong word, and
+          whether there is an "attractor": a noun between them that differs from the controlling
+          noun in that feature.
+        """
+        generator = np.random.default_rng((self.seed, 4, seed))
+        pairs = []
+        cases = product(("number", "gender"), (False, True))
+        for phenomenon, attractor in islice(cycle(cases), count):
+            while True:
+                sentence = self.grammar.sample(generator)
+                made = [
+                    (position, twin, distance)
+                    for position, name, twin, distance, attracted in self._agreements(sentence)
+                    if name.lower() == phenomenon and attracted == attractor
+                ]
+                if made:
+                    break
+            position, twin, distance = made[generator.integers(len(made))]
+            wrong = [*sentence[:position], twin, *sentence[position + 1 :]]
+            facts = {"phenomenon": phenomenon, "distance": distance, "attractor": attractor}
+            pairs.append((sentence, wrong, facts))
+        return pairs
+
+    def _agreements(self, sentence: list[str]) -> list[tuple[int, str, str, int, bool]]:
+        """Returns (position, feature, wrong form, distance, attractor) for each agreement."""
+        entries = self.word_forms.features
+        steps, _ = self.grammar.follow(sentence)
+        controllers = []
+        for position, (symbol, controller, _) in enumerate(steps):
+            if symbol[0] not in AGREEING:
+                continue
+            for name, twin in self.word_forms.other.get(sentence[position], {}).items():
+                values = [
+                    next(feature for feature in entries[word] if feature.startswith(name))
+                    for word in sentence[controller:position]
+                    if "POS:NOUN" in entries[word]
+                ]
+                attractor = any(value != values[0] for value in values)
+                controllers.append((position, name, twin, position - controller, attractor))
+        return controllers
+
+    @property
+    def word_forms(self) -> WordForms:
+        """The forms of the language; they depend on `seed` and on the numbers of lemmas."""
+        return self._language[0]
+
+    @property
+    def grammar(self) -> Grammar:
+        """The grammar that generates the sentences, with their exact probabilities and entropy."""
+        return self._language[1]
+
+    @cached_property
+    def _language(self) -> tuple[WordForms, Grammar]:
+        forms = WordForms(self.seed)
+        rules = _Rules()
+        self._add_closed_class(forms)
+        self._add_sentences(forms, rules)
+        self._add_nominals(forms, rules)
+        self._add_predicates(forms, rules)
+        return forms, Grammar(("sentence",), rules.options)
+
+    def _add_closed_class(self, forms: WordForms) -> None:
+        for (gender, number), words in DETERMINERS.items():
+            shown = [f"Gender:{gender}"] if gender else []
+            forms.add(words, "POS:DET", *shown, f"Number:{number}")
+        forms.add(["en", "à", "devant", *PREPOSITIONS], "POS:ADP")
+        forms.add(["qui", "que"], "POS:PRON", "Class:Relative")
+        forms.add(DEGREES, "POS:ADV", "Class:Degree")
+        forms.add([",", "."], "POS:PUNCT")
+        forms.add(["écus"], "POS:NOUN", "Gender:Masc", "Number:Plur", "Class:Unit")
+        forms.paradigm(COPULA, "POS:AUX", "Class:Copula")
+        forms.paradigm(PRICE, "POS:VERB", "Class:Price")
+
+    def _add_sentences(self, forms: WordForms, rules: _Rules) -> None:
+        """Adds sentences: a subject and a predicate, with a date or place before or after them."""
+        years = [str(LAST_YEAR - rank) for rank in range(self.years)]
+        forms.add(years, "POS:NUM", "Class:Number", "NumType:Year")
+        endings = [{(): ending} for ending in PLACE_ENDINGS]
+        named = forms.invent(self.places, endings, "POS:PROPN", "Class:Place", capital=True)
+        places = zipf(named[()], self.exponent)
+        rules.add(("year",), 1.0, zipf(years, self.exponent))
+        rules.add(("place",), 1.0, places)
+        rules.add(("comma",), 1.0, {",": 1.0})
+        rules.add(("sentence",), 0.10, {"en": 1.0}, ("year",), ("comma",), ("clause",))
+        rules.add(("sentence",), 0.08, {"à": 1.0}, ("place",), ("comma",), ("clause",))
+        rules.phrase(("sentence",), 0.82, "subject", ("tail",))
+        rules.phrase(("clause",), 1.0, "subject", ("tail",))
+        rules.add(("tail",), 0.10, {"en": 1.0}, ("year",), ("stop",))
+        rules.add(("tail",), 0.10, {"à": 1.0}, ("place",), ("stop",))
+        rules.add(("tail",), 0.80, {".": 1.0})
+        rules.add(("stop",), 1.0, {".": 1.0})
+        rules.phrase(("phrase",), 1.0, "other")
+        rules.phrase(("embedded",), 1.0, "embedded")
+        rules.phrase(("complement",), 0.85, "other")
+        rules.add(("complement",), 0.15, places)
+        rules.phrase(("object",), 0.93, "other")
+        rules.add(("object",), 0.07, places)
+
+    def _add_nominals(self, forms: WordForms, rules: _Rules) -> None:
+        """Adds nouns with their adjectives, prepositional phrases and relative clauses."""
+        before = forms.invent(
+            PRENOMINAL_ADJECTIVES, ADJECTIVE_TABLES, "POS:ADJ", "Class:Prenominal"
+        )
+        adjectives = forms.invent(self.adjectives, ADJECTIVE_TABLES, "POS:ADJ")
+        for gender in GENDERS:
+            tables = [
+                {(f"Number:{number}",): ending + PLURAL[number] for number in NUMBERS}
+                for ending in NOUN_ENDINGS[gender]
+            ]
+            share = self.nouns // 2 if gender == GENDERS[0] else self.nouns - self.nouns // 2
+            nouns = forms.invent(share, tables, "POS:NOUN", f"Gender:{gender}")
+            for number in NUMBERS:
+                agreement = (gender, number)
+                heads = zipf(nouns[f"Number:{number}",], self.exponent)
+                inflection = (f"Gender:{gender}", f"Number:{number}")
+                prenominal = zipf(before[inflection], self.exponent)
+                modifier = ("modifier", *agreement)
+                attachment = ("attachment", *agreement)
+                follows = {
+                    "subject": (modifier, ("core", *agreement)),
+                    "embedded": (modifier, ("transitive", number)),
+                    "other": (modifier,),
+                }
+                for role, follow in follows.items():
+                    head = ("head", role, *agreement)
+                    rules.add(head, 1.0, heads, *follow, binds=True)
+                    # A singular determiner shows the gender; a plural one leaves it to chance.
+                    shown, chance = (gender, 1.0) if number == "Sing" else ("", 0.5)
+                    nominal = ("nominal", role, shown, number)
+                    rules.add(nominal, 0.88 * chance, heads, *follow, binds=True)
+                    rules.add(nominal, 0.12 * chance, prenominal, head)
+                postnominal = zipf(adjectives[inflection], self.exponent)
+                rules.add(("adjective", *agreement), 1.0, postnominal)
+                rules.add(("predicative", *agreement), 0.8, postnominal)
+                rules.add(("predicative", *agreement), 0.2, DEGREES, ("adjective", *agreement))
+                # No adjective after an attachment: it could belong to either noun.
+                rules.add(modifier, 0.25, postnominal, attachment)
+                for symbol, stop, go in ((modifier, 0.42, 0.33), (attachment, 0.75, 0.25)):
+                    rules.add(symbol, stop, {VANISH: 1.0})
+                    rules.add(symbol, 0.45 * go, {"devant": 1.0}, ("complement",))
+                    rules.add(symbol, 0.25 * go, PREPOSITIONS, ("phrase",))
+                    rules.add(symbol, 0.18 * go, {"qui": 1.0}, ("core", *agreement))
+                    rules.add(symbol, 0.12 * go, {"que": 1.0}, ("embedded",))
+
+    def _add_predicates(self, forms: WordForms, rules: _Rules) -> None:
+        """Adds verbs and the copula, which agree in number, and their objects and complements."""
+        quantities = [str(number) for number in range(2, self.quantities + 2)]
+        forms.add(quantities, "POS:NUM", "Class:Number", "NumType:Card")
+        rules.add(("quantity",), 1.0, zipf(quantities, self.exponent))
+        rules.add(("unit",), 1.0, {"écus": 1.0})
+        adverbs = forms.invent(ADVERBS, [{(): "ment"}], "POS:ADV")
+        rules.add(("manner",), 0.3, zipf(adverbs[()], self.exponent))
+        rules.add(("manner",), 0.7, {VANISH: 1.0})
+        share = round(0.7 * self.verbs)
+        tables = [CONJUGATION]
+        transitive = forms.invent(share, tables, "POS:VERB", "Class:Transitive")
+        intransitive = forms.invent(self.verbs - share, tables, "POS:VERB", "Class:Intransitive")
+        for number, (tense, chance) in product(NUMBERS, TENSES.items()):
+            inflection = (f"Number:{number}", f"Tense:{tense}")
+            governing = zipf(transitive[inflection], self.exponent)
+            rules.add(("transitive", number), chance, governing)
+            for gender in GENDERS:
+                core = ("core", gender, number)
+                alone = zipf(intransitive[inflection], self.exponent)
+                predicative = ("predicative", gender, number)
+                rules.add(core, 0.27 * chance, {COPULA[inflection]: 1.0}, predicative)
+                rules.add(core, 0.42 * chance, governing, ("object",))
+                rules.add(core, 0.22 * chance, alone, ("manner",))
+                price = {PRICE[inflection]: 1.0}
+                rules.add(core, 0.09 * chance, price, ("quantity",), ("unit",))
+
+
+# ----------- artificial translations: sentences of the micro language, and their reversals
+
+
+@dataclasses.dataclass(frozen=True)
+class MicroPairs(Source):
+    """Sentences of `Micro` and their translations, the same sentences letter by letter backwards.
+
+    A translation has the words in reverse order, each spelled backwards. All agreement is kept, and
+    every token of a translation has the features of its form. A source has only one translation: a
+    decoder that knows its source can predict the translation exactly.
+
+    Attributes:
+      language: the language of the sources.
+      longest: most words of a sentence; longer sentences are dropped.
+
+    Example:
+      >>> language = data.MicroPairs().language
+      >>> small = dict.fromkeys(("train_sentences", "validation_sentences", "test_sentences"), 9)
+      >>> corpus = data.MicroPairs(dataclasses.replace(language, **small)).read("train")
+      >>> target, source = corpus.sentences[0], corpus.source_text.sentences[0]
+      >>> target == [word[::-1] for word in source[::-1]]
+      True
+    """
+
+    generated = True
+
+    language: Micro = Micro(
+        nouns=24, adjectives=12, verbs=12, places=8, quantities=6, years=4, train_sentences=16000
+    )
+    longest: int = 8
+
+    def __post_init__(self):
+        check_least(self, "data", longest=1)
+
+    def splits(self):
+        return self.language.splits()
+
+    def read(self, split):
+        """Draws a split's sentences of at most `longest` words, and reverses them."""
+        whole = self.language.read(split)
+        features = whole.features or []
+        short = [n for n, words in enumerate(whole.sentences) if len(words) <= self.longest]
+        if not short:
+            raise UserError(
+                f"data.longest={self.longest}: no sentence of the micro language is this short: "
+                "raise it."
+            )
+        sources = [whole.sentences[number] for number in short]
+        return Corpus(
+            whole.name,
+            [[word[::-1] for word in reversed(words)] for words in sources],
+            [[*reversed(features[number])] for number in short],
+            source_text=Corpus(whole.name, sources),
+        )
+
+    def lexicon_entries(self):
+        return {word[::-1]: features for word, features in self.language.lexicon_entries().items()}

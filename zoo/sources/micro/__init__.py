@@ -1,1 +1,0 @@
-"""The micro language: a grammar with agreement at a distance, whose entropy is known exactly."""
