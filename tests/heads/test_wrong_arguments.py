@@ -13,7 +13,7 @@ from tests.heads.test_with_expert import Told
 from zoo import heads, priors
 from zoo.data import with_background
 from zoo.errors import UserError
-from zoo.lexicon import with_features
+from zoo.lexicon import Lexicon, with_features
 from zoo.lexicon.spelling import Spelling
 
 SIZE, TOKENS = 5, 3
@@ -371,12 +371,14 @@ def test_it_is_named_at_trace_time(case):
 
 
 def test_a_background_that_was_not_prepared():
-    for head, name in (
-        (NGRAM, "NGram"),
-        (heads.LogLinear(background=priors.Evidence()), "Evidence"),
+    letters = Lexicon(words=("|", "a"), counts=np.array([1, 1]), boundary="a")
+    for background, lexicon in (
+        (NGRAM.background, examples.lexicon()),
+        (priors.Evidence(), letters),
     ):
+        name = type(background).__name__
         with pytest.raises(ValueError, match=rf"{name} is not prepared: .* zoo\.data\.with_back"):
-            head.tables(examples.lexicon())
+            background.tables(lexicon)
 
 
 def test_fields_are_named_by_their_component():
