@@ -66,8 +66,9 @@ def table() -> list[str]:
     ]
     for family in order:
         lines += ["", f"{family}/ {_docstring(FOLDER / family / '__init__.py')}"]
+        width = max(map(len, families[family]))
         lines += [
-            f"{'*' if name in START else ' '} {name:36}{cost(name):>9}  {summary(name)}"
+            f"{'*' if name in START else ' '} {name:{width}} {cost(name):>7} {summary(name)}"
             for name in families[family]
         ]
     return lines

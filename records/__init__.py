@@ -1,1 +1,1 @@
-"""Passports of record, and the tables of docs/results.md that are made from them."""
+"""Passports of record, and the tables of docs/results.md and docs/results/ that are made from them."""

@@ -1,4 +1,4 @@
-"""Rows of the tables of docs/results.md: {the name of a row: its records}."""
+"""Rows of the tables of docs/results/: {the name of a row: its records}."""
 
 
 def seeds(name: str, count: int = 3) -> tuple[str, ...]:

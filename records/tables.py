@@ -1,4 +1,4 @@
-"""Makes the tables of docs/results.md whose passports are kept: python -m records.tables [--check]
+"""Makes the tables of docs/results.md and docs/results/: python -m records.tables [--check]
 
 Such a table stands between two comments, "table NAME" and "end of table". All of it, and the line
 below it on seeds, revisions, machine and date, comes from records/*.jsonl; a test makes the tables
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from records import french, penn_treebank, questions
+from records import claims, french, penn_treebank, questions
 from records import rows as rows_of
 from records.cells import FOLDER, every_run, grid, loss, markdown, mean, passports
 from zoo.commands import program
@@ -26,7 +26,8 @@ from zoo.evaluation.perplexity import perplexity_of
 from zoo.rescoring.bleu_chrf_wer import WordErrorRate
 from zoo.sources.micro import Micro
 
-PAGE = pathlib.Path(__file__).parent.parent / "docs" / "results.md"
+DOCS = pathlib.Path(__file__).parent.parent / "docs"
+PAGES = [DOCS / "results.md", *sorted((DOCS / "results").glob("*.md"))]
 DIVERGED = 10.0  # nats a token above the best rate, more than a uniform guess loses
 _TABLE = re.compile(r"(<!-- table (\w+)[^\n]*-->\n).*?(<!-- end of table -->)", re.DOTALL)
 
@@ -287,6 +288,8 @@ def speech_lists() -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
+    "claims": claims.losses,
+    "accuracies": claims.accuracies,
     "micro": micro,
     "micro_training": micro_training,
     "captions_five": functools.partial(captions_of, rows_of.FIVE, "the five together"),
@@ -325,34 +328,39 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
-def with_tables(page: str) -> str:
-    """Returns the page with its tables made anew.
+def with_tables(pages: list[str]) -> list[str]:
+    """Returns the pages with their tables made anew.
 
     Args:
-      page: the text of docs/results.md.
+      pages: the texts of docs/results.md and of the pages below it.
 
     Raises:
-      UserError: a table is missing from the page or stands there twice.
+      UserError: a table is missing from the pages or stands there twice.
     """
-    names = [match[1] for match in _TABLE.findall(page)]
+    names = [match[1] for page in pages for match in _TABLE.findall(page)]
     if sorted(names) != sorted(TABLES):
-        raise UserError(f"the page has the tables {names}, not {[*TABLES]}: put the comments back.")
-    return _TABLE.sub(lambda match: f"{match[1]}{TABLES[match[2]]()} {match[3]}", page)
+        raise UserError(f"the pages have the tables {names}, not {[*TABLES]}: put them back.")
+    return [
+        _TABLE.sub(lambda match: f"{match[1]}{TABLES[match[2]]()} {match[3]}", page)
+        for page in pages
+    ]
 
 
 def main():
     """Runs the program."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="writes nothing; fails if they differ")
-    page = PAGE.read_text(encoding="utf-8")
-    made = with_tables(page)
     arguments = parser.parse_args()
-    if made == page:
-        print(f"{len(TABLES)} tables of {PAGE.name} agree with the records.")
+    pages = [path.read_text(encoding="utf-8") for path in PAGES]
+    made = with_tables(pages)
+    other = [path for path, *of in zip(PAGES, pages, made, strict=True) if of[0] != of[1]]
+    if not other:
+        print(f"{len(TABLES)} tables of {len(PAGES)} pages agree with the records.")
         return
     if arguments.check:
-        raise UserError(f"{PAGE.name} has other tables than records make: run make tables.")
-    PAGE.write_text(made, encoding="utf-8")
+        raise UserError(f"{other[0].name} has other tables than records make: run make tables.")
+    for path, text in zip(PAGES, made, strict=True):
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

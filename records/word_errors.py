@@ -5,7 +5,7 @@
 `zoo rescore tune` finds the weights of each run, and of none, on the lists of speech/dev, and `zoo
 rescore apply` re-ranks the lists of speech/test. For each utterance of the test, in the order of
 the lists, records/speech_lists.json has the words of its reference and the errors of the first
-hypothesis, of the best one, and of those that the runs choose. The table of docs/results.md is
+hypothesis, of the best one, and of those that the runs choose. The table of docs/results/texts.md is
 computed from these numbers.
 """
 

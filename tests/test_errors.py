@@ -207,9 +207,12 @@ def test_the_list_has_every_config(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["train.py", "--list"])
     assert program.run(train.main) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert all(len(line) < 120 for line in lines)
-    assert any(line.startswith("micro_softmax ") and "quickstart" in line for line in lines)
-    assert len(lines) == len(configs.names())
+    assert all(len(line) < 128 for line in lines)
+    of_configs = [line for line in lines if line[:2] in ("* ", "  ")]
+    assert {line[2:].split()[0] for line in of_configs} == {*configs.names()}
+    assert len(of_configs) == len(configs.names())
+    (start,) = (line for line in of_configs if line.startswith("* micro_softmax "))
+    assert "quickstart" in start
 
 
 def test_a_recipe_is_shown_whole_with_its_settings(monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""English to Czech captions with an encoder-decoder of two LSTM layers, without attention.
+"""English to Czech captions: an encoder-decoder of two LSTM layers, no attention.
 
     python train.py --config multi30k_en_cs runs/multi30k_en_cs
 

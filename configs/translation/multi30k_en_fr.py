@@ -1,4 +1,4 @@
-"""English to French captions with an encoder-decoder of two LSTM layers, without attention.
+"""English to French captions: an encoder-decoder of two LSTM layers, no attention.
 
     python train.py --config multi30k_en_fr runs/multi30k_en_fr
 

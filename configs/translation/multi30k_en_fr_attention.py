@@ -1,4 +1,4 @@
-"""English to French captions with Bahdanau's attention and an encoder that reads both ways.
+"""English to French captions with Bahdanau's attention, encoded both ways.
 
     python train.py --config multi30k_en_fr_attention runs/multi30k_en_fr_attention
 

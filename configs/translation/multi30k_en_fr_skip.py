@@ -1,4 +1,4 @@
-"""English to French captions without attention: skip connections and a log-linear decoder.
+"""English to French captions: skip connections and a log-linear decoder.
 
     python train.py --config multi30k_en_fr_skip runs/multi30k_en_fr_skip
 

@@ -21,13 +21,14 @@ FILES = sorted(cells.FOLDER.glob("*.jsonl"))
 
 
 def test_the_page_has_the_tables_that_records_make():
-    page = tables.PAGE.read_text(encoding="utf-8")
-    assert tables.with_tables(page) == page, "run make tables"
-    assert len(tables.TABLES) == len(re.findall(r"From (?:the passports in )?records/\w", page))
+    pages = [path.read_text(encoding="utf-8") for path in tables.PAGES]
+    assert tables.with_tables(pages) == pages, "run make tables"
+    told = re.findall(r"From (?:the passports in )?records/\w", "".join(pages))
+    assert len(tables.TABLES) - len(("claims", "accuracies")) == len(told)
 
 
 def test_a_changed_figure_is_another_table(monkeypatch):
-    page = tables.PAGE.read_text(encoding="utf-8")
+    pages = [path.read_text(encoding="utf-8") for path in tables.PAGES]
     real = tables.passports
 
     def changed(run, *learning):
@@ -37,9 +38,9 @@ def test_a_changed_figure_is_another_table(monkeypatch):
         return found
 
     monkeypatch.setattr(tables, "passports", changed)
-    assert tables.with_tables(page) != page
-    with pytest.raises(UserError, match="put the comments back"):
-        tables.with_tables("no table")
+    assert tables.with_tables(pages) != pages
+    with pytest.raises(UserError, match="put them back"):
+        tables.with_tables(["no table"])
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

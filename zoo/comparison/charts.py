@@ -13,7 +13,7 @@ from zoo.comparison.html_parts import number, text
 
 WIDTH, HEIGHT = 480, 300
 LEFT, RIGHT, TOP, BOTTOM = 66, 30, 14, 58
-# Kinds of marks; colours are in page.css; see `plot_style.numbers`.
+# Kinds of marks; colours are in page.css; see `plot_style.mark_number`.
 MARKS = ("circle", "square", "triangle", "diamond", "cross", "plus")
 # Heights in a chart of intervals: the label of a row, and a line of a run below it.
 _LABEL, _LINE = 26, 18

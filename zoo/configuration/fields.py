@@ -31,7 +31,7 @@ def all_replaced(recipe: Any, changes: Sequence[Change]) -> Any:
     for earlier, later in itertools.combinations(changes, 2):
         if earlier.path.startswith(later.path + "."):
             raise UserError(f"{later.where} would undo {earlier.where}: give it before that.")
-    for above, group in itertools.groupby(changes, lambda change: change.path.rpartition(".")[0]):
+    for above, group in itertools.groupby(changes, lambda change: change.path.split(".")[:-1]):
         siblings = [*group]
         try:
             one_by_one = recipe
@@ -52,11 +52,11 @@ class _Refused(Exception):
 def _replaced(recipe, above, changes, where=None):
     """Returns the recipe with other fields of the component at a path."""
     try:
-        return _with(recipe, type(recipe), above.split(".") if above else [], changes)
+        return _with(recipe, type(recipe), above, changes)
     except _Refused as refusal:
         message = str(refusal)
         # A component's message names its field, but not the path of the component.
-        path = above or (changes[0].path if len(changes) == 1 else "")
+        path = ".".join(above) or (changes[0].path if len(changes) == 1 else "")
         known = path and path in message
         message = message if known else f"{where or changes[0].where}: {message}"
         raise UserError(message) from refusal

@@ -31,7 +31,7 @@ from zoo.sources.evaluation_texts import GivenText
 
 # Positions of a batch, and pairs side by side: texts are of some sentences.
 _LENGTH, _PAIRS = 64, 8
-# Share of padding that is accepted in batches of pairs; see `pair_scores`.
+# Share of padding that is accepted in batches of pairs; see `perplexity`.
 _PADDING = 0.3
 
 

@@ -46,7 +46,7 @@ class Embedding:
 
     @property
     def parameter_axes(self) -> Axes:
-        """Axis names of the parameters, empty by default; see `parameter_sharding`."""
+        """Axis names of the parameters, empty by default; see `zoo.arrays.sharded_functions`."""
         return {}
 
     def partition(self, lexicon: Lexicon) -> Params:

@@ -5,13 +5,14 @@ import re
 
 from zoo.errors import UserError
 from zoo.sources import files
-from zoo.sources.source import Corpus, FileSource, Form, ranged
+from zoo.sources.pairs import Prefixed
+from zoo.sources.source import Corpus, ranged
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([()])|([^\s()"]+)|"')
 
 
 @dataclasses.dataclass(frozen=True)
-class Overnight(FileSource):
+class Overnight(Prefixed):
     """Files of examples (Wang, Berant and Liang 2015), as in SEMPRE:
 
         (example (utterance "when is it") (original "...") (targetFormula (call ...)))
@@ -35,12 +36,6 @@ class Overnight(FileSource):
     """
 
     package: str = "edu.stanford.nlp.sempre.overnight.SimpleWorld."
-    separator: str = "|||"
-
-    @property
-    def form(self):
-        """The form of sentences with a prefix up to the separator."""
-        return Form(separator=self.separator)
 
     def read(self, split):
         """Reads the examples of a split; raises UserError, with its number, for a malformed one."""

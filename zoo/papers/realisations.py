@@ -5,7 +5,8 @@ import re
 
 from zoo.errors import UserError
 from zoo.sources import files, table_rows
-from zoo.sources.source import Corpus, FileSource, Form, ranged
+from zoo.sources.pairs import Prefixed
+from zoo.sources.source import Corpus, ranged
 
 # Blanks that tokenisers insert: before punctuation and clitics, after signs, in "20 - 25".
 _SPACED = re.compile(r" (?=[.,;:!?)])| (?=(?:n't|'\w{0,2})\b)|(?<=[(£$]) |(?<=\d) (?=-)|(?<=\d -) ")
@@ -15,7 +16,7 @@ _SLOTS = re.compile(rf"{_SLOT.pattern}(?:, {_SLOT.pattern})*")
 
 
 @dataclasses.dataclass(frozen=True)
-class Realisations(FileSource):
+class Realisations(Prefixed):
     """CSV files with a meaning representation and a sentence a row.
 
     The E2E challenge (Novikova, Dusek and Rieser 2017) has such files: "name[Alimentum],
@@ -55,11 +56,6 @@ class Realisations(FileSource):
     def __post_init__(self):
         if len(self.separator) != 1:
             raise UserError(f"data.separator is {self.separator!r}: give a single character.")
-
-    @property
-    def form(self):
-        """The form of sentences with a prefix up to the separator."""
-        return Form(separator=self.separator)
 
     def read(self, split):
         """Reads the rows of a split; raises UserError, naming the row, if a part is missing."""

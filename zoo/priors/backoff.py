@@ -320,8 +320,8 @@ class Lists:
 
 def of_words(kept: dict[str, np.ndarray]) -> Lists:
     """Makes the lists of words from the tables of `prepare`."""
-    children = np.diff(kept["node_start"].astype(np.int64))
-    parent = np.concatenate([[0], np.repeat(np.arange(len(children)), children)])
+    start = kept["node_start"].astype(np.int64)
+    parent = np.concatenate([[0], np.repeat(np.arange(len(start) - 1), start[1:] - start[:-1])])
     starts_and_words = kept["list_start"].astype(np.int64), kept["list_word"].astype(np.int64)
     if "list_value" in kept:  # values that are added to the backed-off values
         names = ("backoff", "unigram", "list_value")

@@ -32,10 +32,11 @@ class _OfFile(FeaturePrior):
         known = len(table.keys() & set(keys))
         logger.info("%d of %d words of %s are in the lexicon", known, len(table), path)
         if not known:
+            such = f", such as {named([*table], 3)}," if table else ""
             raise UserError(
-                f"none of the {len(table)} words of {path}, such as {named([*table], 3)}, is in "
-                f"the lexicon: give {self.remedy}, or set lower_case=True of "
-                f"priors.{type(self).__name__} if the words differ only in case."
+                f"none of the {len(table)} words of {path}{such} is in the lexicon: give "
+                f"{self.remedy}, or set lower_case=True of priors.{type(self).__name__} if the "
+                "words differ only in case."
             )
         return [dict(table.get(key, {})) for key in keys]
 

@@ -262,6 +262,9 @@ class _Hypothesis(NamedTuple):
     state: Pair  # the slot of the state before the last word, and the word's ids
 
 
+_score = operator.attrgetter("score")
+
+
 def _pass_on(fronts, level, states):
     """Extends the hypotheses of a level of each lattice along the links that leave its nodes."""
     for front in fronts:
@@ -454,10 +457,6 @@ def _read_words(run, lattice):
     starts = text.starts[: len(lattice.words)]
     ids = [*map(int, text.words[starts]), run.lexicon.boundary_id]
     return ids, np.append(within[starts], 0.0)
-
-
-def _score(hypothesis):
-    return hypothesis.score
 
 
 def _levels(lattice):

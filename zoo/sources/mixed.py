@@ -56,38 +56,36 @@ class Mixed(Source):
 
     def __post_init__(self):
         check_least(self, "data", sentences=0)
-        if not self.corpora:
-            raise UserError("data.corpora is empty: give at least one.")
-        for field in ("names", "weights"):
-            count = len(getattr(self, field))
-            if count != len(self.corpora) and (count or field == "names"):
-                raise UserError(
-                    f"data.{field} has {count} items for {len(self.corpora)} corpora: give one for "
-                    "each."
-                )
-        if len({*self.names}) < len(self.names) or not all(
-            re.fullmatch(r"[\w-]+", name) for name in self.names
-        ):
-            raise UserError(
-                f"data.names={self.names}: give names of letters, digits and hyphens that differ."
-            )
-        if self.weights and not (
-            np.isfinite(np.array(self.weights, float)).all()
-            and min(self.weights) >= 0
-            and max(self.weights) > 0
-        ):
-            raise UserError(
-                f"data.weights={self.weights}: give finite numbers, none below 0 and at least one "
-                "above."
-            )
-        for name in {*self.validated} - {*self.names}:
-            raise UserError(
-                f"data.validated names {name!r}: the corpora are {', '.join(self.names)}."
-            )
-        if any(isinstance(corpus, Mixed) for corpus in self.corpora):
-            raise UserError(
-                "data.corpora has a Mixed in it: give the corpora of that Mixed instead."
-            )
+        count, weights = len(self.corpora), np.array(self.weights or (1.0,), float)
+        items = {"names": len(self.names), "weights": len(self.weights) or count}
+        words = all(re.fullmatch(r"[\w-]+", name) for name in self.names)
+        others = [name for name in self.validated if name not in self.names]
+        checks = (
+            (not count, "corpora is empty: give at least one"),
+            *(
+                (size != count, f"{field} has {size} items for {count} corpora: give one for each")
+                for field, size in items.items()
+            ),
+            (
+                len({*self.names}) < count or not words,
+                f"names={self.names}: give names of letters, digits and hyphens that differ",
+            ),
+            (
+                not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0),
+                f"weights={self.weights}: give finite numbers, none below 0 and at least one above",
+            ),
+            (
+                others,
+                f"validated names {''.join(others[:1])!r}: the corpora are {', '.join(self.names)}",
+            ),
+            (
+                any(isinstance(corpus, Mixed) for corpus in self.corpora),
+                "corpora has a Mixed in it: give the corpora of that Mixed instead",
+            ),
+        )
+        for wrong, message in checks:
+            if wrong:
+                raise UserError(f"data.{message}.")
 
     @property
     def form(self):

@@ -51,7 +51,7 @@ def train(
         experiment.training,
         workdir.path,
         devices,
-        log=log if first else _drop,
+        log=log if first else lambda line: None,
         init_from=experiment.init_from,
         parallel=experiment.parallel,
     )
@@ -78,20 +78,10 @@ def _keep(experiment, workdir, task, log):
         made = {"revision": output_files.revision(), "versions": output_files.versions()}
         if (seen := task.seen_texts(made)) is not None:
             seen_texts.keep(workdir, seen)
-            for line in _seen_validation(task.corpora["validation"], seen):
-                log(line)
-
-
-def _seen_validation(validation, seen):
-    """Yields a note where the text that chooses the checkpoint is a training text, too."""
-    found = leakage.found_in(validation.sentences, seen.trained_on)
-    if leakage.is_seen(found):
-        yield (
-            f"note: the model trains on its validation text ({leakage.told(found)}): the figures "
-            "of validation are not of new text, and the best checkpoint is the one that fits the "
-            "training text best."
-        )
-
-
-def _drop(line):
-    """Drops a line of the log, in all processes but the first."""
+            found = leakage.found_in(task.corpora["validation"].sentences, seen.trained_on)
+            if leakage.is_seen(found):
+                log(
+                    "note: the model trains on its validation text "
+                    f"({leakage.told(found)}): the figures of validation are not of new text, and "
+                    "the best checkpoint is the one that fits the training text best."
+                )
