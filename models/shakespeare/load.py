@@ -70,9 +70,6 @@ class Words:
     def ids(self, sentence: Sentence) -> list[int]:
         """Returns the ids of words.
 
-        Args:
-          sentence: its words.
-
         Raises:
           ValueError: a word is outside the lexicon, and the model does not have an unknown word.
         """
@@ -84,11 +81,7 @@ class Words:
         return [self._ids[word if word in self._ids else self.unknown] for word in words]
 
     def outside(self, sentence: Sentence) -> list[str]:
-        """Returns the words of a sentence that are outside the lexicon.
-
-        Args:
-          sentence: its words.
-        """
+        """Returns the words of a sentence that are outside the lexicon."""
         return [word for word in self._words_of(sentence) if word not in self._ids]
 
     def _words_of(self, sentence):
@@ -164,11 +157,7 @@ class Model(Exported):
     """A language model."""
 
     def initial_carry(self, rows: int) -> tuple:
-        """Returns the carry before any word; step with the boundary first.
-
-        Args:
-          rows: their number.
-        """
+        """Returns the carry of rows before any word; step with the boundary first."""
         return tuple(leaf.repeat(rows, axis=0) for leaf in self._carry)
 
     def step(self, words, carry):
@@ -197,9 +186,6 @@ class Model(Exported):
 
         Without a boundary the first word is given and not predicted.
 
-        Args:
-          sentences: words of each.
-
         Returns:
           float64 [sentences].
 
@@ -210,7 +196,7 @@ class Model(Exported):
         words, targets, there = _positions([self._row(words) for words in sentences])
         reset, carry = np.zeros(words.shape, bool), self.initial_carry(len(words))
         log_prob, _, _ = self.score(words, targets, reset, carry)
-        return np.where(there, np.asarray(log_prob, np.float64), 0).sum(axis=1)[: len(sentences)]
+        return _sums(log_prob, there)[: len(sentences)]
 
     def warm_up(self, rows: int, length: int):
         """Compiles `log_prob` for all calls within limits.
@@ -246,9 +232,6 @@ class Translator(Exported):
         """Returns (words int32 [rows, S], their numbers int32 [rows]) of sources.
 
         Words are in the order of the encoder, padded on the left.
-
-        Args:
-          sentences: words of each source.
         """
         order = -1 if self.record["order"] == "source_reversed" else 1
         rows = [self.source.ids(words)[::order] for words in sentences]
@@ -260,11 +243,7 @@ class Translator(Exported):
         """Returns (the carry before the first word; the constant input of all steps of these rows).
 
         Both have leaves [rows, ...] that may be repeated and reordered together; step with the
-        boundary first.
-
-        Args:
-          source: int32 [rows, S], of `read_sources`.
-          lengths: int32 [rows], of `read_sources`.
+        boundary first. `source` and `lengths` are the results of `read_sources`.
         """
         return self._programs["encode"](self._arrays, source, lengths)
 
@@ -283,10 +262,6 @@ class Translator(Exported):
     def log_prob(self, sources: Sentences, translations: Sentences) -> np.ndarray:
         """Computes log p of each translation and the boundaries after it, given its source, nats.
 
-        Args:
-          sources: words of each.
-          translations: words of each.
-
         Returns:
           float64 [pairs].
 
@@ -303,7 +278,7 @@ class Translator(Exported):
         padding: list[list[str]] = [[]] * (len(words) - len(sources))
         given = (*self.read_sources([*sources, *padding]), words, targets)
         log_prob, _ = self._programs["score"](self._arrays, *given)
-        return np.where(there, np.asarray(log_prob, np.float64), 0).sum(axis=1)[: len(sources)]
+        return _sums(log_prob, there)[: len(sources)]
 
     def warm_up(self, rows: int, length: int):
         """Compiles `log_prob` for all calls within limits.
@@ -331,17 +306,18 @@ def _check_several(sentences):
         raise ValueError("the sentences are one string: give a list of sentences.")
 
 
+def _sums(log_prob, there) -> np.ndarray:
+    """Adds up log p at the positions of each row that there are, float64 [R]."""
+    return np.where(there, np.asarray(log_prob, np.float64), 0).sum(axis=1)
+
+
 def _positions(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns (the word before each position, the word at it, whether there is one), each [R, L].
 
     R and L are powers of two, and padding is 0.
     """
     shape = _power_of_two(len(rows)), _power_of_two(max(map(len, rows), default=1) - 1)
-    words, targets, there = (
-        np.zeros(shape, np.int32),
-        np.zeros(shape, np.int32),
-        np.zeros(shape, bool),
-    )
+    words, targets, there = (np.zeros(shape, kind) for kind in (np.int32, np.int32, bool))
     for number, row in enumerate(rows):
         length = max(0, len(row) - 1)
         words[number, :length], targets[number, :length] = row[:-1], row[1:]

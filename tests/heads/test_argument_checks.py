@@ -186,28 +186,6 @@ def test_a_target_that_is_no_word_causes_no_gradient(name):
         )
 
 
-@pytest.mark.parametrize("name", HEADS)
-def test_states_that_are_no_floats_are_refused(name):
-    head, params, tables, _ = problem(name)
-    hidden, targets = batch(BATCH, TIME)
-    whole = hidden.astype(jnp.int32)
-    for call in (
-        lambda: head.loss(params, tables, whole, targets),
-        lambda: head.weighted_loss(params, tables, whole, targets, 1.0),
-        lambda: head.log_probs(params, tables, whole),
-        lambda: head.sample(params, tables, whole, jax.random.key(0)),
-        lambda: head.top_k(params, tables, jnp.float32(1), 2),
-    ):
-        with pytest.raises(ValueError, match=rf"{type(head).__name__}\.\w+: hidden states are"):
-            call()
-
-
-def test_weights_are_real_numbers():
-    head, params, tables, _ = problem("softmax")
-    with pytest.raises(ValueError, match="token_weights are complex64: give real numbers"):
-        head.weighted_loss(params, tables, *batch(BATCH, TIME), np.ones(TIME, np.complex64))
-
-
 WEIGHTS = {
     "one number": 0.5,
     "a whole number": 2,

@@ -221,7 +221,12 @@ def test_a_penalty_leaves_a_model_that_is_its_background_where_it_is(hidden):
     # The slope of |a| at 0 is 0: where nothing else moves the adaptor, neither does the penalty.
     head = LogLinear(initial_scale=0.0, penalty=0.3, penalty_norm=1.0)
     params = head.init(jax.random.key(0), SIZE, examples.lexicon())
-    slopes = jax.jit(jax.grad(lambda *given: head._penalties(*given).sum()))(params, hidden)
+    targets, tables = jnp.zeros(hidden.shape[:-1], int), head.tables(examples.lexicon())
+
+    def penalty(params, hidden):
+        return head.weighted_loss_and_penalty(params, tables, hidden, targets, 1.0)[1]
+
+    slopes = jax.jit(jax.grad(penalty))(params, hidden)
     assert not any(np.any(leaf) for leaf in jax.tree.leaves(slopes))
 
 

@@ -137,6 +137,8 @@ def test_an_error_of_the_heads_own_is_let_through():
     ):
         with pytest.raises(KeyError, match=r"^'mine'$"):
             call()
+    with pytest.raises(TypeError, match=r"Array|index"):  # of the array itself
+        Mistaken().weighted_loss_and_penalty(params, {}, hidden, targets, 1.0)
 
 
 def test_an_error_of_ones_own_background_is_let_through():

@@ -13,7 +13,7 @@ from tests.heads.test_with_expert import Told
 from zoo import heads, priors
 from zoo.data import with_background
 from zoo.errors import UserError
-from zoo.lexicon import with_features
+from zoo.lexicon import Lexicon, with_features
 from zoo.lexicon.spelling import Spelling
 
 SIZE, TOKENS = 5, 3
@@ -150,6 +150,7 @@ def test_what_is_no_key_is_named(name):
     for method, without in methods.items():
         for what, key in KEYS.items():
             assert "key" in refused(name, method, without, key=key), (method, what)
+    assert "key is None: give a key, such as" in refused(name, "sample", others, key=None)
 
 
 @pytest.mark.parametrize("name", HEADS)
@@ -225,10 +226,10 @@ def test_lexicons_sizes_and_keys_of_init(name):
 
 @pytest.mark.parametrize("k", [0, -1, 14, 2.0, None, "3", True, jnp.array(2)])
 def test_what_is_no_number_of_words(k):
-    for name in ("softmax", "mixture", "adaptive", "NCE"):
+    for name in ("softmax", "mixture", "adaptive", "NCE", "Huffman"):
         head, given = arguments(name)
         given = {key: given[key] for key in ("params", "tables", "hidden")}
-        with pytest.raises((ValueError, TypeError), match=r"^k is .*: give"):
+        with pytest.raises((ValueError, TypeError), match=r"^k is .*: give (1 to 13|a Python)"):
             jax.eval_shape(functools.partial(head.top_k, k=k), **given)
 
 
@@ -255,3 +256,137 @@ def test_a_subclass_with_parameters_of_its_own_is_let_alone():
 def test_log_linear_heads_need_features():
     with pytest.raises(UserError, match="needs words with features"):
         heads.LogLinear().init(jax.random.key(0), SIZE, examples.plain_lexicon())
+
+
+# ---- what errors say, each before anything is computed
+
+# (head, method, what is given in the place of what should be, error, its beginning)
+MESSAGES = {
+    "hidden states of another size": (
+        heads.Softmax(),
+        "loss",
+        {"hidden": jnp.ones((3, 7))},
+        ValueError,
+        r"Softmax.loss: hidden states have 7 numbers, and params\['weights'\] of the shape \(13, 5",
+    ),
+    "whole numbers for states": (
+        heads.Softmax(),
+        "loss",
+        {"hidden": jnp.ones((3, SIZE), jnp.int32)},
+        ValueError,
+        r"Softmax.loss: hidden states are floating-point numbers",
+    ),
+    "targets of another shape": (
+        heads.AdaptiveSoftmax(cutoffs=(3,)),
+        "loss",
+        {"targets": jnp.zeros((3, 1), jnp.int32)},
+        ValueError,
+        r"AdaptiveSoftmax.loss: hidden states of the shape \(3, 5\) need targets of the shape \(3,",
+    ),
+    "a tied head alone": (
+        heads.Softmax(tied=True),
+        "loss",
+        {},
+        TypeError,
+        r"Softmax.loss: params have no 'weights': give a tied head the embedding's table",
+    ),
+    "no tables": (
+        heads.AdaptiveSoftmax(cutoffs=(3,)),
+        "loss",
+        {"tables": {}},
+        TypeError,
+        r"AdaptiveSoftmax.loss: tables have no 'rank': give the results of this head's `init` and",
+    ),
+    "tables without noise": (
+        heads.NCE(samples=4),
+        "loss",
+        {"tables": {}},
+        TypeError,
+        r"NCE.loss: tables have no 'log_q': .* not `evaluation_tables`",
+    ),
+    "noise of another lexicon": (
+        heads.NCE(samples=4),
+        "loss",
+        {"tables": heads.NCE(samples=4).tables(examples.plain_lexicon(7))},
+        ValueError,
+        r"NCE.loss: params are of 13 words and tables of 7: give params and tables of one lexicon",
+    ),
+    "no noise": (
+        heads.NCE(samples=4),
+        "loss",
+        {"key": None},
+        ValueError,
+        r"NCE.loss draws noise words: give it a key",
+    ),
+    "no context": (
+        NGRAM,
+        "loss",
+        {"tables": heads.LogLinear().tables(examples.lexicon()) | {"background": {}}},
+        TypeError,
+        r"LogLinear.loss: the head's NGram needs the words before each position: give context=",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"params": None}, r"params is None: give the result of this head's `init`"),
+        ({"tables": None}, r"tables is None: give the result of this head's `tables`"),
+        ({"hidden": None}, r"hidden is None: give floating-point numbers"),
+        ({"targets": None}, r"targets is None: give word ids"),
+        ({"targets": ["the", "cat", "sat"]}, r"targets is text: give word ids"),
+        (
+            {"params": {"params": {}}},
+            r"params have 'params', which this head does not have: give",
+        ),
+        ({"params": {}}, r"params have no 'weights': give the results of this head's `init`"),
+    ],
+)
+@pytest.mark.parametrize("head", [heads.Softmax(), heads.LogLinear()])
+def test_what_is_nothing_is_named(head, wrong, message):
+    given = {
+        "params": jax.eval_shape(lambda: head.init(jax.random.key(0), SIZE, examples.lexicon())),
+        "tables": head.tables(examples.lexicon()),
+        "hidden": jnp.ones((3, SIZE)),
+        "targets": jnp.zeros(3, jnp.int32),
+    } | wrong
+    with pytest.raises(TypeError, match=rf"^{type(head).__name__}\.\w+: {message}"):
+        head.log_prob(**given)
+
+
+@pytest.mark.parametrize("case", MESSAGES)
+def test_it_is_named_at_trace_time(case):
+    head, method, wrong, error, message = MESSAGES[case]
+    given = {
+        "params": jax.eval_shape(lambda: head.init(jax.random.key(0), SIZE, examples.lexicon())),
+        "tables": {} if "tables" in wrong else head.tables(examples.lexicon()),
+        "hidden": jnp.ones((3, SIZE)),
+        "targets": jnp.zeros(3, jnp.int32),
+        **({"key": jax.random.key(0)} if method == "loss" else {}),
+        **wrong,
+    }
+    with pytest.raises(error, match=f"^{message}"):
+        jax.eval_shape(functools.partial(getattr(head, method)), **given)
+
+
+def test_a_background_that_was_not_prepared():
+    letters = Lexicon(words=("|", "a"), counts=np.array([1, 1]), boundary="a")
+    for background, lexicon in (
+        (NGRAM.background, examples.lexicon()),
+        (priors.Evidence(), letters),
+    ):
+        name = type(background).__name__
+        with pytest.raises(ValueError, match=rf"{name} is not prepared: .* zoo\.data\.with_back"):
+            background.tables(lexicon)
+
+
+def test_fields_are_named_by_their_component():
+    with pytest.raises(UserError, match=r"^noise_per of NCE is 'word': give one of batch, row"):
+        heads.NCE(noise_per="word")
+    with pytest.raises(UserError, match=r"^samples of BlackOut is 0: give at least 1"):
+        heads.BlackOut(samples=0)
+    with pytest.raises(UserError, match=r"^cutoffs of AdaptiveSoftmax are"):
+        heads.AdaptiveSoftmax(cutoffs=())
+    with pytest.raises(UserError, match=r"^smoothing of UnigramNoise is -1: give at least 0"):
+        heads.UnigramNoise(smoothing=-1)

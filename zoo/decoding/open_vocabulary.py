@@ -4,10 +4,8 @@ A head that spells generates any string, and an embedding of letters reads it ag
 on the size of the lexicon, nor does a step of generation.
 """
 
-import dataclasses
 import functools
 import itertools
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +14,7 @@ import numpy as np
 from zoo.data.vocabulary import Vocabulary
 from zoo.decoding.beam import BeamSearch
 from zoo.decoding.generation import words_of
+from zoo.decoding.steps import OfModel
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon, spelling
 from zoo.lexicon.spelling import BEGIN, END, PADDING
@@ -115,16 +114,11 @@ def _read(model, params, lexicon, longest, words, carry):
     return _compiled_states(model)(params, tables, word_ids, carry)
 
 
-@dataclasses.dataclass(frozen=True)
-class _NextLetter:
-    """A step whose words are letters, numbered from the end mark."""
-
-    head: Any
-
-    def __call__(self, params, projected, symbols, carry):
-        state, rows = carry
-        log_probs, state = self.head.spelling_step(params, projected[rows], END + symbols, state)
-        return log_probs, (state, rows)
+def _next_letter(head, params, projected, symbols, carry):
+    """Computes a step whose words are letters, numbered from the end mark."""
+    state, rows = carry
+    log_probs, state = head.spelling_step(params, projected[rows], END + symbols, state)
+    return log_probs, (state, rows)
 
 
 def most_probable(head, params, hidden, k: int, width: int = 32):
@@ -132,7 +126,7 @@ def most_probable(head, params, hidden, k: int, width: int = 32):
     settings = BeamSearch(width, k, longest=head.spelling.longest, every_end=True)
     projected = head.hidden_projection(params, hidden)
     hypotheses = settings.search(
-        jax.tree_util.Partial(_NextLetter(head), params, projected),
+        jax.tree_util.Partial(OfModel(_next_letter, head), params, projected),
         jnp.full(len(hidden), BEGIN - END),
         (head.spelling_start(projected), jnp.arange(len(hidden))),
         boundary=0,

@@ -381,8 +381,7 @@ def _search(step, words, carry, limits, key, numbers, *, settings, boundary):
         return word, row.max() > -jnp.inf
 
     def more(state):
-        time, open_ = state[0], state[5]
-        return (time < settings.longest) & open_.any()
+        return (state[0] < settings.longest) & state[5].any()
 
     def grow(state):
         time, last, carry, said, log_probs, open_, lengths = state

@@ -43,20 +43,26 @@ def check_boundary(boundary: int, log_probs: jax.Array):
 
 
 @dataclasses.dataclass(frozen=True)
-class _NextWord:
-    """The step of a language model; equal for equal models, so that a decoder is compiled once for
-    a model."""
+class OfModel:
+    """A function of a model; equal for equal models, so that a decoder is compiled once for one."""
 
+    function: Callable[..., Any]
     model: Any
 
-    def __call__(self, params, tables, prepared, words, carry):
-        return next_word(self.model, params, tables, prepared, words, carry)
+    def __call__(self, *arguments):
+        return self.function(self.model, *arguments)
 
 
-def next_word(model, params, tables, prepared, words, carry):
-    """Computes (log p of every next word, [B, V] nats; carry) by a `LanguageModel`."""
-    states = model.states(params, tables, words[:, None], carry)
+def next_word(model, params, tables, prepared, words, carry, encoded=None):
+    """Computes (log p of every next word, [rows, V] nats; carry).
+
+    An encoder-decoder needs the encoded source of each row.
+    """
+    decoder = model if encoded is None else model.decoder
+    states = decoder.states(params, tables, words[:, None], carry)
     hidden, context = jax.tree.map(lambda leaf: leaf[:, 0], states[:2])
+    if encoded is not None:
+        hidden = model.attended(params, hidden, encoded)
     log_probs = model.head.log_probs(
         model.head_params(params), tables["head"], hidden, context=context, prepared=prepared
     )
@@ -68,33 +74,14 @@ def of_language_model(model, params, tables) -> jax.tree_util.Partial:
     `LanguageModel`.
     """
     prepared = model.prepared(params, tables)
-    return jax.tree_util.Partial(_NextWord(model), params, tables, prepared)
+    return jax.tree_util.Partial(OfModel(next_word, model), params, tables, prepared)
 
 
-@dataclasses.dataclass(frozen=True)
-class _NextTargetWord:
-    """The step of an encoder-decoder; equal for equal models, so that a decoder is compiled once a
-    shape."""
-
-    model: Any
-
-    def __call__(self, params, tables, prepared, encoded, words, carry):
-        carry, sentences = carry
-        of_rows = jax.tree.map(lambda leaf: leaf[sentences], encoded)
-        arguments = params, tables, prepared, of_rows, words, carry
-        log_probs, carry = next_target_word(self.model, *arguments)
-        return log_probs, (carry, sentences)
-
-
-def next_target_word(model, params, tables, prepared, encoded, words, carry):
-    """Computes (log p of every next word, [rows, V] nats; carry) by a `SequenceToSequence`."""
-    states = model.decoder.states(params, tables, words[:, None], carry)
-    hidden = model.attended(params, states[0][:, 0], encoded)
-    context = jax.tree.map(lambda leaf: leaf[:, 0], states[1])
-    log_probs = model.head.log_probs(
-        model.head_params(params), tables["head"], hidden, context=context, prepared=prepared
-    )
-    return log_probs, states[2]
+def _next_target_word(model, params, tables, prepared, encoded, words, carry):
+    carry, sentences = carry
+    of_rows = jax.tree.map(lambda leaf: leaf[sentences], encoded)
+    log_probs, carry = next_word(model, params, tables, prepared, words, carry, of_rows)
+    return log_probs, (carry, sentences)
 
 
 def of_sequence_to_sequence(
@@ -113,7 +100,8 @@ def of_sequence_to_sequence(
     encoded = _compiled_encode(model)(params, tables, source, lengths)
     # The carry is the decoder's; arrays that do not change with the words belong to the step.
     constant = encoded._replace(carry=())
-    step = jax.tree_util.Partial(_NextTargetWord(model), params, tables, prepared, constant)
+    function = OfModel(_next_target_word, model)
+    step = jax.tree_util.Partial(function, params, tables, prepared, constant)
     return step, (encoded.carry, jnp.arange(len(source), dtype=jnp.int32))
 
 

@@ -181,6 +181,5 @@ def _encode(model, structure, names, arrays, source, lengths):
 def _step_of_target(model, structure, names, structures, arrays, words, carry, constant):
     params, tables, prepared = _unflatten(structure, names, arrays)
     carry, encoded = map(jax.tree.unflatten, structures, (carry, constant))
-    given = params, tables, prepared, encoded, words, carry
-    log_probs, carry = steps.next_target_word(model, *given)
+    log_probs, carry = steps.next_word(model, params, tables, prepared, words, carry, encoded)
     return log_probs, tuple(jax.tree.leaves(carry))

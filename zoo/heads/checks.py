@@ -1,8 +1,8 @@
 """Checks of the arguments of heads, and their conversion to regular shapes and types.
 
 Heads flatten tokens into rows: targets or weights of another shape than the hidden states' would
-silently give wrong numbers. The public methods of `zoo.heads.Head` call a head's own methods
-(`_loss` and so on) through `checked`, so that within these
+silently give wrong numbers. The public methods of `zoo.heads.Head`, and so a head's own methods
+(`_loss` and so on), run within `checked`, so that
 
 - hidden states are floating point, [..., D], and targets whole numbers, [...];
 - token weights are floating point, [...]: other shapes are broadcast by the rules of numpy, and
@@ -23,30 +23,31 @@ silently give wrong numbers. The public methods of `zoo.heads.Head` call a head'
 Checks of shapes and types cost nothing in compiled code: they run while the function is traced.
 """
 
+import functools
+import inspect
+import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
-
-from zoo.arrays import sharded_functions
-from zoo.arrays.sharded_functions import HIDDEN
-from zoo.arrays.types import Keys
-from zoo.losses import value_checks
-from zoo.losses.token_blocks import present_states
-
-if TYPE_CHECKING:
-    from zoo.heads.head import Head
-import math
-from types import MappingProxyType
-from typing import NamedTuple
-
 import numpy as np
 from jax.sharding import PartitionSpec
 
-from zoo.arrays import row_lookup
+from zoo.arrays import row_lookup, sharded_functions
+from zoo.arrays.sharded_functions import HIDDEN
+from zoo.arrays.types import Keys
 from zoo.lexicon import Lexicon
+from zoo.losses import value_checks
+from zoo.losses.token_blocks import present_states
 from zoo.losses.value_checks import check_shapes
+
+if TYPE_CHECKING:
+    from zoo.heads.head import Head
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # ---- checks of a head's arguments except the hidden states: arrays, lexicons, keys and contexts
 # A head declares the shapes of its arrays as `zoo.losses.value_checks.check_shapes` reads them: a
@@ -54,6 +55,7 @@ from zoo.losses.value_checks import check_shapes
 # and trees that were transposed or cast, then raise an error that names the method and the array.
 
 INTEGERS = "int "
+_MISSING = object()
 
 
 class Shapes(NamedTuple):
@@ -63,29 +65,6 @@ class Shapes(NamedTuple):
     params: Mapping[str, str | None]
     tables: Mapping[str, str | None]
     loss_tables: Mapping[str, str | None] = MappingProxyType({})
-
-
-def check_arrays(name: str, shapes: Shapes, given: Mapping[str, Any]):
-    """Checks the types and shapes of a head's parameters and tables."""
-    sources = {
-        "params": "the result of this head's `init`",
-        "tables": "the result of this head's `tables`",
-    }
-    for argument, source in sources.items():
-        value = given[argument]
-        if not isinstance(value, Mapping):
-            raise TypeError(
-                f"{name}: {argument} is a {type(value).__name__}: give {source}, a dict"
-            )
-    params, tables = given["params"], given["tables"]
-    surplus = sorted({*params} - {name.partition("/")[0] for name in shapes.params})
-    if surplus:
-        raise TypeError(
-            f"{name}: params have {surplus[0]!r}, which this head does not have: give the result "
-            "of this head's `init`"
-        )
-    _check_group(name, "params", params, shapes.params)
-    _check_group(name, "tables", tables, {**shapes.tables, **shapes.loss_tables})
 
 
 def size_of(letter: str, shapes: Shapes, params: Any, tables: Any) -> int | None:
@@ -116,22 +95,13 @@ def _check_group(name, argument, group, shapes):
         raise ValueError(f"{name}: {error}") from None
 
 
-def has(tree: Any, path: str) -> bool:
-    """Whether a tree of dicts has an entry at a path."""
-    for step in path.split("/"):
-        if not isinstance(tree, Mapping) or step not in tree:
-            return False
-        tree = tree[step]
-    return True
-
-
-def _leaf(tree, path):
-    """Returns a tree's entry at a path such as "a/0/b", or None if there is none."""
+def _leaf(tree, path, default=None):
+    """Returns a tree's entry at a path such as "a/0/b", or the default if there is none."""
     for step in path.split("/"):
         try:
             tree = tree[int(step) if isinstance(tree, tuple | list) else step]
         except (KeyError, IndexError, TypeError, ValueError):
-            return None
+            return default
     return tree
 
 
@@ -144,16 +114,6 @@ def _check_type(name, array, value, whole):
         found = f"a {type(value).__name__}" if dtype is None else f"of the type {dtype}"
         wanted = "whole numbers" if whole else "floating-point numbers"
         raise TypeError(f"{name}: {array} is {found}: give {wanted}")
-
-
-def check_prepared(name: str, prepared: Any, wanted: Any):
-    """Raises ValueError unless prepared arrays have the shapes that `prepared` returns."""
-    found = jax.tree.map(np.shape, prepared)
-    if found != wanted:
-        raise ValueError(
-            f"{name}: prepared has the shapes {found}, and these states and tables need {wanted}: "
-            "give the result of this head's `prepared` for them"
-        )
 
 
 def check_lexicon(name: str, lexicon: Any):
@@ -192,16 +152,6 @@ def check_key(name: str, key: Any, *, of_batch: bool = False):
         raise TypeError(f"{name}: key has {shape} keys: give one, or map over them by jax.vmap")
 
 
-def check_context(name: str, context: Any, shape: tuple[int, ...]):
-    """Raises ValueError unless every array of a context has a row for each token."""
-    for leaf in jax.tree.leaves(context):
-        if np.shape(leaf)[: len(shape)] != shape:
-            raise ValueError(
-                f"{name}: context has the shape {np.shape(leaf)}: give the output of the "
-                f"background's `apply` for tokens of the shape {shape}"
-            )
-
-
 def as_array(name: str, argument: str, value: Any) -> jax.Array:
     """Returns an argument as an array."""
     try:
@@ -211,16 +161,45 @@ def as_array(name: str, argument: str, value: Any) -> jax.Array:
         raise TypeError(f"{name}: {argument} is {found}: give an array of numbers") from None
 
 
-# The first arguments of methods, in their order.
-ARRAYS = ("params", "tables", "hidden", "targets", "token_weights")
 # Ends of the names of methods that read what the loss alone needs.
 LOSSES = (".loss", ".weighted_loss", ".weighted_loss_and_penalty")
 
 
-def checked(head: "Head", method: str, function: Callable, arrays: tuple, **others: Any) -> Any:
-    """Calls a head's own method with checked arguments of regular shapes and types."""
-    arguments = {**dict(zip(ARRAYS, arrays, strict=False)), **others}
-    name = f"{type(head).__name__}.{method}"
+def checked(method: Callable[P, R]) -> Callable[P, R]:
+    """Makes a public method of heads run with checked arguments of regular shapes and types."""
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def with_checks(*given: P.args, **options: P.kwargs) -> R:
+        try:
+            bound = signature.bind(*given, **options)
+        except TypeError:
+            return method(*given, **options)  # raises Python's own error, which names the method
+        bound.apply_defaults()
+        arguments: dict[str, Any] = {**bound.arguments}
+        head = arguments.pop("self")
+        name = f"{type(head).__name__}.{method.__name__}"
+        if "lexicon" in arguments:
+            _check_makers(name, **arguments)
+        elif "hidden" in arguments:
+            return _checked(head, name, functools.partial(method, head), arguments)
+        else:
+            check_params(head, name, arguments)
+        return method(*given, **options)
+
+    return with_checks
+
+
+def _check_makers(name, lexicon, hidden_size=1, key=None):
+    """Checks the arguments of methods that make a head's arrays."""
+    check_lexicon(name, lexicon)
+    check_hidden_size(name, hidden_size)
+    if name.endswith(".init"):
+        check_key(name, key)
+
+
+def _checked(head, name, function, arguments):
+    """Calls a method with checked arguments: see the module's docstring."""
     if not head.prepares and jax.tree.leaves(arguments.get("prepared")):
         raise TypeError(f"{name} does not take prepared arrays: leave prepared= out")
     _check_given(name, head, arguments)
@@ -229,8 +208,11 @@ def checked(head: "Head", method: str, function: Callable, arrays: tuple, **othe
             arguments[argument] = as_array(name, argument, arguments[argument])
     _check_arrays(name, head, arguments)
     if (mesh := sharded_functions.explicit_mesh(arguments)) is not None:
-        return _on_explicit_axes(head, method, function, mesh, arguments)
-    arguments |= sharded_functions.alike(_arrays(arguments))
+        return _over_explicit(head, name, function, arguments, mesh)
+    # Tables and keys are the same on all devices, and so are the draws from them.
+    shared = ("tables", "key")
+    differing = {name: value for name, value in arguments.items() if name not in shared}
+    arguments |= sharded_functions.alike(differing)
     _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
     arguments |= _regular(name, arguments)
     _check_hidden_size(name, head.parameter_axes, arguments)
@@ -240,26 +222,15 @@ def checked(head: "Head", method: str, function: Callable, arrays: tuple, **othe
         return _of_no_tokens(function, arguments)
     if "targets" in arguments:
         return _of_words(name, head, function, arguments)
-    return function(*arguments.values())
+    return function(**arguments)
 
 
-def check(head: "Head", method: str, **arguments: Any):
+def check_params(head: "Head", name: str, arguments: dict[str, Any]):
     """Checks the parameters and tables of a method that takes no hidden states."""
-    name = f"{type(head).__name__}.{method}"
     _check_given(name, head, arguments)
     if _shapes_of(head) is not None:
         _check_arrays(name, head, arguments)
         _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
-
-
-def _on_explicit_axes(head, method, function, mesh, arguments):
-    """Calls `checked` on each device's part of arrays that lie over explicit axes of a mesh."""
-
-    def within(**present):
-        return checked(head, method, function, (), **{**dict.fromkeys(arguments), **present})
-
-    draws = arguments.get("key") is not None and (method == "sample" or head.loss_draws)
-    return over_explicit(within, method, mesh, arguments, draws)
 
 
 # The arguments that may not be None, and what errors tell to give instead.
@@ -291,21 +262,41 @@ def _check_arrays(name, head, arguments):
     shapes = _shapes_of(head)
     if shapes is None:
         return
-    check_arrays(name, shapes, arguments)
+    params, tables = arguments["params"], arguments["tables"]
+    for argument, value in {"params": params, "tables": tables}.items():
+        if not isinstance(value, Mapping):
+            raise TypeError(
+                f"{name}: {argument} is a {type(value).__name__}: give the result of this head's "
+                f"`{'init' if argument == 'params' else argument}`, a dict"
+            )
+    surplus = sorted({*params} - {name.partition("/")[0] for name in shapes.params})
+    if surplus:
+        raise TypeError(
+            f"{name}: params have {surplus[0]!r}, which this head does not have: give the result "
+            "of this head's `init`"
+        )
+    _check_group(name, "params", params, shapes.params)
+    _check_group(name, "tables", tables, {**shapes.tables, **shapes.loss_tables})
     _check_there(name, head, shapes, arguments)
     prepared = arguments.get("prepared")
     if jax.tree.leaves(prepared):
         wanted = head.prepared_shapes(arguments["tables"], arguments["hidden"].shape[-1])
-        check_prepared(name, prepared, wanted)
+        found = jax.tree.map(np.shape, prepared)
+        if found != wanted:
+            raise ValueError(
+                f"{name}: prepared has the shapes {found}, and these states and tables need "
+                f"{wanted}: give the result of this head's `prepared` for them"
+            )
 
 
 def _check_there(name, head, shapes, arguments):
     """Raises TypeError if a parameter or a table that the method reads is missing."""
     params = dict.fromkeys(path.partition("/")[0] for path in shapes.params)
     of_loss = shapes.loss_tables if name.endswith(LOSSES) else {}
-    for group, paths in {"params": params, "tables": [*shapes.tables, *of_loss]}.items():
+    tables = [*shapes.tables, *of_loss]
+    for group, paths in {"params": params, "tables": tables}.items():
         for path in paths:
-            if has(arguments[group], path):
+            if _leaf(arguments[group], path, _MISSING) is not _MISSING:
                 continue
             wanted = (
                 "give the results of this head's `init` and `tables` for the lexicon; a sampled "
@@ -378,18 +369,15 @@ def _check_context(name, head, arguments):
                 "position: give context=, the output of its `apply` for them"
             )
     elif head.background is not None:
-        check_context(name, context, arguments["hidden"].shape[:-1])
+        shape = arguments["hidden"].shape[:-1]
+        for leaf in jax.tree.leaves(context):
+            if np.shape(leaf)[: len(shape)] != shape:
+                raise ValueError(
+                    f"{name}: context has the shape {np.shape(leaf)}: give the output of the "
+                    f"background's `apply` for tokens of the shape {shape}"
+                )
     elif _shapes_of(head) is not None and jax.tree.leaves(context):
         raise TypeError(f"{name}: the head has no background: leave context out")
-
-
-def _arrays(arguments):
-    """Returns the arguments that differ between devices or have gradients.
-
-    Tables and keys are left out: they are the same on all devices, and so are the draws from them.
-    """
-    others = ("tables", "key")
-    return {name: value for name, value in arguments.items() if name not in others}
 
 
 def _regular(name, arguments):
@@ -430,7 +418,11 @@ def _targets(name, targets, states):
 
 def _token_weights(name, weights, wanted, dtype):
     """Returns the token weights, [...], in a floating-point type."""
-    if not _broadcasts(weights.shape, wanted):
+    try:
+        broadcast = jnp.broadcast_shapes(weights.shape, wanted) == wanted
+    except ValueError:
+        broadcast = False
+    if not broadcast:
         raise ValueError(
             f"{name}: token_weights of the shape {weights.shape} do not broadcast to the shape "
             f"{wanted} of the targets"
@@ -440,13 +432,6 @@ def _token_weights(name, weights, wanted, dtype):
             raise ValueError(f"{name}: token_weights are {weights.dtype}: give real numbers")
         weights = weights.astype(jnp.promote_types(dtype, jnp.float32))
     return jnp.broadcast_to(weights, wanted)
-
-
-def _broadcasts(shape, wanted):
-    try:
-        return jnp.broadcast_shapes(shape, wanted) == wanted
-    except ValueError:
-        return False
 
 
 def _of_words(name, head, function, arguments):
@@ -460,15 +445,18 @@ def _of_words(name, head, function, arguments):
             unknown |= targets >= vocabulary
     arguments["targets"] = jnp.where(unknown, 0, targets)
     if weights is None:
-        results = function(*arguments.values())
+        results = function(**arguments)
         if isinstance(results, tuple):  # log Z does not depend on the target
             return jnp.where(unknown, jnp.nan, results[0]), *results[1:]
         return jnp.where(unknown, jnp.nan, results)
     arguments["token_weights"] = jnp.where(unknown, 0, weights)
-    loss, penalty = function(*arguments.values())
+    results = function(**arguments)
     # A sum, as the loss: devices that share the tokens add both at once.
     undefined = jnp.where(unknown & (weights != 0), jnp.nan, 0).sum()
-    return loss + undefined.astype(loss.dtype), penalty
+    if isinstance(results, tuple):
+        loss, penalty = results
+        return loss + undefined.astype(loss.dtype), penalty
+    return results + undefined.astype(results.dtype)
 
 
 def _vocabulary_size(head, arguments):
@@ -499,12 +487,12 @@ def _of_no_tokens(function, arguments):
         arguments["targets"] = arguments["targets"].astype(jnp.int32)
     if isinstance(arguments.get("key"), Keys):
         arguments["key"] = arguments["key"].batch
-    results = jax.eval_shape(lambda: function(*arguments.values()))
+    results = jax.eval_shape(lambda: function(**arguments))
     shape = () if "token_weights" in arguments else shape
     return jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape[len(shape) :]), x.dtype), results)
 
 
-# ---- A head's methods on arrays that lie over the explicit axes of a mesh, see `jax.make_mesh`
+# ---- methods on arrays that lie over the explicit axes of a mesh, see `jax.make_mesh`
 # If tokens are sharded, every device computes the results of its own tokens alone, and sums over
 # tokens are added over devices once, at the end. Methods that draw random numbers compute all
 # tokens together, so that every layout draws the same numbers. Parameters may be sharded by their
@@ -513,29 +501,34 @@ def _of_no_tokens(function, arguments):
 OF_TOKENS = ("targets", "token_weights", "context")
 
 
-def over_explicit(function, method, mesh, given, draws):
-    """Computes function(**given), a method of a head, with results laid out like its arguments.
+def _over_explicit(head, name, function, given, mesh):
+    """Calls a method whose results are laid out like its arguments.
 
-    Gives the method's results. Their token axes are laid out like the hidden states, and a word
-    axis like the words of the parameters.
+    Their token axes are laid out like the hidden states, and a word axis like the words of the
+    parameters.
     """
     of_tokens = sharded_functions.spec_of(given["hidden"])[:-1]
     axes = {name for names in of_tokens for name in names}
-    words = _axes_of_words(given["params"], axes) if method == "log_probs" else ()
+    words = _axes_of_words(given["params"], axes) if name.endswith(".log_probs") else ()
+    draws = given.get("key") is not None and (name.endswith(".sample") or head.loss_draws)
 
     def spec(result):
         if result.ndim < len(of_tokens):
             return PartitionSpec()
-        last = [words if result.shape[-1] % _devices(mesh, words) == 0 else ()]
+        devices = math.prod(mesh.shape[name] for name in words)
+        last = [words if result.shape[-1] % devices == 0 else ()]
         return PartitionSpec(*of_tokens, *last * (result.ndim - len(of_tokens)))
 
-    def whole(given):
-        if not axes or draws:
-            return function(**given)
-        return _on_each_device(function, of_tokens, axes, given)
+    def within(**present):
+        return _checked(head, name, function, {**dict.fromkeys(given), **present})
 
-    given = {name: value for name, value in given.items() if value is not None}
-    return sharded_functions.automatic(whole, given, mesh, spec)
+    def whole(present):
+        if not axes or draws:
+            return within(**present)
+        return _on_each_device(within, of_tokens, axes, present)
+
+    present = {name: value for name, value in given.items() if value is not None}
+    return sharded_functions.automatic(whole, present, mesh, spec)
 
 
 def _axes_of_words(params, without) -> tuple[str, ...]:
@@ -548,11 +541,6 @@ def _axes_of_words(params, without) -> tuple[str, ...]:
     return next(
         (names for of_rows in row_axes for names in of_rows if names and not without & {*names}), ()
     )
-
-
-def _devices(mesh, axes) -> int:
-    """Counts the devices along some axes of a mesh."""
-    return math.prod(mesh.shape[name] for name in axes)
 
 
 def _on_each_device(function, of_tokens, axes, given):

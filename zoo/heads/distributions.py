@@ -18,7 +18,8 @@ import jax.numpy as jnp
 from zoo.arrays import row_blocks
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError
-from zoo.heads.head import Head, HeadAround
+from zoo.heads.head import Head
+from zoo.heads.head_around import HeadAround
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax
 

@@ -56,6 +56,9 @@ class Head:
     used without normalising. `context` is a prior's input beside the hidden state.
 
     Arguments of methods:
+      lexicon: the words.
+      hidden_size: D.
+      vocabulary: V.
       params: the result of `init`, or trained parameters.
       tables: `tables` of the lexicon; `evaluation_tables` are enough to score and to sample.
       hidden: h, [..., D].
@@ -143,56 +146,38 @@ class Head:
         return "loss"
 
     @final
+    @checks.checked
     def tables(self, lexicon: Lexicon) -> Tables:
-        """Returns the arrays that describe the words to the head; {} if it needs none.
-
-        Args:
-          lexicon: the words.
-        """
-        checks.check_lexicon(f"{type(self).__name__}.tables", lexicon)
+        """Returns the arrays that describe the words to the head; {} if it needs none."""
         return self._tables(lexicon)
 
     @final
+    @checks.checked
     def evaluation_tables(self, lexicon: Lexicon) -> Tables:
-        """Returns the tables that scoring reads: `tables` without those that only the loss reads.
-
-        Args:
-          lexicon: the words.
-        """
-        checks.check_lexicon(f"{type(self).__name__}.evaluation_tables", lexicon)
+        """Returns the tables that scoring reads: not those that only the loss reads."""
         return self._evaluation_tables(lexicon)
 
     @final
+    @checks.checked
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """Draws the parameters at the start of training.
-
-        Args:
-          hidden_size: D.
-          lexicon: the words.
-        """
-        name = f"{type(self).__name__}.init"
-        checks.check_lexicon(name, lexicon)
-        checks.check_hidden_size(name, hidden_size)
-        checks.check_key(name, key)
+        """Draws the parameters at the start of training."""
         return self._init(key, hidden_size, lexicon)
 
     @final
+    @checks.checked
     def partition(self, lexicon: Lexicon) -> Params:
         """Returns the axis names of the parameters, a tree like `init`'s of `PartitionSpec`s.
 
         A name is "words" (rows of words or of groups of words), "features", "hidden" (dimensions of
         a hidden state), or None. `zoo.arrays.sharded_functions.on_mesh` turns names into layouts.
-
-        Args:
-          lexicon: the words.
         """
-        checks.check_lexicon(f"{type(self).__name__}.partition", lexicon)
         shapes = jax.eval_shape(lambda: self._init(jax.random.key(0), 1, lexicon))
         return named(shapes, self.parameter_axes)
 
     # ------------------------------------------------------------ to train
 
     @final
+    @checks.checked
     def loss(
         self,
         params: Params,
@@ -210,10 +195,12 @@ class Head:
         Returns:
           [...], nats.
         """
-        arrays = params, tables, hidden, targets
-        return checks.checked(self, "loss", self._penalised_loss, arrays, key=key, context=context)
+        losses = self._loss(params, tables, hidden, targets, key, context)
+        penalties = self._penalties(params, hidden)
+        return losses if penalties is None else penalties + losses
 
     @final
+    @checks.checked
     def weighted_loss(
         self,
         params: Params,
@@ -230,12 +217,11 @@ class Head:
         Returns:
           A scalar, nats.
         """
-        arrays = params, tables, hidden, targets, token_weights
-        return checks.checked(
-            self, "weighted_loss", self._weighted_loss_and_penalty, arrays, key=key, context=context
-        )[0]
+        arguments = params, tables, hidden, targets, token_weights, key, context
+        return self._weighted_loss_and_penalty(*arguments)[0]
 
     @final
+    @checks.checked
     def weighted_loss_and_penalty(
         self,
         params: Params,
@@ -252,17 +238,11 @@ class Head:
         Returns:
           (sum of token_weights * loss, sum of token_weights * penalties), scalars, nats.
         """
-        arrays = params, tables, hidden, targets, token_weights
-        return checks.checked(
-            self,
-            "weighted_loss_and_penalty",
-            self._weighted_loss_and_penalty,
-            arrays,
-            key=key,
-            context=context,
-        )
+        arguments = params, tables, hidden, targets, token_weights, key, context
+        return self._weighted_loss_and_penalty(*arguments)
 
     @final
+    @checks.checked
     def prepared(self, params: Params, tables: Tables) -> Prepared:
         """Computes arrays that scoring would otherwise compute anew for every batch.
 
@@ -270,12 +250,12 @@ class Head:
           A pytree of arrays, which `log_prob` and the methods below it take as `prepared`; None if
           there is nothing to prepare.
         """
-        checks.check(self, "prepared", params=params, tables=tables)
         return self._prepared(params, tables)
 
     # ------------------------------------------------------------ to score and to sample
 
     @final
+    @checks.checked
     def log_prob(
         self,
         params: Params,
@@ -291,12 +271,10 @@ class Head:
         Returns:
           [...], nats.
         """
-        arrays = params, tables, hidden, targets
-        return checks.checked(
-            self, "log_prob", self._log_prob_and_log_z, arrays, context=context, prepared=prepared
-        )[0]
+        return self._log_prob_and_log_z(params, tables, hidden, targets, context, prepared)[0]
 
     @final
+    @checks.checked
     def log_prob_and_log_z(
         self,
         params: Params,
@@ -312,17 +290,10 @@ class Head:
         Returns:
           (log p [...], log Z [...]), nats.
         """
-        arrays = params, tables, hidden, targets
-        return checks.checked(
-            self,
-            "log_prob_and_log_z",
-            self._log_prob_and_log_z,
-            arrays,
-            context=context,
-            prepared=prepared,
-        )
+        return self._log_prob_and_log_z(params, tables, hidden, targets, context, prepared)
 
     @final
+    @checks.checked
     def log_probs(
         self,
         params: Params,
@@ -340,12 +311,10 @@ class Head:
         Returns:
           [..., V], nats.
         """
-        arrays = params, tables, hidden
-        return checks.checked(
-            self, "log_probs", self._log_probs, arrays, context=context, prepared=prepared
-        )
+        return self._log_probs(params, tables, hidden, context, prepared)
 
     @final
+    @checks.checked
     def sample(
         self,
         params: Params,
@@ -361,12 +330,10 @@ class Head:
         Returns:
           int32 [...].
         """
-        arrays = params, tables, hidden
-        return checks.checked(
-            self, "sample", self._sample, arrays, key=key, context=context, prepared=prepared
-        )
+        return self._sample(params, tables, hidden, key, context, prepared)
 
     @final
+    @checks.checked
     def top_k(
         self,
         params: Params,
@@ -385,10 +352,7 @@ class Head:
         Returns:
           (log-probabilities [..., k], nats, falling; words int32 [..., k]).
         """
-        arrays = params, tables, hidden
-        return checks.checked(
-            self, "top_k", self._top_k, arrays, k=k, context=context, prepared=prepared
-        )
+        return self._top_k(params, tables, hidden, k, context, prepared)
 
     # ------------------------------------------------------- to evaluate; few heads override any
 
@@ -423,9 +387,6 @@ class Head:
 
         The size of token blocks is chosen by it. It is V unless a head holds several arrays as wide
         as the vocabulary.
-
-        Args:
-          vocabulary: V.
         """
         return vocabulary
 
@@ -436,8 +397,7 @@ class Head:
         belong to words cannot.
 
         Args:
-          lexicon: the words of training.
-          other: the words to be scored.
+          other: the words to be scored; `lexicon` has the words of training.
 
         Raises:
           UserError: parameters belong to words.
@@ -460,20 +420,13 @@ class Head:
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """Counts the words that the head does not represent in full, for passports.
 
-        Args:
-          lexicon: the words.
-
         Returns:
           {description: number of words}, such as how many words were cut.
         """
         return {}
 
     def normalised_over(self, lexicon: Lexicon) -> str:
-        """Describes the set over which the probabilities of `log_prob` sum to one.
-
-        Args:
-          lexicon: the words.
-        """
+        """Describes the set over which the probabilities of `log_prob` sum to one."""
         return f"the {len(lexicon):,} words of the lexicon"
 
     # ------------------------------------------------------------ to be overridden by heads
@@ -523,11 +476,6 @@ class Head:
 
         return self._over_log_probs(of_block, params, tables, hidden, context, prepared)
 
-    def _penalised_loss(self, params, tables, hidden, targets, key, context):
-        losses = self._loss(params, tables, hidden, targets, key, context)
-        penalties = self._penalties(params, hidden)
-        return losses if penalties is None else penalties + losses
-
     def _weighted_loss_and_penalty(
         self, params, tables, hidden, targets, token_weights, key, context
     ):
@@ -560,9 +508,6 @@ class Head:
         """Returns the shapes of the arrays that `prepared` returns, a tree like them.
 
         A head that declares `array_shapes` and writes `_prepared` overrides it.
-
-        Args:
-          hidden_size: D.
         """
         return None
 
@@ -589,59 +534,3 @@ class Head:
         block = softmax.token_block(tokens, self.scores_per_token(words))
         results = row_blocks.map_rows(of_block, (*flat, jnp.arange(tokens)), block)
         return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), results)
-
-
-class HeadAround(Head):
-    """Base class of heads that wrap another one, `self.head`, whose tables are tables["head"]."""
-
-    if TYPE_CHECKING:  # a field of each
-
-        @property
-        def head(self) -> Head: ...
-
-    @property
-    def loss_draws(self) -> bool:
-        return self.head.loss_draws
-
-    @property
-    def has_log_probs(self) -> bool:
-        return self.head.has_log_probs
-
-    @property
-    def ordered_by_frequency(self) -> bool:
-        return self.head.ordered_by_frequency
-
-    @property
-    def parameter_axes(self) -> Axes:
-        return self.head.parameter_axes
-
-    def inner_params(self, params: Params) -> Params:
-        """Returns the inner head's parameters, which most wrappers have as their own."""
-        return params
-
-    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        return self.head.init(key, hidden_size, lexicon)
-
-    def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
-        return self.head._penalties(self.inner_params(params), hidden)
-
-    def normalised_over(self, lexicon: Lexicon) -> str:
-        return self.head.normalised_over(lexicon)
-
-    def form_taken(self, tables: Tables) -> str | None:
-        return self.head.form_taken(tables["head"])
-
-    def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
-        return self.head.vocabulary_size(self.inner_params(params), tables["head"])
-
-    def scores_per_token(self, vocabulary: int) -> int:
-        return self.head.scores_per_token(vocabulary)
-
-    def _prepared(self, params: Params, tables: Tables) -> Prepared:
-        return self.head.prepared(self.inner_params(params), tables["head"])
-
-    def prepared_shapes(self, tables: Tables, hidden_size: int) -> Any:
-        return self.head.prepared_shapes(tables["head"], hidden_size)
-
-    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        return self.head.warnings(lexicon)

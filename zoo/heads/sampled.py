@@ -1,6 +1,7 @@
 """The base class of heads with sampled losses, which score only the target and noise words."""
 
 import dataclasses
+import functools
 from typing import NamedTuple
 
 import jax
@@ -19,6 +20,13 @@ from zoo.losses.noise_sampling import UNITS, log_expected_count, noise_tables, s
 PRODUCTS = {"batch": "...d,kd->...k", "row": "b...d,bkd->b...k", "token": "...d,...kd->...k"}
 
 
+def for_tokens(of_draws: jax.Array, per: str, tokens: tuple[int, ...]) -> jax.Array:
+    """Broadcasts an array over draws to [..., K], one row for each token."""
+    if per == "row":
+        of_draws = of_draws.reshape(len(of_draws), *(1,) * (len(tokens) - 1), -1)
+    return jnp.broadcast_to(of_draws, (*tokens, of_draws.shape[-1]))
+
+
 class SampledScores(NamedTuple):
     """The scores that a sampled loss is computed from.
 
@@ -31,26 +39,22 @@ class SampledScores(NamedTuple):
       hits: whether a noise word is the target, bool [..., K].
     """
 
-    true: jax.Array  # the scores of the targets, [...]
-    noise: jax.Array  # the scores of the noise words, [..., K]
-    log_expected_true: jax.Array  # log of the expected number of draws of the target, [...]
-    # log of the expected number of draws of each noise word, [..., K]
+    true: jax.Array
+    noise: jax.Array
+    log_expected_true: jax.Array
     log_expected_noise: jax.Array
-    kept: jax.Array  # whether a noise word was kept instead of dropped as a repeat, bool [..., K]
-    hits: jax.Array  # whether a noise word is the target, bool [..., K]
+    kept: jax.Array
+    hits: jax.Array
 
 
 @dataclasses.dataclass(frozen=True)
 class SampledHead(SoftmaxScores):
     """A softmax whose training loss scores the target and K noise words instead of V words.
 
-    Subclasses define the loss of the scores, `sampled_loss`.
+    Subclasses define the loss of the scores, `sampled_loss`. Further fields are those of
+    `WordVectors`.
 
     Attributes:
-      tied: whether the weights are the embedding's table, which the model passes as
-        params["weights"].
-      bias: whether each word has a bias.
-      initial_scale: weights start uniform in +-initial_scale; the bias starts at 0.
       noise: the distribution of noise words.
       samples: K, the number of draws.
       noise_per: the unit that has draws of its own: the "batch", each "row" or each "token". The
@@ -118,18 +122,12 @@ class SampledHead(SoftmaxScores):
                 x.reshape(-1, *x.shape[len(shape) :]) for x in (hidden, targets, log_q)
             )
 
-        def for_tokens(of_words):
-            """Broadcasts an array over noise words to [..., K], one row for each token."""
-            if self.noise_per == "row":
-                ones = (1,) * (targets.ndim - 1)
-                of_words = of_words.reshape(targets.shape[0], *ones, self.samples)
-            return jnp.broadcast_to(of_words, (*targets.shape, self.samples))
-
-        words, kept, log_expected = map(for_tokens, drawn)
+        of_tokens = functools.partial(for_tokens, per=self.noise_per, tokens=targets.shape)
+        words, kept, log_expected = map(of_tokens, drawn)
         product = PRODUCTS[self.noise_per]
         scores = SampledScores(
             true=self._scores(params, hidden, targets, "...d,...d->..."),
-            noise=self._scores(params, hidden, drawn.words, product, for_tokens),
+            noise=self._scores(params, hidden, drawn.words, product, of_tokens),
             log_expected_true=log_expected_count(log_q, self.samples, self.distinct),
             log_expected_noise=log_expected,
             kept=kept,
@@ -169,7 +167,7 @@ class SampledHead(SoftmaxScores):
         hidden: jax.Array,
         words: jax.Array,
         product,
-        for_tokens=lambda bias: bias,
+        of_tokens=lambda bias: bias,
     ):
         """Computes w_v . h + c_v of some words, in at least float32."""
         vectors = row_lookup.take(params["weights"], words)
@@ -182,4 +180,4 @@ class SampledHead(SoftmaxScores):
         if not self.bias:
             return scores
         bias = row_lookup.take(params["bias"], words).astype(scores.dtype)
-        return scores + for_tokens(bias)
+        return scores + of_tokens(bias)

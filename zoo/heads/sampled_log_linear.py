@@ -18,7 +18,7 @@ from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
 from zoo.heads.log_linear import LogLinear
-from zoo.heads.sampled import PRODUCTS
+from zoo.heads.sampled import PRODUCTS, for_tokens
 from zoo.lexicon import Lexicon, feature_signatures
 from zoo.losses import importance
 from zoo.losses.noise_sampling import UNITS, draw_per_unit, sample_noise, tables_with_zeros
@@ -141,14 +141,8 @@ class SampledLogLinear(LogLinear):
         biases = (params["bias"][features] * values).sum(axis=-1)
         scores = products.einsum(product, hidden, vectors)
         if product in PRODUCTS.values():  # of draws
-            biases = self._for_tokens(biases, scores)
+            biases = for_tokens(biases, self.noise_per, scores.shape[:-1])
         return scores + biases.astype(scores.dtype)
-
-    def _for_tokens(self, of_draws, scores):
-        """Broadcasts an array over draws to [..., K], one row for each token."""
-        if self.noise_per == "row":
-            of_draws = of_draws.reshape(len(of_draws), *(1,) * (scores.ndim - 2), -1)
-        return jnp.broadcast_to(of_draws, scores.shape)
 
     def _log_thresholds(self, key, scores):
         """Draws log u for the steps of the chains, [..., K], for each unit of `noise_per`."""
@@ -159,4 +153,4 @@ class SampledLogLinear(LogLinear):
             return jnp.log(jax.random.uniform(key, shape, scores.dtype))
 
         drawn = draw_per_unit(draw, of_chain, scores.shape[:-1], self.samples, self.noise_per)
-        return self._for_tokens(drawn, scores)
+        return for_tokens(drawn, self.noise_per, scores.shape[:-1])

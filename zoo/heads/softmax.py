@@ -26,7 +26,6 @@ class WordVectors(Head):
       initial_scale: weights start uniform in +-initial_scale; the bias starts at 0.
     """
 
-    # whether the weights are the embedding's table, which the model passes as params["weights"]
     tied: bool = False
     bias: bool = True
     initial_scale: float = 0.05

@@ -22,7 +22,8 @@ import jax.numpy as jnp
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads.checks import Shapes
-from zoo.heads.head import Head, HeadAround
+from zoo.heads.head import Head
+from zoo.heads.head_around import HeadAround
 from zoo.lexicon import Lexicon
 from zoo.lexicon.lexicon import NoUnknownWord, shares
 from zoo.priors import strings
@@ -117,6 +118,11 @@ class SpreadUnknown(HeadAround):
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         return params
+
+    # As of a head of its own: all are of the new words, and nothing is trained.
+    normalised_over = Head.normalised_over
+    _evaluation_tables = Head._evaluation_tables
+    _penalties = Head._penalties
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """Counts the words that share the unknown word's probability.

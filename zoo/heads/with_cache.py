@@ -20,11 +20,12 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import memory
-from zoo.arrays.types import Carry, Context, Params, Tables
+from zoo.arrays.types import Carry, Context, Tables
 from zoo.errors import UserError, check_above, check_least, check_rates
 from zoo.heads import checks
 from zoo.heads.checks import Shapes
-from zoo.heads.head import Head, HeadAround
+from zoo.heads.head import Head
+from zoo.heads.head_around import HeadAround
 from zoo.heads.softmax import Softmax
 from zoo.lexicon import Lexicon
 from zoo.priors.contextual import Contextual
@@ -57,6 +58,9 @@ class Memory(Contextual):
     flatness: float = 0.3
 
     reads_states: ClassVar[bool] = True
+
+    def tables(self, lexicon: Lexicon) -> Tables:
+        return {}
 
     def initial_carry(self, batch: int, hidden_size: int = 0) -> MemoryCarry:
         """Returns an empty memory."""
@@ -179,18 +183,9 @@ class WithCache(HeadAround):
         shapes = self.head.array_shapes
         return None if shapes is None else Shapes(shapes.params, {"head": None, "background": None})
 
-    def _tables(self, lexicon: Lexicon) -> Tables:
-        """Returns {"head": the inner head's tables, "background": {}}."""
-        return {"head": self.head.tables(lexicon), "background": {}}
-
-    def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
-        return {"head": self.head.evaluation_tables(lexicon), "background": {}}
-
-    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        return self.head.for_lexicon(params, lexicon, other)
-
     def _check_inner(self, params, tables):
-        checks.check(self.head, "loss", params=params, tables=tables["head"])
+        arguments = {"params": params, "tables": tables["head"]}
+        checks.check_params(self.head, f"{type(self.head).__name__}.loss", arguments)
 
     def _loss(self, params, tables, hidden, targets, key, context):
         self._check_inner(params, tables)

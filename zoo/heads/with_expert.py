@@ -23,10 +23,11 @@ import jax.numpy as jnp
 
 from zoo.arrays import products
 from zoo.arrays.sharded_functions import HIDDEN, Axes
-from zoo.arrays.types import Context, Params, Tables
+from zoo.arrays.types import Context, Params
 from zoo.errors import UserError
 from zoo.heads.checks import Shapes
-from zoo.heads.head import Head, HeadAround
+from zoo.heads.head import Head
+from zoo.heads.head_around import HeadAround
 from zoo.heads.log_linear import LogLinear
 from zoo.lexicon import Lexicon
 from zoo.losses.with_expert import log_expert_mass
@@ -88,14 +89,6 @@ class WithExpert(HeadAround):
             "weights": jnp.zeros(hidden_size),
             "bias": jnp.zeros(()),
         }
-
-    def _tables(self, lexicon: Lexicon) -> Tables:
-        """Returns {"head": the inner head's tables, "background": the expert's tables}."""
-        return {"head": self.head.tables(lexicon), "background": self.expert.tables(lexicon)}
-
-    def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
-        background = self.expert.tables(lexicon)
-        return {"head": self.head.evaluation_tables(lexicon), "background": background}
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """Raises UserError: the expert was made for the words of training."""

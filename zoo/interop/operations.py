@@ -20,10 +20,14 @@ class HeadOperations(abc.ABC):
 
       hidden: h, [..., D].
       targets: x, int [...], each in [0, V).
-      tied_weights: for a tied head, the table of the embedding that it shares; None for others.
       key: the key of a loss that draws noise words or masks.
+
+    and the options
+
+      tied_weights: for a tied head, the table of the embedding that it shares; None for others.
       context: the context of the head's background or expert at each position: see `context_of`.
-      prepared: the result of `prepared`, which is then computed once for many calls.
+      prepared: the result of `prepared`, which is then computed once for many calls of the methods
+        that score or sample.
     """
 
     head: heads.Head
@@ -43,102 +47,55 @@ class HeadOperations(abc.ABC):
         params = with_tied(self.head, params, tied_weights)
         return cast(params, self.dtype), tables, cast(hidden, self.dtype)
 
-    def __call__(self, hidden, *, context: Context = None, tied_weights=None) -> jax.Array:
-        """Computes log p of every word, nats, [..., V]; these are normalised logits."""
-        return self.log_probs(hidden, context=context, tied_weights=tied_weights)
-
-    def loss(
-        self, hidden, targets, *, key: Any = None, context: Context = None, tied_weights=None
-    ) -> jax.Array:
-        """Computes the training loss of each token, nats, [...]."""
+    def _call(self, method, hidden, *others, tied_weights=None, **options):
+        """Calls a method of the head; its options are those of the head's and `tied_weights`."""
         given = self._given(hidden, tied_weights)
-        return self.head.loss(*given, targets, key=self._noise(key), context=context)
+        return getattr(self.head, method)(*given, *others, **options)
+
+    def __call__(self, hidden, **options: Any) -> jax.Array:
+        """Computes log p of every word, nats, [..., V]; these are normalised logits."""
+        return self.log_probs(hidden, **options)
+
+    def loss(self, hidden, targets, *, key: Any = None, **options: Any) -> jax.Array:
+        """Computes the training loss of each token, nats, [...]."""
+        return self._call("loss", hidden, targets, key=self._noise(key), **options)
 
     def weighted_loss(
-        self,
-        hidden,
-        targets,
-        token_weights,
-        *,
-        key: Any = None,
-        context: Context = None,
-        tied_weights=None,
+        self, hidden, targets, token_weights, *, key: Any = None, **options: Any
     ) -> jax.Array:
         """Computes the sum of token_weights * loss, a scalar in nats, the objective of training.
 
         `token_weights` are [...] or broadcast to it, 0 for padding.
         """
-        given = self._given(hidden, tied_weights)
-        options: dict[str, Any] = {"key": self._noise(key), "context": context}
-        return self.head.weighted_loss(*given, targets, token_weights, **options)
+        given = hidden, targets, token_weights
+        return self._call("weighted_loss", *given, key=self._noise(key), **options)
 
     def weighted_loss_and_penalty(
-        self,
-        hidden,
-        targets,
-        token_weights,
-        *,
-        key: Any = None,
-        context: Context = None,
-        tied_weights=None,
+        self, hidden, targets, token_weights, *, key: Any = None, **options: Any
     ) -> tuple[jax.Array, jax.Array]:
         """Computes (weighted_loss, the part of it that the penalties add), scalars in nats."""
-        given = self._given(hidden, tied_weights)
-        options: dict[str, Any] = {"key": self._noise(key), "context": context}
-        return self.head.weighted_loss_and_penalty(*given, targets, token_weights, **options)
+        given = hidden, targets, token_weights
+        return self._call("weighted_loss_and_penalty", *given, key=self._noise(key), **options)
 
-    def log_prob(
-        self,
-        hidden,
-        targets,
-        *,
-        context: Context = None,
-        prepared: Prepared = None,
-        tied_weights=None,
-    ) -> jax.Array:
+    def log_prob(self, hidden, targets, **options: Any) -> jax.Array:
         """Computes log p(targets | hidden), nats, [...]; exact, whatever the loss is."""
-        given = self._given(hidden, tied_weights)
-        return self.head.log_prob(*given, targets, context=context, prepared=prepared)
+        return self._call("log_prob", hidden, targets, **options)
 
-    def log_prob_and_log_z(
-        self,
-        hidden,
-        targets,
-        *,
-        context: Context = None,
-        prepared: Prepared = None,
-        tied_weights=None,
-    ) -> tuple[jax.Array, jax.Array]:
+    def log_prob_and_log_z(self, hidden, targets, **options: Any) -> tuple[jax.Array, jax.Array]:
         """Computes (log p(targets | hidden), log Z), nats, [...] each."""
-        given = self._given(hidden, tied_weights)
-        return self.head.log_prob_and_log_z(*given, targets, context=context, prepared=prepared)
+        return self._call("log_prob_and_log_z", hidden, targets, **options)
 
-    def log_probs(
-        self, hidden, *, context: Context = None, prepared: Prepared = None, tied_weights=None
-    ) -> jax.Array:
+    def log_probs(self, hidden, **options: Any) -> jax.Array:
         """Computes log p of every word, nats, [..., V]."""
-        given = self._given(hidden, tied_weights)
-        return self.head.log_probs(*given, context=context, prepared=prepared)
+        return self._call("log_probs", hidden, **options)
 
-    def sample(
-        self, hidden, key, *, context: Context = None, prepared: Prepared = None, tied_weights=None
-    ) -> jax.Array:
+    def sample(self, hidden, key, **options: Any) -> jax.Array:
         """Draws words from p(. | hidden), int32 [...]."""
-        given = self._given(hidden, tied_weights)
-        return self.head.sample(*given, key, context=context, prepared=prepared)
+        return self._call("sample", hidden, key, **options)
 
-    def top_k(
-        self,
-        hidden,
-        k: int,
-        *,
-        context: Context = None,
-        prepared: Prepared = None,
-        tied_weights=None,
-    ) -> tuple[jax.Array, jax.Array]:
+    def top_k(self, hidden, k: int, **options: Any) -> tuple[jax.Array, jax.Array]:
         """Finds the k most probable words: (log-probabilities [..., k], words [..., k])."""
-        given = self._given(hidden, tied_weights)
-        return self.head.top_k(*given, k, context=context, prepared=prepared)
+        return self._call("top_k", hidden, k, **options)
 
     def prepared(self, *, tied_weights=None) -> Prepared:
         """Computes the arrays that scoring would compute anew in every call, for `prepared=`."""

@@ -11,7 +11,7 @@ from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError, check_least
 from zoo.heads import Head, Softmax
-from zoo.heads.head import HeadAround
+from zoo.heads.head_around import HeadAround
 from zoo.layers import dropout
 from zoo.layers.core import Stacked
 from zoo.lexicon import Lexicon
@@ -75,8 +75,37 @@ def _compiled_prepared(head):
     return jax.jit(head.prepared)
 
 
+class OverWords(Model):
+    """A model that ends in an embedding of the words it predicts, and a head."""
+
+    if TYPE_CHECKING:  # fields of both kinds
+
+        @property
+        def embedding(self) -> Embedding: ...
+        @property
+        def head(self) -> Head: ...
+
+    @property
+    def background(self) -> Contextual | None:
+        """The head's background, or None."""
+        return self.head.background
+
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
+        return {**self.embedding.warnings(lexicon), **self.head.warnings(lexicon)}
+
+    def prepared(self, params: Params, tables: Tables) -> Prepared:
+        """Computes the head's arrays that all texts share, or returns None; see Head.prepared."""
+        return _compiled_prepared(self.head)(self.head_params(params), tables["head"])
+
+    def head_params(self, params: Params) -> Params:
+        """Returns the head's parameters, with the shared table if it is tied."""
+        if self.head.tied:
+            return {**params["head"], "weights": params["embedding"]["table"]}
+        return params["head"]
+
+
 @dataclasses.dataclass(frozen=True)
-class LanguageModel(Model):
+class LanguageModel(OverWords):
     """p(w_1 ... w_T) = prod_t p(w_t | h_t, c_t), h_t the core's state after w_1 ... w_(t-1).
 
     c_t is the context of the head's background after the same words, if it has one. The carry is
@@ -95,6 +124,18 @@ class LanguageModel(Model):
       temporal_penalty: beta; training adds beta times the mean square of h_t - h_(t-1), before
         `output_dropout`, but after the core's own dropout of its last layer, which the paper does
         not have (`last_dropout=0`).
+
+    Arguments of methods:
+      lexicon: the words; `*others` are none.
+      hidden_size: D of the states that the head sees; 0 for the core's own.
+      params, tables: the results of `init` and `tables`.
+      words: int32 [B, T], the word before each position.
+      targets: int32 [B, T], the word at each position.
+      token_weights: [B, T], or an array that broadcasts to it.
+      carry: of `initial_carry`; of `hidden`, the core's alone, without a background's.
+      reset: bool [B, T], True where a text begins; or None.
+      key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.types.Keys`.
+      prepared: the result of `prepared` for these parameters, to evaluate many batches; or None.
     """
 
     embedding: Embedding = Lookup()
@@ -119,17 +160,8 @@ class LanguageModel(Model):
         """Size D of the states that the head sees."""
         return self.core.output_size
 
-    @property
-    def background(self) -> Contextual | None:
-        """The head's background, or None."""
-        return self.head.background
-
     def tables(self, lexicon: Lexicon) -> Tables:
-        """Returns {"embedding", "head"}: each component's constant arrays of the lexicon.
-
-        Args:
-          lexicon: of the words.
-        """
+        """Returns {"embedding", "head"}: each component's constant arrays of the lexicon."""
         return {"embedding": self.embedding.tables(lexicon), "head": self.head.tables(lexicon)}
 
     def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
@@ -140,14 +172,7 @@ class LanguageModel(Model):
     def init(
         self, key: jax.Array, lexicon: Lexicon, *others: Lexicon, hidden_size: int = 0
     ) -> Params:
-        """Initialises the parameters of each component: {"embedding", "core", "head"}.
-
-        Args:
-          key: of `jax.random`.
-          lexicon: of the words.
-          *others: none.
-          hidden_size: size D of the states that the head sees; 0 for the core's own.
-        """
+        """Initialises the parameters of each component: {"embedding", "core", "head"}."""
         hidden_size = hidden_size or self.core.output_size
         embedding_key, core_key, head_key = jax.random.split(key, 3)
         embedding = self.embedding.init(embedding_key, lexicon)
@@ -159,17 +184,8 @@ class LanguageModel(Model):
             "head": self.head.init(head_key, hidden_size, lexicon),
         }
 
-    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words for which components lack information, by reason; see Head.warnings."""
-        return {**self.embedding.warnings(lexicon), **self.head.warnings(lexicon)}
-
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """Returns the parameters for another lexicon.
-
-        Args:
-          params: of the model.
-          lexicon: the model's own.
-          other: the other lexicon.
 
         Raises:
           UserError: a component has no parameters for new words.
@@ -177,16 +193,6 @@ class LanguageModel(Model):
         head = self.head.for_lexicon(params["head"], lexicon, other)
         embedding = self.embedding.for_lexicon(params["embedding"], lexicon, other)
         return {**params, "embedding": embedding, "head": head}
-
-    def prepared(self, params: Params, tables: Tables) -> Prepared:
-        """Computes the head's arrays that all texts share, or returns None; see Head.prepared."""
-        return _compiled_prepared(self.head)(self.head_params(params), tables["head"])
-
-    def head_params(self, params: Params) -> Params:
-        """Returns the head's parameters, with the shared table if it is tied."""
-        if self.head.tied:
-            return head_params(params["head"], params["embedding"])
-        return params["head"]
 
     def row_tables(self, params: Params) -> list[tuple[str, ...]]:
         """Returns paths of the parameters of which a loss only reads rows: [("embedding",
@@ -217,16 +223,7 @@ class LanguageModel(Model):
         reset: jax.Array | None = None,
         key: Key | None = None,
     ) -> tuple[jax.Array, Carry]:
-        """Runs embedding and core: words [B, T] -> (hidden [B, T, D], carry).
-
-        Args:
-          params: of the model.
-          tables: of its words.
-          words: int32 [B, T].
-          carry: the core's alone, without a background's.
-          reset: bool [B, T], True where a text begins; or None.
-          key: turns dropout of words and in the core on.
-        """
+        """Runs embedding and core: words [B, T] -> (hidden [B, T, D], carry)."""
         inputs = self.embedding.apply(params["embedding"], tables["embedding"], words)
         if key is not None and self.word_dropout:
             key = Keys.of(key, words.shape[0])
@@ -244,16 +241,7 @@ class LanguageModel(Model):
         reset: jax.Array | None = None,
         key: Key | None = None,
     ) -> tuple[jax.Array, Context, Carry]:
-        """Runs embedding, core and background: words [B, T] -> (hidden [B, T, D], context, carry).
-
-        Args:
-          params: of the model.
-          tables: of its words.
-          words: int32 [B, T].
-          carry: of `initial_carry`.
-          reset: bool [B, T], True where a text begins; or None.
-          key: turns dropout on.
-        """
+        """Runs embedding, core and background; returns (hidden [B, T, D], context, carry)."""
         background = self.head.background
         if background is None:
             hidden, carry = self.hidden(params, tables, words, carry, reset=reset, key=key)
@@ -281,17 +269,6 @@ class LanguageModel(Model):
         """Computes (sum of token_weights * loss, its part that is penalty, carry).
 
         Both sums are scalars in nats; training minimises the first.
-
-        Args:
-          params: of the model.
-          tables: of its words.
-          words: int32 [B, T], the word before each position.
-          targets: int32 [B, T], the word at each position.
-          token_weights: [B, T], or an array that broadcasts to it.
-          carry: of `initial_carry`.
-          reset: bool [B, T], True where a text begins; or None.
-          key: turns dropout and a sampled head's noise on; one key or
-            `zoo.arrays.types.Keys`.
         """
         if key is not None:
             key = Keys.of(key, words.shape[0])
@@ -328,18 +305,7 @@ class LanguageModel(Model):
         reset: jax.Array | None = None,
         prepared: Prepared = None,
     ) -> tuple[jax.Array, Carry]:
-        """Computes (log p(target) [B, T] in nats, exact; carry).
-
-        Args:
-          params: of the model.
-          tables: of its words.
-          words: int32 [B, T], the word before each position.
-          targets: int32 [B, T], the word at each position.
-          carry: of `initial_carry`.
-          reset: bool [B, T], True where a text begins; or None.
-          prepared: the result of `prepared` for these parameters, to evaluate many batches; or
-            None.
-        """
+        """Computes (log p(target) [B, T] in nats, exact; carry)."""
         (log_prob, _), carry = self.log_prob_and_log_z(
             params, tables, words, targets, carry, reset=reset, prepared=prepared
         )
@@ -356,18 +322,7 @@ class LanguageModel(Model):
         reset: jax.Array | None = None,
         prepared: Prepared = None,
     ) -> tuple[tuple[jax.Array, jax.Array], Carry]:
-        """Computes ((log p(target), log Z), [B, T] each, in nats, exact; carry).
-
-        Args:
-          params: of the model.
-          tables: of its words.
-          words: int32 [B, T], the word before each position.
-          targets: int32 [B, T], the word at each position.
-          carry: of `initial_carry`.
-          reset: bool [B, T], True where a text begins; or None.
-          prepared: the result of `prepared` for these parameters, to evaluate many batches; or
-            None.
-        """
+        """Computes ((log p(target), log Z), [B, T] each, in nats, exact; carry)."""
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset)
         results = self.head.log_prob_and_log_z(
             self.head_params(params),
@@ -381,11 +336,6 @@ class LanguageModel(Model):
 
 
 # ---- tied weights: a head whose output vectors are the embedding's table (Press and Wolf 2017)
-
-
-def head_params(head: Params, embedding: Params) -> Params:
-    """Returns a tied head's parameters with the embedding's table as its output vectors."""
-    return {**head, "weights": embedding["table"]}
 
 
 def check(

@@ -19,9 +19,8 @@ from zoo.errors import UserError, check_choices, check_least
 from zoo.heads import Head, Softmax
 from zoo.layers.attention import PreparedMemory
 from zoo.lexicon import Lexicon
-from zoo.models.language_model import LanguageModel, Model
+from zoo.models.language_model import LanguageModel, OverWords
 from zoo.priors import Grammar
-from zoo.priors.contextual import Contextual
 
 ORDERS = ("forward", "source_reversed", "target_reversed")
 
@@ -36,7 +35,7 @@ class Encoded(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class SequenceToSequence(Model):
+class SequenceToSequence(OverWords):
     """p(y_1 ... y_n | x) = prod_t p(y_t | h_t, c_t), h_t the decoder's state after y_1 ... y_(t-1).
 
     The decoder is the `LanguageModel` of embedding, core and head. Its carry starts as the
@@ -61,6 +60,21 @@ class SequenceToSequence(Model):
         that reversal moves away from their translations.
       initial_scale: all parameters start uniform in +-initial_scale, as in section 3.4 in +-0.08; 0
         keeps each component's own initialisation.
+
+    Arguments of methods:
+      lexicon, *others: the words of the target, and those of the source.
+      params, tables: the results of `init` and `tables`.
+      source: int32 [B, S], words in the order in which they are read, padded on the left: so the
+        last column holds every row's last word, and the last carry is the whole batch's.
+      lengths: int32 [B], words of each row of the source, at least 1.
+      shift: [B, S, E], added to the vectors of the source's words, to differentiate by; None for 0.
+      encoded: of `encode`.
+      hidden: [B, T, D], or [B K, D] of K hypotheses a sentence.
+      words: int32 [B, T], the word before each position, the boundary first.
+      targets: int32 [B, T], the word at each position.
+      token_weights: [B, T], 0 at padding.
+      key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.types.Keys`.
+      prepared: the result of `prepared`, or None.
     """
 
     embedding: Embedding = Lookup()
@@ -103,11 +117,6 @@ class SequenceToSequence(Model):
         return LanguageModel(self.embedding, self.core, self.head)
 
     @property
-    def background(self) -> Contextual | None:
-        """The head's background, or None."""
-        return self.head.background
-
-    @property
     def hidden_size(self) -> int:
         """Size D of the states that the head sees."""
         size = self.core.output_size
@@ -124,12 +133,7 @@ class SequenceToSequence(Model):
         return {"source_embedding": embedding, "encoder": core}.get(part) or getattr(self, part)
 
     def tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
-        """Returns {"embedding", "head", "source_embedding"}: the components' constant arrays.
-
-        Args:
-          lexicon: the target's.
-          *others: the source's.
-        """
+        """Returns {"embedding", "head", "source_embedding"}: the components' constant arrays."""
         (source,) = others
         of_source = self._encoder[0].tables(source)
         return {**self.decoder.tables(lexicon), "source_embedding": of_source}
@@ -143,11 +147,6 @@ class SequenceToSequence(Model):
     def init(self, key: jax.Array, lexicon: Lexicon, *others: Lexicon) -> Params:
         """Initialises {"embedding", "core", "head", "source_embedding", "encoder", perhaps
         "attention"}.
-
-        Args:
-          key: of `jax.random`.
-          lexicon: the target's.
-          *others: the source's.
 
         Raises:
           UserError: the encoder's carry cannot start the decoder.
@@ -192,20 +191,6 @@ class SequenceToSequence(Model):
             "decoder's."
         )
 
-    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words for which the decoder's components lack information; see
-        Head.warnings."""
-        return self.decoder.warnings(lexicon)
-
-    def prepared(self, params: Params, tables: Tables) -> Prepared:
-        """Computes the head's arrays that all sentences share, or returns None; see
-        Head.prepared."""
-        return self.decoder.prepared(params, tables)
-
-    def head_params(self, params: Params) -> Params:
-        """Returns the head's parameters, with the shared table if it is tied."""
-        return self.decoder.head_params(params)
-
     def row_tables(self, params: Params) -> list[tuple[str, ...]]:
         """Returns paths of the parameters of which a loss only reads rows; see Task.row_tables."""
         paths = self.decoder.row_tables(params)
@@ -223,17 +208,7 @@ class SequenceToSequence(Model):
         shift: jax.Array | None = None,
         key: Key | None = None,
     ) -> Encoded:
-        """Encodes sources, whatever their padding.
-
-        Args:
-          params: of the model.
-          tables: of its words.
-          source: int32 [B, S], words in the order in which they are read, padded on the left: so
-            the last column holds every row's last word, and the last carry is the whole batch's.
-          lengths: int32 [B], words of each row, at least 1.
-          shift: [B, S, E], added to the vectors of the words, to differentiate by; None for 0.
-          key: turns dropout on.
-        """
+        """Encodes sources, whatever their padding."""
         batch, longest = source.shape
         source, lengths = self._read(source, lengths)
         first = longest - lengths[:, None]
@@ -270,10 +245,6 @@ class SequenceToSequence(Model):
     def attended(self, params: Params, hidden: jax.Array, encoded: Encoded) -> jax.Array:
         """Returns the states that the head sees: the decoder's hidden states, or its attentional
         states.
-
-        Args:
-          hidden: [B, T, D], or [B K, D] of K hypotheses a sentence.
-          encoded: of `encode`.
         """
         if self.attention is None:
             return hidden
@@ -303,11 +274,6 @@ class SequenceToSequence(Model):
 
         The weights of a target sum to 1 over the columns of its source's words, which are placed as
         in `source`: at the end, in the order in which they are read.
-
-        Args:
-          source: see `encode`.
-          lengths: see `encode`.
-          words: see `weighted_loss`.
 
         Raises:
           UserError: the model has no attention.
@@ -341,12 +307,6 @@ class SequenceToSequence(Model):
         the Euclidean norm of the gradient by the source word's vector e (Li et al. 2016, section
         4), in nats per unit of the vector; 0 at padding. Columns are as in `attention_weights`; the
         model does not need attention.
-
-        Args:
-          source: see `encode`.
-          lengths: see `encode`.
-          words: see `weighted_loss`.
-          targets: see `weighted_loss`.
         """
         head_params = self.head_params(params)
 
@@ -379,10 +339,6 @@ class SequenceToSequence(Model):
     ) -> tuple[jax.Array, Any]:
         """Computes (the head's inputs [B, T, D], its context) at targets, given the word before
         each.
-
-        Args:
-          encoded: of `encode`.
-          words: int32 [B, T], the boundary first.
         """
         hidden, context, _ = self.decoder.states(params, tables, words, encoded.carry, key=key)
         return self.attended(params, hidden, encoded), context
@@ -399,19 +355,7 @@ class SequenceToSequence(Model):
         *,
         key: Key | None = None,
     ) -> tuple[jax.Array, jax.Array]:
-        """Computes (sum of token_weights * loss, its part that is penalty), scalars in nats.
-
-        Args:
-          params: of the model.
-          tables: of its words.
-          source: see `encode`.
-          lengths: see `encode`.
-          words: int32 [B, T], the word before each position.
-          targets: int32 [B, T], the word at each position.
-          token_weights: [B, T], 0 at padding.
-          key: turns dropout and a sampled head's noise on; one key or
-            `zoo.arrays.types.Keys`.
-        """
+        """Computes (sum of token_weights * loss, its part that is penalty), scalars in nats."""
         if key is not None:
             key = Keys.of(key, words.shape[0])
         encoded = self.encode(params, tables, source, lengths, key=key)
@@ -437,15 +381,7 @@ class SequenceToSequence(Model):
         *,
         prepared: Prepared = None,
     ) -> tuple[jax.Array, jax.Array]:
-        """Computes (log p(target | source, targets before), log Z), [B, T] each, in nats, exact.
-
-        Args:
-          source: see `encode`.
-          lengths: see `encode`.
-          words: see `weighted_loss`.
-          targets: see `weighted_loss`.
-          prepared: the result of `prepared`, or None.
-        """
+        """Computes (log p(target | source, targets before), log Z), [B, T] each, in nats, exact."""
         encoded = self.encode(params, tables, source, lengths)
         hidden, context = self.states(params, tables, encoded, words)
         return self.head.log_prob_and_log_z(
