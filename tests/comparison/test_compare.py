@@ -10,7 +10,7 @@ import zoo
 from zoo.comparison.compare import compare
 from zoo.comparison.comparison import Wanted
 from zoo.errors import UserError
-from zoo.runs import aligned_text
+from zoo.runs import output_files
 
 PASSPORT = {
     "kind": "perplexity",
@@ -55,7 +55,7 @@ def keep(folder, changes=(), name=None):
 @pytest.fixture(autouse=True)
 def wide(monkeypatch):
     """Room for all columns beside each other, and for whole lines."""
-    monkeypatch.setattr(aligned_text, "WIDTH", 10_000)
+    monkeypatch.setattr(output_files, "WIDTH", 10_000)
 
 
 def test_a_run_that_was_judged_before_its_end_is_noted(tmp_path):
@@ -385,7 +385,7 @@ def test_runs_have_their_whole_paths_where_names_are_the_same(tmp_path):
 
 
 def test_lines_fit_a_terminal(tmp_path, monkeypatch):
-    monkeypatch.setattr(aligned_text, "WIDTH", 120)
+    monkeypatch.setattr(output_files, "WIDTH", 120)
     for name in ("a", "b"):
         for split in ("test", "validation", "unseen"):
             counts = "words, " * 40

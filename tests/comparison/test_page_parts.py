@@ -14,8 +14,9 @@ from zoo.comparison.page_differences import Attended
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation import passport_text
-from zoo.evaluation.best_words import Contributions, KeptWords, Row
+from zoo.evaluation.best_words import Contributions, KeptWords
 from zoo.evaluation.results import Column
+from zoo.evaluation.surprisal import Row
 from zoo.lexicon import Lexicon
 
 

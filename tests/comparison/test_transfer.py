@@ -16,7 +16,7 @@ from zoo.commands import program
 from zoo.comparison import compare
 from zoo.data import Conllu, Vocabulary
 from zoo.evaluation.run import Run
-from zoo.runs import aligned_text
+from zoo.runs import output_files
 from zoo.runs.checkpoints import Checkpoints
 from zoo.runs.workdir import Workdir
 
@@ -137,7 +137,7 @@ def test_items_of_a_table_begin_with_an_empty_state(runs, tmp_path):
 
 
 def test_the_command(runs, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(aligned_text, "WIDTH", 10_000)
+    monkeypatch.setattr(output_files, "WIDTH", 10_000)
     line = ["zoo", "compare", *runs, "--data", "other.conllu", "--state", "sentences"]
     monkeypatch.setattr("sys.argv", line)
     assert program.run(commands.main) == 0

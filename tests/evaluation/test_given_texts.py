@@ -18,7 +18,7 @@ from zoo.data import Conllu, Text
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Features
 from zoo.errors import UserError
-from zoo.evaluation import best_words
+from zoo.evaluation import surprisal
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import LogLinear
@@ -88,7 +88,7 @@ def judged(run, tmp_path):
         path.write_bytes(text.encode())
         given = run.given(str(path))
         text, scores = run.score(given.corpus)
-        best_words.write(tmp_path / "s.tsv", given, text, scores, run.lexicon)
+        surprisal.write(tmp_path / "s.tsv", given, text, scores, run.lexicon)
         return tables.by_r(tmp_path / "s.tsv", missing=""), scores
 
     return judging
@@ -143,7 +143,7 @@ def test_all_kinds_of_text_say_the_same_of_the_same_words(judged):
     ):
         rows, other = judged(text, name)
         np.testing.assert_array_equal(other.log_prob, scores.log_prob)
-        own = [name for name in best_words.COLUMNS if name != "id"]
+        own = [name for name in surprisal.COLUMNS if name != "id"]
         assert [[r[n] for n in own] for r in rows] == [[r[n] for n in own] for r in plain]
         if name.endswith(".tsv"):
             assert {row["id"] for row in rows} == {"A0", "A1", "A2", "A3"}

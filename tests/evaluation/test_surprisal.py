@@ -8,7 +8,7 @@ import pytest
 from tests import tables
 from zoo.data import Corpus, Vocabulary
 from zoo.errors import UserError
-from zoo.evaluation import best_words
+from zoo.evaluation import surprisal
 from zoo.lexicon import Lexicon
 from zoo.sources import evaluation_texts
 
@@ -18,13 +18,13 @@ def table(run, tmp_path):
     corpus = run.read("test")
     text, scores = run.score(corpus)
     split = run.given_split("test", corpus)
-    best_words.write(tmp_path / "s.tsv", split, text, scores, run.lexicon)
+    surprisal.write(tmp_path / "s.tsv", split, text, scores, run.lexicon)
     return tables.by_r(tmp_path / "s.tsv"), scores
 
 
 def test_rows_say_which_word_stands_where(table):
     rows, _ = table
-    first = [[row[name] for name in best_words.COLUMNS[:10]] for row in rows[:2]]
+    first = [[row[name] for name in surprisal.COLUMNS[:10]] for row in rows[:2]]
     assert first == [
         ["1", "1", "1", "0", "2", "le", "le", "1", "yes", "4"],
         ["1", "1", "2", "3", "8", "zèbre", "<unk>", "1", "no", "0"],
@@ -50,7 +50,7 @@ def test_characters_that_would_break_the_table_are_written_as_escapes(tmp_path):
     corpus, boundary = Corpus("text", [["a", "\t", "\n"]]), Vocabulary(boundary="none")
     text = boundary.encode(corpus, lexicon)
     scores = types.SimpleNamespace(log_prob=np.zeros(3), counted=np.ones(3, bool))
-    best_words.write(
+    surprisal.write(
         tmp_path / "s.tsv", evaluation_texts.of_corpus(corpus, ""), text, scores, lexicon
     )
     rows = tables.by_r(tmp_path / "s.tsv")
@@ -65,4 +65,4 @@ def test_a_path_that_cannot_be_written_is_named(run, tmp_path):
     for folder in ("nowhere", "file"):
         with pytest.raises(UserError, match=folder):
             split = run.given_split("test", corpus)
-            best_words.write(tmp_path / folder / "s.tsv", split, text, scores, run.lexicon)
+            surprisal.write(tmp_path / folder / "s.tsv", split, text, scores, run.lexicon)

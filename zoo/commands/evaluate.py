@@ -25,6 +25,7 @@ from zoo.evaluation import (
     perplexity,
     score_stream,
     sentence_scores,
+    surprisal,
     word_lists,
 )
 from zoo.evaluation.run import Run, splits_of
@@ -190,8 +191,8 @@ def _score_words(run, arguments):
     splits = [arguments.split] if arguments.split else []
     (judged,) = passport.judge(run, splits, arguments.file, arguments.state, lines=True)
     _note(run, judged)
-    columns = best_words.columns(judged.given)
-    rows = best_words.rows(judged.given, judged.text, judged.scores, run.lexicon)
+    columns = surprisal.columns(judged.given)
+    rows = surprisal.rows(judged.given, judged.text, judged.scores, run.lexicon)
     lines = map(output_files.line, itertools.chain([columns], rows))
     options.write(lines, arguments.output, "the table")
 

@@ -20,7 +20,7 @@ from zoo.evaluation import item_scores, leakage, significance
 from zoo.evaluation.perplexity import UNKNOWN
 from zoo.evaluation.results import names_of
 from zoo.runs import output_files
-from zoo.runs.aligned_text import aligned
+from zoo.runs.output_files import aligned
 
 with lazy.extra():
     from matplotlib.axes import Axes

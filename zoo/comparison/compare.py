@@ -17,7 +17,7 @@ from zoo.evaluation import (
 )
 from zoo.evaluation.results import judged_texts, names_of, read_answers
 from zoo.evaluation.run import Run
-from zoo.runs import aligned_text, output_files
+from zoo.runs import output_files
 from zoo.runs.workdir import check_folders
 from zoo.sources import evaluation_texts
 
@@ -42,7 +42,7 @@ def compare(folders: list[str], in_parts: bool = False, wanted: Wanted = ALL) ->
     counts, how much of its text the runs had seen, and the runs whose columns come from different
     checkpoints, which the table marks with a star.
 
-    Runs have their short names, and lines have at most `aligned_text.WIDTH` letters: columns that
+    Runs have their short names, and lines have at most `output_files.WIDTH` letters: columns that
     do not fit make a further table of the same rows.
     """
     runs = Comparison.of(folders)
@@ -56,7 +56,7 @@ def compare(folders: list[str], in_parts: bool = False, wanted: Wanted = ALL) ->
     for questions, of_runs in answers.items():
         named = {names[run]: found for run, found in of_runs.items()}
         lines += _accuracies(runs, str(questions), named)
-    return "\n".join(aligned_text.wrapped(lines)).removeprefix("\n")
+    return "\n".join(output_files.wrapped(lines)).removeprefix("\n")
 
 
 def _losses(runs, in_parts, wanted):
@@ -68,7 +68,7 @@ def _losses(runs, in_parts, wanted):
         if len(steps := _checkpoints(results)) > 1
     }
     groups, lines = table.ranked, []
-    for head, *made in aligned_text.beside(_blocks(table, mixed)):
+    for head, *made in output_files.tables_beside(_blocks(table, mixed)):
         lines += [head, *made[: len(groups)]]
         if table.others:
             lines += ["not ranked:", *made[len(groups) :]]
@@ -155,7 +155,7 @@ def _accuracies(runs, split, of_runs):
     }
     return [
         "",
-        *aligned_text.aligned(header, [row for _, row in rows]),
+        *output_files.aligned(header, [row for _, row in rows]),
         *paired.answer_lines(split, of_runs),
         *paired.accuracy_lines(of_groups),
     ]

@@ -13,7 +13,7 @@ from zoo.errors import UserError
 from zoo.evaluation import records
 from zoo.evaluation.results import check_comparable, quantity, read_results
 from zoo.runs import output_files, seen_texts
-from zoo.runs.aligned_text import aligned
+from zoo.runs.output_files import aligned
 from zoo.runs.workdir import METRICS, Workdir
 
 # -------- validations of a run while it trained, read from its metrics.jsonl or its record

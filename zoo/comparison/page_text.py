@@ -10,7 +10,7 @@ import numpy as np
 from zoo.comparison import html_parts
 from zoo.comparison.html_parts import number, text
 from zoo.data.encoded_text import EncodedText
-from zoo.evaluation import best_words
+from zoo.evaluation import best_words, surprisal
 from zoo.evaluation.best_words import BestWords, Contributions
 from zoo.evaluation.perplexity import Scores
 from zoo.evaluation.run import Run
@@ -28,7 +28,7 @@ class Shown(NamedTuple):
     run: str
     number: int
     name: str
-    rows: list[best_words.Row]
+    rows: list[surprisal.Row]
     text: EncodedText  # as word ids
     best: BestWords
     features: list[Contributions] | None
@@ -126,7 +126,7 @@ def level(nats: float) -> str:
     return f"s{sum(nats >= least for least in LEVELS)}"
 
 
-def word(place: int, row: best_words.Row, kind: str) -> str:
+def word(place: int, row: surprisal.Row, kind: str) -> str:
     """Returns a word of the text that shows its details."""
     # An unknown word looks easy: <unk> has the probability of all unknown words.
     off = " uncounted" * (not row.counted) + " unknown" * (not row.known)
@@ -177,7 +177,7 @@ def visible(word: str) -> str:
     return word if word.strip() else word.replace("\n", "⏎").replace(" ", "␣").replace("\t", "⇥")
 
 
-def about(row: best_words.Row) -> list[str]:
+def about(row: surprisal.Row) -> list[str]:
     """Describes a word: its surprisal, its probability, and how the model knows it."""
     if math.isnan(row.surprisal_nats):
         return ["not predicted: the text begins with it"]
@@ -246,13 +246,13 @@ def predict(
     encoded, states = best_words.states(run, corpus)
     best = best_words.best_words(run, encoded, states, BEST)
     scores = Scores(best.log_prob, encoded.counted & states.predicted)
-    rows = best_words.rows(given, encoded, scores, run.lexicon)
+    rows = surprisal.rows(given, encoded, scores, run.lexicon)
     features, why = _features(run, encoded, states)
     return Shown(
         run=run_name,
         number=number,
         name=file or f"{name}, {corpus.name}",
-        rows=[best_words.Row(*row[: len(best_words.COLUMNS)]) for row in rows],
+        rows=[surprisal.Row(*row[: len(surprisal.COLUMNS)]) for row in rows],
         text=encoded,
         best=best,
         features=features,

@@ -19,7 +19,7 @@ from zoo.comparison import paired
 from zoo.comparison.paired import Runs
 from zoo.evaluation import item_scores, mixtures
 from zoo.evaluation.perplexity import BAND_NAMES, UNKNOWN
-from zoo.runs.aligned_text import beside
+from zoo.runs.output_files import tables_beside as beside
 
 ALL, SPREAD, SEEN, UNSEEN, MIXTURE = "all", "spread", "seen", "unseen", "mixture"
 ORDER = (ALL, SPREAD, UNKNOWN, *BAND_NAMES, SEEN, MIXTURE)

@@ -22,7 +22,7 @@ from zoo.evaluation import leakage
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.results import check_comparable, read_results, recipe_of
 from zoo.runs import location, output_files
-from zoo.runs.aligned_text import aligned
+from zoo.runs.output_files import aligned
 from zoo.runs.workdir import METRICS
 
 NAME = "comparison"

@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import functools
-import math
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from zoo.data.encoded_text import EncodedText
 from zoo.data.pair_batches import BucketedPairs
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, passport, perplexity
-from zoo.evaluation.perplexity import PRECISION, Scores
+from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
 from zoo.lexicon import Lexicon
@@ -27,7 +26,6 @@ from zoo.models import SequenceToSequence
 from zoo.priors import Morphology
 from zoo.runs import output_files
 from zoo.runs.workdir import Workdir
-from zoo.sources.evaluation_texts import GivenText
 
 # Positions of a batch, and pairs side by side: texts are of some sentences.
 _LENGTH, _PAIRS = 64, 8
@@ -213,91 +211,6 @@ def _background_and_log_z(head, params, tables, hidden, words, context):
         else:
             background = head.background.log_prob(tables["background"], context, targets)
     return np.asarray(background, np.float64), np.asarray(log_z, np.float64)
-
-
-# ------------- surprisal word by word, as a table for psycholinguistics and error analysis
-
-
-class Row(NamedTuple):
-    """A token as it was given, or a boundary; see `rows`."""
-
-    sentence: int
-    id: str
-    position: int
-    start: int
-    end: int
-    word: str
-    read_as: str
-    words: int
-    known: bool
-    training_count: int
-    surprisal_nats: float
-    surprisal_bits: float
-    counted: bool
-
-
-COLUMNS = Row._fields
-
-
-def columns(given: GivenText) -> tuple[str, ...]:
-    """Returns `COLUMNS` and the text's own columns, "given_" before a name among both."""
-    return (*COLUMNS, *output_files.beside(COLUMNS, given.columns))
-
-
-def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
-    """Yields a tuple of `columns` for each token as it was given and each boundary, in their order.
-
-    sentence and position count from 1, without sentences that are not judged. id is the name of the
-    sentence in the text, or the number of its line in plain text. start and end are the token's
-    place in its line, in code points from 0, end behind it; a boundary stands at the end of its
-    sentence and has no extent.
-
-    word is the token as it was given, read_as the words that the model read for it: <unk>, another
-    case, the words of a fused form with blanks between them; words is their number. surprisal =
-    -log p(word | words before), summed over the words of a fused form; empty where nothing was
-    predicted.
-
-    known is True if no word was read as <unk>, nor is <unk> itself. training_count is the number of
-    occurrences in training; for an unknown word, of all words that were <unk> there; for a fused
-    form, the least over its words. counted is True where perplexities count all words: over these
-    rows, the sum of surprisals divided by the sum of `words` is the log-perplexity.
-    """
-    occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
-    ends = [*text.starts[1:].tolist(), len(text.words)]
-    spans = zip(text.starts.tolist(), ends, given.judged, strict=True)
-    nats = -scores.log_prob.astype(np.float64)
-
-    def row(begin, end):
-        """Returns the columns of the words from `begin` to `end`."""
-        chosen = slice(begin, end)
-        total = float(nats[chosen].sum())
-        return (
-            " ".join(lexicon.words[word] for word in text.words[chosen]),
-            end - begin,
-            not unknown[chosen].any(),
-            int(occurrences[chosen].min()),
-            total,
-            total / math.log(2),
-            bool(scores.counted[chosen].all()),
-        )
-
-    for number, (begin, end, sentence) in enumerate(spans, 1):
-        name = str(sentence.line) if sentence.id is None else sentence.id
-        for position, token in enumerate(sentence.tokens, 1):
-            after = begin + len(token.words)
-            span = (token.start, token.end)
-            yield (number, name, position, *span, token.text, *row(begin, after), *token.extra)
-            begin = after
-        position, length = len(sentence.tokens), sentence.length
-        for boundary in range(begin, end):
-            position += 1
-            about = (number, name, position, length, length, lexicon.boundary)
-            yield (*about, *row(boundary, boundary + 1), *sentence.extra)
-
-
-def write(path: str | pathlib.Path, given, text, scores, lexicon):
-    """Writes the table; see `rows`."""
-    output_files.write_table(path, columns(given), rows(given, text, scores, lexicon))
 
 
 # ------------- shares of a text's words that a treebank tagged, and whose tags are guessed

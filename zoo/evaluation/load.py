@@ -19,7 +19,8 @@ from zoo.decoding.batched_search import LONGEST_RATIO
 from zoo.decoding.generation import generate, prompt_words
 from zoo.decoding.steps import States
 from zoo.errors import UserError, named
-from zoo.evaluation import agreement, best_words, minimal_pairs, passport, sentence_scores
+from zoo.evaluation import agreement, minimal_pairs, passport, sentence_scores
+from zoo.evaluation import surprisal as word_surprisal
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Restoring, Translator
@@ -124,7 +125,7 @@ class LoadedModel(Loaded):
         texts = [one if isinstance(one, str) else " ".join(one) for one in sentences]
         return sentence_scores.score_words(self.run, read, "the sentences").rows(texts)
 
-    def surprisal(self, text: str, state: str | None = None) -> list[best_words.Row]:
+    def surprisal(self, text: str, state: str | None = None) -> list[word_surprisal.Row]:
         """Computes -log p of each word of a text, as `zoo score --words` writes it."""
         run = self.run
         text = files.with_line_feeds(text)
@@ -138,8 +139,8 @@ class LoadedModel(Loaded):
             given_text = evaluation_texts.of_text(text, "the text", run.reading)
         run = run.for_text(given_text, state, lines=True)
         encoded, scores = run.score(given_text.corpus)
-        rows = best_words.rows(given_text, encoded, scores, run.lexicon)
-        return [best_words.Row(*row) for row in rows]
+        rows = word_surprisal.rows(given_text, encoded, scores, run.lexicon)
+        return [word_surprisal.Row(*row) for row in rows]
 
     def agreement(self, split: str = "test", *, data: str | None = None) -> list[agreement.Row]:
         """Compares sentences of a treebank with copies that have one wrong form, and keeps the

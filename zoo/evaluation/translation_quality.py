@@ -20,7 +20,7 @@ from zoo.evaluation.results import OF_TRANSLATIONS, check_comparable, read_passp
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Translator
 from zoo.runs import location
-from zoo.runs.aligned_text import aligned
+from zoo.runs.output_files import aligned
 from zoo.runs.workdir import Workdir
 
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")
