@@ -49,7 +49,8 @@ def blackout_loss(true_logits, noise_logits, log_expected_true, log_expected_noi
 
     Source: Ji et al. (2016), equations 6 and 7.
     """
-    check_slots(true_logits, noise_logits, log_expected_true, log_expected_noise, left_out)
+    slots = true_logits, noise_logits, log_expected_true, log_expected_noise
+    check_slots(*slots, left_out=left_out)
     true = true_logits - log_expected_true
     others = masked(noise_logits - log_expected_noise, left_out)
     log_z = log_sum_exp(true, others)

@@ -62,7 +62,8 @@ def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_n
     Source: Bengio and Senecal (2008); Jean et al. (2015), section 3; Jozefowicz et al. (2016),
     section 3.1; Ma and Collins (2018), on its consistency.
     """
-    check_slots(true_logits, noise_logits, log_expected_true, log_expected_noise, left_out)
+    slots = true_logits, noise_logits, log_expected_true, log_expected_noise
+    check_slots(*slots, left_out=left_out)
     true = true_logits - log_expected_true
     others = masked(noise_logits - log_expected_noise, left_out)
     return log_sum_exp(true, others) - true
@@ -78,12 +79,12 @@ def log_sum_exp(true_logits, noise_logits):
     return jnp.logaddexp(true_logits, jax.nn.logsumexp(noise_logits, axis=-1))
 
 
-def check_slots(true_logits, noise_logits, log_expected_true, log_expected_noise, left_out):
-    """Checks the shapes of the arguments of `importance_loss`; see there for each argument."""
+def check_slots(true_logits, noise_logits, log_expected_true, log_expected_noise, **of_draws):
+    """Checks the shapes of the arguments of sampled losses: see `importance_loss`."""
     check_shapes(
         true_logits=(true_logits, "..."),
         log_expected_true=(log_expected_true, "..."),
         noise_logits=(noise_logits, "... K"),
         log_expected_noise=(log_expected_noise, "... K"),
-        left_out=(left_out, "... K"),
+        **{name: (array, "... K") for name, array in of_draws.items()},
     )

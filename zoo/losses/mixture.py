@@ -18,7 +18,6 @@ from zoo.losses.token_blocks import (
     weighted_sum,
     without_gradient,
 )
-from zoo.losses.value_checks import check_shapes
 
 
 @over_tokens("contexts", axes=2)
@@ -49,8 +48,7 @@ def mixture_loss(contexts, log_prior, weights, bias, targets):
 
     Source: Yang et al. (2018), section 3.
     """
-    _check(contexts, log_prior, weights, bias, targets=(targets, "..."))
-    value_checks.check_ids(weights.shape[0], targets=targets)
+    _check(contexts, log_prior, weights, bias, targets=targets)
     _check_prior(log_prior)
     return _losses(contexts, log_prior, weights, bias, targets)
 
@@ -103,9 +101,7 @@ def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_wei
 
     Source: Yang et al. (2018), section 3.
     """
-    of_tokens = {"targets": (targets, "..."), "token_weights": (token_weights, "...")}
-    _check(contexts, log_prior, weights, bias, **of_tokens)
-    value_checks.check_ids(weights.shape[0], token_weights, targets=targets)
+    _check(contexts, log_prior, weights, bias, targets=targets, token_weights=token_weights)
     components, vocabulary = contexts.shape[-2], len(bias)
     contexts = contexts.reshape(-1, *contexts.shape[-2:])
     log_prior = log_prior.reshape(-1, components)
@@ -159,14 +155,9 @@ def mixture_log_probs(contexts, log_prior, weights, bias):
 
 
 def _check(contexts, log_prior, weights, bias, **of_tokens):
-    check_shapes(
-        contexts=(contexts, "... M D"),
-        log_prior=(log_prior, "... M"),
-        weights=(weights, "V D"),
-        bias=(bias, "V"),
-        **of_tokens,
-        integers=of_tokens.keys() & {"targets"},
-    )
+    table = {"weights": (weights, "V D"), "bias": (bias, "V")}
+    states = {"contexts": (contexts, "... M D"), "log_prior": (log_prior, "... M")}
+    value_checks.check_words(states | table, **of_tokens)
 
 
 def _block(shared, fixed, columns, x, u):

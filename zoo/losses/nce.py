@@ -16,7 +16,7 @@ sum: the classifier is only right if the model is normalised, which it therefore
 import jax
 import jax.numpy as jnp
 
-from zoo.losses.value_checks import check_shapes
+from zoo.losses.importance import check_slots
 
 
 def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, kept=True):
@@ -46,12 +46,7 @@ def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, k
     Source: Gutmann and Hyvarinen (2010); Mnih and Teh (2012), equation 7; Jozefowicz et al. (2016),
     section 3.1.
     """
-    check_shapes(
-        true_logits=(true_logits, "..."),
-        log_expected_true=(log_expected_true, "..."),
-        noise_logits=(noise_logits, "... K"),
-        log_expected_noise=(log_expected_noise, "... K"),
-        **({"kept": (kept, "... K")} if jnp.ndim(kept) else {}),
-    )
+    of_draws = {"kept": kept} if jnp.ndim(kept) else {}
+    check_slots(true_logits, noise_logits, log_expected_true, log_expected_noise, **of_draws)
     of_noise = jax.nn.softplus(noise_logits - log_expected_noise)
     return jax.nn.softplus(log_expected_true - true_logits) + jnp.where(kept, of_noise, 0).sum(-1)

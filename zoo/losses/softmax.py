@@ -31,7 +31,6 @@ from zoo.arrays.sharded_functions import over_tokens
 from zoo.arrays.types import accumulator
 from zoo.losses import token_blocks, value_checks
 from zoo.losses.token_blocks import present_states, weighted_rows, weighted_sum
-from zoo.losses.value_checks import check_shapes
 
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
 LOGITS_AT_A_TIME = 3 * 1024 * 1024
@@ -236,10 +235,7 @@ def softmax_loss(
     Source: Milakov and Gimelshein (2018), for the running log-sum-exp; Dymetman and Xiao (2016),
     section 2, for the measure.
     """
-    check_softmax(hidden, weights, bias, targets=(targets, "..."))
-    value_checks.check_ids(weights.shape[0], targets=targets)
-    if block is not None:
-        value_checks.check_least(1, "at least 1", block=block)
+    check_softmax(hidden, weights, bias, targets=targets, block=block)
     if log_measure is None:
         return exact_loss(hidden, weights, bias, targets, block)
     h, c = _flat(log_measure, hidden, contexts, targets, weights.shape[0])
@@ -334,15 +330,12 @@ def above_mean(hidden, weights, bias, targets):
     return of_target - of_mean + bias[targets].astype(dtype) - bias.astype(dtype).mean()
 
 
-def check_softmax(hidden, weights, bias, **of_tokens):
-    """Checks the shapes of a softmax and of integer arrays over its tokens."""
-    check_shapes(
-        hidden=(hidden, "... D"),
-        weights=(weights, "V D"),
-        bias=(bias, "V"),
-        **of_tokens,
-        integers=of_tokens.keys(),
-    )
+def check_softmax(hidden, weights, bias, block=None, **of_tokens):
+    """Checks a softmax, arrays over its tokens such as targets, and the size of blocks."""
+    table = {"hidden": (hidden, "... D"), "weights": (weights, "V D"), "bias": (bias, "V")}
+    value_checks.check_words(table, **of_tokens)
+    if block is not None:
+        value_checks.check_least(1, "at least 1", block=block)
 
 
 # ---------------------------------------------------------------- the weighted sum
@@ -424,17 +417,8 @@ def weighted_softmax_loss(
 
     Source: Devlin et al. (2014), section 2.2, for the penalty.
     """
-    check_shapes(
-        hidden=(hidden, "... D"),
-        weights=(weights, "V D"),
-        bias=(bias, "V"),
-        targets=(targets, "..."),
-        token_weights=(token_weights, "..."),
-        integers=("targets",),
-    )
-    value_checks.check_ids(weights.shape[0], token_weights, targets=targets)
-    if block is not None:
-        value_checks.check_least(1, "at least 1", block=block)
+    of_tokens = {"targets": targets, "token_weights": token_weights}
+    check_softmax(hidden, weights, bias, block=block, **of_tokens)
     value_checks.check_least(0, "at least 0", penalty=penalty)
     hidden, contexts = _flat(log_measure, hidden, contexts, targets, weights.shape[0])
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)

@@ -81,11 +81,23 @@ def _rounding(array):
     return ROUNDING if np.dtype(getattr(array, "dtype", float)).itemsize >= 4 else COARSE_ROUNDING
 
 
+def check_words(table, targets=None, token_weights=None):
+    """Checks the shapes of arguments, and that targets are ids of the V words of the table."""
+    of_tokens = {"targets": targets, "token_weights": token_weights}
+    given = {name: (array, "...") for name, array in of_tokens.items() if array is not None}
+    sizes = check_shapes(**table, **given, integers=given.keys() & {"targets"})
+    if targets is not None:
+        check_ids(sizes["V"], token_weights, targets=targets)
+
+
 # ---- checks of the shapes of public functions' arguments, with errors that name the argument
 
 
 def check_shapes(integers=(), **arguments):
-    """Checks shapes of arrays when a function is traced; compiled code has no trace of it."""
+    """Checks shapes of arrays when a function is traced; compiled code has no trace of it.
+
+    Gives the sizes of the named axes.
+    """
     sizes: dict[str, int] = {}
     given_by: dict[str, str] = {}
     for name, (array, axes) in arguments.items():
@@ -106,3 +118,4 @@ def check_shapes(integers=(), **arguments):
         dtype = jnp.result_type(arguments[name][0])
         if not jnp.issubdtype(dtype, jnp.integer):
             raise TypeError(f"{name} is of the type {dtype}: give whole numbers")
+    return sizes
