@@ -17,7 +17,6 @@ from zoo.evaluation import (
     best_words,
     exact_match,
     item_scores,
-    leakage,
     minimal_pairs,
     mixtures,
     passport,
@@ -136,7 +135,7 @@ def _minimal_pairs(run, path):
     options.print_notes([*run.notes(sentences), run.share(sentences, path)])
     figures, result, table = minimal_pairs.keep(run, path, pairs, scores)
     output_files.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
-    options.print_notes(leakage.warnings(figures))
+    options.print_notes(passport_text.warnings(figures))
 
 
 def _mixture(run, weight):
