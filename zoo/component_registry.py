@@ -6,6 +6,7 @@ not part of its name, so that classes can move between modules.
 
 import dataclasses
 import importlib
+import inspect
 import sys
 from types import ModuleType
 from typing import Any, ClassVar
@@ -80,7 +81,7 @@ def in_zoo(module: str) -> bool:
 
 
 def components(kind: type) -> dict[str, type]:
-    """Returns {name: class} of the components derived from a class.
+    """Returns {name: class} of the components derived from a class, abstract ones left out.
 
     They are taken from `PACKAGES`, and for a class outside zoo also from its own module.
     """
@@ -97,5 +98,5 @@ def components(kind: type) -> dict[str, type]:
     return {
         value.__name__: value
         for value in classes
-        if isinstance(value, type) and issubclass(value, kind)
+        if isinstance(value, type) and issubclass(value, kind) and not inspect.isabstract(value)
     }

@@ -128,7 +128,7 @@ class Head:
     @property
     def parameter_axes(self) -> Axes:
         """Names of the parameters' axes, for the parameters that have any: see
-        `parameter_sharding`."""
+        `zoo.arrays.sharded_functions`."""
         return {}
 
     # A prior that runs along the sequence and gives `context`; the model feeds it.
