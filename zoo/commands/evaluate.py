@@ -4,8 +4,6 @@ import argparse
 import itertools
 import math
 
-import numpy as np
-
 from zoo.commands import options
 from zoo.commands.options import Option
 from zoo.data.batches import POLICIES
@@ -16,7 +14,6 @@ from zoo.evaluation import (
     agreement,
     best_words,
     exact_match,
-    item_scores,
     minimal_pairs,
     mixtures,
     passport,
@@ -98,8 +95,7 @@ def _texts(run, splits, arguments):
         options.print_notes([untrained])
         if arguments.exact_match:
             answers = exact_match.judge(run, judged.corpus, arguments.grammar)
-            figures = passport.of_exact_match(run, judged.name, judged.corpus, answers)
-            result = passport.write(run, figures, item_scores.of_answers(np.array(answers.correct)))
+            result = exact_match.keep(run, judged.name, judged.corpus, answers)
             output_files.show(exact_match.describe(judged.name, answers), f"  {result}")
 
 
