@@ -19,9 +19,9 @@ from zoo.commands import program
 from zoo.errors import UserError
 from zoo.evaluation import (
     item_scores,
-    leakage,
     minimal_pairs,
     passport,
+    passport_text,
     sentence_scores,
     significance,
 )
@@ -147,7 +147,7 @@ def describe(record: dict) -> str:
             f"{case['log_prob_of_other']:>9.2f}{case['accuracy']:>11.1%}"
             f"{significance.percent(case['interval']):>15}"
         )
-    return "\n".join([*lines, *leakage.warnings(record)])
+    return "\n".join([*lines, *passport_text.warnings(record)])
 
 
 if __name__ == "__main__":

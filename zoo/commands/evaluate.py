@@ -4,8 +4,6 @@ import argparse
 import itertools
 import math
 
-import numpy as np
-
 from zoo.commands import options
 from zoo.commands.options import Option
 from zoo.data.batches import POLICIES
@@ -16,8 +14,6 @@ from zoo.evaluation import (
     agreement,
     best_words,
     exact_match,
-    item_scores,
-    leakage,
     minimal_pairs,
     mixtures,
     passport,
@@ -100,8 +96,7 @@ def _texts(run, splits, arguments):
         options.print_notes([untrained])
         if arguments.exact_match:
             answers = exact_match.judge(run, judged.corpus, arguments.grammar)
-            figures = passport.of_exact_match(run, judged.name, judged.corpus, answers)
-            result = passport.write(run, figures, item_scores.of_answers(np.array(answers.correct)))
+            result = exact_match.keep(run, judged.name, judged.corpus, answers)
             output_files.show(exact_match.describe(judged.name, answers), f"  {result}")
 
 
@@ -137,7 +132,7 @@ def _minimal_pairs(run, path):
     options.print_notes([*run.notes(sentences), run.share(sentences, path)])
     figures, result, table = minimal_pairs.keep(run, path, pairs, scores)
     output_files.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
-    options.print_notes(leakage.warnings(figures))
+    options.print_notes(passport_text.warnings(figures))
 
 
 def _mixture(run, weight):

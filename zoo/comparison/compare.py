@@ -200,7 +200,7 @@ def _notes(name, passports):
             yield f"  {NOT_RANKED} {run}: {why}"
     early = {run: passport_text.unfinished(passport) for run, passport in passports.items()}
     yield from _grouped({run: [f"  {NOT_RANKED} {note}"] for run, note in early.items() if note})
-    told = {run: leakage.lines(passport) for run, passport in passports.items()}
+    told = {run: passport_text.of_seen_texts(passport) for run, passport in passports.items()}
     yield from _grouped({run: [f"  {line}" for line in lines] for run, lines in told.items()})
     changed = {run: _changed(passport) for run, passport in passports.items()}
     yield from _grouped({run: [f"  {how}"] for run, how in changed.items() if how})

@@ -16,7 +16,7 @@ from zoo.comparison import bar_plots, curve_plots, learning_curves, plot_style
 from zoo.comparison.comparison import Comparison
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, leakage, minimal_pairs, passport
+from zoo.evaluation import item_scores, minimal_pairs, passport, passport_text
 from zoo.evaluation.perplexity import Scores, perplexity_of
 from zoo.evaluation.results import check_comparable
 from zoo.evaluation.run import Run
@@ -108,7 +108,7 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
     log(f"Its test text: {own.tokens:,} tokens: {passports[first]['counts']}.\n")
     _log_totals(log, own, {name: record["log_perplexity"] for name, record in figures.items()})
     for name, record in passports.items():
-        for line in leakage.warnings(record):
+        for line in passport_text.warnings(record):
             log(f"{name}: {line.strip()}")
     _log_bands(log, own_bands, bands)
     _log_accuracies(log, cases)

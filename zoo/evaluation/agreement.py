@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.errors import UserError, named
-from zoo.evaluation import leakage, minimal_pairs, passport, significance
-from zoo.runs import output_files
+from zoo.evaluation import minimal_pairs, passport, passport_text, significance
 from zoo.sources.conllu import Conllu
 
 # The distances of cases.
@@ -110,10 +109,7 @@ def _judged(run, name, sentences, forms):
 
 def keep(run, record: dict, scores: minimal_pairs.PairScores, pairs: list) -> tuple:
     """Writes a passport with its answers and the table of its pairs; returns the two files."""
-    result = passport.write(run, record, scores.answers())
-    table = result.with_suffix(".tsv")
-    output_files.write_table(table, COLUMNS, rows(pairs, scores))
-    return result, table
+    return minimal_pairs.write(run, record, scores, COLUMNS, rows(pairs, scores))
 
 
 def rows(
@@ -157,7 +153,7 @@ def describe(record: dict) -> str:
     seen = figures["both_seen"]
     if seen["pairs"] < figures["pairs"]:
         lines.append(_case_line("training saw both", seen))
-    return "\n".join([*lines, *leakage.warnings(record)])
+    return "\n".join([*lines, *passport_text.warnings(record)])
 
 
 def _case_line(name, case):

@@ -1,6 +1,7 @@
 """Exact match: answers that equal the given ones word for word, decoded greedily."""
 
 import dataclasses
+import pathlib
 from typing import Any
 
 import jax
@@ -10,7 +11,7 @@ import numpy as np
 from zoo.decoding import BeamSearch, steps
 from zoo.decoding.sampling import sample
 from zoo.errors import UserError
-from zoo.evaluation import significance
+from zoo.evaluation import item_scores, passport, significance
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.translators import Translator
 from zoo.models import SequenceToSequence
@@ -170,6 +171,12 @@ def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
         well_formed = int((parsed & ended).sum())
     complete = sum(complete for _, complete in answers)
     return ExactMatch(len(answers), sum(correct), complete, well_formed, correct)
+
+
+def keep(run, split: str, corpus: Corpus, scores: ExactMatch) -> pathlib.Path:
+    """Writes the passport of the answers to a split, with which of them are right."""
+    record = passport.of_exact_match(run, split, corpus, scores)
+    return passport.write(run, record, item_scores.of_answers(np.array(scores.correct)))
 
 
 def describe(name: str, scores: ExactMatch) -> str:

@@ -206,22 +206,3 @@ def told(counts: dict) -> str:
     shown = f"{share(counts['all']):.2%} of its tokens in sentences found there"
     long = counts["long"]
     return f"{shown}, {share(long):.2%} for long sentences" if long["of_tokens"] else shown
-
-
-def lines(passport: dict) -> list[str]:
-    """Returns lines about the texts that the model of a figure has seen, one a role."""
-    recorded, unknown = passport.get("overlap"), passport.get("not_known") or []
-    if not recorded:
-        return ["trained on, selected on: not recorded"]
-    shown = [f"in the training text: {told(recorded['trained_on'])}"]
-    if is_validation(passport["split"]):
-        shown.append("selected on this text, as a validation text is for")
-    else:
-        shown.append(f"in the text that chose the checkpoint: {told(recorded['selected_on'])}")
-    return shown + [f"not known: the texts that {part} had seen" for part in unknown]
-
-
-def warnings(passport: dict) -> list[str]:
-    """Returns the warning of a figure whose text the model saw: one line, or none."""
-    why = reason(passport)
-    return [f"  not a figure of unseen text: {why}"] if why else []

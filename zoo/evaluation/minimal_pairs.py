@@ -21,7 +21,7 @@ import collections
 import dataclasses
 import functools
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -371,16 +371,20 @@ def rows(pairs: list[Pair], scores: PairScores) -> Iterator[Row]:
 
 
 def keep(
-    run,
-    path: str,
-    pairs: list[Pair],
-    scores: PairScores,
-    table: str | pathlib.Path | None = None,
+    run, path: str, pairs: list[Pair], scores: PairScores
 ) -> tuple[dict, pathlib.Path, pathlib.Path]:
     """Writes the passport of an accuracy with its answers, and the table of its pairs."""
     record = passport.of_pairs(run, path, pairs, scores)
-    result = passport.write(run, record, scores.answers())
-    table = pathlib.Path(table) if table else result.with_suffix(".tsv")
     columns = Row._fields if any(scores.groups) else COLUMNS
-    output_files.write_table(table, columns, (row[: len(columns)] for row in rows(pairs, scores)))
-    return record, result, table
+    table = (row[: len(columns)] for row in rows(pairs, scores))
+    return record, *write(run, record, scores, columns, table)
+
+
+def write(
+    run, record: dict, scores: PairScores, columns: Sequence[str], table: Iterable[tuple]
+) -> tuple[pathlib.Path, pathlib.Path]:
+    """Writes a passport with its answers and a table of its pairs; returns the two files."""
+    result = passport.write(run, record, scores.answers())
+    file = result.with_suffix(".tsv")
+    output_files.write_table(file, columns, table)
+    return result, file

@@ -137,8 +137,7 @@ def of_pairs(run: Run, path: str, pairs: list, scores) -> dict:
             "words, boundary not counted, is higher for the good sentence"
         ),
         "data": data_of(path, sentences),
-        "policies": {**policies(run), "state": "sentences", "batch": None},
-        **_of_run(run, [good for good, *_ in pairs]),
+        **_of_sentences(run, [good for good, *_ in pairs]),
     }
 
 
@@ -151,8 +150,7 @@ def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
         "tokens": scores.answers,
         "counts": "answers that agree with the given one in every word, decoded greedily",
         "data": data_of(corpus.name, corpus.sentences),
-        "policies": {**policies(run), "state": "sentences", "batch": None},
-        **_of_run(run, corpus.sentences),
+        **_of_sentences(run, corpus.sentences),
     }
 
 
@@ -163,9 +161,14 @@ def of_translations(run: Run, corpus: Corpus) -> dict:
     return {
         "data": data_of(corpus.name, corpus.sentences),
         **_of_source(run, corpus),
-        "policies": {**policies(run), "state": "sentences", "batch": None},
-        **_of_run(run, corpus.sentences),
+        **_of_sentences(run, corpus.sentences),
     }
+
+
+def _of_sentences(run: Run, sentences: list[list[str]]) -> dict:
+    """Returns the fields of passports of sentences that each start from an empty state."""
+    apart = {**policies(run), "state": "sentences", "batch": None}
+    return {"policies": apart, **_of_run(run, sentences)}
 
 
 def data_of(path: str, sentences: list[list[str]]) -> dict:

@@ -62,6 +62,26 @@ def _of_source(passport):
     return [f"given: {source['path']}, {source['words']:,} words, {unknown:,} outside the lexicon"]
 
 
+def of_seen_texts(passport: dict) -> list[str]:
+    """Returns lines about the texts that the model of a figure has seen, one a role."""
+    recorded, unknown = passport.get("overlap"), passport.get("not_known") or []
+    if not recorded:
+        return ["trained on, selected on: not recorded"]
+    shown = [f"in the training text: {leakage.told(recorded['trained_on'])}"]
+    if leakage.is_validation(passport["split"]):
+        shown.append("selected on this text, as a validation text is for")
+    else:
+        told = leakage.told(recorded["selected_on"])
+        shown.append(f"in the text that chose the checkpoint: {told}")
+    return shown + [f"not known: the texts that {part} had seen" for part in unknown]
+
+
+def warnings(passport: dict) -> list[str]:
+    """Returns the warning of a figure whose text the model saw: one line, or none."""
+    why = leakage.reason(passport)
+    return [f"  not a figure of unseen text: {why}"] if why else []
+
+
 def _knowledge(passport):
     """Returns a line for each text that gave knowledge of words and was not trained on."""
     trained = {text["digest"] for text in passport.get("trained_on") or ()}
@@ -90,11 +110,11 @@ def conditions(passport: dict) -> list[str]:
         *_read_on(passport, sentence),
         *_many_unknown(passport),
         *_of_source(passport),
-        *leakage.lines(passport),
+        *of_seen_texts(passport),
         *_knowledge(passport),
         f"priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
     ]
-    lines += [line.strip() for line in leakage.warnings(passport)]
+    lines += [line.strip() for line in warnings(passport)]
     if note := unfinished(passport):
         lines.append(f"! {note}")
     if ways := passport.get("learns_from_text"):
