@@ -353,7 +353,7 @@ SCORE = "import zoo; print(zoo.load('models/micro').score(['la souleur'])[0].log
         ("program('zoo', 'export', 'models/micro', DIR)", "safetensors"),
         ("program('zoo', 'pull', 'a/b', DIR)", "huggingface_hub"),
         ("program('zoo', 'score', 'models/micro', 'README.md')", "tqdm"),
-        ("program('zoo', 'rank', 'models/micro')", "matplotlib"),
+        ("program('zoo', 'compare', 'models/micro', '--plot', 'a.svg')", "matplotlib"),
         ("from zoo.interop import linen", "flax"),
         ("from zoo.sources import conllu; conllu.parse(open(CONLLU).read(), CONLLU)", "conllu"),
         (SCORE, "safetensors"),

@@ -238,10 +238,10 @@ def test_a_stopped_training_is_not_finished(tmp_path, monkeypatch):
     assert Workdir(tmp_path).finished() is None  # nothing is kept yet
     plain = trainer.task.part
 
-    def batch(batches, index):
+    def batch(batches, index, *rows):
         if index == 2:
             raise RuntimeError("the power is cut")
-        return plain(batches, index)
+        return plain(batches, index, *rows)
 
     monkeypatch.setattr(trainer.task, "part", batch)
     with pytest.raises(RuntimeError):

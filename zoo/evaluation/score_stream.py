@@ -18,9 +18,6 @@ from zoo.runs import output_files
 from zoo.sources import evaluation_texts, files
 from zoo.sources import nbest as nbest_lists
 
-with lazy.extra():
-    from tqdm import tqdm
-
 # Lines that are scored together: many enough to fill batches, and few to hold.
 TOGETHER = 8192
 # Lines at the beginning of a file from which its format is recognised.
@@ -114,6 +111,8 @@ class _Totals:
 
     def lines(self, parts: Iterable[Sentences]) -> Iterator[str]:
         """Yields the lines of the table."""
+        with lazy.extra():
+            from tqdm import tqdm
         bar = tqdm(unit=" sentences", disable=None)
         header = False
         for sentences in parts:

@@ -23,7 +23,7 @@ PRODUCTS = {"batch": "...d,kd->...k", "row": "b...d,bkd->b...k", "token": "...d,
 def for_tokens(of_draws: jax.Array, per: str, tokens: tuple[int, ...]) -> jax.Array:
     """Broadcasts an array over draws to [..., K], one row for each token."""
     if per == "row":
-        of_draws = of_draws.reshape(len(of_draws), *(1,) * (len(tokens) - 1), -1)
+        of_draws = of_draws.reshape(of_draws.shape[0], *(1,) * (len(tokens) - 1), -1)
     return jnp.broadcast_to(of_draws, (*tokens, of_draws.shape[-1]))
 
 
