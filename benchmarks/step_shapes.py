@@ -21,7 +21,7 @@ from zoo.training.step import Batch, TrainState, settings, train_step
 from zoo.training.tasks import Words, words_loss
 from zoo.training.updates import choose_updates
 
-# Steps of an epoch for schedules, where there is no text to count them from.
+# Steps of an epoch for schedules: no text is read that would give their number.
 EPOCH_STEPS = 1_000_000
 
 

@@ -121,7 +121,7 @@ EXPECTED = {
     "intersection": [(0, 0), (3, 3)],
     "union": [(0, 0), (0, 1), (1, 1), (1, 3), (2, 1), (3, 3)],
     # From (0, 0): (0, 1) covers target 1, then (1, 1) source 1. From (0, 1) and (1, 1): (2, 1)
-    # covers source 2. (1, 3) is no neighbour of a link when it still would cover a word.
+    # covers source 2. (1, 3) has no link beside it while a word is left to cover.
     "grow-diag": [(0, 0), (0, 1), (1, 1), (2, 1), (3, 3)],
     "grow-diag-final": [(0, 0), (0, 1), (1, 1), (2, 1), (3, 3)],
     "grow-diag-final-and": [(0, 0), (0, 1), (1, 1), (2, 1), (3, 3)],

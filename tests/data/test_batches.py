@@ -179,7 +179,7 @@ def test_lengths_follow_the_recipe():
     halves = lengths < 53
     assert abs(halves.mean() - 0.25) < 0.03
     assert abs(lengths[~halves].mean() - 70) < 0.5 and abs(lengths[halves].mean() - 35) < 1
-    assert 4.5 < lengths[~halves].std() < 6  # 5, and that of rounding
+    assert 4.5 < lengths[~halves].std() < 6  # 5 drawn, and rounding adds some
 
 
 def test_windows_cover_a_row_once():

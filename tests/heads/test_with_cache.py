@@ -230,3 +230,10 @@ def test_a_context_is_what_the_memory_remembers(random):
         HEAD.log_prob(*given, context=scores)
     with pytest.raises(ValueError, match=r"scores of the shape \(2, 2\) for words of the shape"):
         HEAD.log_prob(*given, context=Remembered(scores, words))
+
+
+def test_a_wrapper_takes_the_arguments_of_the_inner_head_by_name():
+    head, lexicon = WithCache(Softmax()), examples.plain_lexicon(5)
+    assert head.normalised_over(lexicon=lexicon) == "the 5 words of the lexicon"
+    assert head.warnings(lexicon=lexicon) == {}
+    assert head.scores_per_token(vocabulary=13) == 13

@@ -260,7 +260,7 @@ def test_log_linear_heads_need_features():
 
 # ---- what errors say, each before anything is computed
 
-# (head, method, what is given in the place of what should be, error, its beginning)
+# (head, method, a wrong argument, the error, the beginning of its message)
 MESSAGES = {
     "hidden states of another size": (
         heads.Softmax(),

@@ -1,10 +1,10 @@
 """The base class of heads that wrap another head, such as with a cache or an expert."""
 
-import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 
+from zoo.arrays.sharded_functions import Axes
 from zoo.arrays.types import Params, Prepared, Tables
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
@@ -13,13 +13,29 @@ from zoo.lexicon import Lexicon
 class HeadAround(Head):
     """Base class of heads that wrap another one, `self.head`, whose tables are tables["head"].
 
-    Such a head is like the inner one in all that `FORWARDED` names, unless it writes it itself.
+    Such a head is like the inner one in all that stands here, unless it writes it itself.
     """
 
     if TYPE_CHECKING:  # a field of each
 
         @property
         def head(self) -> Head: ...
+
+    @property
+    def loss_draws(self) -> bool:
+        return self.head.loss_draws
+
+    @property
+    def has_log_probs(self) -> bool:
+        return self.head.has_log_probs
+
+    @property
+    def ordered_by_frequency(self) -> bool:
+        return self.head.ordered_by_frequency
+
+    @property
+    def parameter_axes(self) -> Axes:
+        return self.head.parameter_axes
 
     def inner_params(self, params: Params) -> Params:
         """Returns the inner head's parameters, which most wrappers have as their own."""
@@ -42,31 +58,26 @@ class HeadAround(Head):
     def _prepared(self, params: Params, tables: Tables) -> Prepared:
         return self.head.prepared(self.inner_params(params), tables["head"])
 
+    def prepared_shapes(self, tables: Tables, hidden_size: int) -> Any:
+        return self.head.prepared_shapes(tables["head"], hidden_size)
 
-FORWARDED = (
-    *("loss_draws", "has_log_probs", "ordered_by_frequency", "parameter_axes"),
-    *("form_taken", "vocabulary_size", "scores_per_token", "prepared_shapes", "_penalties"),
-    *("for_lexicon", "normalised_over", "warnings"),
-)
+    def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
+        return self.head._penalties(self.inner_params(params), hidden)
 
+    def form_taken(self, tables: Tables) -> str | None:
+        return self.head.form_taken(tables["head"])
 
-def _forwarded(name):
-    """Returns an attribute or a method that is the inner head's, of its parameters and tables."""
-    written = vars(Head)[name]
-    if isinstance(written, property):
-        return property(lambda self: getattr(self.head, name))
-    parameters = [*inspect.signature(written).parameters][1:]
+    def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
+        return self.head.vocabulary_size(self.inner_params(params), tables["head"])
 
-    def method(self, *given):
-        arguments = dict(zip(parameters, given, strict=True))
-        if "params" in arguments:
-            arguments["params"] = self.inner_params(arguments["params"])
-        if "tables" in arguments:
-            arguments["tables"] = arguments["tables"]["head"]
-        return getattr(self.head, name)(*arguments.values())
+    def scores_per_token(self, vocabulary: int) -> int:
+        return self.head.scores_per_token(vocabulary)
 
-    return method
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+        return self.head.for_lexicon(self.inner_params(params), lexicon, other)
 
+    def normalised_over(self, lexicon: Lexicon) -> str:
+        return self.head.normalised_over(lexicon)
 
-for _name in FORWARDED:
-    setattr(HeadAround, _name, _forwarded(_name))
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
+        return self.head.warnings(lexicon)

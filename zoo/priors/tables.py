@@ -45,7 +45,7 @@ class _OfFile(FeaturePrior):
 
     def _read(self, path):
         """Reads {word: its features}; a subclass writes this itself."""
-        raise NotImplementedError
+        raise self._unwritten("_read")
 
 
 @dataclasses.dataclass(frozen=True)
