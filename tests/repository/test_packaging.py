@@ -347,25 +347,25 @@ SCORE = "import zoo; print(zoo.load('models/micro').score(['la souleur'])[0].log
 
 
 @pytest.mark.parametrize(
-    ("source", "package"),
+    ("source", "package", "more"),
     [
-        ("program('train.py', '--config', 'micro_softmax', DIR)", "orbax"),
-        ("program('zoo', 'export', 'models/micro', DIR)", "safetensors"),
-        ("program('zoo', 'pull', 'a/b', DIR)", "huggingface_hub"),
-        ("program('zoo', 'score', 'models/micro', 'README.md')", "tqdm"),
-        ("program('zoo', 'compare', 'models/micro', '--plot', 'a.svg')", "matplotlib"),
-        ("from zoo.interop import linen", "flax"),
-        ("from zoo.sources import conllu; conllu.parse(open(CONLLU).read(), CONLLU)", "conllu"),
-        (SCORE, "safetensors"),
+        ("program('train.py', '--config', 'micro_softmax', DIR)", "orbax", ""),
+        ("program('zoo', 'export', 'models/micro', DIR)", "safetensors", ""),
+        ("program('zoo', 'pull', 'a/b', DIR)", "huggingface_hub", ""),
+        ("program('zoo', 'score', 'models/micro', 'README.md')", "tqdm", "safetensors"),
+        ("program('zoo', 'compare', 'models/micro', '--plot', 'a.svg')", "matplotlib", ""),
+        ("from zoo.interop import linen", "flax", ""),
+        ("from zoo.sources import conllu; conllu.parse(open(CONLLU).read(), CONLLU)", "conllu", ""),
+        (SCORE, "safetensors", ""),
     ],
 )
 @pytest.mark.slow
-def test_after_a_bare_install_a_sentence_names_what_is_missing(source, package, tmp_path):
+def test_after_a_bare_install_a_sentence_names_what_is_missing(source, package, more, tmp_path):
     treebank = tmp_path / "bank.conllu"
     treebank.write_text("1\tle\tle\tDET\t_\t_\t0\troot\t_\t_\n\n")
     for name, path in (("DIR", tmp_path / "new"), ("CONLLU", treebank)):
         source = source.replace(name, repr(str(path)))
-    done = bare(source)
+    done = bare(source, *more.split())
     (extra,) = (extra for extra, modules in lazy.EXTRAS.items() if package in modules)
     said = (
         f"{package} is not installed, which belongs to the extra {extra!r} of zoo: pip install "
