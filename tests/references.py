@@ -43,11 +43,14 @@ def softmax_gradients(hidden, weights, bias, targets, loss_weights, log_z_weight
     return of_hidden, of_weights, of_bias
 
 
-def softmax_log_probs(hidden, weights, bias):
+def softmax_log_probs(hidden, weights, bias, soft_cap=None, temperature=1.0):
     """log p of every word, [N, V], of hidden [N, D]."""
     rows = []
     for h in _doubles(hidden):
         logits = [w @ h + c for w, c in zip(_doubles(weights), _doubles(bias), strict=True)]
+        if soft_cap is not None:
+            logits = [soft_cap * np.tanh(logit / soft_cap) for logit in logits]
+        logits = [logit / temperature for logit in logits]
         rows.append(np.array(logits) - log_sum_exp(logits))
     return np.array(rows)
 

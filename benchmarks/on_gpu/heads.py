@@ -7,9 +7,8 @@ from unittest import mock
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
-from benchmarks import char_cnn, log_linear, steps, timing
+from benchmarks import char_cnn, log_linear, softmax_losses, steps, timing
 from benchmarks.on_gpu.rows import COMPILED, Absent, Rows
 from zoo import Training
 from zoo.arrays import row_blocks
@@ -65,19 +64,15 @@ def _exact(rows, vocabulary, count, size, precision):
             for name in ("LOGITS_AT_A_TIME", "MOST_ROWS_AT_A_TIME")
         }
 
-        def loss(hidden, weights, bias, targets):
-            of_tokens = jnp.full(count, 1 / count)
-            return softmax.weighted_softmax_loss(hidden, weights, bias, targets, of_tokens)
-
         with changed(softmax, **values):
-            return compiled(loss)
+            return compiled(softmax_losses.weighted_sum)
 
     sides = {f"zoo, blocks x {times}": functools.partial(blocks, times) for times in BLOCKS}
     sides |= {
         "Liger": lambda: _of_torch(rows, given, "liger"),
         "PyTorch, eager": lambda: _of_torch(rows, given, "eager"),
-        "plain": lambda: compiled(_plain),
-        "optax": lambda: compiled(_optax),
+        "plain": lambda: compiled(softmax_losses.plain),
+        "optax": lambda: compiled(softmax_losses.of_optax),
         "tokamax, without a bias": lambda: compiled(_tokamax()),
         COMPILED: lambda: _of_torch(rows, given, "compiled"),
     }
@@ -101,28 +96,10 @@ def _loss_side(loss, given):
     return run
 
 
-def _plain(hidden, weights, bias, targets):
-    return softmax.plain_softmax_loss(hidden, weights, bias, targets)[0].mean()
-
-
-def _optax(hidden, weights, bias, targets):
-    logits = (hidden @ weights.T + jnp.broadcast_to(bias, (len(hidden), len(bias)))).astype("f4")
-    return optax.softmax_cross_entropy_with_integer_labels(logits, targets).mean()
-
-
 def _tokamax():
     """Returns the loss of tokamax, which has no bias."""
-    try:
-        import tokamax
-        from absl import flags
-    except ImportError as error:
-        raise Absent(f"tokamax is not installed: {error}") from error
-    flags.FLAGS.mark_as_parsed()  # else it would read this program's arguments
-
-    def loss(hidden, weights, bias, targets):
-        given = hidden, targets, weights.T
-        return tokamax.linear_softmax_cross_entropy_loss(*given, reduction="mean")
-
+    if (loss := softmax_losses.of_tokamax()) is None:
+        raise Absent("tokamax is not installed")
     return loss
 
 

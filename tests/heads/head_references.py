@@ -11,9 +11,9 @@ from zoo.lexicon.spelling import Spelling
 from zoo.losses import huffman_paths
 
 
-def softmax(params, hidden):
+def softmax(params, hidden, soft_cap=None):
     bias = params["bias"] if "bias" in params else np.zeros(len(params["weights"]))
-    return references.softmax_log_probs(hidden, params["weights"], bias)
+    return references.softmax_log_probs(hidden, params["weights"], bias, soft_cap)
 
 
 def log_linear(params, hidden):
@@ -23,11 +23,12 @@ def log_linear(params, hidden):
     return references.log_linear_log_probs(adaptors, matrix, examples.log_background())
 
 
-def mixture(params, hidden):
+def mixture(params, hidden, soft_cap=None):
     log_priors, contexts = references.mixture_contexts(params, hidden)
     rows = []
     for log_prior, of_token in zip(log_priors, contexts, strict=True):
-        of_each = references.softmax_log_probs(of_token, params["weights"], params["bias"])
+        table = params["weights"], params["bias"]
+        of_each = references.softmax_log_probs(of_token, *table, soft_cap)
         joint = [
             [prior + p for p in of_one] for prior, of_one in zip(log_prior, of_each, strict=True)
         ]
@@ -94,9 +95,9 @@ def huffman(params, hidden):
 NETWORK = Convolution(Spelling(unit="characters"), letter_size=2, widths=(2,), initial_scale=0.2)
 
 
-def cnn_softmax(params, hidden):
+def cnn_softmax(params, hidden, soft_cap=None):
     tables = NETWORK.tables(examples.lexicon())
     vectors = references.convolution(NETWORK, params["network"], tables, range(13))
     if "correction" in params:
         vectors = vectors + params["correction"] @ params["projection"]
-    return references.softmax_log_probs(hidden, vectors, np.zeros(13))
+    return references.softmax_log_probs(hidden, vectors, np.zeros(13), soft_cap)

@@ -54,10 +54,22 @@ class HeadCase:
     exact: bool = True
 
 
+CAP = 0.8  # which many scores are near
 HEADS = {
     "softmax": HeadCase(Softmax(), head_references.softmax),
     "softmax without bias": HeadCase(Softmax(bias=False), head_references.softmax),
     "tied softmax": HeadCase(Softmax(tied=True), head_references.softmax),
+    "capped softmax": HeadCase(
+        Softmax(tied=True, soft_cap=CAP), functools.partial(head_references.softmax, soft_cap=CAP)
+    ),
+    "capped mixture": HeadCase(
+        MixtureOfSoftmaxes(components=3, soft_cap=CAP),
+        functools.partial(head_references.mixture, soft_cap=CAP),
+    ),
+    "capped letters": HeadCase(
+        CNNSoftmax(head_references.NETWORK, soft_cap=CAP),
+        functools.partial(head_references.cnn_softmax, soft_cap=CAP),
+    ),
     "log-linear": HeadCase(LogLinear(), head_references.log_linear),
     "adaptive": HeadCase(AdaptiveSoftmax(cutoffs=(3, 8), division=2), head_references.adaptive),
     "hierarchical": HeadCase(HierarchicalSoftmax(), head_references.hierarchical),
@@ -184,7 +196,14 @@ def on_trial(name):
 # with corrections, which compute what those without do and add to it, for these.
 LIKE_OTHERS = {
     *("importance sampling", "BlackOut", "sampled log-linear", "contrastive divergence"),
-    *("letters", "small mixture", "NCE of another log Z", "NCE of letters"),
+    *(
+        "letters",
+        "capped letters",
+        "capped mixture",
+        "small mixture",
+        "NCE of another log Z",
+        "NCE of letters",
+    ),
 }
 NAMES = [
     pytest.param(name, marks=pytest.mark.slow) if name in LIKE_OTHERS else name for name in HEADS
@@ -370,6 +389,32 @@ def test_samples_have_the_declared_probabilities(trial):
         expected = np.exp(trial.expected[0, column])
         result = scipy.stats.chisquare(observed, draws * expected / expected.sum())
         assert result.pvalue > 1e-3
+
+
+@pytest.mark.parametrize("temperature", [0.6, jnp.float32(1.7)])
+def test_at_a_temperature(trial, temperature):
+    """p^(1/T) over its sum, its entropy, and whether a target is its best word."""
+    arguments = trial.params, trial.tables, trial.hidden, trial.targets
+    powers = np.exp(trial.expected) ** (1 / float(temperature))
+    expected = np.log(powers / powers.sum(-1, keepdims=True))
+    of_targets = np.take_along_axis(expected, np.asarray(trial.targets)[..., None], -1)[..., 0]
+    log_prob = trial.head.log_prob(*arguments, temperature=temperature)
+    np.testing.assert_allclose(log_prob, of_targets, **CLOSE)
+    found = jax.jit(trial.head.statistics)(*arguments, temperature=temperature)
+    np.testing.assert_allclose(found.log_prob, of_targets, **CLOSE)
+    entropies = -(np.exp(expected) * expected).sum(-1)
+    np.testing.assert_allclose(found.entropy, entropies, **CLOSE)
+    best = expected.argmax(-1)
+    np.testing.assert_array_equal(found.correct, best == np.asarray(trial.targets))
+    of_best = trial.head.statistics(*arguments[:3], jnp.asarray(best))
+    assert of_best.correct.all()
+    np.testing.assert_allclose(of_best.log_prob, trial.expected.max(-1), **CLOSE)
+    draws = 10_000
+    hidden = jnp.broadcast_to(trial.hidden[0, 0], (draws, SIZE))
+    given = trial.params, trial.tables, hidden, jax.random.key(6)
+    words = jax.jit(trial.head.sample)(*given, temperature=temperature)
+    observed = np.bincount(words, minlength=13)
+    assert scipy.stats.chisquare(observed, draws * np.exp(expected[0, 0])).pvalue > 1e-3
 
 
 # Where a head without knowledge starts: uniform over its classes, and over the words of a class; a

@@ -26,6 +26,7 @@ ADAPTIVE = normal(9, SIZE), normal(9), [(normal(SIZE, 2), normal(8, 2))]
 CLASSES = normal(4, SIZE), normal(4), normal(4, 4, SIZE), normal(4, 4)
 NODES, TURNS = map(jnp.asarray, losses.huffman_paths(np.arange(WORDS, 0, -1)))
 MIXTURE = normal(TOKENS, COMPONENTS, SIZE), jax.nn.log_softmax(normal(TOKENS, COMPONENTS))
+OTHER_TABLE = normal(WORDS, SIZE), normal(WORDS)
 LOG_MEASURE = normal(TOKENS, WORDS)
 # The logits of a log-linear layer are a product of three: halves keep them as small as others',
 # since the cosine below turns a loss's last bits, the more the larger it is, into its gradient's.
@@ -44,6 +45,23 @@ CASES = {
         (HIDDEN, TARGETS, WEIGHTS),
         TABLE,
         lambda t, a: losses.weighted_softmax_loss(t[0], *a, *t[1:]),
+    ),
+    "capped, at a temperature": (
+        (HIDDEN, TARGETS, WEIGHTS),
+        TABLE,
+        lambda t, a: losses.weighted_softmax_loss(
+            t[0], *a, *t[1:], soft_cap=1.5, temperature=jnp.float32(0.7), label_smoothing=0.1
+        ),
+    ),
+    "softmax_statistics": (
+        (HIDDEN, TARGETS),
+        TABLE,
+        lambda t, a: losses.softmax_statistics(t[0], *a, t[1]).entropy,
+    ),
+    "softmax_kl_divergence": (
+        (HIDDEN, MIXTURE[0][:, 0]),
+        (*TABLE, *OTHER_TABLE),
+        lambda t, a: losses.softmax_kl_divergence(t[0], *a[:2], t[1], *a[2:]),
     ),
     "softmax_top_k": ((HIDDEN,), TABLE, lambda t, a: losses.softmax_top_k(t[0], *a, 3)[0]),
     "weighted, with a measure": (

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from tests import references
-from zoo.losses import softmax
+from zoo.losses import softmax, top_k
 
 # (words, block of words, None for the plain loss). 13 and 2,049 words make the last block small;
 # block 1 has nothing but first blocks, block 13 nothing but one.
@@ -29,8 +29,8 @@ def problem(random, words=13, tokens=7, size=5, scale=1.0):
 def losses(hidden, weights, bias, targets, block):
     """(loss, log Z) of the plain or the blocked loss."""
     if block is None:
-        return softmax.plain_softmax_loss(hidden, weights, bias, targets)
-    return softmax.blocked_softmax_loss(hidden, weights, bias, targets, block)
+        return softmax.plain_terms(softmax.Wanted(), hidden, weights, bias, targets)[:2]
+    return softmax.blocked_terms(softmax.Wanted(), block, hidden, weights, bias, targets)[:2]
 
 
 @functools.cache  # One compilation for all tests of the same shapes.
@@ -321,7 +321,7 @@ def test_a_walk_over_many_blocks_is_as_exact_as_the_sum(random):
     hidden, bias = random.normal(size=(5, 4)), np.zeros(32_000)
     weights = 0.1 * random.normal(size=(32_000, 4))
     arrays = [jnp.asarray(array, jnp.float32) for array in (hidden, weights, bias)]
-    found = jax.jit(softmax.blocked_pass, static_argnums=3, static_argnames="k")(*arrays, 16, k=2)
+    found = jax.jit(top_k.blocked_pass, static_argnums=3, static_argnames="k")(*arrays, 16, k=2)
     log_z = [references.log_sum_exp(weights @ state) for state in hidden]
     np.testing.assert_allclose(found.log_z, log_z, atol=4e-6)
 
@@ -332,7 +332,7 @@ def passed(block, k, with_key):
 
     def walk(hidden, weights, bias, key):
         key = key if with_key else None
-        return softmax.blocked_pass(hidden, weights, bias, block, k=k, key=key)
+        return top_k.blocked_pass(hidden, weights, bias, block, k=k, key=key)
 
     return jax.jit(walk)
 
@@ -364,12 +364,12 @@ def test_words_drawn_in_blocks_have_the_probabilities_of_the_softmax(random, blo
 
 def test_top_k_and_samples_keep_the_leading_axes(random):
     hidden, weights, bias, _ = (np.float32(array) for array in problem(random, tokens=6))
-    log_probs, words = softmax.softmax_top_k(hidden.reshape(2, 3, 5), weights, bias, 4)
+    log_probs, words = top_k.softmax_top_k(hidden.reshape(2, 3, 5), weights, bias, 4)
     expected = references.softmax_log_probs(hidden, weights, bias)
     assert words.shape == (2, 3, 4)
     sorted_log_probs = -np.sort(-expected, axis=-1)[:, :4].reshape(2, 3, 4)
     np.testing.assert_allclose(log_probs, sorted_log_probs, rtol=1e-4)
-    sample = softmax.softmax_sample(hidden.reshape(2, 3, 5), weights, bias, jax.random.key(0))
+    sample = top_k.softmax_sample(hidden.reshape(2, 3, 5), weights, bias, jax.random.key(0))
     assert sample.shape == (2, 3)
 
 

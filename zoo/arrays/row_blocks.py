@@ -140,7 +140,7 @@ class Sorted(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """Blocks of a table's rows that a loop reads, and to which it adds, one at a time.
+    """Blocks of a table's rows that a loop reads or writes, one at a time.
 
     If their number divides the rows, blocks are strides. Otherwise they are runs of adjacent rows,
     and the last block is shifted back to end with the table: its first rows are also in the block
@@ -185,20 +185,31 @@ class Cut(NamedTuple):
             return jax.lax.dynamic_index_in_dim(self._strides(array), number, 1, keepdims=False)
         return jax.lax.dynamic_slice_in_dim(array, self._start(number), self.size)
 
-    def add(self, number, array, rows):
-        """Adds rows to the rows of a block."""
-        total = self.take(number, array) + rows.astype(array.dtype)
+    def put(self, number, array, rows):
+        """Replaces the rows of a block, except those that an earlier block has."""
         if self.strided:
             strides = self._strides(array)
-            strides = jax.lax.dynamic_update_index_in_dim(strides, total, number, 1)
+            strides = jax.lax.dynamic_update_index_in_dim(strides, rows, number, 1)
             return strides.reshape(array.shape)
-        return jax.lax.dynamic_update_slice_in_dim(array, total, self._start(number), 0)
+        columns = (1,) * (rows.ndim - 1)
+        new = (self.row_numbers(number) >= number * self.size).reshape(-1, *columns)
+        rows = jnp.where(jnp.broadcast_to(new, rows.shape), rows, self.take(number, array))
+        return jax.lax.dynamic_update_slice_in_dim(array, rows, self._start(number), 0)
 
     def _start(self, number):
         return jnp.minimum(number * self.size, self.rows - self.size)
 
     def _strides(self, array):
         return array.reshape(self.size, self.blocks, *array.shape[1:])
+
+
+def bits(array):
+    """Returns the bits of 16-bit numbers as integers, and other arrays as they are.
+
+    XLA for CPUs converts a whole table of bfloat16 to float32 to read or write some of its rows.
+    """
+    narrow = jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize == 2
+    return jax.lax.bitcast_convert_type(array, jnp.uint16) if narrow else array
 
 
 # ---- functions of spellings at a cost by their own lengths, not by the length of the longest

@@ -446,9 +446,7 @@ def _of_words(name, head, function, arguments):
     arguments["targets"] = jnp.where(unknown, 0, targets)
     if weights is None:
         results = function(**arguments)
-        if isinstance(results, tuple):  # log Z does not depend on the target
-            return jnp.where(unknown, jnp.nan, results[0]), *results[1:]
-        return jnp.where(unknown, jnp.nan, results)
+        return _without_log_prob(unknown, results)
     arguments["token_weights"] = jnp.where(unknown, 0, weights)
     results = function(**arguments)
     # A sum, as the loss: devices that share the tokens add both at once.
@@ -457,6 +455,17 @@ def _of_words(name, head, function, arguments):
         loss, penalty = results
         return loss + undefined.astype(loss.dtype), penalty
     return results + undefined.astype(results.dtype)
+
+
+def _without_log_prob(unknown, results):
+    """Returns results with NaN, and False, for targets that are no words."""
+    if not isinstance(results, tuple):
+        return jnp.where(unknown, jnp.nan, results)
+    # The others, log Z and entropy, do not depend on the target.
+    log_prob, *others = results
+    others = [other & ~unknown if other.dtype == bool else other for other in others]
+    given = jnp.where(unknown, jnp.nan, log_prob), *others
+    return type(results)(*given) if hasattr(results, "_fields") else given
 
 
 def _vocabulary_size(head, arguments):
@@ -554,7 +563,7 @@ def _on_each_device(function, of_tokens, axes, given):
 
     if "token_weights" in given:
         given = {**given, "token_weights": jnp.broadcast_to(given["token_weights"], shape)}
-    others = {name: value for name, value in given.items() if name == "k"}
+    others = {name: value for name, value in given.items() if isinstance(value, int | float)}
     arrays = {name: value for name, value in given.items() if name not in others}
     summed = "token_weights" in given
 

@@ -26,7 +26,7 @@ from zoo.heads.head import Head
 from zoo.heads.nce import NCE
 from zoo.heads.noise import LetterNoise
 from zoo.heads.sampled import SampledHead
-from zoo.heads.softmax import Softmax
+from zoo.heads.softmax import Softmax, check_soft_cap
 from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
 from zoo.losses.noise_sampling import NoiseSample, log_expected_count
@@ -49,6 +49,7 @@ class CNNSoftmax(Head):
         start: it only matters for a loss that holds Z at a constant. With the noise LetterNoise,
         which only NCE takes, noise words are any spellings.
       initial_scale: r and A start uniform in +-initial_scale.
+      soft_cap: the number beyond which no score goes; None for no cap, as with a sampled loss.
 
     Example:
       >>> head = heads.CNNSoftmax()
@@ -61,15 +62,21 @@ class CNNSoftmax(Head):
     correction: int = 0
     sampled: Head | None = None
     initial_scale: float = 0.05
+    soft_cap: float | None = None
 
     parameter_axes = axes(correction=(WORDS, None), projection=(None, HIDDEN))
 
     def __post_init__(self):
         check_least(self, correction=0)
+        check_soft_cap(self)
         if self.sampled is not None and not isinstance(self.sampled, SampledHead):
             raise UserError(
                 f"sampled of CNNSoftmax is {self.sampled!r}, which has no sampled loss: give NCE, "
                 "ImportanceSampling, BlackOut or none."
+            )
+        if self.sampled is not None and self.soft_cap is not None:
+            raise UserError(
+                "soft_cap of CNNSoftmax goes with the exact loss: leave it out, or sampled."
             )
 
     @property
@@ -209,7 +216,7 @@ class CNNSoftmax(Head):
     @property
     def _softmax(self):
         """The head that reads the vectors as its weights."""
-        return Softmax(bias=False) if self.sampled is None else self.sampled
+        return Softmax(bias=False, soft_cap=self.soft_cap) if self.sampled is None else self.sampled
 
     def _formed(self, params: Params, tables: Tables, vectors=None):
         """Returns the parameters of `_softmax`, with the vectors of all words as its weights."""
@@ -294,6 +301,10 @@ class CNNSoftmax(Head):
         return self._softmax.weighted_loss(
             self._formed(params, tables), {}, hidden, targets, token_weights
         )
+
+    def _as_softmax(self, params, tables, hidden, prepared):
+        formed = self._formed(params, tables, prepared)
+        return self._softmax._as_softmax(formed, {}, hidden, None)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         return self._softmax.log_prob_and_log_z(

@@ -22,6 +22,7 @@ from zoo.heads.head import Head
 from zoo.heads.head_around import HeadAround
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax
+from zoo.losses.entropy import softmax_kl_divergence
 
 
 class Distribution(NamedTuple):
@@ -71,12 +72,11 @@ def entropy(p: Distribution) -> jax.Array:
       [1.099, 1.099]
     """
 
-    def of_block(log_p):
-        shares, log_p = _shares(log_p)
-        return -(shares * log_p).sum(axis=-1)
-
     _check_distribution("entropy", "p", p)
-    return _over_blocks(of_block, p)
+    targets = jnp.zeros(jnp.shape(p.hidden)[:-1], jnp.int32)  # which the entropy does not read
+    arguments = p.params, p.tables, p.hidden, targets
+    of_tokens = p.head.statistics(*arguments, context=p.context, prepared=p.prepared)
+    return of_tokens.entropy
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> jax.Array:
@@ -108,12 +108,16 @@ def kl_divergence(p: Distribution, q: Distribution) -> jax.Array:
             "both for the same tokens"
         )
 
+    if (words := _words(p)) != (others := _words(q)):
+        raise ValueError(
+            f"p is over {words:,} words, and q over {others:,}: give heads over the same words"
+        )
+    if (divergence := _of_softmaxes(p, q)) is not None:
+        return divergence
+
     def of_block(log_p, log_q):
-        if log_p.shape != log_q.shape:
-            words = f"{log_p.shape[-1]:,} words, and q over {log_q.shape[-1]:,}"
-            raise ValueError(f"p is over {words}: give heads over the same words")
-        shares, log_p = _shares(log_p)
-        return (shares * (log_p - jnp.where(shares > 0, log_q, 0))).sum(axis=-1)
+        shares = jnp.exp(log_p)
+        return (shares * jnp.where(shares > 0, log_p - log_q, 0)).sum(axis=-1)
 
     return _over_blocks(of_block, p, q)
 
@@ -131,10 +135,19 @@ def _check_distribution(function, name, given):
         )
 
 
-def _shares(log_p):
-    """Returns (p, log p), with log p = 0 where p is 0."""
-    shares = jnp.exp(log_p)
-    return shares, jnp.where(shares > 0, log_p, 0)
+def _of_softmaxes(p, q):
+    """Computes the divergence of two softmaxes with one cap; None of other distributions."""
+    one, other = (d.head._as_softmax(d.params, d.tables, d.hidden, d.prepared) for d in (p, q))
+    if one is None or other is None or one.soft_cap != other.soft_cap:
+        return None
+    return softmax_kl_divergence(*one[:3], *other[:3], soft_cap=one.soft_cap)
+
+
+def _words(given):
+    """Counts the words of a distribution, after the checks of its arguments."""
+    return jax.eval_shape(
+        lambda: given.head.log_probs(*given[1:4], context=given.context, prepared=given.prepared)
+    ).shape[-1]
 
 
 def _over_blocks(function, *distributions):

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
@@ -14,9 +14,23 @@ from zoo.errors import UserError
 from zoo.heads import checks
 from zoo.heads.checks import Shapes
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax
+from zoo.losses import entropy, softmax, top_k
+from zoo.losses.entropy import Statistics
 from zoo.losses.token_blocks import weighted_sum
 from zoo.priors.contextual import Contextual
+
+
+class SoftmaxArrays(NamedTuple):
+    """The arguments of the softmax over the words that a head's log p is."""
+
+    hidden: jax.Array  # [..., D]
+    weights: jax.Array  # [V, D]
+    bias: jax.Array  # [V]
+    soft_cap: float | None = None
+
+
+def _is_one(temperature) -> bool:
+    return isinstance(temperature, int | float) and temperature == 1
 
 
 class Head:
@@ -45,6 +59,7 @@ class Head:
         _weighted_loss(params, tables, hidden, targets, token_weights, key, context) -> a scalar
         _penalties(params, hidden) -> [...], added to the losses
         _prepared(params, tables) -> pytree of arrays, computed once for many batches
+        _as_softmax(params, tables, hidden, prepared) -> `SoftmaxArrays`, if log p is a softmax's
         _sample(params, tables, hidden, key, context, prepared) -> [...]
         _top_k(params, tables, hidden, k, context, prepared) -> (log_probs [..., k], words [..., k])
 
@@ -53,7 +68,8 @@ class Head:
     of weight 0 adds nothing to the sum, whatever its hidden state and target are, and the only
     gradient that it causes is its own weight's. Report `log_prob`. log Z is the logarithm of the
     normaliser of the head's scores: where it is near 0 for every hidden state, the scores may be
-    used without normalising. `context` is a prior's input beside the hidden state.
+    used without normalising. `context` is a prior's input beside the hidden state. At a temperature
+    T, p(x | h)^(1/T) divided by its sum replaces p(x | h).
 
     Arguments of methods:
       lexicon: the words.
@@ -68,6 +84,7 @@ class Head:
       key: a key of `jax.random`: for a sampled loss, a head's own dropout, `init` and `sample`.
       context: the context of a background or expert, leaves [..., ?].
       prepared: the result of `prepared`, computed once for many batches; None to compute it anew.
+      temperature: T, a number above 0, which gets no gradient.
     """
 
     # Subclasses are dataclasses.
@@ -263,6 +280,7 @@ class Head:
         hidden: jax.Array,
         targets: jax.Array,
         *,
+        temperature: float | jax.Array = 1.0,
         context: Context = None,
         prepared: Prepared = None,
     ) -> jax.Array:
@@ -271,7 +289,34 @@ class Head:
         Returns:
           [...], nats.
         """
-        return self._log_prob_and_log_z(params, tables, hidden, targets, context, prepared)[0]
+        if _is_one(temperature):
+            return self._log_prob_and_log_z(params, tables, hidden, targets, context, prepared)[0]
+        return self._statistics(
+            params, tables, hidden, targets, temperature, context, prepared
+        ).log_prob
+
+    @final
+    @checks.checked
+    def statistics(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        temperature: float | jax.Array = 1.0,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> Statistics:
+        """Computes log p(targets | hidden), the entropy, and whether targets are the best words.
+
+        No array [tokens, V] is held.
+
+        Returns:
+          `zoo.losses.Statistics`: log_prob [...] and entropy [...], nats, differentiable; correct,
+          bool [...].
+        """
+        return self._statistics(params, tables, hidden, targets, temperature, context, prepared)
 
     @final
     @checks.checked
@@ -322,6 +367,7 @@ class Head:
         hidden: jax.Array,
         key: jax.Array,
         *,
+        temperature: float | jax.Array = 1.0,
         context: Context = None,
         prepared: Prepared = None,
     ) -> jax.Array:
@@ -330,7 +376,12 @@ class Head:
         Returns:
           int32 [...].
         """
-        return self._sample(params, tables, hidden, key, context, prepared)
+        if _is_one(temperature):
+            return self._sample(params, tables, hidden, key, context, prepared)
+        if (arrays := self._as_softmax(params, tables, hidden, prepared)) is not None:
+            *table, soft_cap = arrays
+            return top_k.softmax_sample(*table, key, soft_cap=soft_cap, temperature=temperature)
+        return self._sample_log_probs(params, tables, hidden, key, temperature, context, prepared)
 
     @final
     @checks.checked
@@ -462,16 +513,41 @@ class Head:
     def _log_probs(self, params, tables, hidden, context, prepared):
         raise self._unwritten("_log_probs")
 
+    def _as_softmax(self, params, tables, hidden, prepared) -> SoftmaxArrays | None:
+        """Returns the arguments of the softmax that log p is; None if it is none."""
+        return None
+
+    def _statistics(self, params, tables, hidden, targets, temperature, context, prepared):
+        if (arrays := self._as_softmax(params, tables, hidden, prepared)) is not None:
+            *table, soft_cap = arrays
+            return entropy.softmax_statistics(
+                *table, targets, soft_cap=soft_cap, temperature=temperature
+            )
+        shaping = softmax.Shaping.of(None, temperature)
+
+        def of_block(log_probs, first, of_tokens):
+            scores, wanted = shaping.shaped(log_probs), softmax.Wanted(statistics=True)
+            return entropy.statistics_of(softmax.terms_of(wanted, scores, of_tokens))
+
+        arguments = params, tables, hidden, context, prepared
+        return self._over_log_probs(of_block, *arguments, targets)
+
     def _sample(self, params, tables, hidden, key, context, prepared):
+        return self._sample_log_probs(params, tables, hidden, key, 1.0, context, prepared)
+
+    def _sample_log_probs(self, params, tables, hidden, key, temperature, context, prepared):
+        shaping = softmax.Shaping.of(None, temperature)
+
         def of_block(log_probs, first):
-            drawn = jax.random.categorical(jax.random.fold_in(key, first), log_probs)
+            of_first = jax.random.fold_in(key, first)
+            drawn = jax.random.categorical(of_first, shaping.shaped(log_probs))
             return drawn.astype(jnp.int32)  # with 64 bits, too
 
         return self._over_log_probs(of_block, params, tables, hidden, context, prepared)
 
     def _top_k(self, params, tables, hidden, k, context, prepared):
         def of_block(log_probs, first):
-            softmax.check_k(k, log_probs.shape[-1])
+            top_k.check_k(k, log_probs.shape[-1])
             return jax.lax.top_k(log_probs, k)
 
         return self._over_log_probs(of_block, params, tables, hidden, context, prepared)
@@ -515,8 +591,12 @@ class Head:
         """Returns the error of a head that lacks one of the methods that it has to write."""
         return TypeError(f"{type(self).__name__} has no method {method}, which its use needs")
 
-    def _over_log_probs(self, function, params, tables, hidden, context, prepared):
-        """Applies function(log p of every word [n, V], position of the first token) to blocks."""
+    def _over_log_probs(self, function, params, tables, hidden, context, prepared, *of_tokens):
+        """Applies function(log p of every word [n, V], position of the first token, ...) to blocks.
+
+        Its further arguments are the blocks of arrays [...]. What a block holds is computed again
+        in the backward pass.
+        """
         shape = hidden.shape[:-1]
         tokens = math.prod(shape)
         if prepared is None:
@@ -525,12 +605,15 @@ class Head:
         def log_probs(hidden, context):
             return self._log_probs(params, tables, hidden, context, prepared)
 
+        @jax.checkpoint
         def of_block(columns):
-            h, c, positions = columns
-            return function(log_probs(h, c), positions[0])
+            positions, (h, c, *others) = columns
+            return function(log_probs(h, c), positions[0], *others)
 
         words = jax.eval_shape(log_probs, hidden, context).shape[-1]
-        flat = jax.tree.map(lambda x: x.reshape(tokens, *x.shape[len(shape) :]), (hidden, context))
+        flat = jax.tree.map(
+            lambda x: x.reshape(tokens, *x.shape[len(shape) :]), (hidden, context, *of_tokens)
+        )
         block = softmax.token_block(tokens, self.scores_per_token(words))
-        results = row_blocks.map_rows(of_block, (*flat, jnp.arange(tokens)), block)
+        results = row_blocks.map_rows(of_block, (jnp.arange(tokens), flat), block)
         return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), results)

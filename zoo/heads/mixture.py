@@ -25,10 +25,10 @@ from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
 from zoo.arrays.types import Keys, Params, fold_in_rows
 from zoo.errors import check_least
 from zoo.heads.checks import Shapes
-from zoo.heads.softmax import Softmax, WordVectors
+from zoo.heads.softmax import Softmax, WordVectors, check_soft_cap
 from zoo.layers import dropout
 from zoo.lexicon import Lexicon
-from zoo.losses import mixture, softmax
+from zoo.losses import mixture, top_k
 
 # The use of a row's key for masks of the g_m, besides the core's.
 _LATENT = 0x6C6174
@@ -93,6 +93,7 @@ class MixtureOfSoftmaxes(_Mixture):
       latent_dropout: the dropout rate of the g_m in training (Yang et al. 2018, appendix B). The
         first axis of the hidden states is then of batch rows, and all positions of a row share a
         mask; states [N, D] have a mask each.
+      soft_cap: the number beyond which no score of a component goes; None for no cap.
 
     Example:
       >>> head = heads.MixtureOfSoftmaxes(components=2, size=3)
@@ -102,10 +103,12 @@ class MixtureOfSoftmaxes(_Mixture):
     """
 
     latent_dropout: float = 0.0
+    soft_cap: float | None = None
 
     def __post_init__(self):
         super().__post_init__()
         dropout.check_rates(self, "latent_dropout")
+        check_soft_cap(self)
 
     @property
     def loss_draws(self) -> bool:
@@ -125,7 +128,8 @@ class MixtureOfSoftmaxes(_Mixture):
     def _loss(self, params, tables, hidden, targets, key, context):
         log_prior, contexts = self.contexts(params, hidden)
         contexts = self._dropped(contexts, key)
-        return mixture.mixture_loss(contexts, log_prior, *self._weights(params), targets)
+        arguments = contexts, log_prior, *self._weights(params), targets
+        return mixture.mixture_loss(*arguments, soft_cap=self.soft_cap)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         loss = self._loss(params, tables, hidden, targets, None, context)
@@ -134,23 +138,24 @@ class MixtureOfSoftmaxes(_Mixture):
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         log_prior, contexts = self.contexts(params, hidden)
         contexts = self._dropped(contexts, key)
-        return mixture.weighted_mixture_loss(
-            contexts, log_prior, *self._weights(params), targets, token_weights
-        )
+        arguments = contexts, log_prior, *self._weights(params), targets, token_weights
+        return mixture.weighted_mixture_loss(*arguments, soft_cap=self.soft_cap)
 
     def scores_per_token(self, vocabulary: int) -> int:
         return self.components * vocabulary
 
     def _log_probs(self, params, tables, hidden, context, prepared):
         log_prior, contexts = self.contexts(params, hidden)
-        return mixture.mixture_log_probs(contexts, log_prior, *self._weights(params))
+        arguments = contexts, log_prior, *self._weights(params)
+        return mixture.mixture_log_probs(*arguments, soft_cap=self.soft_cap)
 
     def _sample(self, params, tables, hidden, key, context, prepared):
         of_component, of_word = jax.random.split(key)
         log_prior, contexts = self.contexts(params, hidden)
         chosen = jax.random.categorical(of_component, log_prior)[..., None, None]
         context = jnp.take_along_axis(contexts, chosen, axis=-2)[..., 0, :]
-        return softmax.softmax_sample(context, *self._weights(params), of_word)
+        table = self._weights(params)
+        return top_k.softmax_sample(context, *table, of_word, soft_cap=self.soft_cap)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,12 +7,11 @@ import jax.numpy as jnp
 
 from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params
-from zoo.errors import check_least, check_rates
+from zoo.errors import UserError, check_least, check_rates
 from zoo.heads.checks import Shapes
-from zoo.heads.head import Head
+from zoo.heads.head import Head, SoftmaxArrays
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax
-from zoo.losses.token_blocks import weighted_sum
+from zoo.losses import softmax, top_k
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +55,8 @@ class WordVectors(Head):
 class SoftmaxScores(WordVectors):
     """A head whose probabilities are the softmax's, whatever its training loss is."""
 
+    soft_cap: float | None = None
+
     def _scores_of(
         self, params: Params, hidden: jax.Array
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -65,22 +66,32 @@ class SoftmaxScores(WordVectors):
         """
         return hidden, *self._weights(params)
 
+    def _as_softmax(self, params, tables, hidden, prepared):
+        return SoftmaxArrays(*self._scores_of(params, hidden), self.soft_cap)
+
+    @property
+    def _shaping(self):
+        return softmax.Shaping.of(self.soft_cap, 1.0)
+
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
-        loss, log_z = softmax.softmax_loss(*self._scores_of(params, hidden), targets)
+        scores = self._scores_of(params, hidden)
+        loss, log_z = softmax.softmax_loss(*scores, targets, soft_cap=self.soft_cap)
         return -loss, log_z
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):
-        """Computes w_x . h + c_x; see `Head.target_scores`."""
-        return softmax.target_logits(*self._scores_of(params, hidden), targets)
+        """Computes w_x . h + c_x, capped; see `Head.target_scores`."""
+        return softmax.target_logits(*self._scores_of(params, hidden), targets, self._shaping)
 
     def _log_probs(self, params, tables, hidden, context, prepared):
-        return jax.nn.log_softmax(softmax.logits(*self._scores_of(params, hidden)), axis=-1)
+        logits = softmax.logits(*self._scores_of(params, hidden), self._shaping)
+        return jax.nn.log_softmax(logits, axis=-1)
 
     def _sample(self, params, tables, hidden, key, context, prepared):
-        return softmax.softmax_sample(*self._scores_of(params, hidden), key)
+        scores = self._scores_of(params, hidden)
+        return top_k.softmax_sample(*scores, key, soft_cap=self.soft_cap)
 
     def _top_k(self, params, tables, hidden, k, context, prepared):
-        return softmax.softmax_top_k(*self._scores_of(params, hidden), k)
+        return top_k.softmax_top_k(*self._scores_of(params, hidden), k, soft_cap=self.soft_cap)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,8 +106,10 @@ class Softmax(SoftmaxScores):
       label_smoothing: epsilon, the share of the target distribution that is uniform over all words;
         at least 0, and less than 1.
       z_loss: the weight of log^2 Z, nats per squared nat.
+      soft_cap: the number beyond which no score goes; None for no cap.
 
-    With the scores o_v = w_v . h + c_v, the training loss is (Szegedy et al. 2016, section 7)
+    With the scores o_v = w_v . h + c_v, or cap tanh((w_v . h + c_v) / cap) with a soft cap (Gemma
+    Team 2024, section 2), the training loss is (Szegedy et al. 2016, section 7)
 
         (1 - epsilon) (log Z - o_x) + epsilon / V sum_v (log Z - o_v) + z_loss log^2 Z,
 
@@ -111,10 +124,12 @@ class Softmax(SoftmaxScores):
 
     label_smoothing: float = 0.0
     z_loss: float = 0.0
+    soft_cap: float | None = None
 
     def __post_init__(self):
         check_least(self, z_loss=0)
         check_rates(self, "", "label_smoothing")
+        check_soft_cap(self)
 
     @property
     def loss_name(self) -> str:
@@ -125,17 +140,23 @@ class Softmax(SoftmaxScores):
 
     def _loss(self, params, tables, hidden, targets, key, context):
         scores = self._scores_of(params, hidden)
-        loss, log_z = softmax.softmax_loss(*scores, targets)
-        if self.z_loss:
-            loss += self.z_loss * log_z * log_z
-        if self.label_smoothing:
-            loss += self.label_smoothing * softmax.above_mean(*scores, targets)
-        return loss
+        loss, log_z = softmax.softmax_loss(*scores, targets, **self._shape_of_loss)
+        return loss + self.z_loss * log_z * log_z if self.z_loss else loss
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
-        scores = self._scores_of(params, hidden)
-        loss = softmax.weighted_softmax_loss(*scores, targets, token_weights, penalty=self.z_loss)
-        if self.label_smoothing:
-            above = weighted_sum(softmax.above_mean(*scores, targets), token_weights)
-            loss += self.label_smoothing * above
-        return loss
+        scores, penalty = self._scores_of(params, hidden), self.z_loss
+        return softmax.weighted_softmax_loss(
+            *scores, targets, token_weights, penalty=penalty, **self._shape_of_loss
+        )
+
+    @property
+    def _shape_of_loss(self):
+        return {"soft_cap": self.soft_cap, "label_smoothing": self.label_smoothing}
+
+
+def check_soft_cap(head):
+    """Raises UserError unless the soft cap of a head is None or above 0."""
+    if head.soft_cap is not None and not 0 < head.soft_cap < float("inf"):
+        raise UserError(
+            f"soft_cap of {type(head).__name__} is {head.soft_cap}: give a number above 0, or none."
+        )

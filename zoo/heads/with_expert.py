@@ -30,7 +30,7 @@ from zoo.heads.head import Head
 from zoo.heads.head_around import HeadAround
 from zoo.heads.log_linear import LogLinear
 from zoo.lexicon import Lexicon
-from zoo.losses.with_expert import log_expert_mass
+from zoo.losses.log_linear import log_expert_mass
 from zoo.priors.experts import Expert
 
 

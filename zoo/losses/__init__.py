@@ -19,6 +19,7 @@ from zoo.losses.adaptive import (
     weighted_adaptive_loss,
 )
 from zoo.losses.blackout import blackout_loss
+from zoo.losses.entropy import Statistics, softmax_kl_divergence, softmax_statistics
 from zoo.losses.hierarchical import (
     hierarchical_log_probs,
     hierarchical_loss,
@@ -29,6 +30,7 @@ from zoo.losses.huffman import huffman_paths, path_log_probs, path_loss
 from zoo.losses.importance import importance_loss
 from zoo.losses.log_linear import (
     adaptor_penalty,
+    log_expert_mass,
     log_linear_log_probs,
     log_linear_loss,
     log_linear_weights,
@@ -47,19 +49,17 @@ from zoo.losses.noise_sampling import (
     sample_noise,
 )
 from zoo.losses.sampled_log_linear import importance_weights, metropolis_choice, metropolis_walk
-from zoo.losses.softmax import (
-    softmax_loss,
-    softmax_sample,
-    softmax_top_k,
-    weighted_softmax_loss,
-)
+from zoo.losses.softmax import softmax_loss, weighted_softmax_loss
 from zoo.losses.token_blocks import weighted_sum
-from zoo.losses.with_expert import log_expert_mass
+from zoo.losses.top_k import softmax_sample, softmax_top_k
 
 __all__ = [  # noqa: RUF022 in groups
     # Softmax: exact, without a [tokens, V] array
+    "Statistics",
+    "softmax_kl_divergence",
     "softmax_loss",
     "softmax_sample",
+    "softmax_statistics",
     "softmax_top_k",
     "weighted_softmax_loss",
     # Log-linear models: words as sets of features over a background

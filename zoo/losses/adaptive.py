@@ -20,8 +20,8 @@ import jax.numpy as jnp
 from zoo.arrays import products, row_blocks, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.arrays.types import accumulator
-from zoo.losses import softmax, token_blocks, value_checks
-from zoo.losses.token_blocks import present_states, slopes_of_weights, weighted_sum
+from zoo.losses import softmax, token_blocks, top_k, value_checks
+from zoo.losses.token_blocks import present_states, weighted_sum
 from zoo.losses.value_checks import check_shapes
 
 # Tokens of a block, sorted by cluster: large enough for efficient products, small enough that few
@@ -160,11 +160,11 @@ def adaptive_sample(hidden, weights, bias, tails, key):
     """
     _check(hidden, weights, bias, tails)
     of_head, *of_tails = jax.random.split(key, 1 + len(tails))
-    drawn = softmax.softmax_sample(hidden, weights, bias, of_head)
+    drawn = top_k.softmax_sample(hidden, weights, bias, of_head)
     rank, cutoffs = drawn, _cutoffs(bias, tails)
     for tail, (k, (projection, words)) in enumerate(zip(of_tails, tails, strict=True)):
         states = products.matmul(hidden, projection)
-        within = softmax.softmax_sample(states, words, _no_bias(words), k)
+        within = top_k.softmax_sample(states, words, _no_bias(words), k)
         rank = jnp.where(drawn == cutoffs[0] + tail, cutoffs[tail] + within, rank)
     return rank
 
@@ -197,12 +197,12 @@ def adaptive_top_k(hidden, weights, bias, tails, k):
     """
     _check(hidden, weights, bias, tails)
     cutoffs = _cutoffs(bias, tails)
-    softmax.check_k(k, _words(bias, tails))
+    top_k.check_k(k, _words(bias, tails))
     flat = hidden.reshape(-1, hidden.shape[-1])
 
     def walk(states, weights, bias, most):
         block = softmax.vocabulary_block(states.shape[0], *weights.shape)
-        return softmax.blocked_pass(states, weights, bias, block, k=min(most, len(weights)))
+        return top_k.blocked_pass(states, weights, bias, block, k=min(most, len(weights)))
 
     # The best of the head may include the classes of the tails, which are not words.
     head = walk(flat, weights, bias, k + len(tails))
@@ -214,7 +214,7 @@ def adaptive_top_k(hidden, weights, bias, tails, k):
         within = walk(products.matmul(flat, projection), words, _no_bias(words), k)
         log_probs = of_classes[:, tail, None] + within.values - within.log_z[:, None]
         found.append((log_probs, cutoffs[tail] + within.words))
-    log_probs, ranks = softmax.best(k, *found)
+    log_probs, ranks = top_k.best(k, *found)
     shape = (*hidden.shape[:-1], k)
     return log_probs.reshape(shape), ranks.reshape(shape)
 
@@ -341,7 +341,7 @@ def _flat_tail_losses(tails, hidden, cluster, tail_row):
         def step(number, losses, tail=tail, projection=projection, words=words):
             h, mine, rows = blocks.take(number, tail)
             states = products.matmul(h, projection)
-            within, _ = softmax.exact_loss(states, words, _no_bias(words), rows)
+            within, _ = softmax.exact_terms(states, words, _no_bias(words), rows)[:2]
             return losses.at[number].add(jnp.where(mine, within, 0))
 
         losses = blocks.loop(tail, step, losses)
@@ -378,22 +378,13 @@ def _weighted_tail_sum(tails, hidden, cluster, tail_row, token_weights):
     return weighted_sum(_flat_tail_losses(tails, hidden, cluster, tail_row), token_weights)
 
 
-def _sum_forward(tails, hidden, cluster, tail_row, token_weights):
-    # The loss of a token of weight 0 is only needed for the gradient of its weight: it is computed
-    # in the backward pass, if at all.
-    idle = jnp.where(token_weights == 0, cluster, 0)
-    mine = jnp.where(token_weights == 0, 0, cluster)
-    total, *gradients = _tail_gradients(tails, hidden, mine, tail_row, token_weights)
-    return total, (gradients, (tails, hidden, idle, tail_row), token_weights)
+def _sum_forward(*arguments):
+    total, *gradients = _tail_gradients(*arguments)
+    return total, gradients
 
 
-def _sum_backward(residuals, cotangent):
-    (of_tails, of_hidden, slopes), idle, token_weights = residuals
-    slopes += slopes_of_weights(_flat_tail_losses(*idle), token_weights)
-    of_tails, of_hidden, slopes = jax.tree.map(
-        lambda gradient: (gradient * cotangent).astype(gradient.dtype),
-        (of_tails, of_hidden, slopes),
-    )
+def _sum_backward(gradients, cotangent):
+    of_tails, of_hidden, slopes = token_blocks.scaled(gradients, cotangent)
     return of_tails, of_hidden, None, None, slopes
 
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from zoo.arrays import products, row_blocks, row_lookup, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.arrays.types import accumulator
-from zoo.losses import softmax, token_blocks, value_checks
+from zoo.losses import softmax, token_blocks, top_k, value_checks
 from zoo.losses.token_blocks import weighted_rows
 from zoo.losses.value_checks import check_shapes
 
@@ -226,11 +226,11 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
     Source: Goodman (2001); Morin and Bengio (2005).
     """
     _check(hidden, class_weights, class_bias, weights, bias, vocabulary)
-    softmax.check_k(k, vocabulary)
+    top_k.check_k(k, vocabulary)
     flat, (count, size) = hidden.reshape(-1, hidden.shape[-1]), bias.shape
     arrays = flat, class_weights, class_bias, weights, bias
     flat, class_weights, class_bias, weights, bias = sharded_functions.alike(arrays)
-    flat = softmax.as_wide(flat, class_weights, class_bias, weights, bias)
+    flat = top_k.as_wide(flat, class_weights, class_bias, weights, bias)
     tokens, dtype = flat.shape[0], accumulator(flat)
     block = softmax.vocabulary_block(tokens, count * size, flat.shape[1])
     cut = row_blocks.Cut.of(count, max(1, block // size))
@@ -253,7 +253,7 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
         values, columns = jax.lax.top_k(joint.reshape(tokens, ranks.size), min(k, ranks.size))
         seen = jnp.broadcast_to(cut.masked(number, classes, count)[:, None], ranks.shape)
         words = jnp.where(seen < count, ranks, count * size).ravel()[columns]
-        return softmax.best(k, found, (values, words)), None
+        return top_k.best(k, found, (values, words)), None
 
     initial = (
         sharded_functions.filled((tokens, k), -jnp.inf, dtype, flat),

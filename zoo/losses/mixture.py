@@ -12,6 +12,7 @@ import numpy as np
 from zoo.arrays import products, row_blocks
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax, token_blocks, value_checks
+from zoo.losses.softmax import Shaping
 from zoo.losses.token_blocks import (
     usable_states,
     weighted_rows,
@@ -21,7 +22,7 @@ from zoo.losses.token_blocks import (
 
 
 @over_tokens("contexts", axes=2)
-def mixture_loss(contexts, log_prior, weights, bias, targets):
+def mixture_loss(contexts, log_prior, weights, bias, targets, *, soft_cap=None):
     """Computes -log sum_m pi_m softmax(W g_m + c)_x of a mixture of M softmaxes.
 
     Args:
@@ -30,6 +31,7 @@ def mixture_loss(contexts, log_prior, weights, bias, targets):
       weights: W, [V, D].
       bias: c, [V].
       targets: x, int [...], each in [0, V).
+      soft_cap: the number beyond which no score goes, see `softmax_loss`; None for no cap.
 
     Returns:
       [...], nats; exact.
@@ -50,7 +52,7 @@ def mixture_loss(contexts, log_prior, weights, bias, targets):
     """
     _check(contexts, log_prior, weights, bias, targets=targets)
     _check_prior(log_prior)
-    return _losses(contexts, log_prior, weights, bias, targets)
+    return _losses(contexts, log_prior, weights, bias, targets, Shaping.of(soft_cap, 1.0))
 
 
 def _check_prior(log_prior):
@@ -60,15 +62,17 @@ def _check_prior(log_prior):
         )
 
 
-def _losses(contexts, log_prior, weights, bias, targets):
+def _losses(contexts, log_prior, weights, bias, targets, shaping):
     """Computes `mixture_loss` without checks; tokens of weight 0 may hold anything."""
     targets = jnp.broadcast_to(targets[..., None], log_prior.shape)
-    losses, _ = softmax.exact_loss(contexts, weights, bias, targets)
+    losses = softmax.exact_terms(contexts, weights, bias, targets, None, shaping).loss
     return -jax.nn.logsumexp(log_prior - losses, axis=-1)
 
 
 @over_tokens("contexts", axes=2)
-def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_weights, block=None):
+def weighted_mixture_loss(
+    contexts, log_prior, weights, bias, targets, token_weights, block=None, *, soft_cap=None
+):
     """Computes sum_n u_n loss_n of `mixture_loss`, and its gradients in the same pass.
 
     It is computed by blocks of tokens, or by blocks of the vocabulary where that is faster, with
@@ -83,6 +87,7 @@ def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_wei
       token_weights: u, [...]; 0 for padding, whose contexts and targets may be anything.
       block: the number of tokens in a block, which need not divide the number of tokens; None for a
         fast choice.
+      soft_cap: the number beyond which no score goes, see `softmax_loss`; None for no cap.
 
     Returns:
       A scalar, nats.
@@ -102,7 +107,7 @@ def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_wei
     Source: Yang et al. (2018), section 3.
     """
     _check(contexts, log_prior, weights, bias, targets=targets, token_weights=token_weights)
-    components, vocabulary = contexts.shape[-2], len(bias)
+    shaping, components, vocabulary = Shaping.of(soft_cap, 1.0), contexts.shape[-2], len(bias)
     contexts = contexts.reshape(-1, *contexts.shape[-2:])
     log_prior = log_prior.reshape(-1, components)
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
@@ -118,14 +123,14 @@ def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_wei
     if by_token or block * components >= least:
         columns = contexts, log_prior
         return token_blocks.weighted_loss(
-            _block, block, (weights, bias), None, columns, targets, token_weights
+            _block, block, (weights, bias), shaping, columns, targets, token_weights
         )
-    losses = _losses(contexts, log_prior, weights, bias, targets)
+    losses = _losses(contexts, log_prior, weights, bias, targets, shaping)
     return weighted_sum(losses, token_weights)
 
 
 @over_tokens("contexts", axes=2)
-def mixture_log_probs(contexts, log_prior, weights, bias):
+def mixture_log_probs(contexts, log_prior, weights, bias, *, soft_cap=None):
     """Computes log p of every word under a mixture of softmaxes.
 
     Args:
@@ -133,6 +138,7 @@ def mixture_log_probs(contexts, log_prior, weights, bias):
       log_prior: log pi, [..., M], nats.
       weights: W, [V, D].
       bias: c, [V].
+      soft_cap: the number beyond which no score goes, see `softmax_loss`; None for no cap.
 
     Returns:
       [..., V], nats. The logits of all components are held, too: [..., M, V].
@@ -150,7 +156,8 @@ def mixture_log_probs(contexts, log_prior, weights, bias):
     """
     _check(contexts, log_prior, weights, bias)
     _check_prior(log_prior)
-    of_each = jax.nn.log_softmax(softmax.logits(contexts, weights, bias), axis=-1)
+    scores = softmax.logits(contexts, weights, bias, Shaping.of(soft_cap, 1.0))
+    of_each = jax.nn.log_softmax(scores, axis=-1)
     return jax.nn.logsumexp(log_prior[..., None] + of_each, axis=-2)
 
 
@@ -160,7 +167,7 @@ def _check(contexts, log_prior, weights, bias, **of_tokens):
     value_checks.check_words(states | table, **of_tokens)
 
 
-def _block(shared, fixed, columns, x, u):
+def _block(shared, shaping, columns, x, u):
     """Computes a block's losses and their gradients: see `zoo.losses.token_blocks`.
 
     With r_m = pi_m p_m(x) / p(x), the posterior of component m, the gradient with respect to the
@@ -169,7 +176,8 @@ def _block(shared, fixed, columns, x, u):
     (weights, bias), (g, log_prior) = shared, columns
     # One product over all components of all tokens: XLA's batched products are slower.
     rows = g.reshape(-1, g.shape[-1])
-    block_logits = softmax.logits(rows, weights, bias).reshape(*log_prior.shape, -1)
+    scores = softmax.logits(rows, weights, bias, shaping)
+    block_logits = scores.reshape(*log_prior.shape, -1)
     target_logits = jnp.take_along_axis(block_logits, x[:, None, None], axis=-1)[..., 0]
     largest = block_logits.max(axis=-1)
     exponentials = jnp.exp(block_logits - largest[..., None])
@@ -182,7 +190,7 @@ def _block(shared, fixed, columns, x, u):
         share = weighted_rows(u[:, None] * posterior, u)
         expected = (exponentials * (share / z)[..., None]).reshape(len(rows), -1)
         of_components = jnp.repeat(x, log_prior.shape[1]), share.reshape(-1)
-        slopes = softmax.difference(expected, *of_components)
+        slopes = shaping.slopes(scores, softmax.difference(expected, *of_components))
         slopes = weighted_rows(slopes, jnp.repeat(u, log_prior.shape[1]))
         rows_gradient, weights_gradient = products.both_gradients(slopes, rows, weights)
         sums = token_blocks.added(sums, (weights_gradient, slopes.sum(axis=0)))

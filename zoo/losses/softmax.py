@@ -4,10 +4,10 @@ For logits o = W h + c over V classes, the loss of a target x is, in nats,
 
     loss(h, x) = log Z - o_x,    log Z = log sum_v exp(o_v).
 
-`plain_softmax_loss` computes this formula directly. `blocked_softmax_loss` computes it by blocks of
-the vocabulary, with a running log-sum-exp, and recomputes the logits in its backward pass: it gives
-losses per token in memory for tokens * block logits. `softmax_top_k` finds the most probable words
-in the same way, and `softmax_sample` draws.
+`plain_terms` computes this formula directly. `blocked_terms` computes it by blocks of the
+vocabulary, with a running log-sum-exp, and recomputes the logits in its backward pass: it gives
+losses per token in memory for tokens * block logits. `zoo.losses.top_k` finds the most probable
+words in the same way, and draws.
 
 Training uses `weighted_softmax_loss`, the weighted sum of the losses by blocks of tokens. Its
 gradients are computed in the forward pass, from the logits of each block (see
@@ -17,6 +17,10 @@ logits. In return, it gives only a sum, whose weights must be known beforehand.
 Classes may have a measure m_nv that depends on the token, such as their mass under a background
 with a context: log Z = log sum_v m_nv exp(o_v). An array of measures, [tokens, V], would be as
 large as the logits, so a function computes it, `log_measure`, for one block of tokens at a time.
+
+Scores may be shaped before they are normalised: o' = c tanh(o / c) / T, with a soft cap c, beyond
+which no score goes (Gemma Team 2024, section 2), and a temperature T, so that p is proportional to
+p^(1/T). Products with W, gradients and measures are otherwise the same.
 """
 
 import functools
@@ -60,26 +64,58 @@ def vocabulary_block(tokens: int, vocabulary: int, columns: int) -> int:
     return min(vocabulary, rows, max(LEAST_ROWS_AT_A_TIME, most))
 
 
-def plain_softmax_loss(hidden, weights, bias, targets):
-    """Computes log sum_v exp(w_v . h + c_v) - (w_x . h + c_x); holds all logits.
+class Shaping(NamedTuple):
+    """What becomes of the scores o before they are normalised: c tanh(o / c) / T.
 
-    Gives (loss [N], log Z [N]) in nats.
+    Neither number gets a gradient.
     """
-    all_logits = logits(hidden, weights, bias)
-    log_z = jax.nn.logsumexp(all_logits, axis=-1)
-    return log_z - jnp.take_along_axis(all_logits, targets[:, None], axis=-1)[:, 0], log_z
+
+    soft_cap: jax.Array | None = None
+    temperature: jax.Array | None = None
+
+    @classmethod
+    def of(cls, soft_cap, temperature) -> "Shaping":
+        """Checks the two numbers; those that change nothing become None."""
+        numbers = {"soft_cap": soft_cap, "temperature": temperature}
+        for name, number in numbers.items():
+            if number is not None and np.shape(number):
+                raise ValueError(f"{name} has the shape {np.shape(number)}: give one number")
+            known = None if number is None else value_checks.known(number)
+            if known is not None and not (known > 0 and np.isfinite(known)):
+                raise ValueError(f"{name} is {known}: give a number above 0")
+        if isinstance(temperature, int | float) and temperature == 1:
+            numbers["temperature"] = None
+        stopped = jax.lax.stop_gradient({k: x for k, x in numbers.items() if x is not None})
+        return cls(**stopped)
+
+    def shaped(self, scores):
+        """Computes c tanh(o / c) / T."""
+        if self.soft_cap is not None:
+            scores = self.soft_cap * jnp.tanh(scores / self.soft_cap)
+        return scores if self.temperature is None else scores / self.temperature
+
+    def slopes(self, shaped, slopes):
+        """Computes the slopes of o from those of the shaped scores: (1 - tanh^2(o / c)) / T."""
+        if self.temperature is not None:
+            slopes, shaped = slopes / self.temperature, shaped * self.temperature
+        if self.soft_cap is not None:
+            slopes = slopes * (1 - (shaped / self.soft_cap) ** 2)
+        return slopes
 
 
-def logits(hidden, weights, bias):
-    """Computes w_v . h + c_v, [..., V], in at least float32."""
+UNSHAPED = Shaping()
+
+
+def logits(hidden, weights, bias, shaping=UNSHAPED):
+    """Computes w_v . h + c_v, shaped, [..., V], in at least float32."""
     scores = products.matmul_transposed(hidden, weights)
-    return scores + jnp.broadcast_to(bias.astype(scores.dtype), scores.shape)
+    return shaping.shaped(scores + jnp.broadcast_to(bias.astype(scores.dtype), scores.shape))
 
 
-def target_logits(hidden, weights, bias, targets):
-    """Computes w_x . h + c_x of each token's target, [N], in at least float32."""
+def target_logits(hidden, weights, bias, targets, shaping=UNSHAPED):
+    """Computes w_x . h + c_x of each token's target, shaped, [N], in at least float32."""
     scores = products.einsum("nd,nd->n", hidden, row_lookup.take(weights, targets))
-    return scores + bias[targets].astype(scores.dtype)
+    return shaping.shaped(scores + bias[targets].astype(scores.dtype))
 
 
 def difference(expected, targets, observed, words=None):
@@ -93,16 +129,61 @@ def difference(expected, targets, observed, words=None):
     return expected - jnp.where(is_target, observed[:, None], 0).astype(expected.dtype)
 
 
-# ---------------------------------------------------------------- blocks of the vocabulary
+# ------------------------------------------------------------ the terms of losses of each token
 
 
-def logits_of_rows(hidden, weights, bias, cut, number):
+class Wanted(NamedTuple):
+    """Which terms are computed beside log Z - o_x."""
+
+    # epsilon of label smoothing: the loss is log Z - (1 - epsilon) o_x - epsilon / V sum_v o_v
+    smoothing: float = 0.0
+    statistics: bool = False
+
+
+class Terms(NamedTuple):
+    """What one pass over the words gives for each token, [N]."""
+
+    loss: jax.Array  # nats; smoothed if that is wanted
+    log_z: jax.Array  # nats
+    # if statistics are wanted:
+    entropy: jax.Array | None = None  # nats
+    correct: jax.Array | None = None  # bool, whether no other word is as probable as the target
+
+
+def _smoothed(smoothing, scores, targets):
+    """Computes (1 - epsilon) o_x + epsilon / V sum_v o_v from all scores, [n, V]."""
+    of_target = jnp.take_along_axis(scores, targets[:, None], axis=-1)[:, 0]
+    if smoothing:
+        of_target += smoothing * (scores.mean(axis=-1) - of_target)
+    return of_target
+
+
+def plain_terms(wanted, hidden, weights, bias, targets, shaping=UNSHAPED) -> Terms:
+    """Computes the terms by their definitions; holds all logits."""
+    return terms_of(wanted, logits(hidden, weights, bias, shaping), targets)
+
+
+def terms_of(wanted, scores, targets) -> Terms:
+    """Computes the terms from the scores of all words, [N, V]."""
+    log_z = jax.nn.logsumexp(scores, axis=-1)
+    of_target = _smoothed(wanted.smoothing, scores, targets)
+    if not wanted.statistics:
+        return Terms(log_z - of_target, log_z)
+    shares = jnp.exp(scores - log_z[:, None])
+    log_shares = jnp.where(shares > 0, scores - log_z[:, None], 0)
+    is_target = jnp.arange(scores.shape[-1])[None] == targets[:, None]
+    others = jnp.where(is_target, -jnp.inf, scores)
+    correct = of_target > jax.lax.stop_gradient(others).max(axis=-1)
+    return Terms(log_z - of_target, log_z, -(shares * log_shares).sum(axis=-1), correct)
+
+
+def logits_of_rows(hidden, weights, bias, cut, number, shaping=UNSHAPED):
     """Computes the logits of a block of words.
 
     Gives (logits [N, size], -inf for words that an earlier block has; the block's rows of W).
     """
-    rows = cut.take(number, weights)
-    block_logits = logits(hidden, rows, cut.take(number, bias))
+    rows = _of_bits(cut.take(number, row_blocks.bits(weights)), weights)
+    block_logits = logits(hidden, rows, cut.take(number, bias), shaping)
     return cut.masked(number, block_logits, -jnp.inf), rows
 
 
@@ -115,6 +196,7 @@ class Exponentials(NamedTuple):
 
     largest: jax.Array  # the largest logit so far, [N]
     total: jax.Array  # the sum of exp(logit - largest), [N]
+    weighted: jax.Array  # the sum of exp(logit - largest) x, [N], for numbers x of each word
 
     @classmethod
     def none(cls, hidden):
@@ -122,74 +204,142 @@ class Exponentials(NamedTuple):
         tokens, dtype = hidden.shape[0], accumulator(hidden)
         # The least finite number stands for -inf, whose difference with itself would be NaN.
         least = sharded_functions.filled(tokens, jnp.finfo(dtype).min, dtype, hidden)
-        return cls(least, sharded_functions.zeros(tokens, dtype, hidden))
+        zeros = sharded_functions.zeros(tokens, dtype, hidden)
+        return cls(least, zeros, zeros)
 
-    def plus(self, logits):
-        """Returns the sum with the exponentials of further logits added."""
+    def plus(self, logits, numbers=None):
+        """Returns the sum with the exponentials of further logits, and their numbers, added."""
         largest = jnp.maximum(self.largest, logits.max(axis=-1))
-        total = self.total * jnp.exp(self.largest - largest)
-        return Exponentials(largest, total + jnp.exp(logits - largest[:, None]).sum(axis=-1))
+        scale = jnp.exp(self.largest - largest)
+        exponentials = jnp.exp(logits - largest[:, None])
+        weighted = self.weighted
+        if numbers is not None:
+            added = jnp.where(exponentials > 0, exponentials * numbers, 0)
+            weighted = weighted * scale + added.sum(axis=-1)
+        return Exponentials(largest, self.total * scale + exponentials.sum(axis=-1), weighted)
 
     def log(self):
         """Returns the logarithm of the sum, [N]."""
         return self.largest + jnp.log(self.total)
 
+    def mean(self):
+        """Returns the mean of the numbers under the softmax, [N]."""
+        return self.weighted / self.total
 
-def blocked_log_z(hidden, weights, bias, block):
-    """Computes log sum_v exp(w_v . h + c_v), [N], by blocks of the vocabulary."""
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def blocked_terms(wanted, block, hidden, weights, bias, targets, shaping=UNSHAPED) -> Terms:
+    """Computes `plain_terms` by blocks of the vocabulary, differentiable backwards.
+
+    Memory beside arguments and results is O(N * block), forward and backward.
+    """
+    cut = row_blocks.Cut.of(weights.shape[0], block)
+    of_target = target_logits(hidden, weights, bias, targets, shaping)
+    # Entropies are differences to the target's score, which is often the largest.
+    origin = jnp.where(jnp.isfinite(of_target), of_target, 0)[:, None]
+
+    def step(carry, number):
+        sums, total, rival = carry
+        block_logits, _ = logits_of_rows(hidden, weights, bias, cut, number, shaping)
+        if wanted.smoothing:
+            total += cut.masked(number, block_logits, 0).sum(axis=-1)
+        if wanted.statistics:
+            is_target = cut.row_numbers(number)[None] == targets[:, None]
+            rival = jnp.maximum(rival, jnp.where(is_target, -jnp.inf, block_logits).max(axis=-1))
+        numbers = block_logits - origin if wanted.statistics else None
+        return (sums.plus(block_logits, numbers), total, rival), None
+
+    zeros = sharded_functions.zeros(hidden.shape[0], accumulator(hidden), hidden)
+    initial = Exponentials.none(hidden), zeros, zeros - jnp.inf
+    (sums, total, rival), _ = jax.lax.scan(step, initial, cut.numbers())
+    log_z, smoothed = sums.log(), of_target
+    if wanted.smoothing:
+        smoothed += wanted.smoothing * (total / cut.rows - of_target)
+    if not wanted.statistics:
+        return Terms(log_z - smoothed, log_z)
+    entropy = log_z - origin[:, 0] - sums.mean()
+    return Terms(log_z - smoothed, log_z, entropy, of_target > rival)
+
+
+def _blocked_forward(wanted, block, hidden, weights, bias, targets, shaping):
+    terms = blocked_terms(wanted, block, hidden, weights, bias, targets, shaping)
+    return terms, (hidden, weights, bias, targets, shaping, terms)
+
+
+def _blocked_backward(wanted, block, residuals, cotangents):
+    """Computes gradients by blocks.
+
+    d log Z / d o_v = p_v, d o_x / d o_v = [v = x], d H / d o_v = -p_v (log p_v + H).
+    """
+    hidden, weights, bias, targets, shaping, terms = residuals
+    observed = cotangents.loss * (1 - wanted.smoothing)
+    uniform = cotangents.loss * wanted.smoothing / weights.shape[0]
+    scale = (cotangents.loss + cotangents.log_z)[:, None]
 
     cut = row_blocks.Cut.of(weights.shape[0], block)
+
+    def slopes_of(number, block_logits):
+        log_p = block_logits - terms.log_z[:, None]
+        factor = scale
+        if wanted.statistics:
+            factor -= cotangents.entropy[:, None] * (log_p + terms.entropy[:, None])
+        expected = jnp.exp(log_p) * factor
+        slopes = difference(expected, targets, observed, cut.row_numbers(number))
+        return [slopes - uniform[:, None] if wanted.smoothing else slopes]
+
+    table = hidden, weights, bias
+    (gradients,) = gradients_by_words(cut, (table,), shaping, slopes_of)
+    return *gradients, None, None
+
+
+blocked_terms.defvjp(_blocked_forward, _blocked_backward)
+
+
+def gradients_by_words(cut, tables, shaping, slopes_of):
+    """Computes the gradients of each (hidden, weights, bias) by blocks of the vocabulary.
+
+    `slopes_of`: (number of a block, *logits [N, size] of each table) -> their slopes [N, size],
+    before they were shaped.
+    """
 
     def step(sums, number):
-        return sums.plus(logits_of_rows(hidden, weights, bias, cut, number)[0]), None
+        blocks = [logits_of_rows(*table, cut, number, shaping) for table in tables]
+        of_scores = slopes_of(number, *(scores for scores, _ in blocks))
+        parts = zip(sums, tables, blocks, of_scores, strict=True)
+        return [
+            _with_block(cut, number, of_table, table, rows, shaping.slopes(scores, slopes))
+            for of_table, table, (scores, rows), slopes in parts
+        ], None
 
-    sums, _ = jax.lax.scan(step, Exponentials.none(hidden), cut.numbers())
-    return sums.log()
+    def zeros(x, dtype):
+        return row_blocks.bits(sharded_functions.zeros(x.shape, dtype, tables[0][0]))
 
-
-@functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
-def blocked_softmax_loss(hidden, weights, bias, targets, block):
-    """Computes `plain_softmax_loss` by blocks of the vocabulary.
-
-    Gives (loss [N], log Z [N]) in nats, both differentiable. Memory beside arguments and results is
-    O(N * block), forward and backward.
-    """
-    log_z = blocked_log_z(hidden, weights, bias, block)
-    return log_z - target_logits(hidden, weights, bias, targets), log_z
-
-
-def _blocked_forward(hidden, weights, bias, targets, block):
-    loss, log_z = blocked_softmax_loss(hidden, weights, bias, targets, block)
-    return (loss, log_z), (hidden, weights, bias, targets, log_z)
-
-
-def _blocked_backward(block, residuals, cotangents):
-    """Computes gradients by blocks: d loss / d o_v = p_v - [v = x] and d log Z / d o_v = p_v."""
-    hidden, weights, bias, targets, log_z = residuals
-    loss_cotangent, log_z_cotangent = cotangents
-    scale = (loss_cotangent + log_z_cotangent)[:, None]
-    cut = row_blocks.Cut.of(weights.shape[0], block)
-
-    def step(gradients, number):
-        hidden_gradient, weight_gradient, bias_gradient = gradients
-        block_logits, rows = logits_of_rows(hidden, weights, bias, cut, number)
-        expected = jnp.exp(block_logits - log_z[:, None]) * scale
-        slopes = difference(expected, targets, loss_cotangent, cut.row_numbers(number))
-        slopes = cut.masked(number, slopes, 0)
-        of_block, of_rows = products.both_gradients(slopes, hidden, rows)
-        return (
-            hidden_gradient + of_block,
-            cut.add(number, weight_gradient, of_rows),
-            cut.add(number, bias_gradient, slopes.sum(axis=0)),
-        ), None
-
-    like = hidden, weights, bias
-    initial = tuple(sharded_functions.zeros(x.shape, accumulator(x), hidden) for x in like)
-    gradients, _ = jax.lax.scan(step, initial, cut.numbers())
-    return *(g.astype(x.dtype) for g, x in zip(gradients, like, strict=True)), None
+    # A word's gradient comes from one block, and is rounded once.
+    initial = [
+        (zeros(hidden, accumulator(hidden)), *(zeros(x, x.dtype) for x in of_words))
+        for hidden, *of_words in tables
+    ]
+    sums, _ = jax.lax.scan(step, initial, cut.numbers())
+    return [
+        (of_hidden.astype(hidden.dtype), *map(_of_bits, of_words, table))
+        for (of_hidden, *of_words), (hidden, *table) in zip(sums, tables, strict=True)
+    ]
 
 
-blocked_softmax_loss.defvjp(_blocked_forward, _blocked_backward)
+def _of_bits(bits, like):
+    return jax.lax.bitcast_convert_type(bits, like.dtype)
+
+
+def _with_block(cut, number, sums, table, rows, slopes):
+    """Returns the gradients of a table with those of a block of words."""
+    (of_hidden, *of_words), (hidden, *_) = sums, table
+    slopes = cut.masked(number, slopes, 0)
+    of_block, of_rows = products.both_gradients(slopes, hidden, rows)
+    new = [
+        cut.put(number, old, row_blocks.bits(of_some.astype(x.dtype)))
+        for old, of_some, x in zip(of_words, (of_rows, slopes.sum(axis=0)), table[1:], strict=True)
+    ]
+    return of_hidden + of_block, *new
 
 
 # ---------------------------------------------------------------- any leading axes
@@ -197,9 +347,23 @@ blocked_softmax_loss.defvjp(_blocked_forward, _blocked_backward)
 
 @over_tokens("hidden")
 def softmax_loss(
-    hidden, weights, bias, targets, block=None, log_measure=None, contexts=None, width=0
+    hidden,
+    weights,
+    bias,
+    targets,
+    block=None,
+    log_measure=None,
+    contexts=None,
+    width=0,
+    *,
+    soft_cap=None,
+    temperature=1.0,
+    label_smoothing=0.0,
 ):
     """Computes log Z - o_x of the softmax, o = W h + c, and log Z = log sum_v m_v exp(o_v).
+
+    With a soft cap or a temperature, o = c tanh((W h + c) / c) / T; with label smoothing, the loss
+    is log Z - (1 - epsilon) o_x - epsilon / V sum_v o_v.
 
     Args:
       hidden: h, [..., D].
@@ -214,13 +378,16 @@ def softmax_loss(
       contexts: its argument, a pytree of leaves [..., ?] with the axes of targets in front.
       width: the most numbers that log_measure holds for a token, from which the size of token
         blocks is chosen; values below V count as V.
+      soft_cap: the number beyond which no score goes; None for no cap.
+      temperature: T, above 0; it gets no gradient, and neither does the cap.
+      label_smoothing: epsilon, the share of the target distribution that is uniform over V words.
 
     Returns:
       (loss [...], log Z [...]), nats; both are exact and differentiable.
 
     Raises:
-      ValueError: shapes do not agree, or a target is not a row of W. TypeError: targets are not
-        whole numbers.
+      ValueError: shapes do not agree, a target is not a row of W, or a number is out of range.
+        TypeError: targets are not whole numbers.
 
     Example:
       >>> h, table = jnp.ones((2, 4)), (jnp.zeros((8, 4)), jnp.zeros(8))
@@ -233,19 +400,22 @@ def softmax_loss(
       [1.386 1.386]
 
     Source: Milakov and Gimelshein (2018), for the running log-sum-exp; Dymetman and Xiao (2016),
-    section 2, for the measure.
+    section 2, for the measure; Gemma Team (2024), section 2, for the soft cap; Szegedy et al.
+    (2016), section 7, for label smoothing.
     """
     check_softmax(hidden, weights, bias, targets=targets, block=block)
+    value_checks.check_share(label_smoothing=label_smoothing)
+    shaping, wanted = Shaping.of(soft_cap, temperature), Wanted(label_smoothing)
     if log_measure is None:
-        return exact_loss(hidden, weights, bias, targets, block)
+        return exact_terms(hidden, weights, bias, targets, block, shaping, wanted)[:2]
     h, c = _flat(log_measure, hidden, contexts, targets, weights.shape[0])
     if block is None:
         block = token_block(targets.size, max(weights.shape[0], width))
-    results = _measured_loss(h, weights, bias, targets.reshape(-1), block, log_measure, c)
-    return tuple(result.reshape(targets.shape) for result in results)
+    arguments = h, weights, bias, targets.reshape(-1), block, log_measure, c, shaping, wanted
+    return tuple(result.reshape(targets.shape) for result in _measured_loss(*arguments))
 
 
-def _measured_loss(hidden, weights, bias, targets, block, log_measure, contexts):
+def _measured_loss(hidden, weights, bias, targets, block, log_measure, contexts, shaping, wanted):
     """Computes log sum_v m_nv exp(o_v) - o_x of each token, by blocks of tokens.
 
     Gives (loss [N], log Z [N]) in nats, both differentiable. Logits and measure are recomputed in
@@ -255,9 +425,9 @@ def _measured_loss(hidden, weights, bias, targets, block, log_measure, contexts)
     @jax.checkpoint
     def of_block(inputs):
         h, x, c = inputs
-        block_logits = logits(h, weights, bias)
+        block_logits = logits(h, weights, bias, shaping)
         log_z = jax.nn.logsumexp(block_logits + log_measure(c).astype(block_logits.dtype), axis=-1)
-        return log_z - jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0], log_z
+        return log_z - _smoothed(wanted.smoothing, block_logits, x), log_z
 
     tokens = hidden.shape[0]
     columns = row_blocks.of_rows(
@@ -287,8 +457,10 @@ def _flat(log_measure, hidden, contexts, targets, vocabulary):
     return flat
 
 
-def exact_loss(hidden, weights, bias, targets, block=None):
-    """Computes `softmax_loss` without checks, so that targets of padding may be anything."""
+def exact_terms(
+    hidden, weights, bias, targets, block=None, shaping=UNSHAPED, wanted=Wanted()
+) -> Terms:
+    """Computes the terms, [...], without checks, so that targets of padding may be anything."""
     hidden, weights, bias, targets = sharded_functions.alike((hidden, weights, bias, targets))
     shape = targets.shape
     hidden, targets = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
@@ -296,10 +468,10 @@ def exact_loss(hidden, weights, bias, targets, block=None):
         block = vocabulary_block(hidden.shape[0], *weights.shape)
     if block >= weights.shape[0]:
         hidden, weights, bias = map(_backward_only, (hidden, weights, bias))
-        loss, log_z = plain_softmax_loss(hidden, weights, bias, targets)
+        terms = plain_terms(wanted, hidden, weights, bias, targets, shaping)
     else:
-        loss, log_z = blocked_softmax_loss(hidden, weights, bias, targets, block)
-    return loss.reshape(shape), log_z.reshape(shape)
+        terms = blocked_terms(wanted, block, hidden, weights, bias, targets, shaping)
+    return jax.tree.map(lambda term: term.reshape(shape), terms)
 
 
 @jax.custom_vjp
@@ -319,17 +491,6 @@ _backward_only.defvjp(
 )
 
 
-def above_mean(hidden, weights, bias, targets):
-    """Computes o_x - 1/V sum_v o_v of o = W h + c, [...], which label smoothing adds times epsilon.
-
-    The mean of the scores is the score of the mean vector, so that no logits are computed.
-    """
-    dtype = accumulator(hidden)
-    of_target = products.einsum("...d,...d->...", hidden, row_lookup.take(weights, targets))
-    of_mean = jnp.einsum("...d,d->...", hidden.astype(dtype), weights.astype(dtype).mean(axis=0))
-    return of_target - of_mean + bias[targets].astype(dtype) - bias.astype(dtype).mean()
-
-
 def check_softmax(hidden, weights, bias, block=None, **of_tokens):
     """Checks a softmax, arrays over its tokens such as targets, and the size of blocks."""
     table = {"hidden": (hidden, "... D"), "weights": (weights, "V D"), "bias": (bias, "V")}
@@ -346,22 +507,25 @@ def token_block(tokens: int, vocabulary: int) -> int:
     return row_blocks.even(tokens, LOGITS_AT_A_TIME // vocabulary)
 
 
-def _block_of_tokens(penalty, shared, log_measure, h, data, u):
+def _block_of_tokens(penalty, smoothing, shared, fixed, h, data, u):
     """Computes a block's losses and their gradients: see `zoo.losses.token_blocks`."""
-    (weights, bias), (x, contexts) = shared, data
-    block_logits = logits(h, weights, bias)
-    target_logits = jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0]
+    (weights, bias), (log_measure, shaping), (x, contexts) = shared, fixed, data
+    scores = logits(h, weights, bias, shaping)
+    measured = scores
     if log_measure is not None:
-        block_logits += log_measure(contexts).astype(block_logits.dtype)
-    largest = block_logits.max(axis=-1)
-    exponentials = jnp.exp(block_logits - largest[:, None])
+        measured += log_measure(contexts).astype(scores.dtype)
+    largest = measured.max(axis=-1)
+    exponentials = jnp.exp(measured - largest[:, None])
     z = exponentials.sum(axis=-1)
     log_z = largest + jnp.log(z)
-    losses = log_z - target_logits + penalty * log_z * log_z
+    losses = log_z - _smoothed(smoothing, scores, x) + penalty * log_z * log_z
 
     def gradients(sums):
         expected = exponentials * (u * (1 + 2 * penalty * log_z) / z)[:, None]
-        slopes = weighted_rows(difference(expected, x, u), u)
+        slopes = difference(expected, x, u * (1 - smoothing))
+        if smoothing:
+            slopes -= (u * smoothing / len(bias))[:, None]
+        slopes = weighted_rows(shaping.slopes(scores, slopes), u)
         hidden_gradient, weights_gradient = products.both_gradients(slopes, h, weights)
         return token_blocks.added(sums, (weights_gradient, slopes.sum(axis=0))), hidden_gradient
 
@@ -380,6 +544,10 @@ def weighted_softmax_loss(
     log_measure=None,
     contexts=None,
     width=0,
+    *,
+    soft_cap=None,
+    temperature=1.0,
+    label_smoothing=0.0,
 ):
     """Computes sum_n u_n (loss_n + penalty log^2 Z_n) of the softmax, with its gradients.
 
@@ -400,13 +568,17 @@ def weighted_softmax_loss(
         a measure of 1.
       contexts: its argument, a pytree of leaves [..., ?], which get no gradient.
       width: the most numbers that log_measure holds for a token, see `softmax_loss`.
+      soft_cap: the number beyond which no score goes, see `softmax_loss`; None for no cap.
+      temperature: T, above 0.
+      label_smoothing: epsilon, at least 0 and below 1.
 
     Returns:
       A scalar, nats. Memory beside arguments and results is a small multiple of
       `LOGITS_AT_A_TIME`, or O(block * V).
 
     Raises:
-      ValueError: shapes do not agree. TypeError: targets are not whole numbers.
+      ValueError: shapes do not agree, or a number is out of range. TypeError: targets are not whole
+        numbers.
 
     Example:
       >>> table = jnp.zeros((8, 4)), jnp.zeros(8)
@@ -420,6 +592,8 @@ def weighted_softmax_loss(
     of_tokens = {"targets": targets, "token_weights": token_weights}
     check_softmax(hidden, weights, bias, block=block, **of_tokens)
     value_checks.check_least(0, "at least 0", penalty=penalty)
+    value_checks.check_share(label_smoothing=label_smoothing)
+    shaping = Shaping.of(soft_cap, temperature)
     hidden, contexts = _flat(log_measure, hidden, contexts, targets, weights.shape[0])
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
     hidden, token_weights = present_states(hidden, token_weights)
@@ -428,156 +602,16 @@ def weighted_softmax_loss(
     block = token_block(tokens, max(vocabulary, width)) if block is None else block
     if by_token or block >= row_blocks.at_most(LEAST_TOKENS_AT_A_TIME, tokens):
         return token_blocks.weighted_loss(
-            functools.partial(_block_of_tokens, penalty),
+            functools.partial(_block_of_tokens, penalty, label_smoothing),
             block,
             (weights, bias),
-            log_measure,
+            (log_measure, shaping),
             hidden,
             (targets, contexts),
             token_weights,
         )
-    losses, log_z = exact_loss(hidden, weights, bias, targets)
+    wanted = Wanted(label_smoothing)
+    losses, log_z, *_ = exact_terms(hidden, weights, bias, targets, None, shaping, wanted)
     if penalty:
         losses += penalty * log_z * log_z
     return weighted_sum(losses, token_weights)
-
-
-# ---- the most probable words of a softmax and samples from it, by one pass over the vocabulary
-
-
-class Pass(NamedTuple):
-    """The results of one pass over the vocabulary."""
-
-    log_z: jax.Array  # log Z of each token, [N], nats
-    values: jax.Array  # the k highest logits, [N, k], falling
-    words: jax.Array  # their words, int32 [N, k]
-    sample: jax.Array | None  # words drawn from the softmax, int32 [N]; None without a key
-
-
-def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
-    """Computes log Z, the k best words and a sample in one pass over blocks of the vocabulary.
-
-    The sample is the argmax of o_v + g_v with standard Gumbel noise g (Gumbel 1954), which is
-    distributed as the softmax of o.
-    """
-    hidden, weights, bias = sharded_functions.alike((hidden, weights, bias))
-    hidden = as_wide(hidden, weights, bias)
-    tokens, dtype = hidden.shape[0], accumulator(hidden)
-    cut = row_blocks.Cut.of(weights.shape[0], block)
-
-    def step(carry, number):
-        sums, highest_words, highest, sample = carry
-        block_logits, _ = logits_of_rows(hidden, weights, bias, cut, number)
-        block_words = cut.row_numbers(number).astype(jnp.int32)
-        sums = sums.plus(block_logits)
-        if k:
-            values, columns = jax.lax.top_k(block_logits, min(k, cut.size))
-            words = cut.masked(number, block_words, cut.rows)  # behind all words
-            highest_words = best(k, highest_words, (values, words[columns]))
-        if key is not None:
-            noise_key = jax.random.fold_in(key, number * cut.size)
-            noisy = block_logits + jax.random.gumbel(noise_key, block_logits.shape, dtype)
-            drawn = block_words[noisy.argmax(-1)]
-            sample = jnp.where(noisy.max(-1) > highest, drawn, sample)
-            highest = jnp.maximum(highest, noisy.max(-1))
-        return (sums, highest_words, highest, sample), None
-
-    initial = (
-        Exponentials.none(hidden),
-        (
-            sharded_functions.filled((tokens, k), -jnp.inf, dtype, hidden),
-            sharded_functions.filled((tokens, k), cut.rows, jnp.int32, hidden),
-        ),
-        sharded_functions.filled(tokens, -jnp.inf, dtype, hidden),
-        sharded_functions.zeros(tokens, jnp.int32, hidden),
-    )
-    (sums, (values, words), _, sample), _ = jax.lax.scan(step, initial, cut.numbers())
-    return Pass(sums.log(), values, words, None if key is None else sample)
-
-
-def as_wide(hidden, *arrays):
-    """Returns states in float64 if a parameter has it, as the sums over blocks of words do."""
-    wide = any(array.dtype == jnp.float64 for array in arrays)
-    return hidden.astype(jnp.float64) if wide else hidden
-
-
-def check_k(k, vocabulary: int):
-    """Raises ValueError unless k is from 1 to V, TypeError if it is an array."""
-    if hasattr(k, "dtype") and not isinstance(k, np.integer):
-        raise TypeError(f"k is an array, {k}: give a Python integer, which sets a shape")
-    whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
-    if not whole or not 1 <= k <= vocabulary:
-        some = f"1 to {vocabulary:,}"
-        raise ValueError(f"k is {k!r}, and there are {vocabulary:,} words: give {some}")
-
-
-def best(k, *found):
-    """Returns the k best of some candidates, best first; of equal values, lower words first.
-
-    Gives (values [N, k], words int32 [N, k]).
-    """
-    values, words = (jnp.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
-    falling, words = jax.lax.sort((-values, words), num_keys=2)
-    return -falling[:, :k], words[:, :k]
-
-
-@over_tokens("hidden")
-def softmax_top_k(hidden, weights, bias, k):
-    """Finds the k most probable words of the softmax, by blocks of the vocabulary.
-
-    Args:
-      hidden: h, [..., D].
-      weights: W, [V, D].
-      bias: c, [V].
-      k: the number of words, at most V.
-
-    Returns:
-      (log-probabilities [..., k], nats; words int32 [..., k]), best first.
-
-    Raises:
-      ValueError: shapes do not agree, or k is above V.
-
-    Example:
-      >>> bias = jnp.log(jnp.array([0.2, 0.5, 0.3]))
-      >>> log_probs, words = losses.softmax_top_k(jnp.ones(4), jnp.zeros((3, 4)), bias, 2)
-      >>> print(words, jnp.exp(log_probs).round(2))
-      [1 2] [0.5 0.3]
-    """
-    check_softmax(hidden, weights, bias)
-    check_k(k, weights.shape[0])
-    flat = hidden.reshape(-1, hidden.shape[-1])
-    block = vocabulary_block(flat.shape[0], *weights.shape)
-    walk = blocked_pass(flat, weights, bias, block, k=k)
-    shape = (*hidden.shape[:-1], k)
-    return (walk.values - walk.log_z[:, None]).reshape(shape), walk.words.reshape(shape)
-
-
-@over_tokens("hidden")
-def softmax_sample(hidden, weights, bias, key):
-    """Draws words from the softmax, by blocks of the vocabulary.
-
-    Args:
-      hidden: h, [..., D].
-      weights: W, [V, D].
-      bias: c, [V].
-      key: a key of `jax.random`.
-
-    Returns:
-      Words, int32 [...].
-
-    Raises:
-      ValueError: shapes do not agree.
-
-    Example:
-      >>> table = jnp.zeros((3, 4)), jnp.array([0.0, 90.0, 0.0])  # word 1 has all the mass
-      >>> print(losses.softmax_sample(jnp.ones((2, 4)), *table, jax.random.key(0)))
-      [1 1]
-
-    Source: Gumbel (1954): the sample is the best word after Gumbel noise is added.
-    """
-    check_softmax(hidden, weights, bias)
-    flat = hidden.reshape(-1, hidden.shape[-1])
-    block = vocabulary_block(flat.shape[0], *weights.shape)
-    drawn = blocked_pass(flat, weights, bias, block, key=key).sample
-    assert drawn is not None  # a key was given
-    return drawn.reshape(hidden.shape[:-1])

@@ -60,10 +60,13 @@ def _weighted_loss(of_block, block, shared, fixed, columns, data, token_weights)
 
 
 def _weighted_backward(of_block, block, gradients, cotangent):
-    of_shared, of_columns, slopes = jax.tree.map(
-        lambda gradient: (gradient * cotangent).astype(gradient.dtype), gradients
-    )
+    of_shared, of_columns, slopes = scaled(gradients, cotangent)
     return of_shared, None, of_columns, None, slopes
+
+
+def scaled(gradients, cotangent):
+    """Multiplies gradients by the cotangent of the sum, in their own types."""
+    return jax.tree.map(lambda gradient: (gradient * cotangent).astype(gradient.dtype), gradients)
 
 
 def losses(of_block, block, shared, fixed, columns, data):
@@ -286,9 +289,7 @@ def _sum_forward(function, cuts, params, letters, lengths, others, weights):
 
 
 def _sum_backward(function, cuts, gradients, cotangent):
-    of_params, of_others, slopes = jax.tree.map(
-        lambda gradient: (gradient * cotangent).astype(gradient.dtype), gradients
-    )
+    of_params, of_others, slopes = scaled(gradients, cotangent)
     return of_params, None, None, of_others, slopes
 
 

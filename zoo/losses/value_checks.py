@@ -56,6 +56,13 @@ def check_least(least: float, wanted: str, **arguments):
             refuse(name, numbers, ~((numbers >= least) & (numbers < np.inf)), wanted)
 
 
+def check_share(**arguments):
+    """Checks that numbers are at least 0 and less than 1."""
+    for name, number in arguments.items():
+        if not 0 <= number < 1:
+            raise ValueError(f"{name} is {number}: give a number of at least 0, and less than 1")
+
+
 def check_log_probs(**arguments):
     """Checks that logarithms of probabilities are at most 0, up to rounding."""
     for name, array in arguments.items():

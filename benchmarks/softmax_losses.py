@@ -1,0 +1,140 @@
+"""Memory and time of the exact softmax loss: Zoo's, and what else JAX programs use.
+
+Temporary memory of loss and gradients (of hidden, weights and bias) at N = 8,192 tokens, D = 512
+and V = 128,256 words, from XLA's memory analysis of the compiled function, without arguments and
+results; nothing is run. Times of a step, forward and backward, at N = 1,024, D = 256 and V =
+50,000, interleaved. The sides:
+
+- zoo: `zoo.losses.weighted_softmax_loss`, as training uses it; and in bfloat16;
+- zoo, losses by token: `zoo.losses.softmax_loss`, summed;
+- plain: the formula, with all logits in memory;
+- optax: `optax.softmax_cross_entropy_with_integer_labels` of all logits;
+- checkpointed chunks: the formula by 64 chunks of tokens, `jax.checkpoint` within `jax.lax.map`;
+- tokamax: its portable `linear_softmax_cross_entropy_loss`, where it is installed; without a bias.
+
+    python -m benchmarks.softmax_losses
+"""
+
+import argparse
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from benchmarks import timing
+from zoo import losses
+from zoo.losses import softmax
+
+TOKENS, SIZE, VOCABULARY = 8_192, 512, 128_256
+TIMED = 1_024, 256, 50_000
+CHUNKS = 64
+
+
+def weighted_sum(hidden, weights, bias, targets):
+    """Computes the mean loss as training does."""
+    of_tokens = jnp.full(targets.shape, 1 / targets.size)
+    return losses.weighted_softmax_loss(hidden, weights, bias, targets, of_tokens)
+
+
+def by_token(hidden, weights, bias, targets):
+    """Computes the mean of Zoo's losses by token."""
+    return losses.softmax_loss(hidden, weights, bias, targets)[0].mean()
+
+
+def plain(hidden, weights, bias, targets):
+    """Computes the mean loss with all logits in memory."""
+    return softmax.plain_terms(softmax.Wanted(), hidden, weights, bias, targets).loss.mean()
+
+
+def of_optax(hidden, weights, bias, targets):
+    """Computes the mean loss with optax, in at least float32."""
+    logits = (hidden @ weights.T + jnp.broadcast_to(bias, (len(hidden), len(bias)))).astype("f4")
+    return optax.softmax_cross_entropy_with_integer_labels(logits, targets).mean()
+
+
+def in_chunks(hidden, weights, bias, targets):
+    """Computes the mean loss by chunks of tokens whose logits are computed again for gradients."""
+
+    @jax.checkpoint
+    def of_chunk(tokens):
+        states, words = tokens
+        return of_optax(states, weights, bias, words)
+
+    tokens = jax.tree.map(lambda x: x.reshape(CHUNKS, -1, *x.shape[1:]), (hidden, targets))
+    return jax.lax.map(of_chunk, tokens).mean()
+
+
+def of_tokamax():
+    """Returns the loss of tokamax; None if it is not installed."""
+    try:
+        import tokamax
+        from absl import flags
+    except ImportError:
+        return None
+    flags.FLAGS.mark_as_parsed()  # else it would read this program's arguments
+
+    def loss(hidden, weights, bias, targets):
+        given = hidden, targets, weights.T
+        return tokamax.linear_softmax_cross_entropy_loss(*given, reduction="mean")
+
+    return loss
+
+
+SIDES = {
+    "zoo": weighted_sum,
+    "zoo, losses by token": by_token,
+    "plain": plain,
+    "optax": of_optax,
+    "checkpointed chunks": in_chunks,
+}
+
+
+def step(loss):
+    """Jits loss and gradients."""
+    return jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2)))
+
+
+def shapes(tokens, size, vocabulary, dtype=jnp.float32):
+    """Returns the shapes of hidden states, weights, bias and targets."""
+    sizes = (tokens, size), (vocabulary, size), (vocabulary,)
+    tables = [jax.ShapeDtypeStruct(shape, dtype) for shape in sizes]
+    return *tables, jax.ShapeDtypeStruct((tokens,), jnp.int32)
+
+
+def memory_of(loss, given):
+    """Returns the bytes of temporary arrays of a loss with its gradients."""
+    analysis = step(loss).lower(*given).compile().memory_analysis()
+    return float(analysis.temp_size_in_bytes)
+
+
+def main():
+    """Prints the two tables."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=9, help="rounds of timing; 0: memory only")
+    rounds = parser.parse_args().rounds
+    sides = SIDES | ({"tokamax": found} if (found := of_tokamax()) else {})
+    sizes = TOKENS, SIZE, VOCABULARY
+    memory = {name: memory_of(loss, shapes(*sizes)) for name, loss in sides.items()}
+    memory["zoo, bfloat16"] = memory_of(weighted_sum, shapes(*sizes, jnp.bfloat16))
+    title = f"temporary memory, N = {TOKENS:,}, D = {SIZE}, V = {VOCABULARY:,}"
+    timing.print_table(title, memory, "optax", "MB")
+    if not rounds:
+        return
+    random = np.random.default_rng(0)
+    tokens, size, vocabulary = TIMED
+    given = [
+        jnp.asarray(random.normal(size=shape.shape) * 0.1, jnp.float32)
+        for shape in shapes(*TIMED)[:3]
+    ]
+    given.append(jnp.asarray(random.integers(vocabulary, size=tokens), jnp.int32))
+    runs = {}
+    for name, loss in sides.items():
+        compiled = step(loss).lower(*given).compile()
+        runs[name] = lambda compiled=compiled: jax.block_until_ready(compiled(*given))
+    title = f"time of a step, N = {tokens:,}, D = {size}, V = {vocabulary:,}, medians of {rounds}"
+    timing.print_table(title, timing.medians(runs, rounds), "optax")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""Soft caps, temperatures, smoothing, entropy and divergence of softmaxes against numpy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import references
+from zoo import losses
+from zoo.losses import softmax
+
+TOKENS, SIZE = 7, 5
+# (words, logits at a time, None for all): one block, and blocks that do and do not divide the words.
+SIZES = [(13, None), (13, TOKENS * 4), (30, TOKENS * 5)]
+SHAPES = [(None, 1.0), (1.5, 0.7), (0.8, 1.0), (None, 1.6)]
+CLOSE = {"rtol": 1e-10, "atol": 1e-12}
+NEAR = {"rtol": 1e-6, "atol": 1e-8}  # to differences
+
+
+@pytest.fixture(params=SIZES)
+def words(request, monkeypatch):
+    """The number of words; small blocks of them where all are too many at a time."""
+    count, most = request.param
+    if most is not None:
+        monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", most)
+        monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 1)
+    return count
+
+
+def problem(random, words, size=SIZE):
+    """Hidden states, weights and bias."""
+    return {
+        "hidden": random.normal(size=(TOKENS, size)),
+        "weights": random.normal(size=(words, size)),
+        "bias": random.normal(size=words),
+    }
+
+
+def assert_gradients(function, arrays, formula):
+    """Compares the gradients of function(*arrays) with differences of formula(arrays)."""
+    found = jax.jit(jax.grad(function, range(len(arrays))))(*arrays.values())
+    expected = references.finite_differences(formula, arrays)
+    for name, gradient in zip(arrays, found, strict=True):
+        np.testing.assert_allclose(gradient, expected[name], **NEAR, err_msg=name)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize(("soft_cap", "temperature"), SHAPES)
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_losses_of_shaped_scores(random, words, soft_cap, temperature, smoothing):
+    arrays, targets = problem(random, words), random.integers(words, size=TOKENS)
+    u = random.normal(size=TOKENS)
+    options = {"soft_cap": soft_cap, "temperature": temperature, "label_smoothing": smoothing}
+
+    def formula(arrays):
+        log_probs = references.softmax_log_probs(*arrays.values(), soft_cap, temperature)
+        rows = zip(log_probs, targets, u, strict=True)
+        return -sum(
+            weight * ((1 - smoothing) * row[x] + smoothing * row.mean()) for row, x, weight in rows
+        )
+
+    def by_token(*arrays):
+        return u @ losses.softmax_loss(*arrays, targets, **options)[0]
+
+    def weighted(*arrays):
+        return losses.weighted_softmax_loss(*arrays, targets, u, **options)
+
+    def in_blocks_of_tokens(*arrays):
+        return losses.weighted_softmax_loss(*arrays, targets, u, 3, **options)
+
+    for function in (by_token, weighted, in_blocks_of_tokens):
+        np.testing.assert_allclose(function(*arrays.values()), formula(arrays), **CLOSE)
+        assert_gradients(function, arrays, formula)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize(("soft_cap", "temperature"), SHAPES[:2])
+def test_statistics(random, words, soft_cap, temperature):
+    arrays, targets = problem(random, words), random.integers(words, size=TOKENS)
+    u, v = random.normal(size=(2, TOKENS))
+    options = {"soft_cap": soft_cap, "temperature": temperature}
+    expected = references.softmax_log_probs(*arrays.values(), soft_cap, temperature)
+    best = expected.argmax(-1)
+    targets[:4] = best[:4]
+    found = losses.softmax_statistics(*arrays.values(), targets, **options)
+    np.testing.assert_allclose(found.log_prob, expected[range(TOKENS), targets], **CLOSE)
+    np.testing.assert_allclose(found.entropy, -(np.exp(expected) * expected).sum(-1), **CLOSE)
+    np.testing.assert_array_equal(found.correct, targets == best)
+
+    def formula(arrays):
+        log_probs = references.softmax_log_probs(*arrays.values(), soft_cap, temperature)
+        entropies = -(np.exp(log_probs) * log_probs).sum(-1)
+        return u @ log_probs[range(TOKENS), targets] + v @ entropies
+
+    def function(*arrays):
+        of_tokens = losses.softmax_statistics(*arrays, targets, **options)
+        return u @ of_tokens.log_prob + v @ of_tokens.entropy
+
+    assert_gradients(function, arrays, formula)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize(("soft_cap", "temperature"), SHAPES[:2])
+def test_divergence_of_softmaxes_of_two_sizes(random, words, soft_cap, temperature):
+    of_q = {f"q_{name}": array for name, array in problem(random, words, 3).items()}
+    arrays, u = problem(random, words) | of_q, random.normal(size=TOKENS)
+    options = {"soft_cap": soft_cap, "temperature": temperature}
+
+    def formula(arrays):
+        given = [*arrays.values()]
+        p = references.softmax_log_probs(*given[:3], soft_cap, temperature)
+        q = references.softmax_log_probs(*given[3:], soft_cap, temperature)
+        return u @ (np.exp(p) * (p - q)).sum(-1)
+
+    def function(*arrays):
+        return u @ losses.softmax_kl_divergence(*arrays, **options)
+
+    np.testing.assert_allclose(function(*arrays.values()), formula(arrays), **CLOSE)
+    assert_gradients(function, arrays, formula)
+
+
+def test_a_sure_prediction_has_nearly_no_entropy():
+    """Not the difference of two large numbers."""
+    bias = jnp.zeros(13).at[4].set(200.0)
+    found = losses.softmax_statistics(jnp.ones((2, 3)), jnp.ones((13, 3)), bias, jnp.array([4, 5]))
+    np.testing.assert_array_equal(found.correct, [True, False])
+    np.testing.assert_allclose(found.entropy, [0, 0], atol=1e-5)
+
+
+def test_a_temperature_may_be_traced_and_gets_no_gradient(random):
+    arrays = [jnp.float32(array) for array in problem(random, 13).values()]
+
+    def loss(temperature):
+        return losses.softmax_loss(*arrays, jnp.zeros(TOKENS, int), temperature=temperature)[0]
+
+    np.testing.assert_allclose(jax.jit(loss)(0.7), loss(0.7), rtol=1e-6)
+    assert jax.grad(lambda temperature: loss(temperature).sum())(0.7) == 0
+
+
+def test_bfloat16_is_capped_in_float32(random):
+    arrays = [jnp.bfloat16(array) for array in problem(random, 13).values()]
+    loss, _ = losses.softmax_loss(*arrays, np.zeros(TOKENS, int), soft_cap=0.8)
+    assert loss.dtype == jnp.float32
+    expected = references.softmax_log_probs(*(np.float64(array) for array in arrays), 0.8)
+    np.testing.assert_allclose(loss, -expected[:, 0], rtol=1e-5)
+
+
+FUNCTIONS = {
+    "capped loss": lambda *table: losses.weighted_softmax_loss(
+        *table[:4], jnp.ones(1024), soft_cap=30.0, temperature=0.7, label_smoothing=0.1
+    ),
+    "entropy": lambda *table: losses.softmax_statistics(*table[:4]).entropy.sum(),
+    "divergence": lambda *table: losses.softmax_kl_divergence(*table[:3], *table[4:]).sum(),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_memory_is_a_fraction_of_the_logits(name):
+    """Of temporary arrays, forward and backward."""
+    tokens, size, words = 1024, 64, 50_000
+    table = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((tokens, size), (words, size))]
+    table.append(jax.ShapeDtypeStruct((words,), jnp.float32))
+    targets = jax.ShapeDtypeStruct((tokens,), jnp.int32)
+    compiled = jax.jit(jax.grad(FUNCTIONS[name], range(3))).lower(*table, targets, *table).compile()
+    logits = 4 * tokens * words
+    assert compiled.memory_analysis().temp_size_in_bytes < logits / 4
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"soft_cap": 0.0}, "soft_cap is 0.0: give a number above 0"),
+        ({"soft_cap": jnp.ones(3)}, r"soft_cap has the shape \(3,\): give one number"),
+        ({"temperature": -1.0}, "temperature is -1.0: give a number above 0"),
+        ({"temperature": float("inf")}, "temperature is inf: give a number above 0"),
+        ({"label_smoothing": 1.0}, "label_smoothing is 1.0: give a number of at least 0"),
+    ],
+)
+def test_wrong_numbers(options, error):
+    table = jnp.ones((2, 3)), jnp.ones((5, 3)), jnp.ones(5), jnp.array([0, 1])
+    with pytest.raises(ValueError, match=error):
+        losses.softmax_loss(*table, **options)
+    with pytest.raises(ValueError, match=error):
+        losses.weighted_softmax_loss(*table, jnp.ones(2), **options)

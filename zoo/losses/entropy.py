@@ -1,0 +1,164 @@
+"""Entropy, accuracy and divergence of softmaxes, by blocks of the vocabulary.
+
+For p = softmax(o) and q = softmax(o') over the same words,
+
+    H(p) = log Z - sum_v p_v o_v,    KL(p || q) = sum_v p_v (o_v - o'_v) - log Z + log Z',
+
+are running sums over the words, as log Z is. Gradients come from the slopes
+
+    d H / d o_v = -p_v (log p_v + H),
+    d KL / d o_v = p_v (log p_v - log q_v - KL),    d KL / d o'_v = q_v - p_v,
+
+by blocks, too: no array [tokens, V] is held, forward or backward.
+"""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from zoo.arrays import row_blocks, sharded_functions
+from zoo.arrays.sharded_functions import over_tokens
+from zoo.losses import softmax
+from zoo.losses.softmax import Exponentials, Shaping, Terms, Wanted
+from zoo.losses.value_checks import check_shapes
+
+
+class Statistics(NamedTuple):
+    """What is known of a prediction and its target.
+
+    Attributes:
+      log_prob: log p(x), [...], nats.
+      entropy: -sum_v p_v log p_v, [...], nats.
+      correct: bool [...], whether x is more probable than every other word.
+    """
+
+    log_prob: jax.Array
+    entropy: jax.Array
+    correct: jax.Array
+
+
+@over_tokens("hidden")
+def softmax_statistics(hidden, weights, bias, targets, *, soft_cap=None, temperature=1.0):
+    """Computes log p(x), the entropy of p and whether x is its best word, in one pass.
+
+    Args:
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      targets: x, int [...], each in [0, V).
+      soft_cap: the number beyond which no score goes, see `softmax_loss`; None for no cap.
+      temperature: T, above 0.
+
+    Returns:
+      A `Statistics`, whose numbers in nats are differentiable.
+
+    Raises:
+      ValueError: shapes do not agree, a target is not a row of W, or a number is out of range.
+        TypeError: targets are not whole numbers.
+
+    Example:
+      >>> table = jnp.zeros((2, 4)), jnp.log(jnp.array([0.75, 0.25]))
+      >>> of_tokens = losses.softmax_statistics(jnp.ones((2, 4)), *table, jnp.array([0, 1]))
+      >>> print(of_tokens.entropy.round(3), of_tokens.correct)
+      [0.562 0.562] [ True False]
+
+    Source: Milakov and Gimelshein (2018), for running sums over the words.
+    """
+    softmax.check_softmax(hidden, weights, bias, targets=targets)
+    shaping, wanted = Shaping.of(soft_cap, temperature), Wanted(statistics=True)
+    terms = softmax.exact_terms(hidden, weights, bias, targets, None, shaping, wanted)
+    return statistics_of(terms)
+
+
+def statistics_of(terms: Terms) -> Statistics:
+    """Returns the statistics among the terms."""
+    assert terms.entropy is not None and terms.correct is not None  # as was asked for
+    return Statistics(-terms.loss, terms.entropy, terms.correct)
+
+
+@over_tokens("hidden")
+def softmax_kl_divergence(
+    hidden, weights, bias, q_hidden, q_weights, q_bias, *, soft_cap=None, temperature=1.0
+):
+    """Computes KL(p || q) of two softmaxes over the same words, such as a teacher and a student.
+
+    Args:
+      hidden: the hidden states of p, [..., D].
+      weights: the vectors of p's words, [V, D].
+      bias: the biases of p's words, [V].
+      q_hidden: the hidden states of q, [..., E].
+      q_weights: the vectors of q's words, [V, E].
+      q_bias: the biases of q's words, [V].
+      soft_cap: the number beyond which no score of either goes; None for no cap.
+      temperature: T of both, above 0.
+
+    Returns:
+      [...], nats, differentiable. With respect to q, the gradient is the cross-entropy's.
+
+    Raises:
+      ValueError: shapes do not agree, or a number is out of range.
+
+    Example:
+      >>> p, q = jnp.log(jnp.array([0.5, 0.25, 0.25])), jnp.zeros(3)
+      >>> h, table = jnp.ones((1, 4)), jnp.zeros((3, 4))
+      >>> print(losses.softmax_kl_divergence(h, table, p, h, table, q).round(3))
+      [0.059]
+
+    Source: Hinton, Vinyals and Dean (2015), for distillation at a temperature.
+    """
+    check_shapes(
+        hidden=(hidden, "... D"),
+        weights=(weights, "V D"),
+        bias=(bias, "V"),
+        q_hidden=(q_hidden, "... E"),
+        q_weights=(q_weights, "V E"),
+        q_bias=(q_bias, "V"),
+    )
+    shaping = Shaping.of(soft_cap, temperature)
+    shape = hidden.shape[:-1]
+    p = hidden.reshape(-1, hidden.shape[-1]), weights, bias
+    q = q_hidden.reshape(-1, q_hidden.shape[-1]), q_weights, q_bias
+    p, q = sharded_functions.alike((p, q))
+    block = softmax.vocabulary_block(p[0].shape[0], len(bias), p[0].shape[1] + q[0].shape[1])
+    return _kl_divergence(block, p, q, shaping).reshape(shape)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _kl_divergence(block, p, q, shaping):
+    return _kl_forward(block, p, q, shaping)[0]
+
+
+def _kl_forward(block, p, q, shaping):
+    cut = row_blocks.Cut.of(len(p[1]), block)
+
+    def step(carry, number):
+        of_p, of_q = carry
+        scores, _ = softmax.logits_of_rows(*p, cut, number, shaping)
+        others, _ = softmax.logits_of_rows(*q, cut, number, shaping)
+        return (of_p.plus(scores, scores - others), of_q.plus(others)), None
+
+    initial = Exponentials.none(p[0]), Exponentials.none(q[0])
+    (of_p, of_q), _ = jax.lax.scan(step, initial, cut.numbers())
+    log_zs = of_p.log(), of_q.log()
+    divergence = of_p.mean() - log_zs[0] + log_zs[1]
+    return divergence, (p, q, shaping, log_zs, divergence)
+
+
+def _kl_backward(block, residuals, cotangent):
+    p, q, shaping, log_zs, divergence = residuals
+    cut = row_blocks.Cut.of(len(p[1]), block)
+
+    def slopes_of(number, scores, others):
+        log_p, log_q = scores - log_zs[0][:, None], others - log_zs[1][:, None]
+        share = jnp.exp(log_p)
+        of_p = share * (log_p - log_q - divergence[:, None])
+        of_q = jnp.exp(log_q) - share
+        return [slopes * cotangent[:, None] for slopes in (jnp.where(share > 0, of_p, 0), of_q)]
+
+    of_p, of_q = softmax.gradients_by_words(cut, (p, q), shaping, slopes_of)
+    return of_p, of_q, None
+
+
+_kl_divergence.defvjp(_kl_forward, _kl_backward)
