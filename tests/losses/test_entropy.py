@@ -10,7 +10,7 @@ from zoo import losses
 from zoo.losses import softmax
 
 TOKENS, SIZE = 7, 5
-# (words, logits at a time, None for all): one block, and blocks that do and do not divide the words.
+# (words, logits at a time, None for all): one block; blocks that do not divide the words, and do.
 SIZES = [(13, None), (13, TOKENS * 4), (30, TOKENS * 5)]
 SHAPES = [(None, 1.0), (1.5, 0.7), (0.8, 1.0), (None, 1.6)]
 CLOSE = {"rtol": 1e-10, "atol": 1e-12}
