@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from zoo.data.batches import BucketedPairs, PairedText, bucket_of, choose_shapes, source_batch
 from zoo.data.encoded_text import EncodedText
-from zoo.data.pair_batches import BucketedPairs, PairedText, bucket_of, choose_shapes, source_batch
 from zoo.errors import UserError
 
 BOUNDARY = 1

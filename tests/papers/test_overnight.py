@@ -39,7 +39,7 @@ BAD = {
     '(example (utterance "who"))': "expression 1 is not an example",
     '(example (utterance "who") (targetFormula (x))': "a \\( is never closed",
     '(example (utterance "who")\n(targetFormula (x))))': "line 2: there is a \\) too many",
-    '(example (utterance "who |||") (targetFormula x))': "among the words of example 1",
+    '(example (utterance "who |||") (targetFormula x))': "example 1: the separator .* is in",
 }
 
 

@@ -351,12 +351,6 @@ def test_posteriors_of_links_count_by_their_weight(trained, tmp_path):
     )
 
 
-def test_numbers_out_of_range():
-    for settings, message in (({"history": 0}, "history is 0"), ({"nbest": 0}, "nbest is 0")):
-        with pytest.raises(UserError, match=message):
-            LatticeSearch(**settings)
-
-
 def test_the_command(trained, tmp_path, call):
     (tmp_path / "l.txt").write_text(KALDI, encoding="utf-8")
 

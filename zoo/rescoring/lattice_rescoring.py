@@ -37,7 +37,6 @@ from zoo.rescoring.lattices import Lattice, lattice_of
 
 # Default numbers of hypotheses of a node, and of lattices of a batch.
 MOST, TOGETHER = 1000, 16
-PARTS = ("acoustic_weight", "language_weight", "posterior_weight", "word_penalty")
 
 
 class Path(NamedTuple):
@@ -77,18 +76,6 @@ class LatticeSearch:
     posterior_weight: float = 0.0
     acoustic_weight: float = 1.0
 
-    def __post_init__(self):
-        if self.history is not None and self.history < 1:
-            raise UserError(f"history is {self.history}: give 1 or more, or None for all words.")
-        for name in ("beam", "nbest", "look_ahead", "most"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise UserError(f"{name.replace('_', '-')} is {value}: give more than 0.")
-        numbers = [("weight", weight) for weight in self.weights]
-        for name, number in (*numbers, *((part, getattr(self, part)) for part in PARTS)):
-            if not math.isfinite(number):
-                raise UserError(f"{name} is {number}: give a finite number.")
-
     @property
     def weights(self) -> tuple[float, ...]:
         """The weights of the models, or of their mean."""
@@ -106,7 +93,7 @@ class LatticeSearch:
             )
 
     def search(self, run: Run | Sequence[Run], lattice: Lattice) -> list[Path]:
-        """Returns the best paths of a lattice with different words, from the best on."""
+        """Returns the best paths of a lattice with different words, the best first."""
         (searched,) = self.search_all(run, [lattice])
         return searched.paths
 

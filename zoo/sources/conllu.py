@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from zoo import lazy
-from zoo.errors import UserError
+from zoo.errors import UserError, check_choices
 from zoo.sources import files
 from zoo.sources.source import Corpus, FileSource, Form, ranged
 
@@ -69,6 +69,11 @@ class Conllu(FileSource):
     columns: tuple[str, ...] = ("UPOS", "FEATS")
     words: tuple[str, ...] = ()
 
+    def __post_init__(self):
+        check_choices(self, "data", fused=CHOICES)
+        if not self.columns or not {*self.columns} <= {*TAGS}:
+            raise UserError(f"data.columns is {self.columns}: give some of {', '.join(TAGS)}.")
+
     @property
     def form(self):
         return Form(fused=self.fused, plain=True)
@@ -96,10 +101,6 @@ class Conllu(FileSource):
         return {token["form"]: () for one in sentences for token in self._chosen(one)}
 
     def _read(self, path):
-        if self.fused not in CHOICES:
-            raise UserError(f"data.fused is {self.fused!r}: give one of {', '.join(CHOICES)}.")
-        if not self.columns or not {*self.columns} <= {*TAGS}:
-            raise UserError(f"data.columns is {self.columns}: give some of {', '.join(TAGS)}.")
         part = files.Part.parse(path)
         file, text = files.read(part.path)
         return ranged(part, [sentence.tokens for sentence in parse(text, file)])

@@ -478,22 +478,26 @@ class Prefixed(FileSource):
         return Form(separator=self.separator)
 
     def read(self, split):
-        """Reads the pairs of a split; raises UserError, naming the line, for a malformed pair."""
+        """Reads the pairs of a split; raises UserError, with its place, for a malformed pair."""
         part = self.part(split)
-        path, text = files.read(part.path)
         sentences, prefixes = [], []
-        for number, cells in table_rows.lines(text, path):
-            columns = [cell.split() for cell in cells]
-            if not any(columns):
-                continue
-            if len(columns) != 2 or not all(columns):
-                raise UserError(f"{path}, line {number}: write a question, one tab and its answer.")
-            question, answer = columns
+        for where, question, answer in self._pairs(files.find(part.path)):
             if self.separator in (*question, *answer):
                 raise UserError(
-                    f"{path}, line {number}: the separator {self.separator!r} is among the words: "
-                    "set data.separator, or data.of.separator within AsPairs, to another word."
+                    f"{where}: the separator {self.separator!r} is in the question or its answer: "
+                    "set data.separator (data.of.separator within AsPairs) to another."
                 )
             sentences.append([*question, self.separator, *answer])
             prefixes.append(len(question) + 1)
         return Corpus(part.path, ranged(part, sentences), prefixes=prefixes[part.range])
+
+    def _pairs(self, path) -> Iterator[tuple[str, Sequence[str], Sequence[str]]]:
+        """Yields (place, words of the question, words of the answer) of each pair of a file."""
+        for number, cells in table_rows.lines(files.read_text(path), path):
+            columns = [cell.split() for cell in cells]
+            if not any(columns):
+                continue
+            where = f"{path}, line {number}"
+            if len(columns) != 2 or not all(columns):
+                raise UserError(f"{where}: write a question, one tab and its answer.")
+            yield where, *columns

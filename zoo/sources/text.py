@@ -44,15 +44,15 @@ class Text(FileSource):
     streaming: bool = False
     blank_lines: str = "skipped"
 
+    def __post_init__(self):
+        check_choices(self, "data", blank_lines=shards.BLANK_LINES)
+
     @property
     def form(self):
         return Form(column=self.column, blank_lines=self.blank_lines, plain=True)
 
     def read(self, split):
         """Reads the sentences of a split: its lines, split at blanks; see `blank_lines`."""
-        if self.blank_lines not in shards.BLANK_LINES:
-            known = ", ".join(shards.BLANK_LINES)
-            raise UserError(f"data.blank_lines is {self.blank_lines!r}: give one of {known}.")
         part, kept = self.part(split), self.blank_lines == "kept"
         files.check_path(part.path)
         folder = files.found(part.path)
