@@ -154,23 +154,6 @@ def test_the_command_encodes_folders_and_compressed_files(tmp_path, capsys):
     assert [path.name for path in out.parent.iterdir()] == ["shards"]
 
 
-def test_what_cannot_be_encoded_is_said(tmp_path, text):
-    def refused(match, content=b"one\n", name="b.txt", out="new"):
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(UserError, match=match):
-            shards.write([str(tmp_path / name)], tmp_path / out)
-        assert not (tmp_path / "new").exists()
-
-    refused("exists already", out="shards")
-    refused("line 2: not UTF-8", b"one\n\xff\n")
-    refused("line 2: binary", b"one\n\0\n")
-    refused("has no words", b"\n \n")
-    refused("is a table", name="b.csv")
-    refused("cannot be decompressed", gzip.compress(b"one two three" * 99)[:30])
-    refused("cannot be made", out="a.txt/shards")
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
-
-
 def test_what_needs_each_string_is_refused(text):
     vocabulary = Vocabulary(minimum_count=9, features=(TopWords(3),))
     name = built(vocabulary, text[0], text[0])[0].feature_names[0]

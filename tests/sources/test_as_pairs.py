@@ -29,17 +29,12 @@ def test_characters_are_refused(source):
         AsPairs(source("meanings.csv", "meanings.csv"))
 
 
-def test_a_text_without_given_words_is_refused(tmp_path):
-    path = tmp_path / "text.txt"
-    path.write_text("one two\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"text\.txt: sentence 1 has no prefix"):
-        AsPairs(Text(str(path), str(path))).read("train")
-
-
-def test_a_mixture_is_refused(tmp_path):
-    path = tmp_path / "asked.tsv"
+def test_a_mixture_and_a_text_without_prefixes_are_refused(tmp_path):
+    path = tmp_path / "asked.txt"
     path.write_text("who ?\tall\n", encoding="utf-8")
     asked = Prefixed(str(path), str(path))
+    with pytest.raises(UserError, match=r"asked\.txt: sentence 1 has no prefix"):
+        AsPairs(Text(str(path), str(path))).read("train")
     with pytest.raises(UserError, match="is a mixture"):
         AsPairs(Mixed(("a", "b"), (asked, asked))).read("train")
 

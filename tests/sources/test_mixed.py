@@ -67,11 +67,6 @@ def test_draws_depend_on_the_generator_alone():
     assert (one != other).any()
 
 
-def test_one_text_is_drawn_as_it_would_be_shuffled():
-    order = Mixture((6,), (2.0,), 6).order(np.random.default_rng(0))
-    np.testing.assert_array_equal(np.sort(order), np.arange(6))
-
-
 # ------------------------------------------------------------ the source
 
 
@@ -188,9 +183,6 @@ def test_a_recipe_like_others(mixed):
 def test_what_cannot_be_mixed_is_refused(mixed, changes, what):
     with pytest.raises(UserError, match=what):
         dataclasses.replace(mixed, **changes)
-
-
-def test_a_mixture_of_mixtures_is_refused(mixed):
     with pytest.raises(UserError, match="corpora of that Mixed"):
         Mixed(("all",), (mixed,))
 

@@ -168,18 +168,12 @@ def test_words_as_frequent_are_known_in_their_order(marked):
     assert corpus.sentences[0] == ["A", "C", "A"]
 
 
-def test_wrong_marks_and_alignments_are_sentences(marked, tmp_path):
+def test_wrong_marks_and_alignments_are_sentences(marked):
     for strategy in (Copyable, PositionalAll, PositionalUnknown):
         with pytest.raises(UserError, match=r"data.unknowns.\w+ is -1: give at least"):
             strategy(-1)
     with pytest.raises(UserError, match=r"data.alignments has 4 files for 3 splits"):
         marked(Copyable(), alignments=("a",) * 4)
-    with pytest.raises(UserError, match=r"set data.alignments to two files"):
-        marked(Copyable(), alignments=()).read("train")
-    with pytest.raises(UserError, match=r"x.fr, pair 1: the word '<p_0>' is a mark"):
-        pairs = marked(PositionalAll(), "0-0\n\n\n")
-        (tmp_path / "x.fr").write_text("A <p_0>\nB\nA B\n")
-        pairs.read("train")
 
 
 @pytest.mark.parametrize("links", ["0-0 1-1\n0-1\n", "0-0 1-1\n\n0-1\n"])
@@ -198,9 +192,6 @@ def test_alignments_may_have_a_range(marked, tmp_path):
         pairs, train=paths, alignments=(f"{tmp_path}/y.align[1:]",) * 2, known=(9, 9)
     )
     assert len(ranged.read("train").sentences) == 2
-    with pytest.raises(UserError, match=r"y.align, line 3: the link 0-1 lies outside"):
-        (tmp_path / "x.fr").write_text("A C A\nB B\nA\n")
-        ranged.read("train")
 
 
 def test_a_recipe_with_marks_is_set_and_saved(marked):

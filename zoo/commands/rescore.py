@@ -157,7 +157,6 @@ def _parts(lists, hold_out):
 
 
 def _columns(arguments):
-    """Returns the features that the options add to the lists' own."""
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     counts = arguments.word_count, arguments.unknown_count, arguments.rank
     runs = _runs(arguments) if arguments.run else {}
@@ -169,7 +168,6 @@ def _lattices(folder):
 
 
 def _runs(arguments):
-    """Loads the runs of --run; returns {name: run}."""
     names = short_names(arguments.run)
     return {
         name: options.run_with_words(path, arguments)
@@ -241,7 +239,6 @@ def _arrays(path, references, costs, columns, arguments, metric):
 
 
 def _made(arguments, metric, figures):
-    """Returns the record of how weights were tuned, for their file."""
     return {
         "metric": metric.signature(),
         "method": arguments.method,
@@ -471,5 +468,4 @@ RESCORE = {
 
 
 def run_rescore(arguments: argparse.Namespace):
-    """Runs the inner command: tune, apply, interpolate or lattices."""
     RESCORE[arguments.inner].run(arguments)

@@ -48,7 +48,6 @@ class Batches:
         windows: Callable[[int], np.ndarray] | None = None,
         restarts: Callable[[tuple[int, int]], np.ndarray] | None = None,
     ):
-        """Lays a text out in batch rows."""
         if state not in POLICIES:
             raise UserError(
                 f"the state policy {state!r} is not known: give {' or '.join(POLICIES)}."
@@ -121,8 +120,7 @@ class _Carried:
 class _Sentences:
     """Batch rows of whole sentences, one after the other.
 
-    The positions of a batch are computed when it is read: an array of all positions would take more
-    memory than the text.
+    Positions are computed when a batch is read: all of them would take more memory than the text.
     """
 
     first = 0
@@ -270,7 +268,6 @@ class PairedText:
     def __init__(
         self, source: EncodedText, target: EncodedText, boundary: int, marks: int, order: str
     ):
-        """Puts both sides in their orders."""
         self.source, self.target, self.boundary, self.marks = source, target, boundary, marks
         self.source_lengths, self.target_lengths = source.lengths, target.lengths
         self._source_positions = np.arange(len(source.words))
@@ -284,7 +281,6 @@ class PairedText:
         return len(self.source_lengths)
 
     def batch(self, pairs: np.ndarray, shape: tuple[int, int]) -> PairBatch:
-        """Makes a batch of some pairs."""
         there = pairs >= 0
         starts, lengths = self.source.starts[pairs], np.where(there, self.source_lengths[pairs], 0)
         columns = np.arange(shape[0])[None] - (shape[0] - lengths)[:, None]
@@ -309,7 +305,6 @@ class PairedText:
 
 
 def _taken(words, positions):
-    """Returns words[positions], 0 where a position is -1."""
     return np.where(positions >= 0, words[positions], 0).astype(np.int32)
 
 
@@ -363,7 +358,6 @@ class BucketedPairs:
     """Pairs in buckets; `epoch(generator)` lays them out in batches."""
 
     def __init__(self, text: PairedText, batch: int, padding: float, longest: int = 0):
-        """Chooses the shapes."""
         self.text, self.batch = text, batch
         sources, targets = text.source_lengths, text.target_lengths
         fitting = np.ones(len(text), bool)
@@ -410,7 +404,6 @@ class PairBatches(Sequence):
     """Batches of pairs; `batches[i]` is the i-th, in any order of access."""
 
     def __init__(self, text: PairedText, rows: list[tuple[np.ndarray, tuple[int, int]]]):
-        """Takes the pairs of each batch."""
         self.text, self.rows = text, rows
 
     def __len__(self):

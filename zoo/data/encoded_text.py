@@ -55,11 +55,8 @@ class EncodedText:
         return hasher.hexdigest()[:16]
 
     def occurrences(self, lexicon: Lexicon) -> np.ndarray:
-        """Returns the training counts of the words of the text, int64 [n].
-
-        All out-of-vocabulary words, and <unk> in the text itself, have the count of <unk>. A string
-        of a class has the count of the string, not of the class.
-        """
+        """Returns the training counts of the words of the text, int64 [n], of <unk> for an
+        out-of-vocabulary word, and of the string for a string of a class."""
         counts = lexicon.counts[self.words]
         if self.strings is not None:
             counts = np.where(self.strings.counts >= 0, self.strings.counts, counts)
@@ -108,7 +105,6 @@ class Computed:
     """An array [n] whose values are computed when they are read; `np.asarray` computes all."""
 
     def __init__(self, size: int, dtype, values: Callable[[np.ndarray], np.ndarray]):
-        """Wraps a function of positions."""
         self.shape, self.dtype, self._values = (size,), np.dtype(dtype), values
 
     def __len__(self) -> int:
@@ -134,7 +130,6 @@ class ShardedText(EncodedText):
     layout: "Layout | None" = None
 
     def reordered(self, order: np.ndarray) -> "ShardedText":
-        """Returns the sentences with these numbers in this order, perhaps repeated."""
         assert self.layout is not None
         return dataclasses.replace(self.layout, order=self.layout.order[order]).text()
 
@@ -153,7 +148,6 @@ class Layout:
     order: np.ndarray  # int64 [sentences], numbers of the sentences, in their order
 
     def text(self) -> ShardedText:
-        """Returns the text of the sentences."""
         shards = self.sentences.shards
         first = shards.starts[self.order]
         lengths = shards.lengths[self.order].astype(np.int64)

@@ -108,7 +108,6 @@ def notes(
 
 
 def _bare(word):
-    """Returns a word without the marks before and after it."""
     return word.strip(MARKS)
 
 
@@ -121,7 +120,6 @@ ADVICE = "convert the texts to one form, for instance with uconv -x nfc"
 
 
 def composed(word: str) -> str:
-    """Returns a word in NFC, which is equal for words in either form."""
     return unicodedata.normalize("NFC", word)
 
 
@@ -144,7 +142,6 @@ def in_two_forms(words: Iterable[str]) -> list[str]:
 
 
 def visible(word: str) -> str:
-    """Returns a word without format characters, which have no width."""
     return "".join(letter for letter in word if unicodedata.category(letter) != "Cf")
 
 

@@ -299,7 +299,6 @@ class Vocabulary:
             is_mark[starts + lengths + mark] = True
 
         def marked(values, of_marks):
-            """Puts the values of the marks after each sentence."""
             if not marks:
                 return values
             whole = np.full(len(is_mark), of_marks, values.dtype)
@@ -328,7 +327,6 @@ class Vocabulary:
         return ways["id"], Strings(ways["log_within"].copy(), ways["count"].copy())
 
     def _encode_shards(self, corpus: ShardedCorpus, lexicon: Lexicon) -> EncodedText:
-        """Encodes a corpus of shards, whose text is not held in memory; see `encode`."""
         if self.open_classes:
             raise UserError(
                 f"{corpus.name} is encoded text, in which classes of strings cannot be found: "

@@ -143,13 +143,11 @@ Pair = tuple[int, tuple[int, ...]]
 class ModelStates:
     """States after words, each computed once, of one model or of several side by side.
 
-    A word is the tuple of its ids, one for each model. Batches have two shapes and the arrays grow
-    fourfold, so that few programs are compiled for any search. Free slots are used again, so that
-    memory is bounded by the states held at once.
+    Batches have two shapes and the arrays grow fourfold, so that few programs are compiled. Free
+    slots are used again, so that memory is bounded by the states held at once.
     """
 
     def __init__(self, runs: Sequence[Any]):
-        """Allocates the states of runs."""
         self.models = [_Model(run) for run in runs]
         self.slots: dict[Pair, int] = {}
         self.free = [*range(ROOM - 1, FILLING, -1)]
@@ -343,7 +341,6 @@ class _Front:
         return heapq.nlargest(most, kept, key=_score)
 
     def _key(self, words):
-        """Returns the history by which hypotheses are merged."""
         return words if self.settings.history is None else words[-self.settings.history :]
 
     def asked(self, states):
@@ -360,7 +357,6 @@ class _Front:
         return asked
 
     def extend(self, asked, log_probs):
-        """Extends hypotheses along links, or over the end of the sentence."""
         for one, link, number, pair in asked:
             weighted, total = 0.0, one.log_probs
             if pair is not None:
@@ -389,7 +385,6 @@ class _Front:
         return math.fsum(map(operator.mul, self.settings.weights, of_word)), of_word
 
     def result(self) -> Searched:
-        """Returns the best paths, and the lattice with new scores."""
         best: dict[tuple[int, ...], _Hypothesis] = {}
         for one in sorted(self.arrived[self.lattice.nodes], key=_score, reverse=True):
             if math.isfinite(one.score):

@@ -82,12 +82,10 @@ class Interpolation:
     weights: dict[str, float]
 
     def text(self) -> str:
-        """Returns the text of the file: the same weights give the same bytes."""
         return text_of({"interpolation": self.weights})
 
     @classmethod
     def read(cls, path: str) -> "Interpolation":
-        """Reads the weights of a file."""
         _, weights = read_weights(path, "interpolation", '"run": 1', shares=True)
         total = math.fsum(weights.values())
         if abs(total - 1) > 1e-6:

@@ -18,11 +18,7 @@ TAGS = ("UPOS", "FEATS", "XPOS", "LEMMA")
 
 
 def token_features(token: dict, columns: tuple[str, ...]) -> list[str]:
-    """Returns features such as ["POS:NOUN", "Gender:Fem", "XPOS:NCS", "Lemma:chat"] of a token.
-
-    An empty column "_" gives "POS:_" for UPOS and nothing for XPOS and LEMMA, except that the lemma
-    of the word "_" is "_".
-    """
+    """Returns features such as ["POS:NOUN", "Gender:Fem", "XPOS:NCS", "Lemma:chat"] of a token."""
     features = []
     for column in columns:
         if column == "UPOS":
@@ -35,6 +31,7 @@ def token_features(token: dict, columns: tuple[str, ...]) -> list[str]:
             ]
         elif column == "XPOS":
             features += [f"XPOS:{token['xpos']}"] if token["xpos"] else []
+        # An empty column is "_", but the lemma of the word "_" is "_", too.
         elif token["lemma"] and (token["lemma"] != "_" or token["form"] == "_"):
             features.append(f"Lemma:{token['lemma']}")
     return features
@@ -127,10 +124,7 @@ def surface(sentence: list[dict]) -> list[dict]:
 def tags_of_words(
     paths: tuple[str, ...], columns: tuple[str, ...] = TAGS[:2]
 ) -> dict[str, set[str]]:
-    """Returns {form: the union of the features of all its tokens} of treebanks.
-
-    Each form is listed as written and in lower case. Fused forms have no features and are left out.
-    """
+    """Returns {form, as written and in lower case: the features of all its tokens} of treebanks."""
     tags: collections.defaultdict = collections.defaultdict(set)
     for path in paths:
         treebank = Conllu(train=path, validation=path, columns=columns)
@@ -141,11 +135,8 @@ def tags_of_words(
 
 
 def fused_forms(sentences) -> dict[str, tuple[str, ...]]:
-    """Returns {fused form: its words}, as in {"du": ("de", "le")}.
-
-    A form that is split in several ways has its most frequent words. Forms that occur more often as
-    a single word, as French "des" may, are left out.
-    """
+    """Returns {fused form: its most frequent words}, without forms such as French "des" that occur
+    more often as a single word."""
     ways: collections.defaultdict = collections.defaultdict(collections.Counter)
     alone: collections.Counter = collections.Counter()
     for token in itertools.chain.from_iterable(map(surface, sentences)):
@@ -169,7 +160,6 @@ class Sentence(NamedTuple):
 
 
 def parse(text: str, path) -> list[Sentence]:
-    """Parses the sentences of a CoNLL-U text."""
     with lazy.extra():
         import conllu.exceptions
         import conllu.parser

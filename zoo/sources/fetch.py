@@ -244,7 +244,6 @@ def read_record(folder: pathlib.Path) -> dict:
 
 
 def _record(folder, file, fetched, release):
-    """Adds a fetched file to the record."""
     entry = {"sha256": fetched.sha256, "urls": [*file.urls]}
     if file.path.endswith(".conllu"):
         entry["release"] = release
@@ -383,25 +382,19 @@ def name_of(path: str) -> str | None:
     folder, _, file = path.partition("/")
     if _TREEBANK.fullmatch(folder) and file in ("train.conllu", "dev.conllu", "test.conllu"):
         return folder
-    named = (
-        (file.path, name) for name, free_corpus in CORPORA.items() for file in free_corpus.files
-    )
-    return dict(named).get(path)
+    named = {file.path: name for name, corpus in CORPORA.items() for file in corpus.files}
+    return named.get(path)
 
 
 def free_corpus(name: str, release: str, listing: Callable[[str], list[dict]]) -> Corpus:
-    """Returns a corpus by its name: one of `CORPORA`, or a treebank of Universal Dependencies.
-
-    The files of a treebank are `train.conllu`, `dev.conllu` and `test.conllu`. The parts of a large
-    training text are concatenated; a small treebank may lack some of the files.
-    """
+    """Returns a corpus by its name: one of `CORPORA`, or a treebank of Universal Dependencies."""
     if name in CORPORA:
         return CORPORA[name]
     match = _TREEBANK.fullmatch(name)
     if match is None:
-        known = ", ".join(CORPORA)
         raise UserError(
-            f"unknown corpus {name!r}: give one of {known}, or {TREEBANK_FORM}, as in ud_czech_pdt."
+            f"unknown corpus {name!r}: give one of {', '.join(CORPORA)}, or {TREEBANK_FORM}, as in "
+            "ud_czech_pdt."
         )
     language = "_".join(part.capitalize() for part in match["language"].split("_"))
     repository = f"UD_{language}-{match['treebank'].upper()}"  # GitHub takes names in any case
@@ -412,6 +405,7 @@ def free_corpus(name: str, release: str, listing: Callable[[str], list[dict]]) -
             parts.setdefault(split[1], []).append(str(entry["download_url"]))
     if not parts:
         raise UserError(f"{repository} has no CoNLL-U files in {release}: give another --release.")
+    # The parts of a large training text are concatenated; a small treebank may lack some files.
     files = tuple(
         File(f"{name}/{split}.conllu", tuple(sorted(parts[split])))
         for split in ("train", "dev", "test")

@@ -69,13 +69,9 @@ class Grammar:
         }
 
     def entropy(self) -> float:
-        r"""Computes the exact entropy of a sentence, in nats.
-
-        The entropy H(A) of what a symbol A derives solves the linear equations
-        $H(A) = h(A) + \sum_r p(r \mid A) \sum_{B \in r} H(B)$, h(A) being the entropy of the
-        choice of the rule r. It is the entropy of the derivation, and so of the sentence,
-        because each sentence has one derivation.
-        """
+        """Computes the exact entropy of a sentence, in nats."""
+        # H(A) = h(A) + sum_r p(r | A) sum_{B in r} H(B), h(A) being the entropy of the choice of
+        # the rule r of a symbol A. A sentence has one derivation, and so its entropy.
         local = [
             -sum(option.probability * math.log(option.probability) for option in options.values())
             for options in self.rules.values()
@@ -91,7 +87,6 @@ class Grammar:
         return float(self._uses @ np.array(emits))
 
     def sample(self, generator: np.random.Generator) -> list[str]:
-        """Draws one sentence."""
         words = []
         stack = [self.start]
         while stack:
@@ -172,14 +167,9 @@ class WordForms:
         self.other: dict[str, dict[str, str]] = defaultdict(dict)
         self._generator = np.random.default_rng((seed, 0))
 
-    def add(self, forms: Iterable[str], *features: str) -> list[str]:
-        """Adds forms that share `features`; raises ValueError if one has an analysis already."""
-        forms = list(forms)
-        for form in forms:
-            if form in self.features:
-                raise ValueError(f"the form {form!r} has two analyses")
-            self.features[form] = features
-        return forms
+    def add(self, forms: Iterable[str], *features: str) -> None:
+        """Adds forms that share `features`."""
+        self.features |= dict.fromkeys(forms, features)
 
     def paradigm(self, forms: Mapping[Any, str], *features: str) -> None:
         """Adds the forms of a lemma; each key is the inflection, e.g. ("Number:Sing",)."""
@@ -280,8 +270,6 @@ class _Rules:
 
     def add(self, symbol, share, words: Mapping[str, float], *continuation, binds=False):
         for word, probability in words.items():
-            if word in self.options[symbol]:
-                raise ValueError(f"{symbol} has two rules for {word!r}")
             self.options[symbol][word] = Option(share * probability, continuation, binds)
 
     def phrase(self, symbol: Symbol, share: float, role: str, *rest: Symbol) -> None:
@@ -411,7 +399,6 @@ class Micro(Source):
         return pairs
 
     def _agreements(self, sentence: list[str]) -> list[tuple[int, str, str, int, bool]]:
-        """Returns (position, feature, wrong form, distance, attractor) for each agreement."""
         entries = self.word_forms.features
         steps, _ = self.grammar.follow(sentence)
         controllers = []
@@ -430,7 +417,6 @@ class Micro(Source):
 
     @property
     def word_forms(self) -> WordForms:
-        """The forms of the language; they depend on `seed` and on the numbers of lemmas."""
         return self._language[0]
 
     @property

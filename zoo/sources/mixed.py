@@ -131,7 +131,6 @@ class Mixed(Source):
         return tuple(f"{name}.{split}" for name in self.names if not chosen or name in chosen)
 
     def read(self, split):
-        """Reads a split, or a part of one."""
         memory.check_fields(self, "data", sentences=8)
         if split in ("train", "validation"):
             corpora = [self.read(part) for part in self.parts(split)]

@@ -133,7 +133,6 @@ class Shards:
 
     @property
     def blank_lines(self) -> str:
-        """Whether blank lines were "skipped" or "kept"."""
         return self.record["blank_lines"]
 
     def ids(self, positions: np.ndarray) -> np.ndarray:
@@ -178,10 +177,7 @@ def _checked(folder, name, record) -> pathlib.Path:
 
 def _types(path, record) -> tuple[str, ...]:
     """Reads the distinct words; raises ValueError if they are malformed."""
-    try:
-        types = tuple(path.read_text(encoding="utf-8").split("\n"))
-    except UnicodeDecodeError as error:
-        raise ValueError(f"types.txt is not UTF-8: {error}") from error
+    types = tuple(path.read_text(encoding="utf-8").split("\n"))
     if len(types) != record["types"]:
         raise ValueError(f"types.txt has {len(types)} lines, and types is {record['types']}")
     if len({*types}) < len(types):
@@ -266,7 +262,6 @@ class ShardedSentences(Sequence):
             first = after
 
     def counts(self) -> collections.Counter:
-        """Counts the occurrences of each word."""
         totals = np.zeros(len(self.words), np.int64)
         for *_, ids in self._blocks():
             totals += np.bincount(ids, minlength=len(totals))
@@ -292,11 +287,9 @@ class ShardedCorpus(Corpus):
         return cls(name, ShardedSentences(shards, shards.types, (), numbers))
 
     def token_counts(self) -> collections.Counter:
-        """Counts the occurrences of each word."""
         return self.sentences.counts()
 
     def lower_cased(self) -> "ShardedCorpus":
-        """Returns the corpus in lower case."""
         return self._respelled(tuple(word.lower() for word in self.sentences.words))
 
     def as_seen(self, words: set[str], unknown: str, ends: Sequence[str]) -> "ShardedCorpus":

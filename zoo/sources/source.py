@@ -97,7 +97,6 @@ class Counted(Corpus):
     counts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
     def token_counts(self) -> collections.Counter:
-        """Returns the word counts."""
         return self.counts
 
 
@@ -189,7 +188,6 @@ class Held(Source):
 
 
 def check_split(split: str, known: Sequence[str]):
-    """Raises UserError for an unknown split."""
     if split not in known:
         raise UserError(f"unknown split {split!r}: the data have {', '.join(known)}.")
 

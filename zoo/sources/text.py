@@ -64,7 +64,6 @@ class Text(FileSource):
         return Corpus(part.path, ranged(part, sentences))
 
     def _encoded(self, part, folder):
-        """Reads the sentences of a folder of shards."""
         corpus = shards.ShardedCorpus.of(part.path, folder)
         if self.blank_lines != corpus.sentences.shards.blank_lines:
             raise UserError(
@@ -85,14 +84,12 @@ class Text(FileSource):
         return [line for member in files.text_files(path) for line in self._lines_of(member)]
 
     def _lines_of(self, member):
-        """Reads the lines of one file."""
         reader = table_rows.READERS.get(files.kind(member))
         if reader is None:
             return files.lines(files.read_text(member))
         return self._column(reader(member), member)
 
     def _column(self, table, path):
-        """Collects the lines of the column of text."""
         lines = []
         for _, (cell,) in table_rows.texts(table, path, (self.column,), "data.column"):
             if isinstance(cell, list):
@@ -162,7 +159,6 @@ class RawText(Text):
         return Form(column=self.column, plain=True, language=self.language)
 
     def read(self, split):
-        """Reads the sentences of a split, tokenised."""
         part = self.part(split)
         written = ranged(part, self.written(part.path))
         # Intern words: one object a word, not one a token.
