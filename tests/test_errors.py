@@ -87,20 +87,6 @@ def test_a_work_directory_of_another_experiment(command, tmp_path):
     assert files == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
-def test_a_work_directory_that_is_something_else(command, tmp_path):
-    (tmp_path / "mine.txt").write_text("mine")
-    file = tmp_path / "mine.txt"
-    for workdir, said in (
-        (tmp_path, "is not a run of Zoo"),
-        (file, "is not a run of Zoo"),
-        (file / "run", f"cannot be made ({file} is a file)"),
-    ):
-        result = command("micro_softmax", *MICRO, workdir=workdir)
-        assert_refused(result, said)
-        assert result[1] == ""  # not after a page of the recipe
-    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
-
-
 @pytest.mark.slow
 def test_a_mistake_corrected_is_no_other_experiment(command, tmp_path):
     assert_refused(command("micro_softmax", *MICRO, "training.batch=6", devices=4), "batch=8")

@@ -86,34 +86,6 @@ def test_the_weights_of_a_decoder_are_found():
     np.testing.assert_array_equal(constant.scales(), 1)
 
 
-def test_upper_envelopes_by_hand():
-    # Three lines x, 0 and -x + 1, of which 0 is never highest; and a list of one line.
-    slopes = np.array([[1.0, 0, -1], [2, -np.inf, -np.inf]])
-    heights = np.array([[0.0, 0, 1], [5, -np.inf, -np.inf]])
-    first, corners, rows, chosen, before = tune.envelopes(slopes, heights)
-    assert first.tolist() == [2, 0]
-    assert (corners.tolist(), rows.tolist()) == ([0.5], [0])
-    assert (chosen.tolist(), before.tolist()) == ([0], [2])
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_envelopes_are_the_highest_lines_everywhere(seed):
-    generator = np.random.default_rng(seed)
-    slopes = np.round(generator.normal(size=(3, 9)), 1)  # with parallel lines
-    heights = generator.normal(size=(3, 9))
-    slopes[1, 6:] = heights[1, 6:] = -np.inf
-    first, corners, rows, chosen, before = tune.envelopes(slopes, heights)
-    for x in np.linspace(-30, 30, 4001):
-        for row in range(3):
-            there = np.isfinite(slopes[row])
-            best = int((heights[row, there] + x * slopes[row, there]).argmax())
-            passed = np.flatnonzero((rows == row) & (corners < x))
-            here = chosen[passed[np.argmax(corners[passed])]] if len(passed) else first[row]
-            assert here == best
-            if len(passed):
-                assert before[passed[np.argmin(corners[passed])]] == first[row]
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", ["wer", "bleu"])
 def test_a_line_search_finds_the_best_of_all_intervals(seed, name):
@@ -143,26 +115,6 @@ def test_of_equal_intervals_the_widest_is_taken_and_then_the_nearest():
     some = one_list(np.column_stack([slopes, heights]), [1, 0, 0, 1, 0, 1])
     search = tune.Search(some, WordErrorRate())
     assert search.best_step(np.array([0.0, 1]), np.array([1.0, 0])) == (4.0, 0.0)
-
-
-@dataclasses.dataclass(frozen=True)
-class _GivenEnds(tune.Mert):
-    """Climbs whose ends are known."""
-
-    ends: tuple[tuple[float, ...], ...] = ()
-
-    def _climb(self, search, weights, generator):
-        end = np.array(self.ends[generator.bit_generator.seed_seq.spawn_key[0]])
-        return search.value(end), end
-
-
-def test_mert_mixes_the_mean_of_its_ends_with_the_start():
-    # Features of one standard deviation; each of the weights below chooses the first hypothesis.
-    some = one_list([[1, 1], [-1, -1]], [0, 1])
-    settings = _GivenEnds(starts=2, prior=0.25, ends=((0.0, 5), (3, 4)))
-    found = settings.tune(some, WordErrorRate(), np.array([2.0, 0]))
-    mean = np.array([0 + 0.6, 1 + 0.8]) / np.hypot(0.6, 1.8)
-    np.testing.assert_allclose(found, 0.75 * mean + 0.25 * np.array([1, 0]))
 
 
 @pytest.mark.parametrize("method", ["mert", "mira"])
@@ -220,17 +172,6 @@ def test_epochs_of_mira_by_a_loop():
             reached.append(weights)
         expected.append(np.mean(reached, axis=0))
     np.testing.assert_allclose(found, expected, rtol=1e-9)
-
-
-def test_miras_objective_by_hand():
-    some = one_list([0, 2], [0, 1])
-    objective = tune.Objective(some, WordErrorRate())
-    # In standard deviations the features are 0 and 2. Weights of the wrong sign are best at almost
-    # 0, where the loss is the error of the second; those of the right one lose nothing.
-    assert objective.value(np.array([1.0])) == pytest.approx(1, abs=1e-3)
-    assert objective.value(np.array([-1.0])) == pytest.approx(0)
-    # The largest scale is 2^15, where the second still has 1 - 2 (10^-6 2^15) more than the first.
-    assert objective.value(np.array([-1e-6])) == pytest.approx(1 - 2e-6 * 2**15)
 
 
 @pytest.mark.parametrize(

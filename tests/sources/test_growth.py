@@ -17,18 +17,14 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from zoo.data import Characters, Conllu, Pairs, Prefixed, RawPairs, RawText, Text
+from zoo.data import Characters, Conllu, Pairs, RawPairs, RawText, Text
 from zoo.errors import UserError
-from zoo.evaluation import minimal_pairs, word_lists
-from zoo.lexicon import Lexicon
+from zoo.evaluation import minimal_pairs
 from zoo.papers import Overnight, Realisations
-from zoo.priors import WordList, WordTable, arpa, grammar_rules
+from zoo.priors import arpa, grammar_rules
 from zoo.rescoring import lattices, reranking
-from zoo.sources import evaluation_texts, files, moses, nbest, pairs, text
-from zoo.sources import table_rows as fact_tables
+from zoo.sources import evaluation_texts, files, moses, nbest, text
 
-WORDS = Lexicon(("</s>", "<unk>", "w0"), np.arange(3), unknown="<unk>", boundary="</s>")
-ENGLISH = evaluation_texts.Reading(language="en")
 # The largest power of the size with which time and memory may grow; 1 is proportional.
 POWER = 1.2
 TIMES = 4
@@ -140,15 +136,6 @@ def plain_references(path):
     return nbest.read_references(path, [str(i) for i in range(count)])
 
 
-def links_of(path):
-    count = files.read_text(pathlib.Path(path)).count("\n")
-    return pairs.read_alignments(path, [["a"] * 3] * count, [["b"] * 3] * count)
-
-
-def links_of_one_pair(path):
-    return pairs.read_alignments(path, [range(10**6)], [range(10**6)])
-
-
 def refused(read):
     """Returns a function that expects a reader to refuse a file."""
 
@@ -173,12 +160,10 @@ READERS = {
         items("a" * 99, "\n"),
         1000,
     ),
-    "text, lines": Reader(source(Text), lines("a b\n"), 500),
     "text, blank lines": Reader(source(Text, blank_lines="kept"), lines("\n", "a"), 2500),
     "text, a line": Reader(source(Text), items("a b "), 5000),
     "characters": Reader(source(Characters), items("ab"), 10_000),
     "csv, short rows": Reader(source(Text), lambda n: short_rows(n, ","), 500, ".csv"),
-    "csv, a cell": Reader(source(Text), joined('text\n"', items('a""b\n'), '"\n'), 1000, ".csv"),
     "tsv, short rows": Reader(source(Text), lambda n: short_rows(n, "\t"), 500, ".tsv"),
     "jsonl, other names": Reader(source(Text), rows_of_other_names, 500, ".jsonl"),
     "json, a list": Reader(
@@ -192,17 +177,11 @@ READERS = {
         joined('{"weights": {"n0": 1', items(', "x{}": 1'), ', "twice": 1, "twice": 1}}'),
         1000,
     ),
-    "pairs, two files": Reader(both_sides(Pairs), lines("a b\n"), 250),
     "pairs, a column": Reader(table(Pairs), lines("{} a\tb c\n"), 250, ".tsv"),
     "raw pairs": Reader(both_sides(RawPairs), items("!"), 1000),
     "treebank, sentences": Reader(source(Conllu), lines(token(1, "a{}") + "\n"), 125),
     "treebank, a sentence": Reader(
         source(Conllu), lambda n: "".join(token(i + 1, f"w{i}") for i in range(n)), 125
-    ),
-    "treebank, fused forms": Reader(
-        source(Conllu, fused="kept"),
-        lambda n: "".join(token(f"{i}-{i}", "x") + token(i, "y") for i in range(1, n + 1)),
-        125,
     ),
     "treebank, features": Reader(
         source(Conllu), lambda n: token(1, "a", items("F{}=v", "|")(n)), 1000
@@ -210,7 +189,6 @@ READERS = {
     "treebank, a comment": Reader(
         source(Conllu), joined("# text = a", items(" "), "b\n" + token(1, "a")), 2500
     ),
-    "given text": Reader(given, lines("a b\n"), 250),
     "given table": Reader(given, lines("{}\ta b\n", "item\tsentence\n"), 100),
     "given words": Reader(given, lines("{}\tw{}\n", "item\tword\n"), 100),
     "given treebank": Reader(
@@ -223,7 +201,6 @@ READERS = {
     "n-best, hyphens": Reader(nbest_lists, joined("u", items("-{}"), "-1 a\n"), 2500),
     "references, brackets": Reader(plain_references, lambda n: (("(a" * n) + "\n") * 3, 500),
     "references": Reader(references_of, lines("u{} a b\n"), 250),
-    "references without ids": Reader(plain_references, lines("a b\n"), 500),
     "lattice, SLF": Reader(consumed(lattices.read_lattices), slf_of, 50),
     "lattice, fields": Reader(
         consumed(lattices.read_lattices),
@@ -233,33 +210,16 @@ READERS = {
     "lattice, Kaldi": Reader(consumed(lattices.read_lattices), kaldi_of, 250),
     "lattices": Reader(consumed(lattices.read_lattices), lines("n{}\n0 1 w 1,2\n1\n\n"), 250),
     "ARPA": Reader(lambda path: arpa.read(files.read_text(pathlib.Path(path)), path), arpa_of, 250),
-    "word list": Reader(lambda p: WordList(p).features(("w0",), {}, {}), lines("w{}\t1\n"), 1000),
-    "word table": Reader(
-        lambda path: WordTable(path).features(("w0",), {}, {}), lines("w{}\tA\n", "w\tt\n"), 500
-    ),
-    "added words": Reader(lambda path: word_lists.read(path, WORDS), lines("w{}\n"), 2500),
     "minimal pairs, twins": Reader(
         minimal_pairs.read, joined("True\t", items("a "), "\n", items("False\tb\n")), 250
     ),
     "minimal pairs, JSON": Reader(
         judged, lines('{"sentence_good": "a", "sentence_bad": "b", "UID": "u{}"}\n'), 125
     ),
-    "minimal pairs, table": Reader(minimal_pairs.read, lines("p{}\tk\ta b\ta c\n"), 250),
-    "links of pairs": Reader(links_of, lines("0-0 1-2 2-1\n"), 500),
-    "links": Reader(links_of_one_pair, items("{}-0", " "), 50),
-    "dictionary": Reader(pairs.read_dictionary, lines("s{}\tt\n"), 1000),
-    "facts": Reader(fact_tables.read_table, lines("s{}\tv\n", "of\tr\n"), 500),
-    "questions": Reader(source(Prefixed), lines("a {} ?\tb c\n"), 500),
-    "formulas": Reader(
-        source(Overnight), lines('(example (utterance "a") (targetFormula (call {})))\n'), 250
-    ),
     "formulas, nested": Reader(
         source(Overnight),
         joined('(example (utterance "a") (targetFormula ', items("("), "x", items(")"), "))"),
         1000,
-    ),
-    "meanings": Reader(
-        source(Realisations), lines('"a[{}], b[c]",word\n', "mr,ref\n"), 250, ".csv"
     ),
     "meanings, slots": Reader(
         source(Realisations, last_first=True),

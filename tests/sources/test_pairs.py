@@ -62,13 +62,6 @@ def test_a_column_may_be_within_another(tmp_path):
     assert (corpus.source_text.sentences, corpus.sentences) == ([["a", "b"]], [["A"]])
 
 
-def test_parquet_is_read_through_datasets(tmp_path):
-    datasets = pytest.importorskip("datasets")
-    path = tmp_path / "a.parquet"
-    datasets.Dataset.from_dict({"source": ["a b", "c"], "target": ["A", "B C"]}).to_parquet(path)
-    assert read(str(path)).sentences == [["A"], ["B", "C"]]
-
-
 def test_pairs_with_an_empty_side_are_skipped_and_counted(tmp_path, caplog):
     paths = files(tmp_path, "a b\n\nc\n \t\nd\ne\n", "A\nB\n\n\nD\nE F\n")
     corpus = read(*paths)

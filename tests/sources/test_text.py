@@ -154,11 +154,6 @@ def test_a_pattern_names_a_file_once(tmp_path, monkeypatch, pattern):
     assert sentences(pattern) == EXPECTED[:1]
 
 
-def test_a_quotation_mark_is_text_unless_it_quotes_a_whole_cell(tmp_path):
-    (tmp_path / "a.tsv").write_text('other\ttext\n1\t"one two"\n2\t"\n3\t"four" été\n')
-    assert sentences(tmp_path / "a.tsv") == [["one", "two"], ['"'], ['"four"', "été"]]
-
-
 def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("one\n")
 

@@ -32,12 +32,6 @@ def counts_of(counts: Mapping[str, int]) -> tuple[int, int, int]:
     return sum(counts.values()), attached, alone
 
 
-def looks_untokenised(counts: Mapping[str, int]) -> bool:
-    """Whether more than `SHARE` of a text's tokens are words with a mark."""
-    tokens, attached, _ = counts_of(counts)
-    return attached > SHARE * tokens
-
-
 def looks_tokenised(counts: Mapping[str, int]) -> bool:
     """Whether a text has marks that stand alone, and hardly any attached to a word."""
     tokens, attached, alone = counts_of(counts)
@@ -45,10 +39,10 @@ def looks_tokenised(counts: Mapping[str, int]) -> bool:
 
 
 def warn(counts: Mapping[str, int]):
-    """Logs a warning if a training text looks untokenised."""
-    if not looks_untokenised(counts):
-        return
+    """Logs a warning if a training text looks untokenised: many of its words have a mark."""
     tokens, attached, _ = counts_of(counts)
+    if attached <= SHARE * tokens:
+        return
     examples = [word for word in counts if _ATTACHED.fullmatch(word)]
     logger.warning(
         "the training text looks untokenised: %s of its %s words, as %s, end with a punctuation "

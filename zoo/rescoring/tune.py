@@ -10,6 +10,7 @@ from zoo.errors import UserError
 from zoo.evaluation import significance
 from zoo.rescoring.bleu_chrf_wer import Metric
 from zoo.rescoring.model_features import RANK, Lists, first_weights, unit
+from zoo.runs import output_files
 from zoo.sources.nbest import NBestList
 
 
@@ -135,11 +136,7 @@ def table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
     for name, figures in parts:
         cells = map(cell, (figures.untuned, figures.tuned, figures.oracle))
         rows.append((name, str(figures.lists), *cells, f"{figures.p:.3f}"))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    return [line.rstrip() for line in output_files.aligned(rows[0], rows[1:], len(rows[0]))]
 
 
 def choose(lists: Lists, metric: Metric, passes: int = 10) -> np.ndarray:

@@ -48,7 +48,6 @@ def fetch(
     *,
     release: str = "master",
     mirror: str | None = None,
-    through_datasets: bool = True,
     log: Callable[[str], None] = print,
 ) -> list[Fetched]:
     """Fetches the missing files of a corpus, and verifies all files."""
@@ -75,8 +74,7 @@ def fetch(
         for file in corpus.files:
             path = folder / file.path
             if (one := _there(folder, file)) is None:
-                hub = through_datasets and not mirror
-                pieces = _through_datasets(corpus, file) if hub else None
+                pieces = None if mirror else _through_datasets(corpus, file)
                 pieces = pieces or _content(file, mirror, path, archives, opened)
                 one = _write(path, pieces, functools.partial(_checked, folder, file))
                 _record(folder, file, one, release)

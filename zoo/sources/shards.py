@@ -119,12 +119,13 @@ class Shards:
         try:
             names = _names(self.record)
             self._size = self.record["shard"]
-            self.types = _types(_checked(folder, "types.txt", self.record), self.record)
-            self.lengths = _lengths(_checked(folder, "lengths.npy", self.record), self.record)
-            self._ids = [
-                _ids(_checked(folder, name, self.record), number, self.record)
-                for number, name in enumerate(names)
-            ]
+            for name, digest in self.record["sha256"].items():
+                if _digest(folder / name) != digest:
+                    raise ValueError(f"{name} is not as it was written")
+            self.types = _types(folder / "types.txt", self.record)
+            self.lengths = _lengths(folder / "lengths.npy", self.record)
+            paths = enumerate(folder / name for name in names)
+            self._ids = [_ids(path, number, self.record) for number, path in paths]
         except (OSError, ValueError) as error:
             raise UserError(
                 f"{folder} has shards that cannot be read ({error}): encode the text again."
@@ -166,13 +167,6 @@ def _names(record) -> list[str]:
         if {*record["sha256"]} == {*names, "lengths.npy", "types.txt"}:
             return names
     raise ValueError(f"sha256 is not of lengths.npy, types.txt and {count} files of ids")
-
-
-def _checked(folder, name, record) -> pathlib.Path:
-    """Returns the path of a file; raises ValueError if its checksum is wrong."""
-    if _digest(folder / name) != record["sha256"][name]:
-        raise ValueError(f"{name} is not as it was written")
-    return folder / name
 
 
 def _types(path, record) -> tuple[str, ...]:
