@@ -149,8 +149,6 @@ class Overnight(Prefixed):
 
     Attributes:
       train: path of a file, perhaps with a range of its examples.
-      validation: as `train`.
-      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
       package: a prefix removed from the symbols of formulas.
       separator: the word between question and formula; it must not occur in either.
 
@@ -238,8 +236,6 @@ class Realisations(Prefixed):
 
     Attributes:
       train: path of a file, perhaps with a range of its rows.
-      validation: as `train`.
-      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
       meaning: the column of meanings.
       sentence: the column of sentences.
       separator: the character between meaning and sentence; it must not occur in either.

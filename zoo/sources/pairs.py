@@ -482,4 +482,4 @@ class Prefixed(FileSource):
             where = f"{path}, line {number}"
             if len(columns) != 2 or not all(columns):
                 raise UserError(f"{where}: write a question, one tab and its answer.")
-            yield where, *columns
+            yield where, columns[0], columns[1]
