@@ -131,11 +131,18 @@ def test_plain_references_belong_to_the_lists_that_their_lines_count(tmp_path):
     assert read_references(plain, ids) == dict(zip(ids, sentences, strict=True))
 
 
+NAMES = [f"{one}{other}" for one in "abcdef" for other in "uvwxyz"]
+
+
 @pytest.mark.parametrize(
     "sentences",
     [
         ["Well-known men", "the cat", "a dog"],
         ["anna saw it", "bert saw it", "carl saw it"],
+        [f"{name} the cat" for name in NAMES[:29]],
+        [*(f"{name} the cat" for name in NAMES), "au a dog"],
+        NAMES,
+        [f"猫{name} 犬" for name in NAMES],
         [f"A- {name}" for name in "abc"],
         [f"a-b {name}" for name in "abc"],
     ],
@@ -144,6 +151,24 @@ def test_a_text_whose_lines_begin_with_ordinary_words_is_read_by_position(senten
     plain = write(tmp_path, "\n".join(sentences), "refs")
     ids = [str(number) for number in range(len(sentences))]
     assert read_references(plain, ids) == dict(zip(ids, sentences, strict=True))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["a_aa the cat", "a_ab a dog", "a_ac the hens"],
+        ["alice-x the cat", "bob-x a dog", "carl_x the hens"],
+        ["x/alice the cat", "x:bob a dog", "carl.wav the hens", "call7 cows"],
+        [f"{name} the cat" for name in NAMES],
+        [f"{name} the cat" for name in reversed(NAMES[:30])],
+        [*(f"{name} the cat" for name in NAMES), "gu", "gv"],  # nothing was spoken in some
+    ],
+)
+def test_ids_of_other_lists_without_digits_are_not_read_by_position(lines, tmp_path):
+    path = write(tmp_path, "\n".join(lines), "refs")
+    message = f"line 1: all lines begin with possible ids, such as '{lines[0].split()[0]}'"
+    with pytest.raises(UserError, match=message):
+        read_references(path, [str(number) for number in range(len(lines))])
 
 
 def test_lines_of_lists_and_references_have_a_limit_of_their_own(tmp_path):

@@ -395,6 +395,9 @@ _READERS = {"fields": _of_fields, "json": _of_json, "kaldi": _of_kaldi}
 _BY_CHANCE = 0.1
 # Up to this many lines may begin with different numbers without being numbered.
 _FEW = 2
+# Among so many lines of a text, two begin with the same word, or one begins with a word that is
+# found further on in a line: true of 40,000 windows drawn from ten corpora of four languages.
+_MANY = 30
 # The first word of a line and the last one, where they may be ids: 1000, utt-7, anna_x, (anna).
 _FIRST = re.compile(r"\s*((?=\S*(?:[\d_]|[A-Za-z][-.:/@][A-Za-z]))\S+|\(\S+\)|\[\S+\]|<\S+>)(?!\S)")
 _LAST = re.compile(r".*?(\([^\s()]+\))\s*")
@@ -461,12 +464,26 @@ def _check_plain(lines, known, path):
     for pattern, where in ((_FIRST, "begin"), (_LAST, "end")):
         matches = [pattern.match(text) for _, text in filled]
         ids = dict.fromkeys(match[1] for match in matches if match)
+        if where == "begin" and _are_names([text.split() for _, text in filled]):
+            ids = dict.fromkeys(text.split()[0] for _, text in filled)
         if len(ids) == len(filled) > _FEW:
             raise UserError(
                 f"{path}, line {filled[0][0]}: all lines {where} with possible ids, such as "
                 f"{shortened(next(iter(ids)), 80)!r}, but not all begin with ids of the lists: "
                 "write the id of its list, a tab and the words on each line."
             )
+
+
+def _are_names(sentences):
+    """Whether each of many lines begins with another ASCII word, which no line has further on."""
+    first = {words[0] for words in sentences}
+    later = {word.lower() for words in sentences for word in words[1:]}
+    alone = sum(len(words) == 1 for words in sentences)
+    return (
+        len(first) == len(sentences) >= _MANY
+        and all(word.isascii() and word.lower() not in later for word in first)
+        and alone <= _BY_CHANCE * len(sentences)
+    )
 
 
 def _number(text):
