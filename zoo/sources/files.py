@@ -257,13 +257,11 @@ def _pieces(file, path) -> bytes:
     """Reads a decompressed file in pieces; raises UserError for a line that is too long."""
     pieces, number, length = [], 1, 0
     while piece := file.read(_PIECE):
-        first = piece.find(b"\n")
-        length += len(piece) if first < 0 else first
+        last = piece.rfind(b"\n")
+        length = length + len(piece) if last < 0 else len(piece) - last - 1
+        number += piece.count(b"\n")
         if length > LONGEST_LINE:
             raise _too_long(f"{path}, line {number},", LONGEST_LINE)
-        if first >= 0:
-            number += piece.count(b"\n")
-            length = len(piece) - piece.rfind(b"\n") - 1
         pieces.append(piece)
     return b"".join(pieces)
 
