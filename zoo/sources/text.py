@@ -6,7 +6,7 @@ import logging
 import sys
 
 from zoo.errors import UserError, check_choices
-from zoo.sources import files, moses, shards, table_rows
+from zoo.sources import files, mapped_text, moses, table_rows
 from zoo.sources.source import Corpus, FileSource, Form, ranged
 
 # Files that `save_to_disk` of `datasets` writes beside a data set, and beside several splits.
@@ -23,7 +23,7 @@ class Text(FileSource):
     Attributes:
       train: a path: plain text (.txt or any other suffix), .json, .jsonl, .parquet, .csv, .tsv, a
         folder of such files or a pattern of their paths (see `files.text_files`), a split saved
-        by `datasets`, or a folder written by `zoo encode` (see `shards`); perhaps with a range of
+        by `datasets`, or a folder of `zoo encode` (see `mapped_text`); perhaps with a range of
         the lines that are not blank ('news.txt[:-1000]'). Or 'hub:NAME:SPLIT' or
         'hub:NAME:CONFIGURATION:SPLIT' ('hub:Salesforce/wikitext:wikitext-2-raw-v1:train').
       validation: as `train`.
@@ -45,7 +45,7 @@ class Text(FileSource):
     blank_lines: str = "skipped"
 
     def __post_init__(self):
-        check_choices(self, "data", blank_lines=shards.BLANK_LINES)
+        check_choices(self, "data", blank_lines=mapped_text.BLANK_LINES)
 
     @property
     def form(self):
@@ -56,7 +56,7 @@ class Text(FileSource):
         part, kept = self.part(split), self.blank_lines == "kept"
         files.check_path(part.path)
         folder = files.found(part.path)
-        if folder is not None and (folder / shards.RECORD).is_file():
+        if folder is not None and (folder / mapped_text.RECORD).is_file():
             return self._encoded(part, folder)
         lines = self.raw_lines(part.path)
         # Intern words: one object a word, not one a token.
@@ -64,11 +64,11 @@ class Text(FileSource):
         return Corpus(part.path, ranged(part, sentences))
 
     def _encoded(self, part, folder):
-        corpus = shards.ShardedCorpus.of(part.path, folder)
-        if self.blank_lines != corpus.sentences.shards.blank_lines:
+        corpus = mapped_text.MappedCorpus.of(part.path, folder)
+        if self.blank_lines != corpus.sentences.text.blank_lines:
             raise UserError(
                 f"{part.path} was encoded with blank lines "
-                f"{corpus.sentences.shards.blank_lines}, and data.blank_lines is "
+                f"{corpus.sentences.text.blank_lines}, and data.blank_lines is "
                 f"{self.blank_lines!r}: change that setting, or encode the text again."
             )
         return dataclasses.replace(corpus, sentences=ranged(part, corpus.sentences))
