@@ -1,4 +1,4 @@
-"""Data: from corpora to batches of word ids. The names of zoo.sources can be used here, too.
+"""Data: sources of text, and from corpora to batches of word ids.
 
 The examples start in an empty folder with
 
@@ -11,16 +11,32 @@ The examples start in an empty folder with
     >>> paths = {"train": "text.txt", "validation": "text.txt"}  # of a source's splits
 """
 
-from typing import TYPE_CHECKING
+from zoo.data.batches import Buckets, RandomWindows
+from zoo.data.vocabulary import Vocabulary, with_background, with_priors
+from zoo.sources.conllu import Conllu
+from zoo.sources.micro import Micro, MicroPairs
+from zoo.sources.mixed import Mixed
+from zoo.sources.pairs import AsPairs, Pairs, Prefixed, RawPairs
+from zoo.sources.source import Corpus, Source
+from zoo.sources.text import Characters, RawText, Text
 
-from zoo import sources
-from zoo.data.batches import Buckets as Buckets
-from zoo.data.batches import RandomWindows as RandomWindows
-from zoo.data.vocabulary import Vocabulary as Vocabulary
-from zoo.data.vocabulary import with_background as with_background
-from zoo.data.vocabulary import with_priors as with_priors
-from zoo.sources import *  # noqa: F403
-
-if not TYPE_CHECKING:  # type checkers read the imports
-    own = {"Buckets", "RandomWindows", "Vocabulary", "with_background", "with_priors"}
-    __all__ = sorted({*sources.__all__, *own})
+__all__ = [
+    "AsPairs",
+    "Buckets",
+    "Characters",
+    "Conllu",
+    "Corpus",
+    "Micro",
+    "MicroPairs",
+    "Mixed",
+    "Pairs",
+    "Prefixed",
+    "RandomWindows",
+    "RawPairs",
+    "RawText",
+    "Source",
+    "Text",
+    "Vocabulary",
+    "with_background",
+    "with_priors",
+]
