@@ -228,7 +228,7 @@ def _checked(head, name, function, arguments):
 def check_params(head: "Head", name: str, arguments: dict[str, Any]):
     """Checks the parameters and tables of a method that takes no hidden states."""
     _check_given(name, head, arguments)
-    if _shapes_of(head) is not None:
+    if head.array_shapes is not None:
         _check_arrays(name, head, arguments)
         _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
 
@@ -259,7 +259,7 @@ def _check_given(name, head, arguments):
 
 def _check_arrays(name, head, arguments):
     """Checks the arrays of a head that declares their shapes."""
-    shapes = _shapes_of(head)
+    shapes = head.array_shapes
     if shapes is None:
         return
     params, tables = arguments["params"], arguments["tables"]
@@ -305,24 +305,6 @@ def _check_there(name, head, shapes, arguments):
             if (group, path) == ("params", "weights") and head.tied:
                 wanted = "give a tied head the embedding's table as these"
             raise TypeError(f"{name}: {group} have no {path!r}: {wanted}")
-
-
-def _shapes_of(head):
-    """Returns the head's `array_shapes`.
-
-    Returns None if a subclass of the class that declares them makes other arrays, that is, writes
-    `_init` or `_tables`, without declaring their shapes.
-    """
-    return head.array_shapes if _makes_what_it_says(type(head)) else None
-
-
-def _makes_what_it_says(head_class):
-    for kind in head_class.__mro__:
-        if "array_shapes" in vars(kind):
-            return True
-        if {"_init", "_tables"} & {*vars(kind)}:
-            return False
-    return False
 
 
 def _is_text(value):
@@ -376,7 +358,7 @@ def _check_context(name, head, arguments):
                     f"{name}: context has the shape {np.shape(leaf)}: give the output of the "
                     f"background's `apply` for tokens of the shape {shape}"
                 )
-    elif _shapes_of(head) is not None and jax.tree.leaves(context):
+    elif head.array_shapes is not None and jax.tree.leaves(context):
         raise TypeError(f"{name}: the head has no background: leave context out")
 
 

@@ -23,9 +23,8 @@ from zoo.errors import UserError, check_least
 from zoo.heads import noise
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
-from zoo.heads.nce import NCE
 from zoo.heads.noise import LetterNoise
-from zoo.heads.sampled import SampledHead
+from zoo.heads.sampled import NCE, SampledHead
 from zoo.heads.softmax import Softmax
 from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon

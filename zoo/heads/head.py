@@ -1,8 +1,7 @@
 """The base class of heads, which turn a hidden state into a distribution over words."""
 
-import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, final
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +9,7 @@ import jax.numpy as jnp
 from zoo.arrays import row_blocks
 from zoo.arrays.sharded_functions import Axes, named
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables
+from zoo.component_registry import Component
 from zoo.errors import UserError
 from zoo.heads import checks
 from zoo.heads.checks import Shapes
@@ -19,7 +19,7 @@ from zoo.losses.token_blocks import weighted_sum
 from zoo.priors.contextual import Contextual
 
 
-class Head:
+class Head(Component):
     """Base class of heads, which train, score and sample. Subclasses are frozen dataclasses.
 
     Methods are pure functions. Shapes: hidden [..., D], targets and words int32 [...], losses and
@@ -70,8 +70,6 @@ class Head:
       prepared: the result of `prepared`, computed once for many batches; None to compute it anew.
     """
 
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     # Whether the output weights are the embedding's table, handed in as params["weights"].
     tied: bool = False
     # The kinds of features that the rows of the parameters belong to, () for all kinds; None if the
@@ -83,8 +81,13 @@ class Head:
     renormalised: bool = False
 
     def __init_subclass__(cls, **options):
-        """Raises TypeError for a head that overrides a method that checks arguments."""
+        """Raises TypeError for a head that overrides a method that checks arguments.
+
+        A head that makes other arrays than its base without declaring their shapes declares none.
+        """
         super().__init_subclass__(**options)
+        if vars(cls).keys() & {"_init", "_tables"} and "array_shapes" not in vars(cls):
+            cls.array_shapes = None  # type: ignore[assignment, method-assign]
         for name in vars(cls):
             if getattr(vars(Head).get(name), "__final__", False):
                 raise TypeError(
@@ -510,10 +513,6 @@ class Head:
         A head that declares `array_shapes` and writes `_prepared` overrides it.
         """
         return None
-
-    def _unwritten(self, method: str) -> TypeError:
-        """Returns the error of a head that lacks one of the methods that it has to write."""
-        return TypeError(f"{type(self).__name__} has no method {method}, which its use needs")
 
     def _over_log_probs(self, function, params, tables, hidden, context, prepared):
         """Applies function(log p of every word [n, V], position of the first token) to blocks."""

@@ -22,12 +22,13 @@ longest known suffix. So the model is an automaton of C states, the known contex
 
 import dataclasses
 import math
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.component_registry import Component
 from zoo.errors import UserError, check_least, field_name
 from zoo.lexicon.spelling import BEGIN, END, PADDING, Spelling
 from zoo.losses import value_checks
@@ -45,11 +46,8 @@ def check_power(noise):
         raise UserError(f"{where} is {noise.power}: give a number from 0 to {MOST_POWER:g}.")
 
 
-class Noise:
+class Noise(Component):
     """Base class of distributions of noise words. Subclasses are frozen dataclasses."""
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     def probabilities(self, counts: np.ndarray) -> np.ndarray:
         """Computes q of each word; every subclass overrides it.
@@ -60,7 +58,7 @@ class Noise:
         Returns:
           float64 [V], which sum to one.
         """
-        raise TypeError(f"{type(self).__name__} has no method probabilities, which its use needs")
+        raise self._unwritten("probabilities")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,13 +15,14 @@ K hypotheses of a sentence, T = K. So a memory is never repeated.
 import abc
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products
 from zoo.arrays.types import Params, accumulator
+from zoo.component_registry import Component
 from zoo.errors import check_least
 
 
@@ -116,7 +117,7 @@ class PreparedMemory(NamedTuple):
     mask: jax.Array  # bool [B, S], True where there is memory
 
 
-class Attention(abc.ABC):
+class Attention(Component, abc.ABC):
     """The contract of attention. Subclasses are frozen dataclasses that define the scores.
 
         init(key, hidden_size, memory_size) -> params
@@ -130,9 +131,6 @@ class Attention(abc.ABC):
     beam. The memory is not repeated for them. Without rows or positions the results are empty;
     where the mask hides the whole memory, the weights and the context are 0.
     """
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     if TYPE_CHECKING:  # a field of all: R, the size of the attentional states; 0 for D
         size: int

@@ -10,12 +10,13 @@ import jax.numpy as jnp
 
 from zoo.arrays import products, row_blocks, sharded_functions
 from zoo.arrays.types import Carry, Key, Keys, Params, accumulator, fold_in_rows
+from zoo.component_registry import Component
 from zoo.errors import check_least
 from zoo.layers import dropout
 from zoo.lexicon import Lexicon
 
 
-class Core:
+class Core(Component):
     """Base class of cores. Subclasses are frozen dataclasses; methods are pure functions.
 
         init(key, input_size) -> params
@@ -28,9 +29,6 @@ class Core:
     Without batch rows or positions, the hidden states are empty and the carry is returned
     unchanged.
     """
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     if TYPE_CHECKING:  # a field of most, without a value here
 
@@ -66,7 +64,7 @@ class Core:
           key: a key of `jax.random`.
           input_size: E.
         """
-        raise TypeError(f"{type(self).__name__} has no method init, which its use needs")
+        raise self._unwritten("init")
 
     def initial_carry(self, batch: int) -> Carry:
         """Returns the carry before any input; every core overrides it.
@@ -77,7 +75,7 @@ class Core:
         Returns:
           A pytree of leaves [B, ...].
         """
-        raise TypeError(f"{type(self).__name__} has no method initial_carry, which its use needs")
+        raise self._unwritten("initial_carry")
 
     def apply(
         self,
@@ -122,7 +120,7 @@ class Core:
         return hidden, jax.tree.map(lambda new, old: _as_type(new, old.dtype), last, carry)
 
     def _apply(self, params, inputs, carry, reset, key):
-        raise TypeError(f"{type(self).__name__} has no method apply, which its use needs")
+        raise self._unwritten("apply")
 
     def decoder_carry(self, carry: Carry) -> Carry:
         """Converts an encoder's carry to a decoder's; unchanged unless a core overrides it.

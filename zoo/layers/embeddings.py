@@ -1,7 +1,7 @@
 """The contract of embeddings, which compute vectors of words."""
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -9,13 +9,14 @@ import jax.numpy as jnp
 from zoo.arrays import row_lookup, sharded_functions
 from zoo.arrays.sharded_functions import FEATURES, HIDDEN, WORDS, Axes, axes, named
 from zoo.arrays.types import Params, Tables
+from zoo.component_registry import Component
 from zoo.errors import UserError, check_least
 from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon, feature_signatures
 from zoo.losses import value_checks
 
 
-class Embedding:
+class Embedding(Component):
     """The contract of embeddings. Subclasses are frozen dataclasses; methods are pure functions.
 
     tables(lexicon) -> pytree of arrays of the words that the embedding needs
@@ -25,8 +26,6 @@ class Embedding:
     partition(lexicon) -> names of the axes of the parameters, a tree like the one of `init`
     """
 
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     # As Head.kinds and Head.ordered_by_frequency.
     kinds: tuple[str, ...] | None = None
     ordered_by_frequency: bool = False
@@ -65,7 +64,7 @@ class Embedding:
           key: random key.
           lexicon: the words.
         """
-        raise TypeError(f"{type(self).__name__} has no method init, which its use needs")
+        raise self._unwritten("init")
 
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
         """Computes the vectors of words; every embedding writes this itself.
@@ -78,7 +77,7 @@ class Embedding:
         Returns:
           [..., E].
         """
-        raise TypeError(f"{type(self).__name__} has no method apply, which its use needs")
+        raise self._unwritten("apply")
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """Makes the arrays of the words that the embedding needs; {} by default.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax
 
 from zoo.arrays.types import Carry, Context, Key, Keys, Params, Prepared, Tables, fold_in_rows
+from zoo.component_registry import Component
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError, check_least
@@ -21,14 +22,11 @@ from zoo.priors.contextual import Contextual
 # ---- the interface of models: components composed into something that an experiment trains
 
 
-class Model:
+class Model(Component):
     """A model of some kind. Subclasses are frozen dataclasses of components, with pure methods.
 
     A kind of model is trained by its task: see zoo.training.tasks.
     """
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     # Names in a run's folder of the lexicons that `init` and the tables take, in their order; the
     # first has the words that are predicted.
@@ -51,11 +49,11 @@ class Model:
           lexicon: the first lexicon of `lexicon_names`.
           *others: the other lexicons.
         """
-        raise TypeError(f"{type(self).__name__} has no method init, which its use needs")
+        raise self._unwritten("init")
 
     def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
         """Returns the tables for exact probabilities; subclasses override it."""
-        raise TypeError(f"{type(self).__name__} has no evaluation_tables, which its use needs")
+        raise self._unwritten("evaluation_tables")
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """Counts the words for which components lack information, by reason; see Head.warnings."""
