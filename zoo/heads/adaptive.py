@@ -62,7 +62,6 @@ class AdaptiveSoftmax(Head):
         return Shapes(params, {"rank": "int V", "word": "int V"})
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Ranks the words by frequency: see `zoo.lexicon.lexicon.frequency_tables`."""
         return frequency_tables(lexicon.counts)
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
@@ -100,7 +99,6 @@ class AdaptiveSoftmax(Head):
         return params["head"], params["head_bias"], tails
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Counts the words of the clusters and the words with ranks; see `Head.sizes`."""
         _, _, tails = self._arrays(params)
         words = self.cutoffs[0] + sum(len(vectors) for _, vectors in tails)
         return (("words", words, len(tables["rank"])),)

@@ -1,26 +1,17 @@
 """Checks of the arguments of heads, and their conversion to regular shapes and types.
 
 Heads flatten tokens into rows: targets or weights of another shape than the hidden states' would
-silently give wrong numbers. The public methods of `zoo.heads.Head`, and so a head's own methods
-(`_loss` and so on), run within `checked`, so that
+silently give wrong numbers. The public methods of `zoo.heads.Head` run within `checked`, so that a
+head's own methods (`_loss` and so on) get the arguments that the class describes, and
 
-- hidden states are floating point, [..., D], and targets whole numbers, [...];
-- token weights are floating point, [...]: other shapes are broadcast by the rules of numpy, and
-  booleans and whole numbers become floats of the type in which losses are summed;
 - a token of weight 0 whose hidden state is not finite has a hidden state of zeros, and the gradient
   of its weight is 0;
-- targets are words, in [0, V). Another target raises ValueError unless its weight is 0. In compiled
-  code, where targets have no values yet, the head is given the word 0 in its place and a weight of
-  0, so that it has no gradient, and its loss, log-probability or weighted sum becomes NaN;
-- params and tables have the arrays that the head declares in `Head.array_shapes`; errors that the
-  head itself raises, KeyError included, are passed on unchanged;
-- params and tables have the same numbers of words and features, as far as `Head.sizes` tells, and
-  params fit the size of the hidden states; a head with a background has a context;
-- prepared arrays raise an error in a method that does not take them;
-- there is at least one token: without tokens, results are empty, sums are 0, and the head's own
-  method is not run.
+- a target that is not a word is given as the word 0 with a weight of 0, so that it has no gradient;
+  its loss, log-probability or weighted sum becomes NaN;
+- there is at least one token: without tokens the head's own method is not run.
 
-Checks of shapes and types cost nothing in compiled code: they run while the function is traced.
+Errors that the head itself raises, KeyError included, are passed on unchanged. Checks of shapes and
+types cost nothing in compiled code: they run while the function is traced.
 """
 
 import functools
@@ -116,24 +107,22 @@ def _check_type(name, array, value, whole):
         raise TypeError(f"{name}: {array} is {found}: give {wanted}")
 
 
-def check_lexicon(name: str, lexicon: Any):
-    """Raises TypeError unless `lexicon` is a Lexicon."""
+def _check_makers(name, lexicon, hidden_size=1, key=None):
+    """Checks the arguments of methods that make a head's arrays."""
     if not isinstance(lexicon, Lexicon):
         raise TypeError(
             f"{name}: lexicon is a {type(lexicon).__name__}: give a zoo.lexicon.Lexicon, which "
             "Lexicon(words, counts), from_counts, from_tokenizer and from_dataset make"
         )
-
-
-def check_hidden_size(name: str, hidden_size: Any):
-    """Raises TypeError unless `hidden_size` is a whole number, ValueError if it is below 1."""
     if isinstance(hidden_size, bool) or not isinstance(hidden_size, int | np.integer):
         raise TypeError(f"{name}: hidden_size is {hidden_size!r}: give a whole number")
     if hidden_size < 1:
         raise ValueError(f"{name}: hidden_size is {hidden_size}: give at least 1")
+    if name.endswith(".init"):
+        _check_key(name, key)
 
 
-def check_key(name: str, key: Any, *, of_batch: bool = False):
+def _check_key(name, key, of_batch=False):
     """Raises TypeError unless `key` is one key of `jax.random`."""
     if of_batch and isinstance(key, Keys):
         return
@@ -152,8 +141,7 @@ def check_key(name: str, key: Any, *, of_batch: bool = False):
         raise TypeError(f"{name}: key has {shape} keys: give one, or map over them by jax.vmap")
 
 
-def as_array(name: str, argument: str, value: Any) -> jax.Array:
-    """Returns an argument as an array."""
+def _as_array(name, argument, value) -> jax.Array:
     try:
         return jnp.asarray(value)
     except (TypeError, ValueError):
@@ -190,14 +178,6 @@ def checked(method: Callable[P, R]) -> Callable[P, R]:
     return with_checks
 
 
-def _check_makers(name, lexicon, hidden_size=1, key=None):
-    """Checks the arguments of methods that make a head's arrays."""
-    check_lexicon(name, lexicon)
-    check_hidden_size(name, hidden_size)
-    if name.endswith(".init"):
-        check_key(name, key)
-
-
 def _checked(head, name, function, arguments):
     """Calls a method with checked arguments: see the module's docstring."""
     if not head.prepares and jax.tree.leaves(arguments.get("prepared")):
@@ -205,7 +185,7 @@ def _checked(head, name, function, arguments):
     _check_given(name, head, arguments)
     for argument in STATES:
         if argument in arguments:
-            arguments[argument] = as_array(name, argument, arguments[argument])
+            arguments[argument] = _as_array(name, argument, arguments[argument])
     _check_arrays(name, head, arguments)
     if (mesh := sharded_functions.explicit_mesh(arguments)) is not None:
         return _over_explicit(head, name, function, arguments, mesh)
@@ -252,9 +232,9 @@ def _check_given(name, head, arguments):
             shown = "None" if value is None else "text"
             raise TypeError(f"{name}: {argument} is {shown}: give {wanted}")
     if name.endswith(".sample"):
-        check_key(name, arguments["key"])
+        _check_key(name, arguments["key"])
     elif arguments.get("key") is not None and head.loss_draws:
-        check_key(name, arguments["key"], of_batch=True)
+        _check_key(name, arguments["key"], of_batch=True)
 
 
 def _check_arrays(name, head, arguments):

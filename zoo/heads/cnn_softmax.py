@@ -84,17 +84,14 @@ class CNNSoftmax(Head):
 
     @property
     def loss_name(self) -> str:
-        """The name of the sampled loss, if there is one."""
         return "loss" if self.sampled is None else self.sampled.loss_name
 
     @property
     def loss_draws(self) -> bool:
-        """Whether the loss is a sampled one."""
         return self.sampled is not None
 
     @property
     def row_tables(self) -> tuple[str, ...]:
-        """The correction, where the loss is sampled."""
         return () if self.sampled is None else ("correction",)
 
     @property
@@ -138,7 +135,6 @@ class CNNSoftmax(Head):
         return {"spelling": self.network.tables(lexicon), "sampled": {}}
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words that were cut or have unknown letters."""
         return self.network.spelling.warnings(lexicon, "head")
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
@@ -166,11 +162,7 @@ class CNNSoftmax(Head):
         return params
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Keeps the correction of words that both lexicons have; new words get 0.
-
-        Raises:
-          UserError: the letters of the two lexicons differ.
-        """
+        """Keeps the correction of words that both lexicons have; new words get 0."""
         self.network.spelling.same_letters(lexicon, other)
         if not self.correction:
             return params
@@ -188,7 +180,6 @@ class CNNSoftmax(Head):
         return vectors
 
     def _prepared(self, params: Params, tables: Tables) -> Prepared:
-        """Computes the vectors of all words, [V, D]."""
         return self.vectors(params, tables)
 
     def _vectors_of(self, params: Params, tables: Tables, words: jax.Array):
@@ -231,11 +222,9 @@ class CNNSoftmax(Head):
         return own
 
     def prepared_shapes(self, tables: Tables, hidden_size: int):
-        """Returns the shape of the vectors of all words, (V, D)."""
         return len(tables["spelling"]["lengths"]), hidden_size
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Counts the words with a correction and the words with spellings; see `Head.sizes`."""
         if "correction" not in params:
             return ()
         return (("words", params["correction"].shape[0], len(tables["spelling"]["lengths"])),)

@@ -118,12 +118,7 @@ class LogLinear(Head):
         return params
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Returns the parameters unchanged: none belongs to a word.
-
-        Raises:
-          UserError: the features of the two lexicons differ, or the head has a background, which
-            was counted on the words of training.
-        """
+        """Returns the parameters unchanged: none belongs to a word."""
         if self.background is not None:
             raise UserError(
                 f"the log-linear head's background, a {type(self.background).__name__}, was made "
@@ -133,7 +128,6 @@ class LogLinear(Head):
         return params
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Returns the signatures, see Lexicon.tables, and a background's own tables."""
         lexicon = lexicon.of_kinds(self.kinds)
         if not lexicon.feature_names:
             return {}
@@ -143,7 +137,6 @@ class LogLinear(Head):
         return tables
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Counts the features with vectors and the features of signatures; see `Head.sizes`."""
         if params["bias"] is None:
             return ()  # prepared arrays stand for them
         return (("features", len(params["bias"]), feature_signatures.feature_count(tables)),)
@@ -158,7 +151,6 @@ class LogLinear(Head):
         return feature_signatures.choose_form(lexicon, feature_signatures.SUMS)
 
     def form_taken(self, tables: Tables):
-        """Returns the name of the form that the tables were made for."""
         return feature_signatures.form_of(tables).name.lower()
 
     def _signature_weights(self, params: Params, tables: Tables):

@@ -80,15 +80,12 @@ class SampledHead(SoftmaxScores):
         check_choices(self, noise_per=tuple(UNITS))
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Computes tables of the noise distribution: see `zoo.losses.noise_tables`."""
         return noise_tables(self.noise.probabilities(lexicon.counts))
 
     def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
-        """Returns no tables: only the loss needs noise words."""
         return {}
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Counts the words with weights and the words of the noise; see `Head.sizes`."""
         weights = params["weights"]
         if "log_q" not in tables or isinstance(weights, row_lookup.Computed):
             return ()
@@ -235,10 +232,6 @@ class NCE(SampledHead):
             )
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """Draws the softmax's parameters, with the bias at log Z - log V.
-
-        Adds "log_partition", log Z, if it is learned.
-        """
         params = super()._init(key, hidden_size, lexicon)
         params["bias"] += self.log_partition - jnp.log(len(lexicon))
         if self.learned_partition:
@@ -267,6 +260,5 @@ class NCE(SampledHead):
         return log_prob, log_z - self._log_partition(params)
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):
-        """Computes o_x - log Z; see `Head.target_scores`."""
         scores = super().target_scores(params, tables, hidden, targets, context, prepared)
         return scores - self._log_partition(params)

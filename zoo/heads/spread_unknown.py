@@ -82,10 +82,7 @@ class SpreadUnknown(HeadAround):
         return len(tables["word_ids"])
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Returns {"head": the head's tables, "word_ids", "log_share"}.
-
-        See zoo.lexicon.lexicon.
-        """
+        """Returns {"head": the head's tables, "word_ids", "log_share"}; see `lexicon.shares`."""
         try:
             word_shares = shares(self.lexicon, lexicon, self._spelled if self.letters else None)
         except NoUnknownWord as error:
@@ -125,11 +122,7 @@ class SpreadUnknown(HeadAround):
     _penalties = Head._penalties
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words that share the unknown word's probability.
-
-        Returns:
-          That count and the counts of the inner head's `warnings`.
-        """
+        """Counts the words that share the unknown word's probability, beside the head's own."""
         word_shares = shares(self.lexicon, lexicon)
         count = {"words that share the unknown word's probability": int(word_shares.shared.sum())}
         return self.head.warnings(self.lexicon) | count

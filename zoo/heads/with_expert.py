@@ -91,7 +91,6 @@ class WithExpert(HeadAround):
         }
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Raises UserError: the expert was made for the words of training."""
         raise UserError(
             "the expert of heads.WithExpert was made for the words of training: the head cannot "
             "score with another lexicon."
@@ -153,10 +152,7 @@ class WithExpert(HeadAround):
 
 
 def _several(context: jax.Array, like: jax.Array):
-    """Returns the words that an expert names as [..., M], given as [...] or [..., M].
-
-    `like` is an array [...], with one number for each position.
-    """
+    """Returns the words that an expert names as [..., M], given as [...] or [..., M]."""
     return context if context.ndim > like.ndim else context[..., None]
 
 

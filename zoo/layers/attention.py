@@ -120,16 +120,19 @@ class PreparedMemory(NamedTuple):
 class Attention(Component, abc.ABC):
     """The contract of attention. Subclasses are frozen dataclasses that define the scores.
 
-        init(key, hidden_size, memory_size) -> params
-        output_size(hidden_size) -> R
-        apply(params, hidden [B, T, D], memory [B, S, M], mask [B, S])
-            -> (states [B, T, R], weights [B, T, S])
-        prepared(params, memory, mask) -> PreparedMemory, for many calls of `apply`
-
     The states are Luong's attentional states, tanh(W_c (c : h) + b). Hidden states may have K
     adjacent rows for each row of the memory, [B K, T, D] or [B K, D], such as the hypotheses of a
     beam. The memory is not repeated for them. Without rows or positions the results are empty;
     where the mask hides the whole memory, the weights and the context are 0.
+
+    Arguments of methods:
+      key: random key.
+      hidden_size, memory_size: D and M.
+      params: the parameters of `init`.
+      hidden: [B, T, D]; or [B K, T, D] or [B K, D], K rows for each row of the memory.
+      memory: [B, S, M].
+      mask: bool [B, S], True where there is memory.
+      prepared: the result of `prepared`; memory and mask are then ignored.
     """
 
     if TYPE_CHECKING:  # a field of all: R, the size of the attentional states; 0 for D
@@ -139,22 +142,13 @@ class Attention(Component, abc.ABC):
         check_least(self, size=0)
 
     def output_size(self, hidden_size: int) -> int:
-        """Returns R, the size of the states that the head receives.
-
-        Args:
-          hidden_size: D.
-        """
+        """Returns R, the size of the states that the head receives."""
         return self.size or hidden_size
 
     def init(self, key: jax.Array, hidden_size: int, memory_size: int) -> Params:
         """Initialises {"state": [M + D, R], "state_bias": [R]} and the parameters of the scores.
 
         Weights are uniform in +-1/sqrt(inputs), biases 0.
-
-        Args:
-          key: random key.
-          hidden_size: D.
-          memory_size: M.
         """
         of_state, of_scores = jax.random.split(key)
         size = self.output_size(hidden_size)
@@ -177,13 +171,7 @@ class Attention(Component, abc.ABC):
         """Computes the scores of hidden states [B, T, D] and keys, [B, T, S]."""
 
     def prepared(self, params: Params, memory: jax.Array, mask: jax.Array) -> PreparedMemory:
-        """Computes the arrays of a memory that `apply` needs, for many calls.
-
-        Args:
-          params: the parameters of `init`.
-          memory: [B, S, M].
-          mask: bool [B, S], True where there is memory.
-        """
+        """Computes the arrays of a memory that `apply` needs, for many calls."""
         memory = jnp.where(mask[:, :, None], memory, 0)  # whatever padding holds, even nan
         keys = self._keys(params, memory)
         memory, keys = (products.rounded_as(x, params["state"]) for x in (memory, keys))
@@ -199,13 +187,6 @@ class Attention(Component, abc.ABC):
         prepared: PreparedMemory | None = None,
     ) -> tuple[jax.Array, jax.Array]:
         """Computes attentional states and attention weights of hidden states.
-
-        Args:
-          params: the parameters of `init`.
-          hidden: [B, T, D]; or [B K, T, D] or [B K, D], K rows for each row of the memory.
-          memory: [B, S, M].
-          mask: bool [B, S], True where there is memory.
-          prepared: the result of `prepared`; memory and mask are then ignored.
 
         Returns:
           (states [..., R], weights [..., S]); weights sum to 1 over the memory, to 0 without any.

@@ -19,11 +19,14 @@ from zoo.losses import value_checks
 class Embedding(Component):
     """The contract of embeddings. Subclasses are frozen dataclasses; methods are pure functions.
 
-    tables(lexicon) -> pytree of arrays of the words that the embedding needs
-    init(key, lexicon) -> params
-    apply(params, tables, words [...]) -> [..., E]
-    for_lexicon(params, lexicon, other) -> params for another lexicon than the one of training
-    partition(lexicon) -> names of the axes of the parameters, a tree like the one of `init`
+    Every embedding writes `init` and `apply`.
+
+    Arguments of methods:
+      key: random key.
+      lexicon: the words; of `for_lexicon`, the words of training, and `other` has the new ones.
+      params: the parameters of `init`.
+      tables: the arrays of `tables`.
+      words: int32 [...].
     """
 
     # As Head.kinds and Head.ordered_by_frequency.
@@ -37,10 +40,7 @@ class Embedding(Component):
 
     @property
     def row_tables(self) -> tuple[str, ...]:
-        """Names of the parameters that `apply` reads only by `zoo.arrays.row_lookup.take`.
-
-        Empty by default. See Head.row_tables.
-        """
+        """Names of the parameters that `apply` reads by rows alone: see Head.row_tables."""
         return ()
 
     @property
@@ -49,51 +49,24 @@ class Embedding(Component):
         return {}
 
     def partition(self, lexicon: Lexicon) -> Params:
-        """Returns the axis names of the parameters, a tree like the one of `init`.
-
-        Args:
-          lexicon: the words. See Head.partition.
-        """
+        """Returns the axis names of the parameters, a tree like `init`'s; see Head.partition."""
         shapes = jax.eval_shape(lambda: self.init(jax.random.key(0), lexicon))
         return named(shapes, self.parameter_axes)
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
-        """Initialises the parameters; every embedding writes this itself.
-
-        Args:
-          key: random key.
-          lexicon: the words.
-        """
+        """Initialises the parameters."""
         raise self._unwritten("init")
 
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
-        """Computes the vectors of words; every embedding writes this itself.
-
-        Args:
-          params: the parameters of `init`.
-          tables: the arrays of `tables`.
-          words: int32 [...].
-
-        Returns:
-          [..., E].
-        """
+        """Computes the vectors of words, [..., E]."""
         raise self._unwritten("apply")
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """Makes the arrays of the words that the embedding needs; {} by default.
-
-        Args:
-          lexicon: the words.
-        """
+        """Makes the arrays of the words that the embedding needs; {} by default."""
         return {}
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """Returns the parameters for another lexicon than the one of training.
-
-        Args:
-          params: the parameters of training.
-          lexicon: the lexicon of training.
-          other: the new lexicon.
 
         Raises:
           UserError: the embedding cannot take another lexicon, which is the default.
@@ -104,14 +77,7 @@ class Embedding(Component):
         )
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words of which the embedding loses something, such as words that are cut.
-
-        Args:
-          lexicon: the words.
-
-        Returns:
-          {description: number of words}, which passports keep; {} by default.
-        """
+        """Counts the words of which the embedding loses something; see Head.warnings."""
         return {}
 
 
@@ -165,11 +131,6 @@ class Lookup(Embedding):
 
     @sharded_functions.over_tokens("words", axes=0)
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
-        """Computes the vectors of words int32 [...], [..., E].
-
-        Raises:
-          ValueError: a word is not a row of the table.
-        """
         value_checks.check_ids(params["table"].shape[0], words=words)
         return row_lookup.take(params["table"], words)
 
@@ -207,11 +168,7 @@ class Features(Embedding):
         check_least(self, size=1)
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Returns the parameters unchanged: they depend on features only.
-
-        Raises:
-          UserError: the lexicons have different features.
-        """
+        """Returns the parameters of the same features; UserError if the lexicons' differ."""
         lexicon.same_features(other)
         return params
 
@@ -220,11 +177,7 @@ class Features(Embedding):
         return lexicon.of_kinds(self.kinds).tables()
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
-        """Initialises {"table": [F, E]}.
-
-        Raises:
-          UserError: the lexicon has no features.
-        """
+        """Initialises {"table": [F, E]}."""
         if not lexicon.feature_names:
             raise UserError(
                 "embeddings.Features needs words with features, and this lexicon has none: "
@@ -236,7 +189,6 @@ class Features(Embedding):
 
     @sharded_functions.over_tokens("words", axes=0)
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
-        """Computes the vectors of words int32 [...], [..., E]."""
         return feature_signatures.sum_features_of(tables, params["table"], words)
 
 
@@ -295,7 +247,6 @@ class Concat(Embedding):
         }
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Returns the parameters of each part for another lexicon; see Embedding.for_lexicon."""
         return {
             str(number): part.for_lexicon(params[str(number)], lexicon, other)
             for number, part in enumerate(self.parts)
@@ -309,7 +260,6 @@ class Concat(Embedding):
 
     @sharded_functions.over_tokens("words", axes=0)
     def apply(self, params: Params, tables: Any, words: jax.Array) -> jax.Array:
-        """Computes the vectors of words int32 [...], [..., E]."""
         vectors = [
             part.apply(params[str(number)], tables[number], words)
             for number, part in enumerate(self.parts)
@@ -346,27 +296,19 @@ class CharCNN(Embedding):
         check_least(self, size=1)
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """Makes the padded spellings; see Convolution.tables."""
         return self.network.tables(lexicon)
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words that were cut, or that have unknown letters."""
         return self.network.spelling.warnings(lexicon, "embedding")
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Returns the parameters unchanged: they depend on letters only.
-
-        Raises:
-          UserError: the lexicons have different alphabets.
-        """
+        """Returns the parameters of the same letters; UserError if the alphabets differ."""
         self.network.spelling.same_letters(lexicon, other)
         return params
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
-        """Initialises the parameters of the convolution; see Convolution.init."""
         return self.network.init(key, self.size, lexicon)
 
     @sharded_functions.over_tokens("words", axes=0)
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
-        """Computes the vectors of words int32 [...], [..., E]."""
         return self.network.distinct_vectors(params, tables, words)

@@ -60,16 +60,13 @@ class LastWords(Core):
 
     @property
     def size(self) -> int:
-        """The size of the core's layers."""
         return self.core.size
 
     @property
     def output_size(self) -> int:
-        """D, the output size of the core."""
         return self.core.output_size
 
     def init(self, key: jax.Array, input_size: int) -> Any:
-        """Draws the parameters of the core."""
         return self.core.init(key, input_size)
 
     def initial_carry(self, batch: int) -> Carry:
