@@ -70,9 +70,7 @@ def next_word(model, params, tables, prepared, words, carry, encoded=None):
 
 
 def of_language_model(model, params, tables) -> jax.tree_util.Partial:
-    """Returns step(words int32 [B], carry) -> (log_probs [B, V] in nats, carry) of a
-    `LanguageModel`.
-    """
+    """Returns the step of a `LanguageModel`."""
     prepared = model.prepared(params, tables)
     return jax.tree_util.Partial(OfModel(next_word, model), params, tables, prepared)
 
@@ -87,13 +85,10 @@ def _next_target_word(model, params, tables, prepared, encoded, words, carry):
 def of_sequence_to_sequence(
     model, params, tables, source, lengths, prepared=None
 ) -> tuple[jax.tree_util.Partial, Any]:
-    """Returns (step, carry) of a `SequenceToSequence` and a batch of B sources, for decoders.
+    """Returns (step, carry) of a `SequenceToSequence` and a batch of B sources.
 
-    step(words int32 [rows], carry) -> (log_probs [rows, V] in nats, carry), of any rows. The arrays
-    that are constant for a sentence (the encoder's hidden states and their mask, for attention) are
-    arguments of the step with the leading dimension B, which a beam does not repeat or reorder, and
-    the carry has the number of each row's sentence. The first word is the boundary. Decoded words
-    have the order of the model: a "target_reversed" one generates them from the last to the first.
+    The first word is the boundary. Decoded words have the order of the model: a "target_reversed"
+    one generates them from the last to the first.
     """
     if prepared is None:
         prepared = model.prepared(params, tables)

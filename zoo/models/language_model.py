@@ -42,13 +42,7 @@ class Model(Component):
         background = None
 
     def init(self, key: jax.Array, lexicon: Lexicon, *others: Lexicon) -> Params:
-        """Initialises the parameters; subclasses override it.
-
-        Args:
-          key: of `jax.random`.
-          lexicon: the first lexicon of `lexicon_names`.
-          *others: the other lexicons.
-        """
+        """Initialises the parameters, for the lexicons of `lexicon_names`."""
         raise self._unwritten("init")
 
     def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
@@ -163,7 +157,7 @@ class LanguageModel(OverWords):
         return {"embedding": self.embedding.tables(lexicon), "head": self.head.tables(lexicon)}
 
     def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
-        """Returns the tables that `log_prob` needs; see Head.evaluation_tables."""
+        """Returns the tables for exact probabilities; see Head.evaluation_tables."""
         head = self.head.evaluation_tables(lexicon)
         return {"embedding": self.embedding.tables(lexicon), "head": head}
 
@@ -183,11 +177,7 @@ class LanguageModel(OverWords):
         }
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Returns the parameters for another lexicon.
-
-        Raises:
-          UserError: a component has no parameters for new words.
-        """
+        """Returns the parameters for another lexicon; UserError if a component has none."""
         head = self.head.for_lexicon(params["head"], lexicon, other)
         embedding = self.embedding.for_lexicon(params["embedding"], lexicon, other)
         return {**params, "embedding": embedding, "head": head}
