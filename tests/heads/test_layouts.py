@@ -14,6 +14,7 @@ from jax.sharding import PartitionSpec
 
 from tests import examples, layouts
 from tests.heads import measured_layouts
+from tests.heads.measured_layouts import of_log_prob, of_weighted_loss  # noqa: F401  by name
 from zoo import heads
 from zoo.arrays import row_blocks
 from zoo.lexicon import with_features
@@ -107,27 +108,12 @@ class Trial:
 trial = functools.cache(Trial)
 
 
-def of_weighted_loss(head, params, tables, hidden, targets, weights, key):
-    def weighted_loss(params, hidden):
-        return head.weighted_loss(params, tables, hidden, targets, weights, key=key)
-
-    return _with_gradients(weighted_loss, params, hidden)
-
-
 def of_loss(head, params, tables, hidden, targets, weights, key):
     def loss(params, hidden):
         return jnp.sum(weights * head.loss(params, tables, hidden, targets, key=key))
 
-    return _with_gradients(loss, params, hidden)
-
-
-def _with_gradients(function, params, hidden):
-    value, (of_params, of_hidden) = jax.value_and_grad(function, (0, 1))(params, hidden)
+    value, (of_params, of_hidden) = jax.value_and_grad(loss, (0, 1))(params, hidden)
     return {"sum": value, "params": of_params, "tokens": of_hidden}
-
-
-def of_log_prob(head, params, tables, hidden, targets, weights, key):
-    return {"tokens": head.log_prob(params, tables, hidden, targets)}
 
 
 def of_log_probs(head, params, tables, hidden, targets, weights, key):
@@ -269,18 +255,11 @@ def test_the_documents_have_the_table():
 
 
 def test_every_head_is_laid_out():
-    exported = {
-        name
-        for name in heads.__all__
-        if isinstance(kind := getattr(heads, name), type) and issubclass(kind, heads.Head)
-    }
-    others = {
-        "Head",
-        "WithCache",
-        "WithExpert",
-        "SpreadUnknown",
-    }  # which hand on what another head gives
-    assert {type(head).__name__ for head in HEADS.values()} | others == exported
+    """But those that hand on what another head gives."""
+    tried = {type(head) for head in HEADS.values()} | {heads.Head}
+    tried |= {heads.WithCache, heads.WithExpert, heads.SpreadUnknown}
+    exported = {kind for kind in vars(heads).values() if isinstance(kind, type)}
+    assert tried == {kind for kind in exported if issubclass(kind, heads.Head)}
     assert measured_layouts.HEADS.keys() == HEADS.keys()
 
 

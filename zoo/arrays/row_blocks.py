@@ -100,7 +100,6 @@ class Sorted(NamedTuple):
 
     @classmethod
     def by(cls, keys, runs: int, size: int) -> "Sorted":
-        """Sorts N rows by their keys, the least first."""
         order = jnp.argsort(keys.reshape(runs, -1), axis=1)
         size = at_most(size, order.shape[1])
         padding = -(-order.shape[1] // size) * size - order.shape[1]
@@ -163,7 +162,6 @@ class Cut(NamedTuple):
         return self.blocks * self.size == self.rows
 
     def numbers(self) -> jax.Array:
-        """Returns the numbers of the blocks, for a loop."""
         return jnp.arange(self.blocks)
 
     def row_numbers(self, number) -> jax.Array:

@@ -36,7 +36,6 @@ class Computed:
     """A table that is never formed: its rows are computed when they are looked up."""
 
     def __init__(self, compute):
-        """Makes a table of computed rows."""
         self.take = compute
 
 
@@ -48,18 +47,15 @@ class Watched:
     """
 
     def __init__(self, table, offsets=None):
-        """Makes the stand-in for a table."""
         self.table, self._offsets, self.ids = table, offsets, []
         self._dtype = table.dtype
 
     @property
     def shape(self):
-        """The shape of the table."""
         return self.table.shape
 
     @property
     def dtype(self):
-        """The dtype of the rows."""
         return self._dtype
 
     def astype(self, dtype):

@@ -61,7 +61,6 @@ class Hypotheses(NamedTuple):
 
 
 def check_lengths(shortest: int, longest: int):
-    """Raises UserError unless 1 <= shortest <= longest, in tokens."""
     if not 1 <= shortest <= longest:
         raise UserError(
             f"shortest {shortest} and longest {longest} cannot bound a length in tokens: give "
@@ -295,7 +294,6 @@ def _competing(ended, best):
 
 
 def _longer(state, step, limits, settings, boundary, rows):
-    """Returns the state after one more token."""
     sentences, beam = state.log_prob.shape
     grown = _grown(state, step, settings, boundary, rows)
     length = state.time + 1

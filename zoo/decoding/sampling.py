@@ -118,7 +118,6 @@ def draw(
 
 
 def check(temperature: float, top_k: int | None, nucleus: float | None):
-    """Raises UserError unless temperature, top_k and nucleus are in their ranges."""
     if temperature != 0 and not _LOWEST <= temperature <= _HIGHEST:
         raise UserError(
             f"the temperature is {temperature}: give 0 (greedy), or a number from {_LOWEST:g} to "

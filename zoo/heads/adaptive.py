@@ -48,7 +48,6 @@ class AdaptiveSoftmax(Head):
 
     @property
     def parameter_axes(self) -> Axes:
-        """Names of the axes; the rows of the first table are words and clusters."""
         axes: dict[str, tuple[str | None, ...]] = {"head": (WORDS, HIDDEN), "head_bias": (WORDS,)}
         for tail in range(len(self.cutoffs)):
             axes |= {f"projection_{tail}": (HIDDEN, None), f"tail_{tail}": (WORDS, None)}

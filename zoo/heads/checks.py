@@ -71,7 +71,6 @@ def size_of(letter: str, shapes: Shapes, params: Any, tables: Any) -> int | None
 
 
 def _check_group(name, argument, group, shapes):
-    """Raises TypeError if an array has another type, ValueError if shapes do not agree."""
     arrays = {}
     for path, letters in shapes.items():
         value = _leaf(group, path)
@@ -108,7 +107,6 @@ def _check_type(name, array, value, whole):
 
 
 def _check_makers(name, lexicon, hidden_size=1, key=None):
-    """Checks the arguments of methods that make a head's arrays."""
     if not isinstance(lexicon, Lexicon):
         raise TypeError(
             f"{name}: lexicon is a {type(lexicon).__name__}: give a zoo.lexicon.Lexicon, which "
@@ -123,7 +121,6 @@ def _check_makers(name, lexicon, hidden_size=1, key=None):
 
 
 def _check_key(name, key, of_batch=False):
-    """Raises TypeError unless `key` is one key of `jax.random`."""
     if of_batch and isinstance(key, Keys):
         return
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", ())
@@ -206,7 +203,6 @@ def _checked(head, name, function, arguments):
 
 
 def check_params(head: "Head", name: str, arguments: dict[str, Any]):
-    """Checks the parameters and tables of a method that takes no hidden states."""
     _check_given(name, head, arguments)
     if head.array_shapes is not None:
         _check_arrays(name, head, arguments)
@@ -225,7 +221,6 @@ STATES = ("hidden", "targets", "token_weights")
 
 
 def _check_given(name, head, arguments):
-    """Raises TypeError if an argument is None or text, or if the key is not a key."""
     for argument, wanted in GIVEN.items():
         value = arguments.get(argument, 0)
         if value is None or (argument in STATES and _is_text(value)):
@@ -238,7 +233,6 @@ def _check_given(name, head, arguments):
 
 
 def _check_arrays(name, head, arguments):
-    """Checks the arrays of a head that declares their shapes."""
     shapes = head.array_shapes
     if shapes is None:
         return
@@ -270,7 +264,6 @@ def _check_arrays(name, head, arguments):
 
 
 def _check_there(name, head, shapes, arguments):
-    """Raises TypeError if a parameter or a table that the method reads is missing."""
     params = dict.fromkeys(path.partition("/")[0] for path in shapes.params)
     of_loss = shapes.loss_tables if name.endswith(LOSSES) else {}
     tables = [*shapes.tables, *of_loss]
@@ -293,7 +286,6 @@ def _is_text(value):
 
 
 def _check_sizes(name, sizes):
-    """Raises ValueError if parameters and tables have different numbers of words or features."""
     for what, of_params, of_tables in sizes:
         if of_params != of_tables:
             raise ValueError(
@@ -303,7 +295,6 @@ def _check_sizes(name, sizes):
 
 
 def _check_hidden_size(name, parameter_axes, arguments):
-    """Raises ValueError if parameters were made for hidden states of another size."""
     size, params = arguments["hidden"].shape[-1], arguments["params"]
     for of_parameter, names in parameter_axes.items():
         array = params.get(of_parameter) if isinstance(params, Mapping) else None
@@ -343,7 +334,6 @@ def _check_context(name, head, arguments):
 
 
 def _regular(name, arguments):
-    """Returns hidden states, targets and token weights in regular shapes and types."""
     regular = {"hidden": _hidden(name, arguments["hidden"])}
     shape = regular["hidden"].shape[:-1]
     if "targets" in arguments:
@@ -379,7 +369,6 @@ def _targets(name, targets, states):
 
 
 def _token_weights(name, weights, wanted, dtype):
-    """Returns the token weights, [...], in a floating-point type."""
     try:
         broadcast = jnp.broadcast_shapes(weights.shape, wanted) == wanted
     except ValueError:

@@ -192,7 +192,6 @@ class CNNSoftmax(Head):
 
     @staticmethod
     def _corrected(params, vectors, correction):
-        """Adds the correction's product to vectors of words, in their type."""
         corrected = vectors + products.matmul(correction, params["projection"])
         return corrected.astype(vectors.dtype)
 
@@ -289,7 +288,6 @@ class CNNSoftmax(Head):
         )
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):
-        """Computes w_x . h + c_x, with vectors computed from letters; see `Head.target_scores`."""
         formed = self._formed(params, tables, prepared)
         return self._softmax.target_scores(formed, {}, hidden, targets, context, None)
 

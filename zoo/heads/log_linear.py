@@ -142,7 +142,6 @@ class LogLinear(Head):
         return (("features", len(params["bias"]), feature_signatures.feature_count(tables)),)
 
     def _chosen_form(self, lexicon: Lexicon):
-        """Returns the form of the scores; None to let the lexicon choose the cheapest."""
         if self.form != "auto":
             return feature_signatures.choose_form(lexicon, (feature_signatures.BY_NAME[self.form],))
         if self.background is None:

@@ -18,7 +18,6 @@ MOST_POWER = 10.0  # the largest exponent of counts: their powers stay within fl
 
 
 def check_power(noise):
-    """Raises UserError if the exponent of counts is negative or far too large."""
     if not 0 <= noise.power <= MOST_POWER:
         where = field_name(noise, "power")
         raise UserError(f"{where} is {noise.power}: give a number from 0 to {MOST_POWER:g}.")
@@ -298,7 +297,6 @@ def draw(tables, key, shape, longest: int) -> Spellings:
 
 
 def sample(tables, key, shape, draws: int, longest: int, *, per: str) -> Spellings:
-    """Draws noise spellings for tokens; see zoo.losses.sample_noise."""
     return draw_per_unit(
         lambda key, shape: draw(tables, key, shape, longest), key, shape, draws, per
     )

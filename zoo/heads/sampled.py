@@ -164,7 +164,6 @@ class ImportanceSampling(SampledHead):
     loss_name = "sampled softmax loss"
 
     def sampled_loss(self, params: Params, scores: SampledScores) -> jax.Array:
-        """Computes `zoo.losses.importance_loss` over the slots of the target and the draws."""
         return importance_loss(*scores[:4], scores.left_out)
 
 
@@ -189,7 +188,6 @@ class BlackOut(SampledHead):
     loss_name = "BlackOut loss"
 
     def sampled_loss(self, params: Params, scores: SampledScores) -> jax.Array:
-        """Computes `zoo.losses.blackout_loss` over the slots of the target and the draws."""
         return blackout_loss(*scores[:4], scores.left_out)
 
 
@@ -242,7 +240,6 @@ class NCE(SampledHead):
         return params["log_partition"] if self.learned_partition else self.log_partition
 
     def sampled_loss(self, params: Params, scores: SampledScores) -> jax.Array:
-        """Computes `zoo.losses.nce_loss` of the scores, less log Z."""
         log_partition = self._log_partition(params)
         return nce_loss(
             scores.true - log_partition,

@@ -104,7 +104,6 @@ class SpreadUnknown(HeadAround):
         }
 
     def _spelled(self, words: list[str]) -> list[float]:
-        """Computes log q of words, nats."""
         marks = {self.lexicon.unknown, self.lexicon.boundary}
         known = [word for word in self.lexicon.words if word not in marks]
         model = strings.letter_model(known, self.letters, others=words)

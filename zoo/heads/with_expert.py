@@ -103,7 +103,6 @@ class WithExpert(HeadAround):
         return jnp.where((_several(context, weight) >= 0).any(axis=-1), weight, 0)
 
     def _check_context(self, hidden, context):
-        """Raises TypeError or ValueError unless the context has one or several words a position."""
         wanted = "give the ids of the words that the expert names at each position, -1 for no word"
         dtype, shape = getattr(context, "dtype", None), hidden.shape[:-1]
         if dtype is None or not jnp.issubdtype(dtype, jnp.integer):

@@ -165,7 +165,6 @@ def _boxed(array, names, axes):
 
 
 def _check_shapes(module, params, wanted):
-    """Raises ValueError unless the parameters have the shapes that `init` gives."""
 
     def check(path, array, like):
         if array.shape != like.shape:

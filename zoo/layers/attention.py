@@ -26,14 +26,6 @@ from zoo.component_registry import Component
 from zoo.errors import check_least
 
 
-def bilinear_scores(hidden: jax.Array, keys: jax.Array) -> jax.Array:
-    """Computes s(h, m) = h . k, Luong's "general" score for k = W m, in at least float32.
-
-    Gives scores [B, T, S].
-    """
-    return products.einsum("btd,bsd->bts", hidden, keys)
-
-
 @jax.custom_vjp
 def additive_scores(queries: jax.Array, keys: jax.Array, vector: jax.Array) -> jax.Array:
     """Computes s(h, m) = v . tanh(q + k), Bahdanau's score for q = W h and k = U m.
@@ -91,21 +83,6 @@ def masked_softmax(scores: jax.Array, mask: jax.Array) -> jax.Array:
     return jax.nn.softmax(scores, axis=-1, where=mask[:, None])
 
 
-def contexts(weights: jax.Array, memory: jax.Array) -> jax.Array:
-    """Computes c = sum_i a_i m_i, [B, T, M]."""
-    return products.einsum("bts,bsm->btm", weights, memory)
-
-
-def attentional_states(
-    hidden: jax.Array, context: jax.Array, weights: jax.Array, bias: jax.Array
-) -> jax.Array:
-    """Computes tanh(W (c : h) + b), [B, T, R], Luong's attentional states (equation 5)."""
-    both = jnp.concatenate([context, hidden], axis=-1)
-    rows = both.reshape(both.shape[0] * both.shape[1], both.shape[2])
-    states = jnp.tanh(products.affine(rows, weights, bias))
-    return states.reshape(*both.shape[:2], states.shape[1])
-
-
 # ----- the contract of attention, and its shared part: weights, context, attentional state
 
 
@@ -120,9 +97,9 @@ class PreparedMemory(NamedTuple):
 class Attention(Component, abc.ABC):
     """The contract of attention. Subclasses are frozen dataclasses that define the scores.
 
-    The states are Luong's attentional states, tanh(W_c (c : h) + b). Hidden states may have K
-    adjacent rows for each row of the memory, [B K, T, D] or [B K, D], such as the hypotheses of a
-    beam. The memory is not repeated for them. Without rows or positions the results are empty;
+    The states are Luong's attentional states, tanh(W_c (c : h) + b) (equation 5). Hidden states may
+    have K adjacent rows for each row of the memory, [B K, T, D] or [B K, D], such as the hypotheses
+    of a beam. The memory is not repeated for them. Without rows or positions the results are empty;
     where the mask hides the whole memory, the weights and the context are 0.
 
     Arguments of methods:
@@ -207,8 +184,10 @@ class Attention(Component, abc.ABC):
         grouped = hidden.reshape(batch, math.prod(leading) // max(batch, 1), size)
         scores = self._scores(params, grouped, prepared.keys)
         weights = masked_softmax(scores, prepared.mask)
-        context = contexts(weights, prepared.memory)
-        states = attentional_states(grouped, context, params["state"], params["state_bias"])
+        context = products.einsum("bts,bsm->btm", weights, prepared.memory)
+        both = jnp.concatenate([context, grouped], axis=-1)
+        rows_of_both = both.reshape(both.shape[0] * both.shape[1], both.shape[2])
+        states = jnp.tanh(products.affine(rows_of_both, params["state"], params["state_bias"]))
         return (
             states.reshape(*leading, states.shape[-1]),
             weights.reshape(*leading, weights.shape[-1]),
@@ -216,7 +195,6 @@ class Attention(Component, abc.ABC):
 
 
 def uniform(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Draws weights uniform in +-1/sqrt(inputs)."""
     scale = shape[0] ** -0.5
     return jax.random.uniform(key, shape, minval=-scale, maxval=scale)
 
@@ -302,4 +280,4 @@ class Luong(Attention):
         return products.matmul(memory, params["keys"])
 
     def _scores(self, params: Params, hidden: jax.Array, keys: jax.Array) -> jax.Array:
-        return bilinear_scores(hidden, keys)
+        return products.einsum("btd,bsd->bts", hidden, keys)

@@ -104,7 +104,6 @@ class Core(Component):
 
 
 def _as_type(array, dtype):
-    """Casts an array to a type if it is floating-point."""
     return array.astype(dtype) if jnp.issubdtype(array.dtype, jnp.floating) else array
 
 
@@ -204,7 +203,6 @@ class Stacked(Core, abc.ABC):
         return self.last_size or self.size if layer == self.layers - 1 else self.size
 
     def state_size(self, layer: int) -> int:
-        """Returns R, the size of a layer's hidden state."""
         return self.cells(layer)
 
     @property
@@ -219,7 +217,6 @@ class Stacked(Core, abc.ABC):
         return {"input": (inputs, columns), "recurrent": (self.state_size(layer), columns)}
 
     def _biases(self, layer: int) -> dict[str, jax.Array]:
-        """Returns {name: value} of a layer's biases at the start of training."""
         return {"bias": jnp.zeros(self.blocks * self.cells(layer))}
 
     @abc.abstractmethod
@@ -243,7 +240,6 @@ class Stacked(Core, abc.ABC):
         return tuple(params)
 
     def initial_carry(self, batch: int) -> Carry:
-        """Returns zeros: a hidden state [B, D] for each layer."""
         # No array occurs twice: the carry of a training step is donated.
         return tuple(jnp.zeros((batch, self.cells(layer))) for layer in range(self.layers))
 

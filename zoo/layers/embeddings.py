@@ -173,7 +173,6 @@ class Features(Embedding):
         return params
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """Makes the tables of signatures; see Lexicon.tables."""
         return lexicon.of_kinds(self.kinds).tables()
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
@@ -233,7 +232,6 @@ class Concat(Embedding):
         return {f"{number}/{name}": n for number, part in enumerate(axes) for name, n in part}
 
     def tables(self, lexicon: Lexicon) -> Any:
-        """Makes the tables of each part, in a tuple."""
         return tuple(part.tables(lexicon) for part in self.parts)
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:

@@ -213,7 +213,6 @@ class NGram(Core):
 
 
 def _drop(x, rate, rows, use):
-    """Applies dropout to x [B, T, D] if `rows` are given and the rate is not 0."""
     if rows is None or not rate:
         return x
     return x * dropout.masks(fold_in_rows(rows, use), x.shape[1:], rate, x.dtype)

@@ -79,7 +79,6 @@ class OverWords(Model):
 
     @property
     def background(self) -> Contextual | None:
-        """The head's background, or None."""
         return self.head.background
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
@@ -149,7 +148,6 @@ class LanguageModel(OverWords):
 
     @property
     def hidden_size(self) -> int:
-        """Size D of the states that the head sees."""
         return self.core.output_size
 
     def tables(self, lexicon: Lexicon) -> Tables:
@@ -157,7 +155,6 @@ class LanguageModel(OverWords):
         return {"embedding": self.embedding.tables(lexicon), "head": self.head.tables(lexicon)}
 
     def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
-        """Returns the tables for exact probabilities; see Head.evaluation_tables."""
         head = self.head.evaluation_tables(lexicon)
         return {"embedding": self.embedding.tables(lexicon), "head": head}
 

@@ -117,13 +117,11 @@ class SequenceToSequence(OverWords):
 
     @property
     def hidden_size(self) -> int:
-        """Size D of the states that the head sees."""
         size = self.core.output_size
         return size if self.attention is None else self.attention.output_size(size)
 
     @functools.cached_property
     def _encoder(self) -> tuple[Embedding, Core]:
-        """The components of the encoder."""
         return self.source_embedding or self.embedding, self.encoder or self.core
 
     def component(self, part: str) -> Any:
@@ -239,7 +237,6 @@ class SequenceToSequence(OverWords):
         return self._attend(params, hidden, encoded)[0]
 
     def _attend(self, params: Params, hidden: jax.Array, encoded: Encoded):
-        """Returns (states, weights) of attention."""
         if self.attention is None:
             raise UserError(
                 "this model has no attention, and so no attention weights: train one with --set "
