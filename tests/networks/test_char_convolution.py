@@ -97,20 +97,6 @@ def test_vectors_do_not_depend_on_the_lexicon(network, random):
     assert np.isfinite(found[0]).all()
 
 
-def test_padding_decides_whether_short_words_share_windows():
-    """Of 'ab' and 'ax', with n = 3, full padding shares o o a; light padding shares nothing."""
-    lexicon = Lexicon(words=("ab", "ax"), counts=np.ones(2, np.int64))
-    shared = {}
-    for padding in ("full", "light"):
-        tables = Spelling(padding=padding).tables(lexicon, 3)
-        windows = [
-            {tuple(row[i : i + 3]) for i in range(length - 2)}
-            for row, length in zip(tables["letters"].tolist(), tables["lengths"], strict=True)
-        ]
-        shared[padding] = len(windows[0] & windows[1])
-    assert shared == {"full": 1, "light": 0}
-
-
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

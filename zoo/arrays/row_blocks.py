@@ -251,8 +251,7 @@ def map_by_length(function, params, letters, lengths, others=(), *, least=1, cou
 
     Gives [N, ...], differentiable backwards in params and others. `function`: (params, letters [n,
     l], lengths [n], *others [n, ...]) -> [n, ...], row by row, the same for every l >= lengths; or
-    a Differentiated. `count`: scalar, only the first `count` spellings are computed; the results of
-    the others are 0. None computes all.
+    a Differentiated. Of all but the first `count` spellings, the results are 0.
     """
     params, letters, lengths, others = sharded_functions.alike((params, letters, lengths, others))
     number, longest = letters.shape

@@ -47,6 +47,7 @@ class Keys(NamedTuple):
         return cls(of_batch, jax.random.split(of_rows, batch))
 
     def fold_in(self, data: int) -> "Keys":
+        """Returns keys for another use of the same batch."""
         return Keys(jax.random.fold_in(self.batch, data), fold_in_rows(self.rows, data))
 
 

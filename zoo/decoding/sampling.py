@@ -348,10 +348,9 @@ class Sampling:
         longest: jax.Array | np.ndarray | None = None,
         numbers: jax.Array | np.ndarray | None = None,
     ) -> Hypotheses:
-        """Draws hypotheses of each sentence, in the order drawn.
+        """Draws hypotheses of each sentence, in the order drawn; see `BeamSearch.search`.
 
         Args:
-          step, words, carry, boundary, longest: as `BeamSearch.search` takes them.
           numbers: int [B], number of each sentence, 0 ... B-1 by default: the draws of a sentence
             depend on its number and the seed, and not on the other sentences.
 

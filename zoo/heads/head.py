@@ -191,12 +191,9 @@ class Head(Component):
         key: Key | None = None,
         context: Context = None,
     ) -> jax.Array:
-        """Computes the training loss of each token, with the penalties.
+        """Computes the training loss of each token, with the penalties, [...], nats.
 
         It is -log p(targets | hidden) plus the penalties unless a head defines another loss.
-
-        Returns:
-          [...], nats.
         """
         losses = self._loss(params, tables, hidden, targets, key, context)
         penalties = self._penalties(params, hidden)
@@ -215,11 +212,7 @@ class Head(Component):
         key: Key | None = None,
         context: Context = None,
     ) -> jax.Array:
-        """Computes the sum of token_weights * loss, the objective of training.
-
-        Returns:
-          A scalar, nats.
-        """
+        """Computes the sum of token_weights * loss, the objective of training, nats."""
         arguments = params, tables, hidden, targets, token_weights, key, context
         return self._weighted_loss_and_penalty(*arguments)[0]
 
@@ -269,11 +262,7 @@ class Head(Component):
         context: Context = None,
         prepared: Prepared = None,
     ) -> jax.Array:
-        """Computes log p(targets | hidden), exactly.
-
-        Returns:
-          [...], nats.
-        """
+        """Computes log p(targets | hidden), exactly, [...], nats."""
         return self._log_prob_and_log_z(params, tables, hidden, targets, context, prepared)[0]
 
     @final
@@ -288,11 +277,7 @@ class Head(Component):
         context: Context = None,
         prepared: Prepared = None,
     ) -> tuple[jax.Array, jax.Array]:
-        """Computes log p(targets | hidden) and log Z.
-
-        Returns:
-          (log p [...], log Z [...]), nats.
-        """
+        """Computes (log p(targets | hidden), log Z), [...] each, nats."""
         return self._log_prob_and_log_z(params, tables, hidden, targets, context, prepared)
 
     @final
@@ -306,13 +291,10 @@ class Head(Component):
         context: Context = None,
         prepared: Prepared = None,
     ) -> jax.Array:
-        """Computes log p of every word of the lexicon.
+        """Computes log p of every word of the lexicon, [..., V], nats.
 
         They sum to 1 in all heads but one that spells words and is not renormalised: the lexicon's
         words have a part of the mass of all spellings.
-
-        Returns:
-          [..., V], nats.
         """
         return self._log_probs(params, tables, hidden, context, prepared)
 
@@ -328,11 +310,7 @@ class Head(Component):
         context: Context = None,
         prepared: Prepared = None,
     ) -> jax.Array:
-        """Draws words from p(. | hidden), by blocks of tokens: no array [tokens, V] is formed.
-
-        Returns:
-          int32 [...].
-        """
+        """Draws words from p(. | hidden), int32 [...], without an array [tokens, V]."""
         return self._sample(params, tables, hidden, key, context, prepared)
 
     @final
@@ -347,7 +325,7 @@ class Head(Component):
         context: Context = None,
         prepared: Prepared = None,
     ) -> tuple[jax.Array, jax.Array]:
-        """Finds the k most probable words, by blocks of tokens: no array [tokens, V] is formed.
+        """Finds the k most probable words, without an array [tokens, V].
 
         Args:
           k: the number of words, at most V.
@@ -375,9 +353,8 @@ class Head(Component):
     ) -> jax.Array | None:
         """Computes log p(targets | hidden) + log Z, which needs no sum over the words.
 
-        To score several words after one hidden state, log Z is then computed once.
-
-        hidden [n, D], targets [n], context leaves [n, ?] or None.
+        To score several words after one hidden state, log Z is then computed once. hidden [n, D],
+        targets [n], context leaves [n, ?] or None.
 
         Returns:
           Scores [n], nats. None if the head's log-probabilities are not a score minus log Z, or if
@@ -386,11 +363,7 @@ class Head(Component):
         return None
 
     def scores_per_token(self, vocabulary: int) -> int:
-        """Returns how many numbers `log_probs` holds in memory for a token.
-
-        The size of token blocks is chosen by it. It is V unless a head holds several arrays as wide
-        as the vocabulary.
-        """
+        """Returns how many numbers `log_probs` holds for a token; sizes of blocks depend on it."""
         return vocabulary
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
@@ -413,19 +386,11 @@ class Head(Component):
         )
 
     def form_taken(self, tables: Tables) -> str | None:
-        """Returns the form in which scores are computed, for passports.
-
-        Returns:
-          The form's name; None if the head has only one form.
-        """
+        """Returns the name of the form in which scores are computed; None if there is but one."""
         return None
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words that the head does not represent in full, for passports.
-
-        Returns:
-          {description: number of words}, such as how many words were cut.
-        """
+        """Counts the words that the head does not represent in full, {description: number}."""
         return {}
 
     def normalised_over(self, lexicon: Lexicon) -> str:
@@ -490,28 +455,20 @@ class Head(Component):
         return loss + penalty, penalty
 
     def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
-        """Returns V, below which all targets are: the size that is "V" in `array_shapes`.
-
-        Returns:
-          None if no array tells it: it is then read from the shape of `_log_probs`.
-        """
+        """Returns V, the size that is "V" in `array_shapes`; None if no array tells it."""
         shapes = self.array_shapes
         return None if shapes is None else checks.size_of("V", shapes, params, tables)
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Returns the numbers that must agree between params and tables of one lexicon.
+        """Counts what must agree between params and tables of one lexicon.
 
         Returns:
           Triples (name of the counted things, their number in params, their number in tables).
-          Methods raise ValueError where the two numbers differ.
         """
         return ()
 
     def prepared_shapes(self, tables: Tables, hidden_size: int) -> Any:
-        """Returns the shapes of the arrays that `prepared` returns, a tree like them.
-
-        A head that declares `array_shapes` and writes `_prepared` overrides it.
-        """
+        """Returns the shapes of `prepared`; written beside `_prepared` and `array_shapes`."""
         return None
 
     def _over_log_probs(self, function, params, tables, hidden, context, prepared):
