@@ -48,29 +48,6 @@ def hidden(random, float64):
     return jnp.asarray(random.normal(size=(4, SIZE)))
 
 
-@pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("seed", range(3))
-def test_any_features_against_the_dense_formula(seed):
-    """Random sets of random values, many of them the same, over more words than features."""
-    random = np.random.default_rng(seed)
-    values = random.normal(size=3).round(1)
-    features = [
-        {f"f{f}": random.choice(values) for f in np.flatnonzero(random.uniform(size=4) < 0.4)}
-        for _ in range(41)
-    ]
-    features[7] = {"own 1": 1.0, "own 2": -0.3, "f0": 2.0}
-    background = np.log(random.dirichlet(np.ones(41)))
-    lexicon = with_features(examples.plain_lexicon(41), features, background)
-    phi = references.feature_matrix(features, lexicon.feature_names)
-    assert len(references.signatures(features)[1]) < 41
-    params = random_params(random, len(lexicon.feature_names))
-    hidden = random.normal(size=(2, SIZE))
-    found = jax.jit(HEAD.log_probs)(params, lexicon.tables(), jnp.asarray(hidden))
-    adaptors = [np.asarray(params["weights"]) @ h + np.asarray(params["bias"]) for h in hidden]
-    expected = references.log_linear_log_probs(adaptors, phi, background)
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
-
-
 def test_identity_features_over_a_uniform_background_are_a_softmax(random, hidden):
     features = [{f"Word:{place}": 1.0} for place in range(13)]
     lexicon = with_features(examples.plain_lexicon(), features)
