@@ -334,38 +334,30 @@ def _check_context(name, head, arguments):
 
 
 def _regular(name, arguments):
-    regular = {"hidden": _hidden(name, arguments["hidden"])}
-    shape = regular["hidden"].shape[:-1]
-    if "targets" in arguments:
-        regular["targets"] = _targets(name, arguments["targets"], regular["hidden"].shape)
-    if "token_weights" in arguments:
-        weights = _token_weights(name, arguments["token_weights"], shape, regular["hidden"].dtype)
-        regular["hidden"], regular["token_weights"] = present_states(regular["hidden"], weights)
-    return regular
-
-
-def _hidden(name, hidden):
+    """Returns hidden states, targets and token weights in regular shapes and types."""
+    hidden = arguments["hidden"]
     if not hidden.ndim or not jnp.issubdtype(hidden.dtype, jnp.floating):
         raise ValueError(
             f"{name}: hidden states are floating-point numbers of the shape [..., D], and these "
             f"are {hidden.dtype} of the shape {hidden.shape}"
         )
-    return hidden
-
-
-def _targets(name, targets, states):
-    wanted = states[:-1]
-    if targets.shape != wanted:
-        raise ValueError(
-            f"{name}: hidden states of the shape {states} need targets of the shape {wanted}, one "
-            f"for each state, and these have {targets.shape}"
-        )
-    # An empty array does not tell its type: jnp.asarray([]) is float32.
-    if targets.size and not jnp.issubdtype(targets.dtype, jnp.integer):
-        raise ValueError(
-            f"{name}: targets are word ids, whole numbers, and these are {targets.dtype}"
-        )
-    return targets
+    regular, shape = {"hidden": hidden}, hidden.shape[:-1]
+    if "targets" in arguments:
+        regular["targets"] = targets = arguments["targets"]
+        if targets.shape != shape:
+            raise ValueError(
+                f"{name}: hidden states of the shape {hidden.shape} need targets of the shape "
+                f"{shape}, one for each state, and these have {targets.shape}"
+            )
+        # An empty array does not tell its type: jnp.asarray([]) is float32.
+        if targets.size and not jnp.issubdtype(targets.dtype, jnp.integer):
+            raise ValueError(
+                f"{name}: targets are word ids, whole numbers, and these are {targets.dtype}"
+            )
+    if "token_weights" in arguments:
+        weights = _token_weights(name, arguments["token_weights"], shape, hidden.dtype)
+        regular["hidden"], regular["token_weights"] = present_states(hidden, weights)
+    return regular
 
 
 def _token_weights(name, weights, wanted, dtype):
