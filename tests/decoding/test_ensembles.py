@@ -12,7 +12,7 @@ from zoo.decoding import BeamSearch, average, fuse, sample
 from zoo.decoding.steps import check_same_words
 from zoo.errors import UserError
 
-ROWS, WORDS = 3, 7
+WORDS = 7
 
 
 def of_table(table, words, carry):

@@ -85,11 +85,7 @@ class Trial:
         self.tables = jax.tree.map(jnp.asarray, self.head.tables(words))
         params = examples.random_params(self.head, random, SIZE, words, scale=0.5)
         self.params = jax.tree.map(lambda x: x.astype(jnp.float32), params)
-        self.axes = jax.tree.map(
-            lambda names: tuple("words" if name == "features" else name for name in names),
-            self.head.partition(words),
-            is_leaf=lambda x: isinstance(x, PartitionSpec),
-        )
+        self.axes = measured_layouts.axes_of(self.head, words)
         shape = BATCH_ROWS, TIME
         weights = random.uniform(0.5, 1, shape) * (random.uniform(size=shape) > 0.2)
         self.of_tokens = (

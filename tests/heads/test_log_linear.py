@@ -26,13 +26,6 @@ def matrix():
     return references.feature_matrix(examples.FEATURES, examples.lexicon().feature_names)
 
 
-def random_params(random, features):
-    return {
-        "weights": jnp.asarray(random.normal(size=(features, SIZE))),
-        "bias": jnp.asarray(random.normal(size=features)),
-    }
-
-
 def expected_log_probs(params, hidden, background):
     adaptors = [np.asarray(params["weights"]) @ h + np.asarray(params["bias"]) for h in hidden]
     return references.log_linear_log_probs(adaptors, matrix(), background)
@@ -40,7 +33,11 @@ def expected_log_probs(params, hidden, background):
 
 @pytest.fixture
 def params(random, lexicon, float64):
-    return random_params(random, len(lexicon.feature_names))
+    features = len(lexicon.feature_names)
+    return {
+        "weights": jnp.asarray(random.normal(size=(features, SIZE))),
+        "bias": jnp.asarray(random.normal(size=features)),
+    }
 
 
 @pytest.fixture
