@@ -10,7 +10,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from tests import examples
 from tests.heads.test_contract import HEADS
-from zoo import embeddings, heads, priors
+from zoo import heads, priors
 from zoo.arrays.sharded_functions import named, on_mesh
 
 # Of axes with names alone: (name of the axis: its size), hidden states of 7 numbers.
@@ -56,14 +56,6 @@ def test_heads_within_heads():
         "head": inner,
         "weights": PartitionSpec("hidden"),
         "bias": PartitionSpec(),
-    }
-
-
-def test_embeddings(lexicon):
-    parts = (embeddings.Lookup(3), embeddings.Features(2))
-    assert embeddings.Concat(parts).partition(lexicon) == {
-        "0": {"table": PartitionSpec("words", "hidden")},
-        "1": {"table": PartitionSpec("features", "hidden")},
     }
 
 

@@ -1,7 +1,5 @@
 """Attention against loops in numpy, its gradients against finite differences and plain autodiff."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -102,27 +100,6 @@ def test_gradients_are_those_of_finite_differences(random, name):
         assert np.abs(gradient).max() > 1e-3, name
         np.testing.assert_allclose(gradient, expected[name], rtol=1e-6, atol=1e-8, err_msg=name)
     np.testing.assert_array_equal(found["memory"][~MASK], 0)
-
-
-@pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("shape", [(3, 1, 4, 7), (3, 5, 4, 7), (9, 33, 41, 65)])
-def test_additive_scores_have_the_gradients_of_autodiff(random, shape):
-    batch, time, source, units = shape
-    shapes = (batch, time, units), (batch, source, units), (units,), (batch, time, source)
-    *arguments, cotangent = (jnp.asarray(random.normal(size=one)) for one in shapes)
-
-    def plain(queries, keys, vector):
-        return jnp.tanh(queries[:, :, None] + keys[:, None]) @ vector
-
-    @functools.partial(jax.jit, static_argnums=0)
-    def both_ways(function, *arguments):
-        scores, transpose = jax.vjp(function, *arguments)
-        return scores, *transpose(cotangent)
-
-    found = both_ways(attention.additive_scores, *arguments)
-    expected = both_ways(plain, *arguments)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
 
 
 def test_additive_scores_hold_little(random):

@@ -78,24 +78,6 @@ def test_gradients_are_those_of_finite_differences(random):
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
 
 
-def test_padding_on_the_left_is_not_seen(random):
-    """Words that a reset begins: neither states nor carries know what stands before."""
-    core = Bidirectional(LSTM(SIZE, layers=2))
-    params = examples.random_params(core, random, INPUT_SIZE)
-    inputs = jnp.asarray(random.normal(size=(1, TIME, INPUT_SIZE)))
-    apply, carry = jax.jit(core.apply), core.initial_carry(1)
-    reset = jnp.arange(TIME)[None] == 2
-    found = apply(params, inputs, carry, reset=reset)
-    other = apply(params, inputs.at[:, :2].set(9.0), carry, reset=reset)
-    alone = apply(params, inputs[:, 2:], carry)
-    for (hidden, last), exact in ((other, True), (alone, False)):
-        close = np.testing.assert_array_equal if exact else np.testing.assert_allclose
-        tolerance = {} if exact else {"rtol": 1e-5, "atol": 1e-6}
-        close(hidden[:, -3:], found[0][:, 2:], **tolerance)
-        for one, same in zip(jax.tree.leaves(last), jax.tree.leaves(found[1]), strict=True):
-            close(one, same, **tolerance)
-
-
 def test_carries_are_merged_for_a_decoder(random):
     core = Bidirectional(LSTM(SIZE, layers=2))
     carry = examples.randomised(core.initial_carry(BATCH), random)

@@ -76,18 +76,3 @@ def test_a_dropped_input_is_missing_from_all_n_grams_of_its_word():
     assert 0.35 < (hidden[:, :, 0] == 2).mean() < 0.65
     np.testing.assert_array_equal(hidden[:, 1:, 1], hidden[:, :-1, 0])
     np.testing.assert_array_equal(carry[:, 0, 1], hidden[:, -1, 0])
-
-
-def test_inputs_and_layers_have_masks_of_their_own():
-    core = NGram(20, order=2, layers=2, dropout=0.5, input_dropout=0.5)
-    eye = jnp.eye(20)
-    params = {
-        "context": eye[None],
-        "bias": jnp.zeros(20),
-        "layers": ({"weights": eye, "bias": jnp.zeros(20)},),
-    }
-    hidden, _ = jax.jit(core.apply)(
-        params, jnp.ones((8, 40, 20)), core.initial_carry(8), key=jax.random.key(0)
-    )
-    assert set(np.unique(hidden)) == {0, 8}
-    np.testing.assert_allclose((np.asarray(hidden) == 8).mean(), 1 / 8, atol=0.02)

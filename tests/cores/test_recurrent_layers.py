@@ -1,5 +1,4 @@
-"""Elman's network, the GRU and skip connections against numpy loops, and their gradients by hand
-against autodiff of a plain scan and against finite differences."""
+"""Layers and skip connections against numpy loops, their gradients against finite differences."""
 
 import functools
 
@@ -8,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import plain_scans
 from tests import examples, references
 from tests.marks import slow
 from zoo.arrays import products
@@ -16,8 +14,6 @@ from zoo.arrays.types import Keys
 from zoo.cores import GRU, LSTM, Elman
 from zoo.errors import UserError
 from zoo.layers import dropout
-from zoo.layers.elman import elman
-from zoo.layers.gru import gru
 
 BATCH, TIME, SIZE, INPUT_SIZE = 3, 5, 7, 4
 RESET = np.zeros((BATCH, TIME), bool)
@@ -33,20 +29,6 @@ LAYERS = {
 }
 
 
-# |numbers| of the parameters of an LSTM before there were skip connections, and of its output.
-AS_BEFORE = [
-    7.0,
-    19.3285236,
-    3.9461908,
-    14.8837919,
-    7.0,
-    16.2761154,
-    3.7459557,
-    14.1445208,
-    0.0739879,
-]
-
-
 def assert_trees_close(found, expected, **tolerances):
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(one, other, **tolerances)
@@ -54,50 +36,18 @@ def assert_trees_close(found, expected, **tolerances):
 
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("skip", [False, True], ids=["", "skip"])
-@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize(("layers", "last_size"), [(1, 0), (3, 0), (3, 3)])
 @pytest.mark.parametrize("name", LAYERS)
-def test_values_are_those_of_a_loop(random, name, layers, skip):
+def test_values_are_those_of_a_loop(random, name, layers, last_size, skip):
     make, layer = LAYERS[name]
-    core = make(SIZE, layers=layers, skip=skip)
-    assert core.output_size == (layers * SIZE if skip else SIZE)
+    core, last = make(SIZE, layers=layers, last_size=last_size, skip=skip), last_size or SIZE
+    assert core.output_size == ((layers - 1) * SIZE + last if skip else last)
     params = examples.random_params(core, random, INPUT_SIZE, scale=0.7)
     carry = examples.randomised(core.initial_carry(BATCH), random)
     inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
     found = jax.jit(core.apply)(params, inputs, carry, reset=RESET)
     expected = references.stacked(layer, inputs, params, carry, RESET, skip)
     assert_trees_close(found, expected, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("skip", [False, True], ids=["", "skip"])
-@pytest.mark.parametrize("name", LAYERS)
-def test_a_last_layer_of_another_size(random, name, skip):
-    make, layer = LAYERS[name]
-    core = make(SIZE, layers=3, last_size=3, skip=skip)
-    assert core.output_size == (2 * SIZE + 3 if skip else 3)
-    params = examples.random_params(core, random, INPUT_SIZE, scale=0.7)
-    carry = examples.randomised(core.initial_carry(BATCH), random)
-    inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
-    found = jax.jit(core.apply)(params, inputs, carry, reset=RESET)
-    expected = references.stacked(layer, inputs, params, carry, RESET, skip)
-    assert_trees_close(found, expected, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.slow
-def test_the_last_layer_has_a_rate_of_its_own(random):
-    inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
-
-    def zeros(**rates):
-        core = Elman(50, layers=2, **rates)
-        params = core.init(jax.random.key(0), INPUT_SIZE)
-        hidden, _ = core.apply(params, inputs, core.initial_carry(BATCH), key=jax.random.key(1))
-        return (np.asarray(hidden) == 0).mean()
-
-    assert 0.4 < zeros(dropout=0.5) < 0.6
-    assert zeros(dropout=0.5, last_dropout=0.0) == 0
-    assert 0.8 < zeros(dropout=0.0, last_dropout=0.9) < 1
-    with pytest.raises(UserError, match=r"last_dropout of Elman is 1\.5"):
-        Elman(last_dropout=1.5)
 
 
 def test_the_carry_of_another_number_of_layers_is_refused():
@@ -124,15 +74,16 @@ def test_a_projected_lstm_skips_with_its_projections(random):
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("name", ["elman", "sigmoid", "gru"])
+@pytest.mark.parametrize("name", LAYERS)
 def test_gradients_are_those_of_a_loop(random, name):
     make, layer = LAYERS[name]
     core = make(2, layers=2, skip=True)
     params = examples.random_params(core, random, 3, scale=0.7)
     carry = examples.randomised(core.initial_carry(2), random)
     inputs, reset = jnp.asarray(random.normal(size=(2, 3, 3))), RESET[1:, 1:4]
-    weights = random.normal(size=(2, 3, 4)), random.normal(size=(2, 2, 2))
     leaves, tree = jax.tree.flatten((params, carry, inputs))
+    ends = len(jax.tree.leaves(carry))
+    weights = random.normal(size=(2, 3, 4)), random.normal(size=(ends, 2, 2))
     arrays = {f"{place:02}": leaf for place, leaf in enumerate(leaves)}
 
     def weighted_sum(apply, arrays):
@@ -152,42 +103,6 @@ def test_gradients_are_those_of_a_loop(random, name):
     for place, gradient in gradients.items():
         assert np.abs(gradient).max() > 1e-4
         np.testing.assert_allclose(gradient, expected[place], rtol=1e-6, atol=1e-8)
-
-
-RECURRENCES = {
-    "tanh": (functools.partial(elman, "tanh"), functools.partial(plain_scans.elman, "tanh"), 1),
-    "sigmoid": (
-        functools.partial(elman, "sigmoid"),
-        functools.partial(plain_scans.elman, "sigmoid"),
-        1,
-    ),
-    "gru": (gru, plain_scans.gru, 3),
-}
-
-
-@pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("shape", [(BATCH, TIME, SIZE), (33, 41, 65)], ids=["small", "large"])
-@pytest.mark.parametrize("name", RECURRENCES)
-def test_gradients_are_those_of_the_plain_scan(random, name, shape):
-    function, plain, blocks = RECURRENCES[name]
-    batch, time, size = shape
-    keep = jnp.asarray(random.uniform(size=(time, batch, 1)) > 0.2, jnp.float64)
-    shapes = [(time, batch, blocks * size), (size, blocks * size), (size,), (batch, size)]
-    if name != "gru":
-        del shapes[2]
-    arguments = [jnp.asarray(random.normal(size=one) * size**-0.5) for one in shapes]
-    cotangents = tuple(
-        jnp.asarray(random.normal(size=s)) for s in ((time, batch, size), shapes[-1])
-    )
-
-    @functools.partial(jax.jit, static_argnums=0)
-    def forward_and_backward(function, *arguments):
-        results, transpose = jax.vjp(lambda *x: function(*x, keep), *arguments)
-        return results, transpose(cotangents)
-
-    found = forward_and_backward(function, *arguments)
-    expected = forward_and_backward(plain, *arguments)
-    assert_trees_close(found, expected, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
@@ -232,18 +147,6 @@ def test_new_parameters():
                 assert 0.8 * SIZE**-0.5 < np.abs(array).max() <= SIZE**-0.5
 
 
-@pytest.mark.slow
-def test_an_lstm_starts_and_computes_as_before_there_were_skip_connections():
-    """Sums of its numbers, as they were then but for the masks of U."""
-    core = LSTM(SIZE, layers=2, projection=3, dropout=0.3, recurrent_dropout=0.2)
-    key = jax.random.key(0)
-    params = core.init(key, INPUT_SIZE)
-    inputs = jax.random.normal(key, (BATCH, TIME, INPUT_SIZE))
-    hidden, _ = core.apply(params, inputs, core.initial_carry(BATCH), reset=RESET, key=key)
-    sums = [float(jnp.abs(leaf).sum()) for leaf in (*jax.tree.leaves(params), hidden)]
-    np.testing.assert_allclose(sums, AS_BEFORE, rtol=1e-5)
-
-
 def test_settings_that_cannot_be_are_refused():
     with pytest.raises(UserError, match=r"activation of Elman is 'relu': give one of tanh, sigm"):
         Elman(activation="relu")
@@ -251,6 +154,8 @@ def test_settings_that_cannot_be_are_refused():
         GRU(layers=0)
     with pytest.raises(UserError, match=r"dropout of \w+ is 1"):
         Elman(dropout=1.0)
+    with pytest.raises(UserError, match=r"last_dropout of Elman is 1\.5"):
+        Elman(last_dropout=1.5)
 
 
 @pytest.mark.usefixtures("float64")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.decoding.test_batched_search import BOUNDARY, Start
+from tests.decoding.test_sampling import truncated
 from zoo.decoding import BeamSearch, Sampling, force
 from zoo.decoding.batched_search import of_batch, translate
 from zoo.errors import UserError
@@ -34,21 +35,6 @@ def search(sampling, rows=3, **options):
     return sampling.search(STEP, np.zeros(rows, int), jnp.zeros(rows), boundary=0, **options)
 
 
-def kept(probs, temperature, top_k, nucleus):
-    """q of a row of p, in a loop."""
-    powers = [value ** (1 / temperature) for value in probs]
-    order = sorted(range(len(probs)), key=lambda word: (-probs[word], word))[:top_k]
-    mass = sum(powers[word] for word in order)
-    chosen, found = [], 0.0
-    for word in order:
-        chosen.append(word)
-        found += powers[word] / mass
-        if found >= nucleus:
-            break
-    mass = sum(powers[word] for word in chosen)
-    return [powers[word] / mass if word in chosen else 0.0 for word in range(len(probs))]
-
-
 @pytest.mark.parametrize(
     ("temperature", "top_k", "nucleus"),
     [(1.0, None, None), (0.5, None, None), (1.0, 2, None), (2.0, 3, 0.7)],
@@ -57,9 +43,9 @@ def test_words_are_drawn_with_their_probabilities(temperature, top_k, nucleus):
     draws = 3000
     sampling = Sampling(draws, temperature, top_k, nucleus, seed=4, longest=2)
     words = np.asarray(search(sampling).words).reshape(-1, 2)
-    first = kept(PROBS[0], temperature, top_k or 4, nucleus or 1.0)
+    first = truncated(PROBS[0], temperature, top_k, nucleus)
     for one in range(4):
-        after = kept(PROBS[one], temperature, top_k or 4, nucleus or 1.0) if one else [1, 0, 0, 0]
+        after = truncated(PROBS[one], temperature, top_k, nucleus) if one else [1, 0, 0, 0]
         for two in range(4):
             expected = first[one] * after[two]
             share = (words == [one, two]).all(axis=1).mean()

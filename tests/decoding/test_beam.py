@@ -303,37 +303,6 @@ def test_the_search_stops_when_no_open_hypothesis_can_win():
     assert steps == {(1, 0.0, 50): 1, (2, 0.0, 50): 2, (1, 1.0, 50): 22, (1, 1.0, 3): 2}
 
 
-@pytest.mark.parametrize("normaliser", ["length", "gnmt"])
-def test_a_long_hypothesis_may_overtake_a_short_one(normaliser):
-    """p(</s>) = 0.55 and p(b) = 0.45, then p(b | b) = 0.9989: b x 8 is the best of all strings
-    once scores are divided by lengths, though </s> is ahead of b for the first steps."""
-    first, after = np.log([0.45, 1e-9, 0.55]), np.log([0.9989, 1e-9, 0.0011])
-
-    def step(words, carry):
-        fresh = carry[:, None]
-        return jnp.where(fresh, jnp.float32(first), jnp.float32(after)), jnp.zeros_like(carry)
-
-    settings = BeamSearch(
-        beam=2,
-        longest=8,
-        length_normalisation=1.0 if normaliser == "length" else 3.0,
-        normaliser=normaliser,
-    )
-    scores = {}
-    for length in range(1, 9):
-        open_log_prob = first[0] + (length - 2) * after[0] if length > 1 else 0.0
-        end = open_log_prob + (after[2] if length > 1 else first[2])
-        scores["b" * (length - 1) + "."] = end / norm(settings, length)
-    scores["b" * 8] = (first[0] + 7 * after[0]) / norm(settings, 8)
-    best = max(scores, key=scores.get)
-    assert best == "b" * 8
-    found = settings.search(step, np.full(1, 2), jnp.ones(1, bool), boundary=2)
-    assert found.words[0, 0].tolist() == [0] * 8
-    np.testing.assert_allclose(found.score[0, 0], scores[best], rtol=1e-5)
-    if normaliser == "length":
-        np.testing.assert_allclose(found.score[0, 0], -0.101, atol=5e-4)
-
-
 def test_a_beam_that_has_more_room_than_there_are_sequences():
     """Of the boundary alone, and of one word beside it."""
 
@@ -381,20 +350,6 @@ def test_wrong_shapes_are_named():
         BeamSearch().search(step, np.zeros(3), jnp.zeros((4, 2)), boundary=0)
     with pytest.raises(ValueError, match=r"shape \(36, 1, 3\) for 36 rows"):
         BeamSearch().search(step, np.zeros(3), jnp.zeros(3), boundary=0)
-
-
-def test_ends_compete_with_all_ways_to_go_on():
-    # Whole numbers, so that many are equal: of equals an end comes first, and of ends the first.
-    generator = np.random.default_rng(3)
-    ends = generator.integers(-6, 0, (40, 4)).astype(np.float32)
-    longer = -np.sort(-generator.integers(-6, 0, (40, 4)), axis=1).astype(np.float32)
-    found = np.asarray(beam._competing(jnp.asarray(ends), jnp.asarray(longer)))
-    for row in range(40):
-        ways = [(-value, "end", place) for place, value in enumerate(ends[row])]
-        ways += [(-value, "longer", place) for place, value in enumerate(longer[row])]
-        kept = sorted(ways)[:4]
-        expected = [(-value, "end", place) in kept for place, value in enumerate(ends[row])]
-        assert found[row].tolist() == expected
 
 
 @pytest.mark.parametrize("boundary", [WORDS, -1])

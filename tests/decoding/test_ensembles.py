@@ -12,7 +12,7 @@ from zoo.decoding import BeamSearch, average, fuse, sample
 from zoo.decoding.steps import check_same_words
 from zoo.errors import UserError
 
-ROWS, WORDS = 3, 7
+WORDS = 7
 
 
 def of_table(table, words, carry):
@@ -52,19 +52,13 @@ def members(tables):
 
 
 @pytest.mark.parametrize("weights", [None, (1, 2, 5), (0, 3, 1)], ids=str)
-def test_averages_of_probabilities(tables, weights):
+def test_averages_of_probabilities_and_of_logarithms(tables, weights):
+    shares = np.array(weights or (1, 1, 1)) / sum(weights or (1, 1, 1))
+    pairs = [*zip(shares, members(tables), strict=True)]
     found = apply(average(steps_of(tables), weights))
-    shares = np.array(weights or (1, 1, 1)) / sum(weights or (1, 1, 1))
-    np.testing.assert_allclose(
-        np.exp(found), sum(s * p for s, p in zip(shares, members(tables), strict=True)), rtol=1e-5
-    )
-
-
-@pytest.mark.parametrize("weights", [None, (1, 2, 5), (0, 3, 1)], ids=str)
-def test_averages_of_logarithms_are_renormalised(tables, weights):
+    np.testing.assert_allclose(np.exp(found), sum(s * p for s, p in pairs), rtol=1e-5)
     found = apply(average(steps_of(tables), weights, of="logs"))
-    shares = np.array(weights or (1, 1, 1)) / sum(weights or (1, 1, 1))
-    product = np.prod([p**s for s, p in zip(shares, members(tables), strict=True)], axis=0)
+    product = np.prod([p**s for s, p in pairs], axis=0)
     expected = product / product.sum(axis=-1, keepdims=True)
     np.testing.assert_allclose(np.exp(found), expected, rtol=1e-5)
 

@@ -1,4 +1,4 @@
-"""What is promised of every embedding. A new one joins by a line in EMBEDDINGS."""
+"""What is promised of every embedding, which joins by a line in EMBEDDINGS, and of some."""
 
 import dataclasses
 from collections.abc import Callable
@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 
 from tests import examples, references
+from zoo.arrays.sharded_functions import FEATURES, HIDDEN
+from zoo.arrays.sharded_functions import WORDS as OF_WORDS
 from zoo.embeddings import CharCNN, Concat, Embedding, Features, Lookup
+from zoo.errors import UserError
 from zoo.layers.char_convolution import Convolution
+from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import Spelling
 
 SIZE = 5
@@ -125,3 +129,45 @@ def test_words_outside_a_table_are_refused(lexicon):
     for word in (len(lexicon), -1):
         with pytest.raises(ValueError, match=f"words has {word} at "):
             embedding.apply(params, tables, jnp.array([0, word]))
+
+
+# ---- what is particular to embeddings of features, and to several side by side
+
+
+def test_the_features_of_the_input_may_be_chosen(lexicon):
+    embedding = Features(5, kinds=("length",))
+    params = embedding.init(jax.random.key(0), lexicon)
+    vectors = jax.jit(embedding.apply)(params, embedding.tables(lexicon), jnp.arange(13))
+    lengths = [features.get("length", 0) for features in examples.FEATURES]
+    np.testing.assert_allclose(vectors, np.outer(lengths, params["table"][0]), rtol=1e-6)
+
+
+def test_a_lexicon_without_features_is_an_error():
+    with pytest.raises(UserError, match=r"embeddings\.Features needs words with features"):
+        Features(5).init(jax.random.key(0), examples.plain_lexicon())
+
+
+NOTED = Lexicon(("a", "abc", "abcd"), np.ones(3, np.int64))
+
+
+def letters(longest):
+    return CharCNN(size=2, network=Convolution(Spelling(longest=longest), widths=(2,)))
+
+
+def test_notes_of_one_part_are_as_they_are():
+    assert Concat((Lookup(2), letters(3))).warnings(NOTED) == {"words cut by the embedding": 1}
+    assert Concat((Lookup(2),)).warnings(NOTED) == {}
+
+
+def test_notes_of_several_parts_do_not_hide_each_other():
+    assert Concat((letters(2), Lookup(2), letters(9))).warnings(NOTED) == {
+        "words cut by the embedding, part 0": 2,
+        "words cut by the embedding, part 2": 0,
+    }
+
+
+def test_axes_are_named_by_the_part_that_has_them():
+    assert Concat((Lookup(2), letters(3), Features(size=2))).parameter_axes == {
+        "0/table": (OF_WORDS, HIDDEN),
+        "2/table": (FEATURES, HIDDEN),
+    }

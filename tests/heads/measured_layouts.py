@@ -81,6 +81,15 @@ def shapes_of(tree):
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), x.dtype), tree)
 
 
+def axes_of(head, words):
+    """The names of the parameters' axes, of which features are cut as words are."""
+    return jax.tree.map(
+        lambda names: tuple("words" if name == "features" else name for name in names),
+        head.partition(words),
+        is_leaf=lambda x: isinstance(x, PartitionSpec),
+    )
+
+
 @functools.cache
 def arguments(name):
     """(params, tables, of_tokens, key, axes) of a head, shapes alone, as `layouts` takes them."""
@@ -88,11 +97,6 @@ def arguments(name):
     # A tree over V words has V - 1 vectors.
     words = lexicon(VOCABULARY + 1 if name == "Huffman" else VOCABULARY)
     params = jax.eval_shape(lambda: head.init(jax.random.key(0), SIZE, words))
-    axes = jax.tree.map(
-        lambda names: tuple("words" if name == "features" else name for name in names),
-        head.partition(words),
-        is_leaf=lambda x: isinstance(x, PartitionSpec),
-    )
     tokens = ROWS, TIME
     of_tokens = (
         jax.ShapeDtypeStruct((*tokens, SIZE), jnp.float32),
@@ -100,7 +104,7 @@ def arguments(name):
         jax.ShapeDtypeStruct(tokens, jnp.float32),
     )
     key = jax.eval_shape(lambda: jax.random.key(1))
-    return params, shapes_of(head.tables(words)), of_tokens, key, axes
+    return params, shapes_of(head.tables(words)), of_tokens, key, axes_of(head, words)
 
 
 def of_weighted_loss(head, params, tables, hidden, targets, weights, key):

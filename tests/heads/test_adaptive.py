@@ -115,54 +115,6 @@ def test_a_training_step_computes_the_scores_of_a_tail_once(monkeypatch):
     assert found.flops == 3 * 2 * tokens * products
 
 
-@pytest.mark.parametrize("weighted", [True, False])
-def test_gradients_by_hand(random, weighted):
-    """Softmax slopes in float64, for clusters with tokens, without, and a token of weight 0."""
-    lexicon = examples.plain_lexicon()  # ranks are ids
-    params = examples.random_params(HEAD, random, 8, lexicon)
-    targets = np.array([5, 0, 4, 12, 8, 3, 5])
-    u = np.array([0.5, 1, 2, 0, 0.25, 1, 3])
-    hidden = random.normal(size=(7, 8))
-
-    def loss(params, hidden):
-        arguments = params, HEAD.tables(lexicon), hidden, jnp.asarray(targets)
-        if weighted:
-            return HEAD.weighted_loss(*arguments, jnp.asarray(u, jnp.float32))
-        return jnp.sum(-HEAD.log_prob(*arguments) * jnp.asarray(u, jnp.float32))
-
-    gradient = jax.jit(jax.grad(loss, argnums=(0, 1)))
-    found, of_hidden = gradient(params, jnp.asarray(hidden, jnp.float32))
-
-    expected = {name: np.zeros(np.shape(x)) for name, x in params.items()}
-    expected_hidden = np.zeros(hidden.shape)
-    exact = {name: np.asarray(x, np.float64) for name, x in params.items()}
-
-    def softmax_slope(scores, target):
-        p = np.exp(scores - scores.max())
-        p /= p.sum()
-        p[target] -= 1
-        return p
-
-    for n, (h, x) in enumerate(zip(hidden, targets, strict=True)):
-        tail = 0 if x < 4 else 1 if x < 9 else 2
-        scores = exact["head"] @ h + exact["head_bias"]
-        slope = u[n] * softmax_slope(scores, x if tail == 0 else 3 + tail)
-        expected["head"] += np.outer(slope, h)
-        expected["head_bias"] += slope
-        expected_hidden[n] += slope @ exact["head"]
-        if tail:
-            names = f"projection_{tail - 1}", f"tail_{tail - 1}"
-            projection, words = (exact[name] for name in names)
-            state = h @ projection
-            slope = u[n] * softmax_slope(words @ state, x - (4, 9)[tail - 1])
-            expected[names[1]] += np.outer(slope, state)
-            expected[names[0]] += np.outer(h, slope @ words)
-            expected_hidden[n] += projection @ (slope @ words)
-    for name, of_name in expected.items():
-        np.testing.assert_allclose(found[name], of_name, rtol=2e-4, atol=2e-6)
-    np.testing.assert_allclose(of_hidden, expected_hidden, rtol=2e-4, atol=2e-6)
-
-
 @pytest.mark.parametrize("cutoffs", [(), (0, 3), (5, 5), (7, 3)])
 def test_cutoffs_must_rise(cutoffs):
     with pytest.raises(UserError, match=r"cutoffs of AdaptiveSoftmax are "):

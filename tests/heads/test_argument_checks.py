@@ -1,7 +1,6 @@
 """What every head makes of its arguments before it computes anything."""
 
 import functools
-import inspect
 
 import jax
 import jax.numpy as jnp
@@ -12,27 +11,18 @@ from tests import examples
 from tests.heads import head_references, test_contract
 from tests.heads.test_with_expert import Told
 from tests.marks import slow
-from zoo import heads
 from zoo.arrays.types import Keys
 from zoo.heads import (
     NCE,
     CharLSTM,
     CNNSoftmax,
-    Head,
     LogLinear,
     Softmax,
     SpreadUnknown,
-    WithCache,
     WithExpert,
 )
 from zoo.lexicon.spelling import Spelling
 
-# Methods that check what they are given, and call what a head writes.
-CHECKED = (
-    *("init", "tables", "evaluation_tables", "partition", "prepared"),
-    *("loss", "weighted_loss", "weighted_loss_and_penalty"),
-    *("log_prob", "log_prob_and_log_z", "log_probs", "sample", "top_k"),
-)
 SIZE, WORDS, BATCH, TIME = 7, 13, 3, 5
 HEADS = {name: case.head for name, case in test_contract.HEADS.items()} | {
     "penalised log-linear": LogLinear(penalty=0.3),
@@ -65,28 +55,6 @@ def batch(*shape, seed=0):
 
 def options(head, targets):
     return {} if head.background is None else {"context": targets}
-
-
-def test_every_head_is_called_by_the_methods_that_check_arguments():
-    classes = [kind for kind in vars(heads).values() if inspect.isclass(kind)]
-    tried = {type(head) for head in HEADS.values()}
-    # A cache takes another context: see tests/heads/test_with_cache.py.
-    tried |= {WithCache}
-    assert tried | {Head} == {kind for kind in classes if issubclass(kind, Head)}
-    for kind in tried:
-        for name in CHECKED:
-            assert getattr(kind, name) is getattr(Head, name), (kind, name)
-
-
-@pytest.mark.parametrize("name", HEADS)
-def test_weights_of_other_shapes_are_refused(name):
-    head, params, tables, _ = problem(name)
-    hidden, targets = batch(BATCH, TIME)
-    for shape in ((TIME, BATCH), (BATCH,), (1, BATCH, TIME), (BATCH, TIME, 1), (2, TIME)):
-        for method in (head.weighted_loss, head.weighted_loss_and_penalty):
-            with pytest.raises(ValueError, match=r"token_weights of the shape \(.*\(3, 5\)") as e:
-                method(params, tables, hidden, targets, np.ones(shape))
-            assert str(shape) in str(e.value)
 
 
 OF_TARGETS = (
@@ -299,15 +267,3 @@ def test_no_tokens(name):
 def test_no_targets_may_be_an_empty_list():
     head, params, tables, _ = problem("softmax")
     assert head.loss(params, tables, jnp.zeros((0, SIZE)), []).shape == (0,)
-
-
-@pytest.mark.slow
-def test_a_head_that_prepares_nothing_is_handed_nothing():
-    head, params, tables, _ = problem("softmax")
-    hidden, targets = batch(BATCH, TIME)
-    assert head.prepared(params, tables) is None
-    plain = head.log_prob(params, tables, hidden, targets)
-    found = head.log_prob(params, tables, hidden, targets, prepared=None)
-    np.testing.assert_array_equal(found, plain)
-    with pytest.raises(TypeError, match=r"Softmax\.log_probs does not take prepared arrays: leave"):
-        head.log_probs(params, tables, hidden, prepared=jnp.ones(3))

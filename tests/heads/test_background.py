@@ -169,17 +169,6 @@ def test_blocks_of_tokens_that_do_not_divide_them(float64, random, block):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
-def test_without_features_at_work_the_model_is_its_background(float64):
-    head = LogLinear(initial_scale=0.0, background=Bigrams())
-    lexicon = examples.lexicon()
-    params = head.init(jax.random.key(0), SIZE, lexicon)
-    hidden = jnp.ones((2, 3, SIZE))
-    log_probs = head.log_probs(params, head.tables(lexicon), hidden, context=CONTEXTS)
-    masses = np.exp(bigrams())[CONTEXTS]
-    expected = references.log(masses / masses.sum(-1, keepdims=True))
-    np.testing.assert_allclose(log_probs, expected, **CLOSE)
-
-
 def test_the_best_words_in_blocks_of_tokens_and_their_contexts(arguments, monkeypatch):
     params, tables, hidden = arguments
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 4 * VOCABULARY)  # six tokens: blocks of three

@@ -190,22 +190,6 @@ def padded(letters):
     return [*letters, 0, 0][:3]
 
 
-def test_a_beam_that_has_more_room_than_there_are_strings(problem):
-    """Only the beginnings of one letter can be said, so that most places stay empty."""
-    params, _, hidden, _ = problem
-    head = dataclasses.replace(HEAD, spelling=Spelling(unit="characters", longest=1))
-    search = jax.jit(functools.partial(most_probable, head), static_argnums=(2, 3))
-    log_probs, spelled, missed = search(params, hidden[0, :1], 8, 9)
-    assert sorted(spelled[0, :6, 0].tolist()) == [*range(END, MARKS + 2)]
-    np.testing.assert_allclose(np.exp(log_probs[0, :6]).sum(), 1, rtol=1e-10)
-    np.testing.assert_array_equal(log_probs[0, 6:], -np.inf)
-    assert missed[0] == -np.inf
-    words = {spellings.word(s, LEXICON, head.spelling) for s in spelled[0, :6]}
-    # The lexicon has no unknown word, whose mark can be said all the same.
-    assert LEXICON.unknown is None
-    assert words == {"", "a", "b", "</s>", "\N{REPLACEMENT CHARACTER}"}
-
-
 def test_another_lexicon_needs_nothing_new(problem):
     params, tables, hidden, _ = problem
     other = Lexicon(("bb", "ab"), np.zeros(2, np.int64), alphabet=LEXICON.letters)

@@ -60,18 +60,6 @@ def test_nce_starts_where_the_words_share_one_bias():
     assert CNNSoftmax(NETWORK).loss_name == "loss"
 
 
-@pytest.mark.parametrize("sampled", [None, ImportanceSampling(samples=4), NCE(samples=4)], ids=str)
-def test_prepared_parameters_say_the_same(sampled, random):
-    head = CNNSoftmax(NETWORK, 3, sampled)
-    tables, params, hidden = problem(head, random)
-    prepared = jax.jit(head.prepared)(params, tables)
-    assert prepared.shape == (13, SIZE)
-    score = jax.jit(head.log_prob_and_log_z)
-    found = score(params, tables, hidden, TARGETS, prepared=prepared)
-    wanted = jax.jit(head.log_prob_and_log_z)(params, tables, hidden, TARGETS)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.slow
 def test_a_sampled_loss_may_have_no_bias():
     head = CNNSoftmax(NETWORK, sampled=ImportanceSampling(samples=4, bias=False))

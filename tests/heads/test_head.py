@@ -1,5 +1,7 @@
 """What heads get of the base: the best words and draws, some tokens at a time."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +14,7 @@ from zoo import heads
 from zoo.heads import (
     AdaptiveSoftmax,
     CharLSTM,
+    HierarchicalSoftmax,
     HuffmanSoftmax,
     LogLinear,
     MixtureOfSoftmaxes,
@@ -28,6 +31,8 @@ HEADS = {
     "log-linear": LogLinear(),
     "Huffman": HuffmanSoftmax(),
     "mixture": MixtureOfSoftmaxes(components=2),
+    "adaptive": AdaptiveSoftmax(cutoffs=(3, 8), division=2),
+    "hierarchical": HierarchicalSoftmax(classes=5),
 }
 
 
@@ -38,18 +43,33 @@ def problem(head, random, tokens, words=13):
     return params, head.tables(lexicon), jnp.asarray(random.normal(size=(*tokens, SIZE)))
 
 
-@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("blocks", [False, True])
 @pytest.mark.parametrize("name", HEADS)
-def test_the_best_words_in_blocks_of_tokens(random, monkeypatch, name):
+def test_the_best_words_are_those_of_all_log_probabilities(name, blocks, monkeypatch, random):
+    """Also of heads whose words are in another order than their parameters."""
+    if blocks:  # of two classes or rows, which do not divide them
+        monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 64)
+        monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 2)
+        monkeypatch.setattr(softmax, "MOST_ROWS_AT_A_TIME", 6)
+        monkeypatch.setattr(softmax, "NARROW", 1)
     head = HEADS[name]
-    params, tables, hidden = problem(head, random, (2, 4))
-    log_probs = np.asarray(jax.jit(head.log_probs)(params, tables, hidden))
-    # Eight tokens in blocks of three, the last of them filled up.
-    monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 3 * 13)
-    values, words = jax.jit(head.top_k, static_argnums=3)(params, tables, hidden, 4)
-    best = np.argsort(-log_probs, axis=-1, stable=True)[..., :4]
-    np.testing.assert_array_equal(words, best)
-    np.testing.assert_allclose(values, np.take_along_axis(log_probs, best, -1), rtol=1e-12)
+    lexicon = dataclasses.replace(examples.lexicon(), counts=random.permutation(13))
+    params, tables = examples.random_params(head, random, SIZE, lexicon), head.tables(lexicon)
+    hidden = jnp.asarray(random.normal(size=(3, 5, SIZE)))
+
+    @jax.jit
+    def evaluate(params, hidden):
+        some = [head.top_k(params, tables, hidden, k) for k in (1, 7, 13)]
+        return some, head.log_probs(params, tables, hidden)
+
+    found, log_probs = jax.device_get(evaluate(params, hidden))
+    order = np.argsort(-log_probs, axis=-1)
+    for values, ids in found:
+        wanted = order[..., : ids.shape[-1]]
+        np.testing.assert_array_equal(ids, wanted)
+        assert ids.dtype == np.int32
+        expected = np.take_along_axis(log_probs, wanted, axis=-1)
+        np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_the_best_words_of_one_state(random):

@@ -14,6 +14,7 @@ from jax.sharding import PartitionSpec
 
 from tests import examples, layouts
 from tests.heads import measured_layouts
+from tests.heads.measured_layouts import of_log_prob, of_weighted_loss  # noqa: F401  by name
 from zoo import heads
 from zoo.arrays import row_blocks
 from zoo.lexicon import with_features
@@ -84,11 +85,7 @@ class Trial:
         self.tables = jax.tree.map(jnp.asarray, self.head.tables(words))
         params = examples.random_params(self.head, random, SIZE, words, scale=0.5)
         self.params = jax.tree.map(lambda x: x.astype(jnp.float32), params)
-        self.axes = jax.tree.map(
-            lambda names: tuple("words" if name == "features" else name for name in names),
-            self.head.partition(words),
-            is_leaf=lambda x: isinstance(x, PartitionSpec),
-        )
+        self.axes = measured_layouts.axes_of(self.head, words)
         shape = BATCH_ROWS, TIME
         weights = random.uniform(0.5, 1, shape) * (random.uniform(size=shape) > 0.2)
         self.of_tokens = (
@@ -107,27 +104,12 @@ class Trial:
 trial = functools.cache(Trial)
 
 
-def of_weighted_loss(head, params, tables, hidden, targets, weights, key):
-    def weighted_loss(params, hidden):
-        return head.weighted_loss(params, tables, hidden, targets, weights, key=key)
-
-    return _with_gradients(weighted_loss, params, hidden)
-
-
 def of_loss(head, params, tables, hidden, targets, weights, key):
     def loss(params, hidden):
         return jnp.sum(weights * head.loss(params, tables, hidden, targets, key=key))
 
-    return _with_gradients(loss, params, hidden)
-
-
-def _with_gradients(function, params, hidden):
-    value, (of_params, of_hidden) = jax.value_and_grad(function, (0, 1))(params, hidden)
+    value, (of_params, of_hidden) = jax.value_and_grad(loss, (0, 1))(params, hidden)
     return {"sum": value, "params": of_params, "tokens": of_hidden}
-
-
-def of_log_prob(head, params, tables, hidden, targets, weights, key):
-    return {"tokens": head.log_prob(params, tables, hidden, targets)}
 
 
 def of_log_probs(head, params, tables, hidden, targets, weights, key):
@@ -269,18 +251,11 @@ def test_the_documents_have_the_table():
 
 
 def test_every_head_is_laid_out():
-    exported = {
-        name
-        for name in heads.__all__
-        if isinstance(kind := getattr(heads, name), type) and issubclass(kind, heads.Head)
-    }
-    others = {
-        "Head",
-        "WithCache",
-        "WithExpert",
-        "SpreadUnknown",
-    }  # which hand on what another head gives
-    assert {type(head).__name__ for head in HEADS.values()} | others == exported
+    """But those that hand on what another head gives."""
+    tried = {type(head) for head in HEADS.values()} | {heads.Head}
+    tried |= {heads.WithCache, heads.WithExpert, heads.SpreadUnknown}
+    exported = {kind for kind in vars(heads).values() if isinstance(kind, type)}
+    assert tried == {kind for kind in exported if issubclass(kind, heads.Head)}
     assert measured_layouts.HEADS.keys() == HEADS.keys()
 
 

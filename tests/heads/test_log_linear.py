@@ -11,7 +11,7 @@ from tests import examples, references
 from zoo.errors import UserError
 from zoo.heads import LogLinear
 from zoo.lexicon import with_features
-from zoo.losses import log_linear_log_probs, softmax
+from zoo.losses import softmax
 
 SIZE = 5
 HEAD = LogLinear()
@@ -26,13 +26,6 @@ def matrix():
     return references.feature_matrix(examples.FEATURES, examples.lexicon().feature_names)
 
 
-def random_params(random, features):
-    return {
-        "weights": jnp.asarray(random.normal(size=(features, SIZE))),
-        "bias": jnp.asarray(random.normal(size=features)),
-    }
-
-
 def expected_log_probs(params, hidden, background):
     adaptors = [np.asarray(params["weights"]) @ h + np.asarray(params["bias"]) for h in hidden]
     return references.log_linear_log_probs(adaptors, matrix(), background)
@@ -40,42 +33,16 @@ def expected_log_probs(params, hidden, background):
 
 @pytest.fixture
 def params(random, lexicon, float64):
-    return random_params(random, len(lexicon.feature_names))
+    features = len(lexicon.feature_names)
+    return {
+        "weights": jnp.asarray(random.normal(size=(features, SIZE))),
+        "bias": jnp.asarray(random.normal(size=features)),
+    }
 
 
 @pytest.fixture
 def hidden(random, float64):
     return jnp.asarray(random.normal(size=(4, SIZE)))
-
-
-def test_the_dense_formula(params, hidden):
-    adaptors = HEAD.adaptor(params, hidden)
-    found = log_linear_log_probs(adaptors, jnp.asarray(matrix()), examples.log_background())
-    expected = expected_log_probs(params, hidden, examples.log_background())
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-@pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("seed", range(3))
-def test_any_features_against_the_dense_formula(seed):
-    """Random sets of random values, many of them the same, over more words than features."""
-    random = np.random.default_rng(seed)
-    values = random.normal(size=3).round(1)
-    features = [
-        {f"f{f}": random.choice(values) for f in np.flatnonzero(random.uniform(size=4) < 0.4)}
-        for _ in range(41)
-    ]
-    features[7] = {"own 1": 1.0, "own 2": -0.3, "f0": 2.0}
-    background = np.log(random.dirichlet(np.ones(41)))
-    lexicon = with_features(examples.plain_lexicon(41), features, background)
-    phi = references.feature_matrix(features, lexicon.feature_names)
-    assert len(references.signatures(features)[1]) < 41
-    params = random_params(random, len(lexicon.feature_names))
-    hidden = random.normal(size=(2, SIZE))
-    found = jax.jit(HEAD.log_probs)(params, lexicon.tables(), jnp.asarray(hidden))
-    adaptors = [np.asarray(params["weights"]) @ h + np.asarray(params["bias"]) for h in hidden]
-    expected = references.log_linear_log_probs(adaptors, phi, background)
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_identity_features_over_a_uniform_background_are_a_softmax(random, hidden):
@@ -88,27 +55,6 @@ def test_identity_features_over_a_uniform_background_are_a_softmax(random, hidde
     found = jax.jit(HEAD.log_probs)(params, lexicon.tables(), hidden)
     expected = references.softmax_log_probs(hidden, weights, bias)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("target", [0, 2, 4, 9, 11])
-def test_the_adaptor_s_gradient_is_expected_minus_observed_features(
-    lexicon, params, hidden, target
-):
-    """Equations 9 and 16. The bias is added to the adaptor, so it has the adaptor's gradient."""
-    gradient = _gradients()(params, lexicon.tables(), hidden[:1], jnp.asarray([target]))
-    (log_probs,) = expected_log_probs(params, hidden[:1], examples.log_background())
-    expected_features = sum(
-        np.exp(log_prob) * phi for log_prob, phi in zip(log_probs, matrix(), strict=True)
-    )
-    of_adaptor = expected_features - matrix()[target]
-    of_params, of_hidden = gradient
-    np.testing.assert_allclose(of_params["bias"], of_adaptor, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(
-        of_params["weights"], np.outer(of_adaptor, hidden[0]), rtol=1e-6, atol=1e-6
-    )
-    np.testing.assert_allclose(
-        of_hidden[0], np.asarray(params["weights"]).T @ of_adaptor, rtol=1e-6, atol=1e-6
-    )
 
 
 @functools.cache

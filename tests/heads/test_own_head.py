@@ -8,20 +8,10 @@ import numpy as np
 import pytest
 
 from tests import examples
-from tests.heads import head_references
-from zoo.data import with_background
 from zoo.heads import (
-    NCE,
-    AdaptiveSoftmax,
-    CNNSoftmax,
     Head,
-    HierarchicalSoftmax,
-    HuffmanSoftmax,
-    LogLinear,
     Softmax,
-    SpreadUnknown,
 )
-from zoo.priors import NGram
 
 SIZE = 3
 
@@ -108,14 +98,6 @@ class Mistaken(Softmax):
         return params["mine"]
 
 
-@dataclasses.dataclass(frozen=True)
-class MistakenNGram(NGram):
-    """A background that looks up what there is not."""
-
-    def log_prob(self, tables, contexts, words):
-        return tables["mine"]
-
-
 def test_targets_that_are_no_words_are_known_without_declared_shapes(random):
     lexicon, hidden = examples.lexicon(), jnp.asarray(random.normal(size=(2, 3, SIZE)))
     head, targets = Own(), jnp.array([[1, 2, len(lexicon)], [3, -1, 4]])
@@ -141,15 +123,6 @@ def test_an_error_of_the_heads_own_is_let_through():
         Mistaken().weighted_loss_and_penalty(params, {}, hidden, targets, 1.0)
 
 
-def test_an_error_of_ones_own_background_is_let_through():
-    head = LogLinear(background=MistakenNGram(order=2))
-    lexicon = with_background(examples.lexicon(), head.background, [["word 1", "word 2"]])
-    params = head.init(jax.random.key(0), SIZE, lexicon)
-    given = params, head.tables(lexicon), jnp.ones((2, SIZE)), jnp.zeros(2, int)
-    with pytest.raises(KeyError, match=r"^'mine'$"):
-        head.log_prob(*given, context=jnp.zeros((2, 1), int))
-
-
 def test_a_method_that_checks_arguments_is_not_overridden():
     message = r"Unchecked overrides loss, which checks .*: write _loss, with the arguments"
     with pytest.raises(TypeError, match=message):
@@ -157,46 +130,3 @@ def test_a_method_that_checks_arguments_is_not_overridden():
         class Unchecked(Own):
             def loss(self, params, tables, hidden, targets, *, key=None, context=None):
                 return jnp.zeros(())
-
-
-OTHER = {
-    "NCE": (NCE(samples=2), "words"),
-    "adaptive": (AdaptiveSoftmax(cutoffs=(3,)), "words"),
-    "hierarchical": (HierarchicalSoftmax(classes=4), "classes of words"),
-    "Huffman": (HuffmanSoftmax(), "words"),
-    "letters": (CNNSoftmax(head_references.NETWORK, correction=2), "words"),
-}
-
-
-@pytest.mark.parametrize("name", OTHER)
-def test_tables_of_another_lexicon_are_refused(name):
-    head, counted = OTHER[name]
-    shapes = jax.eval_shape(
-        lambda key: head.init(key, SIZE, examples.plain_lexicon()), jax.random.key(0)
-    )
-    params = examples.randomised(shapes, np.random.default_rng(0))
-    given = jnp.ones((2, SIZE)), jnp.zeros(2, jnp.int32)
-    message = rf"{type(head).__name__}\.loss: params are of \d+ {counted} and tables of \d+: give"
-    with pytest.raises(ValueError, match=message):
-        head.loss(params, head.tables(examples.plain_lexicon(29)), *given, key=jax.random.key(0))
-
-
-def test_features_of_another_lexicon_are_refused():
-    lexicon = examples.lexicon()
-    params = LogLinear().init(jax.random.key(0), SIZE, lexicon)
-    fewer = LogLinear(kinds=("length",)).tables(lexicon)
-    with pytest.raises(ValueError, match=r"log_probs: params are of 9 features and tables of 1:"):
-        LogLinear().log_probs(params, fewer, jnp.ones(SIZE))
-
-
-@pytest.mark.slow
-def test_the_tables_of_a_head_within_are_looked_at():
-    trained, other = examples.trained_and_other()
-    head = SpreadUnknown(HuffmanSoftmax(), trained)
-    tables = head.tables(other) | {"head": HuffmanSoftmax().tables(other)}
-    params = HuffmanSoftmax().init(jax.random.key(0), SIZE, trained)
-    with pytest.raises(
-        ValueError, match=r"HuffmanSoftmax\.log_probs: params are of 5 words and tables of 8"
-    ):
-        head.log_probs(params, tables, jnp.ones(SIZE))
-    assert Softmax().sizes({}, {}) == ()

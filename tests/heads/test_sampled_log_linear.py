@@ -183,19 +183,6 @@ def test_chains_are_drawn_for_a_row_wherever_it_lies():
     np.testing.assert_allclose(again, losses[2:], rtol=1e-6)
 
 
-@pytest.mark.slow
-def test_the_penalty_stands_beside_the_estimate():
-    head = SampledLogLinear(samples=4, penalty=0.1)
-    params, tables, hidden, targets = given(head)
-    weights = jnp.ones((2, 3))
-    arguments = params, tables, hidden, targets, weights
-    total, penalty = head.weighted_loss_and_penalty(*arguments, key=jax.random.key(1))
-    plain = SampledLogLinear(samples=4).weighted_loss(*arguments, key=jax.random.key(1))
-    expected = 0.1 * (adaptors(params, hidden) ** 2).sum()
-    np.testing.assert_allclose(penalty, expected, rtol=1e-5)
-    np.testing.assert_allclose(total - penalty, plain, rtol=1e-4)
-
-
 def test_wrong_settings_are_refused():
     with pytest.raises(UserError, match="samples of SampledLogLinear is 0"):
         SampledLogLinear(samples=0)

@@ -11,10 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from zoo.heads import NCE, BlackOut, CNNSoftmax, ImportanceSampling, UnigramNoise
-from zoo.layers.char_convolution import Convolution
+from zoo.heads import NCE, BlackOut, ImportanceSampling, UnigramNoise
 from zoo.lexicon import Lexicon
-from zoo.lexicon.spelling import Spelling
 from zoo.losses import noise_sampling
 
 HEADS = {"NCE": NCE, "importance sampling": ImportanceSampling, "BlackOut": BlackOut}
@@ -125,22 +123,3 @@ def test_it_stays_near_0_as_draws_grow(monkeypatch, name, distinct):
         found = expected_gradient(monkeypatch, head, np.array(p), counts, "row")
         most = 2 * MOST[name] / samples if distinct else 0
         np.testing.assert_allclose(found, 0, atol=1e-7 + most)
-
-
-@pytest.mark.usefixtures("float64")
-@pytest.mark.slow
-def test_vectors_of_letters_learn_from_the_same_loss():
-    """The draws that are the target count there too: the losses are those of a table of vectors."""
-    spelling = Spelling(unit="characters", longest=3)
-    network = Convolution(spelling=spelling, letter_size=2, widths=(2,))
-    lexicon = Lexicon(tuple("abcde"), np.array(COUNTS["alike"]))
-    sampled = made("importance sampling", 12, False)
-    head = CNNSoftmax(network, sampled=sampled)
-    params = head.init(jax.random.key(1), 3, lexicon)
-    tables, hidden = head.tables(lexicon), jax.random.normal(jax.random.key(2), (2, 4, 3))
-    targets = jnp.asarray([[0, 1, 2, 0], [4, 3, 0, 1]])
-    found = jax.jit(head.loss)(params, tables, hidden, targets, key=jax.random.key(3))
-    formed = {"weights": jax.jit(head.vectors)(params, tables), "bias": jnp.full(5, params["bias"])}
-    of_words = sampled.tables(lexicon)
-    wanted = jax.jit(sampled.loss)(formed, of_words, hidden, targets, key=jax.random.key(3))
-    np.testing.assert_allclose(found, wanted, rtol=1e-10)

@@ -58,6 +58,17 @@ def test_values_and_gradients_are_the_formula(name, float64, random):
     np.testing.assert_array_equal(head.log_prob(params, {}, hidden, targets), plain)
 
 
+def test_a_self_normalised_head_starts_so(random):
+    """Weights of +-0.05 move log Z by little: the bias holds it at 0, where log 13 is 2.6."""
+    head, lexicon = heads.SelfNormalisedSoftmax(), examples.plain_lexicon()
+    params = head.init(jax.random.key(0), SIZE, lexicon)
+    hidden = jnp.asarray(random.uniform(-1, 1, (6, SIZE)), jnp.float32)
+    targets = jnp.arange(6)
+    log_prob, log_z = head.log_prob_and_log_z(params, head.tables(lexicon), hidden, targets)
+    np.testing.assert_allclose(log_z, 0, atol=0.05)
+    np.testing.assert_allclose(log_prob, -np.log(13), atol=0.3)
+
+
 @pytest.mark.slow
 def test_padding_has_no_part():
     head, lexicon = HEADS["softmax"], examples.plain_lexicon()
@@ -85,3 +96,5 @@ def test_wrong_numbers_are_refused():
         heads.Softmax(label_smoothing=1.0)
     with pytest.raises(UserError, match="z_loss of MixtureOfContexts is -1: give at least 0"):
         heads.MixtureOfContexts(z_loss=-1)
+    with pytest.raises(UserError, match="bias of SelfNormalisedSoftmax is False"):
+        heads.SelfNormalisedSoftmax(bias=False)

@@ -49,10 +49,9 @@ class Case:
 # Blocks of four tokens, of which fifteen make four, and of the vocabulary.
 OF_TOKENS = ((*LOGITS, 4 * 13), (*LEAST, 1))
 OF_WORDS = ((*LOGITS, 4 * 13),)
-SOFTMAX, NORMALISED = head_references.softmax, SelfNormalisedSoftmax(z_loss=0.3)
+SOFTMAX = head_references.softmax
 PENALTY = LogLinear(penalty=0.2)
 FORMS = {
-    "softmax, all at once": Case(Softmax(), SOFTMAX),
     "softmax, of tokens": Case(Softmax(), SOFTMAX, OF_TOKENS),
     "softmax, of words": Case(Softmax(), SOFTMAX, OF_WORDS),
     "self-normalised, of tokens": Case(

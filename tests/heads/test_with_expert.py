@@ -1,4 +1,4 @@
-"""One feature more, on the word of an expert, against the dense formula in numpy."""
+"""One feature more, on the words of an expert, against the dense formula in numpy."""
 
 import dataclasses
 
@@ -9,6 +9,7 @@ import pytest
 import scipy.stats
 
 from tests import examples, references
+from tests.marks import slow
 from zoo.errors import UserError
 from zoo.heads import CharLSTM, LogLinear, Softmax, WithExpert
 from zoo.lexicon.spelling import Spelling
@@ -19,6 +20,13 @@ from zoo.priors.experts import NOTHING, Expert
 SIZE, VOCABULARY = 5, 13
 # The expert knows nothing at one place, is right at two and has word 9, without mass, at another.
 CONTEXTS = np.array([[3, NOTHING, 12], [7, 9, 6]])
+# Repeats, nothing at all, and gaps: what a question or the last words may name.
+SEVERAL = np.array(
+    [
+        [[3, NOTHING, 3, 5], [NOTHING] * 4, [12, 4, NOTHING, NOTHING]],
+        [[7, 8, 9, 10], [NOTHING, 10, 10, 10], [0, 1, 2, 3]],
+    ]
+)
 TARGETS = np.array([[0, 4, 12], [8, 10, 6]])
 WEIGHTS = np.array([[1.0, 0.5, 2.0], [0.3, 0.0, 1.0]])
 MASSLESS = (9,)
@@ -35,18 +43,25 @@ class Told(Expert):
         return jnp.zeros((batch, 0))
 
 
-HEADS = {"log-linear": WithExpert(Told(), LogLinear()), "softmax": WithExpert(Told(), Softmax())}
+# A product's words have no scores of their own.
+CASES = {
+    "log-linear": (LogLinear(), CONTEXTS),
+    "softmax": (Softmax(), CONTEXTS),
+    "several words, softmax": (Softmax(), SEVERAL),
+    "several words, sums of features": (LogLinear(form="dense_sums"), SEVERAL),
+    "several words, a product of features": (LogLinear(form="product"), SEVERAL),
+}
 
 
-@pytest.fixture(params=HEADS)
+@pytest.fixture(params=["softmax", *slow(*(name for name in CASES if name != "softmax"))])
 def arguments(request, float64, random):
-    head, lexicon = HEADS[request.param], examples.lexicon(MASSLESS)
-    hidden = jnp.asarray(random.normal(size=(2, 3, SIZE)))
+    (inner, contexts), lexicon = CASES[request.param], examples.lexicon(MASSLESS)
+    head, hidden = WithExpert(Told(), inner), jnp.asarray(random.normal(size=(2, 3, SIZE)))
     params = examples.random_params(head, random, SIZE, lexicon)
-    return head, params, head.tables(lexicon), hidden
+    return head, params, head.tables(lexicon), hidden, contexts
 
 
-def reference(head, params, hidden):
+def reference(head, params, hidden, contexts):
     """log p' of every word, [2, 3, V]."""
     inner, rows = params["head"], np.reshape(hidden, (-1, SIZE))
     if isinstance(head.head, Softmax):
@@ -58,9 +73,9 @@ def reference(head, params, hidden):
         log_probs = references.log_linear_log_probs(adaptors, matrix, background)
     scores = np.array(log_probs).reshape(2, 3, VOCABULARY)
     for place in np.ndindex(2, 3):
-        if CONTEXTS[place] >= 0:
-            gate = np.asarray(hidden)[place] @ np.asarray(params["weights"]) + params["bias"]
-            scores[(*place, CONTEXTS[place])] += gate
+        gate = np.asarray(hidden)[place] @ np.asarray(params["weights"]) + params["bias"]
+        for word in {*np.ravel(contexts[place]).tolist()} - {NOTHING}:
+            scores[(*place, word)] += gate
         scores[place] -= references.log_sum_exp(scores[place])
     return scores
 
@@ -72,26 +87,25 @@ def of_targets(log_probs):
 CLOSE = {"rtol": 2e-6, "atol": 1e-6}
 
 
-@pytest.mark.slow
 def test_probabilities_are_those_of_the_formula(arguments):
-    head, params, tables, hidden = arguments
-    expected = reference(head, params, hidden)
-    log_probs = head.log_probs(params, tables, hidden, context=CONTEXTS)
+    head, params, tables, hidden, contexts = arguments
+    expected = reference(head, params, hidden, contexts)
+    log_probs = head.log_probs(params, tables, hidden, context=contexts)
     np.testing.assert_allclose(log_probs, expected, **CLOSE)
-    log_prob, log_z = head.log_prob_and_log_z(params, tables, hidden, TARGETS, context=CONTEXTS)
+    log_prob, log_z = head.log_prob_and_log_z(params, tables, hidden, TARGETS, context=contexts)
     np.testing.assert_allclose(log_prob, of_targets(expected), **CLOSE)
     # Where the expert knows nothing, all is as without it.
     inner = params["head"], tables["head"], hidden, TARGETS
     plain_prob, plain_z = head.head.log_prob_and_log_z(*inner)
     np.testing.assert_allclose(log_prob[0, 1], plain_prob[0, 1], rtol=1e-12)
     np.testing.assert_allclose(log_z[0, 1], plain_z[0, 1], rtol=1e-12)
-    values, words = head.top_k(params, tables, hidden, 4, context=CONTEXTS)
+    values, words = head.top_k(params, tables, hidden, 4, context=contexts)
     np.testing.assert_allclose(values, -np.sort(-expected, -1)[..., :4], **CLOSE)
     np.testing.assert_array_equal(words, np.argsort(-expected, -1)[..., :4])
 
 
 def test_gradients_are_those_of_the_formula(arguments):
-    head, params, tables, hidden = arguments
+    head, params, tables, hidden, contexts = arguments
 
     def nested(arrays):
         within = {name: arrays[f"head {name}"] for name in params["head"]}
@@ -101,30 +115,18 @@ def test_gradients_are_those_of_the_formula(arguments):
     arrays |= {"weights": params["weights"], "bias": params["bias"], "hidden": hidden}
 
     def objective(arrays):
-        found = of_targets(reference(head, nested(arrays), arrays["hidden"]))
+        found = of_targets(reference(head, nested(arrays), arrays["hidden"], contexts))
         return -np.sum((WEIGHTS * found)[WEIGHTS > 0])
 
     def summed(arrays):
         columns = nested(arrays), tables, arrays["hidden"], TARGETS, WEIGHTS
-        return head.weighted_loss(*columns, context=CONTEXTS)
+        return head.weighted_loss(*columns, context=contexts)
 
     expected = references.finite_differences(objective, arrays)
     value, found = jax.jit(jax.value_and_grad(summed))(arrays)
     np.testing.assert_allclose(value, objective(arrays), **CLOSE)
     for name, gradient in found.items():
         np.testing.assert_allclose(gradient, expected[name], **CLOSE, err_msg=name)
-
-
-@pytest.mark.slow
-def test_at_first_it_is_the_head_within():
-    head, lexicon = HEADS["log-linear"], examples.lexicon()
-    params, tables = head.init(jax.random.key(0), SIZE, lexicon), head.tables(lexicon)
-    hidden = jnp.ones((2, 3, SIZE))
-    np.testing.assert_allclose(
-        head.log_probs(params, tables, hidden, context=CONTEXTS),
-        head.head.log_probs(params["head"], tables["head"], hidden),
-        rtol=1e-6,
-    )
 
 
 @pytest.mark.parametrize("weight", [-60.0, -1.0, 0.0, 3.0, 200.0])
@@ -145,12 +147,13 @@ def test_the_mass_is_finite_and_so_is_its_gradient(weight, probability):
 
 
 def test_samples_have_the_declared_probabilities(arguments):
-    head, params, tables, hidden = arguments
+    head, params, tables, hidden, contexts = arguments
     draws = 10_000
-    repeated, contexts = jnp.broadcast_to(hidden[0, 0], (draws, SIZE)), jnp.full(draws, 3)
-    words = jax.jit(head.sample)(params, tables, repeated, jax.random.key(5), context=contexts)
+    repeated, one = jnp.broadcast_to(hidden[0, 0], (draws, SIZE)), contexts[0, 0]
+    same = jnp.broadcast_to(one, (draws, *np.shape(one)))
+    words = jax.jit(head.sample)(params, tables, repeated, jax.random.key(5), context=same)
     observed = np.bincount(words, minlength=VOCABULARY)
-    expected = np.exp(reference(head, params, hidden)[0, 0])
+    expected = np.exp(reference(head, params, hidden, contexts)[0, 0])
     possible = expected > 0
     assert observed[~possible].sum() == 0
     result = scipy.stats.chisquare(observed[possible], draws * expected[possible])

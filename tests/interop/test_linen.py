@@ -108,28 +108,22 @@ def test_parameters_are_those_of_init_bit_for_bit(lexicon):
 
 
 @pytest.mark.parametrize(
-    "method", ["__call__", "log_probs", "loss", "log_prob", "log_prob_and_log_z", "top_k", "sample"]
+    "method",
+    [
+        *("__call__", "log_probs", "loss", "log_prob", "log_prob_and_log_z", "top_k", "sample"),
+        "weighted_loss_and_penalty",
+    ],
 )
 def test_methods_can_be_named(method, lexicon):
     head = HEADS["log-linear"]
     module = linen.Head(head, lexicon)
     variables = module.init(jax.random.key(0), HIDDEN)
     others = {"top_k": (2,), "sample": (jax.random.key(1),), "__call__": (), "log_probs": ()}
+    others |= {"weighted_loss_and_penalty": (TARGETS, WEIGHTS)}
     others = others.get(method, (TARGETS,))
     found = module.apply(variables, HIDDEN, *others, method=method)
     function = getattr(head, "log_probs" if method == "__call__" else method)
     same(found, function(variables["params"], head.tables(lexicon), HIDDEN, *others))
-
-
-def test_a_loss_and_its_penalty(lexicon):
-    head = HEADS["log-linear"]
-    module = linen.Head(head, lexicon)
-    variables = module.init(jax.random.key(0), HIDDEN)
-    arguments = HIDDEN, TARGETS, WEIGHTS
-    found = module.apply(variables, *arguments, method="weighted_loss_and_penalty")
-    given = variables["params"], head.tables(lexicon), *arguments
-    same(found, head.weighted_loss_and_penalty(*given))
-    assert found[1] > 0
 
 
 @pytest.mark.slow

@@ -144,20 +144,6 @@ def test_components_get_keys_of_their_own(lexicon):
     assert difference.max() > 0.01
 
 
-def test_a_key_turns_dropout_on(lexicon, random):
-    model = LanguageModel(Lookup(3), LSTM(SIZE, dropout=0.5), Softmax())
-    params = examples.random_params(model, random, lexicon)
-
-    @jax.jit
-    def loss(params, key):
-        arguments = examples.NO_TABLES, jnp.asarray(WORDS), jnp.asarray(TARGETS), jnp.ones((2, 4))
-        return model.weighted_loss(params, *arguments, model.core.initial_carry(2), key=key)[0]
-
-    first, second = (loss(params, jax.random.key(seed)) for seed in range(2))
-    assert abs(first - second) > 0.01
-    assert abs(first - loss(params, None)) > 0.01
-
-
 def test_a_tied_head_needs_the_features_of_its_table(lexicon):
     features = Features(SIZE, kinds=("length",))
     key = jax.random.key(0)
@@ -244,21 +230,6 @@ def test_regularised_losses_by_a_loop_over_the_same_masks(lexicon, random):
     np.testing.assert_allclose(loss, total + of_states, rtol=1e-12)
     for one, other in zip(jax.tree.leaves(end), jax.tree.leaves(expected_end), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
-
-
-@pytest.mark.usefixtures("float64")
-def test_gradients_of_a_regularised_loss_are_finite_differences(lexicon, random):
-    model = REGULARISED
-    params = examples.random_params(model, random, lexicon)
-    carry, key = model.core.initial_carry(2), jax.random.key(6)
-
-    @jax.jit
-    def loss(params):
-        return regularised_loss(model, params, lexicon, carry, np.ones((2, 4)), key)[0]
-
-    found, expected = jax.grad(loss)(params), examples.finite_differences_of_tree(loss, params)
-    jax.tree.map(functools.partial(np.testing.assert_allclose, atol=1e-7), found, expected)
-    assert min((of["recurrent"] == 0).mean() for of in found["core"]) > 0.2
 
 
 def test_penalties_stand_without_dropout_and_scores_have_neither(lexicon, random):

@@ -61,26 +61,6 @@ def test_log_probs_are_those_of_a_loop_over_words(problem):
         np.testing.assert_allclose(found[row], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("core", [LSTM(size=7, layers=2), NGram(size=7, order=3)])
-def test_the_carry_after_padded_sources_is_that_of_each_alone(problem, random, core):
-    model = dataclasses.replace(MODEL, core=core)
-    lexicons = examples.plain_lexicon(TARGET), examples.plain_lexicon(SOURCE)
-    params = examples.random_params(model, random, *lexicons)
-    encode = jax.jit(model.encode)
-    together = encode(params, problem[1], *source_batch(SENTENCES, longest=8, rows=4))
-    np.testing.assert_array_equal(together.mask.sum(axis=1), [3, 1, 5, 1])
-    for row, source in enumerate(SENTENCES):
-        alone = encode(params, problem[1], *source_batch([source]))
-        jax.tree.map(
-            lambda one, all_, row=row: np.testing.assert_allclose(one[0], all_[row], atol=1e-6),
-            alone.carry,
-            together.carry,
-        )
-        np.testing.assert_allclose(
-            together.memory[row][together.mask[row]], alone.memory[0], atol=1e-6
-        )
-
-
 @pytest.mark.slow
 def test_padding_has_no_part_in_the_loss(problem):
     params, tables, words, targets = problem
@@ -176,20 +156,6 @@ def test_a_share_of_the_source_is_its_first_words(problem, random, order):
 def test_a_share_of_no_words_is_refused(share):
     with pytest.raises(UserError, match=r"model\.source_share=.* above 0, and at most 1"):
         dataclasses.replace(MODEL, source_share=share)
-
-
-def test_attention_sees_no_padding(problem, random):
-    model = dataclasses.replace(MODEL, attention=Luong())
-    lexicons = examples.plain_lexicon(TARGET), examples.plain_lexicon(SOURCE)
-    params = examples.random_params(model, random, *lexicons)
-    _, tables, words, targets = problem
-    narrow, wide = (
-        model.log_prob_and_log_z(params, tables, *source_batch(SENTENCES, n), words, targets)[0]
-        for n in (5, 9)
-    )
-    np.testing.assert_allclose(narrow, wide, atol=1e-5)
-    without, _ = MODEL.log_prob_and_log_z(params, tables, *source_batch(SENTENCES), words, targets)
-    assert np.abs(narrow - without).max() > 0.1
 
 
 def test_attentional_log_probs_and_weights_are_those_of_a_loop(problem, random):

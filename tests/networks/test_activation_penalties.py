@@ -1,11 +1,9 @@
 """Penalties on hidden states, by loops of numbers."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests import references
 from zoo.layers import dropout
 
 RESET = np.array([[0, 0, 1, 0, 0], [1, 0, 0, 0, 1], [0, 1, 0, 0, 0]], bool)
@@ -31,16 +29,3 @@ def test_without_a_state_before_there_is_no_step(random, time):
     hidden = jnp.asarray(random.normal(size=(2, time, 7)))
     found = dropout.temporal_penalty(hidden, jnp.zeros((2, time), bool))
     np.testing.assert_array_equal(found, np.zeros((2, time)))
-
-
-@pytest.mark.usefixtures("float64")
-def test_their_gradients_are_finite_differences(random):
-    weights = random.uniform(size=(3, 5))
-
-    def total(hidden):
-        both = dropout.temporal_penalty(hidden, RESET)
-        return jnp.sum(weights * (2 * both + dropout.activation_penalty(hidden)))
-
-    hidden = random.normal(size=(3, 5, 7))
-    expected = references.finite_differences(lambda x: total(jnp.asarray(x["h"])), {"h": hidden})
-    np.testing.assert_allclose(jax.grad(total)(jnp.asarray(hidden)), expected["h"], atol=1e-7)

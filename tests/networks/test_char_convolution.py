@@ -97,37 +97,6 @@ def test_vectors_do_not_depend_on_the_lexicon(network, random):
     assert np.isfinite(found[0]).all()
 
 
-def test_padding_decides_whether_short_words_share_windows():
-    """Of 'ab' and 'ax', with n = 3, full padding shares o o a; light padding shares nothing."""
-    lexicon = Lexicon(words=("ab", "ax"), counts=np.ones(2, np.int64))
-    shared = {}
-    for padding in ("full", "light"):
-        tables = Spelling(padding=padding).tables(lexicon, 3)
-        windows = [
-            {tuple(row[i : i + 3]) for i in range(length - 2)}
-            for row, length in zip(tables["letters"].tolist(), tables["lengths"], strict=True)
-        ]
-        shared[padding] = len(windows[0] & windows[1])
-    assert shared == {"full": 1, "light": 0}
-
-
-def shapes_of(network, lexicon):
-    params = jax.eval_shape(lambda key: network.init(key, SIZE, lexicon), jax.random.key(0))
-    return jax.tree.map(jnp.shape, params)
-
-
-def test_new_networks_have_no_parameter_of_a_word():
-    network = NETWORKS["kim"]
-    shapes = shapes_of(network, LEXICON)
-    assert shapes["letters"] == (262, 3)
-    assert [group["weights"] for group in shapes["filters"]] == [(3, 2), (12, 4)]
-    assert shapes["projection"] == {"weights": (6, 5), "bias": (5,)}
-    assert len(shapes["highway"]) == 2
-    larger = LEXICON.with_words((*WORDS, "q"), np.ones(len(WORDS) + 1, np.int64))
-    again = shapes_of(network, larger)
-    assert again == shapes
-
-
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

@@ -4,7 +4,6 @@ import dataclasses
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 
 from tests.cores import test_contract
@@ -76,16 +75,3 @@ def test_a_long_window_takes_less_memory(core):
 def test_a_chunk_has_no_negative_length(core):
     with pytest.raises(UserError, match=r"rematerialise of .* is -1: give at least 0"):
         core(size=3, rematerialise=-1)
-
-
-def test_two_chunks_of_a_long_window_by_hand():
-    """h_t = h_(t-1) + x_t, an Elman network of ones with the identity nearly, against a loop."""
-    core = Elman(size=1, rematerialise=2)
-    params = ({"input": jnp.ones((1, 1)), "recurrent": jnp.ones((1, 1)), "bias": jnp.zeros(1)},)
-    x = np.array([0.1, -0.2, 0.3, 0.05, 0.4])
-    hidden, _ = core.apply(params, jnp.asarray(x, jnp.float32)[None, :, None], (jnp.zeros((1, 1)),))
-    state, expected = 0.0, []
-    for value in x:
-        state = np.tanh(state + value)
-        expected.append(state)
-    np.testing.assert_allclose(hidden[0, :, 0], expected, rtol=1e-6)

@@ -15,11 +15,7 @@ from zoo.training import tasks
 
 # Rooms whose public names are held to it; the last are bases that whoever writes a head reads.
 ROOMS = (losses, heads)
-BASES = (
-    sampled.SampledHead,
-    sampled.SampledScores,
-    softmax.WordVectors,
-)
+BASES = (sampled.SampledHead, softmax.WordVectors)
 PUBLIC = {
     **{f"{room.__name__}.{name}": getattr(room, name) for room in ROOMS for name in room.__all__},
     **{f"{base.__module__}.{base.__name__}": base for base in BASES},

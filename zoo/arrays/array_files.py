@@ -19,14 +19,12 @@ _TIMES, _BYTES = 100, 2**28
 
 
 def mapped(path: pathlib.Path) -> np.ndarray:
-    """Maps the array of a .npy file into memory."""
     with open(path, "rb") as file:
         _check_header(file, path.stat().st_size, path.name)
     return np.lib.format.open_memmap(path, mode="r")
 
 
 def unpacked(path: Any, known: Callable[[str], bool], prefix: str = "") -> dict[str, np.ndarray]:
-    """Reads the arrays of a .npz file."""
     with (pathlib.Path(path) if isinstance(path, str) else path).open("rb") as file:
         try:
             size = file.seek(0, os.SEEK_END)
@@ -72,7 +70,6 @@ def _members(archive, size, known, prefix):
 
 
 def _check_header(file, size, name):
-    """Raises ValueError unless the header describes an array of numbers with `size` bytes."""
     try:
         version = np.lib.format.read_magic(file)
         if version not in ((1, 0), (2, 0)):

@@ -116,7 +116,6 @@ def einsum(axes: str, left, right):
 
 
 def _in_letters(axes, left, right):
-    """Replaces the ellipsis of an einsum by letters."""
     for operand, array in zip(_parts(axes)[0], (left, right), strict=True):
         if "..." in operand:
             return axes.replace("...", _LEADING[: array.ndim - len(operand) + len("...")])

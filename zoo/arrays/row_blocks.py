@@ -100,7 +100,6 @@ class Sorted(NamedTuple):
 
     @classmethod
     def by(cls, keys, runs: int, size: int) -> "Sorted":
-        """Sorts N rows by their keys, the least first."""
         order = jnp.argsort(keys.reshape(runs, -1), axis=1)
         size = at_most(size, order.shape[1])
         padding = -(-order.shape[1] // size) * size - order.shape[1]
@@ -163,7 +162,6 @@ class Cut(NamedTuple):
         return self.blocks * self.size == self.rows
 
     def numbers(self) -> jax.Array:
-        """Returns the numbers of the blocks, for a loop."""
         return jnp.arange(self.blocks)
 
     def row_numbers(self, number) -> jax.Array:
@@ -264,8 +262,7 @@ def map_by_length(function, params, letters, lengths, others=(), *, least=1, cou
 
     Gives [N, ...], differentiable backwards in params and others. `function`: (params, letters [n,
     l], lengths [n], *others [n, ...]) -> [n, ...], row by row, the same for every l >= lengths; or
-    a Differentiated. `count`: scalar, only the first `count` spellings are computed; the results of
-    the others are 0. None computes all.
+    a Differentiated. Of all but the first `count` spellings, the results are 0.
     """
     params, letters, lengths, others = sharded_functions.alike((params, letters, lengths, others))
     number, longest = letters.shape

@@ -61,7 +61,6 @@ def _varying(x) -> frozenset[str]:
 
 
 def _meshes(tree):
-    """Yields the mesh of the type of each array that has one."""
     types = (jax.typeof(x) for x in jax.tree.leaves(tree) if _is_array(x))
     return (kind.sharding.mesh for kind in types if not kind.sharding.mesh.empty)
 

@@ -92,7 +92,6 @@ def translate(
 
 
 def of_batch(batched: Hypotheses, boundary: int) -> list[list[Hypothesis]]:
-    """Returns the hypotheses of each sentence of a batch, without empty rows."""
     arrays = jax.device_get(batched)
     sentences = []
     for sentence, lengths in enumerate(arrays.lengths):

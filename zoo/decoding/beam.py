@@ -28,7 +28,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays.row_lookup import top_k
 from zoo.decoding.steps import Step, as_tree, check_boundary
 from zoo.errors import UserError
 
@@ -58,11 +57,10 @@ class Hypotheses(NamedTuple):
     score: jax.Array
     lengths: jax.Array
     complete: jax.Array
-    missed: jax.Array
+    missed: Any
 
 
 def check_lengths(shortest: int, longest: int):
-    """Raises UserError unless 1 <= shortest <= longest, in tokens."""
     if not 1 <= shortest <= longest:
         raise UserError(
             f"shortest {shortest} and longest {longest} cannot bound a length in tokens: give "
@@ -179,22 +177,6 @@ class BeamSearch:
         return _search(as_tree(step), words, carry, limits, settings=self, boundary=boundary)
 
 
-class _Kept(NamedTuple):
-    """Hypotheses of each sentence, leaves [B, n, ...], with the fields of `Hypotheses`."""
-
-    words: jax.Array
-    log_probs: jax.Array
-    log_prob: jax.Array
-    score: jax.Array
-    lengths: jax.Array
-    complete: jax.Array
-
-    def best(self, count: int) -> "_Kept":
-        """Returns the hypotheses of the highest scores, of equal ones the first."""
-        _, chosen = jax.lax.top_k(self.score, count)
-        return jax.tree.map(lambda leaf: _rows(leaf, chosen), self)
-
-
 class _State(NamedTuple):
     """The state of a search after some tokens."""
 
@@ -204,7 +186,7 @@ class _State(NamedTuple):
     # of the open hypotheses, the most probable first, [B, K], nats; -inf for an empty row
     log_prob: jax.Array
     last: jax.Array  # the last word of each open hypothesis, int32 [B, K]
-    finished: _Kept
+    finished: Hypotheses  # whose `missed` is ()
     missed: jax.Array  # [B], see `Hypotheses`
     carry: Any  # every leaf [slots, ...]
     slots: jax.Array  # the slot of each open hypothesis's carry, int32 [B, K]
@@ -312,19 +294,19 @@ def _competing(ended, best):
 
 
 def _longer(state, step, limits, settings, boundary, rows):
-    """Returns the state after one more token."""
     sentences, beam = state.log_prob.shape
     grown = _grown(state, step, settings, boundary, rows)
     length = state.time + 1
 
     def kept(words, log_probs, log_prob, complete):
-        return _Kept(
+        return Hypotheses(
             words,
             log_probs,
             log_prob,
             log_prob / settings.norm(length),
             jnp.full(log_prob.shape, length),
             jnp.full(log_prob.shape, complete),
+            missed=(),
         )
 
     # One more than the beam: the best of the dropped ones.
@@ -354,7 +336,9 @@ def _longer(state, step, limits, settings, boundary, rows):
     cut = kept(words, log_probs, jnp.where(full, best, -jnp.inf), False)
     finished = jax.tree.map(
         lambda *leaves: jnp.concatenate(leaves, axis=1), state.finished, ended, cut
-    ).best(settings.nbest)
+    )
+    _, best_of_all = jax.lax.top_k(finished.score, settings.nbest)  # of equal ones the first
+    finished = jax.tree.map(lambda leaf: _rows(leaf, best_of_all), finished)
     hopeless = bound <= finished.score[:, -1:]
     return _State(
         length,
@@ -394,13 +378,14 @@ def _search(step, words, carry, limits, *, settings, boundary):
     dtype = jnp.promote_types(shape.dtype, jnp.float32)
 
     def none(count):
-        return _Kept(
+        return Hypotheses(
             jnp.full((sentences, count, length), boundary, jnp.int32),
             jnp.zeros((sentences, count, length), dtype),
             jnp.full((sentences, count), -jnp.inf, dtype),
             jnp.full((sentences, count), -jnp.inf, dtype),
             jnp.zeros((sentences, count), jnp.int32),
             jnp.zeros((sentences, count), bool),
+            missed=(),
         )
 
     start = none(beam)
@@ -428,4 +413,50 @@ def _search(step, words, carry, limits, *, settings, boundary):
         return jnp.where(exists.reshape(exists.shape + (1,) * (values.ndim - 2)), values, empty)
 
     hypotheses = jax.tree.map(emptied, state.finished, none(settings.nbest))
-    return Hypotheses(**hypotheses._asdict(), missed=state.missed)
+    return hypotheses._replace(missed=state.missed)
+
+
+# ---- the largest numbers of long rows, such as of scores of all words
+
+# Numbers of a block at least; where blocks would be smaller, rows are taken whole.
+LEAST_BLOCK = 8
+
+
+def top_k(array: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
+    """Finds the largest numbers of each row, in falling order, and their columns.
+
+    The results are equal to `jax.lax.top_k`; among equal numbers the first column is taken. The
+    function is faster on CPUs where rows are long: the largest numbers are in the `count` blocks of
+    a row with the largest maxima.
+
+    Gives (numbers [N, count], columns int32 [N, count]).
+    """
+    rows, size = array.shape
+    block = block_size(size, count)
+    if block < LEAST_BLOCK:
+        return _largest(_padded(array, max(0, count - size)), count)
+    blocked = _padded(array, -size % block).reshape(rows, -1, block)
+    _, chosen = _largest(blocked.max(axis=-1), count)
+    chosen = jnp.sort(chosen, axis=-1)  # so that of equals the first still comes first
+    candidates = blocked[jnp.arange(rows)[:, None], chosen].reshape(rows, count * block)
+    numbers, columns = _largest(candidates, count)
+    columns = jnp.take_along_axis(chosen, columns // block, axis=1) * block + columns % block
+    return numbers, columns
+
+
+def block_size(size: int, count: int) -> int:
+    """Returns the greatest power of two with at least as many blocks as numbers of `count` blocks.
+
+    So about as many maxima are compared as numbers of the blocks that are not skipped.
+    """
+    return 1 << (math.isqrt(max(1, size // count)).bit_length() - 1)
+
+
+def _padded(array, count):
+    return jnp.pad(array, ((0, 0), (0, count)), constant_values=-jnp.inf)
+
+
+def _largest(array, count):
+    # Behind a barrier: where slices of these reach XLA's top-k on CPUs, it sorts the rows instead.
+    numbers, columns = jax.lax.optimization_barrier(jax.lax.top_k(array, count))
+    return numbers, columns.astype(jnp.int32)

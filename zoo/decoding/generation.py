@@ -70,8 +70,7 @@ def generate(
 
 
 def prompt_words(prompt: str, lexicon: Lexicon, vocabulary: Vocabulary) -> list[str]:
-    """Returns the words of a prompt, or its characters for a character lexicon, in the vocabulary's
-    case."""
+    """Returns a prompt's words, or a character lexicon's characters, in the vocabulary's case."""
     prompt = prompt.lower() if vocabulary.lower_case else prompt
     return [*prompt] if lexicon.of_characters else prompt.split()
 

@@ -14,7 +14,7 @@ import numpy as np
 from zoo.data.vocabulary import Vocabulary
 from zoo.decoding.beam import BeamSearch
 from zoo.decoding.generation import words_of
-from zoo.decoding.steps import OfModel
+from zoo.decoding.steps import Bound
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon, spelling
 from zoo.lexicon.spelling import BEGIN, END, PADDING
@@ -126,7 +126,7 @@ def most_probable(head, params, hidden, k: int, width: int = 32):
     settings = BeamSearch(width, k, longest=head.spelling.longest, every_end=True)
     projected = head.hidden_projection(params, hidden)
     hypotheses = settings.search(
-        jax.tree_util.Partial(OfModel(_next_letter, head), params, projected),
+        jax.tree_util.Partial(Bound(_next_letter, head), params, projected),
         jnp.full(len(hidden), BEGIN - END),
         (head.spelling_start(projected), jnp.arange(len(hidden))),
         boundary=0,

@@ -30,7 +30,6 @@ Step = Callable[[jax.Array, Any], tuple[jax.Array, Any]]
 
 
 def as_tree(step: Step) -> jax.tree_util.Partial:
-    """Wraps a step so that it can be an argument of compiled functions."""
     return step if isinstance(step, jax.tree_util.Partial) else jax.tree_util.Partial(step)
 
 
@@ -43,14 +42,14 @@ def check_boundary(boundary: int, log_probs: jax.Array):
 
 
 @dataclasses.dataclass(frozen=True)
-class OfModel:
-    """A function of a model; equal for equal models, so that a decoder is compiled once for one."""
+class Bound:
+    """A function with its first argument; equal for equal ones: decoders are compiled once."""
 
     function: Callable[..., Any]
-    model: Any
+    first: Any
 
     def __call__(self, *arguments):
-        return self.function(self.model, *arguments)
+        return self.function(self.first, *arguments)
 
 
 def next_word(model, params, tables, prepared, words, carry, encoded=None):
@@ -70,11 +69,9 @@ def next_word(model, params, tables, prepared, words, carry, encoded=None):
 
 
 def of_language_model(model, params, tables) -> jax.tree_util.Partial:
-    """Returns step(words int32 [B], carry) -> (log_probs [B, V] in nats, carry) of a
-    `LanguageModel`.
-    """
+    """Returns the step of a `LanguageModel`."""
     prepared = model.prepared(params, tables)
-    return jax.tree_util.Partial(OfModel(next_word, model), params, tables, prepared)
+    return jax.tree_util.Partial(Bound(next_word, model), params, tables, prepared)
 
 
 def _next_target_word(model, params, tables, prepared, encoded, words, carry):
@@ -87,27 +84,23 @@ def _next_target_word(model, params, tables, prepared, encoded, words, carry):
 def of_sequence_to_sequence(
     model, params, tables, source, lengths, prepared=None
 ) -> tuple[jax.tree_util.Partial, Any]:
-    """Returns (step, carry) of a `SequenceToSequence` and a batch of B sources, for decoders.
+    """Returns (step, carry) of a `SequenceToSequence` and a batch of B sources.
 
-    step(words int32 [rows], carry) -> (log_probs [rows, V] in nats, carry), of any rows. The arrays
-    that are constant for a sentence (the encoder's hidden states and their mask, for attention) are
-    arguments of the step with the leading dimension B, which a beam does not repeat or reorder, and
-    the carry has the number of each row's sentence. The first word is the boundary. Decoded words
-    have the order of the model: a "target_reversed" one generates them from the last to the first.
+    The first word is the boundary. Decoded words have the order of the model: a "target_reversed"
+    one generates them from the last to the first.
     """
     if prepared is None:
         prepared = model.prepared(params, tables)
     encoded = _compiled_encode(model)(params, tables, source, lengths)
     # The carry is the decoder's; arrays that do not change with the words belong to the step.
     constant = encoded._replace(carry=())
-    function = OfModel(_next_target_word, model)
+    function = Bound(_next_target_word, model)
     step = jax.tree_util.Partial(function, params, tables, prepared, constant)
     return step, (encoded.carry, jnp.arange(len(source), dtype=jnp.int32))
 
 
 @functools.cache
 def _compiled_encode(model):
-    """Compiles `model.encode`, one program for all batches of a shape."""
     return jax.jit(model.encode)
 
 
@@ -129,19 +122,15 @@ def _read(steps, words, carries):
     return [log_probs for log_probs, _ in given], tuple(carry for _, carry in given)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Average:
-    of: str
-
-    def __call__(self, steps, weights, words, carries):
-        log_probs, carries = _read(steps, words, carries)
-        stacked = jnp.stack(log_probs)
-        weights = weights.astype(stacked.dtype)[:, None, None]
-        if self.of == "probabilities":
-            return jax.nn.logsumexp(stacked, axis=0, b=weights), carries
-        # A word of probability 0 by one member has 0 by all; a member of weight 0 is left out.
-        weighted = jnp.where(weights > 0, weights * stacked, 0).sum(axis=0)
-        return jax.nn.log_softmax(weighted), carries
+def _averaged(of, steps, weights, words, carries):
+    log_probs, carries = _read(steps, words, carries)
+    stacked = jnp.stack(log_probs)
+    weights = weights.astype(stacked.dtype)[:, None, None]
+    if of == "probabilities":
+        return jax.nn.logsumexp(stacked, axis=0, b=weights), carries
+    # A word of probability 0 by one member has 0 by all; a member of weight 0 is left out.
+    weighted = jnp.where(weights > 0, weights * stacked, 0).sum(axis=0)
+    return jax.nn.log_softmax(weighted), carries
 
 
 def average(
@@ -179,18 +168,14 @@ def average(
             "below 0, and one above it."
         )
     return jax.tree_util.Partial(
-        _Average(of), tuple(map(as_tree, steps)), jnp.asarray(shares / shares.sum())
+        Bound(_averaged, of), tuple(map(as_tree, steps)), jnp.asarray(shares / shares.sum())
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class _Fusion:
-    renormalised: bool
-
-    def __call__(self, steps, weight, words, carries):
-        (log_probs, of_language), carries = _read(steps, words, carries)
-        scores = log_probs + jnp.where(weight > 0, weight.astype(log_probs.dtype) * of_language, 0)
-        return jax.nn.log_softmax(scores) if self.renormalised else scores, carries
+def _fused(renormalised, steps, weight, words, carries):
+    (log_probs, of_language), carries = _read(steps, words, carries)
+    scores = log_probs + jnp.where(weight > 0, weight.astype(log_probs.dtype) * of_language, 0)
+    return jax.nn.log_softmax(scores) if renormalised else scores, carries
 
 
 def fuse(
@@ -221,17 +206,16 @@ def fuse(
     """
     check_weight(weight)
     steps = as_tree(step), as_tree(language_model)
-    return jax.tree_util.Partial(_Fusion(renormalised), steps, jnp.asarray(weight, jnp.float32))
+    fused = Bound(_fused, renormalised)
+    return jax.tree_util.Partial(fused, steps, jnp.asarray(weight, jnp.float32))
 
 
 def check_weight(weight: float):
-    """Raises UserError for a weight of a language model that is below 0 or not finite."""
     if not 0 <= weight < np.inf:
         raise UserError(f"the language model's weight is {weight}: give 0 or a number above it.")
 
 
 def check_same_words(lexicons: Sequence[Lexicon], names: Sequence[Any]):
-    """Checks that models can be combined."""
     first = lexicons[0]
     for lexicon, name in zip(lexicons[1:], names[1:], strict=True):
         marks = "boundary", "unknown"
@@ -286,7 +270,6 @@ class States:
 
     @classmethod
     def of_carry(cls, carry: Any) -> "States":
-        """Makes states from a carry with leaves [rows, ...]."""
         rows = len(jax.tree.leaves(carry)[0])
         return cls(_taken(carry, _padded(np.arange(rows))), rows)
 
@@ -322,7 +305,6 @@ def _index(rows):
 
 
 def _slots(rows):
-    """Returns the least power of two that is at least the number of rows."""
     return 1 << (rows - 1).bit_length()
 
 

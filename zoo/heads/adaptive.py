@@ -48,7 +48,6 @@ class AdaptiveSoftmax(Head):
 
     @property
     def parameter_axes(self) -> Axes:
-        """Names of the axes; the rows of the first table are words and clusters."""
         axes: dict[str, tuple[str | None, ...]] = {"head": (WORDS, HIDDEN), "head_bias": (WORDS,)}
         for tail in range(len(self.cutoffs)):
             axes |= {f"projection_{tail}": (HIDDEN, None), f"tail_{tail}": (WORDS, None)}
@@ -62,7 +61,6 @@ class AdaptiveSoftmax(Head):
         return Shapes(params, {"rank": "int V", "word": "int V"})
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Ranks the words by frequency: see `zoo.lexicon.lexicon.frequency_tables`."""
         return frequency_tables(lexicon.counts)
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
@@ -100,7 +98,6 @@ class AdaptiveSoftmax(Head):
         return params["head"], params["head_bias"], tails
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Counts the words of the clusters and the words with ranks; see `Head.sizes`."""
         _, _, tails = self._arrays(params)
         words = self.cutoffs[0] + sum(len(vectors) for _, vectors in tails)
         return (("words", words, len(tables["rank"])),)

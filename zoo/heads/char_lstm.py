@@ -100,14 +100,10 @@ class CharLSTM(Head):
         return {name: jnp.asarray(array) for name, array in tables.items()}
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words that were cut or have unknown letters; see `Head.warnings`.
-
-        Each of several words that are then spelled alike has the probability of their spelling.
-        """
+        # Each of several words that are then spelled alike has the probability of their spelling.
         return self.spelling.warnings(lexicon, "head")
 
     def normalised_over(self, lexicon: Lexicon) -> str:
-        """Returns the words of the lexicon if renormalised, else all spellings."""
         if self.renormalised:
             return super().normalised_over(lexicon)
         spellings = f"all spellings of {self.spelling.longest} {self.spelling.unit} at most"
@@ -116,11 +112,7 @@ class CharLSTM(Head):
         return spellings
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Returns the parameters unchanged: none belongs to a word.
-
-        Raises:
-          UserError: the letters of the two lexicons differ.
-        """
+        """Returns the parameters unchanged: none belongs to a word."""
         self.spelling.same_letters(lexicon, other)
         return params
 
@@ -154,12 +146,9 @@ class CharLSTM(Head):
     # ------------------------------------------------------------ spelling
 
     def spelling_step(self, params: Params, projected, previous, state):
-        """Returns (log p of the next letter, from END on [n, A'], the new state).
+        """Reads the letters before, int [n]; returns (log p of the next one [n, A'], the state).
 
-        Args:
-          projected: the hidden states' part of the gates, [n, 4 size].
-          previous: the letters before, int [n].
-          state: (u, s) before these letters were read, [n, size] each.
+        `projected`, [n, 4 size], is the hidden states' part of the gates.
         """
         u, s = state
         inputs = products.matmul(params["letters"][previous], params["input"]) + projected
@@ -168,11 +157,7 @@ class CharLSTM(Head):
         return jax.nn.log_softmax(logits, axis=-1), (u, s)
 
     def spelling_start(self, projected):
-        """Returns the state before the first letter of n spellings: (u, s), [n, size] each.
-
-        Args:
-          projected: the hidden states' part of the gates, [n, 4 size].
-        """
+        """Returns the state before the first letter of n spellings: (u, s), [n, size] each."""
         zeros = sharded_functions.zeros((projected.shape[0], self.size), projected.dtype, projected)
         return zeros, zeros
 
@@ -199,26 +184,15 @@ class CharLSTM(Head):
         return jnp.where(there, log_prob, 0).sum(axis=0)
 
     def spelled_log_prob(self, params: Params, hidden: jax.Array, letters, lengths, rows=1):
-        """Computes log p of any spellings, normalised over all spellings.
+        """Computes log p of any spellings of N tokens in `rows` batch rows, [N], nats.
 
-        Args:
-          letters: the spellings, int [N, L], see Spelling.sequence_tables.
-          lengths: their numbers of letters, int [N].
-          rows: the number of batch rows that the N tokens are of, if devices share the rows.
-
-        Returns:
-          [N], nats.
+        It is normalised over all spellings; see Spelling.sequence_tables for letters and lengths.
         """
         projected = self.hidden_projection(params, hidden)
         return map_by_length(self._spelled, params, letters, lengths, (projected,), rows=rows)
 
     def sample_spellings(self, params: Params, hidden: jax.Array, key: jax.Array):
-        """Draws spellings letter by letter.
-
-        Returns:
-          int32 [N, longest], with PADDING after END; `zoo.lexicon.spelling.word` turns a row into
-          text.
-        """
+        """Draws spellings letter by letter, int32 [N, longest], with PADDING after END."""
         projected = self.hidden_projection(params, hidden)
 
         def step(carry, key):

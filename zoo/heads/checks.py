@@ -1,26 +1,17 @@
 """Checks of the arguments of heads, and their conversion to regular shapes and types.
 
 Heads flatten tokens into rows: targets or weights of another shape than the hidden states' would
-silently give wrong numbers. The public methods of `zoo.heads.Head`, and so a head's own methods
-(`_loss` and so on), run within `checked`, so that
+silently give wrong numbers. The public methods of `zoo.heads.Head` run within `checked`, so that a
+head's own methods (`_loss` and so on) get the arguments that the class describes, and
 
-- hidden states are floating point, [..., D], and targets whole numbers, [...];
-- token weights are floating point, [...]: other shapes are broadcast by the rules of numpy, and
-  booleans and whole numbers become floats of the type in which losses are summed;
 - a token of weight 0 whose hidden state is not finite has a hidden state of zeros, and the gradient
   of its weight is 0;
-- targets are words, in [0, V). Another target raises ValueError unless its weight is 0. In compiled
-  code, where targets have no values yet, the head is given the word 0 in its place and a weight of
-  0, so that it has no gradient, and its loss, log-probability or weighted sum becomes NaN;
-- params and tables have the arrays that the head declares in `Head.array_shapes`; errors that the
-  head itself raises, KeyError included, are passed on unchanged;
-- params and tables have the same numbers of words and features, as far as `Head.sizes` tells, and
-  params fit the size of the hidden states; a head with a background has a context;
-- prepared arrays raise an error in a method that does not take them;
-- there is at least one token: without tokens, results are empty, sums are 0, and the head's own
-  method is not run.
+- a target that is not a word is given as the word 0 with a weight of 0, so that it has no gradient;
+  its loss, log-probability or weighted sum becomes NaN;
+- there is at least one token: without tokens the head's own method is not run.
 
-Checks of shapes and types cost nothing in compiled code: they run while the function is traced.
+Errors that the head itself raises, KeyError included, are passed on unchanged. Checks of shapes and
+types cost nothing in compiled code: they run while the function is traced.
 """
 
 import functools
@@ -80,7 +71,6 @@ def size_of(letter: str, shapes: Shapes, params: Any, tables: Any) -> int | None
 
 
 def _check_group(name, argument, group, shapes):
-    """Raises TypeError if an array has another type, ValueError if shapes do not agree."""
     arrays = {}
     for path, letters in shapes.items():
         value = _leaf(group, path)
@@ -116,25 +106,21 @@ def _check_type(name, array, value, whole):
         raise TypeError(f"{name}: {array} is {found}: give {wanted}")
 
 
-def check_lexicon(name: str, lexicon: Any):
-    """Raises TypeError unless `lexicon` is a Lexicon."""
+def _check_makers(name, lexicon, hidden_size=1, key=None):
     if not isinstance(lexicon, Lexicon):
         raise TypeError(
             f"{name}: lexicon is a {type(lexicon).__name__}: give a zoo.lexicon.Lexicon, which "
             "Lexicon(words, counts), from_counts, from_tokenizer and from_dataset make"
         )
-
-
-def check_hidden_size(name: str, hidden_size: Any):
-    """Raises TypeError unless `hidden_size` is a whole number, ValueError if it is below 1."""
     if isinstance(hidden_size, bool) or not isinstance(hidden_size, int | np.integer):
         raise TypeError(f"{name}: hidden_size is {hidden_size!r}: give a whole number")
     if hidden_size < 1:
         raise ValueError(f"{name}: hidden_size is {hidden_size}: give at least 1")
+    if name.endswith(".init"):
+        _check_key(name, key)
 
 
-def check_key(name: str, key: Any, *, of_batch: bool = False):
-    """Raises TypeError unless `key` is one key of `jax.random`."""
+def _check_key(name, key, of_batch=False):
     if of_batch and isinstance(key, Keys):
         return
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", ())
@@ -152,8 +138,7 @@ def check_key(name: str, key: Any, *, of_batch: bool = False):
         raise TypeError(f"{name}: key has {shape} keys: give one, or map over them by jax.vmap")
 
 
-def as_array(name: str, argument: str, value: Any) -> jax.Array:
-    """Returns an argument as an array."""
+def _as_array(name, argument, value) -> jax.Array:
     try:
         return jnp.asarray(value)
     except (TypeError, ValueError):
@@ -190,14 +175,6 @@ def checked(method: Callable[P, R]) -> Callable[P, R]:
     return with_checks
 
 
-def _check_makers(name, lexicon, hidden_size=1, key=None):
-    """Checks the arguments of methods that make a head's arrays."""
-    check_lexicon(name, lexicon)
-    check_hidden_size(name, hidden_size)
-    if name.endswith(".init"):
-        check_key(name, key)
-
-
 def _checked(head, name, function, arguments):
     """Calls a method with checked arguments: see the module's docstring."""
     if not head.prepares and jax.tree.leaves(arguments.get("prepared")):
@@ -205,7 +182,7 @@ def _checked(head, name, function, arguments):
     _check_given(name, head, arguments)
     for argument in STATES:
         if argument in arguments:
-            arguments[argument] = as_array(name, argument, arguments[argument])
+            arguments[argument] = _as_array(name, argument, arguments[argument])
     _check_arrays(name, head, arguments)
     if (mesh := sharded_functions.explicit_mesh(arguments)) is not None:
         return _over_explicit(head, name, function, arguments, mesh)
@@ -226,9 +203,8 @@ def _checked(head, name, function, arguments):
 
 
 def check_params(head: "Head", name: str, arguments: dict[str, Any]):
-    """Checks the parameters and tables of a method that takes no hidden states."""
     _check_given(name, head, arguments)
-    if _shapes_of(head) is not None:
+    if head.array_shapes is not None:
         _check_arrays(name, head, arguments)
         _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
 
@@ -245,21 +221,19 @@ STATES = ("hidden", "targets", "token_weights")
 
 
 def _check_given(name, head, arguments):
-    """Raises TypeError if an argument is None or text, or if the key is not a key."""
     for argument, wanted in GIVEN.items():
         value = arguments.get(argument, 0)
         if value is None or (argument in STATES and _is_text(value)):
             shown = "None" if value is None else "text"
             raise TypeError(f"{name}: {argument} is {shown}: give {wanted}")
     if name.endswith(".sample"):
-        check_key(name, arguments["key"])
+        _check_key(name, arguments["key"])
     elif arguments.get("key") is not None and head.loss_draws:
-        check_key(name, arguments["key"], of_batch=True)
+        _check_key(name, arguments["key"], of_batch=True)
 
 
 def _check_arrays(name, head, arguments):
-    """Checks the arrays of a head that declares their shapes."""
-    shapes = _shapes_of(head)
+    shapes = head.array_shapes
     if shapes is None:
         return
     params, tables = arguments["params"], arguments["tables"]
@@ -290,7 +264,6 @@ def _check_arrays(name, head, arguments):
 
 
 def _check_there(name, head, shapes, arguments):
-    """Raises TypeError if a parameter or a table that the method reads is missing."""
     params = dict.fromkeys(path.partition("/")[0] for path in shapes.params)
     of_loss = shapes.loss_tables if name.endswith(LOSSES) else {}
     tables = [*shapes.tables, *of_loss]
@@ -307,31 +280,12 @@ def _check_there(name, head, shapes, arguments):
             raise TypeError(f"{name}: {group} have no {path!r}: {wanted}")
 
 
-def _shapes_of(head):
-    """Returns the head's `array_shapes`.
-
-    Returns None if a subclass of the class that declares them makes other arrays, that is, writes
-    `_init` or `_tables`, without declaring their shapes.
-    """
-    return head.array_shapes if _makes_what_it_says(type(head)) else None
-
-
-def _makes_what_it_says(head_class):
-    for kind in head_class.__mro__:
-        if "array_shapes" in vars(kind):
-            return True
-        if {"_init", "_tables"} & {*vars(kind)}:
-            return False
-    return False
-
-
 def _is_text(value):
     of_text = isinstance(value, list | tuple) and any(isinstance(item, str) for item in value)
     return of_text or isinstance(value, str)
 
 
 def _check_sizes(name, sizes):
-    """Raises ValueError if parameters and tables have different numbers of words or features."""
     for what, of_params, of_tables in sizes:
         if of_params != of_tables:
             raise ValueError(
@@ -341,7 +295,6 @@ def _check_sizes(name, sizes):
 
 
 def _check_hidden_size(name, parameter_axes, arguments):
-    """Raises ValueError if parameters were made for hidden states of another size."""
     size, params = arguments["hidden"].shape[-1], arguments["params"]
     for of_parameter, names in parameter_axes.items():
         array = params.get(of_parameter) if isinstance(params, Mapping) else None
@@ -376,48 +329,38 @@ def _check_context(name, head, arguments):
                     f"{name}: context has the shape {np.shape(leaf)}: give the output of the "
                     f"background's `apply` for tokens of the shape {shape}"
                 )
-    elif _shapes_of(head) is not None and jax.tree.leaves(context):
+    elif head.array_shapes is not None and jax.tree.leaves(context):
         raise TypeError(f"{name}: the head has no background: leave context out")
 
 
 def _regular(name, arguments):
     """Returns hidden states, targets and token weights in regular shapes and types."""
-    regular = {"hidden": _hidden(name, arguments["hidden"])}
-    shape = regular["hidden"].shape[:-1]
-    if "targets" in arguments:
-        regular["targets"] = _targets(name, arguments["targets"], regular["hidden"].shape)
-    if "token_weights" in arguments:
-        weights = _token_weights(name, arguments["token_weights"], shape, regular["hidden"].dtype)
-        regular["hidden"], regular["token_weights"] = present_states(regular["hidden"], weights)
-    return regular
-
-
-def _hidden(name, hidden):
+    hidden = arguments["hidden"]
     if not hidden.ndim or not jnp.issubdtype(hidden.dtype, jnp.floating):
         raise ValueError(
             f"{name}: hidden states are floating-point numbers of the shape [..., D], and these "
             f"are {hidden.dtype} of the shape {hidden.shape}"
         )
-    return hidden
-
-
-def _targets(name, targets, states):
-    wanted = states[:-1]
-    if targets.shape != wanted:
-        raise ValueError(
-            f"{name}: hidden states of the shape {states} need targets of the shape {wanted}, one "
-            f"for each state, and these have {targets.shape}"
-        )
-    # An empty array does not tell its type: jnp.asarray([]) is float32.
-    if targets.size and not jnp.issubdtype(targets.dtype, jnp.integer):
-        raise ValueError(
-            f"{name}: targets are word ids, whole numbers, and these are {targets.dtype}"
-        )
-    return targets
+    regular, shape = {"hidden": hidden}, hidden.shape[:-1]
+    if "targets" in arguments:
+        regular["targets"] = targets = arguments["targets"]
+        if targets.shape != shape:
+            raise ValueError(
+                f"{name}: hidden states of the shape {hidden.shape} need targets of the shape "
+                f"{shape}, one for each state, and these have {targets.shape}"
+            )
+        # An empty array does not tell its type: jnp.asarray([]) is float32.
+        if targets.size and not jnp.issubdtype(targets.dtype, jnp.integer):
+            raise ValueError(
+                f"{name}: targets are word ids, whole numbers, and these are {targets.dtype}"
+            )
+    if "token_weights" in arguments:
+        weights = _token_weights(name, arguments["token_weights"], shape, hidden.dtype)
+        regular["hidden"], regular["token_weights"] = present_states(hidden, weights)
+    return regular
 
 
 def _token_weights(name, weights, wanted, dtype):
-    """Returns the token weights, [...], in a floating-point type."""
     try:
         broadcast = jnp.broadcast_shapes(weights.shape, wanted) == wanted
     except ValueError:

@@ -23,9 +23,8 @@ from zoo.errors import UserError, check_least
 from zoo.heads import noise
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
-from zoo.heads.nce import NCE
 from zoo.heads.noise import LetterNoise
-from zoo.heads.sampled import SampledHead
+from zoo.heads.sampled import NCE, SampledHead
 from zoo.heads.softmax import Softmax, check_soft_cap
 from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
@@ -92,17 +91,14 @@ class CNNSoftmax(Head):
 
     @property
     def loss_name(self) -> str:
-        """The name of the sampled loss, if there is one."""
         return "loss" if self.sampled is None else self.sampled.loss_name
 
     @property
     def loss_draws(self) -> bool:
-        """Whether the loss is a sampled one."""
         return self.sampled is not None
 
     @property
     def row_tables(self) -> tuple[str, ...]:
-        """The correction, where the loss is sampled."""
         return () if self.sampled is None else ("correction",)
 
     @property
@@ -146,7 +142,6 @@ class CNNSoftmax(Head):
         return {"spelling": self.network.tables(lexicon), "sampled": {}}
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words that were cut or have unknown letters."""
         return self.network.spelling.warnings(lexicon, "head")
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
@@ -174,11 +169,7 @@ class CNNSoftmax(Head):
         return params
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Keeps the correction of words that both lexicons have; new words get 0.
-
-        Raises:
-          UserError: the letters of the two lexicons differ.
-        """
+        """Keeps the correction of words that both lexicons have; new words get 0."""
         self.network.spelling.same_letters(lexicon, other)
         if not self.correction:
             return params
@@ -196,7 +187,6 @@ class CNNSoftmax(Head):
         return vectors
 
     def _prepared(self, params: Params, tables: Tables) -> Prepared:
-        """Computes the vectors of all words, [V, D]."""
         return self.vectors(params, tables)
 
     def _vectors_of(self, params: Params, tables: Tables, words: jax.Array):
@@ -209,7 +199,6 @@ class CNNSoftmax(Head):
 
     @staticmethod
     def _corrected(params, vectors, correction):
-        """Adds the correction's product to vectors of words, in their type."""
         corrected = vectors + products.matmul(correction, params["projection"])
         return corrected.astype(vectors.dtype)
 
@@ -239,11 +228,9 @@ class CNNSoftmax(Head):
         return own
 
     def prepared_shapes(self, tables: Tables, hidden_size: int):
-        """Returns the shape of the vectors of all words, (V, D)."""
         return len(tables["spelling"]["lengths"]), hidden_size
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Counts the words with a correction and the words with spellings; see `Head.sizes`."""
         if "correction" not in params:
             return ()
         return (("words", params["correction"].shape[0], len(tables["spelling"]["lengths"])),)
@@ -312,7 +299,6 @@ class CNNSoftmax(Head):
         )
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):
-        """Computes w_x . h + c_x, with vectors computed from letters; see `Head.target_scores`."""
         formed = self._formed(params, tables, prepared)
         return self._softmax.target_scores(formed, {}, hidden, targets, context, None)
 

@@ -207,9 +207,8 @@ def check(
 ):
     """Compares the methods of a head of another module at three random hidden states.
 
-    Of a head around another one, such as `WithCache`, the inner head is checked. Heads of Zoo,
-    heads with a background, and heads without `_log_probs` are not checked, nor is any in a run of
-    several processes.
+    Of a head around another one, the inner head is checked. Heads with a background are not
+    checked, nor is any in a run of several processes.
     """
     while isinstance(head, HeadAround):
         params, tables, head = head.inner_params(params), tables["head"], head.head

@@ -1,8 +1,7 @@
 """The base class of heads, which turn a hidden state into a distribution over words."""
 
-import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +9,7 @@ import jax.numpy as jnp
 from zoo.arrays import row_blocks
 from zoo.arrays.sharded_functions import Axes, named
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables
+from zoo.component_registry import Component
 from zoo.errors import UserError
 from zoo.heads import checks
 from zoo.heads.checks import Shapes
@@ -33,7 +33,7 @@ def _is_one(temperature) -> bool:
     return isinstance(temperature, int | float) and temperature == 1
 
 
-class Head:
+class Head(Component):
     """Base class of heads, which train, score and sample. Subclasses are frozen dataclasses.
 
     Methods are pure functions. Shapes: hidden [..., D], targets and words int32 [...], losses and
@@ -87,8 +87,6 @@ class Head:
       temperature: T, a number above 0, which gets no gradient.
     """
 
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     # Whether the output weights are the embedding's table, handed in as params["weights"].
     tied: bool = False
     # The kinds of features that the rows of the parameters belong to, () for all kinds; None if the
@@ -100,8 +98,13 @@ class Head:
     renormalised: bool = False
 
     def __init_subclass__(cls, **options):
-        """Raises TypeError for a head that overrides a method that checks arguments."""
+        """Raises TypeError for a head that overrides a method that checks arguments.
+
+        A head that makes other arrays than its base without declaring their shapes declares none.
+        """
         super().__init_subclass__(**options)
+        if vars(cls).keys() & {"_init", "_tables"} and "array_shapes" not in vars(cls):
+            cls.array_shapes = None  # type: ignore[assignment, method-assign]
         for name in vars(cls):
             if getattr(vars(Head).get(name), "__final__", False):
                 raise TypeError(
@@ -205,12 +208,9 @@ class Head:
         key: Key | None = None,
         context: Context = None,
     ) -> jax.Array:
-        """Computes the training loss of each token, with the penalties.
+        """Computes the training loss of each token, with the penalties, [...], nats.
 
         It is -log p(targets | hidden) plus the penalties unless a head defines another loss.
-
-        Returns:
-          [...], nats.
         """
         losses = self._loss(params, tables, hidden, targets, key, context)
         penalties = self._penalties(params, hidden)
@@ -229,11 +229,7 @@ class Head:
         key: Key | None = None,
         context: Context = None,
     ) -> jax.Array:
-        """Computes the sum of token_weights * loss, the objective of training.
-
-        Returns:
-          A scalar, nats.
-        """
+        """Computes the sum of token_weights * loss, the objective of training, nats."""
         arguments = params, tables, hidden, targets, token_weights, key, context
         return self._weighted_loss_and_penalty(*arguments)[0]
 
@@ -284,11 +280,7 @@ class Head:
         context: Context = None,
         prepared: Prepared = None,
     ) -> jax.Array:
-        """Computes log p(targets | hidden), exactly.
-
-        Returns:
-          [...], nats.
-        """
+        """Computes log p(targets | hidden), exactly, [...], nats."""
         if _is_one(temperature):
             return self._log_prob_and_log_z(params, tables, hidden, targets, context, prepared)[0]
         return self._statistics(
@@ -310,11 +302,7 @@ class Head:
     ) -> Statistics:
         """Computes log p(targets | hidden), the entropy, and whether targets are the best words.
 
-        No array [tokens, V] is held.
-
-        Returns:
-          `zoo.losses.Statistics`: log_prob [...] and entropy [...], nats, differentiable; correct,
-          bool [...].
+        Gives `zoo.losses.Statistics`, without an array [tokens, V].
         """
         return self._statistics(params, tables, hidden, targets, temperature, context, prepared)
 
@@ -330,11 +318,7 @@ class Head:
         context: Context = None,
         prepared: Prepared = None,
     ) -> tuple[jax.Array, jax.Array]:
-        """Computes log p(targets | hidden) and log Z.
-
-        Returns:
-          (log p [...], log Z [...]), nats.
-        """
+        """Computes (log p(targets | hidden), log Z), [...] each, nats."""
         return self._log_prob_and_log_z(params, tables, hidden, targets, context, prepared)
 
     @final
@@ -348,13 +332,10 @@ class Head:
         context: Context = None,
         prepared: Prepared = None,
     ) -> jax.Array:
-        """Computes log p of every word of the lexicon.
+        """Computes log p of every word of the lexicon, [..., V], nats.
 
         They sum to 1 in all heads but one that spells words and is not renormalised: the lexicon's
         words have a part of the mass of all spellings.
-
-        Returns:
-          [..., V], nats.
         """
         return self._log_probs(params, tables, hidden, context, prepared)
 
@@ -371,11 +352,7 @@ class Head:
         context: Context = None,
         prepared: Prepared = None,
     ) -> jax.Array:
-        """Draws words from p(. | hidden), by blocks of tokens: no array [tokens, V] is formed.
-
-        Returns:
-          int32 [...].
-        """
+        """Draws words from p(. | hidden), int32 [...], without an array [tokens, V]."""
         if _is_one(temperature):
             return self._sample(params, tables, hidden, key, context, prepared)
         if (arrays := self._as_softmax(params, tables, hidden, prepared)) is not None:
@@ -395,7 +372,7 @@ class Head:
         context: Context = None,
         prepared: Prepared = None,
     ) -> tuple[jax.Array, jax.Array]:
-        """Finds the k most probable words, by blocks of tokens: no array [tokens, V] is formed.
+        """Finds the k most probable words, without an array [tokens, V].
 
         Args:
           k: the number of words, at most V.
@@ -423,9 +400,8 @@ class Head:
     ) -> jax.Array | None:
         """Computes log p(targets | hidden) + log Z, which needs no sum over the words.
 
-        To score several words after one hidden state, log Z is then computed once.
-
-        hidden [n, D], targets [n], context leaves [n, ?] or None.
+        To score several words after one hidden state, log Z is then computed once. hidden [n, D],
+        targets [n], context leaves [n, ?] or None.
 
         Returns:
           Scores [n], nats. None if the head's log-probabilities are not a score minus log Z, or if
@@ -434,11 +410,7 @@ class Head:
         return None
 
     def scores_per_token(self, vocabulary: int) -> int:
-        """Returns how many numbers `log_probs` holds in memory for a token.
-
-        The size of token blocks is chosen by it. It is V unless a head holds several arrays as wide
-        as the vocabulary.
-        """
+        """Returns how many numbers `log_probs` holds for a token; sizes of blocks depend on it."""
         return vocabulary
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
@@ -461,19 +433,11 @@ class Head:
         )
 
     def form_taken(self, tables: Tables) -> str | None:
-        """Returns the form in which scores are computed, for passports.
-
-        Returns:
-          The form's name; None if the head has only one form.
-        """
+        """Returns the name of the form in which scores are computed; None if there is but one."""
         return None
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words that the head does not represent in full, for passports.
-
-        Returns:
-          {description: number of words}, such as how many words were cut.
-        """
+        """Counts the words that the head does not represent in full, {description: number}."""
         return {}
 
     def normalised_over(self, lexicon: Lexicon) -> str:
@@ -563,33 +527,21 @@ class Head:
         return loss + penalty, penalty
 
     def vocabulary_size(self, params: Params, tables: Tables) -> int | None:
-        """Returns V, below which all targets are: the size that is "V" in `array_shapes`.
-
-        Returns:
-          None if no array tells it: it is then read from the shape of `_log_probs`.
-        """
+        """Returns V, the size that is "V" in `array_shapes`; None if no array tells it."""
         shapes = self.array_shapes
         return None if shapes is None else checks.size_of("V", shapes, params, tables)
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Returns the numbers that must agree between params and tables of one lexicon.
+        """Counts what must agree between params and tables of one lexicon.
 
         Returns:
           Triples (name of the counted things, their number in params, their number in tables).
-          Methods raise ValueError where the two numbers differ.
         """
         return ()
 
     def prepared_shapes(self, tables: Tables, hidden_size: int) -> Any:
-        """Returns the shapes of the arrays that `prepared` returns, a tree like them.
-
-        A head that declares `array_shapes` and writes `_prepared` overrides it.
-        """
+        """Returns the shapes of `prepared`; written beside `_prepared` and `array_shapes`."""
         return None
-
-    def _unwritten(self, method: str) -> TypeError:
-        """Returns the error of a head that lacks one of the methods that it has to write."""
-        return TypeError(f"{type(self).__name__} has no method {method}, which its use needs")
 
     def _over_log_probs(self, function, params, tables, hidden, context, prepared, *of_tokens):
         """Applies function(log p of every word [n, V], position of the first token, ...) to blocks.

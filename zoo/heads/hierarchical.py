@@ -63,7 +63,6 @@ class HierarchicalSoftmax(Head):
         return -(-vocabulary // size), size
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Ranks the words by frequency: see `zoo.lexicon.lexicon.frequency_tables`."""
         return frequency_tables(lexicon.counts)
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
@@ -89,7 +88,6 @@ class HierarchicalSoftmax(Head):
         return params["classes"], params["class_bias"], params["weights"], params["bias"]
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Counts the classes with vectors and the classes of words with ranks; see `Head.sizes`."""
         count, size = params["bias"].shape
         return (("classes of words", count, -(-len(tables["rank"]) // size)),)
 

@@ -37,7 +37,6 @@ class HuffmanSoftmax(Head):
     array_shapes = Shapes({"weights": "N D", "bias": "N"}, {"nodes": "int V L", "turns": "V L"})
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Returns {"nodes" int32 [V, L], "turns" float32 [V, L]}: see `huffman_paths`."""
         nodes, turns = huffman_paths(lexicon.counts)
         return {"nodes": jnp.asarray(nodes), "turns": jnp.asarray(turns)}
 
@@ -53,10 +52,6 @@ class HuffmanSoftmax(Head):
         return {"weights": weights, "bias": jnp.zeros(len(lexicon) - 1)}
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Counts the words, one more than inner nodes, and the words with codes.
-
-        See `Head.sizes`.
-        """
         return (("words", params["weights"].shape[0] + 1, len(tables["nodes"])),)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):

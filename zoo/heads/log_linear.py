@@ -118,12 +118,7 @@ class LogLinear(Head):
         return params
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Returns the parameters unchanged: none belongs to a word.
-
-        Raises:
-          UserError: the features of the two lexicons differ, or the head has a background, which
-            was counted on the words of training.
-        """
+        """Returns the parameters unchanged: none belongs to a word."""
         if self.background is not None:
             raise UserError(
                 f"the log-linear head's background, a {type(self.background).__name__}, was made "
@@ -133,7 +128,6 @@ class LogLinear(Head):
         return params
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Returns the signatures, see Lexicon.tables, and a background's own tables."""
         lexicon = lexicon.of_kinds(self.kinds)
         if not lexicon.feature_names:
             return {}
@@ -143,13 +137,11 @@ class LogLinear(Head):
         return tables
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Counts the features with vectors and the features of signatures; see `Head.sizes`."""
         if params["bias"] is None:
             return ()  # prepared arrays stand for them
         return (("features", len(params["bias"]), feature_signatures.feature_count(tables)),)
 
     def _chosen_form(self, lexicon: Lexicon):
-        """Returns the form of the scores; None to let the lexicon choose the cheapest."""
         if self.form != "auto":
             return feature_signatures.choose_form(lexicon, (feature_signatures.BY_NAME[self.form],))
         if self.background is None:
@@ -158,7 +150,6 @@ class LogLinear(Head):
         return feature_signatures.choose_form(lexicon, feature_signatures.SUMS)
 
     def form_taken(self, tables: Tables):
-        """Returns the name of the form that the tables were made for."""
         return feature_signatures.form_of(tables).name.lower()
 
     def _signature_weights(self, params: Params, tables: Tables):
@@ -172,23 +163,24 @@ class LogLinear(Head):
         return weights, bias if self.background is not None else bias + tables["log_mass"]
 
     def _prepared(self, params: Params, tables: Tables) -> Prepared:
-        """Computes (weights [S, D], bias [S]) of the softmax over signatures.
-
-        The sparse form has none, and prepares nothing.
-        """
-        return None if self._is_sparse(tables) else self._signature_weights(params, tables)
+        """Computes (weights [S, D], bias [S]) of the softmax over signatures, if there is one."""
+        return None if self._is_product(tables) else self._signature_weights(params, tables)
 
     def prepared_shapes(self, tables: Tables, hidden_size: int):
-        """Returns the shapes of the signatures' weights and bias; None in the sparse form."""
         count = len(tables["log_mass"])
-        return None if self._is_sparse(tables) else ((count, hidden_size), (count,))
+        return None if self._is_product(tables) else ((count, hidden_size), (count,))
 
-    def _is_sparse(self, tables: Tables):
-        """Whether scores are a sparse product of the adaptor: see zoo.losses.log_linear."""
-        return "of_signature" in tables
+    def _is_product(self, tables: Tables) -> bool:
+        """Whether scores are a sparse product of the adaptor, not a softmax over signatures."""
+        return feature_signatures.form_of(tables) is feature_signatures.Form.PRODUCT
 
     def _measure(self, tables: Tables, context: Context) -> dict[str, Any]:
-        """Returns the measure of signatures, log B(s | c), as the softmax's losses take it."""
+        """Returns the measure of signatures, log B(s | c), as the softmax's losses take it.
+
+        {} if the bias of the signatures includes it.
+        """
+        if self.background is None:
+            return {}
         log_masses = jax.tree_util.Partial(
             functools.partial(_log_masses, self.background, tables["log_mass"].shape[0]),
             tables["background"],
@@ -197,9 +189,13 @@ class LogLinear(Head):
         width = len(tables["signature"])
         return {"log_measure": log_masses, "contexts": context, "width": width}
 
-    def _log_background(self, tables: Tables, context: Context, targets: jax.Array):
-        """Computes log b(targets | c), [...], without gradient."""
-        assert self.background is not None
+    def _known(self, tables: Tables, context: Context, targets: jax.Array):
+        """Computes the part of log p(targets) beside the signatures' scores, without gradient.
+
+        It is log b(x) - log B(s(x)), or log b(x | c) if the measure of signatures is B(s | c).
+        """
+        if self.background is None:
+            return tables["log_within"][targets]
         return jax.lax.stop_gradient(
             self.background.log_prob(tables["background"], context, targets)
         )
@@ -209,26 +205,16 @@ class LogLinear(Head):
         return softmax.logits(hidden, params["weights"], params["bias"])
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
-        if self.background is None:
-            known = tables["log_within"][targets]
-        else:
-            known = self._log_background(tables, context, targets)
+        known = self._known(tables, context, targets)
         token_weights = without_gradient(token_weights, absent(known, token_weights))
-        of_targets = tables["signature"][targets]
-        if self._is_sparse(tables):
+        of_tokens = tables["signature"][targets], token_weights
+        if self._is_product(tables):
             features = tables, params["weights"], params["bias"]
-            summed = log_linear.weighted_sparse_log_linear_loss(
-                *features, hidden, of_targets, token_weights
-            )
-        elif self.background is None:
-            weights, bias = self._signature_weights(params, tables)
-            summed = softmax.weighted_softmax_loss(hidden, weights, bias, of_targets, token_weights)
+            summed = log_linear.weighted_sparse_log_linear_loss(*features, hidden, *of_tokens)
         else:
             weights, bias = self._signature_weights(params, tables)
             measure = self._measure(tables, context)
-            summed = softmax.weighted_softmax_loss(
-                hidden, weights, bias, of_targets, token_weights, **measure
-            )
+            summed = softmax.weighted_softmax_loss(hidden, weights, bias, *of_tokens, **measure)
         return summed - weighted_sum(known, token_weights)
 
     def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
@@ -241,24 +227,21 @@ class LogLinear(Head):
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         of_targets = tables["signature"][targets]
-        if self._is_sparse(tables):
+        if self._is_product(tables):
             features = tables, params["weights"], params["bias"]
             loss, log_z = log_linear.sparse_log_linear_loss(*features, hidden, of_targets)
-            return tables["log_within"][targets] - loss, log_z
-        weights, bias = prepared or self._signature_weights(params, tables)
-        if self.background is None:
-            loss, log_z = softmax.softmax_loss(hidden, weights, bias, of_targets)
-            return tables["log_within"][targets] - loss, log_z
-        measure = self._measure(tables, context)
-        loss, log_z = softmax.softmax_loss(hidden, weights, bias, of_targets, **measure)
-        return self._log_background(tables, context, targets) - loss, log_z
+        else:
+            weights, bias = prepared or self._signature_weights(params, tables)
+            measure = self._measure(tables, context)
+            loss, log_z = softmax.softmax_loss(hidden, weights, bias, of_targets, **measure)
+        return self._known(tables, context, targets) - loss, log_z
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):
         """Computes a . phi(x) plus the logarithm of the background; see `Head.target_scores`.
 
-        Returns None in the sparse form, and for a background that depends on the context.
+        Returns None if scores are a product, or if the background depends on the context.
         """
-        if self._is_sparse(tables) or self.background is not None:
+        if self._is_product(tables) or self.background is not None:
             return None
         weights, bias = prepared or self._signature_weights(params, tables)
         logits = softmax.target_logits(hidden, weights, bias, tables["signature"][targets])
@@ -269,7 +252,7 @@ class LogLinear(Head):
     # gather a vector for each word from its signature would cost V D products a token.
 
     def _log_probs(self, params, tables, hidden, context, prepared):
-        if self._is_sparse(tables):
+        if self._is_product(tables):
             features = tables, params["weights"], params["bias"]
             return self._of_words(tables, log_linear.sparse_log_linear_log_probs(*features, hidden))
         weights, bias = prepared or self._signature_weights(params, tables)

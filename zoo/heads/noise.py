@@ -1,55 +1,30 @@
-"""Noise words spelled by a letter model, so that unseen words are noise words, too.
-
-Labeau and Allauzen, "Opening the vocabulary of neural language models" (2017), section 4.4, find
-that their models of letters learn little of unknown words because "the negative examples used with
-noise-contrastive estimation come from a closed vocabulary". Here a noise word is any sequence of
-letters c_1 ... c_m that an n-gram model of letters draws, ending with the mark of the end
-(zoo.lexicon.spelling):
-
-    q(word) = prod_j p(c_j | the order - 1 letters before it, the mark of the beginning among them)
-
-    p(c | context) = (n(context c) + s p(c | shorter context)) / (n(context) + s)
-
-n are counts in the known words, each as often as it occurs in training (plus one, so that all words
-count). The recursion ends at the uniform distribution over all letters; it is interpolation with a
-Dirichlet prior of the weight s (MacKay and Peto 1995). Every sequence has a mass. Sequences of
-`longest` letters need no end, so that the masses of all sequences sum to one.
-
-Contexts that occur in no known word are not kept: p is then the distribution after the context's
-longest known suffix. So the model is an automaton of C states, the known contexts, with tables
-[C, letters].
-"""
+"""Distributions of noise words, from which `zoo.losses.noise_sampling` draws."""
 
 import dataclasses
 import math
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.component_registry import Component
 from zoo.errors import UserError, check_least, field_name
 from zoo.lexicon.spelling import BEGIN, END, PADDING, Spelling
 from zoo.losses import value_checks
 from zoo.losses.noise_sampling import alias_table, draw_per_unit
 
-# --------------- distributions of noise words; `zoo.losses.noise_sampling` draws from them
-
 MOST_POWER = 10.0  # the largest exponent of counts: their powers stay within float64
 
 
 def check_power(noise):
-    """Raises UserError if the exponent of counts is negative or far too large."""
     if not 0 <= noise.power <= MOST_POWER:
         where = field_name(noise, "power")
         raise UserError(f"{where} is {noise.power}: give a number from 0 to {MOST_POWER:g}.")
 
 
-class Noise:
+class Noise(Component):
     """Base class of distributions of noise words. Subclasses are frozen dataclasses."""
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     def probabilities(self, counts: np.ndarray) -> np.ndarray:
         """Computes q of each word; every subclass overrides it.
@@ -60,7 +35,7 @@ class Noise:
         Returns:
           float64 [V], which sum to one.
         """
-        raise TypeError(f"{type(self).__name__} has no method probabilities, which its use needs")
+        raise self._unwritten("probabilities")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +48,6 @@ class UniformNoise(Noise):
     """
 
     def probabilities(self, counts: np.ndarray) -> np.ndarray:
-        """Returns 1 / V for each word, float64 [V]."""
         return np.full(len(counts), 1 / len(counts))
 
 
@@ -89,7 +63,6 @@ class LogUniformNoise(Noise):
     """
 
     def probabilities(self, counts: np.ndarray) -> np.ndarray:
-        """Computes q by frequency rank, float64 [V]."""
         ranks = np.arange(len(counts), dtype=np.float64)
         q = np.empty(len(counts))
         order = np.argsort(-np.asarray(counts, np.float64), kind="stable")
@@ -120,11 +93,6 @@ class UnigramNoise(Noise):
         check_power(self)
 
     def probabilities(self, counts: np.ndarray) -> np.ndarray:
-        """Computes q from the counts, float64 [V].
-
-        Raises:
-          UserError: a word would have no mass.
-        """
         value_checks.check_least(0, "occurrences, at least 0", counts=counts)
         counts = np.asarray(counts, np.float64) + self.smoothing
         if not counts.all():
@@ -134,6 +102,27 @@ class UnigramNoise(Noise):
             )
         mass = counts**self.power
         return mass / mass.sum()
+
+
+# ---- noise words spelled by a letter model, so that unseen words are noise words, too
+# Labeau and Allauzen, "Opening the vocabulary of neural language models" (2017), section 4.4, find
+# that their models of letters learn little of unknown words because "the negative examples used
+# with noise-contrastive estimation come from a closed vocabulary". Here a noise word is any
+# sequence of letters c_1 ... c_m that an n-gram model of letters draws, ending with the mark of the
+# end (zoo.lexicon.spelling):
+#
+#     q(word) = prod_j p(c_j | the order - 1 letters before it, the mark of the beginning too)
+#
+#     p(c | context) = (n(context c) + s p(c | shorter context)) / (n(context) + s)
+#
+# n are counts in the known words, each as often as it occurs in training (plus one, so that all
+# words count). The recursion ends at the uniform distribution over all letters; it is interpolation
+# with a Dirichlet prior of the weight s (MacKay and Peto 1995). Every sequence has a mass.
+# Sequences of `longest` letters need no end, so that the masses of all sequences sum to one.
+#
+# Contexts that occur in no known word are not kept: p is then the distribution after the context's
+# longest known suffix. So the model is an automaton of C states, the known contexts, with tables
+# [C, letters].
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,11 +155,7 @@ class LetterNoise(Noise):
             )
 
     def probabilities(self, counts):
-        """Raises UserError: the model draws spellings instead of words of a lexicon.
-
-        Args:
-          counts: of each word, [V].
-        """
+        """Raises UserError: the model draws spellings instead of words of a lexicon."""
         raise UserError(
             "the noise words of LetterNoise are spellings, which only a head that reads letters "
             "can score: give heads.CNNSoftmax(sampled=NCE(noise=LetterNoise())), or another noise."
@@ -178,10 +163,6 @@ class LetterNoise(Noise):
 
     def tables(self, lexicon, spelling: Spelling) -> dict[str, jax.Array]:
         """Computes the automaton and log q of the lexicon's words.
-
-        Args:
-          lexicon: the words with their counts.
-          spelling: how words become letters.
 
         Returns:
           {"log_p" float32, "threshold" float32, "alias" int32, "next" int32, [C, A'] each: log p of
@@ -276,8 +257,7 @@ def log_prob(tables, letters, sizes):
 class Spellings(NamedTuple):
     """Spellings that were drawn."""
 
-    # int32 [..., longest]: the letters, END unless there are `longest`, and PADDING
-    letters: jax.Array
+    letters: jax.Array  # int32 [..., longest], END unless there are `longest`, and PADDING
     sizes: jax.Array  # the number of letters, END included, int32 [...]
     log_q: jax.Array  # log q of each spelling, float32 [...], nats
 
@@ -317,7 +297,6 @@ def draw(tables, key, shape, longest: int) -> Spellings:
 
 
 def sample(tables, key, shape, draws: int, longest: int, *, per: str) -> Spellings:
-    """Draws noise spellings for tokens; see zoo.losses.sample_noise."""
     return draw_per_unit(
         lambda key, shape: draw(tables, key, shape, longest), key, shape, draws, per
     )

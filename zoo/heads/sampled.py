@@ -1,4 +1,8 @@
-"""The base class of heads with sampled losses, which score only the target and noise words."""
+"""Heads with sampled losses, which score only the target and noise words in training.
+
+Importance sampling, BlackOut and noise-contrastive estimation differ in the loss of these scores:
+see `zoo.losses`. Their probabilities are the softmax's.
+"""
 
 import dataclasses
 import functools
@@ -9,11 +13,14 @@ import jax.numpy as jnp
 
 from zoo.arrays import products, row_lookup
 from zoo.arrays.types import Params, Tables
-from zoo.errors import check_choices, check_least
+from zoo.errors import UserError, check_choices, check_least
 from zoo.heads import noise as noises
 from zoo.heads.checks import Shapes
 from zoo.heads.softmax import SoftmaxScores
 from zoo.lexicon import Lexicon
+from zoo.losses.blackout import blackout_loss
+from zoo.losses.importance import importance_loss
+from zoo.losses.nce import nce_loss
 from zoo.losses.noise_sampling import UNITS, log_expected_count, noise_tables, sample_noise
 
 # Scores of noise words [K], [B, K] or [..., K].
@@ -28,31 +35,23 @@ def for_tokens(of_draws: jax.Array, per: str, tokens: tuple[int, ...]) -> jax.Ar
 
 
 class SampledScores(NamedTuple):
-    """The scores that a sampled loss is computed from.
+    """The arguments of a sampled loss."""
 
-    Attributes:
-      true: the scores of the targets, [...].
-      noise: the scores of the noise words, [..., K].
-      log_expected_true: log of the expected number of draws of the target, [...].
-      log_expected_noise: log of the expected number of draws of each noise word, [..., K].
-      kept: whether a noise word was kept instead of dropped as a repeat, bool [..., K].
-      hits: whether a noise word is the target, bool [..., K].
-    """
-
-    true: jax.Array
-    noise: jax.Array
-    log_expected_true: jax.Array
-    log_expected_noise: jax.Array
-    kept: jax.Array
-    hits: jax.Array
+    true: jax.Array  # the scores of the targets, [...]
+    noise: jax.Array  # the scores of the noise words, [..., K]
+    log_expected_true: jax.Array  # log of the expected number of draws of the target, [...]
+    log_expected_noise: jax.Array  # the same of each noise word, [..., K]
+    kept: jax.Array  # bool [..., K], False for a draw that was dropped as a repeat
+    # bool [..., K], True for a draw without a slot in a loss over the slots of the target and the
+    # draws: a dropped draw, and, where slots belong to distinct words, a draw of the target
+    left_out: jax.Array
 
 
 @dataclasses.dataclass(frozen=True)
 class SampledHead(SoftmaxScores):
     """A softmax whose training loss scores the target and K noise words instead of V words.
 
-    Subclasses define the loss of the scores, `sampled_loss`. Further fields are those of
-    `WordVectors`.
+    Subclasses define the loss of the scores, `sampled_loss`.
 
     Attributes:
       noise: the distribution of noise words.
@@ -81,15 +80,12 @@ class SampledHead(SoftmaxScores):
         check_choices(self, noise_per=tuple(UNITS))
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Computes tables of the noise distribution: see `zoo.losses.noise_tables`."""
         return noise_tables(self.noise.probabilities(lexicon.counts))
 
     def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
-        """Returns no tables: only the loss needs noise words."""
         return {}
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Counts the words with weights and the words of the noise; see `Head.sizes`."""
         weights = params["weights"]
         if "log_q" not in tables or isinstance(weights, row_lookup.Computed):
             return ()
@@ -106,16 +102,7 @@ class SampledHead(SoftmaxScores):
     def loss_of(
         self, params: Params, hidden: jax.Array, targets: jax.Array, log_q: jax.Array, drawn
     ) -> jax.Array:
-        """Computes the sampled loss with given noise words.
-
-        Args:
-          log_q: log q of the targets, [...], nats.
-          drawn: the noise words, rows of the weights: a `zoo.losses.noise_sampling.NoiseSample`.
-
-        Returns:
-          [...], nats.
-        """
-
+        """Computes the sampled loss, [...], with a given `NoiseSample` and log q of the targets."""
         shape = targets.shape
         if self.noise_per == "batch":  # one axis of tokens, as the product of matrices has
             hidden, targets, log_q = (
@@ -131,35 +118,13 @@ class SampledHead(SoftmaxScores):
             log_expected_true=log_expected_count(log_q, self.samples, self.distinct),
             log_expected_noise=log_expected,
             kept=kept,
-            hits=words == targets[..., None],
+            left_out=~kept | (words == targets[..., None]) if self.distinct else ~kept,
         )
         return self.sampled_loss(params, scores).reshape(shape)
 
     def sampled_loss(self, params: Params, scores: SampledScores) -> jax.Array:
-        """Computes the loss of each token; every sampled head overrides it.
-
-        Args:
-          scores: the scores of the target and the noise words.
-
-        Returns:
-          [...], nats.
-        """
+        """Computes the loss of each token, [...], nats; every sampled head overrides it."""
         raise self._unwritten("sampled_loss")
-
-    def without_slot(self, kept: jax.Array, hits: jax.Array) -> jax.Array:
-        """Returns which draws have no slot in a loss over the slots of the target and the draws.
-
-        Dropped draws have none. A draw that equals the target keeps its slot unless slots belong to
-        distinct words: then the target has its own already.
-
-        Args:
-          kept: see `SampledScores`.
-          hits: see `SampledScores`.
-
-        Returns:
-          bool [..., K].
-        """
-        return ~kept | hits if self.distinct else ~kept
 
     def _scores(
         self,
@@ -181,3 +146,116 @@ class SampledHead(SoftmaxScores):
             return scores
         bias = row_lookup.take(params["bias"], words).astype(scores.dtype)
         return scores + of_tokens(bias)
+
+
+@dataclasses.dataclass(frozen=True)
+class ImportanceSampling(SampledHead):
+    """The softmax trained by importance sampling ("sampled softmax", "ranking NCE").
+
+    Example:
+      >>> head = heads.ImportanceSampling(samples=2)
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
+      >>> head.loss(params, tables, hidden, targets, key=key).shape  # sampled, for training
+      (2,)
+      >>> head.log_prob(params, tables, hidden, targets).shape  # exact
+      (2,)
+    """
+
+    loss_name = "sampled softmax loss"
+
+    def sampled_loss(self, params: Params, scores: SampledScores) -> jax.Array:
+        return importance_loss(*scores[:4], scores.left_out)
+
+
+@dataclasses.dataclass(frozen=True)
+class BlackOut(SampledHead):
+    """The softmax trained by BlackOut; the paper draws from the unigrams to a power of 0.4.
+
+    Attributes:
+      noise: the distribution.
+
+    Example:
+      >>> head = heads.BlackOut(samples=2)
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
+      >>> head.loss(params, tables, hidden, targets, key=key).shape  # sampled, for training
+      (2,)
+      >>> head.log_prob(params, tables, hidden, targets).shape  # exact
+      (2,)
+    """
+
+    noise: noises.Noise = noises.UnigramNoise(power=0.4)
+
+    loss_name = "BlackOut loss"
+
+    def sampled_loss(self, params: Params, scores: SampledScores) -> jax.Array:
+        return blackout_loss(*scores[:4], scores.left_out)
+
+
+@dataclasses.dataclass(frozen=True)
+class NCE(SampledHead):
+    """The softmax trained by noise-contrastive estimation.
+
+    The bias starts at log Z - log V, so that the scores start near a distribution's logarithms.
+
+    Attributes:
+      log_partition: log Z, nats.
+      learned_partition: whether log Z is a parameter that starts at `log_partition`.
+
+    Example:
+      >>> head = heads.NCE(noise=heads.UnigramNoise(), samples=2)
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
+      >>> head.loss(params, tables, hidden, targets, key=key).shape  # sampled, for training
+      (2,)
+      >>> head.log_prob(params, tables, hidden, targets).shape  # exact
+      (2,)
+    """
+
+    log_partition: float = 0.0
+    learned_partition: bool = False
+
+    loss_name = "NCE loss"
+
+    @property
+    def array_shapes(self) -> Shapes:
+        shapes = super().array_shapes
+        learned = {"log_partition": ""} if self.learned_partition else {}
+        return shapes._replace(params={**shapes.params, **learned})
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not self.bias:
+            raise UserError(
+                "bias of NCE is False, and noise-contrastive estimation needs the bias, which "
+                "starts at log Z - log V: give bias=True."
+            )
+
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+        params = super()._init(key, hidden_size, lexicon)
+        params["bias"] += self.log_partition - jnp.log(len(lexicon))
+        if self.learned_partition:
+            params["log_partition"] = jnp.asarray(self.log_partition, jnp.float32)
+        return params
+
+    def _log_partition(self, params: Params):
+        return params["log_partition"] if self.learned_partition else self.log_partition
+
+    def sampled_loss(self, params: Params, scores: SampledScores) -> jax.Array:
+        log_partition = self._log_partition(params)
+        return nce_loss(
+            scores.true - log_partition,
+            scores.noise - log_partition,
+            scores.log_expected_true,
+            scores.log_expected_noise,
+            scores.kept,
+        )
+
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
+        # The log-normaliser of o_v - log Z, the scores that NCE trains to be normalised.
+        log_prob, log_z = super()._log_prob_and_log_z(
+            params, tables, hidden, targets, context, prepared
+        )
+        return log_prob, log_z - self._log_partition(params)
+
+    def target_scores(self, params, tables, hidden, targets, context, prepared):
+        scores = super().target_scores(params, tables, hidden, targets, context, prepared)
+        return scores - self._log_partition(params)

@@ -87,7 +87,6 @@ class SampledLogLinear(LogLinear):
 
     @property
     def loss_name(self) -> str:
-        """Name of the estimate, since the loss is not -log p."""
         return f"{self.estimate} estimate"
 
     def _tables(self, lexicon: Lexicon) -> Tables:
@@ -105,7 +104,6 @@ class SampledLogLinear(LogLinear):
         return {**tables, "draws": {**drawn, **jax.tree.map(jnp.asarray, features)}}
 
     def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
-        """Returns the tables of LogLinear: only the loss draws."""
         return super()._tables(lexicon)
 
     def _loss(self, params, tables, hidden, targets, key, context):

@@ -82,10 +82,7 @@ class SpreadUnknown(HeadAround):
         return len(tables["word_ids"])
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Returns {"head": the head's tables, "word_ids", "log_share"}.
-
-        See zoo.lexicon.lexicon.
-        """
+        """Returns {"head": the head's tables, "word_ids", "log_share"}; see `lexicon.shares`."""
         try:
             word_shares = shares(self.lexicon, lexicon, self._spelled if self.letters else None)
         except NoUnknownWord as error:
@@ -107,7 +104,6 @@ class SpreadUnknown(HeadAround):
         }
 
     def _spelled(self, words: list[str]) -> list[float]:
-        """Computes log q of words, nats."""
         marks = {self.lexicon.unknown, self.lexicon.boundary}
         known = [word for word in self.lexicon.words if word not in marks]
         model = strings.letter_model(known, self.letters, others=words)
@@ -125,11 +121,7 @@ class SpreadUnknown(HeadAround):
     _penalties = Head._penalties
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words that share the unknown word's probability.
-
-        Returns:
-          That count and the counts of the inner head's `warnings`.
-        """
+        """Counts the words that share the unknown word's probability, beside the head's own."""
         word_shares = shares(self.lexicon, lexicon)
         count = {"words that share the unknown word's probability": int(word_shares.shared.sum())}
         return self.head.warnings(self.lexicon) | count

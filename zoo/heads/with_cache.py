@@ -63,7 +63,6 @@ class Memory(Contextual):
         return {}
 
     def initial_carry(self, batch: int, hidden_size: int = 0) -> MemoryCarry:
-        """Returns an empty memory."""
         what = (
             f"a cache of {self.size:,} states, of {hidden_size:,} numbers in {batch:,} batch rows"
         )
@@ -213,7 +212,6 @@ class WithCache(HeadAround):
         return context.scores - jnp.where(empty, 0, total)[..., None], empty
 
     def _mixed(self, log_prob, of_cache, empty):
-        """Mixes log p with log p_cache, where there are pairs."""
         log_weight = math.log(self.weight) if self.weight else -math.inf
         mixed = jnp.logaddexp(math.log1p(-self.weight) + log_prob, log_weight + of_cache)
         return jnp.where(empty, log_prob, mixed)

@@ -91,7 +91,6 @@ class WithExpert(HeadAround):
         }
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Raises UserError: the expert was made for the words of training."""
         raise UserError(
             "the expert of heads.WithExpert was made for the words of training: the head cannot "
             "score with another lexicon."
@@ -104,7 +103,6 @@ class WithExpert(HeadAround):
         return jnp.where((_several(context, weight) >= 0).any(axis=-1), weight, 0)
 
     def _check_context(self, hidden, context):
-        """Raises TypeError or ValueError unless the context has one or several words a position."""
         wanted = "give the ids of the words that the expert names at each position, -1 for no word"
         dtype, shape = getattr(context, "dtype", None), hidden.shape[:-1]
         if dtype is None or not jnp.issubdtype(dtype, jnp.integer):
@@ -153,10 +151,7 @@ class WithExpert(HeadAround):
 
 
 def _several(context: jax.Array, like: jax.Array):
-    """Returns the words that an expert names as [..., M], given as [...] or [..., M].
-
-    `like` is an array [...], with one number for each position.
-    """
+    """Returns the words that an expert names as [..., M], given as [...] or [..., M]."""
     return context if context.ndim > like.ndim else context[..., None]
 
 

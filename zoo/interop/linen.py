@@ -6,8 +6,10 @@ Parameters are in the collection "params". The components' tables of the words a
     variables = model.init(key, ...)
     loss = model.apply({"params": params, "tables": variables["tables"]}, ...)
 
-With `axes`, a name for each of "words", "features" and "hidden", parameters carry the names of
-their axes as `nn.LogicallyPartitioned`, for `nn.get_partition_spec` and `nn.logical_axis_rules`.
+With `axes`, a name for each of "words", "features" and "hidden", such as {"words": "vocab"},
+parameters carry the names of their axes as `nn.LogicallyPartitioned`, for `nn.get_partition_spec`
+and `nn.logical_axis_rules`. `dtype` is the type to which inputs and parameters are cast for the
+component, None for no cast; `param_dtype` is the type of the parameters, None for float32.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,12 +44,8 @@ class Head(nn.Module, HeadOperations):
 
     head: heads.Head
     lexicon: Lexicon
-    # names for the axes of the parameters, {"words": "vocab", "hidden": "embed"}; None for
-    # parameters without names
     axes: Mapping[str, Any] | None = None
-    # the type to which hidden states and parameters are cast for the head; None for no cast
     dtype: Any = None
-    # the type of the parameters; None for the type that `head.init` gives, float32
     param_dtype: Any = None
 
     @nn.compact
@@ -78,10 +76,9 @@ class Embedding(nn.Module):
 
     embedding: embeddings.Embedding
     lexicon: Lexicon
-    # names for the axes of the parameters; None for parameters without names
     axes: Mapping[str, Any] | None = None
-    dtype: Any = None  # the type to which parameters are cast for the embedding; None for no cast
-    param_dtype: Any = None  # the type of the parameters; None for float32
+    dtype: Any = None
+    param_dtype: Any = None
 
     @nn.compact
     def _arrays(self) -> tuple[Params, Tables]:
@@ -117,9 +114,8 @@ class Core(nn.Module):
     """
 
     core: cores.Core
-    # the type to which inputs and parameters are cast for the core; None for no cast
     dtype: Any = None
-    param_dtype: Any = None  # the type of the parameters; None for float32
+    param_dtype: Any = None
     axes = None
 
     @nn.compact
@@ -165,7 +161,6 @@ def _boxed(array, names, axes):
 
 
 def _check_shapes(module, params, wanted):
-    """Raises ValueError unless the parameters have the shapes that `init` gives."""
 
     def check(path, array, like):
         if array.shape != like.shape:

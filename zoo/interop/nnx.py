@@ -59,7 +59,6 @@ class Head(HeadOperations, nnx.Module):
         dtype: Any = None,
         param_dtype: Any = None,
     ):
-        """Draws the parameters."""
         self.head, self.dtype = head, dtype
         params = cast(head.init(rngs.params(), hidden_size, lexicon), param_dtype)
         self.params = nnx.data(_parameters(params, head.partition(lexicon), axes))
@@ -93,7 +92,6 @@ class Embedding(nnx.Module):
         dtype: Any = None,
         param_dtype: Any = None,
     ):
-        """Draws the parameters."""
         self.embedding, self.dtype = embedding, dtype
         params = cast(embedding.init(rngs.params(), lexicon), param_dtype)
         self.params = nnx.data(_parameters(params, embedding.partition(lexicon), axes))
@@ -130,7 +128,6 @@ class Core(nnx.Module):
         dtype: Any = None,
         param_dtype: Any = None,
     ):
-        """Draws the parameters."""
         self.core, self.dtype = core, dtype
         params = cast(core.init(rngs.params(), input_size), param_dtype)
         self.params = nnx.data(jax.tree.map(nnx.Param, params))

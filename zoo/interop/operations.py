@@ -42,7 +42,6 @@ class HeadOperations(abc.ABC):
         return key
 
     def _given(self, hidden, tied_weights) -> tuple[Params, Tables, jax.Array]:
-        """Returns (params, tables, hidden), the first arguments of a head's methods."""
         params, tables = self._arrays(hidden.shape[-1])
         params = with_tied(self.head, params, tied_weights)
         return cast(params, self.dtype), tables, cast(hidden, self.dtype)
@@ -124,7 +123,6 @@ class HeadOperations(abc.ABC):
 
 
 def with_tied(head: heads.Head, params: Params, tied_weights) -> Params:
-    """Returns the parameters, with the shared table if the head is tied."""
     name = type(head).__name__
     if head.tied == (tied_weights is not None):
         return {**params, "weights": tied_weights} if head.tied else params

@@ -15,22 +15,15 @@ K hypotheses of a sentence, T = K. So a memory is never repeated.
 import abc
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products
 from zoo.arrays.types import Params, accumulator
+from zoo.component_registry import Component
 from zoo.errors import check_least
-
-
-def bilinear_scores(hidden: jax.Array, keys: jax.Array) -> jax.Array:
-    """Computes s(h, m) = h . k, Luong's "general" score for k = W m, in at least float32.
-
-    Gives scores [B, T, S].
-    """
-    return products.einsum("btd,bsd->bts", hidden, keys)
 
 
 @jax.custom_vjp
@@ -90,21 +83,6 @@ def masked_softmax(scores: jax.Array, mask: jax.Array) -> jax.Array:
     return jax.nn.softmax(scores, axis=-1, where=mask[:, None])
 
 
-def contexts(weights: jax.Array, memory: jax.Array) -> jax.Array:
-    """Computes c = sum_i a_i m_i, [B, T, M]."""
-    return products.einsum("bts,bsm->btm", weights, memory)
-
-
-def attentional_states(
-    hidden: jax.Array, context: jax.Array, weights: jax.Array, bias: jax.Array
-) -> jax.Array:
-    """Computes tanh(W (c : h) + b), [B, T, R], Luong's attentional states (equation 5)."""
-    both = jnp.concatenate([context, hidden], axis=-1)
-    rows = both.reshape(both.shape[0] * both.shape[1], both.shape[2])
-    states = jnp.tanh(products.affine(rows, weights, bias))
-    return states.reshape(*both.shape[:2], states.shape[1])
-
-
 # ----- the contract of attention, and its shared part: weights, context, attentional state
 
 
@@ -116,23 +94,23 @@ class PreparedMemory(NamedTuple):
     mask: jax.Array  # bool [B, S], True where there is memory
 
 
-class Attention(abc.ABC):
+class Attention(Component, abc.ABC):
     """The contract of attention. Subclasses are frozen dataclasses that define the scores.
 
-        init(key, hidden_size, memory_size) -> params
-        output_size(hidden_size) -> R
-        apply(params, hidden [B, T, D], memory [B, S, M], mask [B, S])
-            -> (states [B, T, R], weights [B, T, S])
-        prepared(params, memory, mask) -> PreparedMemory, for many calls of `apply`
-
-    The states are Luong's attentional states, tanh(W_c (c : h) + b). Hidden states may have K
-    adjacent rows for each row of the memory, [B K, T, D] or [B K, D], such as the hypotheses of a
-    beam. The memory is not repeated for them. Without rows or positions the results are empty;
+    The states are Luong's attentional states, tanh(W_c (c : h) + b) (equation 5). Hidden states may
+    have K adjacent rows for each row of the memory, [B K, T, D] or [B K, D], such as the hypotheses
+    of a beam. The memory is not repeated for them. Without rows or positions the results are empty;
     where the mask hides the whole memory, the weights and the context are 0.
-    """
 
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+    Arguments of methods:
+      key: random key.
+      hidden_size, memory_size: D and M.
+      params: the parameters of `init`.
+      hidden: [B, T, D]; or [B K, T, D] or [B K, D], K rows for each row of the memory.
+      memory: [B, S, M].
+      mask: bool [B, S], True where there is memory.
+      prepared: the result of `prepared`; memory and mask are then ignored.
+    """
 
     if TYPE_CHECKING:  # a field of all: R, the size of the attentional states; 0 for D
         size: int
@@ -141,22 +119,13 @@ class Attention(abc.ABC):
         check_least(self, size=0)
 
     def output_size(self, hidden_size: int) -> int:
-        """Returns R, the size of the states that the head receives.
-
-        Args:
-          hidden_size: D.
-        """
+        """Returns R, the size of the states that the head receives."""
         return self.size or hidden_size
 
     def init(self, key: jax.Array, hidden_size: int, memory_size: int) -> Params:
         """Initialises {"state": [M + D, R], "state_bias": [R]} and the parameters of the scores.
 
         Weights are uniform in +-1/sqrt(inputs), biases 0.
-
-        Args:
-          key: random key.
-          hidden_size: D.
-          memory_size: M.
         """
         of_state, of_scores = jax.random.split(key)
         size = self.output_size(hidden_size)
@@ -179,13 +148,7 @@ class Attention(abc.ABC):
         """Computes the scores of hidden states [B, T, D] and keys, [B, T, S]."""
 
     def prepared(self, params: Params, memory: jax.Array, mask: jax.Array) -> PreparedMemory:
-        """Computes the arrays of a memory that `apply` needs, for many calls.
-
-        Args:
-          params: the parameters of `init`.
-          memory: [B, S, M].
-          mask: bool [B, S], True where there is memory.
-        """
+        """Computes the arrays of a memory that `apply` needs, for many calls."""
         memory = jnp.where(mask[:, :, None], memory, 0)  # whatever padding holds, even nan
         keys = self._keys(params, memory)
         memory, keys = (products.rounded_as(x, params["state"]) for x in (memory, keys))
@@ -201,13 +164,6 @@ class Attention(abc.ABC):
         prepared: PreparedMemory | None = None,
     ) -> tuple[jax.Array, jax.Array]:
         """Computes attentional states and attention weights of hidden states.
-
-        Args:
-          params: the parameters of `init`.
-          hidden: [B, T, D]; or [B K, T, D] or [B K, D], K rows for each row of the memory.
-          memory: [B, S, M].
-          mask: bool [B, S], True where there is memory.
-          prepared: the result of `prepared`; memory and mask are then ignored.
 
         Returns:
           (states [..., R], weights [..., S]); weights sum to 1 over the memory, to 0 without any.
@@ -228,8 +184,10 @@ class Attention(abc.ABC):
         grouped = hidden.reshape(batch, math.prod(leading) // max(batch, 1), size)
         scores = self._scores(params, grouped, prepared.keys)
         weights = masked_softmax(scores, prepared.mask)
-        context = contexts(weights, prepared.memory)
-        states = attentional_states(grouped, context, params["state"], params["state_bias"])
+        context = products.einsum("bts,bsm->btm", weights, prepared.memory)
+        both = jnp.concatenate([context, grouped], axis=-1)
+        rows_of_both = both.reshape(both.shape[0] * both.shape[1], both.shape[2])
+        states = jnp.tanh(products.affine(rows_of_both, params["state"], params["state_bias"]))
         return (
             states.reshape(*leading, states.shape[-1]),
             weights.reshape(*leading, weights.shape[-1]),
@@ -237,7 +195,6 @@ class Attention(abc.ABC):
 
 
 def uniform(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Draws weights uniform in +-1/sqrt(inputs)."""
     scale = shape[0] ** -0.5
     return jax.random.uniform(key, shape, minval=-scale, maxval=scale)
 
@@ -323,4 +280,4 @@ class Luong(Attention):
         return products.matmul(memory, params["keys"])
 
     def _scores(self, params: Params, hidden: jax.Array, keys: jax.Array) -> jax.Array:
-        return bilinear_scores(hidden, keys)
+        return products.einsum("btd,bsd->bts", hidden, keys)

@@ -66,7 +66,6 @@ class Bidirectional(Core):
         return 2 * self.core.output_size
 
     def init(self, key: jax.Array, input_size: int) -> Any:
-        """Draws {"forward", "backward"}, the core's parameters for either direction."""
         forward, backward = jax.random.split(key)
         return {
             "forward": self.core.init(forward, input_size),
@@ -74,7 +73,6 @@ class Bidirectional(Core):
         }
 
     def initial_carry(self, batch: int) -> Carry:
-        """Returns the core's initial carries, (forward, backward)."""
         return self.core.initial_carry(batch), self.core.initial_carry(batch)
 
     def decoder_carry(self, carry: Carry) -> Carry:

@@ -47,6 +47,12 @@ class Convolution:
       activation: "relu" or "tanh", after the pooling.
       highway: the number of highway layers.
       initial_scale: letter vectors start uniform in +-initial_scale.
+
+    Arguments of methods:
+      lexicon: the words.
+      params, tables: the results of `init` and `tables`.
+      letters, lengths: spellings, int [n, L] and [n].
+      words: word ids, int [N] or, of `distinct_vectors`, [...].
     """
 
     spelling: Spelling = Spelling()
@@ -73,11 +79,7 @@ class Convolution:
             )
 
     def tables(self, lexicon):
-        """Returns {"letters": int32 [V, L], "lengths": int32 [V]}, the padded spellings.
-
-        Args:
-          lexicon: the words.
-        """
+        """Returns {"letters": int32 [V, L], "lengths": int32 [V]}, the padded spellings."""
         tables = self.spelling.tables(lexicon, max(self.widths))
         return {name: jnp.asarray(array) for name, array in tables.items()}
 
@@ -85,11 +87,6 @@ class Convolution:
         """Draws the parameters of the network.
 
         Weights start uniform, with the variance 1 / inputs; gates start nearly closed.
-
-        Args:
-          key: a key of `jax.random`.
-          size: the dimension of the words' vectors.
-          lexicon: the words.
 
         Returns:
           {"letters": [A, d_c], "filters": a tuple of {"weights": [n d_c, N], "bias": [N]},
@@ -132,20 +129,11 @@ class Convolution:
         return shapes | _linear_shapes("projection", "N", "H")
 
     def apply(self, params, letters, lengths):
-        """Computes the vectors of padded spellings, [n, size].
-
-        Args:
-          params: the parameters.
-          letters: int [n, L].
-          lengths: int [n].
-        """
+        """Computes the vectors of padded spellings, [n, size]."""
         return self._forward(params, letters, lengths)[0]
 
     def _forward(self, params, letters, lengths):
-        """Computes (the vectors, the residuals of `_backward`).
-
-        The products over the windows are not kept.
-        """
+        """Computes (the vectors, the residuals of `_backward`), without the windows' products."""
         of_letters = _letter_vectors(params, letters)
         groups = zip(self.widths, params["filters"], strict=True)
         pool = self._mean if self.pooling == "mean" else self._maximum
@@ -221,10 +209,7 @@ class Convolution:
         return gradient["weights"], shares[:, :, None] * to_mean[:, None]
 
     def _maximum(self, of_letters, lengths, width, filters):
-        """Computes (the maximum of x over the windows of a width, its first position).
-
-        Both are [n, filters].
-        """
+        """Computes (the maximum of x over the windows, its first position), [n, filters] each."""
         windows = _windows(of_letters, width)
         rows = windows.reshape(-1, windows.shape[-1])
         x = products.matmul(rows, filters["weights"]).reshape(*windows.shape[:2], -1)
@@ -249,24 +234,12 @@ class Convolution:
         return gradient, to_windows.reshape(windows.shape)
 
     def vectors(self, params, tables, words, *, count=None):
-        """Computes the vectors of words, [N, size].
-
-        Args:
-          params: the parameters.
-          tables: the padded spellings.
-          words: word ids, int [N].
-          count: the number of words, from the first on, to compute; None for all.
-        """
+        """Computes the vectors of words, [N, size], or only of the first `count` words."""
         letters, lengths = tables["letters"][words], tables["lengths"][words]
         return self._vectors(params, letters, lengths, count=count)
 
     def spelled_vectors(self, params, letters):
-        """Computes the vectors of spellings, [n, size].
-
-        Args:
-          params: the parameters.
-          letters: int [n, longest], see Spelling.padded.
-        """
+        """Computes the vectors of spellings [n, longest], [n, size]; see Spelling.padded."""
         return self._vectors(params, *self.spelling.padded(letters, max(self.widths)))
 
     def _vectors(self, params, letters, lengths, **options):
@@ -280,13 +253,7 @@ class Convolution:
         return Differentiated(self._forward, self._backward)
 
     def distinct_vectors(self, params, tables, words):
-        """Computes the vectors of words, [..., size], with each distinct word computed once.
-
-        Args:
-          params: the parameters.
-          tables: the padded spellings.
-          words: word ids, int [...].
-        """
+        """Computes the vectors of words, [..., size], with each distinct word computed once."""
         if not words.size:
             one = jnp.zeros(1, jnp.int32)
             like = jax.eval_shape(lambda: self.distinct_vectors(params, tables, one))

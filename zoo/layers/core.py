@@ -10,27 +10,26 @@ import jax.numpy as jnp
 
 from zoo.arrays import products, row_blocks, sharded_functions
 from zoo.arrays.types import Carry, Key, Keys, Params, accumulator, fold_in_rows
+from zoo.component_registry import Component
 from zoo.errors import check_least
 from zoo.layers import dropout
 from zoo.lexicon import Lexicon
 
 
-class Core:
+class Core(Component):
     """Base class of cores. Subclasses are frozen dataclasses; methods are pure functions.
 
-        init(key, input_size) -> params
-        initial_carry(batch) -> carry, every leaf [batch, ...]
-        apply(params, inputs [B, T, E], carry, *, reset=None, key=None)
-            -> (hidden [B, T, D], carry)
+    Every core writes `init`, `initial_carry`, and `apply` or `_apply`.
 
-    reset, bool [B, T], marks positions before which the carry is zeroed. key turns dropout on: one
-    key, or `zoo.arrays.types.Keys`, so that a row's masks do not depend on the other rows.
-    Without batch rows or positions, the hidden states are empty and the carry is returned
-    unchanged.
+    Arguments of methods:
+      key: a key of `jax.random`; of `apply`, it turns dropout on, and may be `Keys` of
+        zoo.arrays.types, so that a row's masks do not depend on the other rows.
+      input_size: E.
+      params: the parameters of `init`.
+      inputs: x, [B, T, E].
+      carry: the result of `initial_carry`, or the carry of the call before, leaves [B, ...].
+      reset: bool [B, T], positions before which the carry is zeroed; None for none.
     """
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     if TYPE_CHECKING:  # a field of most, without a value here
 
@@ -45,13 +44,7 @@ class Core:
     ordered_by_frequency: bool = False
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Returns the parameters for another lexicon, unchanged: none belongs to a word.
-
-        Args:
-          params: the trained parameters.
-          lexicon: the words of training.
-          other: the other words.
-        """
+        """Returns the parameters for another lexicon, unchanged: none belongs to a word."""
         return params
 
     @property
@@ -60,24 +53,12 @@ class Core:
         return self.size
 
     def init(self, key: jax.Array, input_size: int) -> Any:
-        """Draws the parameters at the start of training; every core overrides it.
-
-        Args:
-          key: a key of `jax.random`.
-          input_size: E.
-        """
-        raise TypeError(f"{type(self).__name__} has no method init, which its use needs")
+        """Draws the parameters at the start of training."""
+        raise self._unwritten("init")
 
     def initial_carry(self, batch: int) -> Carry:
-        """Returns the carry before any input; every core overrides it.
-
-        Args:
-          batch: B.
-
-        Returns:
-          A pytree of leaves [B, ...].
-        """
-        raise TypeError(f"{type(self).__name__} has no method initial_carry, which its use needs")
+        """Returns the carry before any input, leaves [batch, ...]."""
+        raise self._unwritten("initial_carry")
 
     def apply(
         self,
@@ -90,15 +71,8 @@ class Core:
     ) -> tuple[jax.Array, Carry]:
         """Computes the hidden states along the positions, and the carry for the next call.
 
-        Every core overrides this method or `_apply`. `_apply` is called with at least one position
-        and batch row, and with the key as the `zoo.arrays.types.Keys` of a batch.
-
-        Args:
-          params: the parameters.
-          inputs: x, [B, T, E].
-          carry: the result of `initial_carry`, or the carry of the call before.
-          reset: bool [B, T], positions before which the carry is zeroed; None for none.
-          key: the key of dropout, one key or the keys of a batch; None turns dropout off.
+        Without batch rows or positions, the hidden states are empty and the carry is returned
+        unchanged. `_apply` is called with at least one of each, and with the `Keys` of a batch.
 
         Returns:
           (hidden [B, T, output_size], carry).
@@ -122,19 +96,14 @@ class Core:
         return hidden, jax.tree.map(lambda new, old: _as_type(new, old.dtype), last, carry)
 
     def _apply(self, params, inputs, carry, reset, key):
-        raise TypeError(f"{type(self).__name__} has no method apply, which its use needs")
+        raise self._unwritten("apply")
 
     def decoder_carry(self, carry: Carry) -> Carry:
-        """Converts an encoder's carry to a decoder's; unchanged unless a core overrides it.
-
-        Args:
-          carry: the carry after the encoder's inputs.
-        """
+        """Converts an encoder's carry to a decoder's; unchanged unless a core overrides it."""
         return carry
 
 
 def _as_type(array, dtype):
-    """Casts an array to a type if it is floating-point."""
     return array.astype(dtype) if jnp.issubdtype(array.dtype, jnp.floating) else array
 
 
@@ -234,7 +203,6 @@ class Stacked(Core, abc.ABC):
         return self.last_size or self.size if layer == self.layers - 1 else self.size
 
     def state_size(self, layer: int) -> int:
-        """Returns R, the size of a layer's hidden state."""
         return self.cells(layer)
 
     @property
@@ -249,7 +217,6 @@ class Stacked(Core, abc.ABC):
         return {"input": (inputs, columns), "recurrent": (self.state_size(layer), columns)}
 
     def _biases(self, layer: int) -> dict[str, jax.Array]:
-        """Returns {name: value} of a layer's biases at the start of training."""
         return {"bias": jnp.zeros(self.blocks * self.cells(layer))}
 
     @abc.abstractmethod
@@ -257,10 +224,7 @@ class Stacked(Core, abc.ABC):
         """Computes a layer's hidden states and its carry."""
 
     def init(self, key: jax.Array, input_size: int) -> Any:
-        """Draws a tuple of {"input", "recurrent", "bias", ...}, one for each layer.
-
-        See the class of the core.
-        """
+        """Draws a tuple of {"input", "recurrent", "bias", ...}, one for each layer."""
         params = []
         for layer in range(self.layers):
             scale, inputs = self.cells(layer) ** -0.5, input_size
@@ -276,7 +240,6 @@ class Stacked(Core, abc.ABC):
         return tuple(params)
 
     def initial_carry(self, batch: int) -> Carry:
-        """Returns zeros: a hidden state [B, D] for each layer."""
         # No array occurs twice: the carry of a training step is donated.
         return tuple(jnp.zeros((batch, self.cells(layer))) for layer in range(self.layers))
 

@@ -83,7 +83,6 @@ def weight_mask(weights: jax.Array, rate: float, key: jax.Array) -> WeightMask:
 
 
 def drop_weights(weights: jax.Array, mask: WeightMask | None) -> jax.Array:
-    """Multiplies the entries of a matrix by a mask."""
     return weights if mask is None else jnp.where(mask.kept, weights * mask.factor, 0)
 
 

@@ -1,7 +1,7 @@
 """The contract of embeddings, which compute vectors of words."""
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -9,24 +9,26 @@ import jax.numpy as jnp
 from zoo.arrays import row_lookup, sharded_functions
 from zoo.arrays.sharded_functions import FEATURES, HIDDEN, WORDS, Axes, axes, named
 from zoo.arrays.types import Params, Tables
+from zoo.component_registry import Component
 from zoo.errors import UserError, check_least
 from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon, feature_signatures
 from zoo.losses import value_checks
 
 
-class Embedding:
+class Embedding(Component):
     """The contract of embeddings. Subclasses are frozen dataclasses; methods are pure functions.
 
-    tables(lexicon) -> pytree of arrays of the words that the embedding needs
-    init(key, lexicon) -> params
-    apply(params, tables, words [...]) -> [..., E]
-    for_lexicon(params, lexicon, other) -> params for another lexicon than the one of training
-    partition(lexicon) -> names of the axes of the parameters, a tree like the one of `init`
+    Every embedding writes `init` and `apply`.
+
+    Arguments of methods:
+      key: random key.
+      lexicon: the words; of `for_lexicon`, the words of training, and `other` has the new ones.
+      params: the parameters of `init`.
+      tables: the arrays of `tables`.
+      words: int32 [...].
     """
 
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     # As Head.kinds and Head.ordered_by_frequency.
     kinds: tuple[str, ...] | None = None
     ordered_by_frequency: bool = False
@@ -38,10 +40,7 @@ class Embedding:
 
     @property
     def row_tables(self) -> tuple[str, ...]:
-        """Names of the parameters that `apply` reads only by `zoo.arrays.row_lookup.take`.
-
-        Empty by default. See Head.row_tables.
-        """
+        """Names of the parameters that `apply` reads by rows alone: see Head.row_tables."""
         return ()
 
     @property
@@ -50,51 +49,24 @@ class Embedding:
         return {}
 
     def partition(self, lexicon: Lexicon) -> Params:
-        """Returns the axis names of the parameters, a tree like the one of `init`.
-
-        Args:
-          lexicon: the words. See Head.partition.
-        """
+        """Returns the axis names of the parameters, a tree like `init`'s; see Head.partition."""
         shapes = jax.eval_shape(lambda: self.init(jax.random.key(0), lexicon))
         return named(shapes, self.parameter_axes)
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
-        """Initialises the parameters; every embedding writes this itself.
-
-        Args:
-          key: random key.
-          lexicon: the words.
-        """
-        raise TypeError(f"{type(self).__name__} has no method init, which its use needs")
+        """Initialises the parameters."""
+        raise self._unwritten("init")
 
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
-        """Computes the vectors of words; every embedding writes this itself.
-
-        Args:
-          params: the parameters of `init`.
-          tables: the arrays of `tables`.
-          words: int32 [...].
-
-        Returns:
-          [..., E].
-        """
-        raise TypeError(f"{type(self).__name__} has no method apply, which its use needs")
+        """Computes the vectors of words, [..., E]."""
+        raise self._unwritten("apply")
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """Makes the arrays of the words that the embedding needs; {} by default.
-
-        Args:
-          lexicon: the words.
-        """
+        """Makes the arrays of the words that the embedding needs; {} by default."""
         return {}
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """Returns the parameters for another lexicon than the one of training.
-
-        Args:
-          params: the parameters of training.
-          lexicon: the lexicon of training.
-          other: the new lexicon.
 
         Raises:
           UserError: the embedding cannot take another lexicon, which is the default.
@@ -105,14 +77,7 @@ class Embedding:
         )
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words of which the embedding loses something, such as words that are cut.
-
-        Args:
-          lexicon: the words.
-
-        Returns:
-          {description: number of words}, which passports keep; {} by default.
-        """
+        """Counts the words of which the embedding loses something; see Head.warnings."""
         return {}
 
 
@@ -166,11 +131,6 @@ class Lookup(Embedding):
 
     @sharded_functions.over_tokens("words", axes=0)
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
-        """Computes the vectors of words int32 [...], [..., E].
-
-        Raises:
-          ValueError: a word is not a row of the table.
-        """
         value_checks.check_ids(params["table"].shape[0], words=words)
         return row_lookup.take(params["table"], words)
 
@@ -208,24 +168,15 @@ class Features(Embedding):
         check_least(self, size=1)
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Returns the parameters unchanged: they depend on features only.
-
-        Raises:
-          UserError: the lexicons have different features.
-        """
+        """Returns the parameters of the same features; UserError if the lexicons' differ."""
         lexicon.same_features(other)
         return params
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """Makes the tables of signatures; see Lexicon.tables."""
         return lexicon.of_kinds(self.kinds).tables()
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
-        """Initialises {"table": [F, E]}.
-
-        Raises:
-          UserError: the lexicon has no features.
-        """
+        """Initialises {"table": [F, E]}."""
         if not lexicon.feature_names:
             raise UserError(
                 "embeddings.Features needs words with features, and this lexicon has none: "
@@ -237,7 +188,6 @@ class Features(Embedding):
 
     @sharded_functions.over_tokens("words", axes=0)
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
-        """Computes the vectors of words int32 [...], [..., E]."""
         return feature_signatures.sum_features_of(tables, params["table"], words)
 
 
@@ -282,7 +232,6 @@ class Concat(Embedding):
         return {f"{number}/{name}": n for number, part in enumerate(axes) for name, n in part}
 
     def tables(self, lexicon: Lexicon) -> Any:
-        """Makes the tables of each part, in a tuple."""
         return tuple(part.tables(lexicon) for part in self.parts)
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
@@ -296,7 +245,6 @@ class Concat(Embedding):
         }
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Returns the parameters of each part for another lexicon; see Embedding.for_lexicon."""
         return {
             str(number): part.for_lexicon(params[str(number)], lexicon, other)
             for number, part in enumerate(self.parts)
@@ -310,7 +258,6 @@ class Concat(Embedding):
 
     @sharded_functions.over_tokens("words", axes=0)
     def apply(self, params: Params, tables: Any, words: jax.Array) -> jax.Array:
-        """Computes the vectors of words int32 [...], [..., E]."""
         vectors = [
             part.apply(params[str(number)], tables[number], words)
             for number, part in enumerate(self.parts)
@@ -347,27 +294,19 @@ class CharCNN(Embedding):
         check_least(self, size=1)
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """Makes the padded spellings; see Convolution.tables."""
         return self.network.tables(lexicon)
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Counts the words that were cut, or that have unknown letters."""
         return self.network.spelling.warnings(lexicon, "embedding")
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Returns the parameters unchanged: they depend on letters only.
-
-        Raises:
-          UserError: the lexicons have different alphabets.
-        """
+        """Returns the parameters of the same letters; UserError if the alphabets differ."""
         self.network.spelling.same_letters(lexicon, other)
         return params
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
-        """Initialises the parameters of the convolution; see Convolution.init."""
         return self.network.init(key, self.size, lexicon)
 
     @sharded_functions.over_tokens("words", axes=0)
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
-        """Computes the vectors of words int32 [...], [..., E]."""
         return self.network.distinct_vectors(params, tables, words)

@@ -156,7 +156,6 @@ class LSTM(Stacked):
         check_least(self, projection=0)
 
     def state_size(self, layer: int) -> int:
-        """Returns R, the size of a layer's hidden state."""
         return self.projection or self.cells(layer)
 
     def _weight_shapes(self, layer: int, inputs: int) -> dict[str, tuple[int, ...]]:

@@ -60,16 +60,13 @@ class LastWords(Core):
 
     @property
     def size(self) -> int:
-        """The size of the core's layers."""
         return self.core.size
 
     @property
     def output_size(self) -> int:
-        """D, the output size of the core."""
         return self.core.output_size
 
     def init(self, key: jax.Array, input_size: int) -> Any:
-        """Draws the parameters of the core."""
         return self.core.init(key, input_size)
 
     def initial_carry(self, batch: int) -> Carry:
@@ -216,7 +213,6 @@ class NGram(Core):
 
 
 def _drop(x, rate, rows, use):
-    """Applies dropout to x [B, T, D] if `rows` are given and the rate is not 0."""
     if rows is None or not rate:
         return x
     return x * dropout.masks(fold_in_rows(rows, use), x.shape[1:], rate, x.dtype)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax
 
 from zoo.arrays.types import Carry, Context, Key, Keys, Params, Prepared, Tables, fold_in_rows
+from zoo.component_registry import Component
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError, check_least
@@ -21,14 +22,11 @@ from zoo.priors.contextual import Contextual
 # ---- the interface of models: components composed into something that an experiment trains
 
 
-class Model:
+class Model(Component):
     """A model of some kind. Subclasses are frozen dataclasses of components, with pure methods.
 
     A kind of model is trained by its task: see zoo.training.tasks.
     """
-
-    # Subclasses are dataclasses.
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     # Names in a run's folder of the lexicons that `init` and the tables take, in their order; the
     # first has the words that are predicted.
@@ -44,18 +42,12 @@ class Model:
         background = None
 
     def init(self, key: jax.Array, lexicon: Lexicon, *others: Lexicon) -> Params:
-        """Initialises the parameters; subclasses override it.
-
-        Args:
-          key: of `jax.random`.
-          lexicon: the first lexicon of `lexicon_names`.
-          *others: the other lexicons.
-        """
-        raise TypeError(f"{type(self).__name__} has no method init, which its use needs")
+        """Initialises the parameters, for the lexicons of `lexicon_names`."""
+        raise self._unwritten("init")
 
     def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
         """Returns the tables for exact probabilities; subclasses override it."""
-        raise TypeError(f"{type(self).__name__} has no evaluation_tables, which its use needs")
+        raise self._unwritten("evaluation_tables")
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """Counts the words for which components lack information, by reason; see Head.warnings."""
@@ -87,7 +79,6 @@ class OverWords(Model):
 
     @property
     def background(self) -> Contextual | None:
-        """The head's background, or None."""
         return self.head.background
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
@@ -157,7 +148,6 @@ class LanguageModel(OverWords):
 
     @property
     def hidden_size(self) -> int:
-        """Size D of the states that the head sees."""
         return self.core.output_size
 
     def tables(self, lexicon: Lexicon) -> Tables:
@@ -165,7 +155,6 @@ class LanguageModel(OverWords):
         return {"embedding": self.embedding.tables(lexicon), "head": self.head.tables(lexicon)}
 
     def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
-        """Returns the tables that `log_prob` needs; see Head.evaluation_tables."""
         head = self.head.evaluation_tables(lexicon)
         return {"embedding": self.embedding.tables(lexicon), "head": head}
 
@@ -185,11 +174,7 @@ class LanguageModel(OverWords):
         }
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Returns the parameters for another lexicon.
-
-        Raises:
-          UserError: a component has no parameters for new words.
-        """
+        """Returns the parameters for another lexicon; UserError if a component has none."""
         head = self.head.for_lexicon(params["head"], lexicon, other)
         embedding = self.embedding.for_lexicon(params["embedding"], lexicon, other)
         return {**params, "embedding": embedding, "head": head}

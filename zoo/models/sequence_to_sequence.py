@@ -112,45 +112,34 @@ class SequenceToSequence(OverWords):
 
     @property
     def decoder(self) -> LanguageModel:
-        """The language model of the target, whose parameters and tables are a part of this
-        model's."""
+        """The language model of the target, with a part of the parameters and tables."""
         return LanguageModel(self.embedding, self.core, self.head)
 
     @property
     def hidden_size(self) -> int:
-        """Size D of the states that the head sees."""
         size = self.core.output_size
         return size if self.attention is None else self.attention.output_size(size)
 
     @functools.cached_property
     def _encoder(self) -> tuple[Embedding, Core]:
-        """The components of the encoder."""
         return self.source_embedding or self.embedding, self.encoder or self.core
 
     def component(self, part: str) -> Any:
-        """Returns the component of a group of parameters."""
         embedding, core = self._encoder
         return {"source_embedding": embedding, "encoder": core}.get(part) or getattr(self, part)
 
     def tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
-        """Returns {"embedding", "head", "source_embedding"}: the components' constant arrays."""
         (source,) = others
         of_source = self._encoder[0].tables(source)
         return {**self.decoder.tables(lexicon), "source_embedding": of_source}
 
     def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
-        """Returns the tables for exact probabilities; see Head.evaluation_tables."""
         (source,) = others
         of_source = self._encoder[0].tables(source)
         return {**self.decoder.evaluation_tables(lexicon), "source_embedding": of_source}
 
     def init(self, key: jax.Array, lexicon: Lexicon, *others: Lexicon) -> Params:
-        """Initialises {"embedding", "core", "head", "source_embedding", "encoder", perhaps
-        "attention"}.
-
-        Raises:
-          UserError: the encoder's carry cannot start the decoder.
-        """
+        """Initialises {"embedding", "core", "head", "source_embedding", "encoder", "attention"}."""
         (source,) = others
         self._check_carries()
         embedding, core = self._encoder
@@ -170,8 +159,7 @@ class SequenceToSequence(OverWords):
         return params
 
     def _check_carries(self):
-        """Raises UserError unless the encoder's carry has the structure and shapes of the
-        core's."""
+        """Raises UserError unless the encoder's carry has the form of the core's."""
         core = self._encoder[1]
         ours, theirs = (
             jax.tree_util.tree_leaves_with_path(jax.eval_shape(carry))
@@ -243,15 +231,12 @@ class SequenceToSequence(OverWords):
         return source, read
 
     def attended(self, params: Params, hidden: jax.Array, encoded: Encoded) -> jax.Array:
-        """Returns the states that the head sees: the decoder's hidden states, or its attentional
-        states.
-        """
+        """Returns the states that the head sees: hidden states, or attentional ones."""
         if self.attention is None:
             return hidden
         return self._attend(params, hidden, encoded)[0]
 
     def _attend(self, params: Params, hidden: jax.Array, encoded: Encoded):
-        """Returns (states, weights) of attention."""
         if self.attention is None:
             raise UserError(
                 "this model has no attention, and so no attention weights: train one with --set "
@@ -269,22 +254,17 @@ class SequenceToSequence(OverWords):
         lengths: jax.Array,
         words: jax.Array,
     ) -> jax.Array:
-        """Computes attention weights of target words to source words, [B, T, S], for pictures and
-        links.
+        """Computes attention weights of target words to source words, [B, T, S].
 
         The weights of a target sum to 1 over the columns of its source's words, which are placed as
         in `source`: at the end, in the order in which they are read.
-
-        Raises:
-          UserError: the model has no attention.
         """
         encoded = self.encode(params, tables, source, lengths)
         hidden, _, _ = self.decoder.states(params, tables, words, encoded.carry)
         return self._by_source_word(self._attend(params, hidden, encoded)[1], lengths)
 
     def _by_source_word(self, values, lengths):
-        """Maps the columns of [B, T, S] from the words that are read to all words of the
-        sources."""
+        """Maps the columns of [B, T, S] from the words that are read to all of the sources'."""
         if self.source_share == 1 or self.order == "source_reversed":
             return values
         # The columns before those of the words that were read are 0.
@@ -337,9 +317,7 @@ class SequenceToSequence(OverWords):
         *,
         key: Key | None = None,
     ) -> tuple[jax.Array, Any]:
-        """Computes (the head's inputs [B, T, D], its context) at targets, given the word before
-        each.
-        """
+        """Computes (the head's inputs [B, T, D], its context) after the word before each target."""
         hidden, context, _ = self.decoder.states(params, tables, words, encoded.carry, key=key)
         return self.attended(params, hidden, encoded), context
 

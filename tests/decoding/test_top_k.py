@@ -4,7 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from zoo.arrays.row_lookup import argmax, block_size, top_k
+from zoo.decoding.beam import block_size, top_k
+from zoo.decoding.sampling import argmax
 
 
 @pytest.mark.parametrize("size", [1, 5, 385, 447, 448, 3583, 5129])

@@ -1,4 +1,4 @@
-"""Noise words of letters: what is drawn is what is declared, and what it trains."""
+"""Noise words: what is drawn of letters is what is declared, and what it trains."""
 
 import functools
 import itertools
@@ -8,12 +8,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
-from jax.test_util import check_grads
 
 from tests import examples, references
 from zoo.arrays.types import Keys
 from zoo.errors import UserError
-from zoo.heads import NCE, BlackOut, CNNSoftmax, ImportanceSampling, LetterNoise, Softmax, noise
+from zoo.heads import (
+    NCE,
+    BlackOut,
+    CNNSoftmax,
+    ImportanceSampling,
+    LetterNoise,
+    LogUniformNoise,
+    Noise,
+    UniformNoise,
+    UnigramNoise,
+    noise,
+)
 from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import BEGIN, BOUNDARY, END, MARKS, Spelling
@@ -204,27 +214,6 @@ def test_the_loss_is_that_of_a_loop_over_the_spellings(per, random):
     np.testing.assert_allclose(total, np.sum(np.asarray(weights) * found), rtol=1e-10)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("float64")
-def test_gradients_are_those_of_differences(random):
-    head, tables, params, hidden = problem("row", random)
-
-    @jax.jit
-    def loss(params, hidden):
-        return head.loss(params, tables, hidden, TARGETS, key=jax.random.key(6)).sum()
-
-    check_grads(loss, (params, hidden), order=1, modes=["rev"], rtol=1e-6, atol=1e-6)
-
-
-def test_judging_is_over_the_lexicon_as_ever(random):
-    head, tables, params, hidden = problem("batch", random)
-    log_probs = jax.jit(head.log_probs)(params, tables, hidden)
-    np.testing.assert_allclose(np.exp(log_probs).sum(-1), np.ones((2, 3)), rtol=1e-5)
-    closed = CNNSoftmax(NETWORK, sampled=NCE(learned_partition=True))
-    wanted = jax.jit(closed.log_probs)(params, closed.tables(WORDS), hidden)
-    np.testing.assert_allclose(log_probs, wanted, rtol=1e-6)
-
-
 def test_no_parameter_is_of_a_word():
     head = CNNSoftmax(sampled=NCE(noise=LetterNoise(), samples=4))
     shapes = [
@@ -244,8 +233,6 @@ def test_where_spellings_cannot_be_noise_it_is_said():
         CNNSoftmax(sampled=NCE(noise=LetterNoise(), distinct=True)).tables(WORDS)
     with pytest.raises(UserError, match="correction=0"):
         CNNSoftmax(correction=2, sampled=NCE(noise=LetterNoise())).tables(WORDS)
-    with pytest.raises(UserError, match="has no sampled loss"):
-        CNNSoftmax(sampled=Softmax())
     with pytest.raises(UserError, match=r"smoothing of LetterNoise is 0\.0"):
         LetterNoise(smoothing=0.0)
     with pytest.raises(UserError, match="power of LetterNoise is 400"):
@@ -254,3 +241,45 @@ def test_where_spellings_cannot_be_noise_it_is_said():
         LetterNoise(order=0)
     with pytest.raises(UserError, match="order of LetterNoise is 9, too high for 262 letters"):
         LetterNoise(order=9).tables(WORDS, Spelling())
+
+
+# ------------------------------------------------------------ noise of known words, by hand
+
+
+def test_probabilities_by_hand():
+    np.testing.assert_allclose(UniformNoise().probabilities([4, 1, 2]), [1 / 3] * 3)
+    # Ranks: the second word first, then the two of equal count in their order.
+    found = LogUniformNoise().probabilities([2, 9, 2])
+    np.testing.assert_allclose(found, np.log([3 / 2, 2, 4 / 3]) / np.log(4))
+    np.testing.assert_allclose(
+        UnigramNoise(smoothing=0).probabilities([1, 3, 4]), [1 / 8, 3 / 8, 1 / 2]
+    )
+    found = UnigramNoise(power=0.5, smoothing=1).probabilities([0, 3, 8])
+    np.testing.assert_allclose(found, [1 / 6, 2 / 6, 3 / 6])
+
+
+def test_words_without_mass_are_refused():
+    with pytest.raises(UserError, match="smoothing of UnigramNoise above 0"):
+        UnigramNoise(smoothing=0).probabilities([5, 0, 90])
+
+
+def test_an_unknown_unit_of_noise_is_refused():
+    with pytest.raises(
+        UserError, match="noise_per of ImportanceSampling is 'word': give one of batch, row, token"
+    ):
+        ImportanceSampling(noise_per="word")
+
+
+def test_negative_counts_are_named():
+    with pytest.raises(ValueError, match=r"^counts has -2 at \[1\]: give occurrences, at least 0$"):
+        UnigramNoise().probabilities(np.array([3, -2]))
+
+
+def test_counts_of_ones_own_noise_are_no_probabilities():
+    class Counted(Noise):
+        def probabilities(self, counts):
+            return counts
+
+    head = NCE(noise=Counted(), samples=2)
+    with pytest.raises(ValueError, match=r"^the probabilities sum to .*: divide them, or counts"):
+        head.tables(examples.lexicon())
