@@ -11,18 +11,19 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from tests import examples
 from tests.heads.test_contract import HEADS
 from zoo import heads, priors
-from zoo.arrays.sharded_functions import named, on_mesh
+from zoo.arrays.sharded_functions import named
+from zoo.heads import on_mesh
 
 # Of axes with names alone: (name of the axis: its size), hidden states of 7 numbers.
 SIZES = {
     "softmax": {"words": {13}, "hidden": {7}},
     "log-linear": {"features": {9}, "hidden": {7}},
     # 3 frequent words and 2 clusters; tails of 5 and 5.
-    "adaptive": {"words": {5}, "hidden": {7}},
+    "adaptive": {"words": {5}, "hidden": {7}, "vector": {3, 1}},
     "hierarchical": {"words": {3}, "hidden": {7}},
     "Huffman": {"words": {12}, "hidden": {7}},
-    "mixture": {"words": {13}, "hidden": {7}},
-    "corrected letters": {"words": {13}, "hidden": {7}},
+    "mixture": {"words": {13}, "hidden": {7}, "vector": {7}},
+    "corrected letters": {"words": {13}, "hidden": {7}, "vector": {2}},
 }
 
 
@@ -118,6 +119,36 @@ def test_features_and_heads_within_heads_are_laid_out(lexicon):
     shardings, others = on_mesh(head, shapes, _mesh(1, 4))
     assert shardings["head"]["weights"].spec == PartitionSpec("model")
     assert (shardings["weights"].spec, others) == (PartitionSpec(), ())
+
+
+@pytest.mark.parametrize("name", ["softmax", "adaptive", "mixture", "corrected letters"])
+def test_all_tables_are_cut_along_hidden_states_and_vectors(name, lexicon):
+    """The layout of fully sharded training, by rules as frameworks have them."""
+    head, mesh = HEADS[name].head, jax.make_mesh((2,), ("fsdp",), axis_types=(AxisType.Auto,))
+    rules = {"hidden": "fsdp", "vector": "fsdp"}
+    params = head.init(jax.random.key(0), 8, lexicon)
+    shardings = jax.tree.map(
+        lambda names: NamedSharding(mesh, PartitionSpec(*map(rules.get, names))),
+        head.partition(lexicon),
+    )
+    own = {path: x for path, x in params.items() if path != "network"}  # which has no table
+    for path, array in own.items():
+        if array.ndim > 1:
+            assert "fsdp" in shardings[path].spec, path
+    of_tokens = NamedSharding(mesh, PartitionSpec("fsdp"))
+    hidden = jax.random.normal(jax.random.key(1), (6, 8))
+    targets, tables = jnp.array([0, 4, 12, 9, 10, 6]), head.tables(lexicon)
+
+    def loss(params, hidden, targets):
+        return head.weighted_loss(params, tables, hidden, targets, jnp.ones(()))
+
+    step = jax.jit(jax.value_and_grad(loss), out_shardings=(None, shardings))
+    placed = jax.device_put((hidden, targets), of_tokens)
+    value, gradient = step(jax.device_put(params, shardings), *placed)
+    expected, whole = jax.value_and_grad(loss)(params, hidden, targets)
+    np.testing.assert_allclose(value, expected, rtol=1e-6)
+    for found, wanted in zip(jax.tree.leaves(gradient), jax.tree.leaves(whole), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
 
 
 def test_wrong_names_are_refused():

@@ -186,7 +186,9 @@ WORDS = "words"
 FEATURES = "features"
 # The axis of a hidden state, or of a word's vector of the same size.
 HIDDEN = "hidden"
-NAMES = (WORDS, FEATURES, HIDDEN)
+# The axis of a word's vector of another size than the hidden state, in arrays without `HIDDEN`.
+VECTOR = "vector"
+NAMES = (WORDS, FEATURES, HIDDEN, VECTOR)
 
 # {path of a parameter, "a/b" for b within a: a name or None for each of its axes}.
 Axes: TypeAlias = Mapping[str, tuple[str | None, ...]]
@@ -230,9 +232,25 @@ class Layout(NamedTuple):
 def on_mesh(component: Any, shapes: Any, mesh: Mesh, axis: str = "model") -> Layout:
     """Shards the words or features of the parameters of a head or an embedding over a mesh.
 
+    Rows are cut if their number is divisible by the devices along the axis; otherwise the columns
+    of the same parameter are. All other parameters are replicated.
+
+    Args:
+      component: a head or an embedding.
+      shapes: its parameters, or their shapes.
+      mesh: the devices.
+      axis: the axis of the mesh along which parameters are cut.
+
+    Returns:
+      A `Layout`: shardings, a tree like the parameters; not_by_rows, a sentence about each
+      parameter of words or features that is not cut by rows.
+
+    Raises:
+      ValueError: the mesh has no such axis.
+
     Example:
       >>> mesh = jax.make_mesh((1, 1), ("data", "model"))
-      >>> layout = on_mesh(heads.Softmax(), params, mesh)
+      >>> layout = heads.on_mesh(heads.Softmax(), params, mesh)
       >>> layout.shardings["weights"].spec, layout.not_by_rows
       (PartitionSpec('model',), ())
     """
@@ -240,11 +258,7 @@ def on_mesh(component: Any, shapes: Any, mesh: Mesh, axis: str = "model") -> Lay
 
 
 def cut_by_rows(parameter_axes: Axes, shapes: Any, mesh: Mesh, axis: str) -> Layout:
-    """Shards parameters by the names of their axes.
-
-    Rows of words or features are cut if their number is divisible by the devices along the axis;
-    otherwise the columns of the same parameter are cut. All other parameters are replicated.
-    """
+    """Shards parameters by the names of their axes, as `on_mesh` does."""
     if axis not in mesh.shape:
         raise ValueError(
             f"mesh has the axes {', '.join(mesh.shape)} and no {axis!r}: give one of them as axis"

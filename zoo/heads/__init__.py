@@ -13,7 +13,9 @@ The examples of the heads begin with
 
 from typing import TYPE_CHECKING
 
+from zoo.arrays.sharded_functions import on_mesh as on_mesh
 from zoo.heads.adaptive import AdaptiveSoftmax as AdaptiveSoftmax
+from zoo.heads.blackout import BlackOut as BlackOut
 from zoo.heads.char_lstm import CharLSTM as CharLSTM
 from zoo.heads.cnn_softmax import CNNSoftmax as CNNSoftmax
 from zoo.heads.distributions import Distribution as Distribution
@@ -22,17 +24,16 @@ from zoo.heads.distributions import kl_divergence as kl_divergence
 from zoo.heads.head import Head as Head
 from zoo.heads.hierarchical import HierarchicalSoftmax as HierarchicalSoftmax
 from zoo.heads.huffman import HuffmanSoftmax as HuffmanSoftmax
+from zoo.heads.importance import ImportanceSampling as ImportanceSampling
 from zoo.heads.log_linear import LogLinear as LogLinear
 from zoo.heads.mixture import MixtureOfContexts as MixtureOfContexts
 from zoo.heads.mixture import MixtureOfSoftmaxes as MixtureOfSoftmaxes
+from zoo.heads.nce import NCE as NCE
 from zoo.heads.noise import LetterNoise as LetterNoise
 from zoo.heads.noise import LogUniformNoise as LogUniformNoise
 from zoo.heads.noise import Noise as Noise
 from zoo.heads.noise import UniformNoise as UniformNoise
 from zoo.heads.noise import UnigramNoise as UnigramNoise
-from zoo.heads.sampled import NCE as NCE
-from zoo.heads.sampled import BlackOut as BlackOut
-from zoo.heads.sampled import ImportanceSampling as ImportanceSampling
 from zoo.heads.sampled_log_linear import SampledLogLinear as SampledLogLinear
 from zoo.heads.self_normalised import SelfNormalisedSoftmax as SelfNormalisedSoftmax
 from zoo.heads.softmax import Softmax as Softmax

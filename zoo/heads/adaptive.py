@@ -5,7 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.sharded_functions import HIDDEN, WORDS, Axes
+from zoo.arrays.sharded_functions import HIDDEN, VECTOR, WORDS, Axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads.checks import Shapes
@@ -50,7 +50,7 @@ class AdaptiveSoftmax(Head):
     def parameter_axes(self) -> Axes:
         axes: dict[str, tuple[str | None, ...]] = {"head": (WORDS, HIDDEN), "head_bias": (WORDS,)}
         for tail in range(len(self.cutoffs)):
-            axes |= {f"projection_{tail}": (HIDDEN, None), f"tail_{tail}": (WORDS, None)}
+            axes |= {f"projection_{tail}": (HIDDEN, None), f"tail_{tail}": (WORDS, VECTOR)}
         return axes
 
     @property

@@ -17,14 +17,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import products, row_lookup
-from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
+from zoo.arrays.sharded_functions import HIDDEN, VECTOR, WORDS, axes
 from zoo.arrays.types import Params, Prepared, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads import noise
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
+from zoo.heads.nce import NCE
 from zoo.heads.noise import LetterNoise
-from zoo.heads.sampled import NCE, SampledHead
+from zoo.heads.sampled import SampledHead
 from zoo.heads.softmax import Softmax, check_soft_cap
 from zoo.layers.char_convolution import Convolution
 from zoo.lexicon import Lexicon
@@ -63,7 +64,7 @@ class CNNSoftmax(Head):
     initial_scale: float = 0.05
     soft_cap: float | None = None
 
-    parameter_axes = axes(correction=(WORDS, None), projection=(None, HIDDEN))
+    parameter_axes = axes(correction=(WORDS, VECTOR), projection=(None, HIDDEN))
 
     def __post_init__(self):
         check_least(self, correction=0)

@@ -189,7 +189,8 @@ class Head(Component):
         """Returns the axis names of the parameters, a tree like `init`'s of `PartitionSpec`s.
 
         A name is "words" (rows of words or of groups of words), "features", "hidden" (dimensions of
-        a hidden state), or None. `zoo.arrays.sharded_functions.on_mesh` turns names into layouts.
+        a hidden state), "vector" (dimensions of words' vectors of another size), or None.
+        `zoo.heads.on_mesh` turns names into layouts.
         """
         shapes = jax.eval_shape(lambda: self._init(jax.random.key(0), 1, lexicon))
         return named(shapes, self.parameter_axes)

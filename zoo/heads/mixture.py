@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products
-from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
+from zoo.arrays.sharded_functions import HIDDEN, VECTOR, WORDS, axes
 from zoo.arrays.types import Keys, Params, fold_in_rows
 from zoo.errors import check_least
 from zoo.heads.checks import Shapes
@@ -40,7 +40,7 @@ class _Mixture(WordVectors):
     size: int = 0
 
     parameter_axes = axes(
-        weights=(WORDS, None),  # columns are dimensions of g_m, not of hidden states
+        weights=(WORDS, VECTOR),  # columns are dimensions of g_m, not of hidden states
         bias=(WORDS,),
         prior=(HIDDEN, None),
         projection=(HIDDEN, None),

@@ -6,7 +6,7 @@ Parameters are in the collection "params". The components' tables of the words a
     variables = model.init(key, ...)
     loss = model.apply({"params": params, "tables": variables["tables"]}, ...)
 
-With `axes`, a name for each of "words", "features" and "hidden", such as {"words": "vocab"},
+With `axes`, names for some of "words", "features", "hidden" and "vector", as {"words": "vocab"},
 parameters carry the names of their axes as `nn.LogicallyPartitioned`, for `nn.get_partition_spec`
 and `nn.logical_axis_rules`. `dtype` is the type to which inputs and parameters are cast for the
 component, None for no cast; `param_dtype` is the type of the parameters, None for float32.
