@@ -3,6 +3,8 @@
 import dataclasses
 import functools
 import itertools
+import pathlib
+import re
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +17,16 @@ from zoo.cores import GRU, LSTM, Bidirectional, Core, Elman, LastWords, NGram
 
 SIZE = 5
 
+
+def core_of_the_page():
+    """The core that a reader of docs/own_components.md saves."""
+    page = pathlib.Path(__file__).parents[2] / "docs" / "own_components.md"
+    (code,) = re.findall(r"`my_cores.py`:\n\n```python\n(.*?)```", page.read_text(), re.DOTALL)
+    names = {}
+    exec(code, names)
+    return names["MinGRU"](SIZE)
+
+
 CORES = {
     "lstm": LSTM(SIZE),
     "lstm of three layers": LSTM(SIZE, layers=3),
@@ -25,6 +37,7 @@ CORES = {
     "elman of two layers": Elman(SIZE, layers=2, activation="sigmoid", skip=True),
     "gru": GRU(SIZE),
     "gru of two layers": GRU(SIZE, layers=2, last_size=6, skip=True),
+    "minimal gru of the page": core_of_the_page(),
     "trigrams": NGram(SIZE),
     "5-grams of two layers": NGram(SIZE, order=5, layers=2),
     "bidirectional lstm": Bidirectional(LSTM(SIZE, layers=2)),
