@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from zoo import heads
 from zoo.arrays.sharded_functions import NAMES
 from zoo.arrays.types import Carry, Context, Key, Params, Prepared, Tables
+from zoo.losses import Statistics
 
 
 class HeadOperations(abc.ABC):
@@ -28,6 +29,7 @@ class HeadOperations(abc.ABC):
       context: the context of the head's background or expert at each position: see `context_of`.
       prepared: the result of `prepared`, which is then computed once for many calls of the methods
         that score or sample.
+      temperature: of `log_prob`, `statistics` and `sample`.
     """
 
     head: heads.Head
@@ -83,6 +85,10 @@ class HeadOperations(abc.ABC):
     def log_prob_and_log_z(self, hidden, targets, **options: Any) -> tuple[jax.Array, jax.Array]:
         """Computes (log p(targets | hidden), log Z), nats, [...] each."""
         return self._call("log_prob_and_log_z", hidden, targets, **options)
+
+    def statistics(self, hidden, targets, **options: Any) -> Statistics:
+        """Computes log p(targets | hidden), the entropy, and whether targets are the best words."""
+        return self._call("statistics", hidden, targets, **options)
 
     def log_probs(self, hidden, **options: Any) -> jax.Array:
         """Computes log p of every word, nats, [..., V]."""
