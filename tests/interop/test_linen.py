@@ -110,8 +110,8 @@ def test_parameters_are_those_of_init_bit_for_bit(lexicon):
 @pytest.mark.parametrize(
     "method",
     [
-        *("__call__", "log_probs", "loss", "log_prob", "log_prob_and_log_z", "top_k", "sample"),
-        "weighted_loss_and_penalty",
+        *("__call__", "log_probs", "loss", "log_prob", "log_prob_and_log_z", "top_k"),
+        *("sample", "statistics", "weighted_loss_and_penalty"),
     ],
 )
 def test_methods_can_be_named(method, lexicon):
