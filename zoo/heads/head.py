@@ -492,7 +492,8 @@ class Head(Component):
 
         def of_block(log_probs, first, of_tokens):
             scores, wanted = shaping.shaped(log_probs), softmax.Wanted(statistics=True)
-            return entropy.statistics_of(softmax.terms_of(wanted, scores, of_tokens))
+            terms = softmax.terms_of(wanted, scores, of_tokens, shaping == softmax.UNSHAPED)
+            return entropy.statistics_of(terms)
 
         arguments = params, tables, hidden, context, prepared
         return self._over_log_probs(of_block, *arguments, targets)

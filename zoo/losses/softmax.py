@@ -163,9 +163,9 @@ def plain_terms(wanted, hidden, weights, bias, targets, shaping=UNSHAPED) -> Ter
     return terms_of(wanted, logits(hidden, weights, bias, shaping), targets)
 
 
-def terms_of(wanted, scores, targets) -> Terms:
-    """Computes the terms from the scores of all words, [N, V]."""
-    log_z = jax.nn.logsumexp(scores, axis=-1)
+def terms_of(wanted, scores, targets, normalised=False) -> Terms:
+    """Computes the terms from the scores of all words, [N, V], or from log p if normalised."""
+    log_z = jnp.zeros_like(scores[:, 0]) if normalised else jax.nn.logsumexp(scores, axis=-1)
     of_target = _smoothed(wanted.smoothing, scores, targets)
     if not wanted.statistics:
         return Terms(log_z - of_target, log_z)
