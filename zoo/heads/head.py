@@ -492,7 +492,7 @@ class Head(Component):
 
         def of_block(log_probs, first, of_tokens):
             scores, wanted = shaping.shaped(log_probs), softmax.Wanted(statistics=True)
-            terms = softmax.terms_of(wanted, scores, of_tokens, shaping == softmax.UNSHAPED)
+            terms = softmax.terms_of(wanted, scores, of_tokens, shaping.temperature is None)
             return entropy.statistics_of(terms)
 
         arguments = params, tables, hidden, context, prepared
