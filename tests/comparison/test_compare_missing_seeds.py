@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-from zoo.comparison import compare
+from zoo.comparison import text_report
 
 RECORD = pathlib.Path(__file__).parents[2] / "records" / "micro.jsonl"
 
@@ -18,7 +18,7 @@ def test_the_number_of_judged_seeds_stands_beside_their_mean(tmp_path):
             del line["results"][name]
     record = tmp_path / "record.jsonl"
     record.write_text("".join(json.dumps(line) + "\n" for line in softmax), encoding="utf-8")
-    told = compare.compare([str(record)])
+    told = text_report.tables([str(record)])
     loss = softmax[0]["results"][tests[0]]["figures"]["log_perplexity"]
     assert f"{loss:.4f} (1 of 3 seeds)" in told
-    assert "of 3 seeds)" not in compare.compare([str(RECORD)])
+    assert "of 3 seeds)" not in text_report.tables([str(RECORD)])

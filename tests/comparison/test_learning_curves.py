@@ -7,7 +7,7 @@ import pytest
 from tests.comparison.test_compare import keep
 from tests.training import small
 from zoo import configuration
-from zoo.comparison import curve_plots, learning_curves
+from zoo.comparison import learning_curves
 from zoo.errors import UserError
 from zoo.evaluation import records
 from zoo.runs.seen_texts import SeenTexts, Texts
@@ -41,9 +41,7 @@ def run_of(folder, losses, changes=(), evaluated=True, **training):
 def drawn(monkeypatch):
     """The arguments with which curves are drawn."""
     found = []
-    monkeypatch.setattr(
-        curve_plots, "draw_learning_curves", lambda *arguments: found.append(arguments)
-    )
+    monkeypatch.setattr(learning_curves, "draw", lambda *arguments: found.append(arguments))
     return found
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from tests.comparison.test_compare import PASSPORT
 from zoo.comparison import learning_curves, page_differences, page_figures, page_text
-from zoo.comparison.comparison import Comparison, in_texts
+from zoo.comparison.comparison import Comparison, Group, in_texts
+from zoo.comparison.learning_curves import Curve
 from zoo.comparison.page_differences import Attended
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
@@ -31,12 +32,13 @@ def test_curves_are_the_validations_of_the_metrics(tmp_path):
     metrics.write_text(content)
     fields = learning_curves.FIELDS["step"]
     found = learning_curves.read(metrics, fields)
-    validation, training = page_figures.curves_of(3, [found])
+    recipe = Group("a", 3, ())
+    validation, training = page_figures.lines_of(Curve.of(recipe, [found]))
     assert validation == (3, [(150, 4.0), (300, math.inf)], False, [])
     assert training == (3, [(150, 5.0)], True, [])
     # Of two seeds the mean, and the least and the greatest.
     other = [{"step": 150, "validation_log_perplexity": 3.0}]
-    validation, _ = page_figures.curves_of(3, [found, other])
+    validation, _ = page_figures.lines_of(Curve.of(recipe, [found, other]))
     assert validation == (3, [(150, 3.5)], False, [(150, 3.0, 4.0)])
     metrics.write_text('{"step": "x", "validation_log_perplexity": 1}')
     with pytest.raises(UserError, match=r"m\.jsonl, line 1, is not of a validation"):

@@ -163,7 +163,7 @@ def test_runs_are_compared(tmp_path, plan):
     order = [row.name for row in found.rows]
     assert order[2] == "far" and {*order[:2]} == {"best", "near"}
     tie, far = found.rows[1:]
-    assert tie.is_tie and not far.is_tie and found.rows[0].difference is None
+    assert (tie.verdict, far.verdict) == ("a tie", "worse") and found.rows[0].difference is None
     first = -np.float32(worse(0.5, 0.2, 1)).mean(dtype=np.float64)
     assert far.losses[0] == pytest.approx(first, abs=1e-3)
     assert far.interval[0] < far.loss < far.interval[1]

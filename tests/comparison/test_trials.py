@@ -10,7 +10,7 @@ import pytest
 from tests import trained_run
 from zoo import __main__ as commands
 from zoo.comparison import trials
-from zoo.comparison.compare import compare
+from zoo.comparison.text_report import tables
 from zoo.comparison.trial_plan import Budget, HeadPlan
 from zoo.cores import LSTM
 from zoo.data import Text
@@ -87,7 +87,7 @@ def test_trials_are_ordinary_runs(made):
     assert training[0].optimizer == Adam(learning_rate=0.01, schedule=Cosine(warmup=4))
     rows = {row.name: row for row in found.rows}
     assert {name: row.steps for name, row in rows.items()} == {"softmax": 20, "tied": 20}
-    table = compare([*map(str, runs)])
+    table = tables([*map(str, runs)])
     for name, row in rows.items():
         (line,) = re.findall(rf"^\S*{name}, 2 seeds .*", table, re.MULTILINE)
         assert f" {row.loss:.4f} " in line and f" {row.parameters:,} " in line

@@ -1,6 +1,6 @@
 """Runs side by side: comparable figures in columns, and the seeds of a recipe in groups.
 
-`zoo compare` prints them (`zoo.comparison.compare`), draws them (`bar_plots`, `learning_curves`,
+`zoo compare` prints them (`text_report`), draws them (`bar_plots`, `learning_curves`,
 `sweep`) and writes them as a page (`page_report`).
 """
 
@@ -343,14 +343,19 @@ def runs_of_lines(lines_of: Mapping[str, Iterable[str]]) -> dict[str, list[str]]
     return runs
 
 
-def unjudged(comparison: Comparison) -> list[tuple[str, str]]:
-    """Returns (run, or recipe if none of its runs has any, why) of those without any perplexity."""
+def by_recipe(recipes: Iterable[Group], why: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Returns (run, or recipe if none of its runs is there, why) of the runs that are left out."""
     found = []
-    for group in comparison.groups:
-        missing = [*group.of(comparison.judged[1]).items()]
-        none = len(missing) == len(group.runs)
-        found += [(group.name, missing[0][1])] if none else missing
+    for recipe in recipes:
+        missing = [*recipe.of(why).items()]
+        none = len(missing) == len(recipe.runs)
+        found += [(recipe.name, missing[0][1])] if none else missing
     return found
+
+
+def unjudged(comparison: Comparison) -> list[tuple[str, str]]:
+    """Returns (run or recipe, why) of those without any perplexity."""
+    return by_recipe(comparison.groups, comparison.judged[1])
 
 
 def in_texts(comparison: Comparison) -> dict[str, dict[str, dict]]:

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.comparison import agreement as agreement_report
-from zoo.comparison import bar_plots, curve_plots, learning_curves, plot_style
+from zoo.comparison import bar_plots, learning_curves, plot_style
 from zoo.comparison.comparison import Comparison
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
@@ -121,30 +120,22 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
 
 def _draw(files, language, runs, groups, bands, kept, own_bands, cases):
     """Draws learning curves, bands and agreement of recipes."""
-    curves = [_curve(group, [runs[run] for run in group.runs]) for group in groups]
+    fields = learning_curves.WITH_TRAINING["step"]
+    lines = {name: learning_curves.of_run(str(run.path), fields) for name, run in runs.items()}
+    curves = [
+        learning_curves.Curve.of(group, [lines[run] for run in group.runs]) for group in groups
+    ]
     limit = _validation_limit(language, next(iter(runs.values())))
-    curve_plots.draw_learning_curves(curves, files[0], learning_curves.LABELS["step"], limit)
+    learning_curves.draw(curves, files[0], limit=limit)
     rows = {run: item_scores.with_intervals(of_run, kept[run]) for run, of_run in bands.items()}
     by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
-    of_recipes = {group: [rows[run] for run in group.runs] for group in groups}
-    bar_plots.bands(of_recipes, files[1], by_band)
+    bars = {group: bar_plots.band_bars([rows[run] for run in group.runs]) for group in groups}
+    bar_plots.bands(bars, files[1], by_band)
     counts = {
         run: {case: (one["right"], one["pairs"]) for case, one in of_run.items()}
         for run, of_run in cases.items()
     }
-    agreement_report.draw(counts, groups, str(files[2]))
-
-
-def _curve(recipe, runs):
-    """Returns the learning curves of the seeds of a recipe, of validation and training."""
-    lines = [
-        learning_curves.of_run(str(run.path), learning_curves.WITH_TRAINING["step"]) for run in runs
-    ]
-    validation, training = (
-        [learning_curves.points(of_run, field=field) for of_run in lines]
-        for field in (learning_curves.LOSS, learning_curves.TRAINING)
-    )
-    return curve_plots.Curve(recipe, validation, training)
+    bar_plots.accuracy(bar_plots.accuracy_bars(counts, groups), files[2])
 
 
 def _language_of(runs):

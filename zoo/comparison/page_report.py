@@ -3,7 +3,7 @@
 import pathlib
 from collections.abc import Callable, Iterable, Sequence
 
-from zoo.comparison import html_parts, page_differences, page_figures, page_text
+from zoo.comparison import html_parts, page_differences, page_figures, page_text, translations
 from zoo.comparison.comparison import Comparison
 from zoo.comparison.html_parts import Section
 from zoo.errors import UserError
@@ -119,7 +119,7 @@ def _of_translations(runs, firsts, split):
         "translations",
         "Translations",
         "BLEU and chrF, in percent, as far as python -m zoo translate --bleu has kept them.",
-        page_figures.translations(runs),
+        translations.section(runs),
     )
     yield Section(
         "attention",

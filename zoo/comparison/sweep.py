@@ -10,8 +10,10 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from zoo import configuration
-from zoo.comparison import comparison, curve_plots, plot_style, seeds
+from zoo.comparison import comparison, plot_style, seeds
 from zoo.comparison.comparison import Comparison, Group
 from zoo.comparison.paired import Runs
 from zoo.errors import UserError
@@ -22,6 +24,8 @@ from zoo.runs.workdir import Workdir
 from zoo.sources import files
 
 SEED = "training.seed"
+# Fields of an experiment in plain words.
+_FIELDS = {"data.train": "sentences of training text"}
 
 
 class Point(NamedTuple):
@@ -183,7 +187,7 @@ def report(
             "there is nothing to draw: every run with the field was trained on its text, or its "
             "checkpoint chosen on it (see zoo compare): judge the runs on another text."
         )
-    curve_plots.sweep(field, panels, lines_of, file)
+    draw(field, panels, lines_of, file)
     for line in (*lines, file):  # after the picture, in case the lines' reader stops early
         log(line)
 
@@ -198,3 +202,41 @@ def _points(
         if figures := comparison.figures_of(group, passports):
             points[value] = Point(value, figures), [*group.of(passports)]
     return points
+
+
+def draw(
+    field: str,
+    panels: Mapping[str, Mapping[Group, Sequence]],
+    lines: Mapping[str, Mapping[Group, float]],
+    file: str | pathlib.Path,
+):
+    """Draws log-perplexity against a number of the experiment, a panel for each text."""
+    points = [point for panel in panels.values() for curve in panel.values() for point in curve]
+    several = any(len(point.runs.losses) > 1 for point in points)
+    note = "lines: least and greatest of the seeds" if several else "lines: 95 % interval"
+    label = _FIELDS.get(field, field)
+    with plot_style.picture(file, [*panels], label, plot_style.NATS, note) as every:
+        for axes, (text, curves) in zip(every, panels.items(), strict=True):
+            for recipe, curve in curves.items():
+                means = np.array([point.runs.loss for point in curve])
+                # An interval of one run would not mean the same beside a range of seeds.
+                spans = [point.runs.span if several else point.runs.interval for point in curve]
+                ends = np.array(spans).T
+                xs, style = [point.value for point in curve], plot_style.style(recipe.number)
+                axes.errorbar(xs, means, np.abs(ends - means), label=recipe.name, **style)
+            for (name, number, _), height in lines.get(text, {}).items():
+                axes.axhline(height, color=plot_style.colour(number), linestyle="--", label=name)
+            _scale(axes, [point.value for point in points])
+
+
+def _scale(axes, values):
+    """Makes an axis logarithmic if its numbers span more than a power of ten, with a tick each."""
+    if min(values) <= 0 or max(values) <= 10 * min(values):
+        return
+    axes.set_xscale("log")
+    distinct = sorted({*values})
+    if len(distinct) <= 8:
+        axes.set_xticks(distinct, [f"{value:,g}" for value in distinct], rotation=30)
+        axes.minorticks_off()
+    else:
+        axes.xaxis.set_major_formatter(plot_style.PLAIN)

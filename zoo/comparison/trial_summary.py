@@ -21,9 +21,12 @@ from zoo.errors import UserError
 from zoo.evaluation import leakage
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.results import check_comparable, read_results, recipe_of
-from zoo.runs import location, output_files
+from zoo.runs import location
 from zoo.runs.output_files import aligned
 from zoo.runs.workdir import METRICS
+
+with lazy.extra():
+    from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
 NAME = "comparison"
 # Above so many times the minutes that were asked for, heads did not train for the same time.
@@ -34,6 +37,15 @@ FEW = 50
 AT_START = 0.95
 # A curve still falls where the last fifth of its steps lowered it by more nats.
 FALLING = 0.01
+# {how a head stands beside the lowest: how one and several such heads are told}
+_VERDICTS = {
+    "a tie": ("is a tie with it", "are ties with it"),
+    "undecided": (
+        "is undecided, for seeds differ as much",
+        "are undecided, for seeds differ as much",
+    ),
+    "worse": ("is worse", "are worse"),
+}
 _VALIDATION = {"step": int, "validation_log_perplexity": float, "seconds": float}
 
 
@@ -87,14 +99,12 @@ class Row(NamedTuple):
         return 60 * self.minutes / self.steps
 
     @property
-    def is_tie(self) -> bool:
-        """Whether sentences do not tell the head from the lowest."""
-        return self.difference is not None and self.difference.tie
-
-    @property
-    def is_undecided(self) -> bool:
-        """Whether sentences tell the head from the lowest, and seeds do not."""
-        return self.difference is not None and self.difference.undecided
+    def verdict(self) -> str:
+        """How the head stands beside the lowest, a key of `_VERDICTS`."""
+        if self.difference is not None and self.difference.tie:
+            return "a tie"
+        undecided = self.difference is not None and self.difference.undecided
+        return "undecided" if undecided else "worse"
 
 
 class Summary(NamedTuple):
@@ -266,9 +276,7 @@ def _verdict(row, lowest):
     if row is lowest:
         return "the lowest"
     nats = f"+{row.loss - lowest.loss:.4f} nats"
-    if row.is_undecided:
-        return f"{nats}, undecided"
-    return f"{nats}, a tie" if row.is_tie else nats
+    return nats if row.verdict == "worse" else f"{nats}, {row.verdict}"
 
 
 def sentence(summary: Summary) -> str:
@@ -283,21 +291,11 @@ def sentence(summary: Summary) -> str:
         )
     else:
         told = f"Take {told}"
-    ties = [row for row in others if row.is_tie]
-    undecided = [row for row in others if row.is_undecided]
-    worse = [row for row in others if not row.is_tie and not row.is_undecided]
     if others:
         told += ", the lowest"
-    if ties:
-        are = "is a tie with it" if len(ties) == 1 else "are ties with it"
-        told += f"; {_listed([_beside(row, lowest) for row in ties])} {are}"
-    if undecided:
-        are = "is" if len(undecided) == 1 else "are"
-        listed = _listed([_beside(row, lowest) for row in undecided])
-        told += f"; {listed} {are} undecided, for seeds differ as much"
-    if worse:
-        are = "is worse" if len(worse) == 1 else "are worse"
-        told += f"; {_listed([f'{row.name} ({row.perplexity:,.2f})' for row in worse])} {are}"
+    for verdict, ends in _VERDICTS.items():
+        if named := [_named(row, lowest) for row in others if row.verdict == verdict]:
+            told += f"; {_listed(named)} {ends[len(named) > 1]}"
     return f"{told}.{_falling(summary.rows)}"
 
 
@@ -335,12 +333,11 @@ def _after(row):
     return f" after {shown} epoch{'s' * (shown != '1')}"
 
 
-def _beside(row, lowest):
-    """Names a head, with its share of the lowest's parameters unless they differ by less than a
-    tenth."""
+def _named(row, lowest):
+    """Names a head, with its share of the lowest's parameters where that may decide for it."""
     share = row.parameters / lowest.parameters
-    beside = f", {share:.2f} times the parameters" if abs(share - 1) >= 0.1 else ""
-    return f"{row.name} ({row.perplexity:,.2f}{beside})"
+    beside = row.verdict != "worse" and abs(share - 1) >= 0.1
+    return f"{row.name} ({row.perplexity:,.2f}{f', {share:.2f} times the parameters' * beside})"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -371,7 +368,7 @@ def to_json(summary: Summary) -> dict:
                 "minutes": row.minutes,
                 "step_seconds": row.step_seconds,
                 "step_bytes": row.bytes,
-                "tie": row.is_tie,
+                "tie": row.verdict == "a tie",
                 "difference": row.difference and row.difference._asdict(),
                 "validations": [point._asdict() for point in row.curve],
             }
@@ -382,7 +379,6 @@ def to_json(summary: Summary) -> dict:
 
 def write(folder: pathlib.Path, summary: Summary):
     """Writes comparison.txt, .json, .png and .svg into the folder of the trials."""
-
     of_json = strict_json.dumps(to_json(summary), indent=2, ensure_ascii=False)
     for suffix, text in ((".txt", summary.text()), (".json", of_json)):
         location.write_text(folder / f"{NAME}{suffix}", f"{text}\n")
@@ -392,11 +388,6 @@ def write(folder: pathlib.Path, summary: Summary):
 
 # ---- the picture of trials: perplexity against minutes of training, and against parameters
 
-with lazy.extra():
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
-
 
 def draw(summary: Summary, file: pathlib.Path):
     """Draws validation perplexity against minutes, and the judged perplexity against parameters.
@@ -404,44 +395,42 @@ def draw(summary: Summary, file: pathlib.Path):
     Areas on the left span the seeds. On the right, lines are 95 % intervals over sentences, and
     small points are seeds.
     """
-    figure = Figure(figsize=(11, 5), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    curves, points = figure.subplots(1, 2)
     rows = summary.rows
     numbers = numbers_of([row.name for row in rows], [row.head for row in rows])
-    for number, row in zip(numbers, rows, strict=True):
-        style = plot_style.style(number)
-        _draw_curve(curves, row, style)
-        _draw_point(points, row, style)
-    curves.set(
-        title="While training",
-        xlabel="minutes of training steps",
-        ylabel="perplexity on validation; areas: seeds",
-    )
-    points.set(
-        title="Trained",
-        xlabel="parameters",
-        ylabel=f"perplexity on {summary.split}; lines: 95 %, points: seeds",
-    )
-    points.xaxis.set_major_formatter(EngFormatter())
-    points.set_xlim(0, 1.08 * max(row.parameters for row in summary.rows))
-    for axes in (curves, points):
-        if axes.has_data():
-            axes.set_yscale("log")
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            low, high = axes.get_ylim()
-            if high < 4 * low:  # too few of these ticks
-                axes.yaxis.set_major_locator(MaxNLocator(6))
-            axes.yaxis.set_major_formatter("{x:,.6g}")
-            axes.yaxis.set_minor_locator(NullLocator())
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="y", which="both", color="0.92")
-        axes.set_axisbelow(True)
-    figure.legend(
-        *points.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
-    )
-    kind = file.suffix.removeprefix(".")
-    output_files.write(file, lambda path: figure.savefig(path, format=kind), "the picture")
+    with plot_style.drawn(file, 11, 5, **{"font.size": 10}) as figure:
+        curves, points = figure.subplots(1, 2)
+        for number, row in zip(numbers, rows, strict=True):
+            style = plot_style.style(number)
+            _draw_curve(curves, row, style)
+            _draw_point(points, row, style)
+        curves.set(
+            title="While training",
+            xlabel="minutes of training steps",
+            ylabel="perplexity on validation; areas: seeds",
+        )
+        points.set(
+            title="Trained",
+            xlabel="parameters",
+            ylabel=f"perplexity on {summary.split}; lines: 95 %, points: seeds",
+        )
+        points.xaxis.set_major_formatter(EngFormatter())
+        points.set_xlim(0, 1.08 * max(row.parameters for row in rows))
+        for axes in (curves, points):
+            if axes.has_data():
+                _scale(axes)
+        handles, labels = points.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+
+
+def _scale(axes):
+    """Makes the perplexities of a picture logarithmic, in plain numbers."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    low, high = axes.get_ylim()
+    if high < 4 * low:  # too few of these ticks
+        axes.yaxis.set_major_locator(MaxNLocator(6))
+    axes.yaxis.set_major_formatter("{x:,.6g}")
+    axes.yaxis.set_minor_locator(NullLocator())
 
 
 def _draw_curve(axes, row: Row, style: dict[str, Any]):

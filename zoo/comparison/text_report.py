@@ -24,7 +24,7 @@ from zoo.sources import evaluation_texts
 NOT_RANKED = "!"
 
 
-def compare(folders: list[str], in_parts: bool = False, wanted: Wanted = ALL) -> str:
+def tables(folders: list[str], in_parts: bool = False, wanted: Wanted = ALL) -> str:
     """Makes tables of the results of runs.
 
     They have head, parameters, and log-perplexity (nats per token) and perplexity of each split,
@@ -263,7 +263,7 @@ def report(
         if treebank:
             records += _pairs(run, path, log)
         texts |= {record["data"]["sha256"] for record in records}
-    log(compare(workdirs, in_parts=True, wanted=Wanted(texts)))
+    log(tables(workdirs, in_parts=True, wanted=Wanted(texts)))
 
 
 def _text(run, path, state, mixed, log) -> dict:
