@@ -219,7 +219,7 @@ def test_a_recipe_has_one_colour_in_every_picture_and_order(drawn, file):
         colours = map(colour_of, handles)
         of_pictures.append(dict(zip(labels, colours, strict=True)))
     rows = tuple(
-        Row(name, (2.0,), (1.5, 2.5), 100, 1.0, 10, None, 0.1, (Point(5, 0.5, (2.0,)),))
+        Row(Runs(name, (2.0,), (), (1.5, 2.5)), 100, 1.0, 10, None, 0.1, (Point(5, 0.5, (2.0,)),))
         for name in names
     )
     trials_picture.draw(Summary(rows, "test", 100, (), {}), file)
@@ -249,16 +249,16 @@ def test_a_sweep_has_a_panel_a_text_and_one_colour_a_recipe(drawn, file):
     rnn, softmax, tags = of(dict.fromkeys(("rnn", "softmax", "tags")))
     panels = {
         "test (7 tokens)": {softmax: points, tags: other},
-        "validation": {tags: other},
+        "validation": {tags: other, rnn: [sweep.Point(None, Runs("rnn", (3.0,)))]},
     }
-    sweep.draw("data.train", panels, {"validation": {rnn: 3.0}}, file)
+    sweep.draw("data.train", panels, file)
     test, validation = drawn[0].axes
     assert (test.get_title(), validation.get_title()) == ("test (7 tokens)", "validation")
     assert test.get_xlabel() == "sentences of training text"
     assert ticks_of(test) == ["864", "13,826"] and test.get_xscale() == "log"
     np.testing.assert_allclose(spans_of(test), [[6.0, 6.4], [5, 5], [7, 7]])
     single = {"test": {softmax: points[1:]}}
-    sweep.draw("data.train", single, {}, file)
+    sweep.draw("data.train", single, file)
     assert spans_of(drawn[1].axes[0])[0].tolist() == [4, 6]
     of_tags = [test.containers[1].lines[0], validation.containers[0].lines[0]]
     assert len({line.get_color() for line in of_tags}) == 1
@@ -284,7 +284,7 @@ def draw_everything(name, tmp_path):
         "lengths": lambda file: translations.draw_by_length(
             [name], [OfLength(1, 5, 3, [20.0], [(1, 30)])], file
         ),
-        "sweep": lambda file: sweep.draw("size", {word: {recipe: points}}, {}, file),
+        "sweep": lambda file: sweep.draw("size", {word: {recipe: points}}, file),
     }
     for picture, draw in pictures.items():
         draw(tmp_path / f"{picture}.png")

@@ -33,8 +33,6 @@ _HATCHED: dict[str, Any] = {"hatch": "///", "edgecolor": "white", "alpha": 0.6}
 
 
 class Bar(NamedTuple):
-    """A bar with its interval."""
-
     # a mean over seeds, or a single figure; NaN for a gap, inf for the text "∞" alone
     height: float
     interval: tuple[float, float]  # (low, high), NaN twice without one
@@ -164,13 +162,11 @@ def _name_bars(axes, groups, bars, unit, value_format):
 
 
 def _mark_few(axes, unit):
-    """Adds the meaning of hatched bars to the legend."""
     label = f"hatched: fewer than {FEW} {unit}"
     axes.fill_between([], [], facecolor="0.5", label=label, **_HATCHED)
 
 
 def _width(groups, recipes):
-    """Returns the inches that bars with their texts need."""
     return max(plot_style.WIDTH, 1.8 + groups * max(1.15, 0.45 * recipes + 0.3))
 
 
@@ -341,7 +337,6 @@ def _pooled(of_splits: list[dict[str, dict]]) -> dict[str, tuple[int, int]]:
 
 
 def table(bars: Bars, title: str, unit: str, interval: str, digits: int) -> Iterator[str]:
-    """Yields the numbers of bars, a line each."""
     rows: list[list[Any]] = [
         [
             recipe.name,

@@ -22,8 +22,6 @@ _LABEL, _LINE = 26, 18
 
 
 class Line(NamedTuple):
-    """A line of a recipe."""
-
     number: int
     points: Sequence[tuple[float, float]]
     dashed: bool = False
@@ -43,7 +41,6 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def mark(kind: str, x: float, y: float, size: float = 4) -> str:
-    """Returns the mark of a recipe around a point."""
     s = size
     paths = {
         "circle": f"M{-s} 0a{s} {s} 0 1 0 {2 * s} 0a{s} {s} 0 1 0 {-2 * s} 0z",
@@ -97,7 +94,6 @@ def _finite(points):
 
 
 def _shade(ends, across, up):
-    """Returns the area between the least and the greatest of seeds."""
     if not ends:
         return ""
     lower = [(x, low) for x, low, _ in ends]
@@ -142,7 +138,6 @@ def intervals(
 
 
 def _estimate(number, bar, across, y):
-    """Returns a point with its interval on a line."""
     inside = ""
     if all(map(math.isfinite, bar.interval)):
         low, high = map(across, bar.interval)
@@ -180,7 +175,6 @@ def legend(groups: Iterable[Group]) -> str:
 
 
 def figure(content: str, caption: str) -> str:
-    """Returns a figure with its caption."""
     return f"<figure>{content}<figcaption>{text(caption)}</figcaption></figure>"
 
 
@@ -191,7 +185,6 @@ def number_of_tick(value: float, every: Sequence[float]) -> str:
 
 
 def _x_numbers(values, across, bottom):
-    """Returns the numbers below a horizontal axis."""
     return [
         f'<text class="x" x="{_at(across(x))}" y="{_at(bottom + 20)}">{number_of_tick(x, values)}'
         "</text>"

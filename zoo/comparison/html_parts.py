@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from zoo.errors import printable
-from zoo.evaluation import significance
 
 
 def text(value: object) -> str:
@@ -18,15 +17,9 @@ def text(value: object) -> str:
     return html.escape(printable(str(value)))
 
 
-def paragraph(value: str, kind: str = "") -> str:
-    """Returns a paragraph."""
-    return f'<p class="{kind}">{value}</p>' if kind else f"<p>{value}</p>"
-
-
 def missing(why: str, *names: str) -> str:
-    """Returns the line that stands for a part that is left out."""
     before = f"<strong>{text(', '.join(names))}</strong>: " if names else ""
-    return paragraph(f"{before}left out: {text(why)}", "missing")
+    return f'<p class="missing">{before}left out: {text(why)}</p>'
 
 
 def all_missing(reasons: Iterable[tuple[str, str]]) -> str:
@@ -64,12 +57,10 @@ def _row(first, cells, kinds):
 
 
 def items(lines: Iterable[str]) -> str:
-    """Returns a list."""
     return "<ul>" + "".join(f"<li>{line}</li>" for line in lines) + "</ul>"
 
 
 def more(summary: str, content: str) -> str:
-    """Returns a part that is shown on request."""
     return f"<details><summary>{text(summary)}</summary>{content}</details>"
 
 
@@ -112,20 +103,10 @@ def interval(ends: tuple[float, float], digits: int = 3) -> str:
     return f"[{number(low, digits)}, {number(high, digits)}]"
 
 
-def share(right: int, count: int) -> str:
-    """Formats a share with its 95 % interval: "63.7 % [61.6, 65.8]"; "–" of nothing."""
-    if not count:
-        return "–"
-    ends = significance.binomial_interval(right, count)
-    return f"{100 * (right / count):.1f} % {significance.percent(ends)}"
-
-
 # ---------- the document: head, style, script and sections, in one file that loads nothing
 
 
 class Section(NamedTuple):
-    """A section of the page."""
-
     name: str  # its id in the page
     title: str
     about: str
@@ -159,5 +140,4 @@ def whole(title: str, lead: str, sections: list[Section]) -> str:
 
 
 def part(name: str) -> str:
-    """Reads a file of this folder."""
     return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

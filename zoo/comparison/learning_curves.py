@@ -34,7 +34,6 @@ WITH_TRAINING = {name: {**fields, TRAINING: float} for name, fields in FIELDS.it
 
 
 def of_run(run: str, fields: dict[str, Any]) -> list[dict]:
-    """Reads the validations of a run."""
     if records.is_record(run):
         found = [*records.record_of(run).validations]
         if not found:
@@ -201,7 +200,6 @@ def report(
     labels: Sequence[str] = (),
     log=output_files.show,
 ):
-    """Prints the best validation of each recipe, and draws the learning curves."""
     plot_style.check_file(file)
     runs = Comparison.of(workdirs, labels)
     fields = (WITH_TRAINING if training else FIELDS)[against]
@@ -222,7 +220,6 @@ def report(
 
 
 def table(lines: Mapping[Group, Sequence[Sequence[dict]]]):
-    """Yields the lines of a table of the best validations."""
     rows = []
     for recipe, of_seeds in lines.items():
         best = Best.of(of_seeds)

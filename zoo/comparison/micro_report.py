@@ -119,7 +119,6 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
 
 
 def _draw(files, language, runs, groups, bands, kept, own_bands, cases):
-    """Draws learning curves, bands and agreement of recipes."""
     fields = learning_curves.WITH_TRAINING["step"]
     lines = {name: learning_curves.of_run(str(run.path), fields) for name, run in runs.items()}
     curves = [

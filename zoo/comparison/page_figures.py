@@ -9,11 +9,11 @@ from zoo.comparison.comparison import (
     figures_of,
     in_texts,
     perplexity,
-    runs_of_lines,
     unjudged,
 )
 from zoo.comparison.html_parts import number, text
 from zoo.comparison.learning_curves import Best, Curve
+from zoo.comparison.seeds import runs_of_lines
 from zoo.errors import UserError
 from zoo.evaluation import leakage, passport_text, results
 from zoo.evaluation.perplexity import perplexity_of
@@ -33,7 +33,7 @@ def section(runs: Comparison) -> str:
             for line, of_line in runs_of_lines(told).items()
         )
         parts.append(html_parts.items(map(text, lines)))
-        parts.append(html_parts.paragraph(text(comparability(group, groups))))
+        parts.append(f"<p>{text(comparability(group, groups))}</p>")
     parts.append(html_parts.all_missing(unjudged(runs)))
     return "".join(parts)
 
@@ -166,7 +166,6 @@ def lines_of(curve: Curve) -> list[charts.Line]:
 
 
 def _best(of_seeds):
-    """Describes the best validations of the seeds of a recipe."""
     best = Best.of(of_seeds)
     told = f"best validation {best.loss:.4f} nats per token"
     if len(of_seeds) == 1:
@@ -254,7 +253,6 @@ def _band_cell(bar):
 
 
 def label(band: str) -> str:
-    """Names a band in plain words."""
     if band in _UNKNOWN:
         return _UNKNOWN[band]
     least, _, most = band.rstrip("+").partition("-")

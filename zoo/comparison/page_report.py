@@ -12,13 +12,48 @@ from zoo.evaluation.run import Run
 from zoo.runs import output_files
 from zoo.runs.workdir import Workdir
 
-_TEXT = (
-    "The stronger the colour and the thicker the bar below a word, the less the model expected it "
-    "(-log p, nats). Its details have the five best words in its place and their probabilities. "
-    "For a log-linear head they also have the features that spoke for the word (above 0) and "
-    "against it (below 0): log p(x | h) = log b(x) + the features' nats - log Z."
-)
-_FIRST = " Of several seeds of a recipe the first is shown."
+# {section: (title, what it shows)}
+_SECTIONS = {
+    "passports": (
+        "What was judged",
+        "Each figure with its conditions. A figure means something only with these.",
+    ),
+    "curves": ("Learning curves", "Loss against the training step."),
+    "bands": (
+        "Frequent and rare words",
+        "The same words of text, by how often they occurred in training.",
+    ),
+    "text": (
+        "A text",
+        "The stronger the colour and the thicker the bar below a word, the less the model expected "
+        "it (-log p, nats). Its details have the five best words in its place and their "
+        "probabilities. For a log-linear head they also have the features that spoke for the word "
+        "(above 0) and against it (below 0): log p(x | h) = log b(x) + the features' nats - log Z.",
+    ),
+    "judgements": (
+        "Agreement and minimal pairs",
+        "How often a correct sentence is more probable than the same with an error.",
+    ),
+    "translations": (
+        "Translations",
+        "BLEU and chrF, in percent, as far as python -m zoo translate --bleu has kept them.",
+    ),
+    "attention": (
+        "Attention",
+        "Rows are the words of a translation by the model, columns the source's words; the "
+        "area of a square is the weight.",
+    ),
+    "differences": (
+        "Side by side",
+        "The first recipe against each other one, in nats: the totals, and the words that "
+        "differ most. One nat is a probability 2.7 times as high.",
+    ),
+}
+# What is added where a recipe has several seeds.
+_OF_SEEDS = {
+    "text": " Of several seeds of a recipe the first is shown.",
+    "differences": " Words are of the first seed of each.",
+}
 
 
 def report(
@@ -31,7 +66,6 @@ def report(
     load: Callable[[str], Run] = Run.load,
     log=output_files.show,
 ):
-    """Writes the page of runs."""
     output_files.check(file, "the report")
     content = document(read(paths, labels, load), split, text, sentences)
     output_files.write_lines(file, [content], "the report")
@@ -42,7 +76,7 @@ def read(
     paths: Iterable[str], labels: Sequence[str] = (), load: Callable[[str], Run] = Run.load
 ) -> Comparison:
     """Reads the runs of a page: folders, exports and records, judged or not."""
-    runs = Comparison.of(paths, labels, load=load).renamed()
+    runs = Comparison.of(paths, labels, load=load)
     for path in runs.paths.values():
         if records.is_record(path):
             records.record_of(path)
@@ -54,80 +88,37 @@ def read(
 def document(
     runs: Comparison, split: str | None = None, text: str | None = None, sentences: int = 20
 ) -> str:
-    """Returns the page of runs; see `report`."""
     recipes = runs.groups
     firsts = [recipe.runs[0] for recipe in recipes]
     several = len(firsts) < len(runs.paths)
+    translators = [name for name in firsts if runs.translates(name)]
     shown, left_out = _predictions(runs, firsts, split, text, sentences)
+    bodies = {
+        "passports": page_figures.section(runs),
+        "curves": page_figures.curves_section(runs),
+        "bands": page_figures.bands(runs),
+        "text": page_text.section(shown, left_out),
+        "judgements": page_figures.judgements(runs),
+        "translations": translations.section(runs) if translators else "",
+        "attention": page_differences.attention(runs, translators, split),
+        "differences": page_differences.section(runs) if len(recipes) > 1 else "",
+    }
     sections = [
-        Section(
-            "passports",
-            "What was judged",
-            "Each figure with its conditions. A figure means something only with these.",
-            page_figures.section(runs),
-        ),
-        Section(
-            "curves",
-            "Learning curves",
-            "Loss against the training step.",
-            page_figures.curves_section(runs),
-        ),
-        Section(
-            "bands",
-            "Frequent and rare words",
-            "The same words of text, by how often they occurred in training.",
-            page_figures.bands(runs),
-        ),
-        Section(
-            "text",
-            "A text",
-            _TEXT + _FIRST * several,
-            page_text.section(shown, left_out),
-        ),
-        Section(
-            "judgements",
-            "Agreement and minimal pairs",
-            "How often a correct sentence is more probable than the same with an error.",
-            page_figures.judgements(runs),
-        ),
-        *(_of_translations(runs, firsts, split) if any(map(runs.translates, firsts)) else ()),
+        Section(name, title, about + _OF_SEEDS.get(name, "") * several, bodies[name])
+        for name, (title, about) in _SECTIONS.items()
+        if bodies[name]
     ]
-    if len(recipes) > 1:
-        about = (
-            "The first recipe against each other one, in nats: the totals, and the words that "
-            "differ most. One nat is a probability 2.7 times as high."
-        )
-        about += " Words are of the first seed of each." * several
-        side = page_differences.section(runs)
-        sections.append(Section("differences", "Side by side", about, side))
     paths = html_parts.items(
         f"<strong>{html_parts.text(name)}</strong>: {html_parts.text(path)}"
         for name, path in runs.paths.items()
     )
-    filled = [section for section in sections if section.body]
-    return html_parts.whole(_title(recipes), paths, filled)
+    return html_parts.whole(_title(recipes), paths, sections)
 
 
 def _title(recipes):
     names = [recipe.name for recipe in recipes]
     shown = "; ".join(names[:4]) + f" and {len(names) - 4} more" * (len(names) > 4)
     return f"Report: {shown}"
-
-
-def _of_translations(runs, firsts, split):
-    yield Section(
-        "translations",
-        "Translations",
-        "BLEU and chrF, in percent, as far as python -m zoo translate --bleu has kept them.",
-        translations.section(runs),
-    )
-    yield Section(
-        "attention",
-        "Attention",
-        "Rows are the words of a translation by the model, columns the source's words; the "
-        "area of a square is the weight.",
-        _attention(runs, firsts, split),
-    )
 
 
 def _predictions(runs, firsts, split, text, sentences):
@@ -146,19 +137,3 @@ def _predictions(runs, firsts, split, text, sentences):
                 raise
             left_out[name] = str(error)
     return shown, left_out
-
-
-def _attention(runs, firsts, split):
-    """Draws the attention of translators, and tells which cannot be read."""
-    parts, left_out = [], []
-    loaded, missing = runs.loaded
-    for name in filter(runs.translates, firsts):
-        if name in missing:
-            left_out.append((name, missing[name]))
-        elif page_differences.has_attention(loaded[name]):
-            try:
-                body = page_differences.attention_section(name, loaded[name], split)
-                parts.append(f"<h3>{html_parts.text(name)}</h3>{body}")
-            except UserError as error:
-                left_out.append((name, str(error)))
-    return "".join(parts) + html_parts.all_missing(left_out)

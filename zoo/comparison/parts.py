@@ -33,8 +33,6 @@ _TITLES = {
 
 
 class Part(NamedTuple):
-    """A part of a figure."""
-
     tokens: int
     loss: float  # nats per token
 
@@ -143,7 +141,6 @@ def _mean(losses):
 
 
 def _weights(passports):
-    """Formats the mean weight of a group's mixtures."""
     mixtures = [passport["figures"].get("mixture") for passport in passports]
     weights = [float(mixture["weight"]) for mixture in mixtures if mixture]
     return f"{np.mean(weights):.4f}" if weights else "-"

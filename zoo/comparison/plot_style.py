@@ -69,12 +69,10 @@ def check_file(file: str | pathlib.Path):
 
 
 def colour(number: int) -> str:
-    """Returns the colour of a run or recipe."""
     return COLOURS[number % len(COLOURS)]
 
 
 def marker(number: int) -> str:
-    """Returns the mark of a run or recipe."""
     return MARKERS[mark_number(number)]
 
 
@@ -113,7 +111,7 @@ def picture(
 @contextlib.contextmanager
 def drawn(file: str | pathlib.Path, width: float, height: float, **style: Any) -> Iterator[Figure]:
     """Yields the figure of a picture, in the style of all with some changes, then writes it."""
-    with matplotlib.rc_context({**STYLE, **style}):
+    with matplotlib.rc_context(STYLE | style):
         figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
         FigureCanvasAgg(figure)
         yield figure

@@ -33,11 +33,11 @@ class Point(NamedTuple):
 
     value: float | None
     runs: Runs
+    names: Sequence[str] = ()
 
-    def line(self, names: Sequence[str]) -> str:
-        """Formats the point as text, with the names of its runs."""
+    def line(self) -> str:
         value = "-" if self.value is None else f"{self.value:,}"
-        return f"  {value:>12}  {self.runs.loss:.4f}{self.runs.spread()}  {', '.join(names)}"
+        return f"  {value:>12}  {self.runs.loss:.4f}{self.runs.spread()}  {', '.join(self.names)}"
 
 
 def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
@@ -81,7 +81,6 @@ def _trained_on(workdir, path):
 
 
 def _experiment(workdir):
-    """Reads a run's experiment as JSON."""
     if records.is_record(workdir):
         return json.loads(json.dumps(records.record_of(workdir).experiment))
     return configuration.to_json(Workdir(workdir).experiment())
@@ -158,8 +157,7 @@ def report(
     columns_named = names_of(columns)
     runs_of = [tuple(itertools.chain(*curve.values())) for curve in curves]
     named = [*zip(runs.grouped(runs_of, _names(curves, runs_of, labels)), curves, strict=True)]
-    panels: dict = {}
-    lines_of: dict = {}
+    panels: dict[str, dict[Group, list[Point]]] = {}
     lines = []
     for column, passports in columns.items():
         chosen = ", which chose the checkpoints" if leakage.is_validation(column.split) else ""
@@ -168,65 +166,69 @@ def report(
         reasons = {name: leakage.reason(passport) for name, passport in passports.items()}
         lines += [f"  not drawn: {name}: {why}" for name, why in reasons.items() if why]
         fair = {name: passport for name, passport in passports.items() if not reasons[name]}
-        panel = f"{columns_named[column]} ({tokens})"
-        found = [(recipe, _points(curve, fair)) for recipe, curve in named]
-        several = sum(any(value is not None for value in points) for _, points in found) > 1
-        for recipe, points in found:
-            with_field = [one for one, _ in points.values() if one.value is not None]
-            if with_field:
-                lines += [f"  {recipe.name}:"] * several
-                panels.setdefault(panel, {})[recipe] = with_field
-            lines += [one.line(of) for value, (one, of) in points.items() if value is not None]
-        for recipe, points in found:
-            if None in points:
-                point, of = points[None]
-                lines_of.setdefault(panel, {})[recipe] = point.runs.loss
-                lines.append(point.line(of))
+        points = {recipe: _points(curve, fair) for recipe, curve in named}
+        with_field = {recipe: found for recipe, of in points.items() if (found := _known(of))}
+        for recipe, found in with_field.items():
+            lines += [f"  {recipe.name}:"] * (len(with_field) > 1)
+            lines += [point.line() for point in found]
+        lines += [one.line() for of in points.values() for one in of if one.value is None]
+        if with_field:
+            panels[f"{columns_named[column]} ({tokens})"] = points
     if not panels:
         raise UserError(
             "there is nothing to draw: every run with the field was trained on its text, or its "
             "checkpoint chosen on it (see zoo compare): judge the runs on another text."
         )
-    draw(field, panels, lines_of, file)
+    draw(field, panels, file)
     for line in (*lines, file):  # after the picture, in case the lines' reader stops early
         log(line)
 
 
 def _points(
     curve: Mapping[float | None, tuple[str, ...]], passports: Mapping[str, dict]
-) -> dict[float | None, tuple[Point, list[str]]]:
-    """Returns {value: (the point of a curve, its runs)} on a text."""
-    points = {}
+) -> list[Point]:
+    points = []
     for value, runs in curve.items():
         group = Group("", 0, runs)
         if figures := comparison.figures_of(group, passports):
-            points[value] = Point(value, figures), [*group.of(passports)]
+            points.append(Point(value, figures, [*group.of(passports)]))
     return points
 
 
+def _known(points):
+    """Returns the points of runs that have the field."""
+    return [point for point in points if point.value is not None]
+
+
 def draw(
-    field: str,
-    panels: Mapping[str, Mapping[Group, Sequence]],
-    lines: Mapping[str, Mapping[Group, float]],
-    file: str | pathlib.Path,
+    field: str, panels: Mapping[str, Mapping[Group, Sequence[Point]]], file: str | pathlib.Path
 ):
-    """Draws log-perplexity against a number of the experiment, a panel for each text."""
-    points = [point for panel in panels.values() for curve in panel.values() for point in curve]
-    several = any(len(point.runs.losses) > 1 for point in points)
+    """Draws log-perplexity against a number of the experiment, a panel for each text.
+
+    Runs without the field are a horizontal line.
+    """
+    every = [point for panel in panels.values() for of in panel.values() for point in _known(of)]
+    several = any(len(point.runs.losses) > 1 for point in every)
     note = "lines: least and greatest of the seeds" if several else "lines: 95 % interval"
     label = _FIELDS.get(field, field)
-    with plot_style.picture(file, [*panels], label, plot_style.NATS, note) as every:
-        for axes, (text, curves) in zip(every, panels.items(), strict=True):
-            for recipe, curve in curves.items():
-                means = np.array([point.runs.loss for point in curve])
-                # An interval of one run would not mean the same beside a range of seeds.
-                spans = [point.runs.span if several else point.runs.interval for point in curve]
-                ends = np.array(spans).T
-                xs, style = [point.value for point in curve], plot_style.style(recipe.number)
-                axes.errorbar(xs, means, np.abs(ends - means), label=recipe.name, **style)
-            for (name, number, _), height in lines.get(text, {}).items():
-                axes.axhline(height, color=plot_style.colour(number), linestyle="--", label=name)
-            _scale(axes, [point.value for point in points])
+    with plot_style.picture(file, [*panels], label, plot_style.NATS, note) as all_axes:
+        for axes, panel in zip(all_axes, panels.values(), strict=True):
+            for recipe, points in panel.items():
+                for point in points:
+                    if point.value is None:
+                        colour = plot_style.colour(recipe.number)
+                        axes.axhline(point.runs.loss, label=recipe.name, color=colour, ls="--")
+                if curve := _known(points):
+                    _draw_curve(axes, recipe, curve, several)
+            _scale(axes, [point.value for point in every])
+
+
+def _draw_curve(axes, recipe, curve, several):
+    means = np.array([point.runs.loss for point in curve])
+    # An interval of one run would not mean the same beside a range of seeds.
+    ends = np.array([point.runs.span if several else point.runs.interval for point in curve]).T
+    xs, style = [point.value for point in curve], plot_style.style(recipe.number)
+    axes.errorbar(xs, means, np.abs(ends - means), label=recipe.name, **style)
 
 
 def _scale(axes, values):

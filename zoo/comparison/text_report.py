@@ -175,8 +175,7 @@ def _ranked_by(table):
 
 def _plain_of(results):
     """Returns a result of a model that does not learn from the text, or any without such."""
-    plain = {column: one for column, one in results.items() if not column.learns}
-    return _any_of(plain or results)
+    return next((one for column, one in results.items() if not column.learns), _any_of(results))
 
 
 def _checkpoints(results):
@@ -198,27 +197,22 @@ def _notes(name, passports):
     for run, passport in passports.items():
         if why := leakage.reason(passport):
             yield f"  {NOT_RANKED} {run}: {why}"
-    early = {run: passport_text.unfinished(passport) for run, passport in passports.items()}
-    yield from _grouped({run: [f"  {NOT_RANKED} {note}"] for run, note in early.items() if note})
-    told = {run: passport_text.of_seen_texts(passport) for run, passport in passports.items()}
-    yield from _grouped({run: [f"  {line}" for line in lines] for run, lines in told.items()})
-    changed = {run: _changed(passport) for run, passport in passports.items()}
-    yield from _grouped({run: [f"  {how}"] for run, how in changed.items() if how})
-    seen = {
-        run: ", ".join(passport["priors_saw_this_text"]) or "none"
-        for run, passport in passports.items()
-    }
-    yield from _grouped({run: [f"  priors that saw this text: {how}"] for run, how in seen.items()})
+    for told in (_early, passport_text.of_seen_texts, _changed, _priors):
+        found = seeds.runs_of_lines({run: told(passport) for run, passport in passports.items()})
+        yield from (f"  {line} ({', '.join(runs)})" for line, runs in found.items())
 
 
-def _grouped(lines_of):
-    """Returns each line once, with the runs that have it."""
-    found = comparison.runs_of_lines(lines_of)
-    return [f"{line} ({', '.join(of_line)})" for line, of_line in found.items()]
+def _early(passport):
+    note = passport_text.unfinished(passport)
+    return [f"{NOT_RANKED} {note}"] if note else []
+
+
+def _priors(passport):
+    return [f"priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}"]
 
 
 def _changed(passport):
-    """Describes how the judged distribution differs from the trained one; "" if it does not."""
+    """Returns a line on how the judged distribution differs from the trained one, if it does."""
     lexicon = passport["lexicon"]
     trained = lexicon.get("of_training")
     letters = passport.get("spread_letters")
@@ -230,7 +224,8 @@ def _changed(passport):
     }
     learned = passport.get("learns_from_text") or ()
     ways |= {f"learns from the text that it is judged on, by {way}": True for way in learned}
-    return "; ".join(way for way, is_so in ways.items() if is_so)
+    found = [way for way, is_so in ways.items() if is_so]
+    return ["; ".join(found)] if found else []
 
 
 # ---- runs side by side on a text that none of them was made for, with the lexicons that they have

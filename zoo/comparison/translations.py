@@ -134,8 +134,6 @@ SAMPLES = 1000
 
 
 class Scored(NamedTuple):
-    """Scores of a run's translations."""
-
     search: str
     passport: dict
     intervals: dict[str, tuple[float, float]]

@@ -18,6 +18,7 @@ from zoo.cores import Core
 from zoo.data import Conllu
 from zoo.embeddings import Features, Lookup
 from zoo.errors import UserError
+from zoo.evaluation.run import first_test
 from zoo.experiment import Experiment
 from zoo.layers.char_convolution import Convolution
 from zoo.models import SequenceToSequence
@@ -51,19 +52,12 @@ class Words(NamedTuple):
     judged: int
 
 
-def split_of(experiment: Experiment) -> str:
-    """Returns the split that heads are judged on: the first test, or validation without one."""
-    tests = (s for s in experiment.data.splits() if s not in ("train", "validation"))
-    return next(tests, "validation")
-
-
 def words_of(experiment: Experiment) -> Words:
-    """Reads a text and counts its words."""
     bare = plain(experiment)
     lexicon, corpora = bare.vocabulary.build(bare.data)
     marks = (lexicon.boundary, lexicon.unknown)
     characters = all(len(word) == 1 for word in lexicon.words if word not in marks)
-    judged = bare.vocabulary.encode(corpora[split_of(bare)], lexicon).counted.sum()
+    judged = bare.vocabulary.encode(corpora[first_test(bare)], lexicon).counted.sum()
     return Words(len(lexicon), characters, int(judged))
 
 
@@ -85,7 +79,6 @@ def plain(experiment: Experiment) -> Experiment:
 
 
 def recipe(name: str, experiment: Experiment, words: Words) -> Experiment:
-    """Returns the recipe of a head."""
     bare = plain(experiment)
     if ":" in name:
         return configuration.apply_settings(bare, [f"model.head={name}"])
@@ -284,7 +277,6 @@ def short_name(name: str) -> str:
 
 
 def check_names(names: Sequence[str]):
-    """Checks that no two heads have one short name."""
     short = [short_name(name) for name in names]
     for name in short:
         if short.count(name) > 1:
@@ -292,7 +284,6 @@ def check_names(names: Sequence[str]):
 
 
 def with_rate(experiment: Experiment, factor: float) -> Experiment:
-    """Returns a recipe with its learning rate times a factor."""
     rate = experiment.training.optimizer.learning_rate * factor
     optimizer: Any = dataclasses.replace(experiment.training.optimizer, learning_rate=rate)
     return changed(experiment, {"training.optimizer": optimizer})

@@ -15,6 +15,7 @@ import numpy as np
 from zoo import lazy, strict_json
 from zoo.comparison import learning_curves, paired, plot_style
 from zoo.comparison.comparison import Group, figures_of
+from zoo.comparison.paired import Runs
 from zoo.comparison.seeds import numbers_of
 from zoo.comparison.trial_plan import Plan
 from zoo.errors import UserError
@@ -58,12 +59,7 @@ class Point(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A head."""
-
-    name: str
-    losses: tuple[float, ...]  # log-perplexity of each seed on the judged text, nats per token
-    # 95 % of their mean by bootstrap over sentences, nats; NaN twice if not known
-    interval: tuple[float, float]
+    runs: Runs  # the seeds on the judged text
     parameters: int
     minutes: float
     steps: int
@@ -84,18 +80,12 @@ class Row(NamedTuple):
         return means[max(before)] - means[max(means)] if before else 0.0
 
     @property
-    def loss(self) -> float:
-        """The mean log-perplexity of the runs."""
-        return float(np.mean(self.losses))
-
-    @property
     def perplexity(self) -> float:
         """exp of the mean log-perplexity."""
-        return perplexity_of(self.loss)
+        return perplexity_of(self.runs.loss)
 
     @property
     def step_seconds(self) -> float:
-        """The mean time of a step."""
         return 60 * self.minutes / self.steps
 
     @property
@@ -108,8 +98,6 @@ class Row(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The comparison."""
-
     rows: tuple[Row, ...]
     split: str
     tokens: int
@@ -118,7 +106,6 @@ class Summary(NamedTuple):
     start: float | None = None  # log V, the loss of a uniform guess, nats
 
     def text(self) -> str:
-        """Returns the table, the notes and the sentence."""
         lines = [*_table(self), *self.notes]
         lines += [f"{name} is left out: {why}" for name, why in self.failed.items()]
         return "\n".join([*lines, "", sentence(self)])
@@ -131,7 +118,6 @@ def of_runs(
     failed: Mapping[str, str],
     start: float | None = None,
 ) -> Summary:
-    """Compares judged runs."""
     results = read_results(folder for of_head in folders.values() for folder in of_head)
     passports: dict = {
         folder: next(one for column, one in of_run.items() if column.split == split)
@@ -142,18 +128,16 @@ def of_runs(
     (first, passport), *others = passports.items()
     for folder, other in others:
         check_comparable(passport, other, (first, folder))
-    groups = [
-        (name, of_head, group)
+    groups: list[Runs] = [
+        group
         for name, of_head in folders.items()
         if (group := figures_of(Group(name, 0, tuple(of_head)), passports))  # type: ignore[arg-type]
     ]
-    groups.sort(key=lambda group: group[2].loss)
-    lowest = groups[0][2]
+    groups.sort(key=lambda group: group.loss)
+    lowest, *higher = groups
+    difference = {group: paired.difference(lowest, group) for group in higher}
     rows = [
-        _row(name, of_head, group, passports[of_head[0]], plan)._replace(
-            difference=None if group is lowest else paired.difference(lowest, group)
-        )
-        for name, of_head, group in groups
+        _row(group, folders[group.name], passports, plan, difference.get(group)) for group in groups
     ]
     notes = (
         *_notes(rows, passports),
@@ -164,13 +148,13 @@ def of_runs(
     return Summary(tuple(rows), split, passport["tokens"], notes, failed, start)
 
 
-def _row(name, of_head, group, passport, plan) -> Row:
-    """Makes the row of a head, without its difference from the lowest."""
+def _row(group, of_head, passports, plan, difference) -> Row:
     curves = [
         {line["step"]: line for line in learning_curves.read(folder / METRICS, _VALIDATION)}
         for folder in of_head
     ]
-    of_plan, last = plan.heads[name], [max(curve) for curve in curves]
+    of_plan, last = plan.heads[group.name], [max(curve) for curve in curves]
+    passport = passports[of_head[0]]
     recipe = recipe_of(of_head[0])
     seconds = [curve[step]["seconds"] for curve, step in zip(curves, last, strict=True)]
     points = [
@@ -182,23 +166,21 @@ def _row(name, of_head, group, passport, plan) -> Row:
         for step in sorted(set(curves[0]).intersection(*curves[1:]))
     ]
     return Row(
-        name,
-        group.losses,
-        group.interval,
+        group,
         passport["parameters"],
         float(np.mean(seconds)) / 60,
         last[0],
         of_plan.bytes,
         recipe["training"]["optimizer"]["learning_rate"],
         () if passport["renormalised"] else tuple(points),
+        difference,
         epochs=of_plan.epoch_steps and last[0] / of_plan.epoch_steps,
         head=recipe["model"]["head"]["component"],
     )
 
 
 def _notes(rows, passports):
-    """Yields notes on all figures."""
-    fewest = min(len(row.losses) for row in rows)
+    fewest = min(len(row.runs.losses) for row in rows)
     if fewest == 1:
         yield "one seed does not show the noise of training"
     for folder, passport in passports.items():
@@ -223,7 +205,7 @@ def _ends(rows, plan):
         ("lowest", min(tried), (min(tried) / 3, *tried)),
         ("highest", max(tried), (*tried, max(tried) * 3)),
     ):
-        names = [row.name for row in rows if plan.heads[row.name].rate == factor]
+        names = [row.runs.name for row in rows if plan.heads[row.runs.name].rate == factor]
         if names:
             listed = ",".join(f"{one:g}" for one in more)
             yield (
@@ -236,7 +218,7 @@ def _unequal(rows, minutes):
     """Yields a note where heads did not train for the time that was asked for."""
     if minutes is None or max(row.minutes for row in rows) <= UNEQUAL * minutes:
         return
-    told = ", ".join(f"{row.name} {row.minutes:.2f}" for row in rows)
+    told = ", ".join(f"{row.runs.name} {row.minutes:.2f}" for row in rows)
     yield (
         f"not equal minutes: {told}, of {minutes:g}: the machine had other work while steps were "
         "timed or trained; --steps gives each head as many steps"
@@ -244,18 +226,17 @@ def _unequal(rows, minutes):
 
 
 def _table(summary):
-    """Yields the lines of the table."""
     header = ["head", "perplexity", "95 %", "seeds", "parameters", "minutes", "ms/step", "MB"]
     header.append("beside the lowest")
     rows = []
     for row in summary.rows:
-        ends = min(row.losses), max(row.losses)
+        ends = min(row.runs.losses), max(row.runs.losses)
         rows.append(
             [
-                row.name,
+                row.runs.name,
                 f"{row.perplexity:,.2f}",
-                _range(row.interval),
-                _range(ends) if len(row.losses) > 1 else "1",
+                _range(row.runs.interval),
+                _range(ends) if len(row.runs.losses) > 1 else "1",
                 f"{row.parameters:,}",
                 f"{row.minutes:.2f}",
                 f"{1000 * row.step_seconds:.1f}",
@@ -275,14 +256,15 @@ def _range(losses):
 def _verdict(row, lowest):
     if row is lowest:
         return "the lowest"
-    nats = f"+{row.loss - lowest.loss:.4f} nats"
+    nats = f"+{row.runs.loss - lowest.runs.loss:.4f} nats"
     return nats if row.verdict == "worse" else f"{nats}, {row.verdict}"
 
 
 def sentence(summary: Summary) -> str:
     """Tells in one sentence which head to take, which are ties with it, and which are worse."""
     lowest, *others = summary.rows
-    told = f"{lowest.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}{_after(lowest)}"
+    told = f"{lowest.runs.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}"
+    told += _after(lowest)
     if at_start := _at_start(summary):
         have = "has" if len(at_start) == 1 else "have"
         told = (
@@ -302,7 +284,7 @@ def sentence(summary: Summary) -> str:
 def _at_start(summary):
     """Returns the names of heads that predict validation hardly better than a uniform guess."""
     return [
-        row.name
+        row.runs.name
         for row in summary.rows
         if summary.start is not None
         and row.curve
@@ -313,7 +295,7 @@ def _at_start(summary):
 def _falling(rows):
     """Tells which curves still fell at their end, and after how much training."""
     told = [
-        f"{row.name} by {row.fall:.2f} nats (step {row.steps:,}{_after(row)})"
+        f"{row.runs.name} by {row.fall:.2f} nats (step {row.steps:,}{_after(row)})"
         for row in rows
         if row.fall > FALLING
     ]
@@ -337,7 +319,9 @@ def _named(row, lowest):
     """Names a head, with its share of the lowest's parameters where that may decide for it."""
     share = row.parameters / lowest.parameters
     beside = row.verdict != "worse" and abs(share - 1) >= 0.1
-    return f"{row.name} ({row.perplexity:,.2f}{f', {share:.2f} times the parameters' * beside})"
+    return (
+        f"{row.runs.name} ({row.perplexity:,.2f}{f', {share:.2f} times the parameters' * beside})"
+    )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -347,7 +331,6 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def to_json(summary: Summary) -> dict:
-    """Returns the comparison as JSON."""
     return {
         "sentence": sentence(summary),
         "split": summary.split,
@@ -356,11 +339,11 @@ def to_json(summary: Summary) -> dict:
         "failed": {**summary.failed},
         "heads": [
             {
-                "head": row.name,
-                "log_perplexity": row.loss,
+                "head": row.runs.name,
+                "log_perplexity": row.runs.loss,
                 "perplexity": row.perplexity,
-                "interval": [*row.interval],
-                "log_perplexity_of_seeds": [*row.losses],
+                "interval": [*row.runs.interval],
+                "log_perplexity_of_seeds": [*row.runs.losses],
                 "parameters": row.parameters,
                 "steps": row.steps,
                 "epochs": row.epochs,
@@ -396,8 +379,8 @@ def draw(summary: Summary, file: pathlib.Path):
     small points are seeds.
     """
     rows = summary.rows
-    numbers = numbers_of([row.name for row in rows], [row.head for row in rows])
-    with plot_style.drawn(file, 11, 5, **{"font.size": 10}) as figure:
+    numbers = numbers_of([row.runs.name for row in rows], [row.head for row in rows])
+    with plot_style.drawn(file, 11, 5, **{"font.size": 10, "axes.titlesize": 12}) as figure:
         curves, points = figure.subplots(1, 2)
         for number, row in zip(numbers, rows, strict=True):
             style = plot_style.style(number)
@@ -440,7 +423,7 @@ def _draw_curve(axes, row: Row, style: dict[str, Any]):
     minutes = [point.minutes for point in row.curve]
     means = [perplexity_of(float(np.mean(point.losses))) for point in row.curve]
     axes.plot(minutes, means, markersize=4, **style)
-    if len(row.losses) > 1:
+    if len(row.runs.losses) > 1:
         low = [perplexity_of(min(point.losses)) for point in row.curve]
         high = [perplexity_of(max(point.losses)) for point in row.curve]
         axes.fill_between(minutes, low, high, color=style["color"], alpha=0.2, linewidth=0)
@@ -451,18 +434,18 @@ def _draw_point(axes, row: Row, style: dict[str, Any]):
     if not math.isfinite(row.perplexity):
         axes.plot([], [], label=_label(row), **style)
         return
-    low, high = map(perplexity_of, row.interval)
+    low, high = map(perplexity_of, row.runs.interval)
     lines = np.abs(np.array([[low], [high]]) - row.perplexity)
     axes.errorbar(
         [row.parameters], [row.perplexity], yerr=lines, capsize=4, label=_label(row), **style
     )
-    if len(row.losses) > 1:
-        seeds = [perplexity_of(loss) for loss in row.losses]
+    if len(row.runs.losses) > 1:
+        seeds = [perplexity_of(loss) for loss in row.runs.losses]
         axes.plot([row.parameters] * len(seeds), seeds, "wo", markeredgecolor="black", markersize=3)
 
 
 def _label(row: Row) -> str:
     """Returns a head's name with the time and memory of a step."""
     memory = "" if row.bytes is None else f", {row.bytes / 1e6:,.0f} MB"
-    several = f", {len(row.losses)} seeds" if len(row.losses) > 1 else ", 1 seed"
-    return f"{row.name}{several} ({1000 * row.step_seconds:.1f} ms{memory} a step)"
+    several = f", {len(row.runs.losses)} seeds" if len(row.runs.losses) > 1 else ", 1 seed"
+    return f"{row.runs.name}{several} ({1000 * row.step_seconds:.1f} ms{memory} a step)"

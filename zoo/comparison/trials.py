@@ -12,7 +12,7 @@ from zoo.comparison.trial_plan import Budget, HeadPlan, Plan, best_rate, steps_o
 from zoo.configuration import changed
 from zoo.errors import Diverged
 from zoo.evaluation import passport
-from zoo.evaluation.run import Run
+from zoo.evaluation.run import Run, first_test
 from zoo.experiment import Experiment
 from zoo.optimizers import Constant
 from zoo.runs.workdir import METRICS, Workdir
@@ -29,8 +29,6 @@ TIMED_FRACTION, TIMED_SECONDS = 20, (3.0, 10.0)
 
 
 class Trials(NamedTuple):
-    """Trials to be made."""
-
     experiment: Experiment
     names: Sequence[str]
     folder: pathlib.Path
@@ -56,7 +54,7 @@ def run(trials: Trials, log: Callable[[str], None] = print) -> trial_summary.Sum
     for name, experiment in of_heads.items():
         with _diverging(name, failed, log):
             _plan_head(name, experiment, plan, trials, log)
-    split, start = trial_recipes.split_of(trials.experiment), math.log(words.size)
+    split, start = first_test(trials.experiment), math.log(words.size)
     rounds = [(seed, name) for seed in range(trials.seeds) for name in of_heads]
     folders: dict[str, list[pathlib.Path]] = {name: [] for name in of_heads}
     for number, (seed, name) in enumerate(rounds, 1):
@@ -149,7 +147,6 @@ def _try_rate(name, experiment, factor, plan, folder, log):
 
 
 def final_recipe(experiment: Experiment, of_head: HeadPlan, seed: int) -> Experiment:
-    """Returns the recipe of a run."""
     assert of_head.rate is not None
     recipe = trial_recipes.with_warmup_within(experiment, of_head.steps)
     return changed(
@@ -178,5 +175,4 @@ def judge(folder: pathlib.Path, split: str) -> pathlib.Path:
 
 
 def is_judged(folder: pathlib.Path, split: str) -> bool:
-    """Whether a run has its figure on a split."""
     return any((folder / "results").glob(f"{split}.*.json"))
