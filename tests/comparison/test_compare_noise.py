@@ -169,6 +169,14 @@ def test_seeds_that_differ_as_much_as_the_recipes(tmp_path, one, other):
     )
 
 
+def test_the_number_of_judged_seeds_stands_beside_their_mean(tmp_path):
+    training = [{"training": {"seed": seed, "recipe_but_seed": "r"}} for seed in (0, 1)]
+    folders = [keep(tmp_path / f"a_{seed}", training[seed]) for seed in (0, 1)]
+    keep(tmp_path / "a_1", {**training[1], "split": "dev", "figures.log_perplexity": 4.0})
+    told = tables(folders)
+    assert "4.0000 (1 of 2 seeds)" in told and "5.0000 (" not in told
+
+
 def test_one_seed_twice_is_two_rows(tmp_path):
     folders = [keep_scores(tmp_path / name, BASE) for name in ("one", "copy")]
     lines = tables(folders).splitlines()

@@ -1,7 +1,6 @@
 """Charts: round ticks, points where they belong, marks beside colours."""
 
 import math
-import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -72,14 +71,3 @@ def test_intervals_stand_where_their_ends_are():
     assert [path.get("class") for path in groups[1].iter("path")] == ["mark square"]
     (chance,) = (path for path in root.iter("path") if path.get("class") == "chance")
     assert chance.get("d").startswith("M233 ")
-
-
-def test_a_legend_names_the_runs_that_are_drawn():
-    legend = charts.legend([Group("c", 2, ()), Group("b<", 1, ())])
-    assert re.findall(r'data-shows="(\d)"', legend) == ["2", "1"]
-    assert "b&lt;" in legend
-
-
-def test_each_kind_of_mark_can_be_drawn():
-    for kind in charts.MARKS:
-        assert parsed(charts.mark(kind, 1, 2)).get("class") == f"mark {kind}"

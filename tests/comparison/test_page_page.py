@@ -244,16 +244,6 @@ def test_bleu_of_seeds_is_a_mean_with_its_range(translated):
 
 
 @pytest.mark.slow
-def test_an_unjudged_translator_shows_its_attention(translator):
-    content = page_report.document(page_report.read([translator]), sentences=3)
-    parsed(content)
-    assert content.count('<svg class="attention"') == 4
-    assert "has no results: python -m zoo evaluate" in content
-    assert names_of(content)[-1] == "attention"  # nothing stands side by side
-    assert content.count('class="source"') >= 3
-
-
-@pytest.mark.slow
 def test_what_a_record_and_an_export_lack_is_told(two_runs, tmp_path):
     passports = {}
     for place, passport in ((p, r) for p, r in _results(two_runs[0])):

@@ -14,7 +14,6 @@ from zoo.comparison.learning_curves import Curve
 from zoo.comparison.page_differences import Attended
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import passport_text
 from zoo.evaluation.best_words import Contributions, KeptWords
 from zoo.evaluation.results import Column
 from zoo.evaluation.surprisal import Row
@@ -43,15 +42,6 @@ def test_curves_are_the_validations_of_the_metrics(tmp_path):
     metrics.write_text('{"step": "x", "validation_log_perplexity": 1}')
     with pytest.raises(UserError, match=r"m\.jsonl, line 1, is not of a validation"):
         learning_curves.read(metrics, fields)
-
-
-def test_what_a_record_does_not_have_is_left_out():
-    lines = passport_text.conditions(PASSPORT)
-    assert lines[:2] == [
-        "tokens: words",
-        "text: test.txt, words outside the lexicon not recorded; state: carried; normalised over "
-        "the 10 words of the lexicon",
-    ]
 
 
 def test_what_is_not_comparable_is_told_with_its_reason():
@@ -97,12 +87,6 @@ def row(word, nats, **changed):
     return Row(1, "1", 1, 0, 3, word, word, 1, True, 12, nats, bits, True)._replace(**changed)
 
 
-def test_levels_of_surprisal():
-    nats = [0, 0.99, 1, 3.9, 4, 7, 10, 50, math.nan]
-    expected = ["s0", "s0", "s1", "s2", "s3", "s4", "s5", "s5", "off"]
-    assert [page_text.level(one) for one in nats] == expected
-
-
 def test_a_word_is_a_button_with_its_colour():
     shown = page_text.word(0, row("<unk>", 1.5), "s1")
     assert 'class="w s1"' in shown and 'tabindex="0"' in shown and ">&lt;unk&gt;<" in shown
@@ -131,12 +115,6 @@ def test_features_are_listed_until_the_sum():
         ["− log Z", "−54.00"],
         ["sum, log p(x | h)", "−2.00"],  # -3 + 55 - 54
     ]
-
-
-def test_levels_of_a_difference():
-    gains = [0.4, 0.5, -0.5, 2, -3.9, 4, -100, math.nan]
-    expected = ["s0", "a1", "b1", "a2", "b2", "a3", "b3", "s0"]
-    assert [page_text.difference_level(gain) for gain in gains] == expected
 
 
 def test_kinds_of_pairs_end_with_all():

@@ -13,7 +13,7 @@ from zoo.comparison import plot_style
 from zoo.comparison.comparison import Comparison, Group
 from zoo.errors import UserError
 from zoo.evaluation import records
-from zoo.evaluation.results import check_comparable, quantity, read_results
+from zoo.evaluation.results import check_comparable, quantity
 from zoo.runs import output_files, seen_texts
 from zoo.runs.output_files import aligned
 from zoo.runs.workdir import METRICS, Workdir
@@ -204,7 +204,7 @@ def report(
     runs = Comparison.of(workdirs, labels)
     fields = (WITH_TRAINING if training else FIELDS)[against]
     lines = {name: of_run(path, fields) for name, path in runs.paths.items()}
-    unchecked = _check_texts(runs.paths)
+    unchecked = _check_texts(runs)
     of_recipes = {group: [lines[run] for run in group.runs] for group in runs.groups}
     curves = [Curve.of(*of_recipe, against, training) for of_recipe in of_recipes.items()]
     draw(curves, file, LABELS[against])
@@ -250,15 +250,12 @@ def _check_seen(paths):
             )
 
 
-def _check_texts(paths):
+def _check_texts(runs):
     """Checks that the runs' figures of validation are comparable; returns the runs without any."""
     found, unchecked = {}, []
-    _check_seen(paths)
-    for name, path in paths.items():
-        try:
-            columns = read_results([path])[path]
-        except UserError:  # of a run that is not judged yet
-            columns = {}
+    _check_seen(runs.paths)
+    for name in runs.paths:
+        columns = runs.judged[0].get(name, {})
         of_run = [passport for column, passport in columns.items() if column.split == "validation"]
         if of_run:
             found[name] = of_run

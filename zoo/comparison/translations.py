@@ -134,7 +134,6 @@ SAMPLES = 1000
 
 
 class Scored(NamedTuple):
-    search: str
     passport: dict
     intervals: dict[str, tuple[float, float]]
 
@@ -146,9 +145,9 @@ def section(runs: Comparison) -> str:
         for name, path in recipe.of(runs.paths).items():
             run = runs.loaded[0].get(name)
             for place, passport in results.read_translations(path):
-                scored = Scored(search_of(passport), passport, _intervals(run, place, passport))
+                scored = Scored(passport, _intervals(run, place, passport))
                 rows = texts.setdefault(repr(quantity(passport, OF_TRANSLATIONS)), {})
-                rows.setdefault((recipe.name, scored.search), []).append(scored)
+                rows.setdefault((recipe.name, search_of(passport)), []).append(scored)
     if not texts:
         return html_parts.missing("no run has translated: python -m zoo translate DIR --bleu does.")
     return "".join(map(_table, texts.values()))
