@@ -3,13 +3,11 @@
 import math
 
 import numpy as np
-import pytest
 
 from tests.comparison.test_compare_noise import BAND, BASE, LENGTHS, keep_scores, worse
 from zoo.comparison import parts
 from zoo.comparison.text_report import tables
-from zoo.errors import UserError
-from zoo.evaluation import item_scores, significance
+from zoo.evaluation import significance
 from zoo.evaluation.perplexity import BAND_NAMES
 
 BANDS = [
@@ -114,22 +112,3 @@ def test_runs_of_different_training_texts_count_other_words_as_seen(tmp_path):
     text = tables(folders, in_parts=True)
     assert text.count("its tokens") == 2
     assert "count other tokens" in text.partition("words seen in training:")[2].splitlines()[1]
-
-
-def test_statistics_of_the_mixture_without_weight_are_the_models_own():
-    arrays = {"log_prob": np.float32(BASE), "band": np.int8(BAND), "lengths": LENGTHS}
-    passport = {"figures": {"mixture": {"weight": 0.0, "words": 9}}}
-    found = parts.statistics(passport, arrays, parts.MIXTURE)
-    np.testing.assert_allclose(found, item_scores.statistics(arrays), rtol=1e-12)
-
-
-@pytest.mark.parametrize("damage", ["short", "missing"])
-def test_damaged_bands_are_refused(tmp_path, damage):
-    result = tmp_path / "a.json"
-    arrays = {"log_prob": np.zeros(3, np.float32), "lengths": np.array([3])}
-    if damage == "short":
-        arrays["band"] = np.zeros(2, np.int8)
-    item_scores.write(result, arrays)
-    passport = {"figures": {}, "scores": item_scores.digest(arrays)}
-    with pytest.raises(UserError, match="holds no scores"):
-        item_scores.read(result, passport)

@@ -275,7 +275,8 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
         found = {group: runs for group in groups if (runs := ranking.figures[column, group])}
         order = sorted(found, key=lambda group: (group in ranking.others, found[group].loss))
         for group in order:
-            row, first = _row(ranking, column, group, found[group]), found[order[0]]
+            row = row_of(found[group], ranking.passports(column, group))
+            first = found[order[0]]
             if group != order[0] and (test := paired.difference(first, found[group])):
                 low, high = test.interval
                 row = row._replace(above=test.nats, above_low=low, above_high=high)
@@ -284,31 +285,24 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
     return rows
 
 
-def _row(ranking, column, group, runs):
-    passports = ranking.passports(column, group)
-    low, high = runs.interval
+def row_of(runs: Runs, passports: list[dict]) -> Row:
+    """Returns the figures of a group of runs, without its difference from another."""
+    first = passports[0]
+    perplexity = perplexity_of(runs.loss)  # of the mean loss of several
     return Row(
-        group.name,
+        runs.name,
         len(passports),
-        passports[0]["head"].partition("(")[0],
-        passports[0]["parameters"],
-        column.split,
-        column.state,
-        column.over,
-        passports[0]["tokens"],
+        first["head"].partition("(")[0],
+        first["parameters"],
+        first["split"],
+        first["policies"]["state"],
+        first["normalised_over"],
+        first["tokens"],
         runs.loss,
-        low,
-        high,
-        perplexity(runs, passports),
+        *runs.interval,
+        perplexity if len(passports) > 1 else float(first["figures"]["perplexity"]),
         any(leakage.reason(passport) is not None for passport in passports),
     )
-
-
-def perplexity(runs: Runs, passports: list[dict]) -> float:
-    """Returns the perplexity of a single passport, or exp of the mean loss of several."""
-    if len(passports) == 1:
-        return float(passports[0]["figures"]["perplexity"])
-    return perplexity_of(runs.loss)
 
 
 def by_recipe(recipes: Iterable[Group], why: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -8,14 +8,14 @@ from zoo.comparison.comparison import (
     by_recipe,
     figures_of,
     in_texts,
-    perplexity,
+    row_of,
     unjudged,
 )
 from zoo.comparison.html_parts import number, text
 from zoo.comparison.learning_curves import Best, Curve
 from zoo.comparison.seeds import runs_of_lines
 from zoo.errors import UserError
-from zoo.evaluation import leakage, passport_text, results
+from zoo.evaluation import passport_text, results
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.results import check_comparable
 
@@ -70,20 +70,19 @@ def _figures(of_runs, recipes):
         runs = figures_of(recipe, of_runs)
         if runs is None:
             continue
-        passports = [*recipe.of(of_runs).values()]
-        marked = " !" if any(map(leakage.reason, passports)) else ""
-        ends, loss = runs.interval, runs.loss
-        spread = html_parts.interval(runs.span, 4) if len(passports) > 1 else "–"
-        several |= len(passports) > 1
-        cells = [
-            text(recipe.name),
-            html_parts.perplexity(perplexity(runs, passports)) + marked,
-            number(loss, 4) + ("" if math.isnan(ends[0]) else f" {html_parts.interval(ends, 4)}"),
-            spread,
-            number(loss / math.log(2), 4),
-            f"{passports[0]['tokens']:,}",
-        ]
-        rows.append(cells)
+        row, ends = row_of(runs, [*recipe.of(of_runs).values()]), runs.interval
+        loss = number(row.log_perplexity, 4)
+        several |= row.seeds > 1
+        rows.append(
+            [
+                text(recipe.name),
+                html_parts.perplexity(row.perplexity) + " !" * row.seen,
+                loss if math.isnan(row.low) else f"{loss} {html_parts.interval(ends, 4)}",
+                html_parts.interval(runs.span, 4) if row.seeds > 1 else "–",
+                number(row.log_perplexity / math.log(2), 4),
+                f"{row.tokens:,}",
+            ]
+        )
     interval = ", 95 % interval" if any("[" in row[2] for row in rows) else ""
     header = ["recipe", "perplexity", f"nats per token{interval}", "seeds", "bits", "tokens"]
     if not several:

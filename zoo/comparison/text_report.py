@@ -115,10 +115,9 @@ def _blocks(table, mixed):
             if one is None:
                 cells.append(["-"] * (2 + several + kept))
                 continue
-            there = table.passports(column, group)
-            marked = any(map(leakage.reason, there))
+            row = comparison.row_of(one, table.passports(column, group))
             spread = _range(*one.span) if len(one.losses) > 1 else "-"
-            perplexity = f"{comparison.perplexity(one, there):,.2f}" + f" {NOT_RANKED}" * marked
+            perplexity = f"{row.perplexity:,.2f}" + f" {NOT_RANKED}" * row.seen
             ranges = [spread] * several + [_range(*one.interval)] * kept
             judged, seeds_of = len(one.losses), len(group.runs)
             some = f" ({judged} of {seeds_of} seeds)" if judged < seeds_of else ""

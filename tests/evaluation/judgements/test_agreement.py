@@ -90,26 +90,6 @@ def judge(*folders):
         command_table.main(["evaluate", str(folder), "--split", "train", "--agreement"])
 
 
-def test_seeds_of_a_recipe_are_drawn_as_one(source, tmp_path, monkeypatch):
-    workdirs = [str(_trained(source, tmp_path / f"run_{seed}", seed).path) for seed in (0, 3)]
-    workdirs.append(str(shutil.copytree(workdirs[0], tmp_path / "copy")))  # no seed of its own
-    drawn = {}
-    monkeypatch.setattr(bar_plots, "accuracy", lambda values, *others: drawn.update(values))
-    judge(*workdirs)
-    bar_plots.plot_agreement(workdirs, str(tmp_path / "picture.png"), log=lambda line: None)
-    assert [recipe.name for recipe in drawn] == ["run, 2 seeds", "copy"]
-    seeds, alone = drawn.values()
-    cases = []
-    for workdir in workdirs:
-        (result,) = pathlib.Path(workdir).glob("results/*.json")
-        cases.append(json.loads(result.read_text())["figures"]["cases"])
-    for name in ("number, 1", "number, 2-4", "number, all"):
-        first, second, copied = ((run[name]["right"], run[name]["pairs"]) for run in cases)
-        assert seeds[name] == bar_plots.accuracy_bar([first, second])
-        assert alone[name] == bar_plots.accuracy_bar([copied])
-    assert {*alone} == {"number, 1", "number, 2-4", "number, all"}
-
-
 def test_a_run_is_judged_on_its_treebank(source, tmp_path, capsys):
     workdir = _trained(source, tmp_path / "run")
     copy = shutil.copytree(workdir.path, tmp_path / "copy")
