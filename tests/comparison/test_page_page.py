@@ -14,7 +14,6 @@ import zoo
 from zoo.commands import command_table
 from zoo.comparison import (
     charts,
-    html_parts,
     learning_curves,
     page_report,
     page_text,
@@ -317,7 +316,7 @@ def contrast(one, other):
 
 
 def test_contrast_is_enough_in_light_and_dark():
-    style = html_parts.part("page.css")
+    style = page_report.part("page.css")
     light, dark = (dict(re.findall(r"--(\w+): (#\w{6})", part)) for part in _themes(style))
     assert light.keys() == dark.keys() and contrast("#000000", "#ffffff") == pytest.approx(21)
     for theme in (light, dark):
@@ -352,7 +351,7 @@ def lab(colour, vision):
 
 @pytest.mark.parametrize("vision", VISIONS)
 def test_colours_of_recipes_are_far_apart_with_any_colour_vision(vision):
-    for part in _themes(html_parts.part("page.css")):
+    for part in _themes(page_report.part("page.css")):
         colours = re.findall(r"--c\d: (#\w{6})", part)
         seen = [lab(colour, VISIONS[vision]) for colour in colours]
         assert len(seen) == 6
@@ -361,7 +360,7 @@ def test_colours_of_recipes_are_far_apart_with_any_colour_vision(vision):
 
 
 def test_pictures_and_the_page_have_the_same_colours_and_marks():
-    light, _ = _themes(html_parts.part("page.css"))
+    light, _ = _themes(page_report.part("page.css"))
     assert tuple(re.findall(r"--c\d: (#\w{6})", light)) == plot_style.COLOURS
     of_page = ["circle", "square", "triangle", "diamond", "cross", "plus"]
     assert list(charts.MARKS) == of_page and [*plot_style.MARKERS] == ["o", "s", "^", "D", "X", "P"]

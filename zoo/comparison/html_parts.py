@@ -1,13 +1,10 @@
 """Elements of the page: text, tables, paragraphs, and lines for parts that are left out."""
 
-import base64
-import hashlib
 import html
-import importlib.resources
 import json
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from zoo.errors import printable
 
@@ -101,43 +98,3 @@ def interval(ends: tuple[float, float], digits: int = 3) -> str:
     if math.isnan(low) or math.isnan(high):
         return "–"
     return f"[{number(low, digits)}, {number(high, digits)}]"
-
-
-# ---------- the document: head, style, script and sections, in one file that loads nothing
-
-
-class Section(NamedTuple):
-    name: str  # its id in the page
-    title: str
-    about: str
-    body: str
-
-
-def whole(title: str, lead: str, sections: list[Section]) -> str:
-    """Returns the document.
-
-    Its policy allows this style and this script, and nothing from anywhere else.
-    """
-    style, script = part("page.css"), part("page.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    links = "".join(f'<a href="#{one.name}">{text(one.title)}</a>' for one in sections)
-    bodies = "".join(
-        f'<section id="{one.name}" aria-labelledby="{one.name}-title"><h2 id="{one.name}-title">'
-        f"{text(one.title)}</h2><p>{text(one.about)}</p>{one.body}</section>\n"
-        for one in sections
-    )
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{text(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        f"<header><h1>{text(title)}</h1>{lead}</header>\n"
-        f'<nav aria-label="Sections">{links}</nav>\n<main>\n{bodies}</main>\n'
-        "<noscript><p>Without JavaScript the details of words are not shown.</p></noscript>\n"
-        f"<script>{script}</script>\n</body>\n</html>\n"
-    )
-
-
-def part(name: str) -> str:
-    return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -1,11 +1,14 @@
 """The page of `zoo compare --page`: reads the runs, makes the sections and writes the page."""
 
+import base64
+import hashlib
+import importlib.resources
 import pathlib
 from collections.abc import Callable, Iterable, Sequence
 
 from zoo.comparison import html_parts, page_differences, page_figures, page_text, translations
 from zoo.comparison.comparison import Comparison
-from zoo.comparison.html_parts import Section
+from zoo.comparison.html_parts import text as escaped
 from zoo.errors import UserError
 from zoo.evaluation import records
 from zoo.evaluation.run import Run
@@ -104,15 +107,14 @@ def document(
         "differences": page_differences.section(runs) if len(recipes) > 1 else "",
     }
     sections = [
-        Section(name, title, about + _OF_SEEDS.get(name, "") * several, bodies[name])
-        for name, (title, about) in _SECTIONS.items()
+        (name, head, about + _OF_SEEDS.get(name, "") * several, bodies[name])
+        for name, (head, about) in _SECTIONS.items()
         if bodies[name]
     ]
     paths = html_parts.items(
-        f"<strong>{html_parts.text(name)}</strong>: {html_parts.text(path)}"
-        for name, path in runs.paths.items()
+        f"<strong>{escaped(name)}</strong>: {escaped(path)}" for name, path in runs.paths.items()
     )
-    return html_parts.whole(_title(recipes), paths, sections)
+    return _whole(_title(recipes), paths, sections)
 
 
 def _title(recipes):
@@ -137,3 +139,36 @@ def _predictions(runs, firsts, split, text, sentences):
                 raise
             left_out[name] = str(error)
     return shown, left_out
+
+
+# ---------- the document: head, style, script and sections, in one file that loads nothing
+
+
+def _whole(title, lead, sections):
+    """Returns the document.
+
+    Its policy allows this style and this script, and nothing from anywhere else.
+    """
+    style, script = part("page.css"), part("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    links = "".join(f'<a href="#{name}">{escaped(head)}</a>' for name, head, _, _ in sections)
+    bodies = "".join(
+        f'<section id="{name}" aria-labelledby="{name}-title"><h2 id="{name}-title">{escaped(head)}'
+        f"</h2><p>{escaped(about)}</p>{body}</section>\n"
+        for name, head, about, body in sections
+    )
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escaped(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        f"<header><h1>{escaped(title)}</h1>{lead}</header>\n"
+        f'<nav aria-label="Sections">{links}</nav>\n<main>\n{bodies}</main>\n'
+        "<noscript><p>Without JavaScript the details of words are not shown.</p></noscript>\n"
+        f"<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+def part(name: str) -> str:
+    return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
