@@ -46,7 +46,7 @@ def a_run(path, *settings, validation=3.0):
 
 
 @pytest.fixture
-def report(tmp_path, monkeypatch):
+def report(tmp_path, monkeypatch, said):
     """Reports on runs with these settings, named a, b ...: (what was said, plots, runs by path)."""
     monkeypatch.setattr(micro_report, "PAIRS", PAIRS)
 
@@ -56,8 +56,7 @@ def report(tmp_path, monkeypatch):
             path = tmp_path / name
             runs[str(path)] = a_run(path, *settings)
         monkeypatch.setattr(Run, "load", lambda path: runs[path])
-        said = []
-        files = micro_report.report([*runs], said.append)
+        files = micro_report.report([*runs])
         return "\n".join(said), files, runs
 
     return of

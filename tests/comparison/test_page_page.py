@@ -136,10 +136,9 @@ def test_the_script_is_the_one_that_the_policy_allows(content):
     assert content.count("<script>") == 1
 
 
-def test_the_same_inputs_give_the_same_bytes(two_runs, content, tmp_path):
+def test_the_same_inputs_give_the_same_bytes(two_runs, content, tmp_path, said):
     assert page_report.document(page_report.read(two_runs)) == content
-    said = []
-    page_report.report(two_runs, tmp_path / "r.html", log=said.append)
+    page_report.report(two_runs, tmp_path / "r.html")
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == content
     assert said == [f"wrote {tmp_path / 'r.html'}"]
 

@@ -248,7 +248,6 @@ def plot_bands(
     file: str,
     split: str | None = None,
     labels: Sequence[str] = (),
-    log=output_files.show,
 ):
     """Prints and draws log-perplexity by the words' training counts."""
     plot_style.check_file(file)
@@ -277,17 +276,12 @@ def plot_bands(
     tokens = next(iter(passports.values()))["tokens"]
     title = f"{names_of(columns)[column]} ({tokens:,} tokens)"
     bands(bars, file, title=title)
-    log(title)
     several = [len(group.runs) > 1 for group in runs.groups]
     interval = " or ".join(["95 %"] * (not all(several)) + ["of the seeds"] * any(several))
-    for line in table(bars, "occurrences", "tokens", interval, 4):
-        log(line)
-    log(file)
+    output_files.show(title, *table(bars, "occurrences", "tokens", interval, 4), file)
 
 
-def plot_agreement(
-    workdirs: Sequence[str], file: str, labels: Sequence[str] = (), log=output_files.show
-):
+def plot_agreement(workdirs: Sequence[str], file: str, labels: Sequence[str] = ()):
     """Prints and draws the accuracies that `zoo evaluate --agreement` kept."""
     plot_style.check_file(file)
     runs = Comparison.of(workdirs, labels)
@@ -313,9 +307,7 @@ def plot_agreement(
     counts = {name: _pooled([*of_paths[path].values()]) for name, path in runs.paths.items()}
     bars = accuracy_bars(counts, runs.groups)
     accuracy(bars, file)
-    for line in table(bars, "accuracy in %", "pairs", "95 %", 1):
-        log(line)
-    log(file)
+    output_files.show(*table(bars, "accuracy in %", "pairs", "95 %", 1), file)
 
 
 def _has_counts(case):

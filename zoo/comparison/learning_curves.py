@@ -198,7 +198,6 @@ def report(
     against: str = "step",
     training: bool = False,
     labels: Sequence[str] = (),
-    log=output_files.show,
 ):
     plot_style.check_file(file)
     runs = Comparison.of(workdirs, labels)
@@ -208,15 +207,14 @@ def report(
     of_recipes = {group: [lines[run] for run in group.runs] for group in runs.groups}
     curves = [Curve.of(*of_recipe, against, training) for of_recipe in of_recipes.items()]
     draw(curves, file, LABELS[against])
-    for line in table(of_recipes):
-        log(line)
+    output_files.show(*table(of_recipes))
     if unchecked and len(runs.paths) > 1:
-        log(
+        output_files.show(
             f"{', '.join(unchecked)}: not evaluated on their validation text, so whether these "
             "figures are of the same words was not checked: python -m zoo evaluate "
             f"{shlex.quote(runs.paths[unchecked[0]])} --split validation."
         )
-    log(str(file))
+    output_files.show(file)
 
 
 def table(lines: Mapping[Group, Sequence[Sequence[dict]]]):

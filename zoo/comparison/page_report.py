@@ -67,12 +67,11 @@ def report(
     sentences: int = 20,
     labels: Sequence[str] = (),
     load: Callable[[str], Run] = Run.load,
-    log=output_files.show,
 ):
     output_files.check(file, "the report")
     content = document(read(paths, labels, load), split, text, sentences)
     output_files.write_lines(file, [content], "the report")
-    log(f"wrote {file}")
+    output_files.show(f"wrote {file}")
 
 
 def read(

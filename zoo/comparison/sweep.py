@@ -141,7 +141,6 @@ def report(
     workdirs: list[str],
     file: str,
     labels: Sequence[str] = (),
-    log=output_files.show,
 ):
     """Prints log-perplexities, nats per token, in the order of the field, and draws them.
 
@@ -180,8 +179,7 @@ def report(
             "checkpoint chosen on it (see zoo compare): judge the runs on another text."
         )
     draw(field, panels, file)
-    for line in (*lines, file):  # after the picture, in case the lines' reader stops early
-        log(line)
+    output_files.show(*lines, file)  # after the picture, in case the lines' reader stops early
 
 
 def _points(

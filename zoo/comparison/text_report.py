@@ -239,7 +239,6 @@ def report(
     load: Callable[[str], Run] = Run.load,
     state: str | None = None,
     mixed: bool = False,
-    log: Callable[[str], None] = output_files.show,
 ):
     """Prints the figures of runs on a text, in parts, and the tests of their differences.
 
@@ -253,32 +252,32 @@ def report(
     texts = set()
     for workdir in workdirs:
         run = load(workdir)
-        records = [_text(run, path, state, mixed, log)]
+        records = [_text(run, path, state, mixed)]
         if treebank:
-            records += _pairs(run, path, log)
+            records += _pairs(run, path)
         texts |= {record["data"]["sha256"] for record in records}
-    log(tables(workdirs, in_parts=True, wanted=Wanted(texts)))
+    output_files.show(tables(workdirs, in_parts=True, wanted=Wanted(texts)))
 
 
-def _text(run, path, state, mixed, log) -> dict:
+def _text(run, path, state, mixed) -> dict:
     """Judges and keeps the log-perplexity of a run."""
     (judged,) = passport.judge(run, [], path, state)
     mixture = mixtures.of_run(judged.run) if mixed else None
     record, file = passport.keep(judged, mixture)
-    log(f"{file}")
+    output_files.show(f"{file}")
     unknown = record["out_of_vocabulary"]
     if told := sentence_scores.share(record["data"]["words"], unknown, path):
-        log(f"  {told}")
+        output_files.show(f"  {told}")
     return record
 
 
-def _pairs(run, path, log) -> list[dict]:
+def _pairs(run, path) -> list[dict]:
     """Judges and keeps the accuracy of a run on agreement pairs; [] if the text has none."""
     try:
         record, scores, pairs = agreement.judge_file(run, path)
     except UserError as error:
-        log(f"{run.path}: {error}")
+        output_files.show(f"{run.path}: {error}")
         return []
     for file in agreement.keep(run, record, scores, pairs):
-        log(f"{file}")
+        output_files.show(f"{file}")
     return [record]
