@@ -161,7 +161,7 @@ class BeamSearch:
             `longest`, the default. A sentence with 0 is not searched, and has no hypotheses.
 
         Raises:
-          ValueError: there are no sentences; the carry, or the step's result, has other shapes; or
+          ValueError: `words` is empty; the carry, or the step's result, has other shapes; or
             the boundary is not a word.
         """
         words = jnp.asarray(words, jnp.int32)

@@ -39,9 +39,9 @@ class Head(Component):
     Methods are pure functions. Shapes: hidden [..., D], targets and words int32 [...], losses and
     log-probabilities [...] in nats per token. Token weights are [...] or broadcast to it by the
     rules of numpy; booleans and whole numbers become floats. Other shapes raise ValueError, and so
-    do tables of another lexicon than the parameters and targets that are no words, unless they have
-    weight 0. In compiled code, where targets have no values yet, the result for such a target is
-    NaN, and it causes no gradient. Without tokens, results are empty and sums are 0.
+    do tables of another lexicon than the parameters and targets that are not words, unless they
+    have weight 0. In compiled code, where targets have no values yet, the result for such a target
+    is NaN, and it causes no gradient. Without tokens, results are empty and sums are 0.
 
     Users call the public methods, which are written once, here, and check their arguments. A head
     writes the same methods with an underscore. These take checked arguments of regular shapes and

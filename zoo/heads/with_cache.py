@@ -196,7 +196,7 @@ class WithCache(HeadAround):
         return self.head._weighted_loss(*inner, key, None)
 
     def _log_shares(self, context):
-        """Returns (log p_cache of each pair [..., N], whether there is no pair [...])."""
+        """Returns (log p_cache of each pair [..., N], whether the memory is empty [...])."""
         if not isinstance(context, Remembered):
             raise TypeError(
                 f"WithCache: context is a {type(context).__name__}: give the output of the "
