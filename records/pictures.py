@@ -7,12 +7,12 @@ the dark colours of a page (zoo/comparison/page.css) in place of the light ones.
 import pathlib
 import re
 
+from records import cells
 from records.rows import seeds
 from zoo.commands import command_table
 from zoo.comparison import html_parts
 
 FOLDER = pathlib.Path(__file__).parent.parent / "docs" / "pictures"
-AGREEMENT = FOLDER / "agreement.svg"
 RECIPES = {"softmax": "a_bg_tiedw256", "log-linear with tags": "a_ll_w256"}
 # Grounds, lines and grid of GitHub's own pages.
 _DARK = {"#ffffff": "#0d1117", "#000000": "#e6edf3", "#e6e6e6": "#30363d"}
@@ -33,13 +33,20 @@ def dark(picture: str) -> str:
     return changed.replace("</style>", f"text{{fill: {_DARK['#000000']}}}</style>", 1)
 
 
-def main():
-    """Draws the pictures anew."""
-    runs = [f"records/french.jsonl:{run}" for name in RECIPES.values() for run in seeds(name)]
+def main(folder: pathlib.Path = FOLDER):
+    """Draws the pictures anew.
+
+    Args:
+      folder: where they are written.
+    """
+    file = folder / "agreement.svg"
+    runs = [
+        f"{cells.FOLDER / 'french.jsonl'}:{run}" for name in RECIPES.values() for run in seeds(name)
+    ]
     labels = [word for label in RECIPES for word in ("--label", label)]
-    command_table.main(["compare", *runs, "--plot", str(AGREEMENT), "--by", "distance", *labels])
-    picture = AGREEMENT.read_text(encoding="utf-8")
-    AGREEMENT.with_stem("agreement_dark").write_text(dark(picture), encoding="utf-8")
+    command_table.main(["compare", *runs, "--plot", str(file), "--by", "distance", *labels])
+    of_night = dark(file.read_text(encoding="utf-8"))
+    file.with_stem("agreement_dark").write_text(of_night, encoding="utf-8")
 
 
 if __name__ == "__main__":
