@@ -111,8 +111,8 @@ def front_page() -> str:
     header = ["head", "perplexity", "time of a step", "memory of a step", "parameters"]
     return (
         f"{grid(header, [cells for _, cells in sorted(rows)])}\nFrom records/ptb_strong and "
-        "records/ptb_steps.json. Perplexity: the Penn Treebank's test, means of three seeds, twelve "
-        "epochs ([rates, intervals]"
+        "records/ptb_steps.json. Perplexity: the Penn Treebank's test, means of three seeds, "
+        "twelve epochs ([rates, intervals]"
         "(docs/results/penn_treebank.md#heads-on-the-core-of-ptb_awd_small)). Time and memory: a "
         f"step of 700 tokens on {_cores(steps['cores'])} of an {steps['device']}, CPU time and "
         f"temporary memory, {steps['date']}."

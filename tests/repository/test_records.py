@@ -30,7 +30,7 @@ def test_the_page_has_the_tables_that_records_make():
 @pytest.mark.slow
 def test_the_pictures_are_those_of_the_records(tmp_path):
     """Texts and bars: other versions of matplotlib place them otherwise."""
-    pictures.main(tmp_path)
+    pictures.draw(tmp_path)
     for name in ("agreement.svg", "agreement_dark.svg"):
         kept, made = (path.read_text() for path in (pictures.FOLDER / name, tmp_path / name))
         texts = [re.findall(r">([^<>\n]+)</text>", picture) for picture in (kept, made)]
