@@ -4,7 +4,8 @@
     python train.py --config captions_softmax runs/captions_softmax
 
 The model of models/english. Words that occur once in training are <unk>; text is in lower case and
-tokenised as it comes. Data: multi30k/ in $ZOO_DATA. Expected:
+tokenised as it comes. Data: multi30k/ in $ZOO_DATA. Expected, of one run: test perplexity 28.0
+(validation 27.6), at most 28 minutes on two cores beside much other work.
 """
 
 from zoo import Evaluation, Experiment, Training
