@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import configs
-from records import cells, keep, tables
+from records import cells, keep, pictures, tables
 from zoo import configuration
 from zoo.comparison import text_report
 from zoo.comparison.sweep import value_of
@@ -25,6 +25,18 @@ def test_the_page_has_the_tables_that_records_make():
     assert tables.with_tables(pages) == pages, "run make tables"
     told = re.findall(r"From (?:the passports in )?records/\w", "".join(pages))
     assert len(tables.TABLES) - len(("claims", "accuracies")) == len(told)
+
+
+@pytest.mark.slow
+def test_the_pictures_are_those_of_the_records(tmp_path):
+    """Texts and bars: other versions of matplotlib place them otherwise."""
+    pictures.draw(tmp_path)
+    for name in ("agreement.svg", "agreement_dark.svg"):
+        kept, made = (path.read_text() for path in (pictures.FOLDER / name, tmp_path / name))
+        texts = [re.findall(r">([^<>\n]+)</text>", picture) for picture in (kept, made)]
+        assert texts[0] == texts[1] and {"247 pairs", "93", "chance"} < {*texts[0]}
+    assert pictures.dark((pictures.FOLDER / "agreement.svg").read_text()) == kept
+    assert "#ffffff" not in kept and "#0d1117" in kept
 
 
 def test_a_changed_figure_is_another_table(monkeypatch):
