@@ -5,8 +5,8 @@ import pathlib
 import zoo
 
 FILES = sorted(pathlib.Path(zoo.__file__).parent.rglob("*.py"))
-MOST_LINES = 50_331
-MOST_FILES = 224
+MOST_LINES = 50_027
+MOST_FILES = 223
 MOST_SHORT_FILES = 30
 SHORT = 60
 
