@@ -5,15 +5,9 @@ import pathlib
 import zoo
 
 FILES = sorted(pathlib.Path(zoo.__file__).parent.rglob("*.py"))
-<<<<<<< HEAD
 MOST_LINES = 50_597
 MOST_FILES = 226
 MOST_SHORT_FILES = 32
-=======
-MOST_LINES = 50_027
-MOST_FILES = 223
-MOST_SHORT_FILES = 30
->>>>>>> heads
 SHORT = 60
 
 
