@@ -41,28 +41,6 @@ def test_a_feature_of_value_0_distinguishes_words():
     assert lexicon.signatures[0].tolist() == [0, 1, 2]
 
 
-def test_feature_sets_whose_hashes_have_one_sum_stay_apart(monkeypatch, random):
-    """Seed 0 gives a sum that depends on nothing, seed 1 on lengths alone."""
-    hash_sums = feature_signatures._hash_sums
-
-    def weak(offsets, ids, bits, seed):
-        lengths = np.diff(offsets).astype(np.uint64)
-        return lengths * np.uint64(seed) if seed < 2 else hash_sums(offsets, ids, bits, seed)
-
-    monkeypatch.setattr(feature_signatures, "_hash_sums", weak)
-    features = [
-        {f"f{f}": float(random.integers(1, 3)) for f in random.choice(4, random.integers(4))}
-        for _ in range(200)
-    ]
-    made = with_features(examples.plain_lexicon(200), features)
-    of_words, sets = made.signatures
-    expected, distinct = references.signatures(features)
-    assert of_words.tolist() == expected and len(sets) == len(distinct)
-    for (ids, values), wanted in zip(sets, distinct, strict=True):
-        named = [made.feature_names[f] for f in ids]
-        assert dict(zip(named, values.tolist(), strict=True)) == wanted
-
-
 def test_the_features_of_a_word(lexicon):
     for word, features in enumerate(examples.FEATURES):
         assert lexicon.features_of(word) == {f: np.float32(v) for f, v in features.items()}

@@ -8,7 +8,6 @@ a bounded depth, so that the automaton runs within a jitted step.
 
 import dataclasses
 import math
-import re
 
 import jax
 import jax.numpy as jnp
@@ -111,7 +110,8 @@ class Grammar(ContextualBackground):
 
         Gives int [sentences], for sentences of word ids with their boundaries.
         """
-        tables = tables | self._marks(lexicon)
+        # Only a word that is not allowed has no mass.
+        tables = tables | self._marks(lexicon) | {"log_background": jnp.zeros(len(lexicon))}
         boundary = lexicon.boundary_id
         width = max(map(len, sentences))
         words = np.full((len(sentences), width + 1), boundary, np.int32)
@@ -121,9 +121,7 @@ class Grammar(ContextualBackground):
         @jax.jit
         def wrong(tables, words):
             contexts, _ = self.apply(tables, words[:, :-1], self.initial_carry(len(words)))
-            may = self._may_move(tables, contexts, tables["class"][words[:, 1:]]).any((-1, -2, -3))
-            right = jnp.where(words[:, 1:] == boundary, self._may_end(tables, contexts), may)
-            return (contexts["size"] > 0).any(-1) & ~right
+            return jnp.isneginf(self.log_prob(tables, contexts, words[:, 1:]))
 
         first = []
         for begin in range(0, len(words), 64):
@@ -272,11 +270,11 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
             word_id = lexicon.ids.get(text)
             words_of[symbol] = frozenset(() if word_id in (None, boundary) else (word_id,))
         elif kind == "pattern":
-            pattern = re.compile(text)
+            matches = grammar_rules.matcher(text)
             words_of[symbol] = frozenset(
                 word_id
                 for word_id, word in enumerate(lexicon.words)
-                if word not in marks and pattern.fullmatch(word)
+                if word not in marks and matches(word)
             )
     symbols_of: list = [[] for _ in range(len(lexicon))]
     for symbol, words in words_of.items():

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import itertools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -229,6 +230,8 @@ BAD = {
     "twice": ('a: "x"\n\na: "y"\n', 3, "already in line 1"),
     "stray": ('a: "x" = "y"\n', 1, "'=' is not a symbol"),
     "pattern": ('a: "x"\n  | /[/\n', 2, "is not a valid regular expression"),
+    "repeated group": ("a: /x+/\n  | /(x{2})+/\n", 2, "beside a repeated group there may be"),
+    "look ahead": ("a: /(?=x)(x|y)*/\n", 1, "beside a repeated group there may be"),
     "left": ('a: b\nb: c? d\nc: "x"\nd: b "y"\n', 2, "the rule b can begin with itself"),
     "many states": (
         's: "x"\nt: ("a" | "b")* "a"' + ' ("a" | "b")' * 14 + "\n",
@@ -249,6 +252,20 @@ def test_bad_grammars_are_named_with_their_line(case):
     text, line, what = BAD[case]
     with pytest.raises(UserError, match=rf"^forms\.grammar, line {line}: .*{what}"):
         grammar_rules.read(text, "forms.grammar")
+
+
+PATTERNS = ("(a+)+b", "(?:a|ab)*b?", "([a-b]+-)*[^-]", r"(\w|a\.)+?", "(a?|(.b)*)+", "([]a]-)*")
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_repeated_groups_match_as_python_has_them(pattern):
+    """Yet in linear time: (a+)+b would try 2^5000 ways otherwise."""
+    matches, expected = grammar_rules.matcher(pattern), re.compile(pattern).fullmatch
+    for size in range(6):
+        for letters in itertools.product("ab-.]", repeat=size):
+            word = "".join(letters)
+            assert matches(word) == bool(expected(word)), word
+    matches("a" * 5000 + "!")
 
 
 def test_a_training_form_that_is_none_is_named(tmp_path):
