@@ -68,13 +68,7 @@ class Evidence(ContextualBackground):
             raise UserError("priors.Evidence.splits is empty: name the splits with usual words.")
 
     def prepare(self, lexicon, texts):
-        """Builds the trie of the usual words.
-
-        Returns:
-          letter: bool [V], whether a character is a letter.
-          child: int32 [nodes, V], the node after a character; 0 for none.
-          final: bool [nodes], whether a usual word ends there.
-        """
+        """Builds the trie of the usual words, and tells which characters are letters."""
         self._check_marks(lexicon)
         marks = (lexicon.unknown, lexicon.boundary)
         letter = np.array([w.isalpha() and w not in marks for w in lexicon.words])
