@@ -122,9 +122,7 @@ EXPECTED = {
     "union": [(0, 0), (0, 1), (1, 1), (1, 3), (2, 1), (3, 3)],
     # From (0, 0): (0, 1) covers target 1, then (1, 1) source 1. From (0, 1) and (1, 1): (2, 1)
     # covers source 2. (1, 3) has no link beside it while a word is left to cover.
-    "grow-diag": [(0, 0), (0, 1), (1, 1), (2, 1), (3, 3)],
-    "grow-diag-final": [(0, 0), (0, 1), (1, 1), (2, 1), (3, 3)],
-    "grow-diag-final-and": [(0, 0), (0, 1), (1, 1), (2, 1), (3, 3)],
+    **{grown: [(0, 0), (0, 1), (1, 1), (2, 1), (3, 3)] for grown in METHODS[1:4]},
 }
 
 
@@ -144,12 +142,7 @@ def test_final_takes_far_links_and_final_and_those_of_two_free_words():
 def test_each_method_has_the_links_of_those_before_it(seed):
     generator = np.random.default_rng(seed)
     one, other = ([*map(tuple, generator.integers(0, 9, (12, 2)).tolist())] for _ in range(2))
-    inner, grown, final, strict, union = (
-        {*symmetrise(one, other, method)}
-        for method in (
-            *("intersection", "grow-diag", "grow-diag-final", "grow-diag-final-and", "union"),
-        )
-    )
+    inner, grown, final, strict, union = ({*symmetrise(one, other, method)} for method in METHODS)
     assert inner <= grown <= strict <= union and grown <= final <= union
     # With final, every word that has a link in the union has one.
     for side in (0, 1):

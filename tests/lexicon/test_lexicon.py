@@ -71,35 +71,15 @@ def test_tables_by_hand():
     np.testing.assert_allclose(
         tables["log_within"], np.log([5 / 7, 1, 2 / 7]), rtol=1e-6, atol=1e-7
     )
-    assert tables["shared_values"].tolist() == [[1], [1]]
-    assert tables["shared_features"].tolist() == [1]
-    assert tables["shared_place"].tolist() == [1, 0]
-    assert tables["private_features"].tolist() == [[2], [0]]
-    assert tables["private_values"].tolist() == [[0], [2]]
-    assert tables["private_signature"].tolist() == [1, 2]
-    assert tables["private_signature_value"].tolist() == [2, 0]
 
 
-def test_mass_of_signatures_without_any():
-    features = [{"a": 1.0}, {"b": 1.0}, {"b": 1.0}, {"a": 1.0}]
-    with np.errstate(divide="ignore"):
-        background = np.log([0.25, 0.0, 0.0, 0.75])
-    tables = feature_signatures.tables(
-        with_features(examples.plain_lexicon(4), features, background)
-    )
-    np.testing.assert_allclose(tables["log_mass"], [0, -np.inf], atol=1e-15)
-    np.testing.assert_allclose(
-        tables["log_within"], [np.log(0.25), -np.inf, -np.inf, np.log(0.75)], rtol=1e-6
-    )
-
-
-def test_masses_below_any_float():
-    background = np.array([-1.0, -800.0, -2.0, -801.0])
-    features = [{"a": 1.0}, {"b": 1.0}, {}, {"b": 1.0}]
-    tables = with_features(examples.plain_lexicon(4), features, background).tables()
+def test_masses_below_any_float_and_of_no_words():
+    background = np.array([-1.0, -800.0, -np.inf, -801.0, -np.inf])
+    features = [{"a": 1.0}, {"b": 1.0}, {}, {"b": 1.0}, {}]
+    tables = with_features(examples.plain_lexicon(5), features, background).tables()
     both = -800 + np.log1p(np.exp(-1))
-    np.testing.assert_allclose(tables["log_mass"], [-1, both, -2], rtol=1e-6)
-    within = [0, -800 - both, 0, -801 - both]
+    np.testing.assert_allclose(tables["log_mass"], [-1, both, -np.inf], rtol=1e-6)
+    within = [0, -800 - both, -np.inf, -801 - both, -np.inf]
     np.testing.assert_allclose(tables["log_within"], within, rtol=1e-6, atol=1e-6)
 
 
@@ -216,27 +196,6 @@ def test_the_digest_knows_none_from_something():
 def test_occurrences_of_words_in_the_lexicon_and_left_out():
     found = FULL.occurrences(("naïf", "word 3", "never"))
     np.testing.assert_array_equal(found, [2, FULL.counts[3], 0])
-
-
-def _write_truncated(path):
-    FULL.save(path)
-    path.write_bytes(path.read_bytes()[:-200])
-
-
-BROKEN = {
-    "missing": lambda path: None,
-    "empty": lambda path: path.write_bytes(b""),
-    "text": lambda path: path.write_text("no lexicon"),
-    "truncated": _write_truncated,
-    "another archive": lambda path: np.savez(path, something=np.zeros(3)),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_file_is_an_error_of_the_user(tmp_path, name):
-    BROKEN[name](tmp_path / "lexicon.npz")
-    with pytest.raises(UserError, match="is missing or not a lexicon of this zoo"):
-        Lexicon.load(tmp_path / "lexicon.npz")
 
 
 def test_a_lexicon_of_some_words_knows_of_them_what_it_knew():
