@@ -58,24 +58,6 @@ def test_a_side_that_fails_is_a_row_and_the_others_are_timed(made):
     assert found["zoo"]["value"] == 2.5
 
 
-def test_without_opponents_the_ratio_is_to_the_first_side(made):
-    """As for blocks of several sizes."""
-    case, file = made
-    sides = {"zoo, 1": lambda: lambda: time.sleep(0.1), "zoo, 2": lambda: lambda: time.sleep(0.3)}
-    case.case("sizes", sides)
-    first, second = written(file)
-    assert first["ratio"] == 1
-    assert second["ratio"] == pytest.approx(3, rel=0.3)
-
-
-def test_no_side_is_begun_when_the_time_is_over():
-    """It is told in the side's row."""
-    file = io.StringIO()
-    rows.Rows("an item", file, 0.0, small=True).case("sizes", {"zoo": lambda: 1 / 0})
-    (row,) = written(file)
-    assert row["error"] == "left out: the item's time was over"
-
-
 def test_an_item_that_hangs_is_ended_and_its_rows_stay(monkeypatch, tmp_path, capsys):
     """The next item is measured."""
     started = subprocess.Popen
@@ -115,39 +97,6 @@ def test_an_item_that_hangs_is_ended_and_its_rows_stay(monkeypatch, tmp_path, ca
 def test_outcomes_of_tests_are_read(line, found):
     """Of one process and of several, each once."""
     assert whole.outcome(line) == found
-
-
-def test_the_items_take_nine_minutes():
-    """As long as a command on a card may take, with a minute to spare."""
-    assert sum(seconds for seconds, _ in on_gpu.ITEMS.values()) == 540
-
-
-def test_the_table_has_the_machine_and_a_row_for_each_side():
-    """Columns that no row of an item has are left out."""
-    text = rows.as_markdown(
-        [
-            {"item": "machine", "versions": {"card": "a card", "jax": "0.10"}},
-            {"item": "machine", "case": "launch", "side": "XLA", "ms": 0.0123, "memory_mb": 1234.5},
-            {"item": "head", "case": "V = 10|000", "side": "zoo", "ms": 12.5, "value": 2.0},
-            {"item": "head", "case": "V = 10|000", "side": "Liger", "error": "not installed"},
-        ]
-    )
-    assert text.splitlines() == [
-        "card a card, jax 0.10",
-        "",
-        "### machine",
-        "",
-        "| case | side | ms | memory_mb |",
-        "|---|---|---|---|",
-        "| launch | XLA | 0.0123 | 1,234.5 |",
-        "",
-        "### head",
-        "",
-        "| case | side | ms | value | error |",
-        "|---|---|---|---|---|",
-        "| V = 10\\|000 | zoo | 12.5 | 2.00000 |  |",
-        "| V = 10\\|000 | Liger |  |  | not installed |",
-    ]
 
 
 def test_the_lstm_of_cudnn_is_zoos():

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests import examples
-from zoo.data import Text, Vocabulary
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon, with_features
 
@@ -164,29 +163,8 @@ def test_it_is_shown_in_a_line():
     assert "signatures" not in vars(dataclasses.replace(FULL))
 
 
-def test_some_words_have_the_marks_that_are_among_them():
-    some = FULL.of_words(("word 5", "word 1"))
-    assert (some.unknown, some.boundary) == ("word 1", None)
-
-
 def test_other_words_have_no_features():
     other = FULL.with_words(("word 0", "new", "word 1"), np.array([3, 0, 1]))
     assert (other.unknown, other.boundary) == ("word 1", "word 0")
     assert other.tables() == {}
     assert other.log_background is None
-
-
-@dataclasses.dataclass(frozen=True)
-class _WithEntries(Text):
-    """Text with a list of words beforehand, marks among them."""
-
-    def lexicon_entries(self):
-        return {"</s>": (), "<unk>": (), "zut": (), "a": ()}
-
-
-def test_marks_in_a_list_of_words_are_no_words_beside_the_marks(tmp_path):
-    (tmp_path / "text.txt").write_text("a b\nb a\n")
-    path = str(tmp_path / "text.txt")
-    source = _WithEntries(train=path, validation=path, tests=())
-    lexicon, _ = Vocabulary(unknown="counted").build(source)
-    assert lexicon.words == ("</s>", "<unk>", "a", "b", "zut")

@@ -209,6 +209,8 @@ def test_a_lexicon_of_some_words_knows_of_them_what_it_knew():
         assert some.log_background[place] == full.log_background[old]
         expected = {name: np.float32(value) for name, value in examples.FEATURES[old].items()}
         assert some.features_of(place) == full.features_of(old) == expected
+    marked = dataclasses.replace(full, unknown="word 9", boundary="word 1").of_words(words)
+    assert (marked.unknown, marked.boundary) == ("word 9", None)
     full.same_features(some)
     with pytest.raises(UserError, match="do not have the features of training"):
         full.same_features(full.of_kinds(("tag a", "length")))

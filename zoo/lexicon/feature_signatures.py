@@ -119,7 +119,7 @@ def choose_form(lexicon, forms: tuple[Form, ...] = tuple(Form)) -> Form:
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class FeatureSets(Sequence):
-    """The distinct feature sets of words, (feature ids, values), in the order of first words."""
+    """The feature sets, (feature ids, values), of words or of signatures."""
 
     offsets: np.ndarray  # int64 [S + 1]; set s has the entries from offsets[s] to offsets[s + 1]
     ids: np.ndarray
@@ -136,20 +136,27 @@ class FeatureSets(Sequence):
         entries = slice(self.offsets[number], self.offsets[number + 1])
         return self.ids[entries], self.values[entries]
 
+    def of(self, numbers: np.ndarray) -> "FeatureSets":
+        """Returns some of the sets, in the given order."""
+        lengths = np.diff(self.offsets)[numbers]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        chosen = np.arange(offsets[-1]) + np.repeat(self.offsets[numbers] - offsets[:-1], lengths)
+        return FeatureSets(offsets, self.ids[chosen], self.values[chosen])
+
     def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns (signatures, feature ids, values) of the entries of phi [S, F], by signature."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets)), self.ids, self.values
 
 
-def grouped(
-    offsets: np.ndarray, ids: np.ndarray, values: np.ndarray
-) -> tuple[np.ndarray, FeatureSets]:
+def grouped(words: FeatureSets) -> tuple[np.ndarray, FeatureSets]:
     """Finds words with the same features.
 
-    Gives (the number of each word's feature set, int32 [V]; the sets).
+    Gives (the number of each word's feature set, int32 [V]; the sets, in the order of their first
+    words).
     """
-    entries = np.stack([ids, values.view(f"i{values.itemsize}")], axis=1)
-    as_bytes, starts = entries.tobytes(), offsets * entries.dtype.itemsize * 2
+    bits = words.values.view(f"i{words.values.itemsize}")
+    entries = np.stack([words.ids, bits], axis=1)
+    as_bytes, starts = entries.tobytes(), words.offsets * entries.dtype.itemsize * 2
     numbers: dict[bytes, int] = {}
     signature = np.array(
         [
@@ -158,11 +165,7 @@ def grouped(
         ],
         np.int32,
     )
-    first = np.unique(signature, return_index=True)[1]  # the first word of each set
-    lengths = np.diff(offsets)[first]
-    of_sets = np.concatenate([[0], np.cumsum(lengths)])
-    chosen = np.arange(of_sets[-1]) + np.repeat(offsets[first] - of_sets[:-1], lengths)
-    return signature, FeatureSets(of_sets, ids[chosen], values[chosen])
+    return signature, words.of(np.unique(signature, return_index=True)[1])
 
 
 def tables(lexicon, form: Form | None = None) -> dict[str, np.ndarray]:

@@ -13,10 +13,7 @@ from zoo.sources.source import Corpus
 
 
 class FeaturePrior(Component):
-    """The contract of priors that give features of words. Subclasses are frozen dataclasses.
-
-    features(words, corpora, entries) -> for each word a dict {feature name: value}
-    """
+    """The contract of priors that give features of words. Subclasses are frozen dataclasses."""
 
     def features(
         self,
@@ -38,10 +35,7 @@ class FeaturePrior(Component):
 
 
 class Background(Component):
-    """The contract of distributions over words that do not depend on the context.
-
-    log_probs(words, corpora) -> float64 [V], nats
-    """
+    """The contract of distributions over words that do not depend on the context."""
 
     def log_probs(self, words: tuple[str, ...], corpora: dict[str, Corpus]) -> np.ndarray:
         """Computes log b of each word; every background writes this itself.

@@ -20,23 +20,18 @@ _BEGIN, _END = "begin", ""  # marks of a string; letters have one character
 
 
 class StringClass(Component):
-    """A class of strings that share their features. Subclasses are frozen dataclasses with
-
-    name: the name of the class
-    share: its part of the background's mass
-    features: the features of its strings
-    fit(words) -> the distribution, estimated on words that have these features: an object with
-        log_prob(string) -> nats, -inf outside the class; summed over all strings, exp of it is 1
-        sample(generator) -> a string
-    apart(other) -> whether the classes have no string in common
-    """
+    """A class of strings that share their features. Subclasses are frozen dataclasses."""
 
     name: str
-    share: float
-    features: tuple[str, ...]
+    share: float  # its part of the background's mass
+    features: tuple[str, ...]  # of its strings
 
     def fit(self, words: Iterable[str]) -> Any:
-        """Estimates the distribution on words; every class writes this itself."""
+        """Estimates the distribution on words with these features; every class writes this itself.
+
+        It has log_prob(string) -> nats, -inf outside the class, whose exp sums to 1 over all
+        strings, and sample(generator) -> a string.
+        """
         raise self._unwritten("fit")
 
     def apart(self, other: "StringClass") -> bool:

@@ -294,6 +294,10 @@ def test_grammars_without_a_form_in_the_lexicon(tmp_path):
     compiled(tmp_path, within, ("x",), depth=3)
     with pytest.raises(UserError, match="has 6 words and 3 levels"):
         compiled(tmp_path, within, ("x",), depth=2)
+    # A shortest form of 2^40 words, more than an int32 holds.
+    text = "".join(f"r{n}: r{n + 1} r{n + 1}\n" for n in range(40)) + 'r40: "x"\n'
+    with pytest.raises(UserError, match=r"the shortest form of .* has 1073741824 words"):
+        compiled(tmp_path, text, ("x",))
 
 
 def test_rules_that_begin_with_two_others_each_are_limited(tmp_path):
@@ -332,20 +336,10 @@ def test_a_table_larger_than_memory_is_refused(tmp_path, monkeypatch):
     assert lexicon.background_tables["moves"].shape == (51, 51, 1)
 
 
-def test_a_form_of_more_words_than_a_number_holds_is_refused(tmp_path):
-    """Its shortest form has 2^40 words."""
-    text = "".join(f"r{n}: r{n + 1} r{n + 1}\n" for n in range(40)) + 'r40: "x"\n'
-    with pytest.raises(UserError, match=r"the shortest form of .* has 1073741824 words"):
-        compiled(tmp_path, text, ("x",))
-
-
-def test_a_long_chain_of_rules_is_read():
+def test_a_long_chain_of_rules_is_read_and_deep_parentheses_are_refused(tmp_path):
     lines = [f'r{number}: r{number + 1} "x"\n' for number in range(1500)]
     automata = grammar_rules.read("".join(lines) + 'r1500: "a"\n', "chain.grammar")
     ((symbol, pushed, _),) = grammar_rules.shifts(automata, "chain.grammar")[automata.start]
     assert symbol == ("word", "a") and len(pushed) == 1500
-
-
-def test_deep_parentheses_are_refused(tmp_path):
     with pytest.raises(UserError, match=r"forms\.grammar has parentheses within parentheses"):
         compiled(tmp_path, "s: " + "(" * 2000 + '"a"' + ")" * 2000 + "\n", ("a",))
