@@ -16,7 +16,7 @@ from zoo.heads.checks import Shapes
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax
 from zoo.losses.token_blocks import weighted_sum
-from zoo.priors.contextual import Contextual
+from zoo.priors.prior import Contextual
 
 
 class Head:

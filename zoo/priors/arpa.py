@@ -104,10 +104,10 @@ class Arpa(backoff.Backoff):
         for level, nodes in zip(grams, trie.nodes[len(arrays) :], strict=True):
             words = np.array([gram[-1] for gram in level], np.int64)
             lists.append((nodes, words, np.array([p for p, _ in level.values()])))
-        nodes, words, listed = (np.concatenate(column) for column in zip(*lists, strict=True))
+        nodes, words, values = (np.concatenate(column) for column in zip(*lists, strict=True))
         in_nats = np.log(10)
         return backoff.prepare(
-            *(trie, nodes, words, {"list_log_prob": listed * in_nats}),
+            *(trie, nodes, words, {"list_log_prob": values * in_nats}),
             log_unigram=log_unigram * in_nats,
             log_backoff=weights * in_nats,
         )

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays.row_blocks import at_most, is_known
-from zoo.priors.contextual import ContextualBackground
+from zoo.priors.prior import ContextualBackground
 
 # Words of a node's list that are taken at a time.
 WINDOW = 16

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.errors import UserError, check_least
-from zoo.priors.contextual import ContextualBackground, along, of_lexicon
+from zoo.priors.prior import ContextualBackground, along, of_lexicon
 
 # The node of a word that cannot become a usual word any more.
 LOST = -1

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.errors import UserError, check_least
-from zoo.priors.contextual import Contextual, along
+from zoo.priors.prior import Contextual, along
 
 # What an expert gives where it knows nothing.
 NOTHING = -1

@@ -16,7 +16,7 @@ import numpy as np
 from zoo.arrays import memory
 from zoo.errors import UserError, check_least
 from zoo.priors import grammar_rules
-from zoo.priors.contextual import ContextualBackground, along, of_lexicon
+from zoo.priors.prior import ContextualBackground, along, of_lexicon
 from zoo.sources import files
 
 # More words, or levels, than any form has.
