@@ -15,7 +15,7 @@ import pytest
 
 from benchmarks import timing
 from benchmarks.on_gpu import __main__ as on_gpu
-from benchmarks.on_gpu import heads, recurrent, rows, whole
+from benchmarks.on_gpu import heads, recurrent, rows
 from zoo.cores import LSTM
 from zoo.losses import softmax
 
@@ -83,20 +83,6 @@ def test_an_item_that_hangs_is_ended_and_its_rows_stay(monkeypatch, tmp_path, ca
         "ended with the code 3",
         None,
     ]
-
-
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("tests/a.py::test_b[x y] PASSED      [ 12%]", ("tests/a.py::test_b[x y]", "PASSED")),
-        ("[gw0] [  2%] FAILED tests/a.py::test_c ", ("tests/a.py::test_c", "FAILED")),
-        ("FAILED tests/a.py::test_c - assert 1 == 2", None),  # the summary, which repeats it
-        ("tests/a.py::test_d SKIPPED (a reason) [ 13%]", None),
-    ],
-)
-def test_outcomes_of_tests_are_read(line, found):
-    """Of one process and of several, each once."""
-    assert whole.outcome(line) == found
 
 
 def test_the_lstm_of_cudnn_is_zoos():

@@ -1,7 +1,6 @@
 """Features and backgrounds of a corpus that can be counted by hand."""
 
 import dataclasses
-import logging
 
 import numpy as np
 import pytest
@@ -155,14 +154,6 @@ def test_kinds_that_are_named():
 def test_a_kind_that_no_tag_is_of():
     with pytest.raises(UserError, match=r"of the kind 'Case', and the texts have 'ExtPos', 'Gen"):
         tags(kinds=("POS", "Case"))
-
-
-def test_which_kinds_count_is_logged(caplog, monkeypatch):
-    monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
-    with caplog.at_level(logging.INFO, "zoo"):
-        tags(without=("Typo", "Lemma", "Mood"))
-    kept = "tags of the kinds ExtPos, Gender, Number, POS, XPOS are kept, and tags of Lemma, Typo"
-    assert f"{kept} are left out" in caplog.text
 
 
 def test_lemmas_are_not_guessed():

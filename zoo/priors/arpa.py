@@ -68,7 +68,6 @@ class Arpa(backoff.Backoff):
         check_least(self, "priors.Arpa", order=2)
 
     def prepare(self, lexicon, texts):
-        """Reads the back-off tables from the file."""
         file = files.find(self.path)
         listed = read(files.read_text(file), file)
         if len(listed) == 1:

@@ -157,7 +157,6 @@ class Backoff(ContextualBackground):
         return jnp.stack(nodes, axis=-1), carry
 
     def log_prob(self, tables, contexts, words):
-        """Computes log b(words | c), nats, [...]."""
         self._check(contexts)
         lists = tables["word"]
         log_probs = lists["unigram"][words]
@@ -171,7 +170,6 @@ class Backoff(ContextualBackground):
         return log_probs
 
     def log_probs(self, tables, contexts):
-        """Computes log b(x | c) of every word, nats, [..., V]."""
         self._check(contexts)
         return _log_values(tables, contexts, tables["word"])
 

@@ -98,13 +98,11 @@ class Evidence(ContextualBackground):
         return sorted(word for word, count in counts.items() if count >= self.minimum_count)
 
     def tables(self, lexicon):
-        """Returns the automaton, the lexicon's background, and the boundary and the separator."""
         self._check_marks(lexicon)
         separator = jnp.asarray(lexicon.ids[self.separator], jnp.int32)
         return super().tables(lexicon) | of_lexicon(lexicon) | {"separator": separator}
 
     def initial_carry(self, batch):
-        """Returns the carry before a condition."""
         shape = (batch, self.longest + 1)
         return {
             "condition": jnp.full(shape, -1, jnp.int32),  # its characters, then -1

@@ -51,7 +51,6 @@ class KnowledgeBase(Expert):
     path: str
 
     def prepare(self, lexicon, texts):
-        """Reads the knowledge base."""
         from zoo.sources.table_rows import read_table
 
         relations, facts = read_table(self.path)
@@ -174,7 +173,6 @@ class PrefixWords(Expert):
         check_least(self, "priors.PrefixWords", most=1)
 
     def prepare(self, lexicon, texts):
-        """Finds the marks of the lexicon."""
         if self.separator not in lexicon.ids or lexicon.boundary is None:
             raise UserError(
                 "priors.PrefixWords needs sentences that end with a boundary and have "
@@ -188,7 +186,6 @@ class PrefixWords(Expert):
         }
 
     def initial_carry(self, batch):
-        """Returns the carry before a sentence."""
         return {
             "words": jnp.full((batch, self.most), NOTHING, jnp.int32),  # of the prefix, then -1
             "count": jnp.zeros(batch, jnp.int32),  # the number of these words

@@ -138,7 +138,6 @@ class Grammar(ContextualBackground):
         return of_lexicon(lexicon) | {"begin": jnp.asarray(begin, jnp.int32)}
 
     def tables(self, lexicon):
-        """Returns the automaton, the lexicon's background, and the words that delimit a form."""
         return super().tables(lexicon) | self._marks(lexicon)
 
     def initial_carry(self, batch):
@@ -242,14 +241,12 @@ class Grammar(ContextualBackground):
         }
 
     def log_prob(self, tables, contexts, words):
-        """Computes log b(words | c), nats, [...]."""
         allowed = self._may_move(tables, contexts, tables["class"][words]).any((-1, -2, -3))
         allowed = jnp.where(words == tables["boundary"], self._may_end(tables, contexts), allowed)
         allowed |= ~(contexts["size"] > 0).any(-1)
         return jnp.where(allowed, tables["log_background"][words], -jnp.inf)
 
     def log_probs(self, tables, contexts):
-        """Computes log b(x | c) of every word, nats, [..., V]."""
         classes = self._may_move(tables, contexts).any((-1, -3, -4))
         allowed, ended = classes[..., tables["class"]], self._may_end(tables, contexts)
         is_boundary = jnp.arange(allowed.shape[-1]) == tables["boundary"]

@@ -261,7 +261,6 @@ class Uniform(Background):
     """
 
     def log_probs(self, words: tuple[str, ...], corpora: dict[str, "Corpus"]) -> np.ndarray:
-        """Returns log b = -log V of each word, nats, [V]."""
         return np.full(len(words), -np.log(len(words)))
 
 
@@ -288,7 +287,6 @@ class Unigram(Background):
         check_least(self, smoothing=0)
 
     def log_probs(self, words: tuple[str, ...], corpora: dict[str, "Corpus"]) -> np.ndarray:
-        """Computes log b of each word, nats, [V]."""
         counter = token_counts(corpora, self.splits)
         counts = np.array([counter[word] for word in words], np.float64) + self.smoothing
         if not counts.all():

@@ -99,7 +99,6 @@ class DigitStrings(StringClass):
         return log_length - size * math.log(10)
 
     def sample(self, generator):
-        """Draws a string of digits."""
         while True:
             size = self.shortest - 1 + int(generator.geometric(1 - self.ratio))
             if not self.longest or size <= self.longest:
@@ -225,14 +224,12 @@ class LetterModel:
         return self._after(begun[len(begun) - self.order + 1 :], letter)
 
     def log_prob(self, string):
-        """Computes log p of a string, nats."""
         if string[:1] not in self.begins or not set(string) <= set(self.letters):
             return -math.inf
         letters = enumerate((*string, _END))
         return sum(math.log(self._next(string[:at], letter)) for at, letter in letters)
 
     def sample(self, generator):
-        """Draws a string."""
         letters: list = []
         while True:
             p = [self._next(letters, letter) for letter in self.letters]

@@ -1,11 +1,7 @@
 """Features of words from the columns of a file, from a list, and from a user's own function."""
 
-import dataclasses
-import logging
-
 import pytest
 
-from zoo.data import Corpus, Source, Vocabulary
 from zoo.errors import UserError
 from zoo.priors import WordFunction, WordList, WordTable
 
@@ -96,13 +92,6 @@ def test_no_word_of_the_lexicon(tmp_path):
         WordTable(str(tmp_path / "none.tsv")).features(("a",), {}, {})
 
 
-def test_how_many_words_are_in_the_lexicon_is_logged(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
-    with caplog.at_level(logging.INFO, logger="zoo"):
-        told(tmp_path)
-    assert f"3 of 5 words of {tmp_path}/lexicon.tsv are in the lexicon" in caplog.text
-
-
 def listed(folder, text, words=("Lyon", "lyon", "Nice", "37"), **options):
     path = folder / "places.txt"
     path.write_text(text, encoding="utf-8")
@@ -143,27 +132,6 @@ def test_a_list_without_a_word_of_the_lexicon_is_refused(tmp_path):
         listed(tmp_path, "Lyon\nNice\n", words=("lyon", "nice"))
     with pytest.raises(UserError, match="none of the 0 words"):
         listed(tmp_path, "# nothing yet\n")
-
-
-@dataclasses.dataclass(frozen=True)
-class Cities(Source):
-    """A sentence that has a city."""
-
-    def splits(self):
-        return ("train",)
-
-    def read(self, split):
-        return Corpus(split, [["à", "Lyon"]])
-
-
-@pytest.mark.parametrize(("new", "has"), [("Nice", True), ("zébu", False)])
-def test_words_that_come_later_may_be_in_the_list_or_not(new, has, tmp_path):
-    path = tmp_path / "places.txt"
-    path.write_text("Lyon\nNice\n", encoding="utf-8")
-    vocabulary = Vocabulary(features=(WordList(str(path), name="place"),))
-    lexicon, _ = vocabulary.build(Cities())
-    larger = vocabulary.extended(Cities(), lexicon, (new,))
-    assert list(larger.features_of(larger.ids[new])) == ["List:place"] * has
 
 
 # ---------------------------------------------------- a user's own function

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests import references
 from tests.marks import slow
 from zoo.data import Corpus, Source, Text, Vocabulary
 from zoo.errors import UserError
@@ -207,25 +206,6 @@ def test_a_model_without_splits_is_refused():
         Experiment(
             data=Letters(), model=LanguageModel(head=LogLinear(background=NGram(2, ("corpus",))))
         ).build()
-
-
-@pytest.mark.parametrize("kinds", [(), ("x", "y")])
-@pytest.mark.slow
-def test_a_head_over_it_that_has_learnt_nothing_is_it(kinds):
-    """Whichever features it takes: fewer of them have fewer signatures."""
-    lexicon, _ = built(3)
-    head = LogLinear(initial_scale=0.0, background=NGram(3), kinds=kinds)
-    params, tables = head.init(jax.random.key(0), 5, lexicon), head.tables(lexicon)
-    words, contexts = contexts_after(head.background, tables["background"], lexicon)
-    targets = jnp.roll(words, -1, axis=1)
-    hidden = jnp.ones((*words.shape, 5))
-    log_prob, log_z = head.log_prob_and_log_z(params, tables, hidden, targets, context=contexts)
-    expected = head.background.log_prob(tables["background"], contexts, targets)
-    np.testing.assert_allclose(log_prob, expected, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(log_z, np.zeros(words.shape), atol=1e-5)
-    assert references.log_sum_exp(
-        np.asarray(head.log_probs(params, tables, hidden, context=contexts))[0, 0]
-    ) == pytest.approx(0, abs=1e-5)
 
 
 @pytest.mark.realdata("ptb")
