@@ -86,30 +86,21 @@ class Arpa(backoff.Backoff):
         grams = _in_lexicon(longer, lexicon, unknown, predicted=True)
         log_unigram = self._log_unigram(unigrams, lexicon, unknown, file)
 
-        arrays = [
-            np.array(list(level), np.int64).reshape(-1, size)
-            for size, level in enumerate(contexts, 1)
-        ]
-        before = [
-            np.array([gram[:-1] for gram in level], np.int64).reshape(-1, size)
-            for size, level in enumerate(grams, 1)
-        ]
-        trie = backoff.Trie([*arrays, *before], len(lexicon))
+        ids, of_grams = (
+            [np.array([*level], np.int64).reshape(-1, size) for size, level in enumerate(levels, n)]
+            for n, levels in ((1, contexts), (2, grams))
+        )
+        trie = backoff.Trie([*ids, *(level[:, :-1] for level in of_grams)], len(lexicon))
         weights = np.zeros(len(trie))
         for level, nodes in zip(contexts, trie.nodes, strict=False):
             weights[nodes] = [weight for _, weight in level.values()]
-
-        lists = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
-        for level, nodes in zip(grams, trie.nodes[len(arrays) :], strict=True):
-            words = np.array([gram[-1] for gram in level], np.int64)
-            lists.append((nodes, words, np.array([p for p, _ in level.values()])))
-        nodes, words, values = (np.concatenate(column) for column in zip(*lists, strict=True))
         in_nats = np.log(10)
-        return backoff.prepare(
-            *(trie, nodes, words, {"list_log_prob": values * in_nats}),
-            log_unigram=log_unigram * in_nats,
-            log_backoff=weights * in_nats,
-        )
+        lists = [
+            (nodes, of_level[:, -1], np.array([p for p, _ in level.values()]) * in_nats)
+            for nodes, of_level, level in zip(trie.nodes[len(ids) :], of_grams, grams, strict=True)
+        ]
+        whole = {"log_unigram": log_unigram * in_nats, "log_backoff": weights * in_nats}
+        return backoff.prepare(trie, "list_log_prob", lists, **whole)
 
     def _log_unigram(self, unigrams, lexicon, unknown, file):
         """Returns log10 p(x), [V]; words that are not in the file share <unk>'s probability."""

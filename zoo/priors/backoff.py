@@ -72,12 +72,15 @@ class Trie:
         return len(self.word)
 
 
-def prepare(trie: Trie, nodes, words, lists: dict, **whole) -> dict[str, np.ndarray]:
+def prepare(trie: Trie, kind: str, lists, **whole) -> dict[str, np.ndarray]:
     """Makes the tables of a model, as a `Backoff` keeps them.
 
-    An interpolated model has `unigram`, `backoff` and the additional values list_value in lists; a
-    model given by listed log-probabilities has log_unigram, log_backoff and list_log_prob.
+    `lists` has (nodes, words, values) of the n-grams of each length. An interpolated model has
+    `unigram`, `backoff` and additional values, of the kind list_value; a model given by listed
+    log-probabilities has log_unigram, log_backoff and list_log_prob.
     """
+    nothing = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    nodes, words, values = (np.concatenate(column) for column in zip(nothing, *lists, strict=True))
     order = np.lexsort((words, nodes))
     counts = np.bincount(nodes, minlength=len(trie))
     return {
@@ -87,7 +90,7 @@ def prepare(trie: Trie, nodes, words, lists: dict, **whole) -> dict[str, np.ndar
         "levels": np.array(trie.levels, np.int32),
         "list_start": np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
         "list_word": np.asarray(words, np.int32)[order],
-        **{name: np.asarray(column, np.float32)[order] for name, column in lists.items()},
+        kind: np.asarray(values, np.float32)[order],
     }
 
 
