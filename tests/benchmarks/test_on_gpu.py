@@ -13,11 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import timing
 from benchmarks.on_gpu import __main__ as on_gpu
-from benchmarks.on_gpu import heads, recurrent, rows
+from benchmarks.on_gpu import recurrent, rows
 from zoo.cores import LSTM
-from zoo.losses import softmax
 
 
 @pytest.fixture
@@ -102,35 +100,6 @@ def test_the_lstm_of_cudnn_is_zoos():
     results = zip(*(jax.tree.leaves(of(core)) for core in (own, cudnn)), strict=True)
     for one, other in results:
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
-
-
-def test_unrolled_scans_have_no_loop():
-    """All positions of a scan that is shorter, also if it was traced before without."""
-
-    def summed(x):
-        return jax.lax.scan(lambda total, one: (total + one, None), 0.0, x)[0]
-
-    def loops():
-        return jax.jit(lambda x: summed(x)).lower(jnp.ones(6)).as_text().count("while")
-
-    assert loops()
-    with recurrent.unrolled(6):
-        assert not loops()
-    assert loops()
-
-
-def test_blocks_of_a_head_are_changed_where_it_is_traced():
-    """Of 40 tokens and 30 words all 1,200 logits are held at a time, or a fifth of them."""
-    hidden, weights, bias = jnp.ones((40, 4)), jnp.ones((30, 4)), jnp.zeros(30)
-    targets, of_tokens = jnp.zeros(40, int), jnp.ones(40)
-
-    def memory(logits):
-        with heads.changed(softmax, LOGITS_AT_A_TIME=logits, LEAST_TOKENS_AT_A_TIME=1):
-            loss = jax.value_and_grad(softmax.weighted_softmax_loss)
-            return timing.compiled_side(loss, hidden, weights, bias, targets, of_tokens).memory()
-
-    everything, blocks = memory(1200), memory(240)
-    assert everything - blocks > 1200 * 4 / 2
 
 
 @pytest.mark.slow

@@ -64,20 +64,11 @@ class Contextual(Component):
     """Prior knowledge at each position of a sequence, given the words before it: its context.
 
     Subclasses are frozen dataclasses; methods are pure functions. Estimates from text are made
-    once, on the host, and kept in the lexicon of the run.
-
-        splits                          names of the splits whose text `prepare` receives
-        prepare(lexicon, texts)         -> {name: array}, kept as lexicon.background_tables; from
-                                        {split: EncodedText}, UserError where these do not fit
-        tables(lexicon)                 -> pytree of arrays for the device
-        initial_carry(batch)            -> pytree, every leaf [batch, ...], before any word
-        apply(tables, words, carry, *, reset=None) -> (contexts, carry)
-
-    `words` int32 [B, T] holds the word before each position; `contexts` is a pytree of leaves
-    [B, T, ...]. `reset` bool [B, T] marks positions before which the carry becomes the initial one.
-    A prior does not have trained parameters: no gradient passes through it.
+    once, on the host, and kept in the lexicon of the run. A prior does not have trained parameters:
+    no gradient passes through it.
     """
 
+    # The splits whose text `prepare` receives.
     splits: tuple[str, ...] = ()
     # The folder of the run, where the prior is a trained model.
     workdir: str | None = None
@@ -86,7 +77,10 @@ class Contextual(Component):
     reads_states: ClassVar[bool] = False
 
     def prepare(self, lexicon: Lexicon, texts: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """Computes the arrays that the prior makes once from the training text; {} by default."""
+        """Computes {name: array} from {split: EncodedText}, UserError where these do not fit.
+
+        The lexicon of the run keeps them as its background_tables. {} by default.
+        """
         return {}
 
     def tables(self, lexicon: Lexicon) -> Tables:
@@ -104,41 +98,43 @@ class Contextual(Component):
         return lexicon.background_tables
 
     def initial_carry(self, batch: int) -> Carry:
-        """Returns the carry before any word; every prior writes this itself."""
+        """Returns the carry before any word, leaves [batch, ...]; every prior writes this."""
         raise self._unwritten("initial_carry")
 
     def apply(
         self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
     ) -> tuple[Context, Carry]:
-        """Computes (contexts, carry) after words; every prior writes this itself."""
+        """Computes (contexts with leaves [B, T, ...], carry); every prior writes this itself.
+
+        `words` int32 [B, T] holds the word before each position. `reset` bool [B, T] marks
+        positions before which the carry becomes the initial one.
+        """
         raise self._unwritten("apply")
 
 
 class ContextualBackground(Contextual):
     """A distribution or measure b(. | c) over words for each context c.
 
-        log_probs(tables, contexts)     -> log b(x | c) of every word, [..., V]
-        log_prob(tables, contexts, words) -> log b(word | c), [...]
-        log_masses(tables, contexts, signature, signatures)
-            -> log B(s | c), the sum of b(x | c) over the words x of each of S signatures, [..., S]
-
     Contexts, leaves [..., *] as `apply` gives them, are small states from which b is computed when
     it is needed, not distributions. `tables` are the arrays of the method `tables`.
     """
 
     def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
-        """Computes log b(x | c) of every word, nats; every background writes this itself."""
+        """Computes log b(x | c) of every word, [..., V], nats; every background writes this."""
         raise self._unwritten("log_probs")
 
     def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
-        """Computes log b(words | c), nats; a background may override it with a faster way."""
+        """Computes log b(words | c), [...], nats; a background may override it."""
         log_probs = self.log_probs(tables, contexts)
         return jnp.take_along_axis(log_probs, words[..., None], axis=-1)[..., 0]
 
     def log_masses(
         self, tables: Tables, contexts: Context, signature: jax.Array, signatures: int
     ) -> jax.Array:
-        """Computes log B(s | c), nats, from the signature of each word, int32 [V]."""
+        """Computes log B(s | c), [..., S], nats: the sum of b over the words of each signature.
+
+        `signature` int32 [V] has the signature of each word.
+        """
         return sum_by_signature(self.log_probs(tables, contexts), signature, signatures)
 
 
