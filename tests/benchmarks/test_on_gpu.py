@@ -13,11 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks import timing
 from benchmarks.on_gpu import __main__ as on_gpu
-from benchmarks.on_gpu import heads, recurrent, rows, whole
+from benchmarks.on_gpu import recurrent, rows
 from zoo.cores import LSTM
-from zoo.losses import softmax
 
 
 @pytest.fixture
@@ -58,24 +56,6 @@ def test_a_side_that_fails_is_a_row_and_the_others_are_timed(made):
     assert found["zoo"]["value"] == 2.5
 
 
-def test_without_opponents_the_ratio_is_to_the_first_side(made):
-    """As for blocks of several sizes."""
-    case, file = made
-    sides = {"zoo, 1": lambda: lambda: time.sleep(0.1), "zoo, 2": lambda: lambda: time.sleep(0.3)}
-    case.case("sizes", sides)
-    first, second = written(file)
-    assert first["ratio"] == 1
-    assert second["ratio"] == pytest.approx(3, rel=0.3)
-
-
-def test_no_side_is_begun_when_the_time_is_over():
-    """It is told in the side's row."""
-    file = io.StringIO()
-    rows.Rows("an item", file, 0.0, small=True).case("sizes", {"zoo": lambda: 1 / 0})
-    (row,) = written(file)
-    assert row["error"] == "left out: the item's time was over"
-
-
 def test_an_item_that_hangs_is_ended_and_its_rows_stay(monkeypatch, tmp_path, capsys):
     """The next item is measured."""
     started = subprocess.Popen
@@ -103,53 +83,6 @@ def test_an_item_that_hangs_is_ended_and_its_rows_stay(monkeypatch, tmp_path, ca
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("tests/a.py::test_b[x y] PASSED      [ 12%]", ("tests/a.py::test_b[x y]", "PASSED")),
-        ("[gw0] [  2%] FAILED tests/a.py::test_c ", ("tests/a.py::test_c", "FAILED")),
-        ("FAILED tests/a.py::test_c - assert 1 == 2", None),  # the summary, which repeats it
-        ("tests/a.py::test_d SKIPPED (a reason) [ 13%]", None),
-    ],
-)
-def test_outcomes_of_tests_are_read(line, found):
-    """Of one process and of several, each once."""
-    assert whole.outcome(line) == found
-
-
-def test_the_items_take_nine_minutes():
-    """As long as a command on a card may take, with a minute to spare."""
-    assert sum(seconds for seconds, _ in on_gpu.ITEMS.values()) == 540
-
-
-def test_the_table_has_the_machine_and_a_row_for_each_side():
-    """Columns that no row of an item has are left out."""
-    text = rows.as_markdown(
-        [
-            {"item": "machine", "versions": {"card": "a card", "jax": "0.10"}},
-            {"item": "machine", "case": "launch", "side": "XLA", "ms": 0.0123, "memory_mb": 1234.5},
-            {"item": "head", "case": "V = 10|000", "side": "zoo", "ms": 12.5, "value": 2.0},
-            {"item": "head", "case": "V = 10|000", "side": "Liger", "error": "not installed"},
-        ]
-    )
-    assert text.splitlines() == [
-        "card a card, jax 0.10",
-        "",
-        "### machine",
-        "",
-        "| case | side | ms | memory_mb |",
-        "|---|---|---|---|",
-        "| launch | XLA | 0.0123 | 1,234.5 |",
-        "",
-        "### head",
-        "",
-        "| case | side | ms | value | error |",
-        "|---|---|---|---|---|",
-        "| V = 10\\|000 | zoo | 12.5 | 2.00000 |  |",
-        "| V = 10\\|000 | Liger |  |  | not installed |",
-    ]
-
-
 def test_the_lstm_of_cudnn_is_zoos():
     """Hidden states, the carry and gradients; away from a GPU by JAX's reference."""
     own, cudnn = LSTM(5, layers=2), recurrent.CuDNN(5, layers=2)
@@ -167,35 +100,6 @@ def test_the_lstm_of_cudnn_is_zoos():
     results = zip(*(jax.tree.leaves(of(core)) for core in (own, cudnn)), strict=True)
     for one, other in results:
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
-
-
-def test_unrolled_scans_have_no_loop():
-    """All positions of a scan that is shorter, also if it was traced before without."""
-
-    def summed(x):
-        return jax.lax.scan(lambda total, one: (total + one, None), 0.0, x)[0]
-
-    def loops():
-        return jax.jit(lambda x: summed(x)).lower(jnp.ones(6)).as_text().count("while")
-
-    assert loops()
-    with recurrent.unrolled(6):
-        assert not loops()
-    assert loops()
-
-
-def test_blocks_of_a_head_are_changed_where_it_is_traced():
-    """Of 40 tokens and 30 words all 1,200 logits are held at a time, or a fifth of them."""
-    hidden, weights, bias = jnp.ones((40, 4)), jnp.ones((30, 4)), jnp.zeros(30)
-    targets, of_tokens = jnp.zeros(40, int), jnp.ones(40)
-
-    def memory(logits):
-        with heads.changed(softmax, LOGITS_AT_A_TIME=logits, LEAST_TOKENS_AT_A_TIME=1):
-            loss = jax.value_and_grad(softmax.weighted_softmax_loss)
-            return timing.compiled_side(loss, hidden, weights, bias, targets, of_tokens).memory()
-
-    everything, blocks = memory(1200), memory(240)
-    assert everything - blocks > 1200 * 4 / 2
 
 
 @pytest.mark.slow

@@ -74,7 +74,7 @@ def test_the_words(options, expected):
 
 
 def test_words_known_beforehand_are_always_in():
-    source = Given(entries=("z", "a"))
+    source = Given(entries=("z", "a", BOUNDARY, UNKNOWN))
     assert list(words(source, maximum_size=1)) == [BOUNDARY, UNKNOWN, "b", "a", "z"]
 
 

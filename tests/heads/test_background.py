@@ -12,7 +12,7 @@ from tests import examples, references
 from zoo.heads import LogLinear
 from zoo.losses import softmax
 from zoo.priors import ContextualBackground
-from zoo.priors.contextual import sum_by_signature
+from zoo.priors.prior import sum_by_signature
 
 SIZE, VOCABULARY = 5, 13
 CONTEXTS = np.array([[3, 0, 12], [7, 7, 2]])

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tests import examples
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.lexicon import spelling as spellings
@@ -126,10 +125,6 @@ def test_another_lexicon_keeps_the_alphabet(tmp_path):
     assert loaded.digest() == other.digest() != lexicon_of("cab", "zb").digest()
 
 
-def test_letters_of_a_lexicon_without_an_alphabet():
-    assert examples.plain_lexicon(2).letters == tuple(" 01dorw")
-
-
 @pytest.mark.parametrize(
     "fields", [{"unit": "letters"}, {"padding": "none"}, {"longest": 0}], ids=str
 )
@@ -172,25 +167,12 @@ def prefix_at(tree, place):
     return letters[::-1]
 
 
-def test_words_by_hand():
-    # ab, abc, b, and a twice; 3 ends a word.
-    words = [[7, 8, 3], [7, 8, 9, 3], [8, 3], [7, 3], [7, 3]]
-    tree = prefix_tree(**spellings.table(words), begin=BEGIN)
-    assert [prefix_at(tree, place) for place in tree.node] == [word[:-1] for word in words]
-    assert tree.final.tolist() == [3] * 5
-    assert tree.node[3] == tree.node[4]
-    # The empty one, a and b, ab, abc: a block each.
-    assert tree.parent.shape == tree.letter.shape == (4, BLOCK)
-    assert tree.letter[0, 0] == BEGIN and not tree.parent[0].any()
-    assert (tree.parent > 0).sum() == 4
-    # A prefix is in a later block than the one that it goes on from.
-    assert (tree.parent // BLOCK <= np.arange(4)[:, None]).all()
-
-
-def test_random_spellings(random):
+def test_prefixes_are_nodes_after_the_ones_that_they_continue(random):
     words = [random.integers(3, 6, size=random.integers(1, 9)).tolist() for _ in range(300)]
     tree = prefix_tree(**spellings.table(words), begin=BEGIN)
     found = [[*prefix_at(tree, n), f] for n, f in zip(tree.node, tree.final.tolist(), strict=True)]
     assert found == words
     prefixes = {tuple(word[:size]) for word in words for size in range(1, len(word))}
     assert (tree.parent > 0).sum() == len(prefixes)
+    assert tree.letter[0, 0] == BEGIN and not tree.parent[0].any()
+    assert (tree.parent // BLOCK <= np.arange(len(tree.parent))[:, None]).all()

@@ -1,7 +1,6 @@
 """Features and backgrounds of a corpus that can be counted by hand."""
 
 import dataclasses
-import logging
 
 import numpy as np
 import pytest
@@ -32,18 +31,9 @@ def test_top_words_have_features_of_their_own():
     features = TopWords(3).features(WORDS, CORPORA, {})
     other = {"Word:@not_top": 1.0}
     assert features == [other, other, {"Word:chat": 1.0}, {"Word:ferme": 1.0}, {"Word:le": 1.0}]
-
-
-def test_words_of_equal_count_are_taken_in_the_order_of_the_lexicon():
     # chat 2, ferme 2 in train, where chat stands first in the lexicon.
     features = TopWords(2, splits=("train",)).features(WORDS, CORPORA, {})
-    assert [name for word in features for name in word] == [
-        "Word:@not_top",
-        "Word:@not_top",
-        "Word:chat",
-        "Word:@not_top",
-        "Word:le",
-    ]
+    assert features == [other, other, {"Word:chat": 1.0}, other, {"Word:le": 1.0}]
 
 
 def test_morphology_is_the_union_over_all_tokens_of_a_word():
@@ -148,9 +138,6 @@ def test_misspellings_are_no_morphology():
         "Lemma:chat Number:Plur POS:NOUN",
         "POS:NIL",
     ]
-
-
-def test_all_kinds():
     assert tags(without=())[2] == "Gender:Masc Lemma:chat POS:NOUN Typo:Yes"
     assert tags(without=())[4] == "ExtPos:ADV Lemma:bien"
 
@@ -169,15 +156,67 @@ def test_a_kind_that_no_tag_is_of():
         tags(kinds=("POS", "Case"))
 
 
-def test_which_kinds_count_is_logged(caplog, monkeypatch):
-    monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
-    with caplog.at_level(logging.INFO, "zoo"):
-        tags(without=("Typo", "Lemma", "Mood"))
-    kept = "tags of the kinds ExtPos, Gender, Number, POS, XPOS are kept, and tags of Lemma, Typo"
-    assert f"{kept} are left out" in caplog.text
-
-
 def test_lemmas_are_not_guessed():
     found = tags(guesser=SuffixGuesser(longest=2, rare=9))
     assert found[-1] == "Number:Plur POS:NOUN"  # as "chats", which ends alike
     assert found[0] == "POS:NIL"
+
+
+# ------------------------------------------------ the guesser of suffixes, by hand
+
+NOUN, VERB, ADVERB = ("POS:NOUN",), ("POS:VERB",), ("POS:ADV",)
+KNOWN = {"maison": NOUN, "raison": NOUN, "parlons": VERB, "mangeons": VERB, "bien": ADVERB}
+
+
+def table(**options):
+    return SuffixGuesser(**options).train(KNOWN, {})
+
+
+def test_the_distribution_is_that_of_the_equation():
+    found = table(longest=2, smoothing=0.5).distribution("avion")
+    # Of no letters: 2 nouns, 2 verbs, 1 adverb. Of "n": 2 nouns, 1 adverb. Of "on": 2 nouns.
+    shares = {NOUN: 2 / 5, VERB: 2 / 5, ADVERB: 1 / 5}
+    for ending in ({NOUN: 2 / 3, ADVERB: 1 / 3}, {NOUN: 1.0}):
+        shares = {tags: (ending.get(tags, 0) + 0.5 * p) / 1.5 for tags, p in shares.items()}
+    assert found == pytest.approx(shares)
+    assert sum(found.values()) == pytest.approx(1)
+
+
+def test_the_longest_known_ending_decides():
+    assert table().guess("saison") == NOUN
+    assert table().guess("chantons") == VERB
+    assert table().guess("combien") == ADVERB
+    # Nothing is known of "z": nouns and verbs are as frequent, and nouns come first by name.
+    assert table().guess("quiz") == NOUN
+    assert table().guess("") == NOUN
+
+
+def test_digits_are_all_alike():
+    known = {"1987": ("NumType:Year",), "12": ("NumType:Card",)}
+    trained = SuffixGuesser().train(known, {})
+    assert trained.guess("2016") == ("NumType:Year",)
+    assert trained.guess("37") == ("NumType:Card",)
+
+
+def test_a_word_is_rare_up_to_the_given_count():
+    verb = "Mood:Ind", "POS:VERB"
+    tags = {"sera": ("POS:AUX",), "opéra": NOUN, "caméra": NOUN, "tira": verb}
+    counts = {"sera": 4, "opéra": 3, "caméra": 2}  # and no token shows "tira"
+    trained = SuffixGuesser(rare=3).train(tags, counts)
+    assert dict(trained.endings["ra"]) == {NOUN: 2, verb: 1}
+    assert dict(SuffixGuesser(rare=2).train(tags, counts).endings[""]) == {NOUN: 1, verb: 1}
+    assert trained.distribution("fera")[NOUN] == pytest.approx(2 / 3)
+    # Frequent words teach only where all words are frequent.
+    assert SuffixGuesser(rare=3).train({"sera": ("POS:AUX",)}, counts).guess("fera") == ("POS:AUX",)
+
+
+def test_morphology_guesses_words_that_no_token_shows():
+    prior = Morphology(splits=("train",), guesser=SuffixGuesser())
+    features = prior.features((*WORDS, "<unk>", "le", "ta"), CORPORA, {})
+    assert features[0] == features[5] == {"POS:NIL": 1.0}
+    # In train, le, chat and ferme have tags; "la" and "ta" share no ending with them: the first
+    # tag set by name of three that are as frequent.
+    assert features[1] == features[7] == {"Gender:Masc": 1.0, "POS:DET": 1.0}
+    assert features[6] == features[4] == {"POS:DET": 1.0, "Gender:Masc": 1.0}
+    (rat,) = prior.features(("rat",), CORPORA, {})
+    assert rat == {"POS:NOUN": 1.0, "Gender:Masc": 1.0}

@@ -23,7 +23,6 @@ from zoo.alignment.unknown_words import (
     learn_dictionary,
     most_attended,
     restore_by_attention,
-    translate_word,
 )
 
 __all__ = [
@@ -39,5 +38,4 @@ __all__ = [
     "most_attended",
     "restore_by_attention",
     "symmetrise",
-    "translate_word",
 ]

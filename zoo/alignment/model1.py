@@ -140,13 +140,12 @@ class Model1:
         Returns:
           Links (i, j) of each pair, by target position.
         """
-        links: list[list[Link]] = []
+        links: list[list[Link]] = [[] for _ in sources]
         size = max(1, len(self.target_ids))
         for start, stop in _blocks(sources, targets):
             block = _together(
                 sources[start:stop], targets[start:stop], self.source_ids, self.target_ids
             )
-            block_links: list[list[Link]] = [[] for _ in range(stop - start)]
             scores = self._look_up(block.keys(size))
             best = _best(scores, block.distance, block.starts)
             linked = (block.position[best] < block.choices - 1) & (scores[best] > 0)
@@ -154,8 +153,7 @@ class Model1:
                 *(block.sentence[linked], block.position[best][linked], block.target[linked]),
                 strict=True,
             ):
-                block_links[sentence].append((int(i), int(j)))
-            links += block_links
+                links[start + sentence].append((int(i), int(j)))
         return links
 
     def _look_up(self, keys):

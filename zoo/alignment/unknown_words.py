@@ -36,17 +36,11 @@ _MARK = re.compile(r"<(unk_[1-9]\d*|unk_null|p_(-?\d+|null)|unkpos_(-?\d+|null))
 
 
 class UnknownWords(Component, abc.ABC):
-    """The contract of the strategies, which are frozen dataclasses.
-
-    marks() -> the words that training adds to the target vocabulary, in a fixed order
-    annotate(source, target, links, known_sources, known_targets) -> (source, target) of training
-    annotate_source(source, known) -> the source sentence as a trained translator reads it
-    restore(output, source, dictionary, known) -> the translation with its marks replaced
-    """
+    """The contract of the strategies, which are frozen dataclasses."""
 
     @abc.abstractmethod
     def marks(self) -> tuple[str, ...]:
-        """Returns the marks that training adds to the words of target sentences."""
+        """Returns the marks that training adds to the target vocabulary, in a fixed order."""
 
     @abc.abstractmethod
     def annotate(
@@ -147,7 +141,7 @@ class Copyable(UnknownWords):
         numbered = self._numbered(source, known)
         meant = {mark: word for word, mark in numbered.items()}
         return [
-            translate_word(meant[word], dictionary)
+            dictionary.get(meant[word], meant[word])
             if word in meant
             else (UNKNOWN if _MARK.fullmatch(word) else word)
             for word in output
@@ -185,7 +179,7 @@ class _Positional(UnknownWords):
         if distance == "null":
             return UNKNOWN
         i = position - int(distance)
-        return translate_word(source[i], dictionary) if 0 <= i < len(source) else UNKNOWN
+        return dictionary.get(source[i], source[i]) if 0 <= i < len(source) else UNKNOWN
 
 
 @dataclasses.dataclass(frozen=True)
@@ -301,9 +295,10 @@ def restore_by_attention(
         raise ValueError("weights have NaN: give numbers")
     if not source:
         return [*output]
+    attended = [source[i] for i, _ in most_attended(weights)]
     return [
-        translate_word(source[int(row.argmax())], dictionary) if word == unknown else word
-        for word, row in zip(output, weights, strict=True)
+        dictionary.get(of_source, of_source) if word == unknown else word
+        for word, of_source in zip(output, attended, strict=True)
     ]
 
 
@@ -375,16 +370,6 @@ def learn_dictionary(
         if count >= least and (source_word not in best or rank < best[source_word]):
             best[source_word] = rank
     return {word: best[word][2] for word in sorted(best)}
-
-
-def translate_word(word: str, dictionary: Mapping[str, str]) -> str:
-    """Returns the dictionary's translation, or the word itself: names and numbers are copied.
-
-    Example:
-      >>> [alignment.translate_word(word, dictionary) for word in ("portico", "Metz")]
-      ['portique', 'Metz']
-    """
-    return dictionary.get(word, word)
 
 
 # ------------------ links between the words of a sentence pair from a translator's attention

@@ -18,8 +18,7 @@ from zoo.data.open_words import OpenWords
 from zoo.errors import UserError, check_choices, check_least, named
 from zoo.lexicon import Lexicon
 from zoo.priors import Background, FeaturePrior
-from zoo.priors.contextual import Contextual
-from zoo.priors.prior import check_background, check_features, token_counts
+from zoo.priors.prior import Contextual, check_background, check_features, token_counts
 from zoo.priors.strings import StringClass
 from zoo.sources.mapped_text import MappedCorpus
 from zoo.sources.source import Corpus, Counted, Source

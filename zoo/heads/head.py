@@ -17,7 +17,7 @@ from zoo.lexicon import Lexicon
 from zoo.losses import entropy, softmax, top_k
 from zoo.losses.entropy import Statistics
 from zoo.losses.token_blocks import weighted_sum
-from zoo.priors.contextual import Contextual
+from zoo.priors.prior import Contextual
 
 
 class SoftmaxArrays(NamedTuple):

@@ -27,7 +27,7 @@ from zoo.heads.head_around import HeadAround
 from zoo.lexicon import Lexicon
 from zoo.lexicon.lexicon import NoUnknownWord, shares
 from zoo.priors import strings
-from zoo.priors.contextual import Contextual
+from zoo.priors.prior import Contextual
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,7 +28,7 @@ from zoo.heads.head import Head
 from zoo.heads.head_around import HeadAround
 from zoo.heads.softmax import Softmax
 from zoo.lexicon import Lexicon
-from zoo.priors.contextual import Contextual
+from zoo.priors.prior import Contextual
 
 
 class Remembered(NamedTuple):

@@ -15,6 +15,7 @@ import enum
 import itertools
 import logging
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -61,8 +62,7 @@ def is_private(rows: np.ndarray, ids: np.ndarray, features: int) -> np.ndarray:
     return alone & (before - before[starts] < MOST_PRIVATE)
 
 
-@dataclasses.dataclass(frozen=True)
-class Counts:
+class Counts(NamedTuple):
     """The counts of a lexicon from which costs are estimated."""
 
     words: int
@@ -72,21 +72,14 @@ class Counts:
     entries: int
     shared_entries: int
 
-    @classmethod
-    def of(cls, lexicon) -> "Counts":
-        """Counts the words, signatures and features of a lexicon."""
-        _, sets = lexicon.signatures
-        features = len(lexicon.feature_names)
-        rows, ids, _ = sets.entries()
-        shared = ids[~is_private(rows, ids, features)]
-        return cls(
-            words=len(lexicon),
-            signatures=len(sets),
-            features=features,
-            shared=int(np.count_nonzero(np.bincount(shared, minlength=features))),
-            entries=len(ids),
-            shared_entries=len(shared),
-        )
+
+def counts_of(lexicon) -> Counts:
+    """Counts the words, signatures and features of a lexicon."""
+    sets, features = lexicon.signatures[1], len(lexicon.feature_names)
+    rows, ids, _ = sets.entries()
+    of_shared = ids[~is_private(rows, ids, features)]
+    shared = len(np.unique(of_shared))
+    return Counts(len(lexicon), len(sets), features, shared, len(ids), len(of_shared))
 
 
 def costs(counts: Counts) -> dict[Form, float]:
@@ -111,7 +104,7 @@ def costs(counts: Counts) -> dict[Form, float]:
 
 def choose_form(lexicon, forms: tuple[Form, ...] = tuple(Form)) -> Form:
     """Chooses the form with the least estimated cost, and logs it with the estimate."""
-    counts = Counts.of(lexicon)
+    counts = counts_of(lexicon)
     estimates = costs(counts)
     form = min(forms, key=estimates.__getitem__)
     logger.info(
@@ -126,7 +119,7 @@ def choose_form(lexicon, forms: tuple[Form, ...] = tuple(Form)) -> Form:
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class FeatureSets(Sequence):
-    """The distinct feature sets of words, (feature ids, values), in the order of first words."""
+    """The feature sets, (feature ids, values), of words or of signatures."""
 
     offsets: np.ndarray  # int64 [S + 1]; set s has the entries from offsets[s] to offsets[s + 1]
     ids: np.ndarray
@@ -143,58 +136,43 @@ class FeatureSets(Sequence):
         entries = slice(self.offsets[number], self.offsets[number + 1])
         return self.ids[entries], self.values[entries]
 
+    def of(self, numbers: np.ndarray) -> "FeatureSets":
+        """Returns some of the sets, in the given order."""
+        lengths = np.diff(self.offsets)[numbers]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        chosen = np.arange(offsets[-1]) + np.repeat(self.offsets[numbers] - offsets[:-1], lengths)
+        return FeatureSets(offsets, self.ids[chosen], self.values[chosen])
+
     def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns (signatures, feature ids, values) of the entries of phi [S, F], by signature."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets)), self.ids, self.values
 
 
-def grouped(
-    offsets: np.ndarray, ids: np.ndarray, values: np.ndarray
-) -> tuple[np.ndarray, FeatureSets]:
+def grouped(words: FeatureSets) -> tuple[np.ndarray, FeatureSets]:
     """Finds words with the same features.
 
-    Gives (the number of each word's feature set, int32 [V]; the sets).
+    Gives (the number of each word's feature set, int32 [V]; the sets, in the order of their first
+    words).
     """
-    bits = np.ascontiguousarray(values).view(f"u{values.itemsize}")
-    lengths = np.diff(offsets)
-    for seed in itertools.count():  # a second time only if two sets have one sum of hashes
-        keys = _hash_sums(offsets, ids, bits, seed)
-        _, first, of_key = np.unique(keys, return_index=True, return_inverse=True)
-        order = np.argsort(first)  # of sets, by their first words
-        first, number = first[order], np.empty(len(order), np.int32)
-        number[order] = np.arange(len(order))
-        signature = number[of_key.reshape(-1)]
-        alike = first[signature]
-        if (lengths != lengths[alike]).any():
-            continue
-        at = np.arange(len(ids)) + np.repeat(offsets[alike] - offsets[:-1], lengths)
-        if (ids[at] == ids).all() and (bits[at] == bits).all():
-            break
-    of_sets = np.concatenate([[0], np.cumsum(lengths[first])])
-    chosen = np.arange(of_sets[-1]) + np.repeat(offsets[first] - of_sets[:-1], lengths[first])
-    return signature, FeatureSets(of_sets, ids[chosen], values[chosen])
-
-
-def _hash_sums(offsets, ids, bits, seed):
-    """Sums hashes of the entries of each word, uint64 [V]."""
-    factors = np.random.default_rng(seed).integers(1, 2**64, 3, np.uint64) | np.uint64(1)
-    # One more, lest the feature 0 with the value 0 counts for nothing.
-    hashes = (ids.astype(np.uint64) + np.uint64(1)) * factors[0] + bits.astype(np.uint64) * factors[
-        1
-    ]
-    hashes ^= hashes >> np.uint64(31)
-    hashes *= factors[2]
-    hashes ^= hashes >> np.uint64(29)
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
-    return sums[offsets[1:]] - sums[offsets[:-1]]
+    bits = words.values.view(f"i{words.values.itemsize}")
+    entries = np.stack([words.ids, bits], axis=1)
+    as_bytes, starts = entries.tobytes(), words.offsets * entries.dtype.itemsize * 2
+    numbers: dict[bytes, int] = {}
+    signature = np.array(
+        [
+            numbers.setdefault(as_bytes[start:stop], len(numbers))
+            for start, stop in itertools.pairwise(starts.tolist())
+        ],
+        np.int32,
+    )
+    return signature, words.of(np.unique(signature, return_index=True)[1])
 
 
 def tables(lexicon, form: Form | None = None) -> dict[str, np.ndarray]:
     """Makes the tables of the background (`mass_tables`) and of the features in a form."""
     form = form or lexicon.signature_form
-    if form is Form.PRODUCT:
-        return {**mass_tables(lexicon), **product_tables(lexicon)}
-    return {**mass_tables(lexicon), **summed_tables(lexicon, form)}
+    of_form = product_tables(lexicon) if form is Form.PRODUCT else summed_tables(lexicon, form)
+    return mass_tables(lexicon) | of_form
 
 
 def mass_tables(lexicon) -> dict[str, np.ndarray]:

@@ -150,8 +150,8 @@ def _check_kept(lexicon):
         if not isinstance(field, dict):
             problem = f"is a {type(field).__name__}: give a dict of {kind_name} by name"
             _refuse(TypeError, name, problem)
-        for kinds, wanted in ((map(type, field), str), (map(type, field.values()), kind)):
-            wrong = [given for given in set(kinds) if not issubclass(given, wanted)]
+        for given, wanted in ((field, str), (field.values(), kind)):
+            wrong = [of for of in set(map(type, given)) if not issubclass(of, wanted)]
             if wrong:
                 problem = f"has a {wrong[0].__name__} in it: give {kind_name} by name"
                 _refuse(TypeError, name, problem)
@@ -188,7 +188,8 @@ def save(lexicon, path):
 def load(kind, path):
     """Reads the lexicon of a file."""
     try:
-        found = array_files.unpacked(path, _known)
+        known = {*_JSON, *_ARRAYS, "digest"}
+        found = array_files.unpacked(path, lambda n: n in known or n.startswith(_BACKGROUND))
         if "digest" not in found:
             raise ValueError("it has no digest")
         kept = found.pop("digest")
@@ -199,11 +200,6 @@ def load(kind, path):
         return lexicon
     except Exception as error:  # a damaged archive shows itself in many ways
         raise UserError(f"{path} is missing or not a lexicon of this zoo ({error}).") from error
-
-
-def _known(name):
-    """Whether the file of a lexicon may have an array of this name."""
-    return name in (*_JSON, *_ARRAYS, "digest") or name.startswith(_BACKGROUND)
 
 
 def arrays(lexicon):

@@ -140,16 +140,14 @@ class Lexicon:
         """Returns {name: value} of the features of a word, given by its id."""
         if not self.feature_names:
             return {}
-        offsets, ids, values = self._feature_arrays()
-        start, stop = offsets[word : word + 2]
-        names = (self.feature_names[f] for f in ids[start:stop])
-        return dict(zip(names, values[start:stop].tolist(), strict=True))
+        ids, values = self._features()[word]
+        return dict(zip((self.feature_names[f] for f in ids), values.tolist(), strict=True))
 
-    def _feature_arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns (offsets, ids, values) of a lexicon with features."""
+    def _features(self) -> feature_signatures.FeatureSets:
+        """Returns the features of each word of a lexicon with features."""
         offsets, ids, values = self.feature_offsets, self.feature_ids, self.feature_values
         assert offsets is not None and ids is not None and values is not None
-        return offsets, ids, values
+        return feature_signatures.FeatureSets(offsets, ids, values)
 
     def same_features(self, other: "Lexicon"):
         """Raises UserError unless both lexicons have the same names of features."""
@@ -177,13 +175,9 @@ class Lexicon:
         if self.log_background is not None:
             changed["log_background"] = self.log_background[word_ids]
         if self.feature_names:
-            offsets, ids, values = self._feature_arrays()
-            starts, stops = offsets[word_ids], offsets[word_ids + 1]
-            pairs = zip(starts, stops, strict=True)
-            chosen = np.concatenate([np.arange(start, stop) for start, stop in pairs])
-            changed["feature_offsets"] = np.concatenate([[0], np.cumsum(stops - starts)])
-            changed["feature_ids"] = ids[chosen]
-            changed["feature_values"] = values[chosen]
+            some = self._features().of(word_ids)
+            for name in ("offsets", "ids", "values"):
+                changed[f"feature_{name}"] = getattr(some, name)
         return dataclasses.replace(self, **changed)
 
     def with_words(self, words: tuple[str, ...], counts: np.ndarray) -> "Lexicon":
@@ -209,21 +203,21 @@ class Lexicon:
                     f"{', '.join(dict.fromkeys(kind_of)) or '(none)'}."
                 )
         kept = np.isin(kind_of, kinds)
-        offsets, ids, values = self._feature_arrays()
-        of_place = kept[ids]
+        words = self._features()
+        of_place = kept[words.ids]
         counts = np.concatenate([[0], np.cumsum(of_place)])
         return dataclasses.replace(
             self,
             feature_names=tuple(np.array(self.feature_names, object)[kept]),
-            feature_offsets=counts[offsets],
-            feature_ids=(np.cumsum(kept) - 1)[ids[of_place]].astype(np.int32),
-            feature_values=values[of_place],
+            feature_offsets=counts[words.offsets],
+            feature_ids=(np.cumsum(kept) - 1)[words.ids[of_place]].astype(np.int32),
+            feature_values=words.values[of_place],
         )
 
     @functools.cached_property
     def signatures(self) -> tuple[np.ndarray, feature_signatures.FeatureSets]:
         """(signature of each word, int32 [V]; (feature ids, values) of each signature)."""
-        return feature_signatures.grouped(*self._feature_arrays())
+        return feature_signatures.grouped(self._features())
 
     def tables(self, form: feature_signatures.Form | None = None) -> dict[str, jax.Array]:
         """Makes the arrays for the device; see `zoo.lexicon.feature_signatures.tables`."""

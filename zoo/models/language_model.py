@@ -17,7 +17,7 @@ from zoo.layers import dropout
 from zoo.layers.core import Stacked
 from zoo.lexicon import Lexicon
 from zoo.losses.token_blocks import weighted_sum
-from zoo.priors.contextual import Contextual
+from zoo.priors.prior import Contextual
 
 # ---- the interface of models: components composed into something that an experiment trains
 

@@ -24,13 +24,12 @@ from zoo import lazy
 
 if TYPE_CHECKING:
     from zoo.priors.arpa import Arpa
-    from zoo.priors.contextual import ContextualBackground
     from zoo.priors.evidence import Evidence
     from zoo.priors.experts import Expert, KnowledgeBase, PrefixWords, RecentWords
     from zoo.priors.grammar import Grammar
     from zoo.priors.kneser_ney import NGram
     from zoo.priors.morphology import Morphology, SuffixGuesser
-    from zoo.priors.prior import Background, FeaturePrior, Uniform, Unigram
+    from zoo.priors.prior import Background, ContextualBackground, FeaturePrior, Uniform, Unigram
     from zoo.priors.spelling_features import Affixes, LetterNgrams, Numbers, TopWords
     from zoo.priors.strings import DigitStrings, LetterStrings, StringClass
     from zoo.priors.tables import WordFunction, WordList, WordTable
@@ -40,13 +39,18 @@ __getattr__, __dir__ = lazy.names(
     __name__,
     {
         "zoo.priors.arpa": ("Arpa",),
-        "zoo.priors.contextual": ("ContextualBackground",),
         "zoo.priors.evidence": ("Evidence",),
         "zoo.priors.experts": ("Expert", "KnowledgeBase", "PrefixWords", "RecentWords"),
         "zoo.priors.grammar": ("Grammar",),
         "zoo.priors.kneser_ney": ("NGram",),
         "zoo.priors.morphology": ("Morphology", "SuffixGuesser"),
-        "zoo.priors.prior": ("Background", "FeaturePrior", "Uniform", "Unigram"),
+        "zoo.priors.prior": (
+            "Background",
+            "ContextualBackground",
+            "FeaturePrior",
+            "Uniform",
+            "Unigram",
+        ),
         "zoo.priors.spelling_features": ("Affixes", "LetterNgrams", "Numbers", "TopWords"),
         "zoo.priors.strings": ("DigitStrings", "LetterStrings", "StringClass"),
         "zoo.priors.tables": ("WordFunction", "WordList", "WordTable"),

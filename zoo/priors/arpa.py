@@ -25,7 +25,6 @@ from zoo.priors import backoff
 from zoo.sources import files
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
-_UPPER = UNKNOWN.upper()
 # log10 of a probability of 0, as ARPA files write it.
 ZERO = -99.0
 # log10 p of <unk> in a file without it, as in KenLM.
@@ -69,9 +68,8 @@ class Arpa(backoff.Backoff):
         check_least(self, "priors.Arpa", order=2)
 
     def prepare(self, lexicon, texts):
-        """Reads the back-off tables from the file."""
         file = files.find(self.path)
-        listed = _with_our_unknown(read(files.read_text(file), file))
+        listed = read(files.read_text(file), file)
         if len(listed) == 1:
             raise UserError(
                 f"{file} has unigrams only: give a file with longer n-grams, or take "
@@ -82,42 +80,35 @@ class Arpa(backoff.Backoff):
                 f"{file} has n-grams up to {len(listed)}: set order to {len(listed)} or less."
             )
         unigrams, *longer = listed[: self.order]
-        contexts = _in_lexicon(listed[: self.order - 1], lexicon, predicted=False)
-        grams = _in_lexicon(longer, lexicon, predicted=True)
-        log_unigram = self._log_unigram(unigrams, lexicon, file)
+        is_upper = (UNKNOWN,) not in unigrams and (UNKNOWN.upper(),) in unigrams
+        unknown = UNKNOWN.upper() if is_upper else UNKNOWN  # <UNK>, as some programs write it
+        contexts = _in_lexicon(listed[: self.order - 1], lexicon, unknown, predicted=False)
+        grams = _in_lexicon(longer, lexicon, unknown, predicted=True)
+        log_unigram = self._log_unigram(unigrams, lexicon, unknown, file)
 
-        arrays = [
-            np.array(list(level), np.int64).reshape(-1, size)
-            for size, level in enumerate(contexts, 1)
-        ]
-        before = [
-            np.array([gram[:-1] for gram in level], np.int64).reshape(-1, size)
-            for size, level in enumerate(grams, 1)
-        ]
-        trie = backoff.Trie([*arrays, *before], len(lexicon))
+        ids, of_grams = (
+            [np.array([*level], np.int64).reshape(-1, size) for size, level in enumerate(levels, n)]
+            for n, levels in ((1, contexts), (2, grams))
+        )
+        trie = backoff.Trie([*ids, *(level[:, :-1] for level in of_grams)], len(lexicon))
         weights = np.zeros(len(trie))
         for level, nodes in zip(contexts, trie.nodes, strict=False):
             weights[nodes] = [weight for _, weight in level.values()]
-
-        lists = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
-        for level, nodes in zip(grams, trie.nodes[len(arrays) :], strict=True):
-            words = np.array([gram[-1] for gram in level], np.int64)
-            lists.append((nodes, words, np.array([p for p, _ in level.values()])))
-        nodes, words, listed = (np.concatenate(column) for column in zip(*lists, strict=True))
         in_nats = np.log(10)
-        return backoff.prepare(
-            *(trie, nodes, words, {"list_log_prob": listed * in_nats}),
-            log_unigram=log_unigram * in_nats,
-            log_backoff=weights * in_nats,
-        )
+        lists = [
+            (nodes, of_level[:, -1], np.array([p for p, _ in level.values()]) * in_nats)
+            for nodes, of_level, level in zip(trie.nodes[len(ids) :], of_grams, grams, strict=True)
+        ]
+        whole = {"log_unigram": log_unigram * in_nats, "log_backoff": weights * in_nats}
+        return backoff.prepare(trie, "list_log_prob", lists, **whole)
 
-    def _log_unigram(self, unigrams, lexicon, file):
+    def _log_unigram(self, unigrams, lexicon, unknown, file):
         """Returns log10 p(x), [V]; words that are not in the file share <unk>'s probability."""
         names = [END if word == lexicon.boundary else word for word in lexicon.words]
-        names = [name if (name,) in unigrams else UNKNOWN for name in names]
+        names = [name if (name,) in unigrams else unknown for name in names]
         listed = {name: unigrams.get((name,), (FLOOR, 0.0))[0] for name in names}
-        absent = [w for n, w in zip(names, lexicon.words, strict=True) if n == UNKNOWN]
-        if absent and listed[UNKNOWN] == FLOOR:
+        absent = [w for n, w in zip(names, lexicon.words, strict=True) if n == unknown]
+        if absent and listed[unknown] == FLOOR:
             if lexicon.boundary in absent:
                 raise UserError(
                     f"{file} has neither {END}, which ends sentences of the lexicon, nor "
@@ -134,31 +125,18 @@ class Arpa(backoff.Backoff):
                     "the lexicon: take a model that can predict it, or a vocabulary without it."
                 )
         return np.array(
-            [listed[n] - (math.log10(len(absent)) if n == UNKNOWN else 0) for n in names]
+            [listed[n] - (math.log10(len(absent)) if n == unknown else 0) for n in names]
         )
 
 
-def _with_our_unknown(levels):
-    """Replaces <UNK>, as some programs write it, by <unk> in n-grams without <unk>."""
-    if (UNKNOWN,) in levels[0] or (_UPPER,) not in levels[0]:
-        return levels
-    return [
-        {
-            tuple(UNKNOWN if word == _UPPER else word for word in gram): values
-            for gram, values in level.items()
-        }
-        for level in levels
-    ]
-
-
-def _in_lexicon(levels, lexicon, predicted):
+def _in_lexicon(levels, lexicon, unknown, predicted):
     """Returns the n-grams as tuples of ids, without n-grams of words outside the lexicon."""
     ids = {word: word_id for word_id, word in enumerate(lexicon.words) if word != lexicon.boundary}
     context, last = dict(ids), dict(ids)
     if lexicon.boundary is not None:
         context[BEGIN] = last[END] = lexicon.ids[lexicon.boundary]
     if lexicon.unknown is not None:
-        context[UNKNOWN] = last[UNKNOWN] = lexicon.ids[lexicon.unknown]
+        context[unknown] = last[unknown] = lexicon.ids[lexicon.unknown]
     final = last if predicted else context
     return [
         {

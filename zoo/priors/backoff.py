@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays.row_blocks import at_most, is_known
-from zoo.priors.contextual import ContextualBackground
+from zoo.priors.prior import ContextualBackground
 
 # Words of a node's list that are taken at a time.
 WINDOW = 16
@@ -72,12 +72,15 @@ class Trie:
         return len(self.word)
 
 
-def prepare(trie: Trie, nodes, words, lists: dict, **whole) -> dict[str, np.ndarray]:
+def prepare(trie: Trie, kind: str, lists, **whole) -> dict[str, np.ndarray]:
     """Makes the tables of a model, as a `Backoff` keeps them.
 
-    An interpolated model has `unigram`, `backoff` and the additional values list_value in lists; a
-    model given by listed log-probabilities has log_unigram, log_backoff and list_log_prob.
+    `lists` has (nodes, words, values) of the n-grams of each length. An interpolated model has
+    `unigram`, `backoff` and additional values, of the kind list_value; a model given by listed
+    log-probabilities has log_unigram, log_backoff and list_log_prob.
     """
+    nothing = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    nodes, words, values = (np.concatenate(column) for column in zip(nothing, *lists, strict=True))
     order = np.lexsort((words, nodes))
     counts = np.bincount(nodes, minlength=len(trie))
     return {
@@ -87,7 +90,7 @@ def prepare(trie: Trie, nodes, words, lists: dict, **whole) -> dict[str, np.ndar
         "levels": np.array(trie.levels, np.int32),
         "list_start": np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
         "list_word": np.asarray(words, np.int32)[order],
-        **{name: np.asarray(column, np.float32)[order] for name, column in lists.items()},
+        kind: np.asarray(values, np.float32)[order],
     }
 
 
@@ -157,7 +160,6 @@ class Backoff(ContextualBackground):
         return jnp.stack(nodes, axis=-1), carry
 
     def log_prob(self, tables, contexts, words):
-        """Computes log b(words | c), nats, [...]."""
         self._check(contexts)
         lists = tables["word"]
         log_probs = lists["unigram"][words]
@@ -171,7 +173,6 @@ class Backoff(ContextualBackground):
         return log_probs
 
     def log_probs(self, tables, contexts):
-        """Computes log b(x | c) of every word, nats, [..., V]."""
         self._check(contexts)
         return _log_values(tables, contexts, tables["word"])
 

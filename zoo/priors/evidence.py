@@ -9,6 +9,7 @@ beginning of the sequence itself, so that names never seen in training are let i
 
 import collections
 import dataclasses
+import itertools
 import math
 
 import jax
@@ -16,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.errors import UserError, check_least
-from zoo.priors.contextual import ContextualBackground, along, of_lexicon
+from zoo.priors.prior import ContextualBackground, along, of_lexicon
 
 # The node of a word that cannot become a usual word any more.
 LOST = -1
@@ -67,22 +68,20 @@ class Evidence(ContextualBackground):
             raise UserError("priors.Evidence.splits is empty: name the splits with usual words.")
 
     def prepare(self, lexicon, texts):
-        """Builds the trie of the usual words.
+        """Builds the trie of the usual words, and tells which characters are letters."""
+        self._check_marks(lexicon)
+        marks = (lexicon.unknown, lexicon.boundary)
+        letter = np.array([w.isalpha() and w not in marks for w in lexicon.words])
+        child, final = _trie(self.usual_words(lexicon, texts), len(lexicon))
+        return {"letter": letter, "child": child, "final": final}
 
-        Returns:
-          letter: bool [V], whether a character is a letter.
-          child: int32 [nodes, V], the node after a character; 0 for none.
-          final: bool [nodes], whether a usual word ends there.
-        """
+    def _check_marks(self, lexicon):
+        """Raises UserError unless the lexicon has the separator and a boundary."""
         if self.separator not in lexicon.ids or lexicon.boundary is None:
             raise UserError(
                 f"priors.Evidence needs texts that end with a boundary and have a condition before "
                 f"{self.separator!r}: set its separator to the data's, and vocabulary.boundary."
             )
-        marks = (lexicon.unknown, lexicon.boundary)
-        letter = np.array([w.isalpha() and w not in marks for w in lexicon.words])
-        child, final = _trie(self.usual_words(lexicon, texts), len(lexicon))
-        return {"letter": letter, "child": child, "final": final}
 
     def usual_words(self, lexicon, texts) -> list[tuple[int, ...]]:
         """Finds the usual words."""
@@ -99,30 +98,21 @@ class Evidence(ContextualBackground):
         return sorted(word for word, count in counts.items() if count >= self.minimum_count)
 
     def tables(self, lexicon):
-        """Returns the automaton, the lexicon's background, and the boundary and the separator."""
+        self._check_marks(lexicon)
         separator = jnp.asarray(lexicon.ids[self.separator], jnp.int32)
         return super().tables(lexicon) | of_lexicon(lexicon) | {"separator": separator}
 
     def initial_carry(self, batch):
-        """Returns the carry before a condition.
-
-        Returns:
-          condition: int32 [batch, longest + 1], its characters, then -1.
-          length: int32 [batch], the number of its characters.
-          inside: bool [batch], whether the text after the condition has begun.
-          node: int32 [batch], of the trie.
-          matched: bool [batch, longest + 1], the positions of the condition at which a word of it
-            goes on, after beginning like the current word.
-          begun: bool [batch], whether a word has begun.
-        """
         shape = (batch, self.longest + 1)
         return {
-            "condition": jnp.full(shape, -1, jnp.int32),
-            "length": jnp.zeros(batch, jnp.int32),
-            "inside": jnp.zeros(batch, bool),
-            "node": jnp.zeros(batch, jnp.int32),
+            "condition": jnp.full(shape, -1, jnp.int32),  # its characters, then -1
+            "length": jnp.zeros(batch, jnp.int32),  # the number of its characters
+            "inside": jnp.zeros(batch, bool),  # whether the text after the condition has begun
+            "node": jnp.zeros(batch, jnp.int32),  # of the trie
+            # The positions of the condition at which a word of it goes on, after beginning like the
+            # current word.
             "matched": jnp.zeros(shape, bool),
-            "begun": jnp.zeros(batch, bool),
+            "begun": jnp.zeros(batch, bool),  # whether a word has begun
         }
 
     def apply(self, tables, words, carry, *, reset=None):
@@ -204,31 +194,18 @@ class Evidence(ContextualBackground):
 
 def _words(ids, letters):
     """Returns the runs of letters among character ids, each a tuple."""
-    words, word = [], []
-    for word_id in (*ids, None):
-        if word_id in letters:
-            word.append(word_id)
-        elif word:
-            words.append(tuple(word))
-            word = []
-    return words
+    runs = itertools.groupby(ids, letters.__contains__)
+    return [tuple(run) for are_letters, run in runs if are_letters]
 
 
 def _trie(words, characters):
     """Returns (child int32 [nodes, V], 0 for none; final bool [nodes]) of words, tuples of ids."""
-    children: list = [{}]
-    final = [False]
+    node_of: dict[tuple[int, ...], int] = {(): 0}
     for word in words:
-        node = 0
-        for character in word:
-            if character not in children[node]:
-                children[node][character] = len(children)
-                children.append({})
-                final.append(False)
-            node = children[node][character]
-        final[node] = True
-    child = np.zeros((len(children), characters), np.int32)
-    for node, of_node in enumerate(children):
-        for character, next_node in of_node.items():
-            child[node, character] = next_node
-    return child, np.array(final)
+        for size in range(1, len(word) + 1):
+            node_of.setdefault(word[:size], len(node_of))
+    child = np.zeros((len(node_of), characters), np.int32)
+    for prefix, node in node_of.items():
+        if prefix:
+            child[node_of[prefix[:-1]], prefix[-1]] = node
+    return child, np.isin(np.arange(len(node_of)), [node_of[word] for word in words])

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.errors import UserError, check_least
-from zoo.priors.contextual import Contextual, along
+from zoo.priors.prior import Contextual, along
 
 # What an expert gives where it knows nothing.
 NOTHING = -1
@@ -51,14 +51,6 @@ class KnowledgeBase(Expert):
     path: str
 
     def prepare(self, lexicon, texts):
-        """Reads the knowledge base.
-
-        Returns:
-          subject: int32 [V], the number of the subject that each word names, or -1.
-          relation: int32 [V], the number of the relation that each word names, or -1.
-          value: int32 [subjects, relations], a word, or -1.
-          begin: int32 [], the boundary, or -1.
-        """
         from zoo.sources.table_rows import read_table
 
         relations, facts = read_table(self.path)
@@ -80,10 +72,11 @@ class KnowledgeBase(Expert):
         ]
         begin = ids.get(lexicon.boundary, NOTHING)
         return {
+            # [V], the number of the subject, and of the relation, that each word names, or -1
             "subject": subject,
             "relation": relation,
-            "value": np.array(value, np.int32),
-            "begin": np.array(begin, np.int32),
+            "value": np.array(value, np.int32),  # [subjects, relations], a word, or -1
+            "begin": np.array(begin, np.int32),  # the boundary, or -1
         }
 
     def initial_carry(self, batch):
@@ -180,12 +173,6 @@ class PrefixWords(Expert):
         check_least(self, "priors.PrefixWords", most=1)
 
     def prepare(self, lexicon, texts):
-        """Finds the marks of the lexicon.
-
-        Returns:
-          named: int32 [V], the id of each word, or -1 for a mark.
-          begin, separator: int32 [], the boundary and the separator.
-        """
         if self.separator not in lexicon.ids or lexicon.boundary is None:
             raise UserError(
                 "priors.PrefixWords needs sentences that end with a boundary and have "
@@ -199,17 +186,10 @@ class PrefixWords(Expert):
         }
 
     def initial_carry(self, batch):
-        """Returns the carry before a sentence.
-
-        Returns:
-          words: int32 [batch, most], the words of the prefix, then -1.
-          count: int32 [batch], the number of these words.
-          after: bool [batch], whether the separator was read.
-        """
         return {
-            "words": jnp.full((batch, self.most), NOTHING, jnp.int32),
-            "count": jnp.zeros(batch, jnp.int32),
-            "after": jnp.zeros(batch, bool),
+            "words": jnp.full((batch, self.most), NOTHING, jnp.int32),  # of the prefix, then -1
+            "count": jnp.zeros(batch, jnp.int32),  # the number of these words
+            "after": jnp.zeros(batch, bool),  # whether the separator was read
         }
 
     def apply(self, tables, words, carry, *, reset=None):

@@ -8,7 +8,6 @@ a bounded depth, so that the automaton runs within a jitted step.
 
 import dataclasses
 import math
-import re
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +16,7 @@ import numpy as np
 from zoo.arrays import memory
 from zoo.errors import UserError, check_least
 from zoo.priors import grammar_rules
-from zoo.priors.contextual import ContextualBackground, along, of_lexicon
+from zoo.priors.prior import ContextualBackground, along, of_lexicon
 from zoo.sources import files
 
 # More words, or levels, than any form has.
@@ -111,7 +110,8 @@ class Grammar(ContextualBackground):
 
         Gives int [sentences], for sentences of word ids with their boundaries.
         """
-        tables = tables | self._marks(lexicon)
+        # Only a word that is not allowed has no mass.
+        tables = tables | self._marks(lexicon) | {"log_background": jnp.zeros(len(lexicon))}
         boundary = lexicon.boundary_id
         width = max(map(len, sentences))
         words = np.full((len(sentences), width + 1), boundary, np.int32)
@@ -121,9 +121,7 @@ class Grammar(ContextualBackground):
         @jax.jit
         def wrong(tables, words):
             contexts, _ = self.apply(tables, words[:, :-1], self.initial_carry(len(words)))
-            may = self._may_move(tables, contexts, tables["class"][words[:, 1:]]).any((-1, -2, -3))
-            right = jnp.where(words[:, 1:] == boundary, self._may_end(tables, contexts), may)
-            return (contexts["size"] > 0).any(-1) & ~right
+            return jnp.isneginf(self.log_prob(tables, contexts, words[:, 1:]))
 
         first = []
         for begin in range(0, len(words), 64):
@@ -140,7 +138,6 @@ class Grammar(ContextualBackground):
         return of_lexicon(lexicon) | {"begin": jnp.asarray(begin, jnp.int32)}
 
     def tables(self, lexicon):
-        """Returns the automaton, the lexicon's background, and the words that delimit a form."""
         return super().tables(lexicon) | self._marks(lexicon)
 
     def initial_carry(self, batch):
@@ -244,14 +241,12 @@ class Grammar(ContextualBackground):
         }
 
     def log_prob(self, tables, contexts, words):
-        """Computes log b(words | c), nats, [...]."""
         allowed = self._may_move(tables, contexts, tables["class"][words]).any((-1, -2, -3))
         allowed = jnp.where(words == tables["boundary"], self._may_end(tables, contexts), allowed)
         allowed |= ~(contexts["size"] > 0).any(-1)
         return jnp.where(allowed, tables["log_background"][words], -jnp.inf)
 
     def log_probs(self, tables, contexts):
-        """Computes log b(x | c) of every word, nats, [..., V]."""
         classes = self._may_move(tables, contexts).any((-1, -3, -4))
         allowed, ended = classes[..., tables["class"]], self._may_end(tables, contexts)
         is_boundary = jnp.arange(allowed.shape[-1]) == tables["boundary"]
@@ -272,11 +267,11 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
             word_id = lexicon.ids.get(text)
             words_of[symbol] = frozenset(() if word_id in (None, boundary) else (word_id,))
         elif kind == "pattern":
-            pattern = re.compile(text)
+            matches = grammar_rules.matcher(text)
             words_of[symbol] = frozenset(
                 word_id
                 for word_id, word in enumerate(lexicon.words)
-                if word not in marks and pattern.fullmatch(word)
+                if word not in marks and matches(word)
             )
     symbols_of: list = [[] for _ in range(len(lexicon))]
     for symbol, words in words_of.items():

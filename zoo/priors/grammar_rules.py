@@ -17,8 +17,10 @@ thus a stack of states, the innermost last.
 
 import dataclasses
 import functools
+import graphlib
 import math
 import re
+from collections.abc import Callable
 
 from zoo.errors import UserError
 
@@ -26,13 +28,21 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<word>"[^"]+"|'[^']+')|(?P<pattern>/(?:[^/\\]|\\.)+/)"""
     r"""|(?P<rule>[A-Za-z_][\w-]*)|(?P<sign>[|()*+?])|(?P<comment>\#.*)|(?P<bad>\S))"""
 )
+# A letter, a class of letters, or a sign of a regular expression. No possessive repetition.
+_LETTER = re.compile(
+    r"""(?P<sign>\(\?:|\((?!\?)|[|)]|[*+?]\??(?!\+))|(?P<letter>\[\^?\]?(?:[^\\\]]|\\.)*\]"""
+    r"""|\\[dDsSwW\W]|[^\\^${(|)*+?[])|(?P<bad>.)""",
+    re.DOTALL,
+)
+_REPEATED_GROUP = re.compile(r"\)[*+{]")
 # Most states and edges of the automaton of one rule, unless it has more symbols.
 LARGEST = 50_000
 # Most ways to read one word, in all states.
 WAYS = 500_000
 _HEAD = re.compile(r"([A-Za-z_][\w-]*)\s*:")
 
-# A symbol is a (kind, text) pair: ("word", "("), ("pattern", "a|b") or ("rule", "goal").
+# A symbol is a (kind, text) pair: ("word", "("), ("pattern", "a|b") or ("rule", "goal"); in an
+# automaton of a regular expression ("letter", "[a-z]").
 Symbol = tuple[str, str]
 
 
@@ -45,6 +55,7 @@ class Automata:
     starts: dict[str, int]
     start: int
     lines: dict[str, int]
+    order: list[str]  # of the rules; those with which another rule can begin come before it
 
 
 def read(text: str, path) -> Automata:
@@ -95,8 +106,8 @@ def read(text: str, path) -> Automata:
                 )
         starts[name] = len(edges)
         _determinise(parser, edges, final, name)
-    automata = Automata(edges, final, starts, starts[next(iter(rules))], lines)
-    _check_left_recursion(automata, path)
+    automata = Automata(edges, final, starts, starts[next(iter(rules))], lines, [])
+    automata.order.extend(_in_order(automata, path))
     return automata
 
 
@@ -175,11 +186,11 @@ class _Parser:
                 self._fail("a ( is never closed: add the )")
             self.position += 1
             return inner
-        if kind != "rule":
+        if kind in ("word", "pattern"):
             text = text[1:-1]
         if kind == "pattern":
             try:
-                re.compile(text)
+                matcher(text, self.path, self.tokens[self.position - 1][2])
             # The others for numbers that are too long, and for parentheses that are too deep.
             except (re.error, ValueError, OverflowError, RecursionError) as error:
                 self.position -= 1
@@ -230,6 +241,42 @@ def _determinise(parser, edges, final, rule):
             )
 
 
+def matcher(pattern: str, path="", line: int = 0) -> Callable[[str], object]:
+    """Returns a function that tells whether a word matches a regular expression.
+
+    Python's own matcher may try exponentially many ways through a repeated group, as in (a+)+b. An
+    expression with such a group is compiled to an automaton as a rule is, of letters.
+    """
+    matches = re.compile(pattern).fullmatch
+    if not _REPEATED_GROUP.search(pattern):
+        return matches
+    tokens = []
+    for match in _LETTER.finditer(pattern):
+        if match["bad"]:
+            raise ValueError(
+                f"beside a repeated group there may be letters, classes of letters, groups, |, *, "
+                f"+ and ? only, and not {pattern[match.start() :]}"
+            )
+        text = match["letter"] or match["sign"][0]  # (?: is a group, and *? repeats as * does
+        tokens.append((match.lastgroup, text, line))
+    edges: list[dict[Symbol, int]] = []
+    final: list[bool] = []
+    _determinise(_Parser(tokens, path, line), edges, final, f"/{pattern}/")
+
+    def matches_linearly(word):
+        states = {0}
+        for letter in word:
+            states = {
+                target
+                for state in states
+                for (_, letters), target in edges[state].items()
+                if re.fullmatch(letters, letter)
+            }
+        return any(final[state] for state in states)
+
+    return matches_linearly
+
+
 def skips(automata: Automata) -> list[set[int]]:
     """Finds the states that each state reaches without reading a word, itself among them."""
     empty: set = set()  # rules that may be nothing
@@ -253,29 +300,26 @@ def skips(automata: Automata) -> list[set[int]]:
         empty = now
 
 
-def _check_left_recursion(automata, path):
+def _in_order(automata, path):
+    """Orders the rules so that each comes after those with which it can begin."""
     reached = skips(automata)
     begins = {
-        rule: {
+        rule: [
             text
             for state in reached[start]
             for kind, text in automata.edges[state]
             if kind == "rule"
-        }
+        ]
         for rule, start in automata.starts.items()
     }
-    for rule in begins:
-        seen: set = set()
-        waiting = [rule]
-        while waiting:
-            for other in begins[waiting.pop()] - seen:
-                seen.add(other)
-                waiting.append(other)
-        if rule in seen:
-            raise UserError(
-                f"{path}, line {automata.lines[rule]}: the rule {rule} can begin with itself: "
-                'write a repetition instead, such as sum: product ("+" product)*.'
-            )
+    try:
+        return [*graphlib.TopologicalSorter(begins).static_order()]
+    except graphlib.CycleError as error:
+        rule = min(error.args[1], key=automata.lines.__getitem__)
+        raise UserError(
+            f"{path}, line {automata.lines[rule]}: the rule {rule} can begin with itself: "
+            'write a repetition instead, such as sum: product ("+" product)*.'
+        ) from error
 
 
 def completions(automata: Automata, possible) -> list[tuple[float, float]]:
@@ -309,14 +353,10 @@ def shifts(automata: Automata, path) -> list[set[tuple[Symbol, tuple[int, ...], 
     """Finds the effects of reading one word in each state."""
     reached, count = skips(automata), 0
     results_of: dict[int, set] = {}
-    waiting = [*range(len(automata.edges))]
-    while waiting:
-        edges = [edge for source in reached[waiting[-1]] for edge in automata.edges[source].items()]
-        called = {automata.starts[text] for (kind, text), _ in edges if kind == "rule"}
-        if missing := called - results_of.keys():  # no rule begins with itself: this ends
-            waiting += missing
-            continue
+    firsts = [automata.starts[rule] for rule in automata.order]
+    for state in dict.fromkeys([*firsts, *range(len(automata.edges))]):
         results = set()
+        edges = [edge for source in reached[state] for edge in automata.edges[source].items()]
         for (kind, text), target in edges:
             if kind != "rule":
                 results.add(((kind, text), (), target))
@@ -324,13 +364,10 @@ def shifts(automata: Automata, path) -> list[set[tuple[Symbol, tuple[int, ...], 
             pushed = () if is_end(automata, target) else (target,)
             for symbol, more, new in results_of[automata.starts[text]]:
                 results.add((symbol, pushed + more, new))
-        state = waiting.pop()
-        count += len(results) * (state not in results_of)
+        count += len(results)
         # Rules that begin with two others each may begin in 2^n ways.
         if count > WAYS:
-            rule = max((start, name) for name, start in automata.starts.items() if start <= state)[
-                1
-            ]
+            _, rule = max((first, r) for r, first in automata.starts.items() if first <= state)
             raise UserError(
                 f"{path}, line {automata.lines[rule]}: up to the rule {rule}, words can be read in "
                 f"more than {WAYS:,} ways: have fewer rules begin with several others."

@@ -64,12 +64,7 @@ class NGram(backoff.Backoff):
         (_, words, values), *lists = lists
         unigram = np.bincount(words, values, len(lexicon)) + weights[0] / len(lexicon)
         weights[0] = 1  # the unigram distribution is kept whole
-        nothing = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-        nodes, words, values = (
-            np.concatenate(column) for column in zip(nothing, *lists, strict=True)
-        )
-        listed = {"list_value": values}
-        return backoff.prepare(trie, nodes, words, listed, unigram=unigram, backoff=weights)
+        return backoff.prepare(trie, "list_value", lists, unigram=unigram, backoff=weights)
 
 
 def count(streams, boundary: int | None, order: int, vocabulary: int):

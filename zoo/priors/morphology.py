@@ -141,7 +141,6 @@ class Morphology(FeaturePrior):
     treebanks: tuple[str, ...] = ()
 
     def features(self, words, corpora, entries):
-        """Returns a dict {tag: 1} for each word."""
         check_splits(corpora, self.splits)
         known = self.tags_of_words(corpora, entries)
         guess = self._guess(known, corpora) if self.guesser and known else lambda word: (NIL,)

@@ -1,27 +1,34 @@
-"""The contracts of prior knowledge: features of words, and background distributions over words."""
+"""The contracts of priors: features of words, and backgrounds, distributions over words."""
 
 import collections
 import dataclasses
 import itertools
 import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+from zoo.arrays.types import Carry, Context, Tables
 from zoo.component_registry import Component
 from zoo.errors import UserError, check_least
-from zoo.sources.source import Corpus
+from zoo.lexicon import Lexicon
+
+if TYPE_CHECKING:  # heads, which read no text, import this module
+    from zoo.sources.source import Corpus
+
+MOST_BELOW = 80.0  # nats: float32 knows no number below e^-87 but inexactly
 
 
 class FeaturePrior(Component):
-    """The contract of priors that give features of words. Subclasses are frozen dataclasses.
-
-    features(words, corpora, entries) -> for each word a dict {feature name: value}
-    """
+    """The contract of priors that give features of words. Subclasses are frozen dataclasses."""
 
     def features(
         self,
         words: tuple[str, ...],
-        corpora: dict[str, Corpus],
+        corpora: dict[str, "Corpus"],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
         """Returns the features of each word; every prior writes this itself.
@@ -38,12 +45,9 @@ class FeaturePrior(Component):
 
 
 class Background(Component):
-    """The contract of distributions over words that do not depend on the context.
+    """The contract of distributions over words that do not depend on the context."""
 
-    log_probs(words, corpora) -> float64 [V], nats
-    """
-
-    def log_probs(self, words: tuple[str, ...], corpora: dict[str, Corpus]) -> np.ndarray:
+    def log_probs(self, words: tuple[str, ...], corpora: dict[str, "Corpus"]) -> np.ndarray:
         """Computes log b of each word; every background writes this itself.
 
         Args:
@@ -56,7 +60,85 @@ class Background(Component):
         raise self._unwritten("log_probs")
 
 
-def token_counts(corpora: dict[str, Corpus], splits: tuple[str, ...]) -> collections.Counter:
+class Contextual(Component):
+    """Prior knowledge at each position of a sequence, given the words before it: its context.
+
+    Subclasses are frozen dataclasses; methods are pure functions. Estimates from text are made
+    once, on the host, and kept in the lexicon of the run. A prior does not have trained parameters:
+    no gradient passes through it.
+    """
+
+    # The splits whose text `prepare` receives.
+    splits: tuple[str, ...] = ()
+    # The folder of the run, where the prior is a trained model.
+    workdir: str | None = None
+    # Whether `apply` also takes hidden=, the states of the positions, and `initial_carry` their
+    # size, hidden_size=; see heads.WithCache.
+    reads_states: ClassVar[bool] = False
+
+    def prepare(self, lexicon: Lexicon, texts: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Computes {name: array} from {split: EncodedText}, UserError where these do not fit.
+
+        The lexicon of the run keeps them as its background_tables. {} by default.
+        """
+        return {}
+
+    def tables(self, lexicon: Lexicon) -> Tables:
+        """Returns the arrays of `prepare`, on the device."""
+        return {name: jnp.asarray(array) for name, array in self.kept(lexicon).items()}
+
+    def kept(self, lexicon: Lexicon) -> dict[str, np.ndarray]:
+        """Returns the arrays of `prepare`."""
+        if not lexicon.background_tables and type(self).prepare is not Contextual.prepare:
+            raise ValueError(
+                f"{type(self).__name__} is not prepared: it has to read its text or file first. "
+                "Give the lexicon that zoo.data.with_background(lexicon, background, sentences) "
+                "makes"
+            )
+        return lexicon.background_tables
+
+    def initial_carry(self, batch: int) -> Carry:
+        """Returns the carry before any word, leaves [batch, ...]; every prior writes this."""
+        raise self._unwritten("initial_carry")
+
+    def apply(
+        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
+    ) -> tuple[Context, Carry]:
+        """Computes (contexts with leaves [B, T, ...], carry); every prior writes this itself.
+
+        `words` int32 [B, T] holds the word before each position. `reset` bool [B, T] marks
+        positions before which the carry becomes the initial one.
+        """
+        raise self._unwritten("apply")
+
+
+class ContextualBackground(Contextual):
+    """A distribution or measure b(. | c) over words for each context c.
+
+    Contexts, leaves [..., *] as `apply` gives them, are small states from which b is computed when
+    it is needed, not distributions. `tables` are the arrays of the method `tables`.
+    """
+
+    def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
+        """Computes log b(x | c) of every word, [..., V], nats; every background writes this."""
+        raise self._unwritten("log_probs")
+
+    def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
+        """Computes log b(words | c), [...], nats; a background may override it."""
+        log_probs = self.log_probs(tables, contexts)
+        return jnp.take_along_axis(log_probs, words[..., None], axis=-1)[..., 0]
+
+    def log_masses(
+        self, tables: Tables, contexts: Context, signature: jax.Array, signatures: int
+    ) -> jax.Array:
+        """Computes log B(s | c), [..., S], nats: the sum of b over the words of each signature.
+
+        `signature` int32 [V] has the signature of each word.
+        """
+        return sum_by_signature(self.log_probs(tables, contexts), signature, signatures)
+
+
+def token_counts(corpora: dict[str, "Corpus"], splits: tuple[str, ...]) -> collections.Counter:
     """Counts the occurrences of each word in the splits."""
     check_splits(corpora, splits)
     counts: collections.Counter = collections.Counter()
@@ -66,7 +148,7 @@ def token_counts(corpora: dict[str, Corpus], splits: tuple[str, ...]) -> collect
     return counts
 
 
-def check_splits(corpora: dict[str, Corpus], splits: tuple[str, ...]):
+def check_splits(corpora: dict[str, "Corpus"], splits: tuple[str, ...]):
     """Raises UserError if one of the splits is not among the corpora."""
     for split in splits:
         if split not in corpora:
@@ -113,6 +195,55 @@ def check_background(prior, words, log_background):
         )
 
 
+def sum_by_signature(log_probs: jax.Array, signature: jax.Array, signatures: int) -> jax.Array:
+    """Computes the log of the sum of exp(log_probs) over the words of each signature.
+
+    The largest value of each row is factored out. Where some word is so far below it that its
+    exponential would be 0, the largest value of each signature is factored out instead, which takes
+    longer.
+    """
+    if signatures == log_probs.shape[-1]:
+        return log_probs
+    # Words first: whole rows are added then, which is many times faster than single numbers.
+    rows = jnp.moveaxis(log_probs, -1, 0)
+    largest = _or_zero(jnp.max(rows, axis=0, keepdims=True))
+
+    def by_row(rows):
+        sums = jax.ops.segment_sum(jnp.exp(rows - largest), signature, num_segments=signatures)
+        return jnp.log(sums) + largest
+
+    def by_signature(rows):
+        largest = _or_zero(jax.ops.segment_max(rows, signature, num_segments=signatures))
+        shares = jnp.exp(rows - largest[signature])
+        return jnp.log(jax.ops.segment_sum(shares, signature, num_segments=signatures)) + largest
+
+    lost = jnp.any(jnp.isfinite(rows) & (rows < largest - MOST_BELOW))
+    return jnp.moveaxis(jax.lax.cond(lost, by_signature, by_row, rows), 0, -1)
+
+
+def of_lexicon(lexicon: Lexicon) -> Tables:
+    """Makes the tables of the lexicon's own background and its boundary."""
+    return {
+        "log_background": jnp.asarray(lexicon.background_log_probs, jnp.float32),
+        "boundary": jnp.asarray(lexicon.boundary_id, jnp.int32),
+    }
+
+
+def along(step, carry, words, reset):
+    """Runs a step (carry, (word [B], whether a row begins anew [B])) along a sequence [B, T].
+
+    Gives (contexts with leaves [B, T, ...], carry).
+    """
+    fresh = jnp.zeros(words.shape[:2], bool) if reset is None else reset
+    carry, contexts = jax.lax.scan(step, carry, (jnp.moveaxis(words, 1, 0), fresh.T))
+    return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), contexts), carry
+
+
+def _or_zero(largest):
+    """Returns the largest of some numbers, or 0 where all of them are -inf."""
+    return jnp.where(jnp.isfinite(largest), largest, 0)
+
+
 # ------------------------------------------------------------ context-free backgrounds
 
 
@@ -125,8 +256,7 @@ class Uniform(Background):
       [0.25, 0.25, 0.25, 0.25]
     """
 
-    def log_probs(self, words: tuple[str, ...], corpora: dict[str, Corpus]) -> np.ndarray:
-        """Returns log b = -log V of each word, nats, [V]."""
+    def log_probs(self, words: tuple[str, ...], corpora: dict[str, "Corpus"]) -> np.ndarray:
         return np.full(len(words), -np.log(len(words)))
 
 
@@ -152,8 +282,7 @@ class Unigram(Background):
     def __post_init__(self):
         check_least(self, smoothing=0)
 
-    def log_probs(self, words: tuple[str, ...], corpora: dict[str, Corpus]) -> np.ndarray:
-        """Computes log b of each word, nats, [V]."""
+    def log_probs(self, words: tuple[str, ...], corpora: dict[str, "Corpus"]) -> np.ndarray:
         counter = token_counts(corpora, self.splits)
         counts = np.array([counter[word] for word in words], np.float64) + self.smoothing
         if not counts.all():

@@ -171,7 +171,6 @@ class Numbers(FeaturePrior):
             )
 
     def features(self, words, corpora, entries):
-        """Returns the features of the spelling of each word."""
         spelled = frozenset(SPELLED.get(self.language, "").split())
         return [self._of_word(word, spelled) for word in words]
 

@@ -20,23 +20,18 @@ _BEGIN, _END = "begin", ""  # marks of a string; letters have one character
 
 
 class StringClass(Component):
-    """A class of strings that share their features. Subclasses are frozen dataclasses with
-
-    name: the name of the class
-    share: its part of the background's mass
-    features: the features of its strings
-    fit(words) -> the distribution, estimated on words that have these features: an object with
-        log_prob(string) -> nats, -inf outside the class; summed over all strings, exp of it is 1
-        sample(generator) -> a string
-    apart(other) -> whether the classes have no string in common
-    """
+    """A class of strings that share their features. Subclasses are frozen dataclasses."""
 
     name: str
-    share: float
-    features: tuple[str, ...]
+    share: float  # its part of the background's mass
+    features: tuple[str, ...]  # of its strings
 
     def fit(self, words: Iterable[str]) -> Any:
-        """Estimates the distribution on words; every class writes this itself."""
+        """Estimates the distribution on words with these features; every class writes this itself.
+
+        It has log_prob(string) -> nats, -inf outside the class, whose exp sums to 1 over all
+        strings, and sample(generator) -> a string.
+        """
         raise self._unwritten("fit")
 
     def apart(self, other: "StringClass") -> bool:
@@ -104,7 +99,6 @@ class DigitStrings(StringClass):
         return log_length - size * math.log(10)
 
     def sample(self, generator):
-        """Draws a string of digits."""
         while True:
             size = self.shortest - 1 + int(generator.geometric(1 - self.ratio))
             if not self.longest or size <= self.longest:
@@ -230,14 +224,12 @@ class LetterModel:
         return self._after(begun[len(begun) - self.order + 1 :], letter)
 
     def log_prob(self, string):
-        """Computes log p of a string, nats."""
         if string[:1] not in self.begins or not set(string) <= set(self.letters):
             return -math.inf
         letters = enumerate((*string, _END))
         return sum(math.log(self._next(string[:at], letter)) for at, letter in letters)
 
     def sample(self, generator):
-        """Draws a string."""
         letters: list = []
         while True:
             p = [self._next(letters, letter) for letter in self.letters]

@@ -24,8 +24,8 @@ from zoo.data import Conllu, Corpus, Vocabulary
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.priors import Arpa, Grammar, Morphology
-from zoo.priors.contextual import Contextual
 from zoo.priors.experts import Expert
+from zoo.priors.prior import Contextual
 from zoo.runs import location
 from zoo.runs.workdir import Workdir
 from zoo.sources import files

@@ -127,5 +127,9 @@ def test_a_condition_that_is_too_long_is_cut():
 def test_what_cannot_work_is_refused():
     with pytest.raises(UserError, match="but a finite number"):
         Evidence(penalty=float("inf"))
-    with pytest.raises(UserError, match="have a condition before '#'"):
-        Evidence(separator="#").prepare(LEXICON, {})
+    for without in (
+        Evidence(separator="#").prepare,
+        lambda lexicon, _: Evidence("#").tables(lexicon),
+    ):
+        with pytest.raises(UserError, match="have a condition before '#'"):
+            without(LEXICON, {})

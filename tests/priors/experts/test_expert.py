@@ -3,7 +3,6 @@
 import dataclasses
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -25,52 +24,52 @@ def base(tmp_path):
     return KnowledgeBase(str(path))
 
 
-@pytest.fixture
-def tables(base):
-    lexicon = Lexicon(WORDS, np.ones(len(WORDS), np.int64), boundary="</s>")
-    prepared = base.prepare(lexicon, {})
-    return base.tables(dataclasses.replace(lexicon, background_tables=prepared))
+def read(expert, *texts, words=WORDS, reset=(), pieces=()):
+    """What is named after each word of each text, as words, "-" for nothing."""
+    tables = expert.tables(lexicon_for(expert, words))
+    ids = np.array([[words.index(word) for word in text.split()] for text in texts])
+    marks = np.zeros(ids.shape, bool)
+    marks[:, list(reset)] = True
+    carry, found = expert.initial_carry(len(texts)), []
+    for piece in np.split(np.arange(ids.shape[1]), pieces):
+        given = tables, ids[:, piece], carry
+        contexts, carry = jax.jit(expert.apply)(*given, reset=marks[:, piece])
+        found.append(np.asarray(contexts))
+    return np.array([*words, "-"])[np.concatenate(found, axis=1)]  # NOTHING is the last
 
 
-def read(base, tables, text, carry=None, reset=()):
-    """What the base says after each word of one row, as words, and the carry."""
-    words = np.array([[WORDS.index(word) for word in text.split()]])
-    marks = np.zeros(words.shape, bool)
-    marks[0, list(reset)] = True
-    carry = base.initial_carry(1) if carry is None else carry
-    found, carry = jax.jit(base.apply)(tables, words, carry, reset=marks)
-    return [WORDS[word] if word != NOTHING else "-" for word in np.asarray(found)[0]], carry
+def lexicon_for(expert, words):
+    marks = {"boundary": "</s>", "unknown": "<unk>" if "<unk>" in words else None}
+    lexicon = Lexicon(words, np.ones(len(words), np.int64), **marks)
+    return dataclasses.replace(lexicon, background_tables=expert.prepare(lexicon, {}))
 
 
-def test_the_last_relation_of_the_last_subject(base, tables):
-    said, _ = read(base, tables, "</s> the capital of Estonia is Tallinn the money of Peru is")
+def said(base, text, **options):
+    return read(base, text, **options)[0].tolist()
+
+
+@pytest.mark.parametrize("pieces", [(), (5, 9)])
+def test_the_last_relation_of_the_last_subject(base, pieces):
+    text = "</s> the capital of Estonia is Tallinn the money of Peru is"
     # No money of Peru is known.
-    assert said == ["-"] * 4 + ["Tallinn"] * 4 + ["euro"] * 2 + ["-"] * 2
-    said, _ = read(base, tables, "Peru the capital capital of Estonia Peru")
-    assert said == ["-", "-", "Lima", "Lima", "Lima", "Tallinn", "Lima"]
+    expected = ["-"] * 4 + ["Tallinn"] * 4 + ["euro"] * 2 + ["-"] * 2
+    assert said(base, text, pieces=pieces) == expected
+    found = said(base, "Peru the capital capital of Estonia Peru", pieces=pieces[:1])
+    assert found == ["-", "-", "Lima", "Lima", "Lima", "Tallinn", "Lima"]
 
 
-def test_a_sentence_knows_nothing_of_the_one_before(base, tables):
-    said, _ = read(base, tables, "capital of Peru </s> of Estonia capital")
-    assert said == ["-", "-", "Lima", "-", "-", "-", "Tallinn"]
-    said, _ = read(base, tables, "capital of Peru is Estonia the capital", reset=(4,))
-    assert said == ["-", "-", "Lima", "Lima", "-", "-", "Tallinn"]
+def test_a_sentence_knows_nothing_of_the_one_before(base):
+    found = said(base, "capital of Peru </s> of Estonia capital")
+    assert found == ["-", "-", "Lima", "-", "-", "-", "Tallinn"]
+    found = said(base, "capital of Peru is Estonia the capital", reset=(4,))
+    assert found == ["-", "-", "Lima", "Lima", "-", "-", "Tallinn"]
 
 
-def test_a_text_in_pieces(base, tables):
-    pieces = ("</s> the capital of Peru", "is Lima the money", "of Estonia is")
-    whole, _ = read(base, tables, " ".join(pieces))
-    found, carry = [], None
-    for piece in pieces:
-        said, carry = read(base, tables, piece, carry)
-        found += said
-    assert found == whole
-
-
-def test_values_outside_the_lexicon_are_not_known(base, tables):
+def test_values_outside_the_lexicon_are_not_known(base):
     """Cuba is no word there; nor are its values."""
+    tables = lexicon_for(base, WORDS).background_tables
     np.testing.assert_array_equal(tables["value"][2], [NOTHING, NOTHING])
-    assert jnp.max(tables["subject"]) == 1
+    assert np.max(tables["subject"]) == 1
 
 
 def test_a_table_as_dicts(base):
@@ -107,32 +106,13 @@ def test_a_text_without_subjects_is_refused(base):
 COPIED = ("</s>", "<unk>", "|||", "a", "b", "c", "d")
 
 
-def a_lexicon(expert, words=COPIED):
-    marks = {"boundary": "</s>", "unknown": "<unk>"}
-    lexicon = Lexicon(words, np.ones(len(words), np.int64), **marks)
-    return dataclasses.replace(lexicon, background_tables=expert.prepare(lexicon, {}))
+def named(expert, *texts, **options):
+    """As `read`, the words at a position in one string."""
+    found = read(expert, *texts, words=COPIED, **options)
+    return [["".join(at) for at in row] for row in found]
 
 
-def named(expert, *texts, reset=(), pieces=None):
-    """What is named after each word of each text, as strings, "-" for nothing."""
-    lexicon = a_lexicon(expert)
-    words = np.array([[COPIED.index(word) for word in text.split()] for text in texts])
-    marks = np.zeros(words.shape, bool)
-    marks[:, list(reset)] = True
-    tables, carry, found = expert.tables(lexicon), expert.initial_carry(len(texts)), []
-    for piece in np.split(np.arange(words.shape[1]), [pieces or words.shape[1]]):
-        if len(piece):
-            given = tables, words[:, piece], carry
-            contexts, carry = jax.jit(expert.apply)(*given, reset=marks[:, piece])
-            found.append(np.asarray(contexts))
-    rows = np.concatenate(found, axis=1)
-    return [
-        ["".join(COPIED[word] if word != NOTHING else "-" for word in at) for at in row]
-        for row in rows
-    ]
-
-
-@pytest.mark.parametrize("pieces", [None, 3])
+@pytest.mark.parametrize("pieces", [(), (3,)])
 def test_the_last_words(pieces):
     found = named(RecentWords(3), "a b <unk> c </s>", "d d d a b", pieces=pieces)
     assert found[0] == ["--a", "-ab", "ab-", "b-c", "-c-"]
@@ -140,7 +120,7 @@ def test_the_last_words(pieces):
     assert named(RecentWords(2), "a b c d", reset=(2,)) == [["-a", "ab", "-c", "cd"]]
 
 
-@pytest.mark.parametrize("pieces", [None, 2])
+@pytest.mark.parametrize("pieces", [(), (2,)])
 def test_the_words_of_the_prefix(pieces):
     texts = "a b ||| c a </s> d ||| a", "a b c d <unk> ||| b </s> b"
     found = named(PrefixWords(most=3), *texts, pieces=pieces)
@@ -152,7 +132,7 @@ def test_the_words_of_the_prefix(pieces):
 
 def test_a_text_without_the_separator_is_refused():
     with pytest.raises(UserError, match=r"sentences that end with a boundary and have '=>' after"):
-        a_lexicon(PrefixWords(separator="=>"))
+        lexicon_for(PrefixWords(separator="=>"), COPIED)
     with pytest.raises(UserError, match=r"priors\.PrefixWords\.most is 0"):
         PrefixWords(most=0)
     with pytest.raises(UserError, match=r"priors\.RecentWords\.words is 0"):

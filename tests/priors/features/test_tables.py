@@ -1,14 +1,9 @@
-"""Features of words from the columns of a file, and of words that a file lists."""
-
-import dataclasses
-import logging
+"""Features of words from the columns of a file, from a list, and from a user's own function."""
 
 import pytest
 
-from zoo import configuration
-from zoo.data import Corpus, Source, Vocabulary
 from zoo.errors import UserError
-from zoo.priors import WordList, WordTable
+from zoo.priors import WordFunction, WordList, WordTable
 
 WORDS = ("</s>", "chats", "dort", "le", "Lyon")
 LEXICON = """# of my own
@@ -86,37 +81,15 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path, text, line, options):
         told(tmp_path, text, **options)
 
 
-def test_names_of_columns_that_are_wrong(tmp_path):
-    message = r"priors\.WordTable\.columns: the columns .* do not include 'x'"
-    with pytest.raises(UserError, match=message):
-        told(tmp_path, "le\tDET\n", columns=("form", "POS"), word="x")
-
-
-def test_a_file_of_comments_alone_is_refused(tmp_path):
-    with pytest.raises(UserError, match="has no line but comments: give the names of its columns"):
-        told(tmp_path, "# mine\n\n")
-
-
 def test_no_word_of_the_lexicon(tmp_path):
     with pytest.raises(UserError, match=r"none of the 1 words of .*, such as 'NOUN', is in the"):
         told(tmp_path, "POS\tform\nNOUN\tchats\n")
+    with pytest.raises(UserError, match="has no line but comments: give the names of its columns"):
+        told(tmp_path, "# mine\n\n")
+    with pytest.raises(UserError, match=r"WordTable\.columns: the columns .* do not include 'x'"):
+        told(tmp_path, "le\tDET\n", columns=("form", "POS"), word="x")
     with pytest.raises(UserError, match="does not exist"):
         WordTable(str(tmp_path / "none.tsv")).features(("a",), {}, {})
-
-
-def test_how_many_words_are_in_the_lexicon_is_logged(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
-    with caplog.at_level(logging.INFO, logger="zoo"):
-        told(tmp_path)
-    assert f"3 of 5 words of {tmp_path}/lexicon.tsv are in the lexicon" in caplog.text
-
-
-def test_it_can_be_set_and_saved():
-    prior = WordTable("a.tsv", separator="|", numbers=("n",))
-    saved = configuration.to_json(prior)
-    assert saved["component"] == "zoo.priors:WordTable"
-    assert configuration.from_json(saved) == prior
-    assert configuration.apply_settings(prior, ["kept=POS,n"]).kept == ("POS", "n")
 
 
 def listed(folder, text, words=("Lyon", "lyon", "Nice", "37"), **options):
@@ -161,22 +134,75 @@ def test_a_list_without_a_word_of_the_lexicon_is_refused(tmp_path):
         listed(tmp_path, "# nothing yet\n")
 
 
-@dataclasses.dataclass(frozen=True)
-class Cities(Source):
-    """A sentence that has a city."""
-
-    def splits(self):
-        return ("train",)
-
-    def read(self, split):
-        return Corpus(split, [["à", "Lyon"]])
+# ---------------------------------------------------- a user's own function
 
 
-@pytest.mark.parametrize(("new", "has"), [("Nice", True), ("zébu", False)])
-def test_words_that_come_later_may_be_in_the_list_or_not(new, has, tmp_path):
-    path = tmp_path / "places.txt"
-    path.write_text("Lyon\nNice\n", encoding="utf-8")
-    vocabulary = Vocabulary(features=(WordList(str(path), name="place"),))
-    lexicon, _ = vocabulary.build(Cities())
-    larger = vocabulary.extended(Cities(), lexicon, (new,))
-    assert list(larger.features_of(larger.ids[new])) == ["List:place"] * has
+def capitals(word):
+    return {"Own:capital": 1} if word[:1].isupper() else {}
+
+
+def names(word):
+    return [f"Own:{len(word)}"]
+
+
+def one_name(word):
+    return "Own:all"
+
+
+def bad(word):
+    return {"nan": {"Own:x": float("nan")}, "none": None, "key": {3: 1.0}, "text": {"Own:x": "a"}}[
+        word
+    ]
+
+
+def features(name, *words):
+    return WordFunction(f"{__name__}:{name}").features(words, {}, {})
+
+
+def test_values_or_names():
+    assert features("capitals", "Lyon", "lyon") == [{"Own:capital": 1.0}, {}]
+    assert features("names", "Lyon", "a") == [{"Own:4": 1.0}, {"Own:1": 1.0}]
+    assert features("one_name", "Lyon") == [{"Own:all": 1.0}]
+
+
+@pytest.mark.parametrize("name", ["no_module:f", "math:no_function", "math", "", ":", "math:pi"])
+def test_a_function_that_there_is_not(name):
+    with pytest.raises(UserError, match=r"priors\.WordFunction"):
+        WordFunction(name).features(("a",), {}, {})
+
+
+@pytest.mark.parametrize("word", ["nan", "none", "key", "text"])
+def test_what_a_function_must_not_give(word):
+    with pytest.raises(UserError, match=rf"gives .* for '{word}'"):
+        features("bad", word)
+
+
+def fails(word):
+    return {}["mine"]
+
+
+def fails_late(word):
+    yield word
+    raise ValueError("mine")
+
+
+@pytest.mark.parametrize(("name", "kind"), [("fails", KeyError), ("fails_late", ValueError)])
+def test_an_error_of_the_function_is_let_through_with_its_word(name, kind):
+    note = rf"{__name__}:{name} was given the word 'a'\."
+    with pytest.raises(kind, match=rf"^'?mine'?\n{note}$"):
+        features(name, "a")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        ("{}['mine']", KeyError, "^'mine'$"),
+        ("import no_such_package", ModuleNotFoundError, "^No module named 'no_such_package'$"),
+        ("from math import mine", ImportError, "^cannot import name 'mine'"),
+    ],
+)
+def test_an_error_of_its_module_is_let_through(text, kind, message, tmp_path, monkeypatch):
+    (tmp_path / "failing_features.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(kind, match=message):
+        WordFunction("failing_features:f").features(("a",), {}, {})
