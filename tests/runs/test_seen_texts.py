@@ -10,7 +10,6 @@ import pytest
 from tests.training import small
 from zoo.adaptation import Trained
 from zoo.data import Conllu, Vocabulary
-from zoo.errors import UserError
 from zoo.evaluation import leakage
 from zoo.evaluation.leakage import priors_that_saw
 from zoo.evaluation.run import Run
@@ -121,14 +120,6 @@ def test_texts_of_other_runs_come_along_by_their_way(tmp_path):
         assert one.about == other.about
     assert len(loaded.trained_on.hashes) == 3
     assert (loaded.not_known, loaded.data, loaded.made_with) == (third.not_known, "", {})
-
-
-def test_a_damaged_record_is_named(tmp_path):
-    path = tmp_path / "texts.npz"
-    seen(*TEXT).save(path)
-    path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(UserError, match=r"texts\.npz is not a record of seen texts"):
-        SeenTexts.load(path)
 
 
 @pytest.mark.parametrize(
