@@ -83,7 +83,9 @@ class Workdir:
         self.name(experiment)
         new = configuration.to_json(experiment)
         if self.exists():
-            old = configuration.to_json(self._as_parallel_as(experiment, self.experiment()))
+            # A run may change its devices.
+            kept = dataclasses.replace(self.experiment(), parallel=experiment.parallel)
+            old = configuration.to_json(kept)
             if difference := configuration.first_difference(old, new):
                 further = ""
                 if difference.startswith("training."):
@@ -110,11 +112,6 @@ class Workdir:
                 Workdir(experiment.init_from)._read_experiment()
             except UserError as error:
                 raise UserError(f"init_from: {error}") from error
-
-    @staticmethod
-    def _as_parallel_as(other: Experiment, experiment: Experiment) -> Experiment:
-        """Copies `parallel` from another experiment: a run may change its devices."""
-        return dataclasses.replace(experiment, parallel=other.parallel)
 
     def _is_empty(self):
         """Whether the folder is empty but for temporary files of a `claim` that was killed."""
@@ -331,7 +328,7 @@ def experiment_of(recipe: dict, origin: Any, file: Any) -> Experiment:
 # all memory before its parameters are found not to fit. All sizes here are lower bounds.
 
 # Fields that count layers. Each layer has parameters of its own.
-REPEATS = ("layers", "highway")
+_REPEATS = ("layers", "highway")
 # Bytes of the host's memory that tracing and compiling a layer takes at least (measured: 2.6 MB for
 # each layer of an LSTM of 8 cells).
 _PROGRAM = 10**6
@@ -357,7 +354,7 @@ def of_model(model: Any) -> Iterator[tuple[str, int]]:
     for path, name, value in whole_numbers(model):
         if name in _LENGTHS:
             yield f"model.{path}={value}", value * _NUMBER
-        if name in REPEATS:
+        if name in _REPEATS:
             yield f"model.{path}={value}", value * _PROGRAM
 
 
@@ -379,8 +376,8 @@ def check_sizes(experiment: Any, shapes: Sequence[tuple[int, ...]] | None, where
     if shapes is not None:
         numbers = sum(map(math.prod, shapes))
         for path, name, value in whole_numbers(model):
-            most = len(shapes) if name in REPEATS else numbers
-            if name in (*REPEATS, *_OF_PARAMETERS) and value > most:
+            most = len(shapes) if name in _REPEATS else numbers
+            if name in (*_REPEATS, *_OF_PARAMETERS) and value > most:
                 raise UserError(
                     f"{where} has {len(shapes)} arrays of {numbers:,} numbers in all, and the "
                     f"recipe has model.{path}={value}: put back a copy of the run."
