@@ -1,16 +1,11 @@
 """1, 2 and 4 devices give the same numbers; with SGD, for Adam hides wrong scales."""
 
-import dataclasses
-
 import jax
 import numpy as np
 import pytest
 
 from tests.training import recipes, small
-from zoo.data import Text
-from zoo.errors import UserError
 from zoo.optimizers import SGD
-from zoo.training import tasks
 from zoo.training.devices import Devices, PmapDevices
 from zoo.training.step import TrainState
 
@@ -135,21 +130,6 @@ def test_what_comes_and_goes_at_every_step_needs_no_program(kind):
     np.testing.assert_array_equal(np.asarray(again), np.asarray(first))
     np.testing.assert_array_equal(np.asarray(batch).reshape(8, 3), carry)
     assert devices.split(()) == ()  # a core that carries nothing
-
-
-def test_a_batch_that_does_not_divide_is_refused():
-    with pytest.raises(UserError, match=r"training.batch=6 does not divide by 4 .*batch=8"):
-        PmapDevices(4, batch=6)
-
-
-@pytest.mark.parametrize("count", [5, -1])
-def test_devices_that_are_not_there_are_refused_before_the_data_are_read(count):
-    for attempt in (lambda: Devices(count, batch=8), lambda: tasks.prepare(UNREAD, count)):
-        with pytest.raises(UserError, match=f"--devices {count}: this machine has 4; 0 takes all"):
-            attempt()
-
-
-UNREAD = dataclasses.replace(small.experiment(), data=Text("no.txt", "no.txt"))
 
 
 def test_no_number_takes_all_devices():

@@ -181,16 +181,6 @@ def test_the_steps_of_all_epochs_are_known_before_the_first(tmp_path):
     assert len({*steps}) > 1
 
 
-def test_more_steps_than_a_run_can_count_are_refused_at_once(tmp_path, monkeypatch):
-    recipe = small.experiment(sentences=9, state="sentences", shuffle=True, epochs=10**12)
-    monkeypatch.setattr(tasks, "batch_count", None)  # none is counted
-    with pytest.raises(UserError, match=r"^training.epochs=1000000000000 of [45] steps each are "):
-        small.trainer(recipe, tmp_path)
-    carried = small.experiment(sentences=9, epochs=10**12)
-    with pytest.raises(UserError, match=r"2,147,483,647 steps that a run can count: give at most"):
-        small.trainer(carried, tmp_path)
-
-
 def test_epochs_that_nobody_waits_for_are_estimated(tmp_path, monkeypatch):
     settings = {"sentences": 9, "state": "sentences", "shuffle": True, "length": 4}
     all_counted = small.trainer(small.experiment(**settings, epochs=40), tmp_path).task

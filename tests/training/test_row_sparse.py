@@ -14,7 +14,6 @@ from zoo import optimizers
 from zoo.arrays.row_lookup import Watched, take
 from zoo.cores import LSTM
 from zoo.embeddings import Concat, Lookup
-from zoo.errors import UserError
 from zoo.experiment import Training
 from zoo.heads import (
     NCE,
@@ -204,12 +203,6 @@ def test_a_head_that_reads_the_whole_tied_table_leaves_nothing_sparse():
     assert model.row_tables(params) == [("embedding", "table")]
 
 
-@pytest.mark.parametrize("recipe", [RMSProp(), SGD(momentum=0.9), Adam(weight_decay=0.1)])
-def test_optimisers_without_a_row_rule_are_refused(recipe):
-    with pytest.raises(UserError, match=r"training.row_sparse cannot update rows by"):
-        updates.RowSparseUpdates(recipe, 0.0, [], 5, 20)
-
-
 TABLES = [("embedding", "table"), ("head", "weights"), ("head", "bias")]
 
 
@@ -278,20 +271,6 @@ def test_the_default_equals_dense_updates(tmp_path, rows_of_any_table, devices, 
     expected, found = (small.last_state(trainer)[1].params for trainer in (dense, by_rows))
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=5e-6)
-
-
-def test_a_trainer_says_what_cannot_be_sparse(tmp_path):
-    recipe = small.with_settings(
-        small.experiment(),
-        "training.row_sparse=true",
-        "training.optimizer=SGD",
-        "model.head=Softmax",
-        "model.head.tied=true",
-        "model.embedding.size=6",
-        "model.core.size=6",
-    )
-    with pytest.raises(UserError, match=r"training.row_sparse=True, but every step of this model"):
-        small.trainer(recipe, tmp_path)
 
 
 @pytest.mark.slow

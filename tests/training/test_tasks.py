@@ -58,5 +58,3 @@ def test_states_are_emptied_at_the_rate_of_the_recipe():
     drawn = np.concatenate(resets)
     assert abs(drawn.mean() - 0.25) < 4 * (0.25 * 0.75 / len(drawn)) ** 0.5
     assert not np.array_equal(task.batches(0)[0].reset, task.batches(1)[0].reset)
-    with pytest.raises(UserError, match=r"empties a carried state, and training.state is .sent"):
-        small.experiment(restart=0.1, state="sentences")

@@ -11,7 +11,6 @@ from tests.training import small
 from zoo.attention import Bahdanau, Luong
 from zoo.cores import GRU, LSTM, Bidirectional
 from zoo.data import Buckets, Corpus, MicroPairs, Pairs, Source, Vocabulary
-from zoo.data.batches import RandomWindows
 from zoo.embeddings import Features, Lookup
 from zoo.errors import UserError
 from zoo.evaluation import passport, passport_text
@@ -246,9 +245,3 @@ def test_a_run_starts_with_the_parts_of_another(tmp_path):
 def test_what_cannot_be_translated_is_said():
     with pytest.raises(UserError, match=r"has no sources, but model is SequenceToSequence"):
         tasks.prepare(dataclasses.replace(experiment(), data=small.RandomWords()))
-    with pytest.raises(UserError, match=r"a decoder starts from the boundary word"):
-        tasks.prepare(experiment(vocabulary=Vocabulary(boundary="none")))
-    with pytest.raises(UserError, match=r"windows cuts running text, and pairs are batched whole"):
-        tasks.prepare(experiment(windows=RandomWindows()))
-    with pytest.raises(UserError, match=r"restart empties the state along running text"):
-        tasks.prepare(experiment(restart=0.1))

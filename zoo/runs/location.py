@@ -297,16 +297,14 @@ def write_new(path: Any, write) -> bool:
 @contextlib.contextmanager
 def _finished(path, write):
     """Writes a temporary file beside `path`, yields it to be renamed, and removes it if left."""
-    temporary_files.clear(path)
-    own = temporary_files.place(path)
-    try:
-        with naming(path):
+    with naming(path), temporary_files.made(path) as own:
+        try:
             write(own)
             with own.open("r+b") as file:
                 os.fsync(file.fileno())
             yield own
-    finally:
-        own.unlink(missing_ok=True)
+        finally:
+            own.unlink(missing_ok=True)
     _keep_names(path.parent)
 
 

@@ -293,9 +293,9 @@ class Workdir:
             return jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
 
         if is_exported(self.path):
-            safetensors()  # raises MissingExtra before the sizes are read
-            check_sizes(experiment, exported_shapes(self.path), str(self.path))
-            return *read_params(self.path, like()), {}
+            arrays = read_arrays(self.path)
+            check_sizes(experiment, [one.shape for one in arrays.values()], str(self.path))
+            return *read_params(self.path, arrays, like()), {}
         restored = None
         with self._kept("best") as kept:
             if kept:
@@ -446,22 +446,6 @@ def _compare_digest(file, known, digest):
         raise UserError(f"{file} is not as it was written: put back a copy of it.")
 
 
-def exported_shapes(path: pathlib.Path) -> list[tuple[int, ...]] | None:
-    """Returns the shapes of the parameters without reading them; None if the file is damaged.
-
-    `read_params` raises an error that names the damage.
-    """
-    with lazy.extra():
-        import safetensors
-
-    try:
-        with safetensors.safe_open(str(path / PARAMS), "numpy") as file:
-            names = file.keys()
-            return [tuple(file.get_slice(name).get_shape()) for name in names]
-    except Exception:  # errors of safetensors, or OSError
-        return None
-
-
 def _bytes(file):
     try:
         return file.read_bytes()
@@ -471,20 +455,24 @@ def _bytes(file):
         ) from error
 
 
-def read_params(path: pathlib.Path, like: Any) -> tuple[int, Any]:
-    """Reads the parameters of an exported run."""
-    file, kept, load = path / PARAMS, export_record(path), safetensors().load
+def read_arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
+    """Reads the arrays of an exported run's parameters, whose digest `read_params` compares."""
+    file, load = path / PARAMS, safetensors().load
     content = _bytes(file)
     try:
-        arrays = load(content)
+        return load(content)
     except Exception as error:  # safetensors has errors of its own
         raise UserError(f"{file} cannot be read ({error}): put back a copy of it.") from error
-    names = checksums.leaf_names(like)
+
+
+def read_params(path: pathlib.Path, arrays: dict[str, np.ndarray], like: Any) -> tuple[int, Any]:
+    """Returns (checkpoint, parameters) of an exported run, made of its arrays."""
+    kept, names = export_record(path), checksums.leaf_names(like)
     if difference := checksums.first_difference(arrays, names):
         name, there, here = difference
         raise UserError(
-            f"{file} is of another model: {name} is {there} there, and {here} in the recipe; put "
-            "back a copy of the export."
+            f"{path / PARAMS} is of another model: {name} is {there} there, and {here} in the "
+            "recipe; put back a copy of the export."
         )
     check_exported(path, PARAMS)
     leaves = [arrays[name] for name in names]

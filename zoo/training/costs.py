@@ -18,7 +18,6 @@ from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 from zoo.runs import workdir
-from zoo.training import average
 from zoo.training.step import shapes_of
 from zoo.training.updates import choose_updates
 
@@ -52,7 +51,8 @@ def _of_state(experiment, lexicons, devices):
     trees = [shapes]
     if isinstance(model, LanguageModel):
         trees.append(jax.eval_shape(lambda: model.initial_carry(training.batch)))
-    trained = average.split(shapes, training.frozen)[0]
+    # Whether they have the frozen parts is checked later.
+    trained = {name: part for name, part in shapes.items() if name not in training.frozen}
     optimizer = choose_updates(training, shapes, model.row_tables(shapes), 1, 10**9)
     trees.append(jax.eval_shape(optimizer.init, trained))
     total = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(trees))

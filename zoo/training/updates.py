@@ -353,13 +353,12 @@ def _where_exact(recipe, params, paths):
 
 def _check_rows(recipe, paths, trained):
     """Raises UserError if a recipe asks for updates by rows that it does not allow."""
-    if recipe.accumulate > 1:
-        raise UserError(
-            f"training.accumulate={recipe.accumulate} adds up the gradients of whole tables, which "
-            "training.row_sparse=True is there to avoid: leave one of them out."
-        )
-    averages = {"average": recipe.average or None, "average_after": recipe.average_after}
-    for name, value in averages.items():
+    of_all_rows = {
+        "accumulate": recipe.accumulate if recipe.accumulate > 1 else None,
+        "average": recipe.average or None,
+        "average_after": recipe.average_after,
+    }
+    for name, value in of_all_rows.items():
         if value is not None:
             raise UserError(
                 f"training.{name}={value} touches all rows of every table at each step, which "
