@@ -5,9 +5,9 @@ import pathlib
 import zoo
 
 FILES = sorted(pathlib.Path(zoo.__file__).parent.rglob("*.py"))
-MOST_LINES = 51_381
-MOST_FILES = 233
-MOST_SHORT_FILES = 33
+MOST_LINES = 50_901
+MOST_FILES = 227
+MOST_SHORT_FILES = 32
 SHORT = 60
 
 
