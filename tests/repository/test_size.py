@@ -5,7 +5,7 @@ import pathlib
 import zoo
 
 FILES = sorted(pathlib.Path(zoo.__file__).parent.rglob("*.py"))
-MOST_LINES = 50_597
+MOST_LINES = 50_425
 MOST_FILES = 226
 MOST_SHORT_FILES = 32
 SHORT = 60
