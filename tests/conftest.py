@@ -134,11 +134,12 @@ def signals():
 
 
 @pytest.fixture
-def small_disk(tmp_path):
-    """A disk of 1 MB, where one may be mounted."""
+def small_disk(tmp_path, request):
+    """A disk of 1 MB, or of the size that a test asks for, where one may be mounted."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    size = getattr(request, "param", "1m")
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     try:
         mounted = subprocess.run(command, capture_output=True, text=True)
     except FileNotFoundError:

@@ -87,7 +87,6 @@ class Training:
                 os.dup2(log.fileno(), 2)
             sys.argv = command(self.folder)
             sys.argv[sys.argv.index("--devices") + 1] = str(self.devices)
-            jax.config.update("jax_num_cpu_devices", 2)
             code = program.run(train.main)
         except BaseException:
             traceback.print_exc()
@@ -137,6 +136,7 @@ class Training:
 
 def main():
     """Prints what came of it."""
+    jax.config.update("jax_num_cpu_devices", 2)  # as checkpoints of two are read here, too
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=None)

@@ -1,4 +1,4 @@
-"""Options of several processes, and what all of them must have in common.
+"""What all processes of a run must have in common, and how one learns that another has ended.
 
 Runs of several are in training/test_processes.py.
 """

@@ -1,5 +1,7 @@
 """What is on its way to being whole: by whom it is made, and what becomes of it after a kill."""
 
+import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -34,7 +36,7 @@ def maker(tmp_path):
 
 def test_a_killed_process_leaves_nothing_for_long(maker, tmp_path):
     process, left = maker
-    others = [tmp_path / ".out2.7-1-00000000-00000000.partial", tmp_path / ".out.mine.partial"]
+    others = [tmp_path / f".out2.{'0' * 32}.partial", tmp_path / ".out.mine.partial"]
     for path in others:
         path.mkdir()
     with temporary_files.folder(tmp_path / "out") as folder:
@@ -50,18 +52,24 @@ def test_a_killed_process_leaves_nothing_for_long(maker, tmp_path):
 
 
 def test_a_file_is_cleared_as_a_folder_is(tmp_path):
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    own = temporary_files.place(tmp_path / "file")
-    left = own.with_name(own.name.replace(f".{os.getpid()}-", f".{dead.pid}-"))
-    for path in (own, left):
-        path.write_text("half")
-    temporary_files.clear(tmp_path / "file")
-    assert [*tmp_path.iterdir()] == [own]
+    left = tmp_path / f".file.{'0' * 32}.partial"
+    left.write_text("half")
+    with temporary_files.made(tmp_path / "file") as own:
+        assert [*tmp_path.iterdir()] == [own]
+        temporary_files.clear(tmp_path / "file")
+        assert own.exists()
 
 
-def test_work_of_another_machine_is_left_for_a_day(tmp_path):
-    left = tmp_path / ".out.7-1-00000000-00000000.partial"
+@pytest.mark.parametrize("suffix", ["partial", "unlocked"])
+def test_work_whose_lock_nobody_can_tell_is_left_for_a_day(tmp_path, monkeypatch, suffix):
+    """On a file system without locks, or of a process that was killed before it locked it."""
+
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    if suffix == "partial":
+        monkeypatch.setattr(fcntl, "flock", refuse)
+    left = tmp_path / f".out.{'0' * 32}.{suffix}"
     (left / "shards").mkdir(parents=True)
     (left / "shards/0").write_text("0")
     days_ago = time.time() - 2 * temporary_files.FORGOTTEN
@@ -97,16 +105,3 @@ def test_what_fails_leaves_nothing(tmp_path):
     finally:
         os.umask(old)
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o750  # the user's own choice
-
-
-def test_which_processes_live(monkeypatch):
-    here = temporary_files.this_process()
-    assert temporary_files.lives(here) is True
-    assert temporary_files.lives(here | {"began": "1"}) is False  # the number was given again
-    assert temporary_files.lives(here | {"pid": 2**40}) is False
-    for other in ({"boot": "another"}, {"namespace": "pid:[1]"}, {"pid": "7"}, {"pid": 0}):
-        assert temporary_files.lives(here | other) is None
-    monkeypatch.setattr(temporary_files, "_text", lambda path: "")  # a system that does not say
-    there = {"host": here["host"], "pid": os.getpid(), "began": "", "boot": "", "namespace": ""}
-    assert temporary_files.lives(there) is None
-    assert temporary_files.lives(there | {"host": "elsewhere"}) is None

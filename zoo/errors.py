@@ -90,7 +90,6 @@ def check_choices(recipe, name: str = "", **choices: tuple[str, ...]):
 
 
 def check_seed(seed: int, name: str):
-    """Checks that a seed fits a random key."""
     if not 0 <= seed < 2**31:
         raise UserError(f"{name} is {seed}: give a whole number from 0 to {2**31 - 1}.")
 

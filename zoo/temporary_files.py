@@ -1,18 +1,17 @@
-"""Temporary files and folders that are renamed when complete, named after their process.
+"""Temporary files and folders that are renamed when complete, and locked by their process.
 
-While PATH is written, it is called `.NAME.PROCESS.partial` in the same folder, until it is renamed.
-A process that is killed leaves it there; the next process that writes the same path removes it,
-once the first is dead.
+While PATH is written, it is called `.NAME.RANDOM.partial` in the same folder, until it is renamed.
+A process that is killed leaves it there; the system ends its lock, and the next process that writes
+the same path removes it.
 """
 
 import contextlib
 import errno
-import hashlib
+import fcntl
 import os
 import pathlib
 import re
 import shutil
-import socket
 import time
 import uuid
 from collections.abc import Iterator
@@ -25,22 +24,16 @@ FULL = {
     errno.EDQUOT: ("the user's share of the disk is used up", "make room"),
     errno.EFBIG: ("a file would be larger than is allowed", "raise the limit (ulimit -f)"),
 }
-_SUFFIX = ".partial"
-_MADE_BY = re.compile(r"(?P<pid>\d+)-(?P<began>\d*)-(?P<where>[0-9a-f]{8})-[0-9a-f]{8}")
-# Seconds without a change after which a temporary file counts as abandoned if its process cannot be
-# looked up, being of another machine or from before this machine's start. Clocks differ by less.
+_END = re.compile(r"[0-9a-f]{32}\.(partial|unlocked)")
+# Seconds without a change after which a temporary file counts as abandoned that is not locked yet,
+# or on a file system that does not tell locks, as over a network. Clocks differ by less.
 FORGOTTEN = 24 * 3600.0
 
 
-def place(path: pathlib.Path) -> pathlib.Path:
-    """Returns a unique temporary path in the same folder, to be renamed to a path later."""
-    made_by = f"{os.getpid()}-{began(os.getpid()) or ''}-{_where()}-{uuid.uuid4().hex[:8]}"
-    return path.with_name(f".{path.name}.{made_by}{_SUFFIX}")
-
-
 def is_of(path: pathlib.Path, whole: pathlib.Path) -> bool:
-    """Whether a path is a temporary path `place(whole)` of any process."""
-    return _made_by(path, whole) is not None
+    """Whether a path is a temporary path of `whole`, of any process."""
+    before = f".{whole.name}."
+    return path.name.startswith(before) and bool(_END.fullmatch(path.name[len(before) :]))
 
 
 def clear(whole: pathlib.Path):
@@ -49,10 +42,43 @@ def clear(whole: pathlib.Path):
     with contextlib.suppress(OSError):  # a folder that may be written to, and not listed
         beside += whole.parent.iterdir()
     for path in beside:
-        made_by = _made_by(path, whole)
         with contextlib.suppress(OSError):  # another process may remove it, too
-            if made_by is not None and _is_left(path, made_by):
+            if is_of(path, whole) and _is_left(path):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _is_left(path) -> bool:
+    """Whether the process that made a path is dead."""
+    if path.suffix == ".partial":
+        with contextlib.suppress(OSError), _locked(path):
+            return True
+    newest = max(one.lstat().st_mtime for one in (path, *path.rglob("*")))
+    return time.time() - newest > FORGOTTEN
+
+
+@contextlib.contextmanager
+def _locked(path) -> Iterator[None]:
+    """Holds the lock of a file or folder; OSError if another process does, or if there is none."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def made(whole: pathlib.Path, make=pathlib.Path.touch) -> Iterator[pathlib.Path]:
+    """Yields a new temporary path of `whole`, to be renamed, whose lock is held in its context."""
+    clear(whole)
+    own = whole.with_name(f".{whole.name}.{uuid.uuid4().hex}.partial")
+    unlocked = own.with_suffix(".unlocked")  # so that no other process finds it free before
+    make(unlocked)
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # a file system without locks
+            stack.enter_context(_locked(unlocked))
+        unlocked.rename(own)
+        yield own
 
 
 @contextlib.contextmanager
@@ -61,16 +87,16 @@ def folder(out: str | pathlib.Path) -> Iterator[pathlib.Path]:
     if "://" in str(out):  # a path has one slash where an address has two
         raise UserError(f"{out} is not a folder of this machine: give the path of one.")
     out = pathlib.Path(out)
-    with _making(out):
-        if not _is_free(out):
-            raise UserError(f"{out} exists already: give a folder that does not exist yet.")
-        check_place(out)
-        made = [above for above in out.parents if not above.exists()]
-        out.parent.mkdir(parents=True, exist_ok=True)
-        clear(out)
-        own = place(out)
-        own.mkdir()
-    try:
+    with contextlib.ExitStack() as stack:
+        with _making(out):
+            if not _is_free(out):
+                raise UserError(f"{out} exists already: give a folder that does not exist yet.")
+            check_place(out)
+            above = [above for above in out.parents if not above.exists()]
+            out.parent.mkdir(parents=True, exist_ok=True)
+            stack.callback(_remove_empty, above)
+            own = stack.enter_context(made(out, pathlib.Path.mkdir))
+            stack.callback(shutil.rmtree, own, ignore_errors=True)
         with naming(out):
             yield own
         with _making(out):
@@ -80,11 +106,12 @@ def folder(out: str | pathlib.Path) -> Iterator[pathlib.Path]:
                     "folder."
                 )
             own.replace(out)
-    finally:
-        shutil.rmtree(own, ignore_errors=True)
-        for above in made:
-            with contextlib.suppress(OSError):  # it is not empty
-                above.rmdir()
+
+
+def _remove_empty(folders):
+    for folder in folders:
+        with contextlib.suppress(OSError):  # it is not empty
+            folder.rmdir()
 
 
 def check_place(path: pathlib.Path, instead: str = "another folder"):
@@ -126,94 +153,3 @@ def naming(path: str | os.PathLike[str]):
 def _is_free(out) -> bool:
     """Whether a folder can be made at a path: nothing exists there, or an empty folder."""
     return not os.path.lexists(out) or (out.is_dir() and not any(out.iterdir()))
-
-
-def _made_by(path, whole):
-    """Matches the process in the name of a temporary path of `whole`; None for other paths."""
-    name, before = path.name, f".{whole.name}."
-    if not (name.startswith(before) and name.endswith(_SUFFIX)):
-        return None
-    return _MADE_BY.fullmatch(name[len(before) : -len(_SUFFIX)])
-
-
-def _is_left(path, made_by) -> bool:
-    """Whether the process that made a path is dead."""
-    if made_by["where"] == _where():
-        process = this_process() | {
-            "pid": int(made_by["pid"]),
-            "began": made_by["began"],
-        }
-        alive = lives(process)
-        if alive is not None:
-            return not alive
-    newest = max(one.lstat().st_mtime for one in (path, *path.rglob("*")))
-    return time.time() - newest > FORGOTTEN
-
-
-def _where() -> str:
-    """Hashes `process_ids.place` of this process, for names of temporary files."""
-    return hashlib.sha256(repr(process_place(this_process())).encode()).hexdigest()[:8]
-
-
-# ---- identities of processes, over machines and restarts, and whether a process still runs
-
-
-def this_process() -> dict:
-    """Returns a record that identifies this process; values are "" where the system lacks them."""
-    return {
-        "host": socket.gethostname(),
-        "pid": os.getpid(),
-        "began": began(os.getpid()) or "",
-        # Process numbers are unique only since the start of one machine, and in one container.
-        "boot": _text("/proc/sys/kernel/random/boot_id"),
-        "namespace": _link("/proc/self/ns/pid"),
-    }
-
-
-def lives(process: dict) -> bool | None:
-    """Whether a process still runs."""
-    here = this_process()
-    if process_place(process) != process_place(here):
-        return None
-    pid = process.get("pid")
-    if not isinstance(pid, int) or pid <= 0:
-        return None
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:  # another user's
-        pass
-    start = began(pid)
-    if start is None:
-        return False  # a zombie
-    return start == process.get("began") if start else None
-
-
-def process_place(process: dict) -> tuple:
-    """Returns the scope in which a process number is unique: a machine's start and a container."""
-    boot = process.get("boot")
-    return (boot, process.get("namespace")) if boot else (process.get("host"), boot)
-
-
-def began(pid: int) -> str | None:
-    """Returns the start time of a process, in ticks since the machine's start."""
-    # The program's name, in brackets, may itself have spaces and brackets.
-    fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    if len(fields) < 20:
-        return ""
-    return None if fields[0] in "ZX" else fields[19]
-
-
-def _text(path) -> str:
-    try:
-        return pathlib.Path(path).read_text().strip()
-    except OSError:
-        return ""
-
-
-def _link(path) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:
-        return ""

@@ -113,16 +113,9 @@ SLIPS = {
     "vocabulary.features.1 is Unigram: give a FeaturePrior, such as Affixes": {
         "vocabulary": Vocabulary(features=(priors.TopWords(5), priors.Unigram()))
     },
-    "data.tests is ['c'], of type list: give a tuple.": {
-        "data": dataclasses.replace(TEXT, tests=["c"])
-    },
-    "model.head is the class Softmax: give Softmax(), with parentheses": {
-        "model": LanguageModel(head=Softmax)
-    },
     "training.optimizer is 'Adam', of type str: give an Optimizer, such as Adagrad": {
         "training": Training(optimizer="Adam")
     },
-    "training.shuffle is 1, of type int: give True or False": {"training": Training(shuffle=1)},
 }
 
 

@@ -1,10 +1,9 @@
-"""Recipes: --set, JSON and comparison."""
+"""Recipes: --set, JSON and comparison; tests/malformed has what they cannot be."""
 
 import dataclasses
 import functools
 import json
 import math
-import pathlib
 import re
 import sys
 
@@ -16,7 +15,7 @@ from zoo import component_registry, configuration
 from zoo.configuration import fields
 from zoo.cores import LSTM, Core
 from zoo.data import Conllu, Micro, Source, Text
-from zoo.embeddings import CharCNN, Embedding, Features, Lookup
+from zoo.embeddings import Embedding, Features, Lookup
 from zoo.errors import UserError
 from zoo.experiment import Experiment, Training
 from zoo.heads import NCE, Head, LogLinear, Softmax
@@ -131,85 +130,16 @@ def test_several_settings_apply_in_order():
 
 
 @pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("training.batch", "write it as field=value"),
-        ("training.batsh=3", "Training has no field 'batsh'; the nearest are batch"),
-        ("trainin.batch=3", "Experiment has no field 'trainin'; the nearest are training"),
-        ("xyzzy=3", "Experiment has no field 'xyzzy'; it has data, vocabulary, model"),
-        (
-            "training.optimizer.schedule.warmup=3",
-            "Constant has no fields: first replace it by a component that has 'warmup', with "
-            "--set training.optimizer.schedule=COMPONENT.",
-        ),
-        ("training.batch=many", "'many' is not a whole number"),
-        ("training.batch=1.5", "'1.5' is not a whole number"),
-        ("training.clip=tight", "'tight' is not a number"),
-        ("training.shuffle=maybe", "'maybe' is neither true nor false"),
-        ("training.batch.size=3", "the value 32 has no fields: leave"),
-        ("model.head=Softmaxx", "'Softmaxx' is not a Head; the nearest are Softmax"),
-        ("model.head=LSTM", "'LSTM' is not a Head"),
-        ("training.optimizer=Cosine", "'Cosine' is not an Optimizer"),
-        ("training.optimizer=sgd", "'sgd' is not an Optimizer; the nearest are SGD"),
-        ("training.optimizer=RMSPROP", "'RMSPROP' is not an Optimizer; the nearest are RMSProp"),
-        ("Training.batch=3", "Experiment has no field 'Training'; the nearest are training"),
-        ("vocabulary.features=TopWord", "'TopWord' is not a FeaturePrior; the nearest are TopW"),
-        ("data=Conllu", "Conllu has fields without defaults"),
-        ("training.clip=-1", "training.clip is -1.0: give at least 0."),
-        ("training.clip=nan", "'nan' is not a finite number"),
-        ("training.clip=1e999", "'1e999' is not a finite number"),
-        ("training.patience=-1", "training.patience is -1: give at least 0."),
-        ("training.validate_every=-1", "training.validate_every is -1: give at least 0."),
-        ("training.seed=-1", "training.seed is -1: give a whole number from 0 to 2147483647."),
-        (f"training.seed={10**20}", "give a whole number from 0 to 2147483647."),
-        ("model.core.dropout=1", "dropout of LSTM is 1.0: give at least 0, and less than 1."),
-        ("model.core.input_dropout=0.999999", "give a rate below 1 by 1/65536 or more."),
-        ("model.core.size=0", "--set model.core.size=0: size of LSTM is 0: give at least 1."),
-        ("model.core.layers=0", "--set model.core.layers=0: layers of LSTM is 0: give at least 1."),
-        ("model.embedding.size=0", "size of Lookup is 0: give at least 1."),
-        ("vocabulary.minimum_count=0", "vocabulary.minimum_count is 0: give at least 1."),
-        ("vocabulary.maximum_size=-1", "vocabulary.maximum_size is -1: give at least 0."),
-        ("vocabulary.boundary_marks=0", "vocabulary.boundary_marks is 0: give at least 1."),
-        ("evaluation.state=words", "evaluation.state is 'words': give one of carried, sentences."),
-        ("vocabulary.boundary=some", "vocabulary.boundary is 'some': give one of counted, unco"),
-    ],
-)
-def test_a_wrong_setting_is_one_clear_sentence(setting, message):
-    with pytest.raises(UserError) as caught:
-        changed(setting)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("component", "field", "value", "message"),
     [
-        (Features, "size", 0, "size of Features is 0: give at least 1."),
-        (CharCNN, "size", 0, "size of CharCNN is 0: give at least 1."),
-        (TopWords, "count", -1, "count is -1: give at least 0."),
-        (Unigram, "smoothing", -0.5, "smoothing of Unigram is -0.5: give at least 0."),
-        (
-            Unigram,
-            "smoothing",
-            math.inf,
-            "smoothing of Unigram is inf: give at least 0",
-        ),
+        (Unigram, "smoothing", math.inf, "smoothing of Unigram is inf: give at least 0"),
         (Training, "clip", math.nan, "training.clip is nan: give at least 0."),
         (Decay, "factor", 0.0, "factor is 0.0: give a finite number above 0."),
-        (Decay, "factor", math.inf, "factor is inf: give a finite number above 0."),
-        (Cosine, "warmup", -1, "schedule.warmup is -1: give at least 0."),
         (Cosine, "final", math.nan, "schedule.final is nan: give at least 0."),
-        (SGD, "learning_rate", -1.0, "optimizer.learning_rate is -1.0: give at least 0."),
         (Adam, "learning_rate", math.inf, "learning_rate is inf: give at least 0, but a finite"),
-        (RMSProp, "learning_rate", math.nan, "learning_rate is nan: give at least 0."),
-        (Adagrad, "learning_rate", math.nan, "learning_rate is nan: give at least 0."),
-        (SGD, "momentum", 1.0, "momentum is 1.0: give at least 0, and less than 1."),
-        (RMSProp, "decay", 1.0, "decay is 1.0: give at least 0, and less than 1."),
         (Adam, "beta2", math.nan, "beta2 is nan: give at least 0, and less than 1."),
-        (Adam, "weight_decay", math.inf, "weight_decay is inf: give at least 0, but a finite"),
+        (SGD, "momentum", 1.0, "momentum is 1.0: give at least 0, and less than 1."),
         (Adagrad, "initial_accumulator", -0.1, "accumulator is -0.1: give at least 0."),
-        (Micro, "exponent", math.nan, "data.exponent is nan: give a finite number above 0."),
-        (Micro, "exponent", 0.0, "data.exponent is 0.0: give a finite number above 0."),
         (
             functools.partial(LetterStrings, ("Class:name",)),
             "smoothing",
@@ -218,11 +148,8 @@ def test_a_wrong_setting_is_one_clear_sentence(setting, message):
         ),
         (Micro, "seed", 2**31, "data.seed is 2147483648: give a whole number from 0 to"),
         # Numbers are checked in Python as in configs.
-        (NCE, "samples", "100", "samples of NCE is '100', of type str: give a whole number."),
         (NCE, "samples", 10.5, "samples of NCE is 10.5, of type float: give a whole number."),
-        (NCE, "samples", True, "samples of NCE is True, of type bool: give a whole number."),
         (LogLinear, "penalty", "x", "penalty of LogLinear is 'x', of type str: give a number."),
-        (Training, "epochs", 2.5, "training.epochs is 2.5, of type float: give a whole"),
         (TopWords, "count", True, "priors.TopWords.count is True, of type bool: give a"),
     ],
 )
@@ -273,32 +200,6 @@ def test_a_saved_recipe_without_a_field_names_it():
         configuration.from_json(kept)
 
 
-@pytest.mark.parametrize(
-    ("recipe", "message"),
-    [
-        (
-            {"component": "config_gone:Mine"},
-            "config_gone:Mine, which is not part of zoo, .* add --trust",
-        ),
-        (
-            {"component": "zoo.heads:Gone"},
-            "zoo.heads:Gone, which this version of zoo does not have",
-        ),
-        ({"component": "zoo.errors:UserError"}, "zoo.errors:UserError, which this version of zoo"),
-        ({"component": 3}, "has the component 3, which is not a name"),
-        ({"size": 3}, "has the component None, which is not a name"),
-        ({"component": "zoo.heads:Softmax", "old": 1}, "does not have the fields old of the saved"),
-        (
-            {"component": "zoo.data:Text", "train": "a"},
-            "no field validation in .*version that saved",
-        ),
-    ],
-)
-def test_a_saved_recipe_that_cannot_be_made_is_refused(recipe, message):
-    with pytest.raises(UserError, match=message):
-        configuration.from_json(recipe)
-
-
 def test_a_component_defined_in_a_config_file_comes_back_from_json(tmp_path):
     path = tmp_path / "llrnn_french.py"
     path.write_text(OWN_CONFIG)
@@ -324,27 +225,6 @@ class Scaled(Softmax):
 def get_config():
     return Experiment(Text("a.txt", "b.txt"), model=LanguageModel(head=Scaled()))
 """
-
-
-WRONG_CONFIGS = {
-    "import zoo\n\ndef get_config():\n    return zoo.Experimant()\n": "line 4: AttributeError: ",
-    "from zoo.cores import LSTM\n\ndef get_config():\n    LSTM(48, drop=0.3)\n": (
-        "line 4: TypeError: .* unexpected keyword argument 'drop'"
-    ),
-    "import zoo.nothing\n": "line 1: ModuleNotFoundError: ",
-    "def get_config()\n    pass\n": "line 1: SyntaxError: ",
-    "from zoo import Training\nTraining(batch=0)\n": "^training.batch",
-}
-
-
-@pytest.mark.parametrize("text", WRONG_CONFIGS)
-def test_a_mistake_in_a_config_file_is_a_sentence_with_its_line(tmp_path, monkeypatch, text):
-    monkeypatch.chdir(tmp_path)
-    for path in (tmp_path / "mine.py", pathlib.Path("mine.py")):
-        path.write_text(text)
-        with pytest.raises(UserError, match=WRONG_CONFIGS[text]) as caught:
-            configs.load(str(path))
-        assert "^" in WRONG_CONFIGS[text] or str(caught.value).startswith(f"{path}, line ")
 
 
 def test_an_error_of_a_module_beside_the_config_is_let_through(tmp_path, monkeypatch):

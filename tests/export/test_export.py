@@ -1,4 +1,7 @@
-"""An exported run: the same numbers without the zoo, the same run with it."""
+"""An exported run: the same numbers without the zoo, the same run with it.
+
+What is damaged in one is in tests/malformed/doors/exports.tsv.
+"""
 
 import dataclasses
 import json
@@ -212,24 +215,6 @@ def test_the_card_says_what_is_known(exports, tmp_path):
     assert "- Selected on `micro-validation` (this run): " in micro
 
 
-def test_what_is_damaged_is_refused(exports, tmp_path):
-    _, out = exports("log-linear")
-    copy = shutil.copytree(out, tmp_path / "copy")
-    file = copy / "params.safetensors"
-    whole = file.read_bytes()
-    file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    with pytest.raises(UserError, match="is not as it was written"):
-        zoo.load(copy)
-    file.write_bytes(whole[:100])
-    with pytest.raises(UserError, match="cannot be read"):
-        zoo.load(copy)
-    file.write_bytes(whole)
-    recipe = (copy / "experiment.json").read_text()
-    (copy / "experiment.json").write_text(recipe.replace('"size": 7', '"size": 9'))
-    with pytest.raises(UserError, match=r"experiment\.json is not as it was written"):
-        zoo.load(copy)
-
-
 def test_all_that_zoo_reads_has_a_checksum(exports):
     _, out = exports("log-linear")
     files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
@@ -408,29 +393,3 @@ def test_it_goes_over_the_hub(exports, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(MissingExtra, match=r"pip install '\.\[hub\]'"):
         hub.pull("me/model", tmp_path / "no")
-
-
-@pytest.mark.slow
-def test_load_py_says_in_one_line_what_is_wrong(exports, tmp_path):
-    _, out = exports("softmax")
-    copy = shutil.copytree(out, tmp_path / "copy")
-    tables = copy / "tables.safetensors"
-    content = tables.read_bytes()
-    tables.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    command = [sys.executable, str(copy / "load.py"), "word1"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    told = f"error: {tables} is not as it was written: put back a copy of it.\n"
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
-
-
-@pytest.mark.slow
-def test_an_export_over_other_words_is_refused(exports, tmp_path):
-    """They fit the arrays, and would have the probabilities of others."""
-    path, out = exports("softmax")
-    copy = shutil.copytree(out, tmp_path / "copy")
-    lexicon = Run.load(path).lexicon
-    turned = dataclasses.replace(lexicon, words=(*lexicon.words[:2], *lexicon.words[:1:-1]))
-    turned.save(copy / "lexicon.npz")
-    for load in (zoo.load, standalone.Model):
-        with pytest.raises((UserError, ValueError), match=r"lexicon\.npz is not as it was written"):
-            load(copy)

@@ -199,27 +199,6 @@ def test_a_bad_request_leaves_its_connection_open(connection):
     assert connection.sock is socket_before is not None
 
 
-@pytest.mark.parametrize(
-    ("request_line", "status", "sentence"),
-    [
-        (b"<b> / HTTP/1.1", 501, b"Unsupported method ('<b>')\n"),
-        (b"GET / HTTP/<b>", 400, b"Bad request version ('HTTP/<b>')\n"),
-    ],
-)
-def test_a_malformed_request_is_answered_in_plain_text(
-    request_line, status, sentence, connection, capsys
-):
-    connection.connect()
-    connection.sock.sendall(request_line + b"\r\n\r\n")
-    received = b"".join(iter(lambda: connection.sock.recv(4096), b""))
-    head, _, content = received.rpartition(b"\r\n\r\n")
-    assert content == sentence
-    if head:  # none before the request's version is known
-        assert head.startswith(b"HTTP/1.1 %d " % status)
-        assert b"Content-Type: text/plain; charset=utf-8" in head
-    assert not capsys.readouterr().err
-
-
 def connect(server):
     return socket.create_connection(("127.0.0.1", server.server_port), timeout=5)
 
@@ -232,8 +211,7 @@ def answered(client):
 POST = b'POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 22\r\n\r\n{"sentences": ["a b"]}'
 
 
-@pytest.mark.parametrize("count", [32, 128])
-def test_clients_that_connect_at_once_are_all_answered(count, server):
+def test_clients_that_connect_at_once_are_all_answered(server, count=128):
     """None is accepted before all have connected."""
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(connect(server)) for _ in range(count)]

@@ -63,28 +63,6 @@ def test_an_lstm_is_counted():
     assert costs.operations(found) == 3 * 11 * 2 * (5 + 7) * 4 * 7
 
 
-def test_time_is_bound_by_arithmetic_or_memory():
-    products = {Product(100, 10): 2, Product(10, 100): 3}
-    assert costs.seconds(products, 10, 5) == 2 * 10 + 3 * 20
-
-
-def test_memory_by_hand():
-    counts = scaling.Counts({}, params=100, tables=80, dense=20, state=200)
-    assert scaling.memory(counts, 1) == (220, 220)
-    # Of 16 devices each has a 16th of the tables and their accumulators, and all of the rest;
-    # what is dense here are no more than 20 bytes of the tables' gradients.
-    whole, shared = scaling.memory(scaling.Counts({}, 100, 80, 100, 200), 4)
-    assert whole == 300 and shared == 300 - (160 + 80) * 3 / 4
-
-
-def test_a_step_s_time_by_hand():
-    counts = scaling.Counts({Product(100, 10): 2}, 100, 80, 30, 200, rows=6)
-    device = scaling.Device("x", operations=10, memory=5, room=0, link=4)
-    work, sent = scaling.step_seconds(counts, device, 4)
-    assert work == (2 * 10 + 5 * 30 / 5) / scaling.REACHED
-    assert sent == (2 * 30 + 6) * (3 / 4) / 4 / scaling.REACHED
-
-
 def test_lost_time_is_that_of_the_formula():
     interval, saving, between, restart = 1000.0, 20.0, 86400.0, 300.0
     # Half an interval is done again for each loss, on average, while losses are seldom.
@@ -125,11 +103,3 @@ def test_a_compiled_program_by_hand():
         ("all-to-all", 12, 8, 1): 10.5,
     }
     assert products == {Product(2 * 3 * 5 * 5, 60 + 100 + 60): 7}
-
-
-@pytest.mark.parametrize(
-    ("count", "layouts"),
-    [(1, [(1, 1)]), (2, [(2, 1), (1, 2)]), (8, [(8, 1), (4, 2), (1, 8)])],
-)
-def test_layouts_of_devices(count, layouts):
-    assert scaling.meshes(count) == layouts

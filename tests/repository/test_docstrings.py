@@ -191,39 +191,3 @@ def test_helpers_have_one_sentence():
         if parts[0] not in PUBLIC_MODULES and not path.match(SHIPPED):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             assert not helpers_with_sections(".".join(("zoo", *parts)), tree, EXPORTED), path
-
-
-def test_a_helper_with_sections_is_found():
-    source = '''
-def public(x):
-    """Doubles.
-
-    Args:
-      x: a number.
-    """
-class Public:
-    """A class."""
-    def _helper(self, x):
-        """Doubles.
-
-        Returns:
-          2 x.
-        """
-'''
-    tree = ast.parse(source)
-    assert helpers_with_sections("zoo.m", tree, {("zoo.m", "Public")}) == ["public", "_helper"]
-    both = {("zoo.m", "Public"), ("zoo.m", "public")}
-    assert helpers_with_sections("zoo.m", tree, both) == ["_helper"]
-
-
-def test_two_parameters_in_an_item_are_found():
-    docstring = """Does.
-
-    Args:
-      first: of something. second: of another.
-    """
-    with pytest.raises(AssertionError, match="Args are"):
-        check("f", docstring, "Args", ["first", "second"])
-    with pytest.raises(AssertionError, match="second within the item of first"):
-        check("f", docstring + "  second: again.", "Args", ["first", "second"])
-    check("f", docstring.replace(" second", "\n      second"), "Args", ["first", "second"])

@@ -3,7 +3,6 @@
 import pathlib
 import re
 
-import jax
 import numpy as np
 import pytest
 
@@ -85,31 +84,6 @@ def test_lexicons_priors_and_layouts(snippets):
     assert tuple(spec) == ("model",)
     assert namespace["kl_divergence"](namespace["teacher"], namespace["student"]).shape == (2, 4)
     assert namespace["drawn"].shape == (2, 4)
-
-
-def test_what_it_shows_of_a_log_linear_head_trains_the_penalty(snippets):
-    """lambda sum_n u_n sum_f a_nf^2 has the slopes 2 lambda sum_n u_n a_nf of the bias."""
-    before, after = snippets[1].split("loss = log_linear", maxsplit=1)
-    call = f"loss = log_linear{after.splitlines()[0]}"
-
-    def gradient(head):
-        namespace = {}
-        exec(snippets[0] + before.replace("LogLinear()", head), namespace)
-
-        def loss(params):
-            namespace["params"] = params
-            exec(call, namespace)
-            return namespace["loss"]
-
-        params = namespace["params"]
-        return jax.grad(loss)(params), params, namespace["hidden"], namespace["weights"]
-
-    found, params, hidden, weights = gradient("LogLinear(penalty=0.5)")
-    adaptors = np.asarray(hidden) @ np.asarray(params["weights"]).T
-    expected = 2 * 0.5 * np.einsum("bt,btf->f", weights, adaptors)
-    assert np.abs(expected).max() > 0.01
-    difference = found["bias"] - gradient("LogLinear()")[0]["bias"]
-    np.testing.assert_allclose(difference, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_every_named_make_target_and_file_is_there():

@@ -10,7 +10,6 @@ import pytest
 from tests.training import small
 from zoo.adaptation import Trained
 from zoo.data import Conllu, Vocabulary
-from zoo.errors import UserError
 from zoo.evaluation import leakage
 from zoo.evaluation.leakage import priors_that_saw
 from zoo.evaluation.run import Run
@@ -101,36 +100,6 @@ def test_overlap_is_found_in_any_order_case_and_cut():
     assert leakage.of_text(characters, seen(*TEXT))["trained_on"]["all"] == counts(1, 2, 16, 26)
 
 
-def test_texts_of_other_runs_come_along_by_their_way(tmp_path):
-    first = seen(TEXT[0], selected=TEXT[1:2]).without_record(["the background Arpa x.arpa"])
-    second = seen(TEXT[1], selected=TEXT[3:]).joined(first, "init_from runs/a")
-    third = seen(TEXT[3]).joined(second, "the background Trained runs/b")
-    assert [text["by"] for text in third.trained_on.about] == [
-        "this run",
-        "the background Trained runs/b",
-        "the background Trained runs/b, init_from runs/a",
-    ]
-    assert third.not_known == (
-        "the background Trained runs/b, init_from runs/a, the background Arpa x.arpa",
-    )
-    third.save(tmp_path / "texts.npz")
-    loaded = SeenTexts.load(tmp_path / "texts.npz")
-    for role in seen_texts.ROLES:
-        one, other = getattr(third, role), getattr(loaded, role)
-        np.testing.assert_array_equal(one.hashes, other.hashes)
-        assert one.about == other.about
-    assert len(loaded.trained_on.hashes) == 3
-    assert (loaded.not_known, loaded.data, loaded.made_with) == (third.not_known, "", {})
-
-
-def test_a_damaged_record_is_named(tmp_path):
-    path = tmp_path / "texts.npz"
-    seen(*TEXT).save(path)
-    path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(UserError, match=r"texts\.npz is not a record of seen texts"):
-        SeenTexts.load(path)
-
-
 @pytest.mark.parametrize(
     ("all_found", "long_found", "expected"),
     [(672, 0, False), (144, 128, False), (249, 50, False), (251, 0, True), (51, 51, True)],
@@ -197,12 +166,15 @@ def of_words(seed, split):
 
 
 def test_a_run_keeps_its_own_texts(tmp_path):
-    found = of_run(run_of(tmp_path / "run", small.experiment()))
+    recipe = small.experiment()
+    found = of_run(run_of(tmp_path / "run", recipe))
     np.testing.assert_array_equal(found.trained_on.hashes, of_words(0, "train"))
     np.testing.assert_array_equal(found.selected_on.hashes, of_words(0, "validation"))
     assert found.made_with == {"revision": "abc"}
     assert found.not_known == ()
     assert [text["text"] for text in found.trained_on.about] == ["train"]
+    judged = Run(tmp_path / "run", recipe, None, None, {}, 1).seen_texts
+    np.testing.assert_array_equal(judged.trained_on.hashes, found.trained_on.hashes)
 
 
 def test_a_run_without_a_record_of_its_texts_is_not_known(tmp_path):
@@ -231,6 +203,10 @@ def test_what_was_seen_through_other_runs_comes_along(tmp_path):
         f"the background Trained {second}",
         f"the background Trained {second}, init_from {first}",
     ]
+    last.save(tmp_path / "texts.npz")
+    loaded = SeenTexts.load(tmp_path / "texts.npz")
+    np.testing.assert_array_equal(loaded.trained_on.hashes, last.trained_on.hashes)
+    assert loaded.trained_on.about == last.trained_on.about
     gone = dataclasses.replace(started, init_from=str(tmp_path / "nothing"))
     assert seen_by(gone).not_known == (f"init_from {tmp_path / 'nothing'}",)
 
@@ -257,14 +233,6 @@ def test_a_background_has_seen_what_it_was_estimated_on(
     assert [text["text"] for text in found.trained_on.about] == texts
     expected = [of_words(0, split) for split in texts]
     np.testing.assert_array_equal(found.trained_on.hashes, np.unique(np.concatenate(expected)))
-
-
-def test_a_judged_run_knows_its_texts(tmp_path):
-    folder = tmp_path / "run"
-    recipe = small.experiment()
-    run = Run(folder, recipe, None, None, {}, 1)
-    run_of(folder, recipe)
-    np.testing.assert_array_equal(run.seen_texts.trained_on.hashes, of_words(0, "train"))
 
 
 # -------- texts that gave words, features and backgrounds are recorded with what they gave
@@ -307,14 +275,6 @@ def digest(*sentences):
     return hashlib.sha256(json.dumps(words, ensure_ascii=False).encode()).hexdigest()
 
 
-def recorded(experiment):
-    corpora = {
-        split: experiment.vocabulary.read(experiment.data, split)
-        for split in experiment.data.splits()
-    }
-    return seen_texts.inherited(experiment, corpora)
-
-
 def test_each_text_is_recorded_once_with_all_that_it_gave(data, tmp_path):
     train = ("train",)
     vocabulary = Vocabulary(
@@ -329,7 +289,7 @@ def test_each_text_is_recorded_once_with_all_that_it_gave(data, tmp_path):
     )
     model = LanguageModel(head=LogLinear(background=Arpa("news.arpa")))
     experiment = Experiment(data=data, vocabulary=vocabulary, model=model)
-    found = recorded(experiment).knowledge
+    found = seen_by(experiment).knowledge
     assert [(text["text"], text["gave"], text["sentences"], text["tokens"]) for text in found] == [
         (
             "train.conllu",
@@ -348,13 +308,13 @@ def test_each_text_is_recorded_once_with_all_that_it_gave(data, tmp_path):
     assert found[2]["digest"] == hashlib.sha256(b"chat\n").hexdigest()
     assert {text["by"] for text in found} == {"this run"}
     model = LanguageModel(head=WithExpert(KnowledgeBase("facts.tsv"), LogLinear()))
-    (_, fact) = recorded(Experiment(data=data, model=model)).knowledge
+    (_, fact) = seen_by(Experiment(data=data, model=model)).knowledge
     assert (fact["text"], fact["gave"]) == ("facts.tsv", ["expert: KnowledgeBase"])
 
 
-def test_words_and_tags_that_a_source_knows_are_recorded(data):
+def test_words_and_tags_that_a_source_knows_are_seen_by(data):
     source = Held({split: data.read(split) for split in ("train", "validation")}, {"zut": ("X:y",)})
-    found = recorded(Experiment(data=source, vocabulary=Vocabulary(features=(Morphology(),))))
+    found = seen_by(Experiment(data=source, vocabulary=Vocabulary(features=(Morphology(),))))
     last = found.knowledge[-1]
     assert (last["text"], last["gave"], last["sentences"]) == (
         *("the dictionary of Held", ["vocabulary", "features: Morphology"], None),
@@ -362,10 +322,10 @@ def test_words_and_tags_that_a_source_knows_are_recorded(data):
     assert last["digest"] == hashlib.sha256(b'[["zut", "X:y"]]').hexdigest()
 
 
-def test_all_splits_and_words_of_files_are_recorded(data):
+def test_all_splits_and_words_of_files_are_seen_by(data):
     source = dataclasses.replace(data, words=("tags.conllu",))
     experiment = Experiment(data=source, vocabulary=Vocabulary(splits=()))
-    found = recorded(experiment).knowledge
+    found = seen_by(experiment).knowledge
     assert [text["text"] for text in found] == [
         *("train.conllu", "validation.conllu", "test.conllu", "tags.conllu")
     ]
@@ -373,15 +333,15 @@ def test_all_splits_and_words_of_files_are_recorded(data):
 
 
 def test_the_record_is_kept_and_joined(data, tmp_path):
-    seen = recorded(Experiment(data=data))
-    seen.save(tmp_path / "texts.npz")
-    assert SeenTexts.load(tmp_path / "texts.npz").knowledge == seen.knowledge
-    (own, other) = seen.joined(seen, "init_from runs/a").knowledge
+    one = seen_by(Experiment(data=data))
+    one.save(tmp_path / "texts.npz")
+    assert SeenTexts.load(tmp_path / "texts.npz").knowledge == one.knowledge
+    (own, other) = one.joined(one, "init_from runs/a").knowledge
     assert (own["by"], other["by"]) == ("this run", "init_from runs/a")
-    unrecorded = dataclasses.replace(seen, knowledge=None)
+    unrecorded = dataclasses.replace(one, knowledge=None)
     unrecorded.save(tmp_path / "texts.npz")
     assert SeenTexts.load(tmp_path / "texts.npz").knowledge is None
-    assert seen.joined(unrecorded, "init_from runs/a").knowledge is None
+    assert one.joined(unrecorded, "init_from runs/a").knowledge is None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -391,7 +351,7 @@ class OwnFeatures(FeaturePrior):
 
 def test_texts_of_a_prior_of_the_users_own_are_not_known(data):
     experiment = Experiment(data=data, vocabulary=Vocabulary(features=(OwnFeatures(),)))
-    assert recorded(experiment).not_known == (
+    assert seen_by(experiment).not_known == (
         "the features OwnFeatures, which is not a part of Zoo",
     )
 

@@ -1,11 +1,15 @@
 """A task that is no language model: an encoder-decoder with attention says digits backwards."""
 
+import dataclasses
+
 import jax
 import numpy as np
 
 from tests import examples
 from zoo import cores, heads
 from zoo.arrays import row_lookup
+from zoo.models import Model
+from zoo.training import tasks
 from zoo.training.step import Batch
 from zoo.training.tasks import Task, Validation
 
@@ -66,3 +70,13 @@ class Reversal(Task):
 
     def row_tables(self, shapes):
         return [("embedding", "table"), ("head", "weights"), ("head", "bias")]
+
+
+@dataclasses.dataclass(frozen=True)
+class Digits(Model):
+    """Its model, which an experiment may have."""
+
+    sampled: bool = False
+
+
+tasks.task_of.register(Digits, lambda model, recipe, *_: Reversal(recipe.training, model.sampled))

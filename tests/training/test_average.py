@@ -7,7 +7,6 @@ import optax
 import pytest
 
 from tests.training import small
-from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.optimizers import SGD
 from zoo.training import average
@@ -120,20 +119,3 @@ def test_averaging_begins_when_validation_stops_improving(tmp_path):
     ).train()
     assert plain.validations[: begins + 1] == values[: begins + 1]
     assert values[-1] < plain.validations[-1]
-
-
-def test_two_averages_are_refused():
-    with pytest.raises(UserError, match="average_after=3 are two averages"):
-        small.experiment(average=0.9, average_after=3)
-    with pytest.raises(UserError, match="give a patience of at least 5, or 0"):
-        small.experiment(patience=4, average_after=3)
-    small.experiment(patience=1, average_after=0)
-
-
-def test_an_average_of_rows_alone_is_refused(tmp_path):
-    with pytest.raises(UserError, match="average_after=0 touches all rows"):
-        small.trainer(small.experiment(average_after=0, row_sparse=True), tmp_path)
-    with pytest.raises(UserError, match=r"average=0\.9 touches all rows"):
-        small.trainer(small.experiment(average=0.9, row_sparse=True), tmp_path)
-    with pytest.raises(UserError, match="average is 1"):
-        small.experiment(average=1.0)

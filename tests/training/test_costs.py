@@ -26,8 +26,6 @@ GB = 10**9
         ("evaluation.batch=9000000000", f"{6 * 9 * 10**9 * 42:,} bytes (2.3 TB)"),
         ("evaluation.length=9000000000", f"{3 * 9 * 10**9 * 42:,} bytes (1.1 TB)"),
         ("model.core.layers=100000", f"{10**11:,} bytes (100.0 GB)"),
-        # Of each layer but the first: 2 x 700 + 1 rows of the four gates and two rows of the carry.
-        ("model.core.layers=5000", "needs at least"),
         ("model.core.size=3000000000", f"{12 * 10**9:,} bytes (12.0 GB)"),
         ("model.embedding.size=3000000000000000000000", f"{12 * 10**21:,} bytes (12,000.0 EB)"),
         ("model.head.components=3000000000", f"{12 * 10**9:,} bytes (12.0 GB)"),
@@ -42,8 +40,6 @@ def test_a_slip_of_zeros_is_refused_with_both_numbers_of_bytes(
     if "samples" in setting:
         head, setting = NCE(), setting.replace(".sampled", "")
     recipe = small.experiment(dataclasses.replace(small.MODEL, head=head))
-    if setting == "model.core.layers=5000":
-        recipe = small.with_settings(recipe, "model.core.size=700")
     recipe = small.with_settings(recipe, setting)
     before = len(jax.live_arrays())
     with pytest.raises(UserError) as caught:
@@ -56,9 +52,7 @@ def test_a_slip_of_zeros_is_refused_with_both_numbers_of_bytes(
     assert "and there are 8,000,000,000 bytes (8.0 GB): give a smaller number" in message
 
 
-@pytest.mark.parametrize("layers", [1, 2, 5])
-def test_the_state_is_measured_by_its_shapes(layers):
-    """Whatever is built repeatedly is built twice at most to know how large it is."""
+def test_the_state_is_measured_by_its_shapes(layers=2):
     model = dataclasses.replace(small.MODEL, core=LSTM(size=7, layers=layers))
     recipe = small.experiment(model, optimizer=Adam(), average=0.9)
     lexicon = examples.lexicon()

@@ -4,61 +4,75 @@ import jax
 import numpy as np
 import pytest
 
-from tests.training import small
-from tests.training.test_resume import RECIPES
-from zoo.errors import UserError
-from zoo.training import tasks
+from tests.training import recipes, small
+from zoo.optimizers import SGD
 from zoo.training.devices import Devices, PmapDevices
 from zoo.training.step import TrainState
 
-
-def recipe_of(state, model="softmax"):
-    """Nine short sentences."""
-    return small.experiment(
-        **small.MODELS[model], sentences=9, state=state, length=4, epochs=3, shuffle=True
-    )
+# Sentences so few and short that some batch rows end early.
+FEW = {"sentences": 9, "length": 4, "epochs": 3, "shuffle": True}
+SHORT = {"epochs": 1, "shuffle": True}
 
 
-def trained(folder, devices, state, model="softmax"):
-    """(trainer, progress) of nine short sentences: some batch rows end early, with dropout on."""
-    recipe = recipe_of(state, model)
+def trained(folder, devices, recipe):
+    """(trainer, progress) of a run on so many devices."""
     trainer = small.trainer(recipe, folder, devices)
-    batches = trainer.task.batches(0)
-    real = (batches[len(batches) - 1].positions >= 0).sum(axis=1)
-    assert real.min() == 0 < real.max()  # the last batch has a batch row without words
     return trainer, trainer.train()
 
 
+def assert_close(expected, found, **tolerance):
+    """Of two trainers: the same ends but for rounding."""
+    one, other = (small.last_state(trainer)[1] for trainer in (expected, found))
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, **{"atol": 3e-6} | tolerance),
+        (one.params, one.carry),
+        (other.params, other.carry),
+    )
+
+
+SLOW = [
+    ("softmax", (2, 4), FEW),
+    ("log-linear", (2, 4), FEW),
+    ("background", (2,), FEW),
+    ("background", (2,), FEW | {"state": "sentences"}),
+    ("rows", (2, 4), FEW | {"clip": 0.1}),
+    ("pairs", (2, 4), SHORT),
+    ("digits", (2,), SHORT | {"optimizer": SGD(0.4)}),
+    ("digits by rows", (2,), SHORT),
+    # Masks of words and states, windows and averages.
+    ("regularised", (2, 4), {"rtol": 1e-3, "atol": 2e-5}),
+]
+
+
 @pytest.mark.parametrize(
-    ("model", "state", "counts"),
+    ("kind", "counts", "settings"),
     [
-        pytest.param("softmax", "carried", (2, 4), marks=pytest.mark.slow),
-        ("softmax", "sentences", (4,)),
-        pytest.param("log-linear", "carried", (2, 4), marks=pytest.mark.slow),
+        ("softmax", (4,), FEW | {"state": "sentences"}),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW),
     ],
 )
-def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, model, state, counts):
-    alone, progress_alone = trained(tmp_path / "1", 1, state, model)
-    _, expected, _ = small.last_state(alone)
-    start = alone.initial_state()
-    moved = jax.tree.map(lambda old, new: np.abs(old - new).max(), start.params, expected.params)
-    assert min(jax.tree.leaves(moved)) > 1e-3
+def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, kind, counts, settings):
+    tolerance = {name: settings[name] for name in ("rtol", "atol") if name in settings}
+    training = {name: value for name, value in settings.items() if name not in tolerance}
+    recipe = recipes.recipe(kind, **training)
+    alone, progress_alone = trained(tmp_path / "1", 1, recipe)
+    if "sentences" in training:
+        batches = alone.task.batches(0)
+        real = (batches[len(batches) - 1].positions >= 0).sum(axis=1)
+        assert real.min() == 0 < real.max()  # the last batch has a batch row without words
+    start, end = alone.initial_state(), small.last_state(alone)[1]
+    moved = jax.tree.map(lambda old, new: np.abs(old - new).max(), start.params, end.params)
+    assert min(jax.tree.leaves(moved)) > 1e-4
     for count in counts:
-        several, progress = trained(tmp_path / str(count), count, state, model)
-        _, found, _ = small.last_state(several)
-        jax.tree.map(
-            lambda a, b: np.testing.assert_allclose(a, b, atol=3e-6), expected.params, found.params
-        )
-        jax.tree.map(
-            lambda a, b: np.testing.assert_allclose(a, b, atol=3e-6), expected.carry, found.carry
-        )
-        assert progress.best == pytest.approx(progress_alone.best, abs=1e-5)
+        several, progress = trained(tmp_path / str(count), count, recipe)
+        assert_close(alone, several, **tolerance)
+        np.testing.assert_allclose(progress.validations, progress_alone.validations, rtol=1e-5)
 
 
 @pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_devices(tmp_path, monkeypatch):
-    whole, _ = trained(tmp_path / "whole", 1, "carried")
-    recipe = recipe_of("carried")
+    recipe = small.experiment(**FEW)
+    whole, _ = trained(tmp_path / "whole", 1, recipe)
     first = small.trainer(small.with_settings(recipe, "training.epochs=1"), tmp_path / "run", 4)
     first.train()
     # What ended after one epoch goes on as if it had been interrupted there.
@@ -66,12 +80,8 @@ def test_a_run_goes_on_with_another_number_of_devices(tmp_path, monkeypatch):
     step, state, progress = manager.restore("last", first.initial_state())
     manager.save("last", step, state, progress | {"finished": False})
     manager.close()
-    second = small.trainer(recipe, tmp_path / "run", 2)
-    second.train()
-    expected, found = small.last_state(whole)[1], small.last_state(second)[1]
-    jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, atol=3e-6), expected.params, found.params
-    )
+    second, _ = trained(tmp_path / "run", 2, recipe)
+    assert_close(whole, second)
 
 
 def state_of(carry):
@@ -122,42 +132,5 @@ def test_what_comes_and_goes_at_every_step_needs_no_program(kind):
     assert devices.split(()) == ()  # a core that carries nothing
 
 
-def test_a_batch_that_does_not_divide_is_refused():
-    with pytest.raises(UserError, match=r"training.batch=6 does not divide by 4 .*batch=8"):
-        PmapDevices(4, batch=6)
-
-
-@pytest.mark.parametrize("count", [5, -1])
-def test_devices_that_are_not_there_are_refused(count):
-    with pytest.raises(UserError, match=f"--devices {count}: this machine has 4"):
-        Devices(count, batch=8)
-
-
 def test_no_number_takes_all_devices():
     assert PmapDevices(0, batch=8).count == 4
-
-
-@pytest.mark.parametrize("count", [-1, 9])
-def test_a_number_of_devices_that_are_not_there_is_found_before_the_data_are_read(count):
-    recipe = small.with_settings(small.experiment(), "model.head=Softmax")
-    with pytest.raises(UserError, match=f"--devices {count}: this machine has 4; 0 takes all"):
-        tasks.prepare(recipe, count)
-
-
-# ---- masks of words and states, windows and averages on several devices: the same but for rounding
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("devices", [2, 4])
-def test_neither_it_does_for_masks_windows_and_averages(tmp_path, devices):
-    ends = []
-    for count in (1, devices):
-        trainer = small.trainer(RECIPES["regularised"], tmp_path / str(count), count)
-        progress = trainer.train()
-        ends.append((small.last_state(trainer)[1].params, progress.validations))
-    jax.tree.map(
-        lambda one, other: np.testing.assert_allclose(one, other, rtol=1e-3, atol=2e-5),
-        ends[0][0],
-        ends[1][0],
-    )
-    np.testing.assert_allclose(ends[0][1], ends[1][1], rtol=1e-5)

@@ -122,24 +122,14 @@ def whole(tmp_path_factory):
     return end
 
 
-def kill_and_resume(workdir, steps):
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [[1], [30], [7, 14], [57, 63, 110], [100, 150]])
+def test_a_run_killed_once_or_again_and_again_ends_as_one_that_was_not(whole, tmp_path, steps):
     for step in steps:
-        code, stderr = stop_at(workdir, step, signal.SIGKILL)
+        code, stderr = stop_at(tmp_path / "run", step, signal.SIGKILL)
         assert code == -signal.SIGKILL, stderr
-    return finish(command(workdir))[0]
-
-
-@pytest.mark.slow
-def test_a_killed_run_ends_as_one_that_was_not(whole, tmp_path):
-    stdout = kill_and_resume(tmp_path / "run", [30])
-    assert re.search(r"resuming after step \d+ \(epoch \d+\)", stdout)
-    assert_same_end(whole, end_of(tmp_path / "run"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("steps", [[1], [7, 14], [57, 63, 110], [100, 150]])
-def test_a_run_killed_again_and_again(whole, tmp_path, steps):
-    kill_and_resume(tmp_path / "run", steps)
+    stdout, _ = finish(command(tmp_path / "run"))
+    assert steps == [1] or re.search(r"resuming after step \d+ \(epoch \d+\)", stdout)
     assert_same_end(whole, end_of(tmp_path / "run"))
 
 
@@ -172,18 +162,13 @@ def interrupt(workdir, number):
 
 
 @pytest.mark.slow
-def test_control_c_says_how_to_resume(whole, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_says_how_to_resume(whole, tmp_path, number):
     workdir = tmp_path / "a run, (again)"
-    arguments = interrupt(workdir, signal.SIGINT)
+    arguments = interrupt(workdir, number)
     assert arguments == command(workdir)
     finish(arguments)
     assert_same_end(whole, end_of(workdir))
-
-
-@pytest.mark.slow
-def test_sigterm_says_how_to_resume(whole, tmp_path):
-    finish(interrupt(tmp_path / "run", signal.SIGTERM))
-    assert_same_end(whole, end_of(tmp_path / "run"))
 
 
 @pytest.mark.slow

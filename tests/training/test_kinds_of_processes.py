@@ -1,5 +1,5 @@
-"""Kinds of training in two processes: pairs in buckets, start values of another run, tables updated
-by rows. Each ends as it does in one process with as many devices."""
+"""Kinds of training in two processes: words, pairs in buckets, tables updated by rows, and start
+values of another run. Each ends as it does in one process with as many devices."""
 
 import jax
 import numpy as np
@@ -43,8 +43,11 @@ def words_of(workdir):
     return [*processes.command(workdir), *processes.SHORT]
 
 
-def pairs_of(workdir):
-    return [*settings(PAIRS), str(workdir)]
+KINDS = {
+    "words": words_of,
+    "pairs": lambda workdir: [*settings(PAIRS), str(workdir)],
+    "rows": lambda workdir: [*settings(ROWS), *words_of(workdir)],
+}
 
 
 def check_same(first, second):
@@ -55,12 +58,14 @@ def check_same(first, second):
 
 
 @pytest.mark.parametrize(("devices", "model"), [(1, 1), (2, 2)])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.slow
-def test_encoder_decoders_are_trained_on_pairs_in_buckets(tmp_path, devices, model):
+def test_two_processes_train_to_the_bit_what_one_with_their_devices_does(
+    tmp_path, kind, devices, model
+):
     share = ["--set", f"parallel.model={model}"]
-    said = processes.train_alone([*pairs_of(tmp_path / "one"), *share], 2 * devices)
-    assert "bucket" in said or "shapes" in said
-    processes.train([*pairs_of(tmp_path / "two"), *share], devices=devices)
+    processes.train_alone([*KINDS[kind](tmp_path / "one"), *share], 2 * devices)
+    processes.train([*KINDS[kind](tmp_path / "two"), *share], devices=devices)
     check_same(tmp_path / "one", tmp_path / "two")
 
 
@@ -73,12 +78,3 @@ def test_a_run_starts_with_values_of_another(tmp_path):
     processes.train_alone([*words_of(tmp_path / "one"), *start], 2)
     check_same(tmp_path / "one", tmp_path / "two")
     assert (tmp_path / "two" / "start.json").exists()
-
-
-@pytest.mark.parametrize(("devices", "model"), [(1, 1), (2, 2)])
-@pytest.mark.slow
-def test_tables_are_updated_by_rows(tmp_path, devices, model):
-    share = settings([*ROWS, f"parallel.model={model}"])
-    processes.train_alone([*share, *words_of(tmp_path / "one")], 2 * devices)
-    processes.train([*share, *words_of(tmp_path / "two")], devices=devices)
-    check_same(tmp_path / "one", tmp_path / "two")

@@ -73,8 +73,8 @@ def alone(tmp_path_factory):
     return of
 
 
-# (devices along the data axis, devices along the model axis)
-MESHES = [(1, 2), (2, 2), (1, 4), (2, 1), (4, 1)]
+# (devices along the data axis, devices along the model axis); with one along that: test_devices.py
+MESHES = [(1, 2), (2, 2), (1, 4)]
 FEW = {("softmax", 2, 2)}
 
 
@@ -97,7 +97,6 @@ def test_a_mesh_changes_nothing_but_rounding(tmp_path, alone, name, data, model)
         (1, 4, SGD(1.0)),
         (1, 2, Adam()),
         (1, 3, Adagrad(0.5)),
-        (4, 1, Adagrad(0.5)),
     ],
 )
 @pytest.mark.slow
@@ -105,11 +104,10 @@ def test_rows_are_updated_where_they_lie(tmp_path, data, model, optimizer):
     options = {"optimizer": optimizer, "row_sparse": True, "clip": 0.5, "batch": 12}
     found = trained(tmp_path / "mesh", data * model, "sampled", model, **options)
     check_equal(found, trained(tmp_path / "alone", 1, "sampled", **options))
-    if model > 1:  # what the optimiser keeps of a table lies as the table does
-        new = small.trainer(recipe_of("sampled", model, **options), tmp_path, data * model)
-        state = begun(new).optimizer_state["rows"]
-        for leaf in jax.tree.leaves(state):
-            assert leaf.addressable_shards[0].data.shape[0] == 12 // model
+    # What the optimiser keeps of a table lies as the table does.
+    new = small.trainer(recipe_of("sampled", model, **options), tmp_path, data * model)
+    for leaf in jax.tree.leaves(begun(new).optimizer_state["rows"]):
+        assert leaf.addressable_shards[0].data.shape[0] == 12 // model
 
 
 @pytest.mark.parametrize(
@@ -293,20 +291,6 @@ def test_words_are_found_and_drawn_across_shards(name, words):
     np.testing.assert_array_equal(drawn, alone)
 
 
-@pytest.mark.parametrize(
-    ("devices", "model", "training", "sentence"),
-    [
-        (4, 3, {}, "parallel.model=3 does not divide the 4 devices: give one that does"),
-        (2, 4, {}, "parallel.model=4 does not divide the 2 devices"),
-        (4, 2, {"batch": 5}, r"training.batch=5 does not divide by the 2 .*training.batch=6"),
-        (5, 2, {}, "--devices 5: this machine has 4"),
-    ],
-)
-def test_a_mesh_that_is_none_is_refused(tmp_path, devices, model, training, sentence):
-    with pytest.raises(UserError, match=sentence):
-        small.trainer(recipe_of("sampled", model, **training), tmp_path, devices)
-
-
 def test_more_shards_than_words_are_refused():
     state = TrainState({}, (), (), np.zeros((), np.int32))
     with pytest.raises(UserError, match=r"parallel.model=4 are more shards than .* words, 3: give"):
@@ -320,8 +304,6 @@ def test_the_number_of_shards_is_no_other_experiment(tmp_path):
     workdir.check(recipe_of(model=2))
     Workdir(tmp_path / "other").claim(recipe_of(model=2))
     assert Workdir(tmp_path / "other").recipe_digest_but_seed() == digest
-    with pytest.raises(UserError, match=r"parallel.model is 0: give at least 1"):
-        recipe_of(model=0)
 
 
 # ---- A batch in pieces gives the update of the whole batch; with SGD, for Adam hides wrong scales
@@ -332,27 +314,12 @@ def test_the_number_of_shards_is_no_other_experiment(tmp_path):
     ("name", "devices", "model", "pieces"),
     [
         ("sampled", 1, 1, 2),
-        pytest.param("softmax", 1, 1, 4, marks=pytest.mark.slow),
-        pytest.param("softmax", 2, 1, 2, marks=pytest.mark.slow),
-        pytest.param("log-linear", 4, 2, 2, marks=pytest.mark.slow),
+        ("softmax", 1, 1, 4),
+        ("softmax", 2, 1, 2),
+        ("log-linear", 4, 2, 2),
     ],
 )
 def test_pieces_change_nothing_but_rounding(tmp_path, name, devices, model, pieces):
     whole = trained(tmp_path / "whole", 1, name, clip=0.1)
     in_pieces = trained(tmp_path / "pieces", devices, name, model, clip=0.1, accumulate=pieces)
     check_equal(in_pieces, whole)
-
-
-@pytest.mark.parametrize(
-    ("devices", "model", "training", "sentence"),
-    [
-        (1, 1, {"accumulate": 3}, "training.accumulate=3 does not divide the 4 rows of a device"),
-        (2, 1, {"accumulate": 4}, "training.accumulate=4 does not divide the 2 rows"),
-        (4, 2, {"accumulate": 4}, "training.accumulate=4 does not divide the 2 rows"),
-        (1, 1, {"accumulate": 2, "row_sparse": True}, "training.accumulate=2 .*row_sparse=True"),
-        (1, 1, {"accumulate": 0}, "training.accumulate is 0: give at least 1"),
-    ],
-)
-def test_what_does_not_go_is_refused(tmp_path, devices, model, training, sentence):
-    with pytest.raises(UserError, match=sentence):
-        small.trainer(recipe_of("sampled", model, **training), tmp_path, devices)

@@ -7,7 +7,6 @@ import pytest
 
 from tests.training import small
 from zoo.arrays.sharded_functions import path_name
-from zoo.errors import UserError
 from zoo.optimizers import SGD, Adagrad, Adam
 from zoo.training import average
 from zoo.training.updates import RowGradient, SparseGradients
@@ -111,17 +110,3 @@ def test_rows_have_the_factor_of_their_table(tmp_path, optimizer):
             there = there[getattr(entry, "key", getattr(entry, "idx", None))]
         assert jnp.abs(value).max() > 0
         np.testing.assert_allclose(there, factor * value, rtol=1e-6)
-
-
-def test_names_that_are_none(tmp_path):
-    with pytest.raises(UserError, match=r"'headd', under which .*: give one of core, embedding, h"):
-        small.trainer(small.experiment(rates=(("headd", 2.0),)), tmp_path)
-    with pytest.raises(UserError, match=r"'head/weight', .* head, head/bias, head/weights\."):
-        small.trainer(small.experiment(rates=(("head/weight", 2.0),)), tmp_path)
-    with pytest.raises(UserError, match=r"'core', under which no parameter is trained"):
-        small.trainer(small.experiment(rates=(("core", 2.0),), frozen=("core",)), tmp_path)
-    for rate in (0.0, -1.0, float("nan"), float("inf")):
-        with pytest.raises(UserError, match=r"for 'head': give a number above 0, or name"):
-            small.experiment(rates=(("head", rate),))
-    with pytest.raises(UserError, match="names a parameter twice"):
-        small.experiment(rates=(("head", 2.0), ("head", 3.0)))

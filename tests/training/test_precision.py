@@ -13,7 +13,6 @@ from zoo.arrays import products
 from zoo.arrays.row_lookup import Watched
 from zoo.cores import GRU, LSTM, Bidirectional, Elman, NGram
 from zoo.embeddings import Lookup
-from zoo.errors import UserError
 from zoo.models import LanguageModel
 from zoo.training.step import rounded
 
@@ -121,8 +120,3 @@ def test_a_run_in_bfloat16_keeps_float32_and_ends_nearby(tmp_path, head, trainin
     validation = trainer.task.validate(jax.tree.map(jnp.asarray, found.params))
     kept = small.last_state(trainer)[2]["best"]
     assert validation.value == pytest.approx(kept, abs=1e-6)
-
-
-def test_other_types_are_refused():
-    with pytest.raises(UserError, match=r"training.compute is 'float16': .*float32.*bfloat16"):
-        small.experiment(compute="float16")

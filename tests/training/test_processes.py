@@ -6,10 +6,8 @@ import os
 import pathlib
 import re
 import resource
-import shutil
 import signal
 import socket
-import subprocess
 import time
 
 import jax
@@ -86,21 +84,6 @@ def on_a_mesh(tmp_path_factory):
     arguments = [*processes.command(workdir), *processes.SHORT, "--set", "parallel.model=2"]
     processes.train_alone(arguments, 4)
     return processes.end_apart_from_devices(workdir)
-
-
-@pytest.mark.slow
-def test_two_processes_train_to_the_bit_what_one_with_two_devices_does(whole, tmp_path):
-    check_trained(tmp_path / "run", whole)
-
-
-@pytest.mark.slow
-def test_two_processes_train_to_the_bit_what_one_with_the_same_mesh_does(on_a_mesh, tmp_path):
-    workdir = tmp_path / "run"
-    arguments = [*processes.command(workdir), *processes.SHORT, "--set", "parallel.model=2"]
-    processes.train(arguments, devices=2)
-    step, arrays, progress = processes.end_apart_from_devices(workdir)
-    assert (step, progress) == (on_a_mesh[0], on_a_mesh[2])
-    jax.tree.map(np.testing.assert_array_equal, arrays, on_a_mesh[1])
 
 
 @pytest.mark.slow
@@ -183,19 +166,8 @@ def test_another_number_of_processes_resumes_after_a_signal(whole, tmp_path):
     interruption.assert_same_end(whole, interruption.end_of(workdir))
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A folder on a disk of 4 MB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
-    if not shutil.which("mount") or subprocess.run(mount, stderr=subprocess.DEVNULL).returncode:
-        pytest.skip("needs leave to mount a file system")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
 @pytest.mark.slow
+@pytest.mark.parametrize("small_disk", ["4m"], indirect=True)
 def test_a_full_disk_ends_all_and_they_resume_once_there_is_room(whole, small_disk):
     filling = small_disk / "filling"
     workdir, started = running(small_disk / "run")

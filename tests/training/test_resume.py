@@ -10,55 +10,20 @@ import numpy as np
 import optax
 import pytest
 
-from tests.training import small
-from zoo.cores import LSTM
-from zoo.data.batches import RandomWindows
+from tests.training import recipes, small
 from zoo.errors import Interrupted, UserError
-from zoo.heads import MixtureOfSoftmaxes
-from zoo.optimizers import SGD, Adam, Cosine
+from zoo.optimizers import Adam, Cosine
 from zoo.training import loop
 from zoo.training.loop import Progress
 
-RECIPES = {
-    name: small.experiment(
-        **settings,
-        epochs=3,
-        shuffle=True,
-        patience=9,
-        validate_every=4,
-        checkpoint_every=3,
-        clip=0.5,
-        optimizer=Adam(learning_rate=0.05, schedule=Cosine(warmup=4)),
-    )
-    for name, settings in {**small.MODELS, "average": {"average": 0.9}}.items()
-}
-# Windows of random length, states emptied at random, masks of words, weights, states and contexts,
-# and a mean that begins within the run.
-RECIPES |= {
-    "regularised": small.experiment(
-        dataclasses.replace(
-            small.MODEL,
-            core=LSTM(
-                10,
-                layers=2,
-                last_size=8,
-                input_dropout=0.2,
-                recurrent_dropout=0.3,
-                variational=True,
-            ),
-            head=MixtureOfSoftmaxes(components=2, latent_dropout=0.2),
-            word_dropout=0.2,
-            output_dropout=0.3,
-            activation_penalty=1.0,
-            temporal_penalty=1.0,
-        ),
-        length=12,
-        windows=RandomWindows(half=0.5),
-        restart=0.3,
-        average_after=1,
-        epochs=5,
-        optimizer=SGD(4.0),
-    ),
+OFTEN = {
+    "epochs": 3,
+    "shuffle": True,
+    "patience": 9,
+    "validate_every": 4,
+    "checkpoint_every": 3,
+    "clip": 0.5,
+    "optimizer": Adam(learning_rate=0.05, schedule=Cosine(warmup=4)),
 }
 
 
@@ -97,24 +62,28 @@ def stop_at(monkeypatch, trainer, stop):
     monkeypatch.setattr(trainer.devices, "compile", compiled)
 
 
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("log-linear", "regularised")]
+# Steps at which a run is stopped, (epochs, steps after them): after the first step, within an
+# epoch, at its end, at a validation, within the mean, before the last step.
+STOPS = {
+    "softmax": ((0, 1), (2, 2)),
+    "log-linear": ((0, 5), (1, 0)),
+    "regularised": ((1, 0), (3, 2)),
+    "background": ((1, 0), (3, -1)),
+    "rows": ((0, 1), (1, 2)),
+    "pairs": ((0, 1), (1, 2)),
+    "digits": ((0, 1), (1, 0), (1, 3)),
+}
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in STOPS if name != "softmax"]
 
 
-@pytest.mark.parametrize("model", ["softmax", *SLOW])
-def test_resumed_equals_uninterrupted(tmp_path, monkeypatch, every_step_told, model):
-    recipe = RECIPES[model]
+@pytest.mark.parametrize("kind", ["softmax", *SLOW])
+def test_resumed_equals_uninterrupted(tmp_path, monkeypatch, every_step_told, kind):
+    recipe = recipes.recipe(kind, **OFTEN)
     whole = small.trainer(recipe, tmp_path / "whole")
     whole.train()
-    # After the first step, within an epoch, at its end, at a validation, within the mean, before
-    # the last step.
-    end = whole.task.epoch_steps
-    stops = {
-        "softmax": (1, end, 2 * end + 2, 3 * end - 1),
-        "log-linear": (5, end),
-        "regularised": (end, 3 * end + 2),
-    }
-    said = []
-    for stop in stops[model]:
+    end, said = whole.task.epoch_steps, []
+    for epochs, steps in STOPS[kind]:
+        stop = epochs * end + steps
         trainer = small.trainer(recipe, tmp_path / "pieces", said=said)
         with monkeypatch.context() as patch:
             stop_at(patch, trainer, stop)
@@ -123,10 +92,10 @@ def test_resumed_equals_uninterrupted(tmp_path, monkeypatch, every_step_told, mo
         step, state, _ = small.last_state(trainer)
         assert step == stop
         averaging = optax.tree_utils.tree_get(state.optimizer_state, "averaging", False)
-        assert averaging == (model == "regularised" and stop > end)
+        assert averaging == (kind == "regularised" and stop > end)
     last = small.trainer(recipe, tmp_path / "pieces", said=said)
     last.train()
-    assert f"resuming after step {end} (epoch 2)." in said
+    assert f"resuming after step {stop} (epoch {stop // end + 1})." in said
     assert_same_end(whole, last)
 
 
@@ -134,14 +103,12 @@ class Killed(BaseException):
     """The end of a process, without any saving."""
 
 
-@pytest.mark.parametrize(
-    ("model", "kill"), [pytest.param("softmax", 2, marks=pytest.mark.slow), ("log-linear", 13)]
-)
+@pytest.mark.parametrize(("kind", "kill"), [("softmax", 2), ("log-linear", 13)])
 @pytest.mark.slow
 def test_what_comes_after_the_last_checkpoint_is_done_again(
-    tmp_path, monkeypatch, every_step_told, model, kill
+    tmp_path, monkeypatch, every_step_told, kind, kill
 ):
-    recipe = RECIPES[model]
+    recipe = recipes.recipe(kind, **OFTEN)
     whole = small.trainer(recipe, tmp_path / "whole")
     whole.train()
     trainer = small.trainer(recipe, tmp_path / "killed")
@@ -168,9 +135,7 @@ def test_what_comes_after_the_last_checkpoint_is_done_again(
 def test_dropout_does_not_depend_on_interruptions_but_on_the_seed(tmp_path):
     ends = []
     for seed in (0, 0, 1):
-        recipe = small.with_settings(
-            RECIPES["softmax"], f"training.seed={seed}", "training.epochs=1"
-        )
+        recipe = small.experiment(epochs=1, seed=seed)
         trainer = small.trainer(recipe, tmp_path / str(len(ends)))
         trainer.train()
         ends.append(small.last_state(trainer)[1].params["head"]["weights"])
@@ -181,9 +146,10 @@ def test_dropout_does_not_depend_on_interruptions_but_on_the_seed(tmp_path):
 @pytest.mark.slow
 def test_a_signal_within_the_last_validation_is_not_lost(tmp_path):
     """The run is finished, and what the caller would do next does not begin."""
-    whole = small.trainer(RECIPES["softmax"], tmp_path / "whole")
+    recipe = small.experiment(**OFTEN)
+    whole = small.trainer(recipe, tmp_path / "whole")
     whole.train()
-    trainer = small.trainer(RECIPES["softmax"], tmp_path / "run", said=(said := []))
+    trainer = small.trainer(recipe, tmp_path / "run", said=(said := []))
     validate, end = trainer.task.validate, whole.task.epoch_steps * 3
 
     def validate_and_signal(*given):
@@ -195,7 +161,7 @@ def test_a_signal_within_the_last_validation_is_not_lost(tmp_path):
     with pytest.raises(Interrupted, match=f"SIGINT at the end, after step {end}: all is saved"):
         trainer.train()
     assert_same_end(whole, trainer)
-    again = small.trainer(RECIPES["softmax"], tmp_path / "run", said=said)
+    again = small.trainer(recipe, tmp_path / "run", said=said)
     assert again.train().finished
     assert said[-1] == f"this run is finished, at step {end}; nothing is left to train."
 

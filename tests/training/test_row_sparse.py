@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import signal
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +14,6 @@ from zoo import optimizers
 from zoo.arrays.row_lookup import Watched, take
 from zoo.cores import LSTM
 from zoo.embeddings import Concat, Lookup
-from zoo.errors import Interrupted, UserError
 from zoo.experiment import Training
 from zoo.heads import (
     NCE,
@@ -205,12 +203,6 @@ def test_a_head_that_reads_the_whole_tied_table_leaves_nothing_sparse():
     assert model.row_tables(params) == [("embedding", "table")]
 
 
-@pytest.mark.parametrize("recipe", [RMSProp(), SGD(momentum=0.9), Adam(weight_decay=0.1)])
-def test_optimisers_without_a_row_rule_are_refused(recipe):
-    with pytest.raises(UserError, match=r"training.row_sparse cannot update rows by"):
-        updates.RowSparseUpdates(recipe, 0.0, [], 5, 20)
-
-
 TABLES = [("embedding", "table"), ("head", "weights"), ("head", "bias")]
 
 
@@ -279,58 +271,6 @@ def test_the_default_equals_dense_updates(tmp_path, rows_of_any_table, devices, 
     expected, found = (small.last_state(trainer)[1].params for trainer in (dense, by_rows))
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=5e-6)
-
-
-@pytest.mark.slow
-def test_a_run_of_the_default_is_resumed_within_an_epoch(tmp_path, rows_of_any_table):
-    model = dataclasses.replace(small.MODEL, head=NCE(samples=5))
-    recipe = small.experiment(model, clip=0.1, optimizer=Adagrad(0.3))
-    whole = small.trainer(recipe, tmp_path / "whole")
-    whole.train()
-    first = small.trainer(recipe, tmp_path / "pieces")
-    first._stop = signal.SIGTERM  # after the first step
-    with pytest.raises(Interrupted, match="after step 1"):
-        first.train()
-    second = small.trainer(recipe, tmp_path / "pieces")
-    second.train()
-    assert "rows" in small.last_state(second)[1].optimizer_state
-    jax.tree.map(
-        np.testing.assert_array_equal, small.last_state(second)[1], small.last_state(whole)[1]
-    )
-
-
-def test_a_trainer_says_what_cannot_be_sparse(tmp_path):
-    recipe = small.with_settings(
-        small.experiment(),
-        "training.row_sparse=true",
-        "training.optimizer=SGD",
-        "model.head=Softmax",
-        "model.head.tied=true",
-        "model.embedding.size=6",
-        "model.core.size=6",
-    )
-    with pytest.raises(UserError, match=r"training.row_sparse=True, but every step of this model"):
-        small.trainer(recipe, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("devices", [2, 4])
-def test_several_devices_agree_with_one(tmp_path, devices):
-    recipe = small.with_settings(
-        small.experiment(sentences=9, length=4, epochs=2),
-        "training.row_sparse=true",
-        "training.optimizer=Adagrad",
-        "training.clip=0.1",
-        "model.head=NCE",
-        "model.head.samples=5",
-    )
-    alone = small.trainer(recipe, tmp_path / "1", 1)
-    alone.train()
-    several = small.trainer(recipe, tmp_path / "n", devices)
-    several.train()
-    expected, found = small.last_state(alone)[1], small.last_state(several)[1]
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(one, other, atol=5e-6)
 
 
 @pytest.mark.slow

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from tests.training import small
-from tests.training.test_resume import assert_same_end, stop_at
 from zoo.attention import Bahdanau, Luong
 from zoo.cores import GRU, LSTM, Bidirectional
 from zoo.data import Buckets, Corpus, MicroPairs, Pairs, Source, Vocabulary
-from zoo.data.batches import RandomWindows
 from zoo.embeddings import Features, Lookup
-from zoo.errors import Interrupted, UserError
+from zoo.errors import UserError
 from zoo.evaluation import passport, passport_text
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
@@ -46,42 +44,6 @@ def experiment(model=MODEL, vocabulary=None, **training) -> Experiment:
         training=Training(**settings | {"buckets": Buckets(padding=0.25)} | training),
         evaluation=Evaluation(state="sentences", batch=3),
     )
-
-
-@pytest.mark.slow
-def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path, monkeypatch):
-    recipe = experiment(optimizer=Adam(0.02), clip=0.5, validate_every=5, checkpoint_every=3)
-    whole = small.trainer(recipe, tmp_path / "whole")
-    assert len(whole.task.pairs.shapes) > 1
-    whole.train()
-    for stop in (1, whole.task.epoch_steps + 2):
-        piece = small.trainer(recipe, tmp_path / "pieces")
-        with monkeypatch.context() as patch:
-            stop_at(patch, piece, stop)
-            with pytest.raises(Interrupted, match=f"SIGTERM after step {stop}: the state is saved"):
-                piece.train()
-    last = small.trainer(recipe, tmp_path / "pieces")
-    last.train()
-    assert_same_end(whole, last)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("counts", [(1, 2), pytest.param((1, 4), marks=pytest.mark.slow)])
-def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, counts):
-    recipe = experiment(epochs=1)
-    ends, progress = [], []
-    for count in counts:
-        trainer = small.trainer(recipe, tmp_path / str(count), count)
-        progress.append(trainer.train())
-        ends.append(small.last_state(trainer)[1])
-        if count == 1:
-            start = trainer.initial_state()
-    moved = jax.tree.map(lambda old, new: np.abs(old - new).max(), start.params, ends[0].params)
-    assert min(jax.tree.leaves(moved)) > 1e-3
-    jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, atol=3e-6), ends[0].params, ends[1].params
-    )
-    assert progress[0].best == pytest.approx(progress[1].best, abs=1e-5)
 
 
 MORPHOLOGY = Vocabulary(features=(TopWords(count=9), Morphology()))
@@ -283,9 +245,3 @@ def test_a_run_starts_with_the_parts_of_another(tmp_path):
 def test_what_cannot_be_translated_is_said():
     with pytest.raises(UserError, match=r"has no sources, but model is SequenceToSequence"):
         tasks.prepare(dataclasses.replace(experiment(), data=small.RandomWords()))
-    with pytest.raises(UserError, match=r"a decoder starts from the boundary word"):
-        tasks.prepare(experiment(vocabulary=Vocabulary(boundary="none")))
-    with pytest.raises(UserError, match=r"windows cuts running text, and pairs are batched whole"):
-        tasks.prepare(experiment(windows=RandomWindows()))
-    with pytest.raises(UserError, match=r"restart empties the state along running text"):
-        tasks.prepare(experiment(restart=0.1))

@@ -13,7 +13,7 @@ from tests.training.test_resume import assert_same_end, stop_at
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import CharCNN, Concat, Lookup
 from zoo.errors import Interrupted, UserError
-from zoo.heads import NCE, CharLSTM, HuffmanSoftmax, LogLinear, Softmax
+from zoo.heads import NCE, CharLSTM, HuffmanSoftmax, LogLinear
 from zoo.lexicon.spelling import Spelling
 from zoo.optimizers import SGD, Adagrad, Adam
 from zoo.priors import TopWords
@@ -133,12 +133,6 @@ def test_row_sparse_training_of_a_head_alone_is_the_dense_one(first, tmp_path):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=5e-6), dense[0], sparse[0])
     assert sorted(sparse.optimizer_state["rows"]) == ["head.bias", "head.weights"]
     assert not [leaf for leaf in jax.tree.leaves(sparse.optimizer_state["dense"]) if leaf.ndim]
-
-
-def test_row_sparse_training_without_its_tables_is_refused(first, tmp_path):
-    recipe = second(first, Softmax(), row_sparse=True, optimizer=SGD())
-    with pytest.raises(UserError, match="the tables that are read by rows are frozen"):
-        small.trainer(recipe, tmp_path)
 
 
 @pytest.mark.slow
@@ -301,13 +295,6 @@ def test_parameters_that_lie_by_frequency_need_the_same_frequencies(tmp_path):
     assert other.build()[0].words == recipe.build()[0].words
     with pytest.raises(UserError, match="its head orders words by their frequencies"):
         read(folder, other)
-
-
-def test_parts_that_cannot_be_frozen(tmp_path):
-    with pytest.raises(UserError, match=r"'cor', which is not a part .* core, embedding, head\."):
-        small.trainer(small.experiment(frozen=("cor",)), tmp_path)
-    with pytest.raises(UserError, match=r"leaves no parameter to train"):
-        small.trainer(small.experiment(frozen=("embedding", "core", "head")), tmp_path)
 
 
 def test_a_run_without_a_checkpoint(tmp_path):

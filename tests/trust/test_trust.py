@@ -24,7 +24,6 @@ from zoo.data import Text
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation.run import Run
-from zoo.heads import Softmax
 from zoo.runs import workdir as runs
 from zoo.runs.workdir import Workdir
 from zoo.sources import files
@@ -151,12 +150,6 @@ def test_what_is_no_component_is_not_made(call, workdir, name):
     assert code == 2 and name in errors and errors.count("\n") == 1
     code, _, errors = call(evaluate, workdir, "--trust", name)
     assert code == 2 and name in errors
-
-
-def test_a_recipe_of_no_experiment(call, workdir):
-    (workdir / "experiment.json").write_text(json.dumps(configuration.to_json(Softmax())))
-    code, _, errors = call(evaluate, workdir)
-    assert code == 2 and "holds a Softmax, not an Experiment" in errors
 
 
 @pytest.fixture(scope="module")

@@ -51,7 +51,6 @@ def from_json(value: Any, *, origin: Any = "the recipe in JSON") -> Any:
 
 
 def _from_json(value, path):
-    """Makes the value at a place within a recipe."""
     if isinstance(value, dict):
         component = _component(value)
         given = {
@@ -89,7 +88,6 @@ def _check_fields(component, given, name, path):
 
 
 def _component(value):
-    """Returns the class of a dataclass in JSON."""
     name = value.get("component")
     if not isinstance(name, str):
         raise UserError(

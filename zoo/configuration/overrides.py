@@ -143,7 +143,6 @@ def _zoo_class(name, kind, where):
 
 
 def _users_class(name, kind, where):
-    """Imports a component "module:Class" that the user names."""
     try:
         found = user_modules.value(name)
     except user_modules.Missing as error:

@@ -58,7 +58,6 @@ def write(
 
 
 def _write(run, folder, name, licence, platforms):
-    """Writes all files into an existing folder."""
     model = run.experiment.model
     made = _PROGRAMS[type(model)](model, run.params, run.tables, platforms)
     params = {
@@ -259,7 +258,6 @@ def _figures(passports: dict[pathlib.Path, dict]) -> list[str]:
 
 
 def _row(passport: dict) -> str:
-    """Formats a perplexity as a row of the table."""
     figures = passport["figures"]
     mark = " !" if leakage.reason(passport) else ""
     # Infinite ones are kept as text.

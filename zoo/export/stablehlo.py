@@ -19,7 +19,7 @@ So a program takes dicts, tuples and arrays, and its callers need no class of Zo
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -51,27 +51,30 @@ def of_language_model(
 
     Products are in full float32 on each platform, as in all figures of Zoo.
     """
-    structure, arrays = _arrays(model, params, tables)
+    groups, arrays = _arrays(model, params, tables)
     row = jax.tree.leaves(model.initial_carry(1))
-    carry = jax.tree.structure(model.initial_carry(1))
+    of_carry = functools.partial(jax.tree.unflatten, jax.tree.structure(model.initial_carry(1)))
+
+    def score(arrays, words, targets, reset, carry):
+        params, tables, prepared = groups(arrays)
+        (log_prob, log_z), carry = model.log_prob_and_log_z(
+            params, tables, words, targets, of_carry(carry), reset=reset, prepared=prepared
+        )
+        return log_prob, log_z, tuple(jax.tree.leaves(carry))
+
+    def step(arrays, words, carry):
+        params, tables, prepared = groups(arrays)
+        log_probs, carry = steps.next_word(model, params, tables, prepared, words, of_carry(carry))
+        return log_probs, tuple(jax.tree.leaves(carry))
+
     rows, length = export.symbolic_shape("rows, length")
-
-    def of_rows(leaf):
-        return jax.ShapeDtypeStruct((rows, *leaf.shape[1:]), leaf.dtype)
-
     text, reset = (jax.ShapeDtypeStruct((rows, length), kind) for kind in (jnp.int32, bool))
-    held, carried = _like(arrays), tuple(map(of_rows, row))
-    given = {
-        "score": (held, text, text, reset, carried),
-        "step": (held, jax.ShapeDtypeStruct((rows,), jnp.int32), carried),
-    }
-    functions = {
-        "score": functools.partial(_score, model, structure, [*arrays], carry),
-        "step": functools.partial(_step, model, structure, [*arrays], carry),
-    }
-    if _has_no_list_of_words(model.head):
-        del functions["step"]
-    programs = _serialised(functions, given, platforms)
+    held = _like(arrays)
+    carried = tuple(jax.ShapeDtypeStruct((rows, *leaf.shape[1:]), leaf.dtype) for leaf in row)
+    functions: dict[Callable, tuple] = {score: (held, text, text, reset, carried)}
+    if not _has_no_list_of_words(model.head):
+        functions[step] = (held, jax.ShapeDtypeStruct((rows,), jnp.int32), carried)
+    programs = _serialised(functions, platforms)
     return Programs(programs, arrays | {f"carry/{i}": np.asarray(x) for i, x in enumerate(row)})
 
 
@@ -82,7 +85,7 @@ def of_sequence_to_sequence(
 
     Encoder and step are left out if its head does not have all words' log p.
     """
-    structure, arrays = _arrays(model, params, tables)
+    groups, arrays = _arrays(model, params, tables)
     rows, source, length = export.symbolic_shape("rows, source, length")
     held, numbers = _like(arrays), jax.ShapeDtypeStruct((rows,), jnp.int32)
     sources, targets = (jax.ShapeDtypeStruct((rows, n), jnp.int32) for n in (source, length))
@@ -90,26 +93,41 @@ def of_sequence_to_sequence(
     constant = encoded._replace(carry=())
     leaves = tuple(jax.tree.leaves(encoded.carry)), tuple(jax.tree.leaves(constant))
     structures = jax.tree.structure(encoded.carry), jax.tree.structure(constant)
-    given = {
-        "score": (held, sources, numbers, targets, targets),
-        "encode": (held, sources, numbers),
-        "step": (held, numbers, *leaves),
-    }
-    by_name = structure, [*arrays]
-    functions = {
-        "score": functools.partial(_score_pairs, model, *by_name),
-        "encode": functools.partial(_encode, model, *by_name),
-        "step": functools.partial(_step_of_target, model, *by_name, structures),
-    }
-    if _has_no_list_of_words(model.head):
-        del functions["step"], functions["encode"]
-    return Programs(_serialised(functions, given, platforms), arrays)
+
+    def score(arrays, source, lengths, words, targets):
+        params, tables, prepared = groups(arrays)
+        return model.log_prob_and_log_z(
+            params, tables, source, lengths, words, targets, prepared=prepared
+        )
+
+    def encode(arrays, source, lengths):
+        params, tables, _ = groups(arrays)
+        encoded = model.encode(params, tables, source, lengths)
+        constant = encoded._replace(carry=())
+        return tuple(jax.tree.leaves(encoded.carry)), tuple(jax.tree.leaves(constant))
+
+    def step(arrays, words, carry, constant):
+        params, tables, prepared = groups(arrays)
+        carry, encoded = map(jax.tree.unflatten, structures, (carry, constant))
+        log_probs, carry = steps.next_word(model, params, tables, prepared, words, carry, encoded)
+        return log_probs, tuple(jax.tree.leaves(carry))
+
+    functions: dict[Callable, tuple] = {score: (held, sources, numbers, targets, targets)}
+    if not _has_no_list_of_words(model.head):
+        functions |= {encode: (held, sources, numbers), step: (held, numbers, *leaves)}
+    return Programs(_serialised(functions, platforms), arrays)
 
 
 def _arrays(model, params, tables):
-    """Returns (the structure of the programs' arguments but the text, their arrays by name)."""
+    """Returns (the function from arrays to (params, tables, prepared), the arrays by name)."""
     groups = {"params": params, "tables": tables, "prepared": model.prepared(params, tables)}
-    return jax.tree.structure(groups), named_arrays(jax.tree.map(jnp.asarray, groups))
+    structure, made = jax.tree.structure(groups), named_arrays(jax.tree.map(jnp.asarray, groups))
+
+    def of(arrays):
+        groups = jax.tree.unflatten(structure, [arrays[name] for name in made])
+        return groups["params"], groups["tables"], groups["prepared"]
+
+    return of, made
 
 
 def _has_no_list_of_words(head) -> bool:
@@ -117,12 +135,12 @@ def _has_no_list_of_words(head) -> bool:
     return head.spells and not head.renormalised
 
 
-def _serialised(functions, given, platforms) -> dict[str, bytearray]:
+def _serialised(functions, platforms) -> dict[str, bytearray]:
     """Exports functions for arguments of these shapes and serialises the programs, by name."""
     with jax.default_matmul_precision(PRECISION), _without_folders():
         return {
-            name: export.export(jax.jit(function), platforms=platforms)(*given[name]).serialize()
-            for name, function in functions.items()
+            one.__name__: export.export(jax.jit(one), platforms=platforms)(*given).serialize()
+            for one, given in functions.items()
         }
 
 
@@ -140,46 +158,3 @@ def _without_folders() -> Iterator[None]:
 
 def _like(arrays):
     return {name: jax.ShapeDtypeStruct(array.shape, array.dtype) for name, array in arrays.items()}
-
-
-def _unflatten(structure, names, arrays):
-    """Returns (params, tables, prepared) made of the arrays by name."""
-    groups = jax.tree.unflatten(structure, [arrays[name] for name in names])
-    return groups["params"], groups["tables"], groups["prepared"]
-
-
-def _score(model, structure, names, carry_structure, arrays, words, targets, reset, carry):
-    params, tables, prepared = _unflatten(structure, names, arrays)
-    carry = jax.tree.unflatten(carry_structure, carry)
-    (log_prob, log_z), carry = model.log_prob_and_log_z(
-        params, tables, words, targets, carry, reset=reset, prepared=prepared
-    )
-    return log_prob, log_z, tuple(jax.tree.leaves(carry))
-
-
-def _step(model, structure, names, carry_structure, arrays, words, carry):
-    params, tables, prepared = _unflatten(structure, names, arrays)
-    carry = jax.tree.unflatten(carry_structure, carry)
-    log_probs, carry = steps.next_word(model, params, tables, prepared, words, carry)
-    return log_probs, tuple(jax.tree.leaves(carry))
-
-
-def _score_pairs(model, structure, names, arrays, source, lengths, words, targets):
-    params, tables, prepared = _unflatten(structure, names, arrays)
-    return model.log_prob_and_log_z(
-        params, tables, source, lengths, words, targets, prepared=prepared
-    )
-
-
-def _encode(model, structure, names, arrays, source, lengths):
-    params, tables, _ = _unflatten(structure, names, arrays)
-    encoded = model.encode(params, tables, source, lengths)
-    constant = encoded._replace(carry=())
-    return tuple(jax.tree.leaves(encoded.carry)), tuple(jax.tree.leaves(constant))
-
-
-def _step_of_target(model, structure, names, structures, arrays, words, carry, constant):
-    params, tables, prepared = _unflatten(structure, names, arrays)
-    carry, encoded = map(jax.tree.unflatten, structures, (carry, constant))
-    log_probs, carry = steps.next_word(model, params, tables, prepared, words, carry, encoded)
-    return log_probs, tuple(jax.tree.leaves(carry))

@@ -178,7 +178,6 @@ class Checkpoints:
         return arrays, progress
 
     def close(self):
-        """Waits for everything to be written."""
         for manager in self._managers.values():
             manager.close()
 
@@ -232,7 +231,6 @@ class _Damaged(Exception):
 
 
 def _reason(error):
-    """Formats an error as one line."""
     text = str(error).strip()
     if isinstance(error, _Damaged):
         return text
@@ -240,7 +238,6 @@ def _reason(error):
 
 
 def _digests(arrays, progress):
-    """Computes the checksums of a checkpoint's arrays and progress."""
     return {"arrays": checksums.checksums(arrays), "progress": checksums.of_json(progress)}
 
 

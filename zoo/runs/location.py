@@ -140,7 +140,6 @@ class Ownership:
     """A process's lock of a run's folder, held within a `with` statement."""
 
     def __init__(self, folder: Any, log=print):
-        """Names the folder."""
         self._folder, self._log = folder, log
         self._bucket = is_bucket(folder)
         self._path = folder / (BUCKET_FILE if self._bucket else FILE)
@@ -152,7 +151,6 @@ class Ownership:
         self._lock: Any = None
 
     def __enter__(self):
-        """Takes the folder."""
         if self._bucket:
             self._sign()
             return self
@@ -220,7 +218,6 @@ def check_free(folder: Any):
 
 
 def _acquired(path, log):
-    """Acquires the lock of a file."""
     with lazy.extra():
         import filelock
 
@@ -300,16 +297,14 @@ def write_new(path: Any, write) -> bool:
 @contextlib.contextmanager
 def _finished(path, write):
     """Writes a temporary file beside `path`, yields it to be renamed, and removes it if left."""
-    temporary_files.clear(path)
-    own = temporary_files.place(path)
-    try:
-        with naming(path):
+    with naming(path), temporary_files.made(path) as own:
+        try:
             write(own)
             with own.open("r+b") as file:
                 os.fsync(file.fileno())
             yield own
-    finally:
-        own.unlink(missing_ok=True)
+        finally:
+            own.unlink(missing_ok=True)
     _keep_names(path.parent)
 
 

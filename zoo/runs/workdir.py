@@ -83,7 +83,9 @@ class Workdir:
         self.name(experiment)
         new = configuration.to_json(experiment)
         if self.exists():
-            old = configuration.to_json(self._as_parallel_as(experiment, self.experiment()))
+            # A run may change its devices.
+            kept = dataclasses.replace(self.experiment(), parallel=experiment.parallel)
+            old = configuration.to_json(kept)
             if difference := configuration.first_difference(old, new):
                 further = ""
                 if difference.startswith("training."):
@@ -110,11 +112,6 @@ class Workdir:
                 Workdir(experiment.init_from)._read_experiment()
             except UserError as error:
                 raise UserError(f"init_from: {error}") from error
-
-    @staticmethod
-    def _as_parallel_as(other: Experiment, experiment: Experiment) -> Experiment:
-        """Copies `parallel` from another experiment: a run may change its devices."""
-        return dataclasses.replace(experiment, parallel=other.parallel)
 
     def _is_empty(self):
         """Whether the folder is empty but for temporary files of a `claim` that was killed."""
@@ -296,9 +293,9 @@ class Workdir:
             return jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
 
         if is_exported(self.path):
-            safetensors()  # raises MissingExtra before the sizes are read
-            check_sizes(experiment, exported_shapes(self.path), str(self.path))
-            return *read_params(self.path, like()), {}
+            arrays = read_arrays(self.path)
+            check_sizes(experiment, [one.shape for one in arrays.values()], str(self.path))
+            return *read_params(self.path, arrays, like()), {}
         restored = None
         with self._kept("best") as kept:
             if kept:
@@ -331,7 +328,7 @@ def experiment_of(recipe: dict, origin: Any, file: Any) -> Experiment:
 # all memory before its parameters are found not to fit. All sizes here are lower bounds.
 
 # Fields that count layers. Each layer has parameters of its own.
-REPEATS = ("layers", "highway")
+_REPEATS = ("layers", "highway")
 # Bytes of the host's memory that tracing and compiling a layer takes at least (measured: 2.6 MB for
 # each layer of an LSTM of 8 cells).
 _PROGRAM = 10**6
@@ -357,7 +354,7 @@ def of_model(model: Any) -> Iterator[tuple[str, int]]:
     for path, name, value in whole_numbers(model):
         if name in _LENGTHS:
             yield f"model.{path}={value}", value * _NUMBER
-        if name in REPEATS:
+        if name in _REPEATS:
             yield f"model.{path}={value}", value * _PROGRAM
 
 
@@ -379,8 +376,8 @@ def check_sizes(experiment: Any, shapes: Sequence[tuple[int, ...]] | None, where
     if shapes is not None:
         numbers = sum(map(math.prod, shapes))
         for path, name, value in whole_numbers(model):
-            most = len(shapes) if name in REPEATS else numbers
-            if name in (*REPEATS, *_OF_PARAMETERS) and value > most:
+            most = len(shapes) if name in _REPEATS else numbers
+            if name in (*_REPEATS, *_OF_PARAMETERS) and value > most:
                 raise UserError(
                     f"{where} has {len(shapes)} arrays of {numbers:,} numbers in all, and the "
                     f"recipe has model.{path}={value}: put back a copy of the run."
@@ -449,22 +446,6 @@ def _compare_digest(file, known, digest):
         raise UserError(f"{file} is not as it was written: put back a copy of it.")
 
 
-def exported_shapes(path: pathlib.Path) -> list[tuple[int, ...]] | None:
-    """Returns the shapes of the parameters without reading them; None if the file is damaged.
-
-    `read_params` raises an error that names the damage.
-    """
-    with lazy.extra():
-        import safetensors
-
-    try:
-        with safetensors.safe_open(str(path / PARAMS), "numpy") as file:
-            names = file.keys()
-            return [tuple(file.get_slice(name).get_shape()) for name in names]
-    except Exception:  # errors of safetensors, or OSError
-        return None
-
-
 def _bytes(file):
     try:
         return file.read_bytes()
@@ -474,20 +455,24 @@ def _bytes(file):
         ) from error
 
 
-def read_params(path: pathlib.Path, like: Any) -> tuple[int, Any]:
-    """Reads the parameters of an exported run."""
-    file, kept, load = path / PARAMS, export_record(path), safetensors().load
+def read_arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
+    """Reads the arrays of an exported run's parameters, whose digest `read_params` compares."""
+    file, load = path / PARAMS, safetensors().load
     content = _bytes(file)
     try:
-        arrays = load(content)
+        return load(content)
     except Exception as error:  # safetensors has errors of its own
         raise UserError(f"{file} cannot be read ({error}): put back a copy of it.") from error
-    names = checksums.leaf_names(like)
+
+
+def read_params(path: pathlib.Path, arrays: dict[str, np.ndarray], like: Any) -> tuple[int, Any]:
+    """Returns (checkpoint, parameters) of an exported run, made of its arrays."""
+    kept, names = export_record(path), checksums.leaf_names(like)
     if difference := checksums.first_difference(arrays, names):
         name, there, here = difference
         raise UserError(
-            f"{file} is of another model: {name} is {there} there, and {here} in the recipe; put "
-            "back a copy of the export."
+            f"{path / PARAMS} is of another model: {name} is {there} there, and {here} in the "
+            "recipe; put back a copy of the export."
         )
     check_exported(path, PARAMS)
     leaves = [arrays[name] for name in names]

@@ -145,13 +145,10 @@ def factor_of(rates: tuple[tuple[str, float], ...], of: str) -> float:
 def scale_updates(rates: tuple[tuple[str, float], ...]) -> optax.GradientTransformation:
     """Multiplies each update by the factor of its parameter."""
 
-    def update(updates, state, params=None):
-        def times_factor(path, leaf):
-            return leaf * factor_of(rates, path_name(path))
+    def times_factor(path, leaf):
+        return leaf * factor_of(rates, path_name(path))
 
-        return jax.tree_util.tree_map_with_path(times_factor, updates), state
-
-    return optax.GradientTransformation(lambda params: optax.EmptyState(), update)
+    return optax.stateless(lambda updates, _: jax.tree.map_with_path(times_factor, updates))
 
 
 def check_rates(params: dict, frozen: tuple[str, ...], rates: tuple[tuple[str, float], ...]):

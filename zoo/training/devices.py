@@ -70,7 +70,6 @@ class Devices:
 
     @property
     def summary(self) -> str:
-        """The devices in words."""
         return f"{self.count} device(s){_of_processes()}"
 
     @property
@@ -211,7 +210,6 @@ class PmapDevices(Devices):
     """
 
     def __init__(self, count: int, batch: int):
-        """Takes the first `count` devices of each process; see Devices."""
         super().__init__(count, batch)
         here = own([*self.mesh.devices.flat])
         mesh = Mesh(np.array(here), (DATA,), axis_types=(AxisType.Auto,))
@@ -220,7 +218,6 @@ class PmapDevices(Devices):
         self._own = len(here)
 
     def compile(self, step, **static):
-        """Compiles a step by `jax.pmap`; see Devices.compile."""
         # Replicated leaves have no axis of devices: the copy on a device is read where it lies.
         return jax.pmap(
             functools.partial(step, axis=DATA, **static),
@@ -232,7 +229,6 @@ class PmapDevices(Devices):
         )
 
     def for_steps(self, state):
-        """Converts a TrainState of the mesh to this process's arrays; see Devices.for_steps."""
         arrays = jax.tree.map(
             lambda leaf: _moved(leaf, leaf.shape, self._own_replicated), state._replace(carry=())
         )
@@ -243,11 +239,9 @@ class PmapDevices(Devices):
         return _moved(leaf, shape, self._own_by_devices, (1, *shape[1:]))
 
     def everywhere(self, tree):
-        """Converts outputs of a step, except carries, to arrays of the mesh, without copying."""
         return jax.tree.map(lambda leaf: _moved(leaf, leaf.shape, self.replicated), tree)
 
     def whole(self, state):
-        """Converts this process's arrays to a TrainState of the mesh; see Devices.whole."""
         arrays = self.everywhere(state._replace(carry=()))
         return arrays._replace(carry=jax.tree.map(self._by_rows, state.carry))
 
@@ -256,16 +250,13 @@ class PmapDevices(Devices):
         return _moved(leaf, shape, self.by_rows, leaf.shape[1:])
 
     def empty(self, carry):
-        """Returns a function that makes the carry of an epoch's start; see Devices.empty."""
         drawn = super().empty(carry)
         return lambda: jax.tree.map(self._by_devices, drawn())
 
     def place(self, tree):
-        """Puts host arrays on every device of this process."""
         return jax.tree.map(lambda x: placed(x, self._own_replicated), tree)
 
     def of_table(self, shape) -> Any:
-        """Returns the sharding of a table, whole on every device of this process."""
         return self._own_replicated
 
     def _split(self, leaf):
@@ -301,7 +292,6 @@ class MeshDevices(Devices):
         parameter_axes: Axes,
         words: Sequence[int],
     ):
-        """Makes a mesh of the first `count` devices of each process."""
         if model > min(words):
             raise UserError(
                 f"parallel.model={model} are more shards than there are words, {min(words)}: give "
@@ -331,7 +321,6 @@ class MeshDevices(Devices):
 
     @property
     def summary(self) -> str:
-        """The mesh in words, and the parameters that it does not cut by rows."""
         data = self.count // self.model
         mesh = f"{super().summary} as {data} (data) x {self.model} (model)"
         others = "; ".join(self._not_by_rows)
@@ -352,7 +341,6 @@ class MeshDevices(Devices):
         return _WHOLE
 
     def layouts(self, state):
-        """Returns the sharding of each leaf of a TrainState; see Devices.layouts."""
         structure = jax.tree.structure(state._replace(carry=()))
         layouts = [NamedSharding(self.mesh, layout) for layout in self._of_state]
         carry = jax.tree.map(lambda _: self.by_rows, state.carry)

@@ -206,7 +206,6 @@ class Trainer:
         self._stop = signal.Signals(number)
 
     def _steps_done(self) -> int:
-        """Returns the number of steps that the state has been trained for."""
         return int(self.devices.first(self._state.step))
 
     def step_function(self) -> Callable:
@@ -449,7 +448,6 @@ class Stopwatch:
     """Seconds of training steps."""
 
     def __init__(self, seconds: float = 0.0, clock: Callable[[], float] = time.perf_counter):
-        """Starts the watch."""
         self._clock = clock
         self._begun = clock() - seconds
         self._stopped: float | None = None
@@ -462,7 +460,6 @@ class Stopwatch:
 
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:
-        """Stops the watch within a context."""
         self._stopped = self._clock()
         try:
             yield

@@ -66,7 +66,6 @@ class Metrics:
     """
 
     def __init__(self, workdir: Any, step: int, loss_name: str = "loss", log=print):
-        """Opens the files of a run."""
         self._loss_name = loss_name
         path = workdir / METRICS
         text = path.read_bytes() if path.exists() else b""
@@ -184,7 +183,6 @@ class ProgressBar:
         clock=time.perf_counter,
         log: Callable[[str], Any] = print,
     ):
-        """Opens the bar."""
         self._loss_name, self._total, self._clock = loss_name, total, clock
         self._log = log
         notebook = type(sys.stdout).__module__ == "ipykernel.iostream"
@@ -213,7 +211,6 @@ class ProgressBar:
             _check_unread(failed)
 
     def step(self, step, share, progress, results):
-        """Shows one more step."""
         self._tokens += float(results.tokens)
         now = self._clock()
         if self._bar.disable:
@@ -263,7 +260,6 @@ class ProgressBar:
             self._tokens, self._since = 0.0, now
 
     def _loss(self, progress):
-        """Formats the mean loss since the epoch's start, with its name."""
         return f"training {self._loss_name} {progress.loss / max(progress.tokens, 1):.3f}"
 
     def log(self, line):

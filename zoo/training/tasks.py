@@ -198,7 +198,6 @@ class TextTask(Task):
         return self.model.row_tables(shapes)
 
     def seen_texts(self, made_with):
-        """Returns a record of this run's texts and of texts that the model's parts saw before."""
         return seen_texts.inherited(self.experiment, self.corpora, self.data, made_with)
 
     def start(self, path, frozen):
@@ -244,7 +243,6 @@ class LanguageModelling(TextTask):
     """The task of a language model. A batch row's carry passes from each batch to the next."""
 
     def __init__(self, experiment, lexicon, corpora: dict):
-        """Encodes the texts."""
         if experiment.training.mean_over != "tokens":
             raise UserError(
                 f"training.mean_over is {experiment.training.mean_over!r}, but a text does not "
@@ -268,7 +266,6 @@ class LanguageModelling(TextTask):
         self._set_steps(self._count_steps())
 
     def _count_steps(self) -> int:
-        """Counts the steps of all epochs."""
         recipe, epochs = self.recipe, self.recipe.epochs
         check_steps(self.epoch_steps, epochs)  # before any epoch is laid out
         shuffled = recipe.shuffle and recipe.state == "sentences"
@@ -289,7 +286,6 @@ class LanguageModelling(TextTask):
         return words_loss(self.model, params, tables, inputs, weights, carry, key)
 
     def carry(self):
-        """Returns the core's and the background's state before the first word."""
         return self.model.initial_carry(self.recipe.batch)
 
     def epoch(self, number):

@@ -21,7 +21,6 @@ class Updates:
     """Updates of all parameters by an optax transformation, as a training step calls them."""
 
     def __init__(self, transformation: optax.GradientTransformation):
-        """Wraps a transformation."""
         self.transformation = optax.with_extra_args_support(transformation)
 
     def init(self, params) -> Any:
@@ -33,7 +32,6 @@ class Updates:
         return jax.value_and_grad(objective, has_aux=True)(params, batch_rows)
 
     def sum_over_devices(self, gradients, params, axis: str | None) -> Any:
-        """Sums gradients over devices."""
         return sum_over_devices(gradients, axis)
 
     def update(
@@ -198,7 +196,6 @@ class RowSparseUpdates(Updates):
         total_steps: int,
         rates: tuple[tuple[str, float], ...] = (),
     ):
-        """Builds the updates."""
         self.paths, self.clip, self.rule = paths, clip, row_rule(recipe, epoch_steps)
         if self.rule is None:
             raise UserError(
@@ -217,7 +214,6 @@ class RowSparseUpdates(Updates):
         return {"dense": self.dense.init(dense), "rows": rows}
 
     def value_and_gradients(self, objective, params, batch_rows):
-        """Returns ((value, auxiliary), SparseGradients), whose rows are not merged yet."""
         dense, tables = split(params, self.paths)
 
         def watched(dense, offsets):
@@ -357,13 +353,12 @@ def _where_exact(recipe, params, paths):
 
 def _check_rows(recipe, paths, trained):
     """Raises UserError if a recipe asks for updates by rows that it does not allow."""
-    if recipe.accumulate > 1:
-        raise UserError(
-            f"training.accumulate={recipe.accumulate} adds up the gradients of whole tables, which "
-            "training.row_sparse=True is there to avoid: leave one of them out."
-        )
-    averages = {"average": recipe.average or None, "average_after": recipe.average_after}
-    for name, value in averages.items():
+    of_all_rows = {
+        "accumulate": recipe.accumulate if recipe.accumulate > 1 else None,
+        "average": recipe.average or None,
+        "average_after": recipe.average_after,
+    }
+    for name, value in of_all_rows.items():
         if value is not None:
             raise UserError(
                 f"training.{name}={value} touches all rows of every table at each step, which "

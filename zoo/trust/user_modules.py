@@ -22,7 +22,6 @@ CONFIGS = "configs"
 
 @functools.cache
 def configs_folder() -> pathlib.Path:
-    """Returns the folder of the package."""
     inside = pathlib.Path(__file__).resolve().parents[1] / CONFIGS
     return inside if inside.is_dir() else inside.parents[1] / CONFIGS
 

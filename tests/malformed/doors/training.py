@@ -1,0 +1,18 @@
+"""Recipes that cannot be trained, which show where their data or their parameters are known."""
+
+from tests.training import small, test_translation
+from zoo import configuration
+from zoo.training import tasks
+
+
+def _trained(given, folder):
+    """A trainer of the small experiment after settings, (settings, devices)."""
+    settings, devices = given if isinstance(given, tuple) else (given, 1)
+    small.trainer(configuration.apply_settings(small.experiment(), settings), folder, devices)
+
+
+def _translated(settings, folder):
+    tasks.prepare(configuration.apply_settings(test_translation.experiment(), settings))
+
+
+CALLS = {"training": _trained, "training of pairs": _translated}
