@@ -23,7 +23,7 @@ from zoo.data import Corpus, Text, Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import LogLinear, Softmax
 from zoo.models import LanguageModel
-from zoo.priors import NGram, TopWords, Unigram
+from zoo.priors import KneserNey, TopWords, Unigram
 
 BATCH, TIME, SIZE, VOCABULARY, TOKENS = 20, 35, 256, 10_000, 887_521
 
@@ -79,7 +79,7 @@ def main():
     arguments = parser.parse_args()
     path = arguments.text
     source = Text(path, path) if path else Skewed("", "")
-    background, name = NGram(arguments.order), f"{arguments.order}-gram background"
+    background, name = KneserNey(arguments.order), f"{arguments.order}-gram background"
     if arguments.trained:
         background, name = Untrained(""), "trained background"
     for top_words in (VOCABULARY, 2_500):

@@ -98,8 +98,8 @@ def test_a_component_is_put_in_before_its_fields():
 
 TEXT = Text("a", "b", ("c",))
 SLIPS = {
-    "vocabulary.background is NGram: give a Background, such as Uniform, Unigram": {
-        "vocabulary": Vocabulary(background=priors.NGram())
+    "vocabulary.background is KneserNey: give a Background, such as Uniform, Unigram": {
+        "vocabulary": Vocabulary(background=priors.KneserNey())
     },
     "model.head.background is Unigram: give a ContextualBackground, such as Arpa": {
         "model": LanguageModel(head=LogLinear(background=priors.Unigram()))

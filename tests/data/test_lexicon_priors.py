@@ -137,7 +137,7 @@ def test_no_words_are_taken_for_frequent_without_counts():
 @pytest.mark.slow
 def test_a_background_learns_from_a_text():
     lexicon = Lexicon.from_counts(COUNTS, boundary="</s>", unknown="<unk>")
-    background = priors.NGram(order=2)
+    background = priors.KneserNey(order=2)
     known = with_background(lexicon, background, SENTENCES)
     tables = background.tables(known)
     words = jnp.asarray(lexicon.encode(["</s>", "the"]))[None]

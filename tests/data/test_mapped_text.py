@@ -15,7 +15,7 @@ from zoo.data.batches import Batches
 from zoo.data.encoded_text import MappedText
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
-from zoo.priors import DigitStrings, NGram, TopWords, Unigram
+from zoo.priors import DigitStrings, KneserNey, TopWords, Unigram
 from zoo.runs.seen_texts import Texts
 from zoo.sources import mapped_text
 from zoo.sources.mapped_text import MappedCorpus
@@ -112,7 +112,7 @@ def test_seen_texts_and_backgrounds_are_those_of_the_text(text):
     assert found.about[0]["sentences"] == len(corpora["train"].sentences)
     np.testing.assert_array_equal(wanted.hashes, found.hashes)
     tables = [
-        NGram(order=2).prepare(held, {"train": vocabulary.encode(one["train"], held)})
+        KneserNey(order=2).prepare(held, {"train": vocabulary.encode(one["train"], held)})
         for one in (corpora, mapped)
     ]
     for name, array in tables[0].items():

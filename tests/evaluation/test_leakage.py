@@ -15,8 +15,8 @@ from zoo.priors import (
     Arpa,
     Background,
     FeaturePrior,
+    KneserNey,
     Morphology,
-    NGram,
     TopWords,
     Uniform,
     Unigram,
@@ -134,8 +134,8 @@ def test_a_generated_language_has_splits_without_files():
 @pytest.mark.parametrize(
     ("background", "expected"),
     [
-        (NGram(splits=("train", "test1")), ["background: NGram"]),
-        (NGram(splits=("train",)), []),
+        (KneserNey(splits=("train", "test1")), ["background: KneserNey"]),
+        (KneserNey(splits=("train",)), []),
         (Arpa("news.arpa"), []),  # estimated elsewhere
     ],
 )

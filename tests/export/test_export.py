@@ -34,7 +34,7 @@ from zoo.export import folder, hub, stablehlo, standalone
 from zoo.heads import CharLSTM, LogLinear
 from zoo.lazy import MissingExtra
 from zoo.lexicon import Spelling
-from zoo.priors import NGram
+from zoo.priors import KneserNey
 from zoo.priors.strings import DigitStrings
 from zoo.runs.workdir import Workdir
 
@@ -63,7 +63,7 @@ def settings(name):
         return small.MODELS[name]
     if name == "bigrams":  # whose background has a carry of its own
         model = small.LOG_LINEAR
-        head = LogLinear(background=NGram(order=2), initial_scale=0.5)
+        head = LogLinear(background=KneserNey(order=2), initial_scale=0.5)
         return {
             "model": zoo.changed(model, {"head": head}),
             "vocabulary": zoo.changed(small.WITH_FEATURES, {"background": None}),

@@ -71,7 +71,7 @@ def grammar(folder):
 
 def n_grams(folder):
     """A head over trigrams, some lists of which are dense rows, and some are not."""
-    return Case(heads.LogLinear(background=priors.NGram(3)), test_ngram.built(3)[0])
+    return Case(heads.LogLinear(background=priors.KneserNey(3)), test_ngram.built(3)[0])
 
 
 def evidence(folder):

@@ -10,7 +10,7 @@ from zoo.arrays.types import Keys
 from zoo.errors import UserError
 from zoo.heads import LogLinear, SampledLogLinear
 from zoo.lexicon import with_features
-from zoo.priors import NGram
+from zoo.priors import KneserNey
 
 D = 7
 
@@ -188,8 +188,8 @@ def test_wrong_settings_are_refused():
         SampledLogLinear(samples=0)
     with pytest.raises(UserError, match="estimate of SampledLogLinear is 'exact'"):
         SampledLogLinear(estimate="exact")
-    with pytest.raises(UserError, match="background of SampledLogLinear is a NGram"):
-        SampledLogLinear(background=NGram())
+    with pytest.raises(UserError, match="background of SampledLogLinear is a KneserNey"):
+        SampledLogLinear(background=KneserNey())
     head = SampledLogLinear()
     with pytest.raises(ValueError, match="give it a key"):
         head.loss(*given(head))

@@ -14,7 +14,7 @@ from zoo.errors import UserError
 from zoo.heads import CharLSTM, LogLinear, Softmax, WithExpert
 from zoo.lexicon.spelling import Spelling
 from zoo.losses import log_expert_mass
-from zoo.priors import NGram
+from zoo.priors import KneserNey
 from zoo.priors.experts import NOTHING, Expert
 
 SIZE, VOCABULARY = 5, 13
@@ -160,7 +160,7 @@ def test_samples_have_the_declared_probabilities(arguments):
     assert result.pvalue > 1e-3
 
 
-@pytest.mark.parametrize("head", [LogLinear(background=NGram(2)), Softmax(tied=True)])
+@pytest.mark.parametrize("head", [LogLinear(background=KneserNey(2)), Softmax(tied=True)])
 def test_heads_that_need_more_from_the_model_are_refused(head):
     with pytest.raises(UserError, match=r"head of WithExpert is a .*, which is tied or has a "):
         WithExpert(Told(), head)

@@ -16,7 +16,7 @@ from zoo.lexicon import Lexicon, with_features
 
 SIZE, TOKENS = 5, 3
 TRAINED, SPREAD = examples.trained_and_other()
-NGRAM = heads.LogLinear(background=priors.NGram(order=2))
+NGRAM = heads.LogLinear(background=priors.KneserNey(order=2))
 HEADS = test_argument_checks.HEADS | {
     "tied log-linear": heads.LogLinear(tied=True),
     "background": NGRAM,
@@ -283,7 +283,7 @@ MESSAGES = [
         NGRAM,
         {"tables": heads.LogLinear().tables(examples.lexicon()) | {"background": {}}},
         TypeError,
-        ": the head's NGram needs the words before each position: give context=",
+        ": the head's KneserNey needs the words before each position: give context=",
     ),
     *(
         (head, wrong, TypeError, message)

@@ -190,7 +190,7 @@ class WithBackground(nn.Module):
 @pytest.mark.slow
 def test_a_background_runs_along(lexicon):
     words = np.array([1, 4, 2, 2, 4, 1, 9, 12, 3], np.int32)
-    background = priors.NGram(order=2)
+    background = priors.KneserNey(order=2)
     text = EncodedText(words, np.ones(9, bool), np.ones(9, bool), np.array([0]))
     prepared = background.prepare(lexicon, {"train": text})
     known = dataclasses.replace(lexicon, background_tables=prepared)

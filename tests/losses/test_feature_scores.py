@@ -86,7 +86,7 @@ def test_the_form_of_the_estimate_is_taken_unless_one_is_asked_for():
     ("fields", "error"),
     [
         ({"form": "PRODUCT"}, "give one of auto, dense_sums, sparse_sums, product"),
-        ({"form": "product", "background": priors.NGram(2)}, "only the lexicon's background"),
+        ({"form": "product", "background": priors.KneserNey(2)}, "only the lexicon's background"),
     ],
 )
 def test_a_form_that_cannot_be_is_refused(fields, error):

@@ -158,7 +158,7 @@ def test_importing_heads_imports_no_more_than_they_need():
         "from zoo import embeddings, cores, losses, models, priors\n"
         "from zoo.data import with_background, with_priors\n"
         "words = zoo.Lexicon.from_counts({'the': 3, 'cat': 2})\n"
-        "head = zoo.heads.LogLinear(background=priors.NGram(order=2))\n"
+        "head = zoo.heads.LogLinear(background=priors.KneserNey(order=2))\n"
         "words = with_priors(words, (priors.TopWords(1),), priors.Unigram())\n"
         "words = with_background(words, head.background, [['the', 'cat']])\n"
         "params = head.init(jax.random.key(0), 4, words)\n"

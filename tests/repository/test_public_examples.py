@@ -36,7 +36,7 @@ SLOW = {
     *("Arpa", "Bahdanau", "CharCNN", "CharLSTM", "CNNSoftmax", "Concat", "Evidence", "Features"),
     *("GRU", "Grammar", "LetterNoise", "Mert", "Mira", "NCE", "SampledLogLinear", "average"),
     *("AdaptiveSoftmax", "BeamSearch", "Bidirectional", "BlackOut", "HierarchicalSoftmax"),
-    *("KnowledgeBase", "MixtureOfContexts", "NGram", "draw"),
+    *("KneserNey", "KnowledgeBase", "MixtureOfContexts", "NGram", "draw"),
 }
 
 

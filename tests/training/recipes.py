@@ -12,7 +12,7 @@ from zoo.experiment import Experiment
 from zoo.heads import NCE, LogLinear, MixtureOfSoftmaxes
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD, Adagrad
-from zoo.priors import NGram, TopWords
+from zoo.priors import KneserNey, TopWords
 
 KINDS = {
     **small.MODELS,
@@ -47,7 +47,7 @@ KINDS = {
         "model": LanguageModel(
             Lookup(size=6, initial_scale=0.5),
             LSTM(size=7, dropout=0.3),
-            LogLinear(initial_scale=0.5, background=NGram(3)),
+            LogLinear(initial_scale=0.5, background=KneserNey(3)),
         ),
         "vocabulary": Vocabulary(features=(TopWords(7, ("train",)),)),
     },

@@ -425,7 +425,7 @@ def with_background(
 
     Args:
       lexicon: the words.
-      background: the background of a head, such as priors.NGram(order=3).
+      background: the background of a head, such as priors.KneserNey(order=3).
       sentences: sentences of the background's training text, without boundaries, which are added
         if the lexicon has a boundary word.
 
@@ -435,7 +435,7 @@ def with_background(
     Example:
       >>> from zoo import heads
       >>> text = [["the", "cat", "sat"], ["the", "cat"]]
-      >>> head = heads.LogLinear(background=priors.NGram(order=2))
+      >>> head = heads.LogLinear(background=priors.KneserNey(order=2))
       >>> words = Lexicon.from_counts({"the": 2, "cat": 2, "sat": 1}, boundary="</s>")
       >>> known = data.with_background(words, head.background, text)
       >>> sorted(known.background_tables)[:2]

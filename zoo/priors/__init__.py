@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from zoo.priors.evidence import Evidence
     from zoo.priors.experts import Expert, KnowledgeBase, PrefixWords, RecentWords
     from zoo.priors.grammar import Grammar
-    from zoo.priors.kneser_ney import NGram
+    from zoo.priors.kneser_ney import KneserNey
     from zoo.priors.morphology import Morphology, SuffixGuesser
     from zoo.priors.prior import Background, ContextualBackground, FeaturePrior, Uniform, Unigram
     from zoo.priors.spelling_features import Affixes, LetterNgrams, Numbers, TopWords
@@ -42,7 +42,7 @@ __getattr__, __dir__ = lazy.names(
         "zoo.priors.evidence": ("Evidence",),
         "zoo.priors.experts": ("Expert", "KnowledgeBase", "PrefixWords", "RecentWords"),
         "zoo.priors.grammar": ("Grammar",),
-        "zoo.priors.kneser_ney": ("NGram",),
+        "zoo.priors.kneser_ney": ("KneserNey",),
         "zoo.priors.morphology": ("Morphology", "SuffixGuesser"),
         "zoo.priors.prior": (
             "Background",
@@ -67,11 +67,11 @@ __all__ = [
     "Expert",
     "FeaturePrior",
     "Grammar",
+    "KneserNey",
     "KnowledgeBase",
     "LetterNgrams",
     "LetterStrings",
     "Morphology",
-    "NGram",
     "Numbers",
     "PrefixWords",
     "RecentWords",

@@ -24,7 +24,7 @@ USUAL_DISCOUNTS = (0.5, 1.0, 1.5)
 
 
 @dataclasses.dataclass(frozen=True)
-class NGram(backoff.Backoff):
+class KneserNey(backoff.Backoff):
     """b(x | the last order - 1 words), estimated on some splits and kept with the run.
 
     A context does not reach beyond the boundary before it.
@@ -34,7 +34,7 @@ class NGram(backoff.Backoff):
       splits: the splits whose text is counted; the test text should not be among them.
 
     Example:
-      >>> background = priors.NGram(order=2)
+      >>> background = priors.KneserNey(order=2)
       >>> known = with_background(lexicon, background, sentences)
       >>> after(background, known, ["the"])
       {'</s>': 16, 'the': 11, 'cat': 61, 'sat': 11}
@@ -44,9 +44,11 @@ class NGram(backoff.Backoff):
     splits: tuple[str, ...] = ("train",)
 
     def __post_init__(self):
-        check_least(self, "priors.NGram", order=2)
+        check_least(self, "priors.KneserNey", order=2)
         if not self.splits:
-            raise UserError("priors.NGram.splits is empty: name the splits to count, as in train.")
+            raise UserError(
+                "priors.KneserNey.splits is empty: name the splits to count, as in train."
+            )
 
     def prepare(self, lexicon, texts):
         """Estimates the model and returns its back-off tables; see `backoff.prepare`."""

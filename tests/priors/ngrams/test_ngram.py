@@ -16,7 +16,7 @@ from zoo.experiment import Experiment
 from zoo.heads import LogLinear
 from zoo.lexicon import with_features
 from zoo.models import LanguageModel
-from zoo.priors import NGram, backoff, kneser_ney
+from zoo.priors import KneserNey, backoff, kneser_ney
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +42,7 @@ def built(order=3, **vocabulary):
     recipe = Experiment(
         data=Letters(),
         vocabulary=Vocabulary(unknown="refused", **vocabulary),
-        model=LanguageModel(head=LogLinear(background=NGram(order))),
+        model=LanguageModel(head=LogLinear(background=KneserNey(order))),
     )
     lexicon, corpora = recipe.build()
     features = [
@@ -123,7 +123,7 @@ def expected_log_probs(probability, lexicon, order, resets):
 def test_the_model_is_that_of_the_dictionaries(order):
     lexicon, corpora = built(order)
     probability = naive(corpora["train"].sentences, lexicon.words, order)
-    background = NGram(order)
+    background = KneserNey(order)
     tables = background.tables(lexicon)
     words = jnp.asarray([[lexicon.ids[word] for word in SEQUENCE]] * 2)
     resets = np.zeros(words.shape, bool)
@@ -163,7 +163,7 @@ def test_masses_of_signatures(monkeypatch, dense, window):
     monkeypatch.setattr(backoff, "WINDOW", window)
     monkeypatch.setattr(backoff, "WINDOWS", 5)
     lexicon, _ = built(3)
-    background = NGram(3)
+    background = KneserNey(3)
     tables = background.tables(lexicon)
     words, contexts = contexts_after(background, tables, lexicon)
     signature, members = lexicon.signatures
@@ -177,7 +177,7 @@ def test_masses_of_signatures(monkeypatch, dense, window):
 @pytest.mark.slow
 def test_contexts_without_boundaries_run_on():
     lexicon, corpora = built(2, boundary="none")
-    background = NGram(2)
+    background = KneserNey(2)
     tables = background.tables(lexicon)
     text = [word for sentence in corpora["train"].sentences for word in sentence]
     pairs = collections.Counter(itertools.pairwise(text))
@@ -200,11 +200,12 @@ def test_discounts_by_hand():
 
 
 def test_a_model_without_splits_is_refused():
-    with pytest.raises(UserError, match=r"priors\.NGram\.splits is empty"):
-        NGram(splits=())
+    with pytest.raises(UserError, match=r"priors\.KneserNey\.splits is empty"):
+        KneserNey(splits=())
     with pytest.raises(UserError, match="no split 'corpus'"):
         Experiment(
-            data=Letters(), model=LanguageModel(head=LogLinear(background=NGram(2, ("corpus",))))
+            data=Letters(),
+            model=LanguageModel(head=LogLinear(background=KneserNey(2, ("corpus",)))),
         ).build()
 
 
@@ -212,7 +213,7 @@ def test_a_model_without_splits_is_refused():
 def test_the_penn_treebank_has_the_perplexity_that_others_report():
     """148.3, the trigrams "KN3" of Mikolov et al. (2011), table 1, on the same files."""
     source = Text("ptb/ptb.train.txt", "ptb/ptb.valid.txt", ("ptb/ptb.test.txt",))
-    vocabulary, background = Vocabulary(), NGram(3)
+    vocabulary, background = Vocabulary(), KneserNey(3)
     lexicon, corpora = vocabulary.build(source)
     texts = {split: vocabulary.encode(corpora[split], lexicon) for split in ("train", "test")}
     prepared = background.prepare(lexicon, {"train": texts["train"]})
@@ -231,9 +232,9 @@ def test_the_penn_treebank_has_the_perplexity_that_others_report():
 
 def test_contexts_of_another_order_are_refused():
     lexicon = built(order=3)[0]
-    background = NGram(order=3)
+    background = KneserNey(order=3)
     tables = background.tables(lexicon)
     contexts, words = jnp.zeros((2, 5, 6), jnp.int32), jnp.zeros((2, 5), jnp.int32)
     for function, more in ((background.log_prob, (words,)), (background.log_probs, ())):
-        with pytest.raises(ValueError, match="contexts have 6 nodes a token, and NGram"):
+        with pytest.raises(ValueError, match="contexts have 6 nodes a token, and KneserNey"):
             function(tables, contexts, *more)
