@@ -11,8 +11,9 @@ from tests.training import small
 from tests.training.test_translation import experiment as translation
 from zoo.attention import Luong
 from zoo.commands import command_table
-from zoo.evaluation import item_scores, minimal_pairs, passport
+from zoo.evaluation import item_scores, minimal_pairs, passport, scored_texts
 from zoo.evaluation.run import Run
+from zoo.evaluation.scored_texts import ScoredText
 
 __all__ = ["run", "trained", "workdir"]
 
@@ -23,13 +24,13 @@ def judge(folder):
     """Keeps what `evaluate` and `agreement` keep."""
     run = Run.load(folder)
     corpus = run.read("validation")
-    text, scores = run.score(corpus)
-    record = passport.of_text(run, "validation", corpus, text, scores)
+    text, scores = run.score_corpus(corpus)
+    record = scored_texts.passport_of(ScoredText(run, "validation", corpus, text, scores))
     passport.write(run, record, item_scores.of_text(text, scores, run.lexicon))
     model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
     arguments = model, run.params, run.tables, run.lexicon, vocabulary, PAIRS
     answers = minimal_pairs.score_pairs(*arguments)
-    record = passport.of_pairs(run, "agreement-validation", PAIRS, answers)
+    record = minimal_pairs.passport_of(run, "agreement-validation", PAIRS, answers)
     cases = {"number, 1": answers.figures()}
     record = {**record, "figures": {**record["figures"], "cases": cases}}
     passport.write(run, record, answers.answers())

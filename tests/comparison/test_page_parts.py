@@ -13,7 +13,7 @@ from zoo.comparison.comparison import Comparison, in_texts
 from zoo.comparison.page_differences import Attended
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import passport_text
+from zoo.evaluation import passport
 from zoo.evaluation.best_words import Contributions, KeptWords
 from zoo.evaluation.results import Column
 from zoo.evaluation.surprisal import Row
@@ -44,7 +44,7 @@ def test_curves_are_the_validations_of_the_metrics(tmp_path):
 
 
 def test_what_a_record_does_not_have_is_left_out():
-    lines = passport_text.conditions(PASSPORT)
+    lines = passport.conditions(PASSPORT)
     assert lines[:2] == [
         "tokens: words",
         "text: test.txt, words outside the lexicon not recorded; state: carried; normalised over "

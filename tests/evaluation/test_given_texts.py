@@ -87,7 +87,7 @@ def judged(run, tmp_path):
         path = tmp_path / name
         path.write_bytes(text.encode())
         given = run.given(str(path))
-        text, scores = run.score(given.corpus)
+        text, scores = run.score_corpus(given.corpus)
         surprisal.write(tmp_path / "s.tsv", given, text, scores, run.lexicon)
         return tables.by_r(tmp_path / "s.tsv", missing=""), scores
 

@@ -156,8 +156,8 @@ def test_perplexities_are_those_of_the_command_and_are_kept(workdir):
     command_table.run("evaluate", [str(workdir), "--split", "test"])
     by_command = json.loads((workdir / "results/test.carried.json").read_text())
     assert kept["figures"] == by_command["figures"] and test.passport.endswith("test.carried.json")
-    corpus = run.run.read("test")
-    _, scores = run.run.score(corpus)
+    corpus = run.read("test")
+    _, scores = run.score_corpus(corpus)
     nats = -scores.log_prob[scores.counted].astype(np.float64)
     assert (test.state, test.sentences, test.tokens) == ("carried", 3, len(nats))
     assert test.unknown == 2  # zèbre and the comma
@@ -201,15 +201,16 @@ def test_rows_make_frames(workdir):
 
 
 def test_a_loaded_model_is_described_in_a_line(loaded, trained):
-    sizes = sum(leaf.size for leaf in jax.tree.leaves(loaded.run.params))
+    sizes = sum(leaf.size for leaf in jax.tree.leaves(loaded.params))
     summary = f"{str(trained)!r}: Softmax, {len(loaded.words)} words, {sizes:,} parameters, step 4"
-    assert repr(loaded) == f"LoadedModel({summary})" and repr(loaded.run) == f"Run({summary})"
+    assert repr(loaded) == f"LoadedModel({summary})"
+    assert repr(Run.load(trained)) == f"Run({summary})"
 
 
 def test_what_has_arrays_or_texts_is_described_in_a_line(loaded):
-    run = loaded.run
+    run = loaded
     corpus = run.read("test")
-    encoded, scores = run.score(corpus)
+    encoded, scores = run.score_corpus(corpus)
     found = [
         *(repr(corpus), repr(encoded), repr(scores), repr(loaded.initial_states(3))),
         repr(run.given(corpus.name)),
@@ -333,7 +334,7 @@ def test_a_run_that_refuses_words_says_so(tmp_path):
 @pytest.mark.slow
 def test_translators_translate(tmp_path):
     run = zoo.load_translator(small.run_in(tmp_path / "t", of_pairs(TRANSLATOR, epochs=1)))
-    source = run.run.experiment.source_of(run.run.read("train")).sentences[0]
+    source = run.experiment.source_of(run.read("train")).sentences[0]
     one, empty = run.translate([" ".join(source), ""], beam=2, longest=5)
     assert isinstance(one, str) and empty == ""
     assert re.fullmatch(r"LoadedTranslator\('.*/t': Softmax, .* words, .* step \d+\)", repr(run))

@@ -16,7 +16,7 @@ from zoo.sources import evaluation_texts
 @pytest.fixture
 def table(run, tmp_path):
     corpus = run.read("test")
-    text, scores = run.score(corpus)
+    text, scores = run.score_corpus(corpus)
     split = run.given_split("test", corpus)
     surprisal.write(tmp_path / "s.tsv", split, text, scores, run.lexicon)
     return tables.by_r(tmp_path / "s.tsv"), scores
@@ -60,7 +60,7 @@ def test_characters_that_would_break_the_table_are_written_as_escapes(tmp_path):
 
 def test_a_path_that_cannot_be_written_is_named(run, tmp_path):
     corpus = run.read("test")
-    text, scores = run.score(corpus)
+    text, scores = run.score_corpus(corpus)
     (tmp_path / "file").touch()
     for folder in ("nowhere", "file"):
         with pytest.raises(UserError, match=folder):

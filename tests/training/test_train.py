@@ -98,4 +98,4 @@ def test_a_thread_may_train(tmp_path):
     thread.start()
     thread.join()
     assert not errors
-    assert zoo.load(tmp_path / "run").run.checkpoint > 0
+    assert zoo.load(tmp_path / "run").checkpoint > 0

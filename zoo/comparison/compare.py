@@ -11,10 +11,11 @@ from zoo.evaluation import (
     leakage,
     mixtures,
     passport,
-    passport_text,
+    scored_texts,
     sentence_scores,
     significance,
 )
+from zoo.evaluation.passport import of_seen_texts, unfinished
 from zoo.evaluation.results import judged_texts, names_of, read_answers
 from zoo.evaluation.run import Run
 from zoo.runs import output_files
@@ -198,9 +199,9 @@ def _notes(name, passports):
     for run, passport in passports.items():
         if why := leakage.reason(passport):
             yield f"  {NOT_RANKED} {run}: {why}"
-    early = {run: passport_text.unfinished(passport) for run, passport in passports.items()}
+    early = {run: unfinished(passport) for run, passport in passports.items()}
     yield from _grouped({run: [f"  {NOT_RANKED} {note}"] for run, note in early.items() if note})
-    told = {run: passport_text.of_seen_texts(passport) for run, passport in passports.items()}
+    told = {run: of_seen_texts(passport) for run, passport in passports.items()}
     yield from _grouped({run: [f"  {line}" for line in lines] for run, lines in told.items()})
     changed = {run: _changed(passport) for run, passport in passports.items()}
     yield from _grouped({run: [f"  {how}"] for run, how in changed.items() if how})
@@ -268,10 +269,11 @@ def report(
 
 def _text(run, path, state, mixed, log) -> dict:
     """Judges and keeps the log-perplexity of a run."""
-    (judged,) = passport.judge(run, [], path, state)
-    mixture = mixtures.of_run(judged.run) if mixed else None
-    record, file = passport.keep(judged, mixture)
-    log(f"{file}")
+    (scored,) = scored_texts.score(run, [], path, state)
+    judgement = scored.judgement(mixtures.of_run(scored.run) if mixed else None)
+    record, files = judgement.passport, judgement.keep()
+    for file in files:
+        log(f"{file}")
     unknown = record["out_of_vocabulary"]
     if told := sentence_scores.share(record["data"]["words"], unknown, path):
         log(f"  {told}")
@@ -281,10 +283,10 @@ def _text(run, path, state, mixed, log) -> dict:
 def _pairs(run, path, log) -> list[dict]:
     """Judges and keeps the accuracy of a run on agreement pairs; [] if the text has none."""
     try:
-        record, scores, pairs = agreement.judge_file(run, path)
+        (judgement,) = agreement.judge(run, [], path)
     except UserError as error:
         log(f"{run.path}: {error}")
         return []
-    for file in agreement.keep(run, record, scores, pairs):
+    for file in judgement.keep():
         log(f"{file}")
-    return [record]
+    return [judgement.passport]

@@ -25,7 +25,8 @@ from zoo.comparison.comparison import (
 from zoo.comparison.html_parts import number, text
 from zoo.decoding import BeamSearch
 from zoo.errors import UserError
-from zoo.evaluation import leakage, passport_text, results, significance, translation_quality
+from zoo.evaluation import leakage, results, significance, translation_quality
+from zoo.evaluation.passport import conditions
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.results import OF_TRANSLATIONS, check_comparable, quantity
 from zoo.evaluation.run import Run
@@ -38,7 +39,7 @@ def section(runs: Comparison) -> str:
     for group, of_runs in groups.items():
         parts.append(f"<h3>{text(group)}</h3>")
         parts.append(_figures(of_runs, runs.groups))
-        told = {run: passport_text.conditions(passport) for run, passport in of_runs.items()}
+        told = {run: conditions(passport) for run, passport in of_runs.items()}
         lines = (
             line + f" ({', '.join(of_line)})" * (len(of_line) < len(of_runs))
             for line, of_line in runs_of_lines(told).items()

@@ -10,7 +10,7 @@ from zoo.comparison import learning_curves, trial_recipes, trial_summary
 from zoo.comparison.trial_plan import Budget, HeadPlan, Plan, best_rate, steps_of
 from zoo.configuration import changed
 from zoo.errors import Diverged
-from zoo.evaluation import item_scores, passport
+from zoo.evaluation import scored_texts
 from zoo.evaluation.run import Run
 from zoo.experiment import Experiment
 from zoo.optimizers import Constant
@@ -189,10 +189,9 @@ def judge(folder: pathlib.Path, split: str) -> pathlib.Path:
     run = Run.load(folder)
     if run.experiment.head.spells:
         run = run.renormalised()
-    corpus = run.read(split)
-    text, scores = run.score(corpus)
-    figures = passport.of_text(run, split, corpus, text, scores)
-    return passport.write(run, figures, item_scores.of_text(text, scores, run.lexicon))
+    (scored,) = scored_texts.score(run, [split])
+    (file,) = scored.judgement().keep()
+    return file
 
 
 def is_judged(folder: pathlib.Path, split: str) -> bool:

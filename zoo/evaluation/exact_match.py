@@ -1,7 +1,6 @@
 """Exact match: answers that equal the given ones word for word, decoded greedily."""
 
 import dataclasses
-import pathlib
 from typing import Any
 
 import jax
@@ -12,7 +11,9 @@ from zoo.decoding import BeamSearch, steps
 from zoo.decoding.sampling import sample
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, passport, significance
+from zoo.evaluation.passport import Judgement
 from zoo.evaluation.perplexity import PRECISION
+from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Translator
 from zoo.models import SequenceToSequence
 from zoo.priors import Grammar
@@ -148,7 +149,7 @@ def questions(corpus: Corpus) -> Corpus:
     )
 
 
-def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
+def scored(run: Run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
     """Answers every question of a corpus."""
     corpus = questions(corpus)
     answers = answer(run, corpus)
@@ -173,12 +174,6 @@ def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
     return ExactMatch(len(answers), sum(correct), complete, well_formed, correct)
 
 
-def keep(run, split: str, corpus: Corpus, scores: ExactMatch) -> pathlib.Path:
-    """Writes the passport of the answers to a split, with which of them are right."""
-    record = passport.of_exact_match(run, split, corpus, scores)
-    return passport.write(run, record, item_scores.of_answers(np.array(scores.correct)))
-
-
 def describe(name: str, scores: ExactMatch) -> str:
     """Formats the figures as one line of text."""
     parsed = "" if scores.well_formed is None else f", {scores.well_formed:,} of the grammar"
@@ -187,3 +182,19 @@ def describe(name: str, scores: ExactMatch) -> str:
         f"{name}: exact match {scores.accuracy:.2%} {significance.percent(interval)} "
         f"({scores.right:,} of {scores.answers:,} answers; {scores.complete:,} complete{parsed})"
     )
+
+
+def judge(run: Run, name: str, corpus: Corpus, grammar: str | None = None) -> Judgement:
+    """Judges a run's answers to the questions of a text."""
+    scores = scored(run, corpus, grammar)
+    record = {
+        "kind": "exact match",
+        "split": f"answers:{name}",
+        "figures": scores.figures(),
+        "tokens": scores.answers,
+        "counts": "answers that agree with the given one in every word, decoded greedily",
+        "data": passport.data_of(corpus.name, corpus.sentences),
+        **passport.of_sentences(run, corpus.sentences),
+    }
+    right = item_scores.of_answers(np.array(scores.correct))
+    return Judgement(run, record, describe(name, scores), right)

@@ -30,8 +30,9 @@ from zoo import strict_json
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, named
 from zoo.evaluation import item_scores, passport, sentence_scores, significance
+from zoo.evaluation.passport import Judgement
+from zoo.evaluation.run import Run
 from zoo.lexicon import Lexicon
-from zoo.runs import output_files
 from zoo.sources import files, table_rows
 from zoo.sources.evaluation_texts import Reading, tokens_of
 
@@ -301,6 +302,13 @@ def score_pairs(
     return PairScores(values[:, 0], values[:, 1], scored, missing, equal=equal)
 
 
+def score_by(run: Run, pairs: Sequence[tuple]) -> PairScores:
+    """Scores pairs by a run; see `score_pairs`."""
+    experiment = run.experiment
+    parts = experiment.language_model, run.params, run.tables, run.lexicon, experiment.vocabulary
+    return score_pairs(*parts, pairs)
+
+
 def missing_words(pair: tuple, lexicon: Lexicon, vocabulary: Vocabulary) -> tuple[str, ...]:
     """Returns the unknown words because of which a pair is skipped; see `score_pairs`."""
     if [*pair[0]] == [*pair[1]]:
@@ -308,25 +316,6 @@ def missing_words(pair: tuple, lexicon: Lexicon, vocabulary: Vocabulary) -> tupl
     needed = {*pair[0], *pair[1]} if vocabulary.unknown == "refused" else differing_words(*pair[:2])
     words = dict.fromkeys((*pair[0], *pair[1]))
     return tuple(word for word in words if word in needed and not vocabulary.has(word, lexicon))
-
-
-def judge(run, path: str) -> tuple[list[Pair], PairScores]:
-    """Returns (the pairs of a file, their scores under a run's model); see `score_pairs`."""
-    vocabulary = run.experiment.vocabulary
-    pairs = read(path, run.reading)
-    model, lexicon = run.experiment.language_model, run.lexicon
-    scores = score_pairs(model, run.params, run.tables, lexicon, vocabulary, pairs)
-    if not scores.pairs and not scores.skipped:
-        raise UserError(
-            f"all pairs of {path} have two equal sentences: give pairs of sentences that differ."
-        )
-    if not scores.pairs:
-        raise UserError(
-            f"no pair of {path} can be scored, for want of words in the lexicon such as "
-            f"{named([word for word, _ in scores.commonest_missing])}: give sentences of the words "
-            "that the run was trained with, or --add-words FILE with these."
-        )
-    return pairs, dataclasses.replace(scores, groups=tuple(pair.groups for pair in pairs))
 
 
 def describe(path: str, scores: PairScores) -> str:
@@ -370,21 +359,53 @@ def rows(pairs: list[Pair], scores: PairScores) -> Iterator[Row]:
         )
 
 
-def keep(
-    run, path: str, pairs: list[Pair], scores: PairScores
-) -> tuple[dict, pathlib.Path, pathlib.Path]:
-    """Writes the passport of an accuracy with its answers, and the table of its pairs."""
-    record = passport.of_pairs(run, path, pairs, scores)
-    columns = Row._fields if any(scores.groups) else COLUMNS
-    table = (row[: len(columns)] for row in rows(pairs, scores))
-    return record, *write(run, record, scores, columns, table)
+def passport_of(run: Run, path: str, pairs: Sequence[tuple], scores: PairScores) -> dict:
+    """Makes the passport of an accuracy on minimal pairs."""
+    both = [sentence for pair in pairs for sentence in pair[:2]]
+    return {
+        "kind": "minimal pairs",
+        "split": f"pairs:{pathlib.PurePath(path).name}",
+        "figures": scores.figures(),
+        "tokens": scores.pairs,
+        "counts": (
+            "pairs whose differing words are in the lexicon; right if the sum of log p over the "
+            "words, boundary not counted, is higher for the good sentence"
+        ),
+        "data": passport.data_of(path, both),
+        **passport.of_sentences(run, [good for good, *_ in pairs]),
+    }
 
 
-def write(
-    run, record: dict, scores: PairScores, columns: Sequence[str], table: Iterable[tuple]
-) -> tuple[pathlib.Path, pathlib.Path]:
-    """Writes a passport with its answers and a table of its pairs; returns the two files."""
-    result = passport.write(run, record, scores.answers())
-    file = result.with_suffix(".tsv")
-    output_files.write_table(file, columns, table)
-    return result, file
+def judge(run: Run, paths: Iterable[str]) -> Iterator[Judgement]:
+    """Judges a run on the pairs of files; see `score_pairs`."""
+    for path in paths:
+        pairs = read(path, run.reading)
+        scores = score_by(run, pairs)
+        _check(path, scores)
+        scores = dataclasses.replace(scores, groups=tuple(pair.groups for pair in pairs))
+        record = passport_of(run, path, pairs, scores)
+        both = [sentence for pair in pairs for sentence in pair[:2]]
+        yield Judgement(
+            run,
+            record,
+            describe(path, scores),
+            scores.answers(),
+            rows=[*rows(pairs, scores)],
+            columns=Row._fields if any(scores.groups) else COLUMNS,
+            notes=[*run.notes(both), run.share(both, path)],
+            warnings=passport.warnings(record),
+        )
+
+
+def _check(path, scores):
+    """Raises UserError where no pair of a file is scored."""
+    if not scores.pairs and not scores.skipped:
+        raise UserError(
+            f"all pairs of {path} have two equal sentences: give pairs of sentences that differ."
+        )
+    if not scores.pairs:
+        raise UserError(
+            f"no pair of {path} can be scored, for want of words in the lexicon such as "
+            f"{named([word for word, _ in scores.commonest_missing])}: give sentences of the words "
+            "that the run was trained with, or --add-words FILE with these."
+        )

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import pathlib
 import re
-from typing import Any
+from typing import Any, Self
 
 import jax
 
@@ -46,7 +46,7 @@ class Run:
     dynamic: DynamicEvaluation | None = None
 
     def __repr__(self):
-        return f"Run({self.summary})"
+        return f"{type(self).__name__}({self.summary})"
 
     @property
     def summary(self) -> str:
@@ -58,7 +58,7 @@ class Run:
         )
 
     @classmethod
-    def load(cls, path: str | pathlib.Path) -> "Run":
+    def load(cls, path: str | pathlib.Path) -> Self:
         """Loads the run of a work directory."""
         workdir = Workdir(path)
         experiment, lexicon = workdir.experiment(), workdir.lexicon()
@@ -67,7 +67,7 @@ class Run:
         tables = experiment.model.evaluation_tables(lexicon, *others)
         return cls(workdir.path, experiment, lexicon, params, tables, checkpoint, others=others)
 
-    def with_state(self, state: str | None) -> "Run":
+    def with_state(self, state: str | None) -> Self:
         """Returns the run judged under another state policy; None changes nothing."""
         if state in (None, self.experiment.evaluation.state):
             return self
@@ -76,7 +76,7 @@ class Run:
             self, experiment=dataclasses.replace(self.experiment, evaluation=evaluation)
         )
 
-    def for_text(self, given: texts.GivenText, state: str | None, lines: bool = False) -> "Run":
+    def for_text(self, given: texts.GivenText, state: str | None, lines: bool = False) -> Self:
         """Returns the run judged under a state policy; by default its own, but "sentences" for the
         items of a table, and for the sentences of any text with `lines`.
 
@@ -89,7 +89,7 @@ class Run:
 
     def with_lexicon(
         self, path: str | None, spread: bool = False, add: bool = False, letters: int = 0
-    ) -> "Run":
+    ) -> Self:
         """Returns the run judged on the words of a file, one a line, instead of the words of
         training.
 
@@ -136,7 +136,7 @@ class Run:
             of_training=old,
         )
 
-    def renormalised(self) -> "Run":
+    def renormalised(self) -> Self:
         """Returns the run with a head whose probabilities are over the words of the lexicon."""
         head = self.experiment.language_model.head
         if not head.spells:
@@ -149,14 +149,14 @@ class Run:
         )
         return self._changed("renormalised", model=model)
 
-    def with_cache(self, size: int, flatness: float, weight: float) -> "Run":
+    def with_cache(self, size: int, flatness: float, weight: float) -> Self:
         """Returns the run with a cache around its head; see heads.WithCache."""
         model = self._language_model("--cache")
         model = dataclasses.replace(model, head=WithCache(model.head, size, flatness, weight))
         tables = model.evaluation_tables(self.lexicon)
         return dataclasses.replace(self._changed("cache", model=model), tables=tables)
 
-    def with_dynamic(self, settings: DynamicEvaluation) -> "Run":
+    def with_dynamic(self, settings: DynamicEvaluation) -> Self:
         """Returns the run that is trained on each segment of a text that it has scored.
 
         The text is read in one batch row.
@@ -171,7 +171,7 @@ class Run:
             self._changed("dynamic", evaluation=evaluation), dynamic=settings
         )
 
-    def _changed(self, variant: str, **recipe: Any) -> "Run":
+    def _changed(self, variant: str, **recipe: Any) -> Self:
         """Returns the run with other parts of the recipe, and one more variant in its name."""
         return dataclasses.replace(
             self,
@@ -193,7 +193,7 @@ class Run:
         head = self.experiment.head
         return dynamic + ([head.told] if isinstance(head, WithCache) else [])
 
-    def constrained(self, grammar: str) -> "Run":
+    def constrained(self, grammar: str) -> Self:
         """Returns the run with the probabilities of words that a grammar forbids set to 0.
 
         p'(x) is proportional to p(x) where some form of the grammar continues with x after the
@@ -345,7 +345,7 @@ class Run:
         _, attached, alone = text_notes.counts_of(counts)
         return note if attached >= alone else None
 
-    def score(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
+    def score_corpus(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
         """Returns (the corpus as word ids, log-probabilities under the state policy)."""
         text, scores = self._scores(corpus)
         if not scores.tokens:
