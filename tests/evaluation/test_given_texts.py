@@ -88,7 +88,8 @@ def judged(run, tmp_path):
         path.write_bytes(text.encode())
         given = run.given(str(path))
         text, scores = run.score_corpus(given.corpus)
-        surprisal.write(tmp_path / "s.tsv", given, text, scores, run.lexicon)
+        rows = surprisal.rows(given, text, scores, run.lexicon)
+        output_files.write_table(tmp_path / "s.tsv", surprisal.columns(given), rows)
         return tables.by_r(tmp_path / "s.tsv", missing=""), scores
 
     return judging

@@ -19,7 +19,8 @@ import pytest
 
 from zoo.data import Characters, Conllu, Pairs, Prefixed, RawPairs, RawText, Text
 from zoo.errors import UserError
-from zoo.evaluation import minimal_pairs, word_lists
+from zoo.evaluation import minimal_pairs
+from zoo.evaluation.run import listed_words
 from zoo.lexicon import Lexicon
 from zoo.papers import Overnight, Realisations
 from zoo.priors import WordList, WordTable, arpa, grammar_rules
@@ -285,7 +286,7 @@ READERS = {
         joined("w", items("\tc{}"), "\nw0", items("\tv{}")),
         500,
     ),
-    "added words": Reader(lambda path: word_lists.read(path, WORDS), lines("w{}\n"), 2500),
+    "added words": Reader(lambda path: listed_words(path, WORDS), lines("w{}\n"), 2500),
     "minimal pairs, twins": Reader(
         minimal_pairs.read, joined("True\t", items("a "), "\n", items("False\tb\n")), 250
     ),

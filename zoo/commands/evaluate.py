@@ -12,7 +12,6 @@ from zoo.decoding.generation import with_features
 from zoo.errors import UserError
 from zoo.evaluation import (
     agreement,
-    best_words,
     exact_match,
     minimal_pairs,
     mixtures,
@@ -21,12 +20,12 @@ from zoo.evaluation import (
     score_stream,
     scored_texts,
     surprisal,
-    word_lists,
 )
 from zoo.evaluation.load import LoadedModel
 from zoo.evaluation.passport import Judgement
 from zoo.evaluation.run import splits_of
 from zoo.runs import output_files
+from zoo.runs.workdir import Workdir
 
 _WEIGHT = options.number(0, 0.999999)
 
@@ -213,19 +212,28 @@ def run_generate(arguments: argparse.Namespace):
 WORDS = (
     options.RUN,
     Option("--features", "with the features of each word"),
-    Option(
-        "--tags TEXT",
-        "prints instead how many words of a split or file were tagged by priors.Morphology's "
-        "source, and how many were guessed",
-    ),
     Option("--output FILE", "the table to write; default: prints it"),
 )
 
 
 def run_words(arguments: argparse.Namespace):
-    """Writes or prints the table of words, or prints how far its tags reach in a text."""
-    if arguments.tags is not None:
-        best_words.report(arguments.folder, arguments.tags)
-        return
+    """Writes or prints the table of words."""
     options.check_outputs(arguments, output="the table")
-    word_lists.report(arguments.folder, arguments.features, arguments.output)
+    lexicon = Workdir(arguments.folder).lexicon()
+    columns: tuple[str, ...] = ("word", "training_count")
+    rows: list[tuple] = [*zip(lexicon.words, lexicon.counts, strict=True)]
+    if arguments.features:
+        if not lexicon.feature_names:
+            raise UserError(
+                f"the words of {arguments.folder} have no features: leave --features out."
+            )
+        columns = (*columns, "features")
+        rows = [(*row, _features(lexicon.features_of(word))) for word, row in enumerate(rows)]
+    lines = map(output_files.line, (columns, *rows))
+    options.write(lines, arguments.output, "the table")
+
+
+def _features(values) -> str:
+    return " ".join(
+        name if math.isclose(value, 1) else f"{name}={value:.7g}" for name, value in values.items()
+    )

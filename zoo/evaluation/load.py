@@ -269,17 +269,12 @@ class LoadedTranslator(Loaded):
         if sampling is not None and options:
             raise UserError(f"{', '.join(options)} and sampling exclude each other: give one.")
         search = sampling or BeamSearch(**options)
-        translator = self._translator
         marked = self.experiment.data.unknowns is not None
-        restoring = Restoring(translator, {}, "marks" if marked else "keep")
-        sources = [translator.read(sentence) for sentence in sentences]
-        translations = translator.translate(
-            restoring.annotate(sources), search, batch, ratio=longest_ratio
-        )
-        return [
-            translator.written(restoring.words(best[0], source)) if best else ""
-            for best, source in zip(translations, sources, strict=True)
-        ]
+        restoring = Restoring(self._translator, {}, "marks" if marked else "keep")
+        sources = [self._translator.read(sentence) for sentence in sentences]
+        translations = restoring.translate(sources, search, batch, ratio=longest_ratio)
+        best = (of_source[0].words if of_source else [] for of_source in translations)
+        return [*map(self._translator.written, best)]
 
     @functools.cached_property
     def _translator(self):

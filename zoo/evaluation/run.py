@@ -13,7 +13,7 @@ from zoo.data import Corpus, Pairs, text_notes
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import dynamic_evaluation, perplexity, sentence_scores, word_lists
+from zoo.evaluation import dynamic_evaluation, perplexity, sentence_scores
 from zoo.evaluation.dynamic_evaluation import DynamicEvaluation
 from zoo.experiment import Experiment
 from zoo.heads import LogLinear, SpreadUnknown, WithCache
@@ -24,6 +24,7 @@ from zoo.runs import checksums, seen_texts
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir, check_folders
 from zoo.sources import evaluation_texts as texts
+from zoo.sources import files, table_rows
 
 # Fields of a grammar's background that, beside its rules, determine which words it allows.
 _LIMITS = ("start", "longest", "depth", "stacks")
@@ -105,7 +106,7 @@ class Run:
             )
         old = self.lexicon
         marks = [word for word in old.words if word in (old.boundary, old.unknown)]
-        listed = word_lists.read(path, old, self.experiment.vocabulary.lower_case)
+        listed = listed_words(path, old, self.experiment.vocabulary.lower_case)
         words = (
             (*old.words, *(word for word in listed if word not in old.ids))
             if add
@@ -383,6 +384,32 @@ class Run:
         return dynamic_evaluation.mean_squares(
             model, self.params, self.tables, text, self.dynamic, boundary
         )
+
+
+def listed_words(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, None]:
+    """Reads the words of a file, each once, in its order, without the marks of a lexicon.
+
+    The file has a word a line, or is a table with a column "word", as `zoo words` writes.
+    """
+    file = files.find(path)
+    text = files.read_text(file)
+    lines = [*enumerate(text.split("\n"), 1)]
+    names = table_rows.header(text)
+    if "word" in names and names != [lines[0][1]]:
+        lines = [(n, row["word"]) for n, row in table_rows.rows(text, path, "\t", full=True)[1]]
+    spaced = any(" " in word for word in lexicon.words)
+    words: dict = {}
+    for number, line in lines:
+        line = line.lower() if lower_case else line
+        # Where characters are words, so is a space.
+        word = line if line in lexicon.ids else line.strip()
+        if word not in lexicon.ids and len(word.split()) > 1 and ("\t" in word or not spaced):
+            raise UserError(f"{path}, line {number}: {word!r} is not a word: write one a line.")
+        if word and word not in (lexicon.boundary, lexicon.unknown):
+            words[word] = None
+    if not words:
+        raise UserError(f"{path} has no words: give a file with one a line.")
+    return words
 
 
 def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:

@@ -1,7 +1,6 @@
 """Surprisal word by word, as a table for psycholinguistics and error analysis."""
 
 import math
-import pathlib
 from typing import NamedTuple
 
 import numpy as np
@@ -88,8 +87,3 @@ def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
             position += 1
             about = (number, name, position, length, length, lexicon.boundary)
             yield (*about, *row(boundary, boundary + 1), *sentence.extra)
-
-
-def write(path: str | pathlib.Path, given, text, scores, lexicon):
-    """Writes the table; see `rows`."""
-    output_files.write_table(path, columns(given), rows(given, text, scores, lexicon))

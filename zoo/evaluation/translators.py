@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import numpy as np
@@ -291,6 +291,15 @@ WAYS = ("marks", "attention", "keep")
 DICTIONARY = "dictionary.tsv"
 
 
+class Translation(NamedTuple):
+    """A translation of a sentence, its unknown words replaced."""
+
+    hypothesis: Hypothesis
+    words: list[str]
+    source: list[str]  # as it is written
+    read: list[str]  # as the runs read it, with marks of unknown words
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Restoring:
     """Replacement of the unknown words in a translator's output."""
@@ -350,6 +359,17 @@ class Restoring:
         (read,) = self.annotate([[*source]])
         weights = attention_weights(self.translator, hypothesis, read)
         return restore_by_attention(words, source, weights, self.dictionary, unknown)
+
+    def translate(
+        self, sources: Sequence[list[str]], *options, **others
+    ) -> list[list[Translation]]:
+        """Translates sources; see `Translator.translate`."""
+        read = self.annotate(sources)
+        found = self.translator.translate(read, *options, **others)
+        return [
+            [Translation(one, self.words(one, given), given, seen) for one in best]
+            for given, seen, best in zip(sources, read, found, strict=True)
+        ]
 
     def described(self) -> dict[str, Any] | None:
         """Describes how unknown words were replaced, for a passport; None if they were kept."""
