@@ -102,10 +102,7 @@ def judge(run, split: str) -> tuple[dict, item_scores.Arrays]:
         for _, _, before, word, other in chosen
         for sentence in (before, [*before, word], [*before, other])
     ]
-    vocabulary, model = run.experiment.vocabulary, run.experiment.language_model
-    scored = sentence_scores.score(
-        model, run.params, run.tables, run.lexicon, vocabulary, sentences, f"the split {split}"
-    )
+    scored = sentence_scores.score(run, sentences, f"the split {split}")
     scores = scored.of_words.reshape(-1, 3)
     words, twins = scores[:, 1] - scores[:, 0], scores[:, 2] - scores[:, 0]
     pairs = [(sentences[i], sentences[i + 1]) for i in range(1, len(sentences), 3)]

@@ -11,9 +11,8 @@ from tests.training import small
 from tests.training.test_translation import experiment as translation
 from zoo.attention import Luong
 from zoo.commands import command_table
-from zoo.evaluation import item_scores, minimal_pairs, passport, scored_texts
+from zoo.evaluation import minimal_pairs, passport, scored_texts
 from zoo.evaluation.run import Run
-from zoo.evaluation.scored_texts import ScoredText
 
 __all__ = ["run", "trained", "workdir"]
 
@@ -23,13 +22,9 @@ PAIRS = [(["word1", f"word{n}"], ["word1", f"word{n + 1}"]) for n in range(2, 9)
 def judge(folder):
     """Keeps what `evaluate` and `agreement` keep."""
     run = Run.load(folder)
-    corpus = run.read("validation")
-    text, scores = run.score_corpus(corpus)
-    record = scored_texts.passport_of(ScoredText(run, "validation", corpus, text, scores))
-    passport.write(run, record, item_scores.of_text(text, scores, run.lexicon))
-    model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
-    arguments = model, run.params, run.tables, run.lexicon, vocabulary, PAIRS
-    answers = minimal_pairs.score_pairs(*arguments)
+    (scored,) = scored_texts.score(run, ["validation"])
+    scored.judgement().keep()
+    answers = minimal_pairs.score_pairs(run, PAIRS)
     record = minimal_pairs.passport_of(run, "agreement-validation", PAIRS, answers)
     cases = {"number, 1": answers.figures()}
     record = {**record, "figures": {**record["figures"], "cases": cases}}

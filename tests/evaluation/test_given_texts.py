@@ -23,6 +23,7 @@ from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import LogLinear
 from zoo.models import LanguageModel
+from zoo.runs import output_files
 
 SENTENCES = [
     ["le DET", "lac NOUN", "dort VERB"],

@@ -214,7 +214,7 @@ def test_what_has_arrays_or_texts_is_described_in_a_line(loaded):
     found = [
         *(repr(corpus), repr(encoded), repr(scores), repr(loaded.initial_states(3))),
         repr(run.given(corpus.name)),
-        repr(sentence_scores.score_words(run, [["le"], ["le", "chat"]], "two")),
+        repr(sentence_scores.score(run, [["le"], ["le", "chat"]], "two")),
         repr(PairScores(np.array([1.0, np.nan]), np.zeros(2), np.array([True, False]))),
         repr(feature_signatures.FeatureSets(np.array([0, 2, 3]), np.arange(3), np.ones(3))),
     ]

@@ -285,13 +285,13 @@ def test_a_list_that_goes_on_after_another_one_is_refused(call, trained, tmp_pat
 
 def test_what_was_scored_is_remembered(run, monkeypatch):
     asked = []
-    score = sentence_scores.score_words
+    score = sentence_scores.score
 
     def spy(run, sentences, name):
         asked.append([" ".join(words) for words in sentences])
         return score(run, sentences, name)
 
-    monkeypatch.setattr(sentence_scores, "score_words", spy)
+    monkeypatch.setattr(sentence_scores, "score", spy)
     monkeypatch.setattr(sentence_scores, "CACHED", 2)
     scorer = sentence_scores.CachedScores(run)
     texts = [["a b", "a", "a b"], ["a", "c"], ["a b", "c"]]

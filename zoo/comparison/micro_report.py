@@ -45,7 +45,7 @@ def agreement(
     the two words that agree, and of all pairs.
     """
     plain = [(good, bad) for good, bad, _ in pairs]
-    scores = minimal_pairs.score_by(run, plain)
+    scores = minimal_pairs.score_pairs(run, plain)
     cases = {}
     for phenomenon in ("number", "gender"):
         for attractor in (False, True):

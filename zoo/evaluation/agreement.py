@@ -76,7 +76,7 @@ def _judged(run, name, sentences, forms):
     two forms training saw.
     """
     pairs = pairs_of(sentences, forms, run.experiment.vocabulary.lower_case)
-    scores = minimal_pairs.score_by(run, pairs)
+    scores = minimal_pairs.score_pairs(run, pairs)
     if not any(token["deprel"] not in (None, "_") for sentence in sentences for token in sentence):
         raise UserError(
             f"{name} has no dependencies, from which agreement pairs are made: give a treebank "

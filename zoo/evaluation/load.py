@@ -124,7 +124,7 @@ class LoadedModel(Loaded):
             for one in sentences
         ]
         texts = [one if isinstance(one, str) else " ".join(one) for one in sentences]
-        return sentence_scores.score_words(self, read, "the sentences").rows(texts)
+        return sentence_scores.score(self, read, "the sentences").rows(texts)
 
     def surprisal(self, text: str, state: str | None = None) -> list[word_surprisal.Row]:
         """Computes -log p of each word of a text, as `zoo score --words` writes it."""

@@ -277,10 +277,8 @@ def differing_words(good: list[str], bad: list[str]) -> set[str]:
     return {*(first - second), *(second - first)}
 
 
-def score_pairs(
-    model, params, tables, lexicon: Lexicon, vocabulary: Vocabulary, pairs: Sequence[tuple]
-) -> PairScores:
-    """Scores each sentence of each pair from an empty state.
+def score_pairs(run: Run, pairs: Sequence[tuple]) -> PairScores:
+    """Scores each sentence of each pair by a run, from an empty state.
 
     A sentence's score is sum_t log p(w_t | w_<t) over its words, the boundary left out; words
     outside the lexicon are scored as <unk>. A pair is skipped if a word in which its sentences
@@ -288,25 +286,17 @@ def score_pairs(
     A pair of equal sentences, which no model can tell apart, is left out.
     """
     equal = tuple(number for number, pair in enumerate(pairs) if [*pair[0]] == [*pair[1]])
-    missing = tuple(missing_words(pair, lexicon, vocabulary) for pair in pairs)
+    vocabulary = run.experiment.vocabulary
+    missing = tuple(missing_words(pair, run.lexicon, vocabulary) for pair in pairs)
     scored = np.array([not words for words in missing], bool)
     scored[list(equal)] = False
     values = np.full((len(pairs), 2), np.nan)
     if scored.any():
         wanted = [pair for pair, chosen in zip(pairs, scored, strict=True) if chosen]
         sentences = [sentence for pair in wanted for sentence in pair[:2]]
-        scores = sentence_scores.score(
-            model, params, tables, lexicon, vocabulary, sentences, "the minimal pairs"
-        )
+        scores = sentence_scores.score(run, sentences, "the minimal pairs")
         values[scored] = scores.of_words.reshape(-1, 2)
     return PairScores(values[:, 0], values[:, 1], scored, missing, equal=equal)
-
-
-def score_by(run: Run, pairs: Sequence[tuple]) -> PairScores:
-    """Scores pairs by a run; see `score_pairs`."""
-    experiment = run.experiment
-    parts = experiment.language_model, run.params, run.tables, run.lexicon, experiment.vocabulary
-    return score_pairs(*parts, pairs)
 
 
 def missing_words(pair: tuple, lexicon: Lexicon, vocabulary: Vocabulary) -> tuple[str, ...]:
@@ -380,7 +370,7 @@ def judge(run: Run, paths: Iterable[str]) -> Iterator[Judgement]:
     """Judges a run on the pairs of files; see `score_pairs`."""
     for path in paths:
         pairs = read(path, run.reading)
-        scores = score_by(run, pairs)
+        scores = score_pairs(run, pairs)
         _check(path, scores)
         scores = dataclasses.replace(scores, groups=tuple(pair.groups for pair in pairs))
         record = passport_of(run, path, pairs, scores)

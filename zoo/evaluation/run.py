@@ -73,9 +73,7 @@ class Run:
         if state in (None, self.experiment.evaluation.state):
             return self
         evaluation = dataclasses.replace(self.experiment.evaluation, state=state)
-        return dataclasses.replace(
-            self, experiment=dataclasses.replace(self.experiment, evaluation=evaluation)
-        )
+        return self._changed("", evaluation=evaluation)
 
     def for_text(self, given: texts.GivenText, state: str | None, lines: bool = False) -> Self:
         """Returns the run judged under a state policy; by default its own, but "sentences" for the
@@ -127,15 +125,14 @@ class Run:
                 head = dataclasses.replace(head, tied=False)
             model = dataclasses.replace(model, head=SpreadUnknown(head, old, letters))
             variant += f"-spread-letters-{letters}" if letters else "-spread"
-        return dataclasses.replace(
+        run = dataclasses.replace(
             self,
-            experiment=dataclasses.replace(self.experiment, model=model),
             lexicon=lexicon,
             params=model.for_lexicon(params, old, lexicon),
             tables=model.evaluation_tables(lexicon),
-            variant=variant,
             of_training=old,
         )
+        return run._changed(variant, model=model)
 
     def renormalised(self) -> Self:
         """Returns the run with a head whose probabilities are over the words of the lexicon."""
@@ -154,8 +151,8 @@ class Run:
         """Returns the run with a cache around its head; see heads.WithCache."""
         model = self._language_model("--cache")
         model = dataclasses.replace(model, head=WithCache(model.head, size, flatness, weight))
-        tables = model.evaluation_tables(self.lexicon)
-        return dataclasses.replace(self._changed("cache", model=model), tables=tables)
+        run = dataclasses.replace(self, tables=model.evaluation_tables(self.lexicon))
+        return run._changed("cache", model=model)
 
     def with_dynamic(self, settings: DynamicEvaluation) -> Self:
         """Returns the run that is trained on each segment of a text that it has scored.
@@ -168,9 +165,8 @@ class Run:
                 "--dynamic has no gradient where a grammar forbids words: leave --constrain out."
             )
         evaluation = dataclasses.replace(self.experiment.evaluation, batch=1)
-        return dataclasses.replace(
-            self._changed("dynamic", evaluation=evaluation), dynamic=settings
-        )
+        run = dataclasses.replace(self, dynamic=settings)
+        return run._changed("dynamic", evaluation=evaluation)
 
     def _changed(self, variant: str, **recipe: Any) -> Self:
         """Returns the run with other parts of the recipe, and one more variant in its name."""
@@ -227,13 +223,9 @@ class Run:
         form = "auto" if head.form == "product" else head.form
         head = dataclasses.replace(head, background=background, form=form)
         model: Any = dataclasses.replace(self.experiment.model, head=head)
-        run = dataclasses.replace(
-            self,
-            experiment=dataclasses.replace(self.experiment, model=model),
-            lexicon=lexicon,
-            tables=model.evaluation_tables(lexicon, *self.others),
-        )
-        return run._changed(f"constrained-{run._digest_of(background)[:8]}")
+        tables = model.evaluation_tables(lexicon, *self.others)
+        run = dataclasses.replace(self, lexicon=lexicon, tables=tables)
+        return run._changed(f"constrained-{run._digest_of(background)[:8]}", model=model)
 
     @property
     def constraint(self) -> dict | None:

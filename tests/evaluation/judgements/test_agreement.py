@@ -155,11 +155,8 @@ def test_the_pairs_are_kept_beside_the_passport(source, tmp_path, capsys):
         assert (good[place], bad[place]) == (pair["good_word"], pair["bad_word"])
         assert good[:place] + good[place + 1 :] == bad[:place] + bad[place + 1 :]
     run = Run.load(workdir.path)
-    model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
     sentences = [pair[which].split() for pair in pairs for which in ("good", "bad")]
-    scores = sentence_scores.score(
-        model, run.params, run.tables, run.lexicon, vocabulary, sentences, "the pairs"
-    ).of_words.reshape(-1, 2)
+    scores = sentence_scores.score(run, sentences, "the pairs").of_words.reshape(-1, 2)
     kept = [[float(pair[f"log_prob_{which}"]) for which in ("good", "bad")] for pair in pairs]
     np.testing.assert_allclose(kept, scores, rtol=1e-5)
     right = [pair["right"] == "yes" for pair in pairs]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import types
 
 import jax
 import numpy as np
@@ -33,7 +34,14 @@ def judge(pairs, **vocabulary):
     params = jax.tree.map(np.zeros_like, MODEL.init(jax.random.key(0), LEXICON))
     params["head"]["bias"] = np.log(np.array(list(PROBABILITIES.values()), np.float32))
     split = [(good.split(), bad.split()) for good, bad in pairs]
-    return score_pairs(MODEL, params, examples.NO_TABLES, LEXICON, Vocabulary(**vocabulary), split)
+    return score_pairs(run_of(params, LEXICON, Vocabulary(**vocabulary)), split)
+
+
+def run_of(params, lexicon, vocabulary):
+    """A run of the model, without a folder."""
+    experiment = types.SimpleNamespace(language_model=MODEL, vocabulary=vocabulary)
+    parts = {"lexicon": lexicon, "params": params, "tables": examples.NO_TABLES, "path": "run"}
+    return types.SimpleNamespace(experiment=experiment, **parts)
 
 
 def test_a_sentence_scores_the_sum_over_its_words_without_the_boundary():
@@ -179,7 +187,7 @@ def test_without_a_boundary_there_is_nothing_to_start_from():
     params = MODEL.init(jax.random.key(0), lexicon)
     vocabulary = Vocabulary(boundary="none")
     with pytest.raises(UserError, match=r"vocabulary\.boundary"):
-        score_pairs(MODEL, params, examples.NO_TABLES, lexicon, vocabulary, [(["a"], ["b"])])
+        score_pairs(run_of(params, lexicon, vocabulary), [(["a"], ["b"])])
 
 
 def test_only_line_feeds_end_a_line(tmp_path):
