@@ -205,22 +205,9 @@ def drawn(call, folders, sources, tmp_path):
     return texts, lambda *more: call("translate", folders["two"], str(file), *DRAWS, *more)[0]
 
 
-def test_translations_are_drawn_one_for_each_line(drawn):
-    texts, draw = drawn
-    lines = draw().split("\n")
-    assert lines[0] == "" and len(lines) == len(texts) + 1 and any(lines)
-
-
 def test_draws_depend_on_the_seed_and_not_on_the_batch(drawn):
     _, draw = drawn
     assert draw("--batch", "2") == draw() != draw("--seed", "4")
-
-
-def test_several_translations_of_a_line_are_drawn(drawn, sources):
-    _, draw = drawn
-    rows = draw("--nbest", "3").splitlines()
-    assert len(rows) == 3 * len(sources) + 1
-    assert len(set(rows)) > len(sources) + 1
 
 
 def test_a_loaded_run_draws_what_the_command_draws(drawn, folders):
@@ -541,27 +528,6 @@ def test_figures_are_those_of_sacrebleu_s_definition():
 def test_exact_match_counts_whole_translations():
     found = translation_quality.figures(["a b", "b", "", "c d"], ["a b", "b b", "", "d c"], "none")
     assert found["exact match"]["score"] == 50
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["one", "--sample", "--temperature", "0", "--nbest", "2"], "would be the same"),
-        (["one", "--language-model", "two"], "SequenceToSequence"),
-        (["turned", "--language-model", "language"], "and .* reads from the first"),
-        (["attentive", "--plot-attention", "a.png"], "draws one sentence, and this text has 0"),
-    ],
-    ids=str,
-)
-def test_what_cannot_be_is_said(call, folders, options, message):
-    words = [folders.get(word, word) for word in options]
-    with pytest.raises(UserError, match=message):
-        call("translate", *words, text="")
-
-
-def test_a_language_model_does_not_translate(run):
-    with pytest.raises(UserError, match="a run of a LanguageModel, which does not translate"):
-        Translator((run,))
 
 
 def test_a_run_without_marks_and_attention_puts_in_no_words(folders, call, tmp_path):

@@ -276,28 +276,6 @@ def test_pairs_of_blimp_are_judged_by_their_groups(workdir, call, tmp_path):
     assert frame["difference"].dtype == np.float64 and frame["difference"].isna().sum() == 1
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"sentence_good": "a"}', "'sentence_bad' is missing"),
-        ('{"sentence_good": "a", "sentence_bad": 1}', "not a pair of sentences"),
-        (
-            '{"sentence_good": "a", "sentence_bad": " "}',
-            "not a pair of sentences (a sentence without words)",
-        ),
-        ('{"sentence_good": "a", "sentence_bad": "\\ud800"}', "not a pair of sentences"),
-        ("[1]", "not a pair of sentences"),
-        ("{", "not a pair of sentences"),
-    ],
-)
-def test_a_line_that_is_no_pair_of_blimp_is_named(workdir, call, tmp_path, line, message):
-    pairs = tmp_path / "pairs.jsonl"
-    pairs.write_text('{"sentence_good": "a", "sentence_bad": "b"}\n' + line + "\n")
-    code, _, errors = call(evaluate, workdir, "--minimal-pairs", pairs)
-    assert code == 2
-    assert f"{pairs}, line 2: {message}" in errors and errors.count("\n") == 1
-
-
 def test_a_prompt_is_read_as_a_text_is(workdir, capsys):
     """By the command and in Python: the fused form "du" by its words."""
     (text,) = zoo.load(workdir).generate("le chat du lac", count=1, length=1)

@@ -17,7 +17,6 @@ from zoo.cores import NGram
 from zoo.data import Text
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import CharCNN, Concat, Features, Lookup
-from zoo.errors import UserError
 from zoo.evaluation import passport, scored_texts
 from zoo.evaluation.run import Run
 from zoo.evaluation.scored_texts import ScoredText
@@ -166,13 +165,6 @@ def test_text_is_spelled_by_the_command(open_workdir, monkeypatch, capsys):
     assert ("leave --spell out" in errors) != spells
 
 
-def test_word_heads_refuse_and_name_those_that_can(run, words_file):
-    with pytest.raises(UserError, match=r"a Softmax has .* heads\.CNNSoftmax or heads\.CharLSTM"):
-        run.with_lexicon(str(words_file))
-    with pytest.raises(UserError, match="has nothing to renormalise"):
-        run.renormalised()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("tied", [False, True])
 def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, monkeypatch, capsys):
@@ -219,19 +211,6 @@ def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, mo
     file.write_text("zèbre\nle\n", encoding="utf-8")
     code, _, errors = call("--split", "test", "--lexicon", str(file), "--spread-unknown")
     assert code == 2 and "are missing, such as" in errors
-
-
-def test_a_file_without_words_is_refused(open_workdir, tmp_path):
-    (tmp_path / "marks.txt").write_text("</s>\n<unk>\n")
-    with pytest.raises(UserError, match="has no words"):
-        Run.load(open_workdir).with_lexicon(str(tmp_path / "marks.txt"))
-
-
-@pytest.mark.parametrize("line", ["le\t500", "le chat dort"])
-def test_a_line_that_is_no_word_is_named(open_workdir, tmp_path, line):
-    (tmp_path / "counts.txt").write_text(f"le\n{line}\n")
-    with pytest.raises(UserError, match=r"counts\.txt, line 2: .* is not a word"):
-        Run.load(open_workdir).with_lexicon(str(tmp_path / "counts.txt"))
 
 
 @pytest.mark.slow

@@ -132,11 +132,6 @@ def test_nbest_lists_keep_their_order_and_rank_their_hypotheses(call, trained, n
     assert "2 lists, 5 hypotheses, 12 words, 1 of them read as <unk> (8.33%)" in errors
 
 
-def test_ranks_of_equal_and_impossible_hypotheses():
-    log_prob = np.array([-2.0, -math.inf, -1.0, -2.0, -5.0])
-    assert sentence_scores.ranks([*"aaaab"], log_prob).tolist() == [2, 4, 1, 3, 1]
-
-
 def test_the_sentence_may_stand_in_another_column(tmp_path):
     path = tmp_path / "table.tsv"
     path.write_text("one\tLe chat\tx\ntwo\t\tx\n", encoding="utf-8")
@@ -145,22 +140,6 @@ def test_the_sentence_may_stand_in_another_column(tmp_path):
     path.write_text("a ||| 0.5 ||| le chat\n", encoding="utf-8")
     found = scored_sentences.read(str(path), nbest=True, column=3)
     assert (found.words, found.ids) == ([["le", "chat"]], ["a"])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"nbest": True}, r"line 2: field 2 is missing; write id \|\|\| words \|\|\| \.\.\., or"),
-        ({"nbest": True, "column": 1}, r"line 2: field 2 is missing"),
-        ({"column": 2}, r"line 1: field 2 is missing; write fields with tabs"),
-        ({"column": 0}, r"--column 0: fields are counted from 1"),
-    ],
-)
-def test_a_line_without_the_field_is_named(tmp_path, options, message):
-    path = tmp_path / "list"
-    path.write_text("1 ||| le chat\n\n")
-    with pytest.raises(UserError, match=message):
-        scored_sentences.read(str(path), **options)
 
 
 def test_an_unknown_word_that_was_trained_needs_no_warning(run, text):
@@ -196,14 +175,6 @@ def test_new_words_share_the_probability_of_the_unknown_one(call, tmp_path, run,
     assert code == 2 and "give --add-words FILE or --lexicon FILE" in errors
     code, _, errors = call(workdir, text, "--renormalise")
     assert code == 2 and "leave out --renormalise" in errors
-
-
-def test_a_table_that_cannot_be_written_is_refused_before_anything_is_read(call, tmp_path):
-    file = tmp_path / "nowhere" / "scores.tsv"
-    code, _, errors = call(tmp_path / "no run", tmp_path / "no text", "--output", file)
-    assert code == 2
-    assert f"the table {file} cannot be written (No such file or directory)" in errors
-    assert not file.parent.exists()
 
 
 def with_data(run, data):
