@@ -57,28 +57,6 @@ def test_scores_are_those_of_the_command(loaded, trained, tmp_path):
         loaded.score("le chat")
 
 
-def test_surprisal_is_that_of_the_command(loaded, workdir, tmp_path):
-    text = "Le\rchat  dort .\n\r\nles zèbres\r\n"
-    (tmp_path / "t.txt").write_bytes(text.encode())
-    arguments = [str(tmp_path / "t.txt"), "--words", "--output", str(tmp_path / "s.tsv")]
-    command_table.run("score", [str(workdir), *arguments])
-    with open(tmp_path / "s.tsv", encoding="utf-8", newline="") as file:
-        expected = [*csv.DictReader(file, delimiter="\t")]
-    rows = [row._asdict() for row in loaded.surprisal(text, "sentences")]
-    as_written = {True: "yes", False: "no"}
-    rows = [{**row, "known": as_written[row["known"]]} for row in rows]
-    assert [[str(value) for value in row.values()][:10] for row in rows] == [
-        [*row.values()][:10] for row in expected
-    ]
-    np.testing.assert_allclose(
-        [row["surprisal_nats"] for row in rows],
-        [float(row["surprisal_nats"]) for row in expected],
-        rtol=1e-6,
-    )
-    assert (rows[2]["word"], rows[2]["start"], rows[2]["end"]) == ("dort", 9, 13)
-    assert rows[0]["id"] == "1" and rows[5]["id"] == "3"
-
-
 def expected_surprisals(run, sentences):
     """-log p of each word and boundary, each sentence from an empty state."""
     return [

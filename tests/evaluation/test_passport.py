@@ -171,7 +171,7 @@ def test_the_hash_of_a_text_is_that_of_its_words(run, tmp_path):
     corpus = run.read("test")
     copy.write_text("\n\n".join(" ".join(s).upper() for s in corpus.sentences), encoding="utf-8")
     old = passport.data_of(corpus.name, corpus.sentences)
-    new = passport.data_of("elsewhere", run.read_file(str(copy)).sentences)
+    new = passport.data_of("elsewhere", run.given(str(copy)).corpus.sentences)
     assert old["sha256"] == new["sha256"]
     assert (new["sentences"], new["words"]) == (3, 20)
     # The ends of sentences are part of a text.

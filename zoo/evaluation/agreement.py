@@ -45,9 +45,9 @@ class Row(NamedTuple):
     bad_count: int
 
 
-# The columns of the table of pairs, and the last of them, which depend on the model's lexicon.
+# What is told of each pair, and the last columns, which depend on the model's lexicon.
 COLUMNS = Row._fields
-COUNTS = ("good_count", "bad_count")
+FACTS, COUNTS = COLUMNS[len(minimal_pairs.COLUMNS) : -2], COLUMNS[-2:]
 
 
 def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[Judgement]:
@@ -171,17 +171,6 @@ MODIFIERS = {"amod", "acl"}
 PARTS_OF_SPEECH = {"ADJ", "AUX", "VERB"}
 # A form has features by annotation errors if it has them at most this often beside others.
 ERRORS = 0.05
-# What is told of each pair: see `zoo.evaluation.agreement.Row`.
-FACTS = (
-    "sentence",
-    "position",
-    "phenomenon",
-    "distance",
-    "controller",
-    "good_word",
-    "bad_word",
-)
-
 Features = frozenset[tuple[str, str]]
 Paradigms = dict[tuple[str, str], dict[Features, collections.Counter]]
 

@@ -27,29 +27,6 @@ LONGEST = 128
 STACKS = 16
 
 
-@dataclasses.dataclass(frozen=True)
-class ExactMatch:
-    """Counts of answers that are the corpus's, word for word."""
-
-    answers: int
-    right: int
-    complete: int
-    well_formed: int | None  # complete and of the grammar, None if no grammar was given
-    correct: tuple[bool, ...] = ()
-
-    @property
-    def accuracy(self) -> float:
-        """right / answers."""
-        return self.right / self.answers
-
-    def figures(self) -> dict:
-        """Returns all counts and shares, and the 95 % interval of the accuracy as "interval"."""
-        counts = ("answers", "right", "complete", "well_formed")
-        interval = significance.binomial_interval(self.right, self.answers)
-        figures = {name: getattr(self, name) for name in counts}
-        return {"accuracy": self.accuracy, "interval": interval, **figures}
-
-
 def answer(
     run, corpus: Corpus, length: int | None = None, temperature: float = 0, seed: int = 0
 ) -> list[tuple[list[str], bool]]:
@@ -149,52 +126,55 @@ def questions(corpus: Corpus) -> Corpus:
     )
 
 
-def scored(run: Run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
-    """Answers every question of a corpus."""
-    corpus = questions(corpus)
+def judge(run: Run, name: str, asked: Corpus, grammar: str | None = None) -> Judgement:
+    """Judges a run's answers to the questions of a text, right if they are the text's word for
+    word."""
+    corpus = questions(asked)
     answers = answer(run, corpus)
     prefixes = corpus.prefixes or [0] * len(corpus.sentences)
     given = [sentence[prefix:] for sentence, prefix in zip(corpus.sentences, prefixes, strict=True)]
-    both = zip(answers, given, strict=True)
-    correct = tuple(decoded == words for (decoded, _), words in both)
-    well_formed = None
-    if grammar is not None:
-        own = run.experiment.head.background
-        limits: dict[str, Any] = {}
-        if isinstance(own, Grammar):
-            limits = {"longest": own.longest, "depth": own.depth}
-        background = Grammar(grammar, stacks=STACKS, splits=(), **limits)
-        tables = jax.tree.map(jnp.asarray, background.prepare(run.lexicon, {}))
-        ids, boundary = run.lexicon.ids, run.lexicon.boundary
-        forms = [[ids[word] for word in (*words, boundary)] for words, _ in answers]
-        parsed = background.violations(tables, run.lexicon, forms) < 0
-        ended = np.array([complete for _, complete in answers])
-        well_formed = int((parsed & ended).sum())
-    complete = sum(complete for _, complete in answers)
-    return ExactMatch(len(answers), sum(correct), complete, well_formed, correct)
-
-
-def describe(name: str, scores: ExactMatch) -> str:
-    """Formats the figures as one line of text."""
-    parsed = "" if scores.well_formed is None else f", {scores.well_formed:,} of the grammar"
-    interval = significance.binomial_interval(scores.right, scores.answers)
-    return (
-        f"{name}: exact match {scores.accuracy:.2%} {significance.percent(interval)} "
-        f"({scores.right:,} of {scores.answers:,} answers; {scores.complete:,} complete{parsed})"
-    )
-
-
-def judge(run: Run, name: str, corpus: Corpus, grammar: str | None = None) -> Judgement:
-    """Judges a run's answers to the questions of a text."""
-    scores = scored(run, corpus, grammar)
+    correct = [decoded == words for (decoded, _), words in zip(answers, given, strict=True)]
+    right, count = sum(correct), len(correct)
+    figures = {
+        "accuracy": right / count,
+        "interval": significance.binomial_interval(right, count),
+        "answers": count,
+        "right": right,
+        "complete": sum(complete for _, complete in answers),
+        "well_formed": None if grammar is None else _well_formed(run, answers, grammar),
+    }
     record = {
         "kind": "exact match",
         "split": f"answers:{name}",
-        "figures": scores.figures(),
-        "tokens": scores.answers,
+        "figures": figures,
+        "tokens": count,
         "counts": "answers that agree with the given one in every word, decoded greedily",
-        "data": passport.data_of(corpus.name, corpus.sentences),
-        **passport.of_sentences(run, corpus.sentences),
+        "data": passport.data_of(asked.name, asked.sentences),
+        **passport.of_sentences(run, asked.sentences),
     }
-    right = item_scores.of_answers(np.array(scores.correct))
-    return Judgement(run, record, describe(name, scores), right)
+    return Judgement(run, record, _told(name, figures), item_scores.of_answers(np.array(correct)))
+
+
+def _well_formed(run, answers, grammar):
+    """Counts the complete answers that a grammar parses."""
+    own = run.experiment.head.background
+    limits: dict[str, Any] = {}
+    if isinstance(own, Grammar):
+        limits = {"longest": own.longest, "depth": own.depth}
+    background = Grammar(grammar, stacks=STACKS, splits=(), **limits)
+    tables = jax.tree.map(jnp.asarray, background.prepare(run.lexicon, {}))
+    ids, boundary = run.lexicon.ids, run.lexicon.boundary
+    forms = [[ids[word] for word in (*words, boundary)] for words, _ in answers]
+    parsed = background.violations(tables, run.lexicon, forms) < 0
+    return int((parsed & np.array([complete for _, complete in answers])).sum())
+
+
+def _told(name, figures):
+    """Formats the figures as one line of text."""
+    well_formed = figures["well_formed"]
+    parsed = "" if well_formed is None else f", {well_formed:,} of the grammar"
+    return (
+        f"{name}: exact match {figures['accuracy']:.2%} "
+        f"{significance.percent(figures['interval'])} ({figures['right']:,} of "
+        f"{figures['answers']:,} answers; {figures['complete']:,} complete{parsed})"
+    )

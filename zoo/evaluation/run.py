@@ -305,10 +305,6 @@ class Run:
     def _as_given(self, corpus):
         return texts.of_corpus(corpus, "" if self.lexicon.of_characters else " ")
 
-    def read_file(self, path: str) -> Corpus:
-        """Reads the words of a file; see `given`."""
-        return self.given(path).corpus
-
     def notes(self, sentences: list[list[str]]) -> list[str]:
         """Returns notes on unknown words of a text that the run knows in another form.
 
