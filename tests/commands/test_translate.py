@@ -125,7 +125,7 @@ def test_scores_are_those_that_are_judged(translator):
             corpus.source_text, sentences=[source for source, _ in pairs]
         ),
     )
-    _, scores = run.score(text)
+    _, scores = run.score_corpus(text)
     expected = np.concatenate([one.log_probs for _, one in pairs])
     np.testing.assert_allclose(expected, scores.log_prob, rtol=1e-4, atol=1e-5)
 
