@@ -190,7 +190,7 @@ class LoadedModel(Loaded):
             return open_vocabulary.generate(self._model, self.params, *words, **options)
         return generate(self._model, self.params, self.tables, *words, **options)
 
-    def joined(self, words: Sequence[str]) -> str:
+    def joined(self, words: list[str]) -> str:
         """Joins the words of a text, untokenised if the run was trained on such text."""
         return moses.text(words, self.experiment.data.form.language)
 

@@ -70,15 +70,20 @@ class ScoredText(NamedTuple):
             record["data"]["sentences"],
             record["tokens"],
             unknown,
-            *(figures[column] for column in ("log_perplexity", "bits", "perplexity")),
+            figures["log_perplexity"],
+            figures["bits"],
+            figures["perplexity"],
             str(passport.file_of(run, record)),
         )
-        kept = item_scores.of_text(self.text, self.scores, run.lexicon)
-        remarks = {
-            "notes": self.notes,
-            "warnings": [sentence_scores.warning(run.lexicon, unknown)],
-        }
-        return Judgement(run, record, describe(record), kept, [row], **remarks)
+        return Judgement(
+            run,
+            record,
+            describe(record),
+            item_scores.of_text(self.text, self.scores, run.lexicon),
+            rows=[row],
+            notes=self.notes,
+            warnings=[sentence_scores.warning(run.lexicon, unknown)],
+        )
 
 
 def unseen_splits(run: Run) -> list[str]:
