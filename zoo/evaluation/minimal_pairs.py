@@ -152,11 +152,7 @@ class PairScores:
         return item_scores.of_answers(self.good > self.bad, self.scored)
 
     def figures(self) -> dict:
-        """Returns all figures as a dict.
-
-        "interval" is the 95 % interval of the accuracy; "groups" has the figures of `by_group`, if
-        there are any.
-        """
+        """Returns all figures, with those of `by_group` in "groups" if there are any."""
         names = ("accuracy", "right", "pairs", "skipped", "mean_difference")
         figures = {name: getattr(self, name) for name in names}
         if self.equal:

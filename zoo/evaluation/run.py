@@ -155,9 +155,8 @@ class Run:
         return run._changed("cache", model=model)
 
     def with_dynamic(self, settings: DynamicEvaluation) -> Self:
-        """Returns the run that is trained on each segment of a text that it has scored.
-
-        The text is read in one batch row.
+        """Returns the run that reads a text in one batch row, and is trained on each segment that it
+        has scored.
         """
         self._language_model("--dynamic")
         if self.constraint:
@@ -289,11 +288,7 @@ class Run:
         return self._as_given(self.experiment.vocabulary.read(source, "test"))
 
     def given_split(self, split: str, corpus: Corpus) -> texts.GivenText:
-        """Reads a split of sentences as its file gives it.
-
-        Other splits are given as their words with blanks between them, or their characters with
-        nothing.
-        """
+        """Reads a split as its file gives it, if it has plain sentences; else as its words."""
         source: Any = self.experiment.data.within()
         raw = bool(source.form.language)  # a line may have several sentences
         if source.form.plain and not raw and texts.is_one(corpus.name):
@@ -306,10 +301,7 @@ class Run:
         return texts.of_corpus(corpus, "" if self.lexicon.of_characters else " ")
 
     def notes(self, sentences: list[list[str]]) -> list[str]:
-        """Returns notes on unknown words of a text that the run knows in another form.
-
-        See `Lexicon.fused_note`, `unicode_forms.notes` and `untokenised.note`.
-        """
+        """Returns notes on unknown words of a text that the run knows in another form."""
         unknown = [*self.experiment.vocabulary.missing(sentences, self.lexicon)]
         notes = (
             self.lexicon.fused_note(unknown),

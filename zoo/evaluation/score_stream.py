@@ -31,10 +31,7 @@ def report(
     nbest: bool = False,
     column: int | None = None,
 ):
-    """Writes a table of the scores of a file's sentences, or prints it.
-
-    The number of sentences and words and a note on unknown words go to stderr.
-    """
+    """Writes a table of the scores of a file's sentences, or prints it; notes go to stderr."""
     sentence_scores.check_run(run)
     totals = _Totals(path, run)
     lines = totals.lines(chunks(run, path, nbest, column))

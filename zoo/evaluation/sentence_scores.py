@@ -148,10 +148,7 @@ def words_of(text: str, reading: Reading) -> list[str]:
 
 
 def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
-    """Ranks each hypothesis in its list, int64 [n]: 1 for the most probable.
-
-    Among equally probable hypotheses the earlier comes first.
-    """
+    """Ranks each hypothesis in its list, int64 [n]: 1 for the most probable, the earlier of two."""
     lists = collections.defaultdict(list)
     for row, name in enumerate(ids):
         lists[name].append(row)
@@ -184,10 +181,7 @@ def table(sentences: Sentences, scores: SentenceScores) -> tuple[tuple[str, ...]
 
 
 def warning(lexicon: Lexicon, unknown: int) -> str | None:
-    """Returns a warning if scores of unknown words mean nothing; else None.
-
-    They mean nothing where <unk> was not a word of the training text.
-    """
+    """Returns a warning if unknown words were scored as an <unk> that training never had."""
     if not unknown or lexicon.unknown is None or lexicon.counts[lexicon.ids[lexicon.unknown]]:
         return None
     return (
@@ -385,10 +379,7 @@ def _groups(text: EncodedText) -> Iterator[np.ndarray]:
 
 
 def _of_words(tree: PrefixTree, lengths, scores) -> np.ndarray:
-    """Reads log p of each word of sentences, [sentences, longest], from the scores of a tree.
-
-    It goes from the last word of each sentence up to the root.
-    """
+    """Reads log p of each word of sentences, [sentences, longest], from the scores of a tree."""
     log_probs = np.zeros((len(lengths), lengths.max()), np.float32)
     rows = np.arange(len(lengths))
     parents = np.concatenate([np.zeros(BLOCK, np.int32), tree.parent.ravel()])

@@ -148,10 +148,7 @@ class Translator:
         return np.split(text.words, text.starts[1:])
 
     def _start(self):
-        """Returns the start function of a search, for sources in text order.
-
-        See `zoo.decoding.batched_search`.
-        """
+        """Returns the start function of a batched search, for sources in text order."""
         members = [_member(run) for run in self.runs]
         other = self.language_model
         language = None if other is None else _language_member(other)
@@ -256,10 +253,7 @@ def _mean(translator, runs, of_run, hypothesis, source):
 def links(
     translator: Translator, hypothesis: Hypothesis, source: Sequence[str]
 ) -> list[tuple[int, int]]:
-    """Returns (source position, target position) of each word and the word it attends to most.
-
-    See `weights`.
-    """
+    """Returns (source position, target position) of each word and the word it attends to most."""
     return most_attended(attention_weights(translator, hypothesis, source))
 
 
