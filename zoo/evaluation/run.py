@@ -155,8 +155,8 @@ class Run:
         return run._changed("cache", model=model)
 
     def with_dynamic(self, settings: DynamicEvaluation) -> Self:
-        """Returns the run that reads a text in one batch row, and is trained on each segment that it
-        has scored.
+        """Returns the run that reads a text in one batch row, and is trained on segments of it once
+        they are scored.
         """
         self._language_model("--dynamic")
         if self.constraint:
