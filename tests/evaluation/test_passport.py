@@ -155,17 +155,6 @@ def test_a_run_that_cannot_know_what_it_saw_says_so(judged, run, workdir):
     assert "\n  trained on, selected on: not recorded\n" in scored_texts.describe(found)
 
 
-def test_words_are_hashed_in_any_order(judged):
-    words = judged[0]["lexicon"]
-    assert words["of_training"] == {name: words[name] for name in ("words", "size")}
-    assert judged[0]["constraint"] is None
-    assert not judged[0]["renormalised"] and not judged[0]["spread_unknown"]
-
-
-def test_rows_are_no_policy_where_sentences_start_afresh(run):
-    assert passport.policies(run.with_state("sentences"))["batch"] is None
-
-
 def test_the_hash_of_a_text_is_that_of_its_words(run, tmp_path):
     copy = tmp_path / "elsewhere.txt"
     corpus = run.read("test")
