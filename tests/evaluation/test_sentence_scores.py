@@ -24,6 +24,7 @@ from zoo.evaluation import score_stream, sentence_scores
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.models import LanguageModel
+from zoo.runs import output_files
 from zoo.sources import table_rows
 from zoo.sources.evaluation_texts import Reading
 
@@ -185,7 +186,7 @@ def test_runs_that_do_not_model_sentences_of_words_are_refused(run, text, tmp_pa
     answers = Prefixed(train=text, validation=text)
     for data in (answers, Mixed(("a", "b"), (Text(train=text, validation=text), answers))):
         with pytest.raises(UserError, match="trained on what follows a question or a condition"):
-            score_stream.report(with_data(run, data), text)
+            score_stream.Stream(with_data(run, data), text)
     experiment = Experiment(
         data=Characters(train=text, validation=text),
         vocabulary=Vocabulary(boundary="none"),
@@ -196,7 +197,7 @@ def test_runs_that_do_not_model_sentences_of_words_are_refused(run, text, tmp_pa
     lexicon, _ = experiment.build()
     characters = dataclasses.replace(run, experiment=experiment, lexicon=lexicon)
     with pytest.raises(UserError, match="are characters, blanks among them"):
-        score_stream.report(characters, text)
+        score_stream.Stream(characters, text)
 
 
 def test_without_a_boundary_there_is_nothing_to_start_from(run, text):
@@ -209,7 +210,7 @@ def test_a_table_may_go_to_a_pipe(run, text, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    score_stream.report(run, text, pipe)
+    output_files.write_lines(pipe, score_stream.Stream(run, text).lines(), "the table")
     assert os.read(reader, 10_000).decode().count("\n") == 6
     os.close(reader)
     assert pipe.is_fifo()

@@ -5,7 +5,7 @@ import pathlib
 import zoo
 
 FILES = sorted(pathlib.Path(zoo.__file__).parent.rglob("*.py"))
-MOST_LINES = 51_096
+MOST_LINES = 51_066
 MOST_FILES = 232
 MOST_SHORT_FILES = 33
 SHORT = 60

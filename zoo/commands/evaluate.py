@@ -131,8 +131,9 @@ def run_score(arguments: argparse.Namespace):
     if arguments.words:
         _score_words(run, arguments)
     else:
-        nbest, column = arguments.nbest, arguments.column
-        score_stream.report(run, arguments.file, arguments.output, nbest, column)
+        stream = score_stream.Stream(run, arguments.file, arguments.nbest, arguments.column)
+        options.write(stream.lines(), arguments.output, "the table")
+        options.print_notes(stream.notes())
 
 
 def _score_words(run, arguments):

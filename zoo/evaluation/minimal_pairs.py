@@ -32,16 +32,16 @@ from zoo.errors import UserError, named
 from zoo.evaluation import item_scores, passport, sentence_scores, significance
 from zoo.evaluation.passport import Judgement
 from zoo.evaluation.run import Run
+from zoo.evaluation.sentence_scores import PLAIN, words_of
 from zoo.lexicon import Lexicon
 from zoo.sources import files, table_rows
-from zoo.sources.evaluation_texts import Reading, tokens_of
+from zoo.sources.evaluation_texts import Reading
 
 # Fields of BLiMP's pairs; there is an accuracy for each of their values.
 GROUPS = ("field", "UID")
 # Names of the good and the bad sentence in a table.
 _SIDES = (("sentence_good", "sentence_bad"), ("good", "bad"))
 _LABELS = ("True", "False")
-PLAIN = Reading()
 
 
 class Pair(NamedTuple):
@@ -181,12 +181,8 @@ def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
     return _of_labels(lines, file, reading)
 
 
-def _words(sentence, reading):
-    return [word for token in tokens_of(sentence, reading) for word in token.words]
-
-
 def _pair(good, bad, reading, groups=()):
-    return Pair(_words(good, reading), _words(bad, reading), (good, bad), groups)
+    return Pair(words_of(good, reading), words_of(bad, reading), (good, bad), groups)
 
 
 def _of_json(lines, path, reading):
@@ -256,11 +252,11 @@ def _of_labels(lines, path, reading):
         if label == "True":
             if good and not twins:
                 fail(number, "the True sentence before this one has no False twin")
-            good, good_words, twins = sentence, _words(sentence, reading), 0
+            good, good_words, twins = sentence, words_of(sentence, reading), 0
         elif good is None:
             fail(number, "a False sentence before any True one")
         else:
-            pairs.append(Pair(good_words, _words(sentence, reading), (good, sentence)))
+            pairs.append(Pair(good_words, words_of(sentence, reading), (good, sentence)))
             twins += 1
     if good and not twins:
         fail(number, "the last True sentence has no False twin")

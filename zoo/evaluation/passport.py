@@ -167,16 +167,11 @@ def _seen(run: Run, sentences: list[list[str]]) -> dict:
     }
 
 
-def _spread_letters(head):
-    """Returns {"spread_letters": n} where new words share by n-grams of their letters."""
-    shared = isinstance(head, SpreadUnknown) and head.letters
-    return {"spread_letters": head.letters} if shared else {}
-
-
 def of_run(run: Run, sentences: list[list[str]]) -> dict:
     """Returns the fields of passports of all kinds; `sentences` is the judged text."""
     leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
     head = run.experiment.head
+    letters = isinstance(head, SpreadUnknown) and head.letters  # by whose n-grams new words share
     trained = run.lexicon if run.of_training is None else run.of_training
     over = head.normalised_over(lexicon)
     if classes := run.experiment.vocabulary.open_classes:
@@ -187,7 +182,7 @@ def of_run(run: Run, sentences: list[list[str]]) -> dict:
         "constraint": run.constraint,
         "renormalised": head.renormalised,
         "spread_unknown": isinstance(head, SpreadUnknown),
-        **_spread_letters(head),
+        **({"spread_letters": letters} if letters else {}),
         **({"learns_from_text": run.learns_from_text} if run.learns_from_text else {}),
         "notes": model.warnings(lexicon),
         "lexicon": {"hash": lexicon.digest(), **_words(lexicon), "of_training": _words(trained)},

@@ -182,10 +182,6 @@ def _part(scores: Scores, chosen: np.ndarray) -> dict:
     }
 
 
-def _tuned(mixture):
-    return f"set on {mixture['tuned_on']}" if mixture["tuned_on"] else "as given"
-
-
 def describe(record: dict) -> str:
     """Formats the figures of a perplexity as text."""
     figures = record["figures"]
@@ -222,9 +218,10 @@ def describe(record: dict) -> str:
                 f"{of_part['log_perplexity']:.4f}, perplexity {float(of_part['perplexity']):,.1f}"
             )
     if mixture := figures.get("mixture"):
+        tuned = f"set on {mixture['tuned_on']}" if mixture["tuned_on"] else "as given"
         lines.append(
             f"  with (1 - l) p + l/{mixture['words']:,} over the words unseen in training, "
-            f"l = {float(mixture['weight']):.4g} {_tuned(mixture)}: log-perplexity "
+            f"l = {float(mixture['weight']):.4g} {tuned}: log-perplexity "
             f"{float(mixture['log_perplexity']):.4f}"
         )
     lines += [f"  {note}: {count:,}" for note, count in record["notes"].items() if count]
