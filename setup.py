@@ -25,5 +25,6 @@ setup(
         "zoo": ["py.typed"],
         "zoo.configs": ["*.tsv", "*.grammar"],
         "zoo.comparison": ["page.css", "page.js"],
+        "zoo.sources": ["corpora.json"],
     },
 )

@@ -27,8 +27,8 @@ from benchmarks import pytorch, same_device, timing
 from zoo import optimizers
 from zoo.attention import Luong
 from zoo.cores import LSTM
+from zoo.data.batches import BucketedPairs, PairedText
 from zoo.data.encoded_text import EncodedText
-from zoo.data.pair_batches import BucketedPairs, PairedText
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.lexicon import Lexicon

@@ -114,11 +114,6 @@ def test_a_background_that_has_changed_is_refused(trained):
         Trained(str(trained)).tables(dataclasses.replace(lexicon, background_tables=kept))
 
 
-def test_a_folder_without_a_run(tmp_path):
-    with pytest.raises(UserError, match="does not hold a run"):
-        adapted(tmp_path / "nothing").build()
-
-
 def test_a_run_with_classes_of_strings_is_no_background(tmp_path):
     classes = (DigitStrings(("Number:digits",)),)
     vocabulary = Vocabulary(features=(TopWords(4), Numbers()), open_classes=classes)

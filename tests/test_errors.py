@@ -47,11 +47,6 @@ def assert_refused(result, *parts):
         assert part in stderr
 
 
-def texts(path):
-    """Settings of a plain-text experiment whose training text is at `path`."""
-    return [f"data.{split}={path}" for split in ("train", "validation", "tests")]
-
-
 def test_an_unknown_config_lists_the_nearest(command, tmp_path, monkeypatch):
     assert_refused(command("micro_sofmax"), "micro_softmax", "--list")
     assert_refused(command(tmp_path / "mine.py"), "the config file")
@@ -64,43 +59,13 @@ def test_an_unknown_config_lists_the_nearest(command, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("setting", "part"),
     [
-        ("training.batsh=4", "the nearest are batch"),
-        ("training.checkpoint_every=0", "training.checkpoint_every"),
-        ("model.head=LogLinear", "this lexicon has none"),
         ("model.head.tied=true", "model.embedding.size=8"),
-        ("init_from=nowhere", "init_from: nowhere does not hold a run"),
-        ("training.frozen=cor", "'cor', which is not a part of the model"),
         ("training.rates=((cor,2),)", "'cor', under which no parameter is trained"),
     ],
 )
 def test_a_wrong_setting(command, tmp_path, setting, part):
     assert_refused(command("micro_softmax", *MICRO, "model.core.size=8", setting), part)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("content", "part"),
-    [
-        (None, "does not exist"),
-        (b"", "is empty"),
-        (b" \n\t\n", "is empty"),
-        (b"one\0two", "is a binary file"),
-        (b"one\ntwo\xff\n", "line 2: not UTF-8 (byte 0xff)"),
-    ],
-)
-@pytest.mark.parametrize("config", ["ptb_small", "rnn_french"])
-def test_a_text_that_cannot_be_read(command, tmp_path, config, content, part):
-    path = tmp_path / "text"
-    if content is not None:
-        path.write_bytes(content)
-    assert_refused(command(config, *texts(path)), str(path), part)
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_treebank_with_wrong_columns(command, tmp_path):
-    path = tmp_path / "bank.conllu"
-    path.write_text("# text\n1\tun\tun\tDET\t_\t_\t0\troot\t_\t_\n2\tdeux\tNUM\n")
-    assert_refused(command("rnn_french", *texts(path)), f"{path}, line 3: 3 columns")
 
 
 @pytest.mark.slow
@@ -120,20 +85,6 @@ def test_a_work_directory_of_another_experiment(command, tmp_path):
     assert (code, stderr) == (0, "")
     assert "this run is finished" in stdout
     assert files == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-
-
-def test_a_work_directory_that_is_something_else(command, tmp_path):
-    (tmp_path / "mine.txt").write_text("mine")
-    file = tmp_path / "mine.txt"
-    for workdir, said in (
-        (tmp_path, "is not a run of Zoo"),
-        (file, "is not a run of Zoo"),
-        (file / "run", f"cannot be made ({file} is a file)"),
-    ):
-        result = command("micro_softmax", *MICRO, workdir=workdir)
-        assert_refused(result, said)
-        assert result[1] == ""  # not after a page of the recipe
-    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
 
 @pytest.mark.slow

@@ -24,7 +24,6 @@ from zoo.trust import user_modules
 
 
 def _lm(size, dropout, batch, epochs):
-    """Returns the settings of a language model of words."""
     return {
         "model.embedding.size": size,
         "model.core.size": size,
@@ -36,7 +35,6 @@ def _lm(size, dropout, batch, epochs):
 
 
 def _pairs(size, batch, epochs):
-    """Returns the settings of an encoder-decoder."""
     sized = ("embedding", "core", "encoder.core")
     return {
         **{f"model.{part}.size": size for part in sized},
@@ -122,7 +120,6 @@ class OwnRecipe:
         return cls(config, settings, tuple(told))
 
     def experiment(self) -> Experiment:
-        """Returns the experiment."""
         return changed(user_modules.configs().load(self.config), self.settings)
 
     def arguments(self) -> list[str]:
@@ -248,7 +245,6 @@ _HOW_LINES = {
 
 
 def _how_language(language):
-    """Tells by which rules words are found."""
     if not language:
         return "The text is tokenised: words are between its blanks."
     return f"Words by the Moses tokenizer for language {language} (--language sets another)."
@@ -263,7 +259,6 @@ def _parts(paths, first, second):
 
 
 def _held(first, second, count, noun):
-    """Tells which parts are held out."""
     return (
         f"Training on the first {first:,} {noun}, validation on the next {second - first:,}, test "
         f"on the last {count - second:,}."
@@ -295,7 +290,6 @@ def _unknown(sentences, known):
 
 
 def _sizes(kind, training):
-    """Returns the settings for a number of training tokens or pairs."""
     return next(settings for below, settings in _SIZES[kind] if training < below)
 
 
@@ -357,11 +351,9 @@ def _check_blanks(path, words):
 
 
 def _kind_of(lines: Sequence[str], tokenised: bool) -> str:
-    """Returns what a line of a text is, as `RawText.lines` names it.
-
-    Lines are wrapped if there are blank lines, and most lines within a paragraph end in the middle
-    of a sentence. Tokenised text has a sentence a line, unless a line is very long.
-    """
+    """Returns what a line of a text is, as `RawText.lines` names it."""
+    # Lines are wrapped if there are blank lines, and most lines within a paragraph end in the
+    # middle of a sentence. Tokenised text has a sentence a line, unless a line is very long.
     whole = [line.strip() for line in lines]
     pairs = [(line, after) for line, after in itertools.pairwise(whole) if line and after]
     open_ends = sum(not _SENTENCE_END.search(line) for line, _ in pairs)
@@ -395,7 +387,6 @@ def _written(value: Any) -> str:
 
 
 def _quoted(item: Any) -> str:
-    """Returns an item of a tuple as --set reads it."""
     if isinstance(item, tuple):
         return _written(item)
     mark = "'" if '"' in item else '"'

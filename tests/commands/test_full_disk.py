@@ -14,7 +14,7 @@ from zoo.evaluation import passport
 from zoo.evaluation.run import Run
 from zoo.export import folder
 from zoo.runs import output_files
-from zoo.sources import shards
+from zoo.sources import mapped_text
 
 ROOT = pathlib.Path(__file__).parents[2]
 MICRO = str(ROOT / "models/micro")
@@ -52,8 +52,8 @@ def text(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "size", "named"),
     [
-        # ids-00000.npy takes 16,128 bytes, all other files less.
-        (("encode", "text.txt", "--output", "out/shards"), 16_000, "out/shards"),
+        # ids.npy takes 16,128 bytes, all other files less.
+        (("encode", "text.txt", "--output", "out/encoded"), 16_000, "out/encoded"),
         (("export", MICRO, "out/export"), 300_000, "out/export"),
         (("words", MICRO, "--output", "out/words.tsv"), 10_000, "out/words.tsv"),
     ],
@@ -86,7 +86,7 @@ def test_a_full_device_is_named(capsys):
 @pytest.mark.parametrize("command", ["encode", "export"])
 def test_of_two_into_one_folder_the_second_is_told(text, capsys, monkeypatch, command):
     module, line = {
-        "encode": (shards, ("encode", text, "--output", "out/one")),
+        "encode": (mapped_text, ("encode", text, "--output", "out/one")),
         "export": (folder, ("export", MICRO, "out/one")),
     }[command]
     write = module._write

@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.examples import run_docstring
 from zoo import priors
 from zoo.data import with_background, with_priors
 from zoo.errors import UserError
@@ -148,10 +147,6 @@ def test_a_background_learns_from_a_text():
     # Every sentence begins with "the"; "cat" and "mat" stand after it.
     assert lexicon.words[found[0].argmax()] == "the"
     assert {lexicon.words[place] for place in np.argsort(found[1])[-2:]} == {"cat", "mat"}
-
-
-def test_example_of_counts():
-    run_docstring(Lexicon.from_counts.__doc__, {"Lexicon": Lexicon})
 
 
 @pytest.mark.parametrize(

@@ -163,12 +163,6 @@ def test_features_and_background_of_words_and_marks():
     np.testing.assert_allclose(lexicon.log_background, expected)
 
 
-def test_a_background_without_features_is_refused():
-    """No head reads it, and a passport would name it all the same."""
-    with pytest.raises(UserError, match=r"background is Unigram\(.*: set vocabulary\.features, or"):
-        Vocabulary(background=Unigram(smoothing=1.0)).build(Given())
-
-
 def test_morphology_needs_tags():
     with pytest.raises(UserError, match=r"priors.Morphology needs tags, and train has none"):
         Vocabulary(features=(Morphology(),)).build(Given(tags=False))

@@ -11,7 +11,7 @@ from tests import examples, references
 from tests.marks import slow
 from zoo.attention import Bahdanau, Luong
 from zoo.cores import GRU, LSTM, Bidirectional, Elman, NGram
-from zoo.data.pair_batches import source_batch
+from zoo.data.batches import source_batch
 from zoo.decoding import steps
 from zoo.embeddings import Lookup
 from zoo.errors import UserError

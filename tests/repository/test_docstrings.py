@@ -166,7 +166,7 @@ def exported_names() -> set[tuple[str, str]]:
 EXPORTED = exported_names()
 # Modules that users import by themselves.
 PUBLIC_MODULES = ("adaptation", "component_registry", "distributed", "experiment", "optimizers")
-PUBLIC_MODULES += ("own_text",)
+PUBLIC_MODULES += ("own_text", "papers")
 SHIPPED = "export/standalone.py"  # which exports have as load.py
 SECTIONS = re.compile(r"^(Args|Returns|Raises|Attributes|Yields):", re.MULTILINE)
 

@@ -5,9 +5,9 @@ import pathlib
 import zoo
 
 FILES = sorted(pathlib.Path(zoo.__file__).parent.rglob("*.py"))
-MOST_LINES = 51_066
-MOST_FILES = 232
-MOST_SHORT_FILES = 33
+MOST_LINES = 50_586
+MOST_FILES = 226
+MOST_SHORT_FILES = 32
 SHORT = 60
 
 

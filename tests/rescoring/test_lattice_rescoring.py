@@ -78,25 +78,26 @@ def test_words_on_links(tmp_path):
     np.testing.assert_allclose([one.acoustic, one.language], [-2 * math.log(10), -math.log(10) / 2])
 
 
-def test_fields_as_htk_writes_them(tmp_path):
-    """With long names, escapes and quotation marks. Base 1 stands for natural logarithms."""
-    text = r"""UTTERANCE='utterance 7' base=1 wdpenalty=-0.5
-NODES=3 LINKS=4
-I=0 time=0
-I=1
-I=2
-J=0 START=0 END=1 WORD=\'cause acoustic=-5 language=-1
-J=1 START=0 END=1 WORD="New York" acoustic=-5 language=-1
-J=2 START=0 END=1 WORD=\303\251t\303\251 acoustic=-5 language=-1
-J=3 START=1 END=2 WORD=don't acoustic=-5 language=-1 v="1"
-"""
-    (lattice,) = read(text, tmp_path)
-    assert lattice.id == "utterance 7" and lattice.word_penalty == -0.5
-    assert lattice.words == ["'cause", "New York", "été", "don't"]
-    assert {(link.acoustic, link.language) for link in lattice.links} == {(-5, -1)}
-    (lattice,) = read(text.replace("base=1", "base=10"), tmp_path)
-    assert lattice.word_penalty == -0.5  # not to the base
-    assert math.isclose(lattice.links[0].acoustic, -5 * math.log(10))
+@pytest.mark.parametrize(
+    ("line", "fields"),
+    [
+        ("", {}),
+        (" \t", {}),
+        ("J=1 S=0 E=2 W=le a=-2.5", {"J": "1", "S": "0", "E": "2", "W": "le", "a": "-2.5"}),
+        ("START=0 acoustic=-1 NODES=3", {"S": "0", "a": "-1", "N": "3"}),
+        ("W= v=1", {"W": "", "v": "1"}),
+        ('W="New York" v=1', {"W": "New York", "v": "1"}),
+        (r'W="a \"b\" c"', {"W": 'a "b" c'}),
+        ("W='a b'", {"W": "a b"}),
+        ("W='cause v=1", {"W": "'cause", "v": "1"}),
+        (r"W=\'tis", {"W": "'tis"}),
+        (r"W=New\ York", {"W": "New York"}),
+        (r"W=\303\251t\303\251", {"W": "été"}),
+        ("W=don't x==", {"W": "don't", "x": "="}),
+    ],
+)
+def test_fields(line, fields):
+    assert lattices.fields_of(line, "a.slf, line 1") == fields
 
 
 def test_words_on_nodes_and_compressed(tmp_path):
@@ -289,14 +290,6 @@ def test_a_million_paths_end_in_bounded_time_and_memory(trained, random):
     np.testing.assert_allclose(best.score, by_acoustics, rtol=1e-6)
 
 
-def test_one_word_of_history_is_exact_for_a_model_that_does_not_look_back(trained, random):
-    """Without weight a model says nothing, so that merging loses nothing."""
-    run = zoo.load(trained)
-    lattice = random_lattice(random)
-    (found,) = LatticeSearch(0.0, history=1).search(run, lattice)
-    np.testing.assert_allclose(found.score, max(by_hand(run, lattice, 0, 1, 0).values()), rtol=1e-5)
-
-
 def second_of(run):
     """A run with other parameters of the same model."""
     params = jax.tree.map(lambda x: -0.7 * x, run.params)
@@ -349,12 +342,6 @@ def test_posteriors_of_links_count_by_their_weight(trained, tmp_path):
     np.testing.assert_allclose(
         sum(scale * link.acoustic + link.language for link in links), -1.5 + 2 * posterior
     )
-
-
-def test_numbers_out_of_range():
-    for settings, message in (({"history": 0}, "history is 0"), ({"nbest": 0}, "nbest is 0")):
-        with pytest.raises(UserError, match=message):
-            LatticeSearch(**settings)
 
 
 def test_the_command(trained, tmp_path, call):

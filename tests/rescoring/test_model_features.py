@@ -1,23 +1,15 @@
 """Features that runs add to n-best lists are their scores of the sentences."""
 
-import dataclasses
 import itertools
 import math
 import shutil
 
-import jax
 import numpy as np
 import pytest
 
 from tests import scored_sentences
-from zoo.cores import LSTM
-from zoo.data import Characters
-from zoo.data.vocabulary import Vocabulary
-from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.evaluation.run import Run
-from zoo.experiment import Evaluation, Experiment, Training
-from zoo.models import LanguageModel
 from zoo.rescoring.lattices import Lattice, Link
 from zoo.rescoring.model_features import Columns, LatticeFolder, best_parts
 from zoo.rescoring.reranking import Weights
@@ -139,37 +131,6 @@ def test_added_words_are_no_unknown_ones(trained, tmp_path, call):
         assert code == 2 and "--spread-unknown" in errors
         code, _, errors = call(*line, "--spread-unknown")
         assert code == 2 and "--add-words FILE" in errors
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("text", "blank"), [("un\nno on\n", True), ("un\nno\n", False)])
-def test_characters_are_scored_by_their_runs(trained, tmp_path, text, blank):
-    """From the line break to the line break; blanks count where the run knows them."""
-    (tmp_path / "t.txt").write_text(text)
-    experiment = Experiment(
-        data=Characters(train=str(tmp_path / "t.txt"), validation=str(tmp_path / "t.txt")),
-        vocabulary=Vocabulary(boundary="none"),
-        model=LanguageModel(Lookup(size=3), LSTM(size=3)),
-        training=Training(batch=2, length=4, epochs=1),
-        evaluation=Evaluation(batch=2, length=4),
-    )
-    lexicon, _ = experiment.build()
-    model = experiment.language_model
-    params = model.init(jax.random.key(3), lexicon)
-    tables = model.evaluation_tables(lexicon)
-    run = dataclasses.replace(
-        Run.load(trained), experiment=experiment, lexicon=lexicon, params=params, tables=tables
-    )
-    (found,) = Columns({"m": run}, word_count=True).add(lists_of("0 ||| n uo\n0 |||\n", tmp_path))
-    texts = ["n uo\n" if blank else "nuo\n", "\n"]
-    for hypothesis, letters in zip(found.hypotheses, texts, strict=True):
-        carry, expected, before = model.initial_carry(1), 0.0, "\n"
-        for letter in letters:
-            one, other = (np.array([[lexicon.ids[x]]], np.int32) for x in (before, letter))
-            log_prob, carry = model.log_prob(params, tables, one, other, carry)
-            expected, before = expected + float(log_prob[0, 0]), letter
-        np.testing.assert_allclose(hypothesis.features["m"], expected, rtol=1e-5)
-    assert found.hypotheses[0].features["words"] == 2
 
 
 # ------------------------------------------------------------ scores of lattices

@@ -6,10 +6,9 @@ import shutil
 import numpy as np
 import pytest
 
-from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
 from zoo.evaluation.run import Run
-from zoo.rescoring.run_interpolation import Interpolation, mix, tune_weights
+from zoo.rescoring.run_interpolation import mix, tune_weights
 
 
 def by_hand(probabilities, rounds=2000):
@@ -91,11 +90,3 @@ def test_what_is_wrong_is_a_sentence(call, tmp_path):
     ):
         code, printed, errors = call(*line.split())
         assert (code, printed) == (2, "") and message in errors
-    for text, message in (
-        ("{}", "has no weights"),
-        ('{"interpolation": {"a": 0.5}}', "the weights sum to 0.5, not to 1"),
-        ('{"interpolation": {"a": -1}}', "the weight of 'a' is -1: give a number from 0 to 1"),
-    ):
-        (tmp_path / "w").write_text(text)
-        with pytest.raises(UserError, match=message):
-            Interpolation.read("w")

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -87,34 +86,6 @@ def test_the_weights_of_a_decoder_are_found():
     np.testing.assert_array_equal(constant.scales(), 1)
 
 
-def test_upper_envelopes_by_hand():
-    # Three lines x, 0 and -x + 1, of which 0 is never highest; and a list of one line.
-    slopes = np.array([[1.0, 0, -1], [2, -np.inf, -np.inf]])
-    heights = np.array([[0.0, 0, 1], [5, -np.inf, -np.inf]])
-    first, corners, rows, chosen, before = tune.envelopes(slopes, heights)
-    assert first.tolist() == [2, 0]
-    assert (corners.tolist(), rows.tolist()) == ([0.5], [0])
-    assert (chosen.tolist(), before.tolist()) == ([0], [2])
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_envelopes_are_the_highest_lines_everywhere(seed):
-    generator = np.random.default_rng(seed)
-    slopes = np.round(generator.normal(size=(3, 9)), 1)  # with parallel lines
-    heights = generator.normal(size=(3, 9))
-    slopes[1, 6:] = heights[1, 6:] = -np.inf
-    first, corners, rows, chosen, before = tune.envelopes(slopes, heights)
-    for x in np.linspace(-30, 30, 4001):
-        for row in range(3):
-            there = np.isfinite(slopes[row])
-            best = int((heights[row, there] + x * slopes[row, there]).argmax())
-            passed = np.flatnonzero((rows == row) & (corners < x))
-            here = chosen[passed[np.argmax(corners[passed])]] if len(passed) else first[row]
-            assert here == best
-            if len(passed):
-                assert before[passed[np.argmin(corners[passed])]] == first[row]
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", ["wer", "bleu"])
 def test_a_line_search_finds_the_best_of_all_intervals(seed, name):
@@ -146,63 +117,6 @@ def test_of_equal_intervals_the_widest_is_taken_and_then_the_nearest():
     assert search.best_step(np.array([0.0, 1]), np.array([1.0, 0])) == (4.0, 0.0)
 
 
-def test_a_climb_ends_where_no_direction_helps():
-    # In these lists the second round of the three features helps.
-    some = lists(9, count=12, metric="bleu")
-    search = tune.Search(some, Bleu())
-    start, random = np.array([1.0, 0.5, -0.5]), np.random.default_rng(0)
-    once, _ = tune.Mert(directions=0, rounds=1)._climb(search, start, random)
-    figure, weights = tune.Mert(directions=0)._climb(search, start, random)
-    assert figure > once
-    assert figure == pytest.approx(value(some, Bleu(), weights))
-    assert max(search.best_step(weights, one)[1] for one in np.eye(3)) <= figure + 1e-9
-
-
-@dataclasses.dataclass(frozen=True)
-class _GivenEnds(tune.Mert):
-    """Climbs whose ends are known."""
-
-    ends: tuple[tuple[float, ...], ...] = ()
-
-    def _climb(self, search, weights, generator):
-        end = np.array(self.ends[generator.bit_generator.seed_seq.spawn_key[0]])
-        return search.value(end), end
-
-
-def test_mert_mixes_the_mean_of_its_ends_with_the_start():
-    # Features of one standard deviation; each of the weights below chooses the first hypothesis.
-    some = one_list([[1, 1], [-1, -1]], [0, 1])
-    settings = _GivenEnds(starts=2, prior=0.25, ends=((0.0, 5), (3, 4)))
-    found = settings.tune(some, WordErrorRate(), np.array([2.0, 0]))
-    mean = np.array([0 + 0.6, 1 + 0.8]) / np.hypot(0.6, 1.8)
-    np.testing.assert_allclose(found, 0.75 * mean + 0.25 * np.array([1, 0]))
-
-
-@dataclasses.dataclass(frozen=True)
-class _GivenEpochs(tune.Mira):
-    """Epochs whose mean weights are known."""
-
-    means: tuple[tuple[float, ...], ...] = ()
-
-    def _epochs(self, lists, metric, weights, step, generator):
-        yield from map(np.array, self.means)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        _GivenEnds(starts=3, prior=0.25, ends=((1.0, 1.0), (0.0, 1.0), (1.0, 0.9))),
-        _GivenEpochs(steps=(0.1,), prior=0.5, means=((0.0, 1.0),)),
-    ],
-)
-def test_the_best_candidate_is_taken_where_the_mean_is_worse_than_the_start(settings):
-    # One list: the start chooses the first hypothesis (1 error), a candidate the second (none), and
-    # the mean of all the third (3 errors).
-    some = one_list([[1, 0], [0, 1], [0.9, 0.9]], [1, 0, 3])
-    found = settings.tune(some, WordErrorRate(), np.array([1.0, 0]))
-    assert some.chosen(found).tolist() == [1]
-
-
 @pytest.mark.parametrize("method", ["mert", "mira"])
 @pytest.mark.parametrize("name", ["wer", "bleu"])
 @pytest.mark.parametrize("seed", range(2))
@@ -232,65 +146,6 @@ def test_tuning_finds_the_feature_that_counts_errors(method, scale):
     assert -value(some, metric, found) <= best * 1.02
 
 
-def test_one_step_of_mira_by_hand():
-    # A list of two: the first has no error, the second one, and the feature prefers the second.
-    some = one_list([0, 2], [0, 1])
-    # Hope: 0 - 0 against 0.5 - 1. Fear: 0 against 0.5 + 1. Loss 1 + 0.25 * 2, length 4.
-    for largest, step in ((10.0, 1.5 / 4), (0.1, 0.1)):
-        given = some, WordErrorRate(), np.array([0.25]), largest, np.random.default_rng(0)
-        (mean,) = tune.Mira(epochs=1)._epochs(*given)
-        np.testing.assert_allclose(mean, 0.25 - 2 * step)
-
-
-@pytest.mark.parametrize("branch, seed", [("mean", 1), ("mean", 2), ("figure", 3), ("loss", 5)])
-def test_mira_mixes_the_best_third_of_its_candidates_with_the_start(branch, seed):
-    some, metric = lists(seed, count=9, metric="wer"), WordErrorRate()
-    means = np.random.default_rng(seed).normal(size=(7, 3))
-    start = np.array([1.0, 0.5, -0.5])
-    settings = _GivenEpochs(steps=(0.1,), prior=0.25, means=means)
-    expected, taken = _mixed(some, [start * some.scales(), *means])
-    assert taken == branch
-    np.testing.assert_allclose(settings.tune(some, metric, start), expected, rtol=1e-9)
-
-
-def _mixed(some, candidates):
-    """The weights that MIRA comes to from its candidates, by loops, and why: the mean is taken, or
-    the best one, because the mean's loss or figure is worse than the start's."""
-    spans = [range(*span) for span in itertools.pairwise(some.starts)]
-    errors = some.statistics[:, :3].sum(1)
-    squares = [(some.features[span] - some.features[span].mean(0)) ** 2 for span in spans]
-    scales = np.sqrt(np.concatenate(squares).mean(0))
-    features = some.features / scales
-
-    def loss(weights):
-        lost = 0.0
-        for span in spans:
-            score = {row: float(features[row] @ weights) for row in span}
-            good = min(span, key=lambda row: errors[row])
-            most = max(score[row] + errors[row] for row in span)
-            lost += most - (score[good] + errors[good])
-        return lost / len(spans)
-
-    def scaled(weights):
-        return min((2.0**power * weights for power in range(-15, 16)), key=loss)
-
-    def wrong(weights):
-        return sum(errors[max(span, key=lambda row: features[row] @ weights)] for span in spans)
-
-    begin = scaled(candidates[0])
-    limit = loss(scaled(begin))
-    allowed = [w for w in [begin, *candidates[1:]] if loss(scaled(w)) <= limit]
-    ranked = sorted(allowed, key=wrong)
-    third = [scaled(w) for w in ranked[: math.ceil(len(ranked) / 3)]]
-    mean = sum(third) / len(third)
-    mixed = 0.75 * mean / np.linalg.norm(mean) + 0.25 * begin / np.linalg.norm(begin)
-    if loss(scaled(mixed)) > limit:
-        return ranked[0] / scales, "loss"
-    if wrong(mixed) > wrong(begin):
-        return ranked[0] / scales, "figure"
-    return mixed / scales, "mean"
-
-
 def test_epochs_of_mira_by_a_loop():
     # BLEU, whose gains depend on the statistics of the hopes before.
     some, metric = lists(3, count=6, metric="bleu"), Bleu()
@@ -317,28 +172,6 @@ def test_epochs_of_mira_by_a_loop():
             reached.append(weights)
         expected.append(np.mean(reached, axis=0))
     np.testing.assert_allclose(found, expected, rtol=1e-9)
-
-
-def test_miras_objective_by_hand():
-    some = one_list([0, 2], [0, 1])
-    objective = tune.Objective(some, WordErrorRate())
-    # In standard deviations the features are 0 and 2. Weights of the wrong sign are best at almost
-    # 0, where the loss is the error of the second; those of the right one lose nothing.
-    assert objective.value(np.array([1.0])) == pytest.approx(1, abs=1e-3)
-    assert objective.value(np.array([-1.0])) == pytest.approx(0)
-    # The largest scale is 2^15, where the second still has 1 - 2 (10^-6 2^15) more than the first.
-    assert objective.value(np.array([-1e-6])) == pytest.approx(1 - 2e-6 * 2**15)
-
-
-def test_miras_objective_has_a_background_of_at_most_a_thousand_sentences():
-    some, metric = lists(2, count=1300, most=2, metric="bleu"), Bleu()
-    objective = tune.Objective(some, metric)
-    background = 1 + 1000 * np.mean([some.statistics[row] for row in some.starts[:-1]], axis=0)
-    for one in (0, 1, 1299):
-        for place, row in enumerate(range(some.starts[one], some.starts[one + 1])):
-            sums = some.statistics[row] + background
-            gain = sums[1] * float(metric.figure(sums)) / 100
-            assert objective.gains[one, place] == pytest.approx(gain, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -102,12 +102,6 @@ def test_unknown_fused_forms_are_told(bank):
         Vocabulary(unknown="refused").encode(Corpus("text", [["Il", "parle", "du"]]), lexicon)
 
 
-def test_a_range_of_sentences(bank):
-    corpus = read(f"{bank}[-1:]")
-    assert corpus.sentences == [["Oui"]]
-    assert corpus.features == [[FEATURES["Oui"]]]
-
-
 def test_a_form_may_have_any_character_but_tab_and_newline(tmp_path):
     path = tmp_path / "odd.conllu"
     path.write_text("1\tnew\x85york\u2028 b\tle\tDET\t_\t_\t0\troot\t_\t_\n", encoding="utf-8")

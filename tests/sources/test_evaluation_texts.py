@@ -5,7 +5,7 @@ import pytest
 from tests import tables
 from zoo.data import Corpus
 from zoo.errors import UserError
-from zoo.sources import evaluation_texts, table_rows
+from zoo.sources import evaluation_texts
 from zoo.sources.evaluation_texts import Reading
 from zoo.sources.text import Text
 
@@ -160,12 +160,6 @@ def test_a_table_of_words_makes_a_sentence_of_the_rows_of_an_item(read):
 def test_a_table_that_cannot_be_read_is_named(read, text, message):
     with pytest.raises(UserError, match=rf"items\.tsv, line .*{message}|{message}"):
         read(text, "items.tsv")
-
-
-def test_only_whole_quoted_values_are_unquoted():
-    line = '"a"\t"\t""\t"a" b\t"a""b"\t""""\ta"\t"c\td"\t"\t\t"""'
-    expected = ["a", '"', "", '"a" b', 'a"b', '"', 'a"', "c\td", '"', "", '"""']
-    assert table_rows.cells(line, "here") == expected
 
 
 TABLE = 'n\ttext\n1\t"a ""b"" c"\n2\td "e\n"3"\t"f, g"\n4\t"h\ti"\n5\t""""\n'

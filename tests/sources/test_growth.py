@@ -17,19 +17,14 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from zoo.data import Characters, Conllu, Pairs, Prefixed, RawPairs, RawText, Text
+from zoo.data import Characters, Conllu, Pairs, RawPairs, RawText, Text
 from zoo.errors import UserError
 from zoo.evaluation import minimal_pairs
-from zoo.evaluation.run import listed_words
-from zoo.lexicon import Lexicon
 from zoo.papers import Overnight, Realisations
-from zoo.priors import WordList, WordTable, arpa, grammar_rules
+from zoo.priors import arpa, grammar_rules
 from zoo.rescoring import lattices, reranking
-from zoo.sources import evaluation_texts, files, moses, nbest, pairs, text
-from zoo.sources import table_rows as fact_tables
+from zoo.sources import evaluation_texts, files, moses, nbest, text
 
-WORDS = Lexicon(("</s>", "<unk>", "w0"), np.arange(3), unknown="<unk>", boundary="</s>")
-ENGLISH = evaluation_texts.Reading(language="en")
 # The largest power of the size with which time and memory may grow; 1 is proportional.
 POWER = 1.2
 TIMES = 4
@@ -91,11 +86,6 @@ def rows_of_other_names(n):
     return "".join(json.dumps({"text": "a b", f"name{i}": 1}) + "\n" for i in range(n))
 
 
-def pairs_of_other_names(n):
-    row = {"source": "a", "target": "b"}
-    return "".join(json.dumps(row | {f"name{i}": 1}) + "\n" for i in range(n))
-
-
 def arpa_of(n):
     """Returns a model of n words and n bigrams."""
     head = f"\\data\\\nngram 1={n}\nngram 2={n}\n\n\\1-grams:\n"
@@ -146,15 +136,6 @@ def plain_references(path):
     return nbest.read_references(path, [str(i) for i in range(count)])
 
 
-def links_of(path):
-    count = files.read_text(pathlib.Path(path)).count("\n")
-    return pairs.read_alignments(path, [["a"] * 3] * count, [["b"] * 3] * count)
-
-
-def links_of_one_pair(path):
-    return pairs.read_alignments(path, [range(10**6)], [range(10**6)])
-
-
 def refused(read):
     """Returns a function that expects a reader to refuse a file."""
 
@@ -172,22 +153,17 @@ def given(path):
 READERS = {
     **{
         f"raw text, a line of {mark}": Reader(source(RawText), items(mark), 1000)
-        for mark in ("!", ".", "…", "। ", '!" ', "'", "a.", "\u0301", "。")
+        for mark in ("!", "… ", '!" ', "'", "a.", "\u0301", "。")
     },
     "raw text, wrapped": Reader(
         lambda path: text.paragraphs(files.read_text(pathlib.Path(path)).split("\n")),
         items("a" * 99, "\n"),
         1000,
     ),
-    "raw text, lines": Reader(source(RawText, lines="sentences"), lines("a {}.\n"), 125),
-    "raw text that names dots": Reader(source(RawText), joined("DOTMULTI", items(".")), 2500),
-    "text, lines": Reader(source(Text), lines("a b\n"), 500),
     "text, blank lines": Reader(source(Text, blank_lines="kept"), lines("\n", "a"), 2500),
     "text, a line": Reader(source(Text), items("a b "), 5000),
-    "text with carriage returns": Reader(source(Text), items("a b\r"), 1000),
     "characters": Reader(source(Characters), items("ab"), 10_000),
     "csv, short rows": Reader(source(Text), lambda n: short_rows(n, ","), 500, ".csv"),
-    "csv, a cell": Reader(source(Text), joined('text\n"', items('a""b\n'), '"\n'), 1000, ".csv"),
     "tsv, short rows": Reader(source(Text), lambda n: short_rows(n, "\t"), 500, ".tsv"),
     "jsonl, other names": Reader(source(Text), rows_of_other_names, 500, ".jsonl"),
     "json, a list": Reader(
@@ -196,73 +172,35 @@ READERS = {
     "json, an object": Reader(
         source(Text), joined('{"text": "a"', items(', "n{}": 1'), "}"), 1000, ".json"
     ),
-    "json, blanks": Reader(source(Text), joined('{"text": "a"}', items("\n ")), 50_000, ".json"),
     "strict json, a name twice": Reader(
         refused(reranking.Weights.read),
         joined('{"weights": {"n0": 1', items(', "x{}": 1'), ', "twice": 1, "twice": 1}}'),
         1000,
     ),
-    "weights": Reader(
-        reranking.Weights.read, joined('{"weights": {"w": 1', items(', "x{}": 1'), "}}"), 1000
-    ),
-    "pairs, two files": Reader(both_sides(Pairs), lines("a b\n"), 250),
     "pairs, a column": Reader(table(Pairs), lines("{} a\tb c\n"), 250, ".tsv"),
-    "pairs, csv": Reader(
-        table(Pairs, columns=("text", "text")), lambda n: short_rows(n, ","), 250, ".csv"
-    ),
-    "pairs, jsonl": Reader(table(Pairs), pairs_of_other_names, 250, ".jsonl"),
     "raw pairs": Reader(both_sides(RawPairs), items("!"), 1000),
     "treebank, sentences": Reader(source(Conllu), lines(token(1, "a{}") + "\n"), 125),
     "treebank, a sentence": Reader(
         source(Conllu), lambda n: "".join(token(i + 1, f"w{i}") for i in range(n)), 125
     ),
-    "treebank, fused forms": Reader(
-        source(Conllu, fused="kept"),
-        lambda n: "".join(token(f"{i}-{i}", "x") + token(i, "y") for i in range(1, n + 1)),
-        125,
-    ),
     "treebank, features": Reader(
         source(Conllu), lambda n: token(1, "a", items("F{}=v", "|")(n)), 1000
     ),
-    "treebank, dependencies": Reader(
-        source(Conllu), lambda n: token(1, "a", deps=items("{}:x", "|")(n)), 250
-    ),
-    "treebank, one long relation": Reader(
-        source(Conllu), lambda n: token(1, "a", deps="1" + items(":x{}")(n)), 1000
-    ),
-    "treebank, miscellany": Reader(
-        source(Conllu), lambda n: token(1, "a", misc=items("M{}=v", "|")(n)), 1000
-    ),
-    "treebank, comments": Reader(source(Conllu), lines("# c{} = v\n", after=token(1, "a")), 1000),
     "treebank, a comment": Reader(
         source(Conllu), joined("# text = a", items(" "), "b\n" + token(1, "a")), 2500
     ),
-    "given text": Reader(given, lines("a b\n"), 250),
-    "given raw text": Reader(lambda path: evaluation_texts.read(path, ENGLISH), items("!"), 500),
     "given table": Reader(given, lines("{}\ta b\n", "item\tsentence\n"), 100),
     "given words": Reader(given, lines("{}\tw{}\n", "item\tword\n"), 100),
-    "given words of an item": Reader(given, lines("1\tw{}\n", "item\tword\n"), 250),
     "given treebank": Reader(
         given, lambda n: "".join(token(i + 1, f"w{i}") for i in range(n)), 125, ".conllu"
     ),
     "n-best, one list": Reader(nbest_lists, lines("0 ||| a{} b ||| f= -1 ||| -{}\n"), 500),
-    "n-best, lists": Reader(nbest_lists, lines("{} ||| a b ||| f= -1 ||| -{}\n"), 250),
     "n-best, features": Reader(nbest_lists, joined("0 ||| a ||| ", items("f{}= 1 ")), 500),
-    "n-best, numbers": Reader(nbest_lists, joined("0 ||| a ||| f= ", items("1 ")), 1000),
-    "n-best, sparse": Reader(
-        lambda path: nbest_lists(path, sparse=True), lines("0 ||| a ||| f{}= -1 ||| -1\n"), 500
-    ),
     "n-best, Kaldi": Reader(nbest_lists, lines("u-{} a b\n"), 500),
     "n-best, JSON": Reader(nbest_lists, lines('{"id": {}, "hypotheses": ["a", "b"]}\n'), 250),
-    "n-best, a JSON list": Reader(
-        nbest_lists,
-        joined('{"id": 1, "hypotheses": ["a', items('", "a{}'), '"]}'),
-        500,
-    ),
     "n-best, hyphens": Reader(nbest_lists, joined("u", items("-{}"), "-1 a\n"), 2500),
     "references, brackets": Reader(plain_references, lambda n: (("(a" * n) + "\n") * 3, 500),
     "references": Reader(references_of, lines("u{} a b\n"), 250),
-    "references without ids": Reader(plain_references, lines("a b\n"), 500),
     "lattice, SLF": Reader(consumed(lattices.read_lattices), slf_of, 50),
     "lattice, fields": Reader(
         consumed(lattices.read_lattices),
@@ -271,68 +209,21 @@ READERS = {
     ),
     "lattice, Kaldi": Reader(consumed(lattices.read_lattices), kaldi_of, 250),
     "lattices": Reader(consumed(lattices.read_lattices), lines("n{}\n0 1 w 1,2\n1\n\n"), 250),
-    "lattice, escapes": Reader(
-        consumed(lattices.read_lattices),
-        joined("N=2 L=1\nI=0\nI=1\nJ=0 S=0 E=1 W=", items("\\'"), "\n"),
-        1000,
-    ),
     "ARPA": Reader(lambda path: arpa.read(files.read_text(pathlib.Path(path)), path), arpa_of, 250),
-    "word list": Reader(lambda p: WordList(p).features(("w0",), {}, {}), lines("w{}\t1\n"), 1000),
-    "word table": Reader(
-        lambda path: WordTable(path).features(("w0",), {}, {}), lines("w{}\tA\n", "w\tt\n"), 500
-    ),
-    "word table, columns": Reader(
-        lambda path: WordTable(path).features(("w0",), {}, {}),
-        joined("w", items("\tc{}"), "\nw0", items("\tv{}")),
-        500,
-    ),
-    "added words": Reader(lambda path: listed_words(path, WORDS), lines("w{}\n"), 2500),
     "minimal pairs, twins": Reader(
         minimal_pairs.read, joined("True\t", items("a "), "\n", items("False\tb\n")), 250
     ),
-    "minimal pairs, raw": Reader(
-        lambda path: minimal_pairs.read(path, ENGLISH),
-        joined("True\t", items("a, "), "\n", items("False\tb\n")),
-        50,
-    ),
     "minimal pairs, JSON": Reader(
         judged, lines('{"sentence_good": "a", "sentence_bad": "b", "UID": "u{}"}\n'), 125
-    ),
-    "minimal pairs, table": Reader(minimal_pairs.read, lines("p{}\tk\ta b\ta c\n"), 250),
-    "links of pairs": Reader(links_of, lines("0-0 1-2 2-1\n"), 500),
-    "links": Reader(links_of_one_pair, items("{}-0", " "), 50),
-    "dictionary": Reader(pairs.read_dictionary, lines("s{}\tt\n"), 1000),
-    "facts": Reader(fact_tables.read_table, lines("s{}\tv\n", "of\tr\n"), 500),
-    "facts, relations": Reader(
-        fact_tables.read_table, joined("of", items("\tr{}"), "\ns", items("\tv{}")), 1000
-    ),
-    "questions": Reader(source(Prefixed), lines("a {} ?\tb c\n"), 500),
-    "formulas": Reader(
-        source(Overnight), lines('(example (utterance "a") (targetFormula (call {})))\n'), 250
     ),
     "formulas, nested": Reader(
         source(Overnight),
         joined('(example (utterance "a") (targetFormula ', items("("), "x", items(")"), "))"),
         1000,
     ),
-    "meanings": Reader(
-        source(Realisations), lines('"a[{}], b[c]",word\n', "mr,ref\n"), 250, ".csv"
-    ),
     "meanings, slots": Reader(
         source(Realisations, last_first=True),
         joined('mr,ref\n"', items("a[b{}]", ", "), '",word\n'),
-        1000,
-        ".csv",
-    ),
-    "meanings, slots without an end": Reader(
-        refused(source(Realisations, last_first=True)),
-        joined('mr,ref\n"', items("a[", ", "), '",word\n'),
-        1000,
-        ".csv",
-    ),
-    "meanings that are none": Reader(
-        refused(source(Realisations, last_first=True)),
-        joined("mr,ref\n", items("a"), ",word\n"),
         1000,
         ".csv",
     ),
@@ -345,11 +236,6 @@ READERS = {
         lambda path: grammar_rules.read(files.read_text(pathlib.Path(path)), path),
         joined('r: "a"', items(" "), "\n"),
         1000,
-    ),
-    "grammar, slashes": Reader(
-        refused(lambda path: grammar_rules.read(files.read_text(pathlib.Path(path)), path)),
-        joined("r: ", items("/\\"), "\n"),
-        500,
     ),
     "detokenised": Reader(
         lambda path: moses.text(files.read_text(pathlib.Path(path)).split(), "en"),

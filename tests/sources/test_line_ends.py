@@ -104,16 +104,3 @@ def test_a_text_of_an_old_mac_has_lines(tmp_path, reader):
 def test_a_carriage_return_within_a_line_is_white_space():
     assert files.with_line_feeds("a\rb\r\nc\n") == "a b\nc\n"
     assert files.with_line_feeds("a\rb\r") == "a\nb\n"
-
-
-def test_parallel_lines_stay_beside_each_other(tmp_path):
-    """Of 120 lines, one with a carriage return on either side and one on the left alone."""
-    lines = [f"number {n}" for n in range(120)]
-    left, right = [*lines], [*lines]
-    left[10], right[50], left[70], right[70] = "number\r 10", "number 50\r", "num\rber", "num\rber"
-    paths = written(tmp_path / "a.en", left, "\n"), written(tmp_path / "a.fr", right, "\n")
-    corpus = Pairs(paths, paths).read("train")
-    sources = corpus.source_text.sentences
-    assert len(corpus.sentences) == 120
-    for first, second in zip(sources, corpus.sentences, strict=True):
-        assert [*first][-1] == [*second][-1]

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import lzma
 import sys
 import tracemalloc
 
@@ -142,9 +141,7 @@ NAMES = [f"{one}{other}" for one in "abcdef" for other in "uvwxyz"]
         ["anna saw it", "bert saw it", "carl saw it"],
         [f"{name} the cat" for name in NAMES[:29]],
         [*(f"{name} the cat" for name in NAMES), "au a dog"],
-        [*(f"{name} the cat" for name in NAMES), "the cat of Au"],
         NAMES,
-        [f"猫{name}-犬" for name in NAMES],
         [f"猫{name} 犬" for name in NAMES],
         [f"A- {name}" for name in "abc"],
         [f"a-b {name}" for name in "abc"],
@@ -172,25 +169,6 @@ def test_ids_of_other_lists_without_digits_are_not_read_by_position(lines, tmp_p
     message = f"line 1: all lines begin with possible ids, such as '{lines[0].split()[0]}'"
     with pytest.raises(UserError, match=message):
         read_references(path, [str(number) for number in range(len(lines))])
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("{half} a b", "line 1: 30 of 60 lines begin with the id of a list, which may be a word"),
-        ("{tenth} a b", "line 1: all lines begin with possible ids, such as '54'"),
-        ("{second} a b", "line 1: 30 of 60 lines begin with the id of a list, which may be a word"),
-        ("{again} a b", "line 11: the id '0' comes twice: keep one of its references"),
-    ],
-)
-def test_references_that_may_have_ids_are_not_read_by_position(line, message, tmp_path):
-    lines = [
-        line.format(half=30 + n, tenth=54 + n, second="a" if n % 2 else n, again=n % 10)
-        for n in range(60)
-    ]
-    path = write(tmp_path, "\n".join(lines), "refs")
-    with pytest.raises(UserError, match=f"refs, {message}"):
-        read_references(path, [str(number) for number in range(60)])
 
 
 def test_lines_of_lists_and_references_have_a_limit_of_their_own(tmp_path):
@@ -240,47 +218,18 @@ def test_references_with_ids_go_by_them_beside_the_lists_of_any_form(tmp_path, m
     assert row.count("0.00 [0.00, 0.00]") == 3
 
 
-def test_a_line_that_is_larger_than_any_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "LONGEST_LINE", 10)
-    monkeypatch.setattr(files, "_PIECE", 4)
-    for name, compress in (("l", bytes), ("l.gz", gzip.compress), ("l.xz", lzma.compress)):
-        path = tmp_path / name
-        path.write_bytes(compress(b"0 ||| aa a\n1 ||| " + b"a " * 1000))
-        lines = files.read_lines(str(path), 10)
-        assert next(lines) == (1, "0 ||| aa a")
-        with pytest.raises(UserError, match=rf"{name}, line 2, has more than 10 bytes"):
-            next(lines)
-        if name != "l":  # how large another is says its size
-            with pytest.raises(UserError, match=rf"{name}, line 2, has more than 10 bytes"):
-                files.read_text(path)
-    path.write_bytes(lzma.compress(b"0 ||| aa a\n" * 3))
-    assert files.read_text(path) == "0 ||| aa a\n" * 3
-    monkeypatch.setattr(files, "LONGEST_LIST", 10)
-    (tmp_path / "l").write_text('[{"id":\n1,\n"text"\n: "a"}]')
-    with pytest.raises(UserError, match="l is one JSON list of more than 10 characters"):
-        [*nbest.read_lists(str(tmp_path / "l"))[1]]
-
-
 def test_a_small_file_of_one_large_line_takes_little_memory(tmp_path, monkeypatch):
-    assert files.LONGEST_LINE == 134_217_728
     monkeypatch.setattr(files, "LONGEST_LINE", 1 << 20)
     path = tmp_path / "bomb.gz"
-    path.write_bytes(gzip.compress(b"a " * (16 << 20), compresslevel=1))
+    path.write_bytes(gzip.compress(b"0 ||| aa\n" + b"a " * (16 << 20), compresslevel=1))
     for read_it in (lambda: [*nbest.read_lists(str(path))[1]], lambda: files.read_text(path)):
         tracemalloc.start()
         try:
-            with pytest.raises(UserError, match=r"bomb.gz, line 1, has more than 1,048,576 bytes"):
+            with pytest.raises(UserError, match=r"bomb.gz, line 2, has more than 1,048,576 bytes"):
                 read_it()
             assert tracemalloc.get_traced_memory()[1] < 5 << 20
         finally:
             tracemalloc.stop()
-
-
-def test_lines_have_four_fields():
-    features = {"LogProb": -1.25, "Length": 3}
-    line = nbest.line(0, ["le", "chat"], features, -0.41666666666)
-    assert line == "0 ||| le chat ||| LogProb= -1.25 Length= 3 ||| -0.416666667"
-    assert nbest.line("a", [], {}, float("-inf")) == "a |||  |||  ||| -inf"
 
 
 def test_what_is_written_is_read(tmp_path):

@@ -1,14 +1,29 @@
-"""Pairs of sentences from two files or a table; what is wrong with them is said with its line."""
+"""Pairs of sentences from two files or a table, and questions with their answers."""
 
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 
 from zoo import configuration
 from zoo.alignment import Copyable, PositionalAll, PositionalUnknown
-from zoo.data import MicroPairs, Pairs, RawPairs, Vocabulary
+from zoo.data import (
+    AsPairs,
+    Characters,
+    Corpus,
+    MicroPairs,
+    Mixed,
+    Pairs,
+    Prefixed,
+    RawPairs,
+    Source,
+    Text,
+    Vocabulary,
+)
+from zoo.data.batches import Batches
 from zoo.errors import UserError
+from zoo.papers import Realisations
 
 TEXTS = ["a b\nc\nd e f\n", "A\nB C\nD\n"]
 
@@ -60,13 +75,6 @@ def test_a_column_may_be_within_another(tmp_path):
     path.write_text(json.dumps([{"translation": {"en": "a b", "fr": "A"}}]))
     corpus = read(str(path), columns=("translation.en", "translation.fr"))
     assert (corpus.source_text.sentences, corpus.sentences) == ([["a", "b"]], [["A"]])
-
-
-def test_parquet_is_read_through_datasets(tmp_path):
-    datasets = pytest.importorskip("datasets")
-    path = tmp_path / "a.parquet"
-    datasets.Dataset.from_dict({"source": ["a b", "c"], "target": ["A", "B C"]}).to_parquet(path)
-    assert read(str(path)).sentences == [["A"], ["B", "C"]]
 
 
 def test_pairs_with_an_empty_side_are_skipped_and_counted(tmp_path, caplog):
@@ -168,18 +176,12 @@ def test_words_as_frequent_are_known_in_their_order(marked):
     assert corpus.sentences[0] == ["A", "C", "A"]
 
 
-def test_wrong_marks_and_alignments_are_sentences(marked, tmp_path):
+def test_wrong_marks_and_alignments_are_sentences(marked):
     for strategy in (Copyable, PositionalAll, PositionalUnknown):
         with pytest.raises(UserError, match=r"data.unknowns.\w+ is -1: give at least"):
             strategy(-1)
     with pytest.raises(UserError, match=r"data.alignments has 4 files for 3 splits"):
         marked(Copyable(), alignments=("a",) * 4)
-    with pytest.raises(UserError, match=r"set data.alignments to two files"):
-        marked(Copyable(), alignments=()).read("train")
-    with pytest.raises(UserError, match=r"x.fr, pair 1: the word '<p_0>' is a mark"):
-        pairs = marked(PositionalAll(), "0-0\n\n\n")
-        (tmp_path / "x.fr").write_text("A <p_0>\nB\nA B\n")
-        pairs.read("train")
 
 
 @pytest.mark.parametrize("links", ["0-0 1-1\n0-1\n", "0-0 1-1\n\n0-1\n"])
@@ -198,9 +200,6 @@ def test_alignments_may_have_a_range(marked, tmp_path):
         pairs, train=paths, alignments=(f"{tmp_path}/y.align[1:]",) * 2, known=(9, 9)
     )
     assert len(ranged.read("train").sentences) == 2
-    with pytest.raises(UserError, match=r"y.align, line 3: the link 0-1 lies outside"):
-        (tmp_path / "x.fr").write_text("A C A\nB B\nA\n")
-        ranged.read("train")
 
 
 def test_a_recipe_with_marks_is_set_and_saved(marked):
@@ -208,3 +207,87 @@ def test_a_recipe_with_marks_is_set_and_saved(marked):
     assert configuration.from_json(configuration.to_json(pairs)) == pairs
     assert configuration.apply_settings(pairs, ["unknowns=Copyable"]).unknowns == Copyable()
     assert configuration.apply_settings(pairs, ["unknowns=none"]).unknowns is None
+
+
+# ---- questions and answers as pairs of an encoder-decoder, and as one sequence
+
+
+def test_a_question_is_the_source_of_its_answer(tmp_path):
+    path = tmp_path / "asked.tsv"
+    path.write_text("how many cats ?\tcount ( cat )\nwho ?\tall\n", encoding="utf-8")
+    source = AsPairs(Prefixed(f"{path}[:1]", f"{path}[1:]", (str(path),)))
+    assert source.splits() == ("train", "validation", "test")
+    corpus = source.read("test")
+    assert corpus.source_text.sentences == [["how", "many", "cats", "?"], ["who", "?"]]
+    assert corpus.sentences == [["count", "(", "cat", ")"], ["all"]]
+    assert source.read("validation").sentences == [["all"]]
+    assert corpus.prefixes is None
+
+
+@pytest.mark.parametrize("source", [Realisations, Characters])
+def test_characters_are_refused(source):
+    with pytest.raises(UserError, match=f"sentences of words, and {source.__name__} reads char"):
+        AsPairs(source("meanings.csv", "meanings.csv"))
+
+
+def test_a_mixture_and_a_text_without_prefixes_are_refused(tmp_path):
+    path = tmp_path / "asked.txt"
+    path.write_text("who ?\tall\n", encoding="utf-8")
+    asked = Prefixed(str(path), str(path))
+    with pytest.raises(UserError, match=r"asked\.txt: sentence 1 has no prefix"):
+        AsPairs(Text(str(path), str(path))).read("train")
+    with pytest.raises(UserError, match="is a mixture"):
+        AsPairs(Mixed(("a", "b"), (asked, asked))).read("train")
+
+
+@dataclasses.dataclass(frozen=True)
+class Short(Source):
+    """A source of one's own with two sentences, which says of one how much is given."""
+
+    def read(self, split):
+        return Corpus("mine", [["who", "all"], ["what", "none"]], prefixes=[1])
+
+
+def test_no_sentence_is_dropped_where_lengths_of_what_is_given_are_missing():
+    with pytest.raises(ValueError, match="shorter"):
+        AsPairs(Short()).read("train")
+
+
+# ------------------------------------------------------------ questions and answers as one sequence
+
+
+@pytest.fixture
+def source(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("what is it ?\tit ( A )\n\nwho ?\tme\n", encoding="utf-8")
+    path = str(tmp_path / "pairs.tsv")
+    return Prefixed(path, path + "[1:]", (path,))
+
+
+def test_a_pair_is_a_sentence_with_a_prefix(source):
+    corpus = source.read("train")
+    assert corpus.sentences == [
+        ["what", "is", "it", "?", "|||", "it", "(", "A", ")"],
+        ["who", "?", "|||", "me"],
+    ]
+    assert corpus.prefixes == [5, 3]
+    assert source.read("validation").prefixes == [3]
+    assert source.splits() == ("train", "validation", "test")
+
+
+def test_a_prefix_is_neither_trained_nor_counted(source):
+    vocabulary = Vocabulary()
+    lexicon, corpora = vocabulary.build(source)
+    text = vocabulary.encode(corpora["train"], lexicon)
+    expected = [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1]
+    np.testing.assert_array_equal(text.trained, expected)
+    np.testing.assert_array_equal(text.counted, expected)
+    reordered = text.reordered(np.array([1, 0]))
+    np.testing.assert_array_equal(reordered.trained, expected[10:] + expected[:10])
+    batches = Batches(reordered, 2, 12, "sentences", lexicon.ids["</s>"])
+    batch = batches[0]
+    np.testing.assert_array_equal((batch.positions >= 0).sum(1), [5, 10])
+    np.testing.assert_array_equal(batch.trained[0], expected[10:] + [0] * 7)
+    np.testing.assert_array_equal(batch.trained[1], expected[:10] + [0] * 2)
+    whole = vocabulary.encode(dataclasses.replace(corpora["train"], prefixes=None), lexicon)
+    assert whole.trained.all()
+    assert whole.digest() != text.digest()

@@ -1,7 +1,5 @@
 """Untokenised text: its paragraphs, sentences, words and characters."""
 
-import gzip
-
 import pytest
 
 from zoo.data import Characters, RawPairs, RawText, Vocabulary
@@ -69,12 +67,6 @@ def test_paragraphs_end_with_their_file(tmp_path):
         "two\n",
         "three\n",
     ]
-
-
-def test_a_compressed_text(tmp_path):
-    path = tmp_path / "a.txt.gz"
-    path.write_bytes(gzip.compress(b"L'homme dort."))
-    assert source(path, language="fr").read("train").sentences == [["L'", "homme", "dort", "."]]
 
 
 def test_wrong_fields():

@@ -13,6 +13,8 @@ import pytest
 from zoo.data import Text, Vocabulary
 from zoo.data.batches import Batches
 from zoo.errors import UserError
+from zoo.sources import files
+from zoo.sources.files import Part
 
 EXPECTED = [["one", "two"], ["three"], ["four", "été"]]
 
@@ -152,11 +154,6 @@ def test_a_pattern_names_a_file_once(tmp_path, monkeypatch, pattern):
     assert sentences(pattern) == EXPECTED[:1]
 
 
-def test_a_quotation_mark_is_text_unless_it_quotes_a_whole_cell(tmp_path):
-    (tmp_path / "a.tsv").write_text('other\ttext\n1\t"one two"\n2\t"\n3\t"four" été\n')
-    assert sentences(tmp_path / "a.tsv") == [["one", "two"], ['"'], ['"four"', "été"]]
-
-
 def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("one\n")
 
@@ -171,20 +168,6 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
 def test_cells_are_text_and_not_numbers(tmp_path):
     (tmp_path / "a.csv").write_text("text\n007\n2.50\nNA\nnull\n")
     assert sentences(tmp_path / "a.csv") == [["007"], ["2.50"], ["NA"], ["null"]]
-
-
-@pytest.mark.parametrize(
-    ("part", "expected"),
-    [
-        ("[:-2]", EXPECTED[:1]),
-        ("[-2:]", EXPECTED[1:]),
-        ("[1:2]", EXPECTED[1:2]),
-        ("[:]", EXPECTED),
-    ],
-)
-def test_a_range_of_lines(tmp_path, part, expected):
-    (tmp_path / "a.txt").write_text(CONTENTS["a.txt"])
-    assert sentences(f"{tmp_path / 'a.txt'}{part}") == expected
 
 
 def test_splits_and_data_folder(tmp_path, monkeypatch):
@@ -215,22 +198,6 @@ def test_an_error_of_the_library_is_one_sentence_of_our_own(tmp_path, capfd):
     # datasets leaves the file that it failed on open: close it here, not in some later test.
     del caught
     gc.collect()
-
-
-def test_a_range_that_takes_nothing_is_named(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text("a b\nc\n\n")
-    for part in ("[:-500]", "[2:]", "[1:1]"):
-        with pytest.raises(UserError) as refusal:
-            Text(train=f"{path}{part}", validation=str(path)).read("train")
-        assert str(refusal.value) == (
-            f"{path}{part} has no words: {path} has 2 sentences, none of them in the range: "
-            "give another range."
-        )
-    assert Text(train=f"{path}[-500:]", validation="").read("train").sentences == [
-        ["a", "b"],
-        ["c"],
-    ]
 
 
 # As WikiText has it: a title, blank lines between all paragraphs. 8 words in 7 lines.
@@ -285,3 +252,40 @@ def test_blank_lines_count_one_boundary_each(tmp_path):
 def test_an_unknown_way_with_blank_lines_is_refused(tmp_path):
     with pytest.raises(UserError, match="blank_lines is 'counted': give one of skipped, kept"):
         sentences(tmp_path / "a.txt", blank_lines="counted")
+
+
+# ------------------------------------------------------------ paths and ranges
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "bounds"),
+    [
+        ("a.txt", "a.txt", (None, None)),
+        ("a.txt[3:]", "a.txt", (3, None)),
+        ("a.txt[:-12]", "a.txt", (None, -12)),
+        ("a[1:2].txt[-5:-2]", "a[1:2].txt", (-5, -2)),
+        ("a[b].txt", "a[b].txt", (None, None)),
+        ("a[b:c]", "a[b:c]", (None, None)),
+        ("hub:a:train[:10%]", "hub:a:train[:10%]", (None, None)),
+    ],
+)
+def test_a_path_and_its_range(text, path, bounds):
+    assert Part.parse(text) == Part(path, slice(*bounds))
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("ud_czech_pdt/train.conllu", "ud_czech_pdt"),
+        ("multi30k/val.lc.norm.tok.fr", "multi30k"),
+        ("wikitext-2/wiki.train.tokens", "wikitext-2"),
+        ("ud_czech_pdt/extra.conllu", None),
+        ("ptb/ptb.train.txt", None),
+        ("train.conllu", None),
+    ],
+)
+def test_a_missing_file_of_a_free_corpus_names_the_command_that_fetches_it(path, name, monkeypatch):
+    monkeypatch.delenv("ZOO_DATA", raising=False)
+    fetched = rf", or fetch it by python -m zoo data {name}" if name else ""
+    with pytest.raises(UserError, match=rf"to the folder that holds it{fetched}\.$"):
+        files.find(path)

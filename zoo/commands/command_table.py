@@ -118,7 +118,7 @@ COMMANDS = {
         "ENCODE",
         "run_encode",
         "encodes text that is larger than memory, so that runs can train on it",
-        "corpus.txt --output shards",
+        "corpus.txt --output encoded",
     ),
     "export": Command(
         "corpora",

@@ -1,4 +1,4 @@
-"""zoo data, encode, export and pull: corpora, text as shards, and runs as files without Zoo."""
+"""zoo data, encode, export and pull: corpora, encoded text, and runs as files without Zoo."""
 
 import argparse
 import pathlib
@@ -39,16 +39,16 @@ def run_data(arguments: argparse.Namespace):
 
 ENCODE = (
     Option("texts TEXT ...", "files of plain text, a sentence a line; folders or patterns of them"),
-    Option("--output DIR", "the folder of shards to write", required=True),
+    Option("--output DIR", "the folder to write", required=True),
     Option("--keep-blank-lines", "keeps blank lines as empty sentences"),
 )
 
 
 def run_encode(arguments: argparse.Namespace):
-    """Writes the shards, and prints their numbers of words and sentences."""
-    from zoo.sources import shards
+    """Writes the encoded text, and prints their numbers of words and sentences."""
+    from zoo.sources import mapped_text
 
-    record = shards.write(arguments.texts, arguments.output, arguments.keep_blank_lines)
+    record = mapped_text.write(arguments.texts, arguments.output, arguments.keep_blank_lines)
     print(
         f"{arguments.output}: {record['words']:,} words, {record['types']:,} of them distinct, in "
         f"{record['sentences']:,} sentences; train on it: --set data.train={arguments.output}"

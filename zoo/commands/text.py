@@ -83,7 +83,6 @@ def _judge_pairs(run, folder, recipe):
 
 
 def _run(name: str, words: list[str]):
-    """Runs another command, and prints its line."""
     from zoo.commands import command_table
 
     print(f"\n$ {program.command(name)} {shlex.join(words)}", flush=True)
@@ -94,12 +93,10 @@ def _run(name: str, words: list[str]):
 
 
 def _names(text: str) -> list[str]:
-    """Reads the argument of --heads."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _factors(text: str) -> tuple[float, ...]:
-    """Reads the argument of --rates."""
     return tuple(dict.fromkeys(_FACTOR(part) for part in text.split(",")))
 
 

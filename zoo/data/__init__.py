@@ -14,8 +14,8 @@ The examples start in an empty folder with
 from typing import TYPE_CHECKING
 
 from zoo import sources
+from zoo.data.batches import Buckets as Buckets
 from zoo.data.batches import RandomWindows as RandomWindows
-from zoo.data.pair_batches import Buckets as Buckets
 from zoo.data.vocabulary import Vocabulary as Vocabulary
 from zoo.data.vocabulary import with_background as with_background
 from zoo.data.vocabulary import with_priors as with_priors

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.lexicon import Lexicon
-from zoo.sources.shards import ShardedSentences
+from zoo.sources.mapped_text import MappedSentences
 
 # Elements of an array that are hashed at once.
 _AT_ONCE = 1 << 20
@@ -55,11 +55,8 @@ class EncodedText:
         return hasher.hexdigest()[:16]
 
     def occurrences(self, lexicon: Lexicon) -> np.ndarray:
-        """Returns the training counts of the words of the text, int64 [n].
-
-        All out-of-vocabulary words, and <unk> in the text itself, have the count of <unk>. A string
-        of a class has the count of the string, not of the class.
-        """
+        """Returns the training counts of the words of the text, int64 [n], of <unk> for an
+        out-of-vocabulary word, and of the string for a string of a class."""
         counts = lexicon.counts[self.words]
         if self.strings is not None:
             counts = np.where(self.strings.counts >= 0, self.strings.counts, counts)
@@ -101,14 +98,13 @@ class EncodedText:
         )
 
 
-# -------- sharded text as word ids: arrays whose values are computed when they are indexed
+# -------- mapped text as word ids: arrays whose values are computed when they are indexed
 
 
 class Computed:
     """An array [n] whose values are computed when they are read; `np.asarray` computes all."""
 
     def __init__(self, size: int, dtype, values: Callable[[np.ndarray], np.ndarray]):
-        """Wraps a function of positions."""
         self.shape, self.dtype, self._values = (size,), np.dtype(dtype), values
 
     def __len__(self) -> int:
@@ -128,23 +124,22 @@ class Computed:
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class ShardedText(EncodedText):
-    """An `EncodedText` of shards, whose arrays are `Computed`; `trained` is all True."""
+class MappedText(EncodedText):
+    """An `EncodedText` of mapped text, whose arrays are `Computed`; `trained` is all True."""
 
     layout: "Layout | None" = None
 
-    def reordered(self, order: np.ndarray) -> "ShardedText":
-        """Returns the sentences with these numbers in this order, perhaps repeated."""
+    def reordered(self, order: np.ndarray) -> "MappedText":
         assert self.layout is not None
         return dataclasses.replace(self.layout, order=self.layout.order[order]).text()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Layout:
-    """The sentences of shards in an order, with boundaries after each."""
+    """Mapped sentences in an order, with boundaries after each."""
 
-    sentences: ShardedSentences
-    table: np.ndarray  # int32 [types], the word id of each type of the shards
+    sentences: MappedSentences
+    table: np.ndarray  # int32 [types], the word id of each type
     known: np.ndarray  # bool [types], whether the lexicon has the type
     counted: np.ndarray  # bool [types], whether a perplexity counts the type
     boundary: int  # the word id of the boundary
@@ -152,11 +147,10 @@ class Layout:
     boundary_counted: bool
     order: np.ndarray  # int64 [sentences], numbers of the sentences, in their order
 
-    def text(self) -> ShardedText:
-        """Returns the text of the sentences."""
-        shards = self.sentences.shards
-        first = shards.starts[self.order]
-        lengths = shards.lengths[self.order].astype(np.int64)
+    def text(self) -> MappedText:
+        text = self.sentences.text
+        first = text.starts[self.order]
+        lengths = text.lengths[self.order].astype(np.int64)
         starts = np.cumsum(lengths + self.marks) - (lengths + self.marks)
         size = int(starts[-1] + lengths[-1] + self.marks)
 
@@ -166,13 +160,13 @@ class Layout:
                 within = positions - starts[sentence]
                 inside = within < lengths[sentence]
                 where = np.where(inside, first[sentence] + within, first[0])
-                return np.where(inside, table[shards.ids(where)], of_boundary).astype(table.dtype)
+                return np.where(inside, table[text.ids[where]], of_boundary).astype(table.dtype)
 
             return Computed(size, table.dtype, at)
 
         ones = np.broadcast_to(np.array(True), size)  # takes no memory
         every = (self.boundary_counted or not self.marks) and self.counted.all()
-        return ShardedText(
+        return MappedText(
             words=values(self.table, self.boundary),
             known=values(self.known, True),
             counted=ones if every else values(self.counted, self.boundary_counted),

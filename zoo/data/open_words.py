@@ -90,7 +90,6 @@ class OpenWords:
 
     @functools.cached_property
     def class_ids(self) -> np.ndarray:
-        """The word ids of the classes, [C]."""
         count = len(self.distributions)
         return np.arange(len(self.lexicon) - count, len(self.lexicon))
 

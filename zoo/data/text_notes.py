@@ -32,12 +32,6 @@ def counts_of(counts: Mapping[str, int]) -> tuple[int, int, int]:
     return sum(counts.values()), attached, alone
 
 
-def looks_untokenised(counts: Mapping[str, int]) -> bool:
-    """Whether more than `SHARE` of a text's tokens are words with a mark."""
-    tokens, attached, _ = counts_of(counts)
-    return attached > SHARE * tokens
-
-
 def looks_tokenised(counts: Mapping[str, int]) -> bool:
     """Whether a text has marks that stand alone, and hardly any attached to a word."""
     tokens, attached, alone = counts_of(counts)
@@ -45,10 +39,10 @@ def looks_tokenised(counts: Mapping[str, int]) -> bool:
 
 
 def warn(counts: Mapping[str, int]):
-    """Logs a warning if a training text looks untokenised."""
-    if not looks_untokenised(counts):
-        return
+    """Logs a warning if a training text looks untokenised: many of its words have a mark."""
     tokens, attached, _ = counts_of(counts)
+    if attached <= SHARE * tokens:
+        return
     examples = [word for word in counts if _ATTACHED.fullmatch(word)]
     logger.warning(
         "the training text looks untokenised: %s of its %s words, as %s, end with a punctuation "
@@ -108,7 +102,6 @@ def notes(
 
 
 def _bare(word):
-    """Returns a word without the marks before and after it."""
     return word.strip(MARKS)
 
 
@@ -121,7 +114,6 @@ ADVICE = "convert the texts to one form, for instance with uconv -x nfc"
 
 
 def composed(word: str) -> str:
-    """Returns a word in NFC, which is equal for words in either form."""
     return unicodedata.normalize("NFC", word)
 
 
@@ -144,7 +136,6 @@ def in_two_forms(words: Iterable[str]) -> list[str]:
 
 
 def visible(word: str) -> str:
-    """Returns a word without format characters, which have no width."""
     return "".join(letter for letter in word if unicodedata.category(letter) != "Cf")
 
 

@@ -21,7 +21,7 @@ from zoo.priors import Background, FeaturePrior
 from zoo.priors.contextual import Contextual
 from zoo.priors.prior import check_background, check_features, token_counts
 from zoo.priors.strings import StringClass
-from zoo.sources.shards import ShardedCorpus
+from zoo.sources.mapped_text import MappedCorpus
 from zoo.sources.source import Corpus, Counted, Source
 
 logger = logging.getLogger(__name__)
@@ -230,7 +230,7 @@ class Vocabulary:
     def _as_seen(self, corpus: Corpus, words: set[str]) -> Corpus:
         """Puts <unk> and boundaries into a corpus; the tag of both is "POS:NIL"."""
         ends = [BOUNDARY] * self.boundary_marks if self.boundary != "none" else []
-        if isinstance(corpus, ShardedCorpus):
+        if isinstance(corpus, MappedCorpus):
             return corpus.as_seen(words, UNKNOWN, ends)
         sentences = [
             [word if word in words else UNKNOWN for word in sentence] + ends
@@ -273,8 +273,8 @@ class Vocabulary:
         Raises:
           UserError: a word is not in the lexicon, and `unknown` is "refused".
         """
-        if isinstance(corpus, ShardedCorpus):
-            return self._encode_shards(corpus, lexicon)
+        if isinstance(corpus, MappedCorpus):
+            return self._encode_mapped(corpus, lexicon)
         has_boundary = lexicon.boundary is not None and self.boundary != "none"
         marks = self.boundary_marks if has_boundary else 0
         # Bytes of int32 ids after each sentence.
@@ -299,7 +299,6 @@ class Vocabulary:
             is_mark[starts + lengths + mark] = True
 
         def marked(values, of_marks):
-            """Puts the values of the marks after each sentence."""
             if not marks:
                 return values
             whole = np.full(len(is_mark), of_marks, values.dtype)
@@ -327,8 +326,7 @@ class Vocabulary:
         ways = np.fromiter((_way(word, opened) for word in words), fields, count)
         return ways["id"], Strings(ways["log_within"].copy(), ways["count"].copy())
 
-    def _encode_shards(self, corpus: ShardedCorpus, lexicon: Lexicon) -> EncodedText:
-        """Encodes a corpus of shards, whose text is not held in memory; see `encode`."""
+    def _encode_mapped(self, corpus: MappedCorpus, lexicon: Lexicon) -> EncodedText:
         if self.open_classes:
             raise UserError(
                 f"{corpus.name} is encoded text, in which classes of strings cannot be found: "

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from zoo.data.pair_batches import source_batch
+from zoo.data.batches import source_batch
 from zoo.decoding.beam import BeamSearch, Hypotheses
 from zoo.decoding.sampling import Sampling
 from zoo.decoding.steps import Step

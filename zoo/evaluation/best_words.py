@@ -11,9 +11,8 @@ import numpy as np
 
 from zoo.arrays.types import Context, Params, Tables
 from zoo.data import Corpus
-from zoo.data.batches import Batches
+from zoo.data.batches import Batches, BucketedPairs
 from zoo.data.encoded_text import EncodedText
-from zoo.data.pair_batches import BucketedPairs
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, passport, perplexity
 from zoo.evaluation.perplexity import PRECISION

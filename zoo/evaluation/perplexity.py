@@ -15,9 +15,8 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from zoo import lazy
 from zoo.arrays.types import Params, Tables
 from zoo.data import Corpus
-from zoo.data.batches import Batches
+from zoo.data.batches import Batches, BucketedPairs, PairedText
 from zoo.data.encoded_text import EncodedText
-from zoo.data.pair_batches import BucketedPairs, PairedText
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.heads import distributions

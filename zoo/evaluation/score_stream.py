@@ -40,9 +40,9 @@ def _of_text(run, path):
     lines = files.read_lines(part.path)
     head = [*itertools.islice(lines, HEAD)]
     beginning = "\n".join(text for _, text in head)
-    plain = part.range == slice(None) and evaluation_texts.is_plain(part.path, beginning, form)
+    kind = evaluation_texts.form_of(files.find(part.path), beginning, form)
     lines = itertools.chain(head, lines)
-    if not plain:
+    if kind != "plain" or part.range != slice(None):
         text = "\n".join(text for _, text in lines)
         yield Sentences.of(evaluation_texts.of_content(text, path, run.reading, form))
         return

@@ -10,7 +10,7 @@ import numpy as np
 
 from zoo.alignment import UnknownWords, in_sentence_order, most_attended, restore_by_attention
 from zoo.data import Corpus
-from zoo.data.pair_batches import source_batch
+from zoo.data.batches import source_batch
 from zoo.decoding import BeamSearch, Sampling, average, fuse, steps
 from zoo.decoding.batched_search import LONGEST_RATIO, Hypothesis, size_of, translate
 from zoo.errors import UserError, named

@@ -65,8 +65,13 @@ class Metric(abc.ABC):
         """Describes the computation, with `sacrebleu`'s signature if it computes the same."""
 
 
+def _sacrebleu():
+    with lazy.extra():
+        import sacrebleu.metrics
+    return sacrebleu.metrics
+
+
 def _signature(official) -> str:
-    """Returns the signature of a metric of `sacrebleu`, with its version."""
     official.corpus_score(["a"], [["a"]])
     return str(official.get_signature())
 
@@ -91,19 +96,12 @@ class Bleu(Metric):
     name: ClassVar[str] = "BLEU"
 
     def __post_init__(self):
-        with lazy.extra():
-            from sacrebleu.metrics import BLEU
-
-        if self.tokenize not in BLEU.TOKENIZERS:
-            raise UserError(
-                f"--tokenize {self.tokenize}: give one of {', '.join(sorted(BLEU.TOKENIZERS))}."
-            )
+        known = _sacrebleu().BLEU.TOKENIZERS
+        if self.tokenize not in known:
+            raise UserError(f"--tokenize {self.tokenize}: give one of {', '.join(sorted(known))}.")
 
     def _official(self):
-        with lazy.extra():
-            from sacrebleu.metrics import BLEU
-
-        return BLEU(tokenize=self.tokenize, force=True)
+        return _sacrebleu().BLEU(tokenize=self.tokenize, force=True)
 
     def statistics(self, hypotheses, references):
         tokens = self._official().tokenizer
@@ -184,10 +182,7 @@ class ChrF(Metric):
         return statistics[..., 1] / 5
 
     def signature(self):
-        with lazy.extra():
-            from sacrebleu.metrics import CHRF
-
-        return _signature(CHRF())
+        return _signature(_sacrebleu().CHRF())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -222,14 +217,13 @@ class WordErrorRate(Metric):
         return 100 * np.where(words > 0, rate, np.where(errors > 0, np.inf, 0.0))
 
     def gain(self, statistics, background):
-        """Returns minus the number of errors: word errors are sums, and need no background."""
+        # Word errors are sums, and need no background.
         return -np.asarray(statistics, np.float64)[..., :3].sum(-1)
 
     def size(self, statistics):
         return statistics[..., 3]
 
     def signature(self):
-        """Returns the metric's name, and how it separates words."""
         return "WER, words between blanks as they are written"
 
 
@@ -249,12 +243,10 @@ _EDIT, _DELETION, _INSERTION = 1 << 42, 1 << 21, 1
 
 
 def count_errors(hypotheses: Sequence[Sequence[str]], reference: Sequence[str]) -> np.ndarray:
-    """Counts the fewest edits between each hypothesis and the reference (Levenshtein 1966).
-
-    Among alignments with the fewest edits the one with most substitutions is counted. One row of
-    the table is computed at a time, for all hypotheses and positions of the reference together;
-    deletions are a running minimum along the row.
-    """
+    """Counts the fewest edits between each hypothesis and the reference (Levenshtein 1966)."""
+    # Among alignments with the fewest edits the one with most substitutions is counted. One row of
+    # the table is computed at a time, for all hypotheses and positions of the reference together;
+    # deletions are a running minimum along the row.
     numbers = {word: n for n, word in enumerate(dict.fromkeys(reference))}
     target = np.array([numbers[word] for word in reference], np.int64)
     lengths = np.array([*map(len, hypotheses)], np.int64)
@@ -279,10 +271,8 @@ def count_errors(hypotheses: Sequence[Sequence[str]], reference: Sequence[str]) 
 def count_matches(
     hypotheses: Sequence[Sequence], references: Sequence[Sequence], order: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Counts matches of n-grams, clipped by the reference with most of each (Papineni et al. 2002).
-
-    matches[h, n] = sum over n-grams g of min(count of g in h, max over r of count of g in r)
-    """
+    """Counts matches of n-grams, clipped by the reference with most (Papineni et al. 2002)."""
+    # matches[h, n] = sum over n-grams g of min(count of g in h, max over r of count of g in r)
     sequences = [*hypotheses, *references]
     first = len(hypotheses)
     lengths = np.array([*map(len, sequences)], np.int64)

@@ -37,7 +37,6 @@ from zoo.rescoring.lattices import Lattice, lattice_of
 
 # Default numbers of hypotheses of a node, and of lattices of a batch.
 MOST, TOGETHER = 1000, 16
-PARTS = ("acoustic_weight", "language_weight", "posterior_weight", "word_penalty")
 
 
 class Path(NamedTuple):
@@ -77,18 +76,6 @@ class LatticeSearch:
     posterior_weight: float = 0.0
     acoustic_weight: float = 1.0
 
-    def __post_init__(self):
-        if self.history is not None and self.history < 1:
-            raise UserError(f"history is {self.history}: give 1 or more, or None for all words.")
-        for name in ("beam", "nbest", "look_ahead", "most"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise UserError(f"{name.replace('_', '-')} is {value}: give more than 0.")
-        numbers = [("weight", weight) for weight in self.weights]
-        for name, number in (*numbers, *((part, getattr(self, part)) for part in PARTS)):
-            if not math.isfinite(number):
-                raise UserError(f"{name} is {number}: give a finite number.")
-
     @property
     def weights(self) -> tuple[float, ...]:
         """The weights of the models, or of their mean."""
@@ -106,7 +93,7 @@ class LatticeSearch:
             )
 
     def search(self, run: Run | Sequence[Run], lattice: Lattice) -> list[Path]:
-        """Returns the best paths of a lattice with different words, from the best on."""
+        """Returns the best paths of a lattice with different words, the best first."""
         (searched,) = self.search_all(run, [lattice])
         return searched.paths
 
@@ -156,13 +143,11 @@ Pair = tuple[int, tuple[int, ...]]
 class ModelStates:
     """States after words, each computed once, of one model or of several side by side.
 
-    A word is the tuple of its ids, one for each model. Batches have two shapes and the arrays grow
-    fourfold, so that few programs are compiled for any search. Free slots are used again, so that
-    memory is bounded by the states held at once.
+    Batches have two shapes and the arrays grow fourfold, so that few programs are compiled. Free
+    slots are used again, so that memory is bounded by the states held at once.
     """
 
     def __init__(self, runs: Sequence[Any]):
-        """Allocates the states of runs."""
         self.models = [_Model(run) for run in runs]
         self.slots: dict[Pair, int] = {}
         self.free = [*range(ROOM - 1, FILLING, -1)]
@@ -356,7 +341,6 @@ class _Front:
         return heapq.nlargest(most, kept, key=_score)
 
     def _key(self, words):
-        """Returns the history by which hypotheses are merged."""
         return words if self.settings.history is None else words[-self.settings.history :]
 
     def asked(self, states):
@@ -373,7 +357,6 @@ class _Front:
         return asked
 
     def extend(self, asked, log_probs):
-        """Extends hypotheses along links, or over the end of the sentence."""
         for one, link, number, pair in asked:
             weighted, total = 0.0, one.log_probs
             if pair is not None:
@@ -402,7 +385,6 @@ class _Front:
         return math.fsum(map(operator.mul, self.settings.weights, of_word)), of_word
 
     def result(self) -> Searched:
-        """Returns the best paths, and the lattice with new scores."""
         best: dict[tuple[int, ...], _Hypothesis] = {}
         for one in sorted(self.arrived[self.lattice.nodes], key=_score, reverse=True):
             if math.isfinite(one.score):

@@ -19,7 +19,7 @@ from zoo.sources.nbest import number_of
 _FILLER = re.compile(r"!.*|<(?!unk>).*>|\[.*\]|\+\+.*\+\+|")
 # Smaller posteriors are clamped to this, so that links with posterior 0 stay on paths; posteriors
 # of at most 1 + 1e-3, a rounding error, are clamped to 1.
-LEAST_POSTERIOR = 1e-6
+_LEAST_POSTERIOR = 1e-6
 _FIELD = re.compile(r"\s*\w+=")
 _NODE = re.compile(r"[0-9]{1,18}")
 # Number of lines that decide the format of a file.
@@ -54,7 +54,6 @@ class Lattice:
 
     @property
     def words(self) -> list[str]:
-        """The distinct words of the links."""
         return [*dict.fromkeys(link.word for link in self.links if link.word is not None)]
 
     @property
@@ -81,12 +80,8 @@ def read_symbols(path: str) -> dict[str, str]:
 def read_lattices(
     path: str, name: str | None = None, symbols: Mapping[str, str] | None = None
 ) -> Iterator[Lattice]:
-    """Reads the lattices of a file: one in SLF, or several in Kaldi's text format, one at a time.
-
-    A file is SLF if most of its first 1,000 lines begin with a field NAME=. Nodes from which the
-    end cannot be reached, or that cannot be reached from the start, are left out with their links.
-    Posteriors p= are clamped to [1e-6, 1]. `symbols` has the words of numbers in Kaldi's format.
-    """
+    """Reads the lattice of a file in SLF, or those in Kaldi's text format, one at a time."""
+    # A file is SLF if most of its first lines begin with a field NAME=.
     lines = (
         line
         for line in files.read_lines(path, files.LONGEST_SENTENCE)
@@ -151,15 +146,11 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
                 f"{at[field]}: the header counts {shortened(header[field], 80)} {what}, "
                 f"the file {count}: it is cut short, or its header is wrong: get it again."
             )
+    # HTK reads and writes the penalty as a natural logarithm, whatever the base.
+    defaults = {"base": "1", "acscale": "1", "lmscale": "1", "wdpenalty": "0"}
     base, *scales = (
         number_of(header.get(field, default), at.get(field, path), field)
-        # HTK reads and writes the penalty as a natural logarithm, whatever the base.
-        for field, default in (
-            ("base", "1"),
-            ("acscale", "1"),
-            ("lmscale", "1"),
-            ("wdpenalty", "0"),
-        )
+        for field, default in defaults.items()
     )
     if base < 0:
         raise UserError(
@@ -190,7 +181,7 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
             raise UserError(
                 f"{where}: the posterior p={fields['p']} is not from 0 to 1: correct it."
             )
-        log_posterior = math.log(min(1.0, max(posterior, LEAST_POSTERIOR)))
+        log_posterior = math.log(min(1.0, max(posterior, _LEAST_POSTERIOR)))
         natural = [_natural(value, base, where) for value in scores]
         scored_links.append((fields["S"], fields["E"], _word(word), *natural, line, log_posterior))
     for field in {"start", "end"} & header.keys():
@@ -242,7 +233,6 @@ def _of_kaldi(lines, path, symbols) -> Iterator[Lattice]:
 
 
 def _of_block(block, path, symbols):
-    """Parses the lattice in a block of lines without blank ones."""
     (first, name), *rest = block
     name = name.strip()
     short, wrong = repr(shortened(name, 80)), ""
@@ -432,11 +422,7 @@ def _quoted(text):
 
 
 def kaldi_lines(lattice: Lattice) -> Iterator[str]:
-    """Yields the lines of a lattice in Kaldi's text format with line breaks, then a blank line.
-
-    Costs are negative scores with the scales and the word penalty multiplied in. Links to the end
-    without a word are written as final states, if no state has several of them.
-    """
+    """Yields the lines of a lattice in Kaldi's text format with line breaks, then a blank line."""
     for text in (lattice.id, *lattice.words):
         if len(text.split()) != 1 or text == "0":
             raise UserError(
@@ -446,6 +432,7 @@ def kaldi_lines(lattice: Lattice) -> Iterator[str]:
     yield f"{lattice.id}\n"
     last = [link for link in lattice.links if link.end == lattice.nodes - 1]
     most = max(collections.Counter(link.start for link in last).values())
+    # Links to the end without a word are final states, if no state has several of them.
     final = most == 1 and all(link.word is None for link in last)
     for link in lattice.links:
         penalty = lattice.word_penalty if link.word is not None else 0.0

@@ -47,11 +47,8 @@ class Parts(NamedTuple):
 
 
 def best_parts(lattice: Lattice, sentences: Sequence[Sequence[str]]) -> list[Parts | None]:
-    """Returns the scores of the best path with the words of each sentence; None without such a
-    path.
-
-    All sentences are followed along the lattice together, as a tree of their prefixes.
-    """
+    """Returns the scores of the best path with the words of each sentence, if there is one."""
+    # All sentences are followed along the lattice together, as a tree of their prefixes.
     tree: list[dict[str, int]] = [{}]
     leaves = []
     for words in sentences:
@@ -91,7 +88,6 @@ class LatticeFolder:
     path: str
 
     def read(self, id: str) -> Lattice:
-        """Reads the lattice of a list."""
         folder = files.find(self.path)
         plain = pathlib.PurePath(id).name == id
         found = sorted(folder.glob(f"{glob.escape(id)}.*")) if plain else []
@@ -107,10 +103,7 @@ class LatticeFolder:
 
     def features(self, one: NBestList) -> dict[str, list[float]]:
         """Returns {"acoustic", and "language" where links have such scores: values of each
-        hypothesis}.
-
-        A hypothesis without a path has the lowest value of its list.
-        """
+        hypothesis}; without a path, the lowest of the list."""
         lattice = self.read(one.id)
         parts = best_parts(lattice, [hypothesis.words for hypothesis in one.hypotheses])
         known = [some for some in parts if some is not None]
@@ -167,7 +160,6 @@ class Columns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the features that are added, in their order."""
         of_runs = [
             name
             for run in self.runs
@@ -354,12 +346,9 @@ class Lists:
 
 
 def first_weights(lists: Lists) -> np.ndarray:
-    """Fits weights [F] that score as the first system did, as well as the features allow.
-
-    They are the least-squares fit of its scores on the features, within lists. If its score is a
-    weighted sum of the features, as a decoder's is, they are exactly its weights. Without scores
-    they are 0.
-    """
+    """Fits weights [F] that score as the first system did, as well as the features allow."""
+    # The least-squares fit of its scores within lists, which are exactly its weights if its score
+    # is a weighted sum of the features, as a decoder's is.
     if lists.first is None:
         return np.zeros(len(lists.names))
     scores = lists.first[:, None]

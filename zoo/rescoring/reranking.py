@@ -101,7 +101,6 @@ def reorder(lists: Iterable[NBestList], weights: Weights, path: str, sparse: boo
 
 
 def _score(weights, hypothesis, path):
-    """Returns the weighted sum of features; raises UserError if it is not finite."""
     try:
         score = weights.score(hypothesis.features)
     except (OverflowError, ValueError):  # from infinities of both signs
@@ -115,10 +114,7 @@ def _score(weights, hypothesis, path):
 
 
 def lines(lists: Iterable[NBestList], form: str, best: bool = False) -> Iterator[str]:
-    """Yields lines with their ends: all hypotheses of lists, or only the best of each.
-
-    Lists in JSON are written as JSON, a list a line; others as id ||| words ||| features ||| score.
-    """
+    """Yields lines with their ends, JSON or fields, of all hypotheses or the best of each list."""
     for one in lists:
         first = one.hypotheses[0]
         if best:
@@ -150,12 +146,8 @@ def merge_lists(
     best: int,
     sparse: bool = False,
 ) -> Iterator[NBestList]:
-    """Yields the lists, each with the best hypotheses of the same list in other files.
-
-    A hypothesis with the same words as another is added once. A missing feature, and the score of a
-    hypothesis that the first system did not make, is the lowest of its list. Sparse features may
-    be missing.
-    """
+    """Yields the lists, each with the best hypotheses of the same list in other files, without
+    duplicates."""
     for one, *more in itertools.zip_longest(lists, *others):
         for other in more:
             if one is None or other is None or other.id != one.id:
@@ -181,7 +173,7 @@ def _best(hypotheses, count):
 
 
 def _completed(own, new, sparse):
-    """Returns all hypotheses; a missing feature, unless sparse, has its lowest value."""
+    """Returns all hypotheses; a missing score, or feature unless sparse, is the list's lowest."""
     lowest: dict[str, float] = {}
     for hypothesis in () if sparse else (*own, *new):
         for name, value in hypothesis.features.items():

@@ -82,12 +82,10 @@ class Interpolation:
     weights: dict[str, float]
 
     def text(self) -> str:
-        """Returns the text of the file: the same weights give the same bytes."""
         return text_of({"interpolation": self.weights})
 
     @classmethod
     def read(cls, path: str) -> "Interpolation":
-        """Reads the weights of a file."""
         _, weights = read_weights(path, "interpolation", '"run": 1', shares=True)
         total = math.fsum(weights.values())
         if abs(total - 1) > 1e-6:
@@ -96,7 +94,6 @@ class Interpolation:
 
     def score(self, runs: dict[str, Any], sentences: Sequence[list[str]], name: str) -> np.ndarray:
         """Computes log p of sentences and their boundaries, float64 [sentences], nats."""
-        self.check(runs)
         chosen = {one: runs[one] for one in self.weights}
         log_probs, starts = word_log_probs(chosen, sentences, name)
         weights = np.array([*self.weights.values()])

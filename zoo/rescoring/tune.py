@@ -10,13 +10,13 @@ from zoo.errors import UserError
 from zoo.evaluation import significance
 from zoo.rescoring.bleu_chrf_wer import Metric
 from zoo.rescoring.model_features import RANK, Lists, first_weights, unit
+from zoo.runs import output_files
 from zoo.sources.nbest import NBestList
 
 
 def arrays(
     lists: Sequence[NBestList], references: dict[str, tuple[str, ...]], metric: Metric
 ) -> Lists:
-    """Returns lists as arrays."""
     if not lists:
         raise UserError("the lists to tune on are empty: give a file with lists.")
     names = [*dict.fromkeys(name for one in lists for h in one.hypotheses for name in h.features)]
@@ -89,20 +89,16 @@ class Figure:
 
 @dataclasses.dataclass(frozen=True)
 class Figures:
-    """Figures of three choices from lists: the first system's, by weights, and the oracle's.
-
-    p is the paired test's, of the first system's choice against the choice by weights.
-    """
+    """Figures of three choices from lists: the first system's, by weights, and the oracle's."""
 
     lists: int
     untuned: Figure
     tuned: Figure
     oracle: Figure
-    p: float
+    p: float  # of the paired test, untuned against tuned
 
     @classmethod
     def of(cls, lists: Lists, metric: Metric, weights: np.ndarray, seed: int = 0) -> "Figures":
-        """Computes the figures of lists by weights [F]."""
         rows = lists.untuned(), lists.chosen(weights), choose(lists, metric)
         chosen = [lists.statistics[some] for some in rows]
         figures = [
@@ -140,21 +136,14 @@ def table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
     for name, figures in parts:
         cells = map(cell, (figures.untuned, figures.tuned, figures.oracle))
         rows.append((name, str(figures.lists), *cells, f"{figures.p:.3f}"))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    return [line.rstrip() for line in output_files.aligned(rows[0], rows[1:], len(rows[0]))]
 
 
 def choose(lists: Lists, metric: Metric, passes: int = 10) -> np.ndarray:
-    """Chooses a hypothesis of each list so that their figure together is best; returns rows, int64
-    [L].
-
-    For the word error rate this is the oracle. BLEU and chrF of a corpus are not sums over
-    sentences: there each list in turn takes the hypothesis that improves the whole most, until no
-    single exchange improves it. The figure is then a close lower bound of the oracle's.
-    """
+    """Chooses a row of each list, int64 [L], so that their figure together is best."""
+    # For the word error rate this is the oracle. BLEU and chrF of a corpus are not sums over
+    # sentences: there each list in turn takes the hypothesis that improves the whole most, until no
+    # single exchange improves it. The figure is then a close lower bound of the oracle's.
     background = lists.statistics[lists.untuned()].sum(0)
     rows = lists.best(metric.gain(lists.statistics, background))
     totals = lists.statistics[rows].sum(0)
@@ -252,21 +241,16 @@ class Search:
     """N-best lists in the arrays of line searches: [L, most, ...], -inf beyond a list's end."""
 
     def __init__(self, lists: Lists, metric: Metric):
-        """Makes the arrays of lists, for the metric that they are tuned for."""
         self.lists, self.metric = lists, metric
         self.features = lists.padded(lists.features, 0.0)
         self.statistics = lists.padded(lists.statistics, 0.0)
         self.missing = lists.padded(np.ones(len(lists.features), bool), False) == 0
 
     def value(self, weights: np.ndarray) -> float:
-        """Returns the figure of weights [F], larger is better."""
         return judge(self.lists, self.metric, weights)
 
     def best_step(self, weights: np.ndarray, direction: np.ndarray) -> tuple[float, float]:
-        """Finds the best interval of w + x d; returns (x in its middle, figure), larger is better.
-
-        Of intervals equally good the widest is taken, then the one nearest to x = 0.
-        """
+        """Finds the best interval of w + x d: (x in its middle, figure, larger is better)."""
         intercepts = np.where(self.missing, -np.inf, self.features @ weights)
         slopes = np.where(self.missing, -np.inf, self.features @ direction)
         first, corners, rows, chosen, left = envelopes(slopes, intercepts)
@@ -282,6 +266,7 @@ class Search:
         # Corners that coincide leave no interval between them.
         figures = np.where(widths > 0, figures, -np.inf)
         among = np.flatnonzero(figures >= max(figures) - 1e-12)
+        # Of intervals equally good the widest, then the one nearest to x = 0.
         one = min(among, key=lambda n: (-widths[n], abs(steps[n])))
         return float(steps[one]), float(figures[one])
 
@@ -401,7 +386,6 @@ class Mira:
         return (mixed if carried else best) / scales
 
     def _epochs(self, lists, metric, weights, step, generator):
-        """Yields the mean weights of each epoch."""
         background = np.ones(lists.statistics.shape[1])
         bounds = lists.starts.tolist()
         for _ in range(self.epochs):
@@ -432,8 +416,7 @@ class Objective:
     """
 
     def __init__(self, lists: Lists, metric: Metric):
-        """Computes the gains of lists against the first system's hypotheses, of which at most a
-        thousand sentences are the background, as decay by 0.999 leaves."""
+        # Of the first system's hypotheses at most a thousand, as decay by 0.999 leaves.
         background = lists.statistics[lists.untuned()].mean(0) * min(1000, len(lists.ids))
         gains = metric.gain(lists.statistics, background + 1)
         # [L, most, F], in standard deviations, and [L, most], -inf beyond a list's end

@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from zoo import lazy
-from zoo.errors import UserError
+from zoo.errors import UserError, check_choices
 from zoo.sources import files
 from zoo.sources.source import Corpus, FileSource, Form, ranged
 
@@ -18,11 +18,7 @@ TAGS = ("UPOS", "FEATS", "XPOS", "LEMMA")
 
 
 def token_features(token: dict, columns: tuple[str, ...]) -> list[str]:
-    """Returns features such as ["POS:NOUN", "Gender:Fem", "XPOS:NCS", "Lemma:chat"] of a token.
-
-    An empty column "_" gives "POS:_" for UPOS and nothing for XPOS and LEMMA, except that the lemma
-    of the word "_" is "_".
-    """
+    """Returns features such as ["POS:NOUN", "Gender:Fem", "XPOS:NCS", "Lemma:chat"] of a token."""
     features = []
     for column in columns:
         if column == "UPOS":
@@ -35,6 +31,7 @@ def token_features(token: dict, columns: tuple[str, ...]) -> list[str]:
             ]
         elif column == "XPOS":
             features += [f"XPOS:{token['xpos']}"] if token["xpos"] else []
+        # An empty column is "_", but the lemma of the word "_" is "_", too.
         elif token["lemma"] and (token["lemma"] != "_" or token["form"] == "_"):
             features.append(f"Lemma:{token['lemma']}")
     return features
@@ -69,6 +66,11 @@ class Conllu(FileSource):
     columns: tuple[str, ...] = ("UPOS", "FEATS")
     words: tuple[str, ...] = ()
 
+    def __post_init__(self):
+        check_choices(self, "data", fused=CHOICES)
+        if not self.columns or not {*self.columns} <= {*TAGS}:
+            raise UserError(f"data.columns is {self.columns}: give some of {', '.join(TAGS)}.")
+
     @property
     def form(self):
         return Form(fused=self.fused, plain=True)
@@ -96,10 +98,6 @@ class Conllu(FileSource):
         return {token["form"]: () for one in sentences for token in self._chosen(one)}
 
     def _read(self, path):
-        if self.fused not in CHOICES:
-            raise UserError(f"data.fused is {self.fused!r}: give one of {', '.join(CHOICES)}.")
-        if not self.columns or not {*self.columns} <= {*TAGS}:
-            raise UserError(f"data.columns is {self.columns}: give some of {', '.join(TAGS)}.")
         part = files.Part.parse(path)
         file, text = files.read(part.path)
         return ranged(part, [sentence.tokens for sentence in parse(text, file)])
@@ -126,10 +124,7 @@ def surface(sentence: list[dict]) -> list[dict]:
 def tags_of_words(
     paths: tuple[str, ...], columns: tuple[str, ...] = TAGS[:2]
 ) -> dict[str, set[str]]:
-    """Returns {form: the union of the features of all its tokens} of treebanks.
-
-    Each form is listed as written and in lower case. Fused forms have no features and are left out.
-    """
+    """Returns {form, as written and in lower case: the features of all its tokens} of treebanks."""
     tags: collections.defaultdict = collections.defaultdict(set)
     for path in paths:
         treebank = Conllu(train=path, validation=path, columns=columns)
@@ -140,11 +135,8 @@ def tags_of_words(
 
 
 def fused_forms(sentences) -> dict[str, tuple[str, ...]]:
-    """Returns {fused form: its words}, as in {"du": ("de", "le")}.
-
-    A form that is split in several ways has its most frequent words. Forms that occur more often as
-    a single word, as French "des" may, are left out.
-    """
+    """Returns {fused form: its most frequent words}, without forms such as French "des" that occur
+    more often as a single word."""
     ways: collections.defaultdict = collections.defaultdict(collections.Counter)
     alone: collections.Counter = collections.Counter()
     for token in itertools.chain.from_iterable(map(surface, sentences)):
@@ -168,7 +160,6 @@ class Sentence(NamedTuple):
 
 
 def parse(text: str, path) -> list[Sentence]:
-    """Parses the sentences of a CoNLL-U text."""
     with lazy.extra():
         import conllu.exceptions
         import conllu.parser

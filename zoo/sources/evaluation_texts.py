@@ -7,6 +7,7 @@ it: French "du" is "de" "le" for a model of a treebank's syntactic words.
 
 import bisect
 import dataclasses
+import pathlib
 import re
 from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
@@ -106,30 +107,30 @@ class Reading:
 def read(
     path: str, reading: Reading, column: str = "text", blank_lines: str = "skipped"
 ) -> GivenText:
-    """Reads a text to be scored: CoNLL-U, a table of items, or plain text.
-
-    A file is CoNLL-U if its suffix is .conllu or .conll or it begins as CoNLL-U. A table of items
-    has tabs and a header with the column "word" (a word a row; rows that agree in the columns item,
-    id, sentence and condition, where present, form a sentence), or "sentence" or `column` (a
-    sentence a row). Any other file is plain text, a sentence a line, words between white space.
-    """
+    """Reads a text to be scored; see `form_of`."""
     _, content = files.read(files.Part.parse(path).path)
     return of_content(content, path, reading, column, blank_lines)
 
 
-def is_plain(path: str, head: str, column: str = "text") -> bool:
-    """Whether `read` treats a file as plain text, a sentence a line."""
-    suffix = files.kind(files.find(path))
-    others = suffix in (*_TREEBANKS, ".tsv")
-    return not others and not _begins_as_conllu(head) and not _has_header(head, column)
+def form_of(file: pathlib.Path, head: str, column: str = "text") -> str:
+    """Returns "treebank", "table" or "plain", the form of a file that begins with `head`.
+
+    A treebank has the suffix .conllu or .conll, or begins as CoNLL-U. A table of items has tabs and
+    a header with the column "word" (a word a row; rows that agree in the columns item, id, sentence
+    and condition, where present, form a sentence), or "sentence" or `column` (a sentence a row).
+    Any other file is plain text, a sentence a line, words between white space.
+    """
+    suffix = files.kind(file)
+    if suffix in _TREEBANKS or _begins_as_conllu(head):
+        return "treebank"
+    names = table_rows.header(head)
+    has_header = len(names) > 1 and bool({"word", "sentence", column} & {*names})
+    return "table" if suffix == ".tsv" or has_header else "plain"
 
 
 def is_treebank(path: str) -> bool:
     """Whether `read` reads the file at a path as CoNLL-U."""
-    if not is_one(path):
-        return False
-    file, content = files.read(files.Part.parse(path).path)
-    return files.kind(file) in _TREEBANKS or _begins_as_conllu(content)
+    return is_one(path) and form_of(*files.read(files.Part.parse(path).path)) == "treebank"
 
 
 def of_content(
@@ -138,10 +139,10 @@ def of_content(
     """Parses the content of the file at `path`; see `read`."""
     part = files.Part.parse(path)
     file = files.find(part.path)
-    suffix = files.kind(file)
-    if suffix in _TREEBANKS or _begins_as_conllu(content):
+    form = form_of(file, content, column)
+    if form == "treebank":
         given = _of_treebank(content, file, part.path, reading)
-    elif suffix == ".tsv" or _has_header(content, column):
+    elif form == "table":
         given = _of_table(content, file, part.path, reading, column)
     else:
         given = of_text(content, part.path, reading)
@@ -242,12 +243,6 @@ def _placed(pairs, spaces):
         tokens.append(Token(form, begin, begin + len(form), words))
         begin += len(form) + len(space)
     return tokens
-
-
-def _has_header(text, column):
-    """Whether the first line is the header of a table of items."""
-    names = table_rows.header(text)
-    return len(names) > 1 and bool({"word", "sentence", column} & {*names})
 
 
 def _of_table(text, path, name, reading, column):

@@ -18,7 +18,7 @@ import urllib.error
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, NamedTuple
 
 from zoo import strict_json, temporary_files
@@ -48,7 +48,6 @@ def fetch(
     *,
     release: str = "master",
     mirror: str | None = None,
-    through_datasets: bool = True,
     log: Callable[[str], None] = print,
 ) -> list[Fetched]:
     """Fetches the missing files of a corpus, and verifies all files."""
@@ -75,8 +74,7 @@ def fetch(
         for file in corpus.files:
             path = folder / file.path
             if (one := _there(folder, file)) is None:
-                hub = through_datasets and not mirror
-                pieces = _through_datasets(corpus, file) if hub else None
+                pieces = None if mirror else _through_datasets(corpus, file)
                 pieces = pieces or _content(file, mirror, path, archives, opened)
                 one = _write(path, pieces, functools.partial(_checked, folder, file))
                 _record(folder, file, one, release)
@@ -244,7 +242,6 @@ def read_record(folder: pathlib.Path) -> dict:
 
 
 def _record(folder, file, fetched, release):
-    """Adds a fetched file to the record."""
     entry = {"sha256": fetched.sha256, "urls": [*file.urls]}
     if file.path.endswith(".conllu"):
         entry["release"] = release
@@ -254,18 +251,11 @@ def _record(folder, file, fetched, release):
 
 
 # ----------------------------------- free corpora: their addresses, licences and checksums
-# The paths of the files are the paths that recipes name, such as `multi30k/val.lc.norm.tok.en`. A
-# SHA-256 given here was computed from the file behind the reported figures of this zoo. Without
-# one, the first download is trusted: see the module's docstring.
+# `corpora.json` lists them. The paths of the files are the paths that recipes name, such as
+# `multi30k/val.lc.norm.tok.en`. A SHA-256 given there was computed from the file behind the
+# reported figures of this zoo. Without one, the first download is trusted: see the module's
+# docstring. Numbers of tokens are those of table 1 of Merity et al. (2016).
 
-_GITHUB = "https://raw.githubusercontent.com"
-_MULTI30K = f"{_GITHUB}/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/tok"
-_CHAR_RNN = f"{_GITHUB}/karpathy/char-rnn/6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e"
-_CLAMS = f"{_GITHUB}/aaronmueller/clams/299d80a80e98bd14a1f74b942f18ef05059d860b/fr_evalset"
-_SEQUOIA = (
-    f"{_GITHUB}/UniversalDependencies/UD_French-Sequoia/f5b049600c89d2cf15ebbec860f75d703884d32b"
-)
-_WIKITEXT = "https://wikitext.smerity.com"
 _TREEBANKS = "https://api.github.com/repos/UniversalDependencies"
 _TREEBANK = re.compile(r"ud_(?P<language>[a-z]+(?:_[a-z]+)*)_(?P<treebank>[a-z0-9]+)")
 
@@ -288,93 +278,17 @@ class Corpus(NamedTuple):
     hub: tuple[str, str] = ("", "")
 
 
-# Checksums of the texts of task 1 in English, French and Czech, by `sha256sum` of the files of that
-# revision.
-_CAPTIONS = {
-    "train": (
-        "08925f8e0572bcd5a006702fc5fe20e2d77c6917d4eebd576fc20de6693c2119",
-        "8fa41bb718412bcb7c5dfa58603842810a01543eae86a51279f9886b901266e1",
-        "7645fb91efa18f94c83d493f740a5d5a941e4b01efa6a124bf2d4af040e133e0",
-    ),
-    "val": (
-        "46573ce391ae227f1c72f873392436a20ef18e0a6d518098cfbd70b77c8572ec",
-        "b303e301aa21fe7822a846b2b3fb2d5a1121ec807cd5b1d006fb7b2b5507168a",
-        "b87ee4917f4a0f9ca6cca03e402026c9f4437dc1bd6a7dadfd2544ecfb6c5501",
-    ),
-    "test_2016_flickr": (
-        "5b7f32627cf99eced828311b955dae9800bb52bc8b91cf8b6526829e605b29d2",
-        "1463bd5960f9bfe098ec3cd752d3df0c49c84dc646fb518964a29232658cd836",
-        "748c8816de928732365176e5c5d2f9bbabcec9b8d4448fba2d230feb057898a7",
-    ),
-    "test_2018_flickr": (
-        "a66e25cbb8323d74a40873dcd222659f39e30ee7687a6ed5445833aed0673239",
-        "22d44a4ba21e050f218399f2c4f9e1a36875f209820c1f1c9af5b76a2947a71c",
-        "09a4987a524dea4852ccfef35329281b2cd577780691b732341ccecc4015aa4c",
-    ),
-}
-_AGREEMENT = {
-    "simple_agrmt.txt": "257bc529bd7c5f441e8ed7be4f4703698a898a50ba38bb40acee3849a0b9455e",
-    "vp_coord.txt": "539c1373d7add33d4524699f1c7ad14e2203a4ec6dd313b38cc2d04855ee09b3",
-    "prep_anim.txt": "5292623ee340c528403498344c17b79ee6448c804c6383e4655a91d3bb4f5021",
-    "subj_rel.txt": "63ac3e1ada756fd9cbab6b0b7a5d88d9fe62c4a49246196f11639e9e769c23f7",
-}
-
-
-def _wikitext(size: int, train_tokens: int) -> Corpus:
-    """Returns WikiText (Merity et al. 2016), with the numbers of tokens of its table 1."""
-    name = f"wikitext-{size}"
-    tokens = {"train": train_tokens, "valid": 217_646, "test": 245_569}
-    paths = {f"{name}/wiki.{split}.tokens": count for split, count in tokens.items()}
-    url = f"{_WIKITEXT}/{name}-v1.zip"
-    files = tuple(File(path, (url,), None, path, count) for path, count in paths.items())
-    about = f"WikiText-{size}, articles of Wikipedia, rare words <unk>; CC BY-SA 3.0"
-    return Corpus(about, files, ("Salesforce/wikitext", f"{name}-v1"))
-
-
-def _listed(about: str, folder: str, address: str, digests: dict[str, str]) -> Corpus:
-    """Returns a corpus of files with known checksums, below one address."""
-    files = (
-        File(f"{folder}/{name}", (f"{address}/{name}",), digest) for name, digest in digests.items()
+def _listed(about: str, files: dict[str, dict], hub: Sequence[str] = ("", "")) -> Corpus:
+    """Returns a corpus as the table of this folder lists it."""
+    found = (
+        File(path, (one["url"],), one.get("sha256"), one.get("member", ""), one.get("tokens", 0))
+        for path, one in files.items()
     )
-    return Corpus(about, tuple(files))
+    return Corpus(about, tuple(found), (hub[0], hub[1]))
 
 
-CORPORA = {
-    "wikitext-2": _wikitext(2, 2_088_628),
-    "wikitext-103": _wikitext(103, 103_227_021),
-    "tinyshakespeare": _listed(
-        "plays of Shakespeare in one file, from char-rnn; public domain",
-        "tinyshakespeare",
-        f"{_CHAR_RNN}/data/tinyshakespeare",
-        {"input.txt": "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"},
-    ),
-    "multi30k": _listed(
-        "captions in English, French and Czech, tokenised; for non-commercial research",
-        "multi30k",
-        _MULTI30K,
-        {
-            f"{split}.lc.norm.tok.{language}": digest
-            for split, digests in _CAPTIONS.items()
-            for language, digest in zip(("en", "fr", "cs"), digests, strict=True)
-        },
-    ),
-    "clams_fr": _listed(
-        "minimal pairs of French agreement (Mueller et al. 2020); Apache 2.0",
-        "clams_fr",
-        _CLAMS,
-        _AGREEMENT,
-    ),
-    "sequoia_tags": _listed(
-        "French sentences with gold tags, for llrnn_french_sequoia; LGPL-LR",
-        "ud_french_sequoia",
-        _SEQUOIA,
-        {
-            "fr_sequoia-ud-train.conllu": (
-                "56424954edf9d20a4d1184e37bfe931fb7c64da82bf2a587b4f35b828d79d767"
-            )
-        },
-    ),
-}
+_TABLE = pathlib.Path(__file__).with_name("corpora.json")
+CORPORA = {name: _listed(**listed) for name, listed in strict_json.read(_TABLE).items()}
 TREEBANK_FORM = "ud_LANGUAGE_TREEBANK"
 
 
@@ -383,25 +297,19 @@ def name_of(path: str) -> str | None:
     folder, _, file = path.partition("/")
     if _TREEBANK.fullmatch(folder) and file in ("train.conllu", "dev.conllu", "test.conllu"):
         return folder
-    named = (
-        (file.path, name) for name, free_corpus in CORPORA.items() for file in free_corpus.files
-    )
-    return dict(named).get(path)
+    named = {file.path: name for name, corpus in CORPORA.items() for file in corpus.files}
+    return named.get(path)
 
 
 def free_corpus(name: str, release: str, listing: Callable[[str], list[dict]]) -> Corpus:
-    """Returns a corpus by its name: one of `CORPORA`, or a treebank of Universal Dependencies.
-
-    The files of a treebank are `train.conllu`, `dev.conllu` and `test.conllu`. The parts of a large
-    training text are concatenated; a small treebank may lack some of the files.
-    """
+    """Returns a corpus by its name: one of `CORPORA`, or a treebank of Universal Dependencies."""
     if name in CORPORA:
         return CORPORA[name]
     match = _TREEBANK.fullmatch(name)
     if match is None:
-        known = ", ".join(CORPORA)
         raise UserError(
-            f"unknown corpus {name!r}: give one of {known}, or {TREEBANK_FORM}, as in ud_czech_pdt."
+            f"unknown corpus {name!r}: give one of {', '.join(CORPORA)}, or {TREEBANK_FORM}, as in "
+            "ud_czech_pdt."
         )
     language = "_".join(part.capitalize() for part in match["language"].split("_"))
     repository = f"UD_{language}-{match['treebank'].upper()}"  # GitHub takes names in any case
@@ -412,6 +320,7 @@ def free_corpus(name: str, release: str, listing: Callable[[str], list[dict]]) -
             parts.setdefault(split[1], []).append(str(entry["download_url"]))
     if not parts:
         raise UserError(f"{repository} has no CoNLL-U files in {release}: give another --release.")
+    # The parts of a large training text are concatenated; a small treebank may lack some files.
     files = tuple(
         File(f"{name}/{split}.conllu", tuple(sorted(parts[split])))
         for split in ("train", "dev", "test")

@@ -94,10 +94,8 @@ def data_folder() -> pathlib.Path | None:
 
 
 def find(path: str) -> pathlib.Path:
-    """Finds the file or folder at `path` in the working folder, or else in `data_folder`.
-
-    Files named configs/FILE that are in neither are taken from the recipes that come with zoo.
-    """
+    """Finds the file or folder at `path` in the working folder, in `data_folder`, or in configs/
+    among the recipes that come with zoo."""
     check_path(path)
     return locate(path)
 
@@ -147,15 +145,14 @@ def candidates(path: str) -> list[pathlib.Path]:
 
 
 def check_path(path: str, files: Iterable[pathlib.Path] = ()):
-    """Refuses a path outside the data folders that only another person's recipe names.
-
-    Refused are absolute paths, paths with "..", data sets of a hub, and links that lead out of the
-    working folder, unless into $ZOO_DATA. Links within $ZOO_DATA are the user's own.
-    """
+    """Refuses a path outside the data folders that only another person's recipe names."""
     origin = permissions.stranger(path, path=True)
     if origin is None:
         return
-    if _leads_elsewhere(path) or any(map(_lies_elsewhere, (pathlib.Path(path), *files))):
+    written = pathlib.PurePath(path)
+    elsewhere = path.startswith(("hub:", "~")) or "://" in path or ".." in written.parts
+    elsewhere = elsewhere or bool(written.anchor)
+    if elsewhere or any(map(_lies_elsewhere, (pathlib.Path(path), *files))):
         raise UserError(
             f"{origin} was not trained here by you, and its recipe names {shortened(path)}, which "
             "is not below the working folder or $ZOO_DATA: give the files to read yourself, as in "
@@ -163,14 +160,8 @@ def check_path(path: str, files: Iterable[pathlib.Path] = ()):
         )
 
 
-def _leads_elsewhere(path):
-    written = pathlib.PurePath(path)
-    elsewhere = path.startswith(("hub:", "~")) or "://" in path or bool(written.anchor)
-    return elsewhere or ".." in written.parts
-
-
 def _lies_elsewhere(file):
-    data = data_folder()
+    data = data_folder()  # links within it are the user's own
     if data is not None and pathlib.Path(os.path.abspath(file)).is_relative_to(data.absolute()):
         return False
     homes = [pathlib.Path(), *([] if data is None else [data])]
@@ -184,7 +175,6 @@ def _lies_elsewhere(file):
 
 
 def read(path: str) -> tuple[pathlib.Path, str]:
-    """Finds a file and reads its text."""
     file = find(path)
     return file, read_text(file)
 
@@ -204,11 +194,9 @@ def lines(text: str) -> list[str]:
 
 
 def with_line_feeds(text: str) -> str:
-    r"""Writes the end of each line as \n, by the rule of all readers.
-
-    In a text with \n, only \n and \r\n end a line, as `wc -l` counts, and a lone \r is white space;
-    a text without any \n, as of an old Mac, has its lines ended by \r.
-    """
+    r"""Writes the end of each line as \n, by the rule of all readers."""
+    # Only \n and \r\n end a line, as `wc -l` counts, and a lone \r is white space; a text without
+    # any \n, as of an old Mac, has its lines ended by \r.
     if "\n" not in text:
         return text.replace("\r", "\n")
     return text.replace("\r\n", "\n").replace("\r", " ")
@@ -269,13 +257,11 @@ def _pieces(file, path) -> bytes:
     """Reads a decompressed file in pieces; raises UserError for a line that is too long."""
     pieces, number, length = [], 1, 0
     while piece := file.read(_PIECE):
-        first = piece.find(b"\n")
-        length += len(piece) if first < 0 else first
+        last = piece.rfind(b"\n")
+        length = length + len(piece) if last < 0 else len(piece) - last - 1
+        number += piece.count(b"\n")
         if length > LONGEST_LINE:
             raise _too_long(f"{path}, line {number},", LONGEST_LINE)
-        if first >= 0:
-            number += piece.count(b"\n")
-            length = len(piece) - piece.rfind(b"\n") - 1
         pieces.append(piece)
     return b"".join(pieces)
 
@@ -333,12 +319,10 @@ def stem(path: pathlib.Path) -> str:
 
 
 def text_files(path: str) -> list[pathlib.Path]:
-    """Lists the files at a path: a file, a folder of text, or a pattern ('news/*.en').
+    """Lists, and logs, the files at a path: a file, a folder of text, or a pattern ('news/*.en').
 
     A folder stands for all files below it, in the order of their names, without hidden files,
-    backups, and files such as README. Their suffixes must be .txt and those of tables, or all
-    equal. A pattern stands for all files that match, without hidden ones. The
-    files are logged.
+    backups, and files such as README; a pattern for all files that match, without hidden ones.
     """
     check_path(path)
     given = found(path)
@@ -368,7 +352,6 @@ def text_files(path: str) -> list[pathlib.Path]:
 
 
 def _matches(path):
-    """Lists the files that match a pattern."""
     for pattern in candidates(path):
         # Each further **/ in a row finds each file again in each folder above it.
         once = _REPEATED.sub(r"\1**/", str(pattern))
@@ -380,7 +363,6 @@ def _matches(path):
 
 
 def _is_text(member):
-    """Whether a path within a folder may be part of its text."""
     hidden = any(part.startswith(".") for part in member.parts)
     return not (hidden or _BACKUP.fullmatch(member.name) or _ABOUT.fullmatch(member.name))
 

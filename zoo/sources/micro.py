@@ -3,23 +3,222 @@
 Its closed class is French-like and its open class is invented by rule, with Zipfian lemmas and
 a long tail of rare forms. Nouns have a gender; determiners, adjectives and verbs agree with
 them, also across a prepositional phrase or a relative clause whose noun may differ. The words
-come from a grammar read left to right (`zoo.sources.micro_grammar`), so the entropy of the
+come from a grammar read left to right (`Grammar`), so the entropy of the
 language and the probability of each word given those before it are known exactly.
 """
 
 import dataclasses
+import math
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import cycle, islice, product
+from itertools import accumulate, cycle, islice, product
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from zoo.arrays import memory
 from zoo.errors import UserError, check_above, check_least, check_seed
-from zoo.sources.micro_grammar import VANISH, Grammar, Option, Symbol, WordForms, zipf
-from zoo.sources.source import Corpus, Source
+from zoo.sources.source import Corpus, Source, check_split
+
+# ---- left-to-right deterministic grammars with exactly computed entropies
+# A rule rewrites the symbol on top of a stack as one word followed by a string of symbols, or as
+# the empty string. A symbol has at most one rule per word, and a symbol that may vanish never
+# starts with a word that may follow it (the LL(1) condition, which a test checks for the language).
+# A prefix therefore determines the stack, a sentence has one derivation, and every word is one draw
+# from an explicit distribution given the words before it.
+
+Symbol = tuple[str, ...]
+# The key, among the options of a symbol, of the rule that rewrites it as the empty string.
+VANISH = ""
+
+
+class Option(NamedTuple):
+    """One rule of a symbol."""
+
+    probability: float
+    continuation: tuple[Symbol, ...] = ()
+    # whether the emitted word controls the agreement of the symbols that follow it in the rule,
+    # which otherwise inherit the controller of the rewritten symbol
+    binds: bool = False
+
+
+class Step(NamedTuple):
+    """How one word of a sentence was emitted."""
+
+    symbol: Symbol
+    controller: int  # position of the nearest binding word that the symbol descends from; or -1
+    log_prob: float  # log p(word | words before it), nats
+
+
+class Grammar:
+    """A deterministic probabilistic grammar; `rules[symbol][word]` is an `Option`."""
+
+    def __init__(self, start: Symbol, rules: Mapping[Symbol, Mapping[str, Option]]):
+        self.start = start
+        self.rules = {symbol: dict(options) for symbol, options in rules.items()}
+        self._index = {symbol: row for row, symbol in enumerate(self.rules)}
+        self._uses = self._expected_uses()
+        self._draws = {
+            symbol: (
+                list(accumulate(option.probability for option in options.values())),
+                list(options.items()),
+            )
+            for symbol, options in self.rules.items()
+        }
+
+    def entropy(self) -> float:
+        """Computes the exact entropy of a sentence, in nats."""
+        # H(A) = h(A) + sum_r p(r | A) sum_{B in r} H(B), h(A) being the entropy of the choice of
+        # the rule r of a symbol A. A sentence has one derivation, and so its entropy.
+        local = [
+            -sum(option.probability * math.log(option.probability) for option in options.values())
+            for options in self.rules.values()
+        ]
+        return float(self._uses @ np.array(local))
+
+    def expected_length(self) -> float:
+        """Computes the exact expected number of words of a sentence (no boundary token)."""
+        emits = [
+            sum(option.probability for word, option in options.items() if word != VANISH)
+            for options in self.rules.values()
+        ]
+        return float(self._uses @ np.array(emits))
+
+    def sample(self, generator: np.random.Generator) -> list[str]:
+        words = []
+        stack = [self.start]
+        while stack:
+            cumulative, options = self._draws[stack.pop()]
+            # Rounding may leave the last cumulative sum just under one.
+            choice = min(bisect_right(cumulative, generator.random()), len(options) - 1)
+            word, option = options[choice]
+            if word != VANISH:
+                words.append(word)
+            stack.extend(reversed(option.continuation))
+        return words
+
+    def token_log_probs(self, words: Sequence[str]) -> list[float]:
+        """Returns log p(w_t | w_<t) of each word in nats, -inf from the first impossible one on."""
+        steps, _ = self.follow(words)
+        impossible = [-math.inf] * (len(words) - len(steps))
+        return [step.log_prob for step in steps] + impossible
+
+    def log_prob(self, words: Sequence[str]) -> float:
+        """Returns the exact log-probability of a sentence, in nats; -inf if it is ungrammatical."""
+        steps, stack = self.follow(words)
+        complete = len(steps) == len(words) and not stack
+        return math.fsum(step.log_prob for step in steps) if complete else -math.inf
+
+    def follow(self, words: Sequence[str]) -> tuple[list[Step], list[tuple[Symbol, int]]]:
+        """Returns the steps of the words, up to the first that cannot follow those before it, and
+        the stack of (symbol, controller) then."""
+        steps: list[Step] = []
+        stack = [(self.start, -1)]
+        for position, word in enumerate(words):
+            log_prob = 0.0
+            while stack:
+                symbol, controller = stack.pop()
+                options = self.rules[symbol]
+                option = options.get(word) if word != VANISH else None
+                if option is not None:
+                    log_prob += math.log(option.probability)
+                    steps.append(Step(symbol, controller, log_prob))
+                    inherited = position if option.binds else controller
+                    stack.extend((part, inherited) for part in reversed(option.continuation))
+                    break
+                if VANISH not in options:
+                    return steps, stack
+                log_prob += math.log(options[VANISH].probability)
+            if len(steps) <= position:
+                return steps, stack
+        return steps, stack
+
+    def _expected_uses(self) -> np.ndarray:
+        """Computes the expected number of rewritings of each symbol in a derivation."""
+        # With M[A, B] the expected number of B in one rewriting of A, it is the row of
+        # (I - M)^-1 = I + M + M^2 + ... at the start symbol.
+        size = len(self.rules)
+        produced = np.zeros((size, size))
+        for symbol, options in self.rules.items():
+            for option in options.values():
+                for part in option.continuation:
+                    produced[self._index[symbol], self._index[part]] += option.probability
+        first = np.zeros(size)
+        first[self._index[self.start]] = 1.0
+        return np.linalg.solve(np.eye(size) - produced.T, first)
+
+
+# ---- invented words
+
+ONSETS = ("b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "j", "l", "m", "n", "p", "pl", "r", "s",
+          "t", "tr", "v")  # fmt: skip
+NUCLEI = ("a", "e", "i", "o", "u", "ai", "au", "ou")
+CODAS = ("", "", "", "", "r", "l", "n")
+
+
+class WordForms:
+    """The word forms of the language, invented from `seed`."""
+
+    def __init__(self, seed: int):
+        self.features: dict[str, tuple[str, ...]] = {}
+        # {form: {"Gender" or "Number": the form of the lemma that differs in it alone}}
+        self.other: dict[str, dict[str, str]] = defaultdict(dict)
+        self._generator = np.random.default_rng((seed, 0))
+
+    def add(self, forms: Iterable[str], *features: str) -> None:
+        """Adds forms that share `features`."""
+        self.features |= dict.fromkeys(forms, features)
+
+    def paradigm(self, forms: Mapping[Any, str], *features: str) -> None:
+        """Adds the forms of a lemma; each key is the inflection, e.g. ("Number:Sing",)."""
+        for inflection, form in forms.items():
+            self.add([form], *features[:1], *inflection, *features[1:])
+            for rival, twin in forms.items():
+                changed = [a for a, b in zip(inflection, rival, strict=True) if a != b]
+                if len(changed) == 1 and not changed[0].startswith("Tense"):
+                    self.other[form][changed[0].split(":")[0]] = twin
+
+    def invent(
+        self,
+        count: int,
+        tables: Sequence[Mapping[Any, str]],
+        *features: str,
+        capital: bool = False,
+    ) -> dict[tuple[str, ...], list[str]]:
+        """Invents `count` lemmas, drawing for each a new stem and one of the tables of endings."""
+        forms = defaultdict(list)
+        while count:
+            stem = self._stem().capitalize() if capital else self._stem()
+            table = tables[int(self._generator.integers(len(tables)))]
+            lemma = {inflection: stem + ending for inflection, ending in table.items()}
+            if any(form in self.features for form in lemma.values()):
+                continue
+            self.paradigm(lemma, *features)
+            for inflection, form in lemma.items():
+                forms[inflection].append(form)
+            count -= 1
+        return forms
+
+    def _stem(self) -> str:
+        parts = []
+        for _ in range(1 if self._generator.random() < 0.7 else 2):
+            for choices in (ONSETS, NUCLEI, CODAS):
+                parts.append(choices[self._generator.integers(len(choices))])
+        return "".join(parts) + ONSETS[self._generator.integers(len(ONSETS))]
+
+
+def zipf(words: Sequence[str], exponent: float) -> dict[str, float]:
+    """Returns {word: p}, with p of the word of rank r proportional to r^-exponent."""
+    weights = np.arange(1, len(words) + 1) ** -float(exponent)
+    probabilities = weights / weights.sum()
+    if not probabilities.all():
+        raise UserError(f"data.exponent is {exponent}, which leaves rare words nothing: lower it.")
+    return dict(zip(words, probabilities.tolist(), strict=True))
+
+
+# ---- the language
 
 GENDERS = ("Masc", "Fem")
 NUMBERS = ("Sing", "Plur")
@@ -71,8 +270,6 @@ class _Rules:
 
     def add(self, symbol, share, words: Mapping[str, float], *continuation, binds=False):
         for word, probability in words.items():
-            if word in self.options[symbol]:
-                raise ValueError(f"{symbol} has two rules for {word!r}")
             self.options[symbol][word] = Option(share * probability, continuation, binds)
 
     def phrase(self, symbol: Symbol, share: float, role: str, *rest: Symbol) -> None:
@@ -82,7 +279,7 @@ class _Rules:
             self.add(symbol, share * kind, words, ("nominal", role, gender, number), *rest)
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Micro(Source):
     """The micro language and its corpus.
 
@@ -127,9 +324,8 @@ class Micro(Source):
     test_sentences: int = 2000
 
     def __post_init__(self):
-        for name in ("nouns", "adjectives", "verbs", "places", "quantities", "years"):
-            if getattr(self, name) < 2:
-                raise UserError(f"micro needs at least 2 {name}, not {getattr(self, name)}.")
+        lemmas = ("nouns", "adjectives", "verbs", "places", "quantities", "years")
+        check_least(self, "data", **dict.fromkeys(lemmas, 2))
         if self.quantities + self.years >= LAST_YEAR:
             raise UserError(f"micro needs quantities + years below {LAST_YEAR}.")
         check_above(self, "data", exponent=0)
@@ -140,8 +336,7 @@ class Micro(Source):
 
     def read(self, split: str) -> Corpus:
         """Draws the sentences of a split from a random stream of its own, if they fit memory."""
-        if split not in STREAMS:
-            raise UserError(f"micro has no split {split!r}; it has {', '.join(STREAMS)}.")
+        check_split(split, self.splits())
         lemmas = dict.fromkeys(("nouns", "adjectives", "verbs", "places"), LEMMA_BYTES)
         sentences_of = dict.fromkeys((f"{name}_sentences" for name in STREAMS), SENTENCE_BYTES)
         memory.check_fields(self, "data", **lemmas, **sentences_of)
@@ -204,7 +399,6 @@ class Micro(Source):
         return pairs
 
     def _agreements(self, sentence: list[str]) -> list[tuple[int, str, str, int, bool]]:
-        """Returns (position, feature, wrong form, distance, attractor) for each agreement."""
         entries = self.word_forms.features
         steps, _ = self.grammar.follow(sentence)
         controllers = []
@@ -223,7 +417,6 @@ class Micro(Source):
 
     @property
     def word_forms(self) -> WordForms:
-        """The forms of the language; they depend on `seed` and on the numbers of lemmas."""
         return self._language[0]
 
     @property

@@ -15,7 +15,7 @@ import numpy as np
 from zoo.arrays import memory
 from zoo.errors import UserError, check_least
 from zoo.sources import files
-from zoo.sources.source import Corpus, Form, Mixture, Source
+from zoo.sources.source import Corpus, Form, Mixture, Source, check_split
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,15 +131,12 @@ class Mixed(Source):
         return tuple(f"{name}.{split}" for name in self.names if not chosen or name in chosen)
 
     def read(self, split):
-        """Reads a split, or a part of one."""
         memory.check_fields(self, "data", sentences=8)
         if split in ("train", "validation"):
             corpora = [self.read(part) for part in self.parts(split)]
             return _joined(corpora, self._mixture(corpora) if split == "train" else None)
         name, _, of_corpus = split.partition(".")
-        known = [*self.splits(), *self.parts("train"), *self.parts("validation")]
-        if split not in known:
-            raise UserError(f"unknown split {split!r}: the data have {', '.join(known)}.")
+        check_split(split, (*self.splits(), *self.parts("train"), *self.parts("validation")))
         return self.corpora[self.names.index(name)].read(of_corpus)
 
     def lexicon_entries(self):

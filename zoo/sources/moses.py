@@ -72,10 +72,7 @@ def words(line: str, language: str) -> list[str]:
 
 
 def text(tokens: list[str], language: str) -> str:
-    """Joins words to text as it is written, by the rules of Moses's detokenizer.
-
-    Words of a text that Moses tokenised are read without its escapes; see `unescaped`.
-    """
+    """Joins words to text as it is written, by the rules of Moses's detokenizer."""
     tokens = [*map(unescaped, tokens)]
     if not language or not tokens:
         return " ".join(tokens)
@@ -93,11 +90,7 @@ def unescaped(word: str) -> str:
 
 
 def sentences(paragraph: str, language: str) -> list[str]:
-    """Splits a paragraph into sentences, as Moses's split-sentences.perl does.
-
-    A sentence ends at . ! ? or … if a letter that is not in lower case, or a digit, begins the next
-    word. It does not end after abbreviations such as "Mr.", initials and acronyms.
-    """
+    """Splits a paragraph into sentences, as Moses's split-sentences.perl does."""
     parts, start = [], 0
     for match in _END.finditer(paragraph):
         if not match[3].islower() and not _continues(paragraph, match, language):

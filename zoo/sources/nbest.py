@@ -39,7 +39,6 @@ class Hypothesis:
 
     @property
     def words(self) -> list[str]:
-        """The words of the text."""
         return self.text.split()
 
 
@@ -139,20 +138,16 @@ def line(
     score: float,
     rest: Sequence[str] = (),
 ) -> str:
-    """Formats a hypothesis as a line of the format "fields", without a line break.
-
-    A separator within a word is written as "&#124;" three times, as in Moses.
-    """
+    """Formats a hypothesis as a line of the format "fields", without a line break."""
+    # Moses writes a separator within a word so.
     text = " ".join(words).replace(SEPARATOR, "&#124;" * 3)
     values = " ".join(f"{name}= {value:.9g}" for name, value in features.items())
     return f" {SEPARATOR} ".join((str(name), text, values, f"{score:.9g}", *rest))
 
 
 def features_of(text: str, where: str) -> dict[str, float]:
-    """Parses the features of a field: `name= 1 2`, `name=1`, or numbers alone.
-
-    Numbers alone are named f1, f2 ...; several numbers after a name are name_1, name_2 ...
-    """
+    """Parses the features of a field: `name= 1 2` (name_1, name_2), `name=1`, or numbers alone, f1,
+    f2 ..."""
     # The name is None for numbers before any name, and "" for misplaced numbers after name=value.
     groups: list[tuple[str | None, list[str]]] = [(None, [])]
     for token in text.split():
@@ -249,7 +244,6 @@ def _of_kaldi(lines, path, costs):
 
 
 def comes_again(id: str, path: str, line: int) -> UserError:
-    """Returns the error of a list that continues after another one."""
     return UserError(
         f"{path}, line {line}: the list {id!r} comes again after another one: put the lines of a "
         "list together."
@@ -300,11 +294,7 @@ REFERENCES = ("reference", "ref", "output")
 
 
 def _of_json(lines, path, _costs):
-    """Yields the entry of each object, for `_joined`.
-
-    A file may also be one JSON list of such objects, as in HyPoradise: it is read whole and may
-    have at most `files.LONGEST_LIST` bytes.
-    """
+    """Yields the entry of each object, for `_joined`."""
     for number, where, value in _objects(lines, path):
         if not isinstance(value, dict):
             raise UserError(f'{where}: not an object: write {{"id": ..., "hypotheses": [...]}}.')
@@ -323,6 +313,7 @@ def _of_json(lines, path, _costs):
 
 def _objects(lines, path):
     """Yields (number, place, value) for each line of JSON, or for each item of one list."""
+    # One list, as in HyPoradise, is read whole.
     lines = itertools.dropwhile(lambda line: not line[1].strip(), lines)
     number, first = next(lines)
     if first.lstrip().startswith("["):
@@ -413,14 +404,11 @@ _LAST = re.compile(r".*?(\([^\s()]+\))\s*")
 
 
 def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
-    """Reads the references of n-best lists as {id: words}.
-
-    Lines begin with the id of their list and a tab or, as in Kaldi, a blank. If all ids are whole
-    numbers, lines may lack ids: line n + 1 belongs to list n, as in Moses and Joshua. Lines have
-    ids if any of them has a tab, if all begin with ids, or if more than half begin with different
-    ids. Ambiguous files are refused: more than a tenth of the lines begin with ids of lists, or all
-    lines begin or end with possible ids that are not of these lists.
-    """
+    """Reads the references of n-best lists as {id: words}."""
+    # Lines begin with the id of their list and a tab or, as in Kaldi, a blank. If all ids are whole
+    # numbers, lines may lack ids: line n + 1 belongs to list n, as in Moses and Joshua. Lines have
+    # ids if any of them has a tab, if all begin with ids, or if more than half begin with different
+    # ids. `_check_plain` refuses ambiguous files.
     lines = list(files.read_lines(path, files.LONGEST_SENTENCE))
     numbers = all(id.isascii() and id.isdigit() for id in ids)
     # The lists' spelling of each number, such as 007: zeros before it may differ.
@@ -445,10 +433,8 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
         if SEPARATOR in text:
             wrong = f"{SEPARATOR} as in an n-best list: give a file of references"
         elif id is None and plain:
-            wrong = (
-                f"this reference is for the list {number - 1}, which does not exist: give lists "
-            )
-            wrong += "and references of the same sentences"
+            wrong = f"this reference is for the list {number - 1}, which does not exist: give "
+            wrong += "lists and references of the same sentences"
         elif id is None:
             wrong = f"{shortened(text, 80)!r} does not begin with the id of a list, such as "
             wrong += f"{shortened(ids[0], 80)!r}: write an id, a tab and the words on each line, "
@@ -501,7 +487,6 @@ def _are_names(sentences):
 
 
 def _number(text):
-    """Strips leading zeros from a number."""
     return text.lstrip("0") or text[:1]
 
 

@@ -3,14 +3,13 @@
 Words are between blanks, or are found by the rules of a language.
 """
 
-import collections
 import dataclasses
 import functools
 import itertools
 import os
 import re
 import sys
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from zoo.alignment import UnknownWords
 from zoo.errors import UserError, check_choices, shortened
@@ -93,7 +92,6 @@ class Pairs(Paths):
         return cls(train=(path,), validation=(path,)).with_test(path)
 
     def with_test(self, path):
-        """Returns the source with a table, or two files "SOURCE,TARGET", as its only test."""
         paths = tuple(path.split(",")) if are_two(path) else (path,)
         return dataclasses.replace(self, tests=(paths,))
 
@@ -107,22 +105,32 @@ class Pairs(Paths):
                 "data.unknowns marks the words of training and validation by their alignments: "
                 "set data.alignments to two files, as python -m zoo align writes them."
             )
-        files_of = dict(zip(self.splits(), self.alignments, strict=False))
-        return annotate(corpus, self.unknowns, self._known, files_of.get(split), kept)
+        source, targets = corpus.source_text, corpus.sentences
+        assert source is not None
+        of_split = dict(zip(self.splits(), self.alignments, strict=False))
+        if split in of_split:
+            links = read_alignments(of_split[split], source.sentences, targets, kept)
+            targets = []
+            for pair in zip(source.sentences, corpus.sentences, links, strict=True):
+                try:
+                    targets.append(self.unknowns.annotate(*pair, *self._known)[1])
+                except ValueError as error:  # a word of the text is a mark; the links are valid
+                    raise UserError(f"{corpus.name}, pair {len(targets) + 1}: {error}.") from error
+        known, _ = self._known
+        sources = [self.unknowns.annotate_source(words, known) for words in source.sentences]
+        return Corpus(corpus.name, targets, source_text=Corpus(source.name, sources))
 
     def as_written(self):
         return dataclasses.replace(self, unknowns=None)
 
     @functools.cached_property
     def _known(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The source and the target words that are not marked."""
+        """The most frequent source and target words, which are not marked."""
         corpus, _ = self._read("train")
         assert corpus.source_text is not None
-        sources, targets = self.known
-        return (
-            most_frequent(corpus.source_text.sentences, sources),
-            most_frequent(corpus.sentences, targets),
-        )
+        sides = zip((corpus.source_text, corpus), self.known, strict=True)
+        source, target = (_most_frequent(side.token_counts(), size) for side, size in sides)
+        return source, target
 
     def _read(self, split) -> tuple[Corpus, list[bool]]:
         """Reads the pairs of a split without marks, and which of all were not skipped."""
@@ -268,34 +276,9 @@ def are_two(path: str) -> bool:
     return "," in path and not any(map(os.path.exists, files.candidates(path)))
 
 
-def most_frequent(sentences: Sequence[Sequence[str]], size: int) -> frozenset[str]:
-    """Returns the `size` most frequent words; ties are broken in order of code points."""
-    counts = collections.Counter(word for sentence in sentences for word in sentence)
+def _most_frequent(counts: Mapping[str, int], size: int) -> frozenset[str]:
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return frozenset(word for word, _ in ranked[:size])
-
-
-def annotate(
-    corpus: Corpus,
-    strategy: UnknownWords,
-    known: tuple[Container[str], Container[str]],
-    alignments: str | None,
-    kept: Sequence[bool] = (),
-) -> Corpus:
-    """Marks the unknown words of a corpus of pairs."""
-    source = corpus.source_text
-    assert source is not None
-    sources = [strategy.annotate_source(words, known[0]) for words in source.sentences]
-    targets = corpus.sentences
-    if alignments is not None:
-        links = read_alignments(alignments, source.sentences, targets, kept)
-        targets = []
-        for pair in zip(source.sentences, corpus.sentences, links, strict=True):
-            try:
-                targets.append(strategy.annotate(*pair, *known)[1])
-            except ValueError as error:  # a word of the text is a mark; the links are valid
-                raise UserError(f"{corpus.name}, pair {len(targets) + 1}: {error}.") from error
-    return Corpus(corpus.name, targets, source_text=Corpus(source.name, sources))
 
 
 # ------------- files of word alignments in Pharaoh's format, and of bilingual dictionaries
@@ -370,13 +353,12 @@ def read_dictionary(path: str) -> dict[str, str]:
 
 
 def _link(text, where):
-    match = _LINK.fullmatch(text)
-    if not match:
-        raise UserError(
-            f"{where}: {shortened(text, 80)!r} is not a link: write source-target positions, as "
-            "in 0-0 1-2."
-        )
-    return int(match[1]), int(match[2])
+    if match := _LINK.fullmatch(text):
+        return int(match[1]), int(match[2])
+    raise UserError(
+        f"{where}: {shortened(text, 80)!r} is not a link: write source-target positions, as in "
+        "0-0 1-2."
+    )
 
 
 # --------- sentences with given prefixes, as (source, target) pairs for an encoder-decoder
@@ -478,22 +460,26 @@ class Prefixed(FileSource):
         return Form(separator=self.separator)
 
     def read(self, split):
-        """Reads the pairs of a split; raises UserError, naming the line, for a malformed pair."""
+        """Reads the pairs of a split; raises UserError, with its place, for a malformed pair."""
         part = self.part(split)
-        path, text = files.read(part.path)
         sentences, prefixes = [], []
-        for number, cells in table_rows.lines(text, path):
-            columns = [cell.split() for cell in cells]
-            if not any(columns):
-                continue
-            if len(columns) != 2 or not all(columns):
-                raise UserError(f"{path}, line {number}: write a question, one tab and its answer.")
-            question, answer = columns
+        for where, question, answer in self._pairs(files.find(part.path)):
             if self.separator in (*question, *answer):
                 raise UserError(
-                    f"{path}, line {number}: the separator {self.separator!r} is among the words: "
-                    "set data.separator, or data.of.separator within AsPairs, to another word."
+                    f"{where}: the separator {self.separator!r} is in the question or its answer: "
+                    "set data.separator (data.of.separator within AsPairs) to another."
                 )
             sentences.append([*question, self.separator, *answer])
             prefixes.append(len(question) + 1)
         return Corpus(part.path, ranged(part, sentences), prefixes=prefixes[part.range])
+
+    def _pairs(self, path) -> Iterator[tuple[str, Sequence[str], Sequence[str]]]:
+        """Yields (place, words of the question, words of the answer) of each pair of a file."""
+        for number, cells in table_rows.lines(files.read_text(path), path):
+            columns = [cell.split() for cell in cells]
+            if not any(columns):
+                continue
+            where = f"{path}, line {number}"
+            if len(columns) != 2 or not all(columns):
+                raise UserError(f"{where}: write a question, one tab and its answer.")
+            yield where, columns[0], columns[1]

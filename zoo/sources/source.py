@@ -97,7 +97,6 @@ class Counted(Corpus):
     counts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
     def token_counts(self) -> collections.Counter:
-        """Returns the word counts."""
         return self.counts
 
 
@@ -188,6 +187,11 @@ class Held(Source):
         return self.entries
 
 
+def check_split(split: str, known: Sequence[str]):
+    if split not in known:
+        raise UserError(f"unknown split {split!r}: the data have {', '.join(known)}.")
+
+
 # ------------------------ the base class of sources that read files: a path for each split
 
 # A list of sentences, or another sequence that can be sliced.
@@ -207,11 +211,10 @@ class Paths(Source):
         return ("train", "validation", *(("test",) if len(self.tests) == 1 else numbered))
 
     def path_of(self, split: str) -> Any:
-        """Returns the path of a split, perhaps with a range; UserError for an unknown split."""
-        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
-        if split not in paths:
-            raise UserError(f"unknown split {split!r}: the data have {', '.join(paths)}.")
-        return paths[split]
+        """Returns the path of a split, perhaps with a range."""
+        check_split(split, self.splits())
+        paths = zip(self.splits(), (self.train, self.validation, *self.tests), strict=True)
+        return dict(paths)[split]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,7 +226,6 @@ class FileSource(Paths):
     tests: tuple[str, ...] = ()
 
     def part(self, split) -> files.Part:
-        """Returns the path and the range of a split; raises UserError for an unknown split."""
         return files.Part.parse(self.path_of(split))
 
 

@@ -63,7 +63,7 @@ def rows(
 ) -> tuple[list[str], list[tuple[int, dict]]]:
     """Returns (names of the columns, (line, {name: cell}) of each row that is not blank).
 
-    The dict of a row that ends early lacks the missing cells; with `full`, it is an error.
+    A row that ends early lacks cells; with `full` it is an error.
     """
     names: list[str] = []
     records = []
@@ -143,7 +143,6 @@ def json_rows(text: str, path: pathlib.Path) -> tuple[list[str], list[dict]]:
 
 
 def _values(text, path) -> Iterator:
-    """Yields the JSON values of a text."""
     decoder = json.JSONDecoder(parse_int=strict_json.whole_number)
     begin = 0
     while (begin := _BLANK.match(text, begin).end()) < len(text):  # type: ignore[union-attr]

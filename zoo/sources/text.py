@@ -6,7 +6,7 @@ import logging
 import sys
 
 from zoo.errors import UserError, check_choices
-from zoo.sources import files, moses, shards, table_rows
+from zoo.sources import files, mapped_text, moses, table_rows
 from zoo.sources.source import Corpus, FileSource, Form, ranged
 
 # Files that `save_to_disk` of `datasets` writes beside a data set, and beside several splits.
@@ -23,7 +23,7 @@ class Text(FileSource):
     Attributes:
       train: a path: plain text (.txt or any other suffix), .json, .jsonl, .parquet, .csv, .tsv, a
         folder of such files or a pattern of their paths (see `files.text_files`), a split saved
-        by `datasets`, or a folder written by `zoo encode` (see `shards`); perhaps with a range of
+        by `datasets`, or a folder of `zoo encode` (see `mapped_text`); perhaps with a range of
         the lines that are not blank ('news.txt[:-1000]'). Or 'hub:NAME:SPLIT' or
         'hub:NAME:CONFIGURATION:SPLIT' ('hub:Salesforce/wikitext:wikitext-2-raw-v1:train').
       validation: as `train`.
@@ -44,19 +44,19 @@ class Text(FileSource):
     streaming: bool = False
     blank_lines: str = "skipped"
 
+    def __post_init__(self):
+        check_choices(self, "data", blank_lines=mapped_text.BLANK_LINES)
+
     @property
     def form(self):
         return Form(column=self.column, blank_lines=self.blank_lines, plain=True)
 
     def read(self, split):
         """Reads the sentences of a split: its lines, split at blanks; see `blank_lines`."""
-        if self.blank_lines not in shards.BLANK_LINES:
-            known = ", ".join(shards.BLANK_LINES)
-            raise UserError(f"data.blank_lines is {self.blank_lines!r}: give one of {known}.")
         part, kept = self.part(split), self.blank_lines == "kept"
         files.check_path(part.path)
         folder = files.found(part.path)
-        if folder is not None and (folder / shards.RECORD).is_file():
+        if folder is not None and (folder / mapped_text.RECORD).is_file():
             return self._encoded(part, folder)
         lines = self.raw_lines(part.path)
         # Intern words: one object a word, not one a token.
@@ -64,12 +64,11 @@ class Text(FileSource):
         return Corpus(part.path, ranged(part, sentences))
 
     def _encoded(self, part, folder):
-        """Reads the sentences of a folder of shards."""
-        corpus = shards.ShardedCorpus.of(part.path, folder)
-        if self.blank_lines != corpus.sentences.shards.blank_lines:
+        corpus = mapped_text.MappedCorpus.of(part.path, folder)
+        if self.blank_lines != corpus.sentences.text.blank_lines:
             raise UserError(
                 f"{part.path} was encoded with blank lines "
-                f"{corpus.sentences.shards.blank_lines}, and data.blank_lines is "
+                f"{corpus.sentences.text.blank_lines}, and data.blank_lines is "
                 f"{self.blank_lines!r}: change that setting, or encode the text again."
             )
         return dataclasses.replace(corpus, sentences=ranged(part, corpus.sentences))
@@ -85,14 +84,12 @@ class Text(FileSource):
         return [line for member in files.text_files(path) for line in self._lines_of(member)]
 
     def _lines_of(self, member):
-        """Reads the lines of one file."""
         reader = table_rows.READERS.get(files.kind(member))
         if reader is None:
             return files.lines(files.read_text(member))
         return self._column(reader(member), member)
 
     def _column(self, table, path):
-        """Collects the lines of the column of text."""
         lines = []
         for _, (cell,) in table_rows.texts(table, path, (self.column,), "data.column"):
             if isinstance(cell, list):
@@ -162,7 +159,6 @@ class RawText(Text):
         return Form(column=self.column, plain=True, language=self.language)
 
     def read(self, split):
-        """Reads the sentences of a split, tokenised."""
         part = self.part(split)
         written = ranged(part, self.written(part.path))
         # Intern words: one object a word, not one a token.

@@ -22,9 +22,8 @@ import numpy as np
 
 from zoo.arrays.sharded_functions import Axes
 from zoo.data import Corpus
-from zoo.data.batches import Batches, batch_count
+from zoo.data.batches import Batches, BucketedPairs, batch_count
 from zoo.data.encoded_text import EncodedText
-from zoo.data.pair_batches import BucketedPairs
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.experiment import Experiment
@@ -376,7 +375,7 @@ def words_loss(model, params, tables, inputs, weights, carry, key):
 
 
 class SourcesAndTargets(NamedTuple):
-    """The inputs of a batch; see `zoo.data.pair_batches.PairBatch`."""
+    """The inputs of a batch; see `zoo.data.batches.PairBatch`."""
 
     source: np.ndarray  # int32 [B, S]
     lengths: np.ndarray  # int32 [B]

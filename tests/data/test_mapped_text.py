@@ -1,4 +1,4 @@
-"""Text in shards: whatever is made of it is what is made of the same text in memory."""
+"""Mapped text: whatever is made of it is what is made of the same text in memory."""
 
 import dataclasses
 import gzip
@@ -12,13 +12,13 @@ from zoo import changed
 from zoo.commands import command_table
 from zoo.data import Text
 from zoo.data.batches import Batches
-from zoo.data.encoded_text import ShardedText
+from zoo.data.encoded_text import MappedText
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.priors import DigitStrings, NGram, TopWords, Unigram
 from zoo.runs.seen_texts import Texts
-from zoo.sources import shards
-from zoo.sources.shards import ShardedCorpus
+from zoo.sources import mapped_text
+from zoo.sources.mapped_text import MappedCorpus
 
 VOCABULARIES = {
     "counted": Vocabulary(),
@@ -40,11 +40,11 @@ def lines(random, count=60):
 
 @pytest.fixture
 def text(tmp_path, random):
-    """Paths (of a file, of its shards of 7 words each)."""
+    """Paths (of a file, of its encoding)."""
     file = tmp_path / "a.txt"
     file.write_text("\ufeff" + "\r\n".join([*lines(random), "last <unk> one"]), encoding="utf-8")
-    shards.write([str(file)], tmp_path / "shards", size=7)
-    return str(file), str(tmp_path / "shards")
+    mapped_text.write([str(file)], tmp_path / "encoded")
+    return str(file), str(tmp_path / "encoded")
 
 
 def built(vocabulary, path, validation):
@@ -55,12 +55,12 @@ def built(vocabulary, path, validation):
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_words_and_lexicon_are_those_of_the_text(name, text):
     vocabulary = VOCABULARIES[name]
-    (held, corpora), (lexicon, sharded) = (built(vocabulary, path, text[0]) for path in text)
-    assert type(sharded["train"]) is ShardedCorpus
+    (held, corpora), (lexicon, mapped) = (built(vocabulary, path, text[0]) for path in text)
+    assert type(mapped["train"]) is MappedCorpus
     assert lexicon.digest() == held.digest() and lexicon.left_out == held.left_out
     wanted = vocabulary.encode(corpora["train"], held)
-    found = vocabulary.encode(sharded["train"], lexicon)
-    assert isinstance(found, ShardedText) and len(found.words) == len(wanted.words) > 200
+    found = vocabulary.encode(mapped["train"], lexicon)
+    assert isinstance(found, MappedText) and len(found.words) == len(wanted.words) > 200
     for field in ("words", "known", "counted", "trained", "starts"):
         value, expected = getattr(found, field), getattr(wanted, field)
         np.testing.assert_array_equal(np.asarray(value), expected, err_msg=field)
@@ -81,18 +81,18 @@ def test_rows_are_those_of_the_text(state, text):
         batch_rows += [
             Batches(one, 4, 5, state, lexicon.boundary_id) for one in (encoded, shuffled)
         ]
-    for held, sharded in zip(batch_rows[:2], batch_rows[2:], strict=True):
-        assert len(held) == len(sharded) > 3
-        assert held.trained_tokens == sharded.trained_tokens
+    for held, mapped in zip(batch_rows[:2], batch_rows[2:], strict=True):
+        assert len(held) == len(mapped) > 3
+        assert held.trained_tokens == mapped.trained_tokens
         for index in range(len(held)):
             for field in dataclasses.fields(held[index]):
-                found, wanted = (getattr(one[index], field.name) for one in (sharded, held))
+                found, wanted = (getattr(one[index], field.name) for one in (mapped, held))
                 np.testing.assert_array_equal(found, wanted, err_msg=field.name)
                 assert found.dtype == wanted.dtype
 
 
 @pytest.mark.slow
-def test_a_run_of_shards_is_the_run_of_the_text(text, tmp_path):
+def test_a_run_of_mapped_text_is_the_run_of_the_text(text, tmp_path):
     recipe = small.experiment(epochs=1, shuffle=True)
     metrics = []
     for number, path in enumerate(text):
@@ -105,22 +105,22 @@ def test_a_run_of_shards_is_the_run_of_the_text(text, tmp_path):
 
 def test_seen_texts_and_backgrounds_are_those_of_the_text(text):
     vocabulary = Vocabulary(features=(TopWords(3),))
-    (held, corpora), (_, sharded) = (built(vocabulary, path, text[0]) for path in text)
-    wanted, found = (Texts.of("text", one["train"].sentences) for one in (corpora, sharded))
+    (held, corpora), (_, mapped) = (built(vocabulary, path, text[0]) for path in text)
+    wanted, found = (Texts.of("text", one["train"].sentences) for one in (corpora, mapped))
     assert wanted.about == found.about
     # By hand: the JSON list of all sentences.
     assert found.about[0]["sentences"] == len(corpora["train"].sentences)
     np.testing.assert_array_equal(wanted.hashes, found.hashes)
     tables = [
         NGram(order=2).prepare(held, {"train": vocabulary.encode(one["train"], held)})
-        for one in (corpora, sharded)
+        for one in (corpora, mapped)
     ]
     for name, array in tables[0].items():
         np.testing.assert_array_equal(array, tables[1][name])
 
 
 def test_sentences_are_taken_one_by_one_and_in_ranges(text, monkeypatch):
-    monkeypatch.setattr(shards, "_AT_ONCE", 11)
+    monkeypatch.setattr(mapped_text, "_AT_ONCE", 11)
     whole = Text(train=text[0], validation=text[0]).read("train").sentences
     found = Text(train=text[1], validation=text[0]).read("train").sentences
     assert len(found) == len(whole)
@@ -144,31 +144,14 @@ def test_the_command_encodes_folders_and_compressed_files(tmp_path, capsys):
     folder.mkdir()
     (folder / "a.txt").write_text("one two\n\nthree one\n")
     (folder / "b.txt.gz").write_bytes(gzip.compress(b"four"))
-    out = tmp_path / "made" / "shards"
+    out = tmp_path / "made" / "encoded"
     command_table.main(["encode", str(folder), "--output", str(out), "--keep-blank-lines"])
     assert "5 words, 4 of them distinct, in 4 sentences" in capsys.readouterr().out
     found = Text(train=str(out), validation=str(out), blank_lines="kept").read("train")
     assert [*found.sentences] == [["one", "two"], [], ["three", "one"], ["four"]]
     with pytest.raises(UserError, match=r"encoded with blank lines kept, and data.blank_lines is"):
         Text(train=str(out), validation=str(out)).read("train")
-    assert [path.name for path in out.parent.iterdir()] == ["shards"]
-
-
-def test_what_cannot_be_encoded_is_said(tmp_path, text):
-    def refused(match, content=b"one\n", name="b.txt", out="new"):
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(UserError, match=match):
-            shards.write([str(tmp_path / name)], tmp_path / out)
-        assert not (tmp_path / "new").exists()
-
-    refused("exists already", out="shards")
-    refused("line 2: not UTF-8", b"one\n\xff\n")
-    refused("line 2: binary", b"one\n\0\n")
-    refused("has no words", b"\n \n")
-    refused("is a table", name="b.csv")
-    refused("cannot be decompressed", gzip.compress(b"one two three" * 99)[:30])
-    refused("cannot be made", out="a.txt/shards")
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    assert [path.name for path in out.parent.iterdir()] == ["encoded"]
 
 
 def test_what_needs_each_string_is_refused(text):
@@ -184,13 +167,13 @@ def test_what_needs_each_string_is_refused(text):
         Vocabulary(unknown="refused").encode(corpus, lexicon)
 
 
-@pytest.mark.parametrize("name", ["types.txt", "lengths.npy", "ids-00000.npy"])
+@pytest.mark.parametrize("name", ["types.txt", "lengths.npy", "ids.npy"])
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_what_is_no_regular_file_is_refused_and_not_waited_for(tmp_path, name, make):
     (tmp_path / "text").write_text("a b\n")
     folder = tmp_path / "encoded"
-    shards.write([str(tmp_path / "text")], folder)
+    mapped_text.write([str(tmp_path / "text")], folder)
     (folder / name).unlink()
     make(folder / name)
     with pytest.raises(UserError, match=rf"encoded has .*\({name} is not a regular file\)"):
-        shards.Shards(folder)
+        mapped_text.Mapped(folder)

@@ -1,4 +1,4 @@
-"""Encoded shards, damaged in any way their own hashes do not show, and texts that are encoded."""
+"""Encoded text, damaged in any way their own hashes do not show, and texts that are encoded."""
 
 import hashlib
 import io
@@ -7,10 +7,10 @@ import zipfile
 
 import numpy as np
 
-from zoo.sources import shards
+from zoo.sources import mapped_text
 from zoo.sources.text import Text
 
-TEXT = "a b c\na b\nd a b c\nb\n"  # shards of four words: three files of ids, of 4, 4 and 2
+TEXT = "a b c\na b\nd a b c\nb\n"
 
 
 def _npy(values, dtype="int32", shape=None, **options):
@@ -34,14 +34,14 @@ def _zipped(**members):
 
 
 def _read(changes, folder):
-    """Reads shards some of whose files, or fields of their record, were put in another's place.
+    """Reads encoded text with some files, or fields of their record, put in another's place.
 
     Digests are made anew of what lies there; a field of the record that is ... is taken out, and
     so is a file that is None.
     """
     (folder / "text.txt").write_text(TEXT)
-    shards.write([str(folder / "text.txt")], folder / "encoded", size=4)
-    record_file = folder / "encoded" / shards.RECORD
+    mapped_text.write([str(folder / "text.txt")], folder / "encoded")
+    record_file = folder / "encoded" / mapped_text.RECORD
     record = json.loads(record_file.read_text())
     fields = {}
     for name, value in changes.items():
@@ -64,19 +64,19 @@ def _read_folder(folder):
 
 
 def _record(content, folder):
-    """Reads shards whose record is another text."""
+    """Reads encoded text whose record is another text."""
     (folder / "text.txt").write_text(TEXT)
-    shards.write([str(folder / "text.txt")], folder / "encoded", size=4)
+    mapped_text.write([str(folder / "text.txt")], folder / "encoded")
     content = content if isinstance(content, bytes) else content.encode()
-    (folder / "encoded" / shards.RECORD).write_bytes(content)
+    (folder / "encoded" / mapped_text.RECORD).write_bytes(content)
     _read_folder(folder)
 
 
 def _encode(content, folder):
     path = folder / "text"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    shards.write([str(path)], folder / "encoded")
+    mapped_text.write([str(path)], folder / "encoded")
 
 
-CALLS = {"shards": _read, "shards.json": _record, "encode": _encode}
+CALLS = {"mapped text": _read, "encoded.json": _record, "encode": _encode}
 NAMES = {"npy": _npy, "zipped": _zipped}

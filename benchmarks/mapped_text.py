@@ -1,11 +1,11 @@
-"""Memory and tokens a second of training on memory-mapped shards of 100 million tokens.
+"""Memory and tokens a second of training on memory-mapped text of 100 million tokens.
 
 Words are drawn from a Zipf distribution over 50,000 types, in sentences of about 20. The text is
 written and encoded once, into a given folder. Batches of batch rows alone, and steps of a small
-model (LSTM 128, 1,024 noise words), are timed from all shards, from their first million tokens, and
+model (LSTM 128, 1,024 noise words), are timed from all of it, from their first million tokens, and
 from the same million in memory, each in its own process.
 
-    python -m benchmarks.sharded_text FOLDER [--tokens 100000000]
+    python -m benchmarks.mapped_text FOLDER [--tokens 100000000]
 """
 
 import argparse
@@ -135,7 +135,7 @@ def main():
                 beginning.write_text("".join(next(lines) for _ in range(IN_MEMORY)))
             train = str(beginning)
         again = ["--measure", train, "--steps", str(arguments.steps)]
-        command = [sys.executable, "-m", "benchmarks.sharded_text", str(folder), *again]
+        command = [sys.executable, "-m", "benchmarks.mapped_text", str(folder), *again]
         print(train, subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
