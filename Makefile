@@ -21,17 +21,26 @@ quickstart: $(VENV)/installed
 	$(BIN)/python train.py --config micro_log_linear $(QUICKSTART)/log_linear
 	$(BIN)/python -m zoo compare --micro $(QUICKSTART)/softmax $(QUICKSTART)/log_linear
 
-# The two models of models/, from new runs: Shakespeare's text is in $ZOO_DATA (docs/data.md).
+# The models of models/, from new runs; their texts are in $ZOO_DATA (docs/data.md).
 MODELS := runs/models
 models: $(VENV)/installed
 	$(BIN)/python train.py --config micro_log_linear $(MODELS)/micro
 	$(BIN)/python train.py --config shakespeare_char --set training.epochs=10 $(MODELS)/shakespeare
-	$(BIN)/python evaluate.py $(MODELS)/micro
-	$(BIN)/python evaluate.py $(MODELS)/shakespeare
-	rm -rf models/micro models/shakespeare
+	$(BIN)/python train.py --config captions_softmax $(MODELS)/english
+	$(BIN)/python train.py --config french_log_linear $(MODELS)/french
+	for name in micro shakespeare english french; do \
+	  $(BIN)/python evaluate.py $(MODELS)/$$name && rm -rf models/$$name || exit 1; done
+	$(BIN)/python -m zoo evaluate $(MODELS)/french --agreement
 	$(BIN)/python -m zoo export $(MODELS)/micro models/micro
 	$(BIN)/python -m zoo export $(MODELS)/shakespeare models/shakespeare --licence \
 	  "Shakespeare's plays are in the public domain; the file is that of char-rnn (MIT licence)"
+	$(BIN)/python -m zoo export $(MODELS)/english models/english --licence \
+	  "Multi30k names no licence: its captions, made for Flickr30k, are for non-commercial research and \
+	education, and so is this model"
+	$(BIN)/python -m zoo export $(MODELS)/french models/french --licence \
+	  "UD French 1.4, CC BY-NC-SA 3.0 US (Universal Dependencies): the model is for non-commercial use, \
+	with this attribution. Parts of speech and features of words are from UD French Sequoia, LGPL-LR. \
+	Later releases of the treebank, UD French GSD, are CC BY-SA 4.0; this model has not seen them"
 
 # Free corpora, into $ZOO_DATA or the working folder: make data, make data NAMES=ud_czech_pdt.
 data: $(VENV)/installed

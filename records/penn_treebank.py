@@ -99,6 +99,30 @@ def strong_heads() -> str:
     )
 
 
+def front_page() -> str:
+    """Makes the table of README: the same heads by perplexity, with time and memory of a step."""
+    steps, rows = json.loads((FOLDER / "ptb_steps.json").read_text()), []
+    for head, file in rows_of.PTB_STRONG.items():
+        kept = json.loads((FOLDER / "ptb_strong" / f"{file}.json").read_text())
+        test, step = _seeds(FOLDER / "ptb_strong" / f"{file}.json", "test"), steps["heads"][file]
+        cells = [f"{perplexity_of(test.loss):.1f}", f"{1e3 * step['seconds']:.0f} ms"]
+        cells += [f"{1e-6 * step['bytes']:.0f} MB", f"{1e-6 * kept['parameters']:.1f} M"]
+        rows.append((test.loss, [head, *cells]))
+    header = ["head", "perplexity", "time of a step", "memory of a step", "parameters"]
+    return (
+        f"{grid(header, [cells for _, cells in sorted(rows)])}\nFrom records/ptb_strong and "
+        "records/ptb_steps.json. Perplexity: the Penn Treebank's test, means of three seeds, "
+        "twelve epochs ([rates, intervals]"
+        "(docs/results/penn_treebank.md#heads-on-the-core-of-ptb_awd_small)). Time and memory: a "
+        f"step of 700 tokens on {_cores(steps['cores'])} of an {steps['device']}, CPU time and "
+        f"temporary memory, {steps['date']}."
+    )
+
+
+def _cores(count):
+    return "one core" if count == 1 else f"{count} cores"
+
+
 def forty_epochs() -> str:
     """Makes the table of ptb_awd_small with a softmax and with a mixture, after forty epochs.
 

@@ -1,4 +1,4 @@
-"""Makes the tables of docs/results.md and docs/results/: python -m records.tables [--check]
+"""Makes the tables of README, docs/results.md and docs/results/: python -m records.tables [--check]
 
 Such a table stands between two comments, "table NAME" and "end of table". All of it, and the line
 below it on seeds, revisions, machine and date, comes from records/*.jsonl; a test makes the tables
@@ -27,7 +27,7 @@ from zoo.rescoring.bleu_chrf_wer import WordErrorRate
 from zoo.sources.micro import Micro
 
 DOCS = pathlib.Path(__file__).parent.parent / "docs"
-PAGES = [DOCS / "results.md", *sorted((DOCS / "results").glob("*.md"))]
+PAGES = [DOCS.parent / "README.md", DOCS / "results.md", *sorted((DOCS / "results").glob("*.md"))]
 DIVERGED = 10.0  # nats a token above the best rate, more than a uniform guess loses
 _TABLE = re.compile(r"(<!-- table (\w+)[^\n]*-->\n).*?(<!-- end of table -->)", re.DOTALL)
 
@@ -307,6 +307,7 @@ TABLES: dict[str, Callable[[], str]] = {
     ),
     "ptb_left_out": functools.partial(penn_treebank.variants, "ptb_left_out.json", "seed 0"),
     "ptb_strong": penn_treebank.strong_heads,
+    "front_page": penn_treebank.front_page,
     "ptb_forty": penn_treebank.forty_epochs,
     "precision": precision,
     "french": french.models,

@@ -13,13 +13,12 @@ from launch import __main__ as launch
 from zoo import __main__ as commands
 from zoo.commands import command_table, options, program, train
 from zoo.comparison import (
-    agreement,
     bar_plots,
-    compare,
     learning_curves,
     micro_report,
     page_report,
     sweep,
+    text_report,
 )
 from zoo.comparison.comparison import Wanted
 from zoo.errors import UserError
@@ -28,9 +27,9 @@ from zoo.version import VERSION
 
 ROOT = pathlib.Path(__file__).parents[2]
 CASES = {
-    "compare a b": (compare, "compare", (["a", "b"], False, Wanted(splits=[]))),
-    "compare a --split x b": (compare, "compare", (["a", "b"], False, Wanted(splits=["x"]))),
-    "compare a --by frequency b": (compare, "compare", (["a", "b"], True, Wanted(splits=[]))),
+    "compare a b": (text_report, "tables", (["a", "b"], False, Wanted(splits=[]))),
+    "compare a --split x b": (text_report, "tables", (["a", "b"], False, Wanted(splits=["x"]))),
+    "compare a --by frequency b": (text_report, "tables", (["a", "b"], True, Wanted(splits=[]))),
     "compare a b --sweep training.batch --plot s.svg --label one": (
         sweep,
         "report",
@@ -56,7 +55,7 @@ CASES = {
         "plot_bands",
         (["a"], "b.png", "dev", ["one"]),
     ),
-    "compare --by distance a --plot d.png": (agreement, "plot_kept", (["a"], "d.png", [])),
+    "compare --by distance a --plot d.png": (bar_plots, "plot_agreement", (["a"], "d.png", [])),
     "compare a b --page p.html": (
         page_report,
         "report",
@@ -88,7 +87,7 @@ def test_a_command_hands_on_what_its_line_says(monkeypatch, line):
 
 def test_the_runs_of_a_comparison_on_another_text_are_loaded_with_its_words(monkeypatch):
     given = []
-    monkeypatch.setattr(compare, "report", lambda *arguments: given.extend(arguments))
+    monkeypatch.setattr(text_report, "report", lambda *arguments: given.extend(arguments))
     monkeypatch.setattr(options, "run_with_words", lambda folder, arguments: arguments.add_words)
     line = "compare a --data t.txt b --state carried --unseen-weight --add-words w.txt"
     commands.main(line.split())

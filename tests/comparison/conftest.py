@@ -13,6 +13,7 @@ from zoo.attention import Luong
 from zoo.commands import command_table
 from zoo.evaluation import minimal_pairs, passport, scored_texts
 from zoo.evaluation.run import Run
+from zoo.runs import output_files
 
 __all__ = ["run", "trained", "workdir"]
 
@@ -29,6 +30,14 @@ def judge(folder):
     cases = {"number, 1": answers.figures()}
     record = {**record, "figures": {**record["figures"], "cases": cases}}
     passport.write(run, record, answers.answers())
+
+
+@pytest.fixture
+def said(monkeypatch):
+    """The lines that reports print."""
+    lines = []
+    monkeypatch.setattr(output_files, "show", lambda *texts: lines.extend(map(str, texts)))
+    return lines
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ import math
 import pytest
 
 import zoo
-from zoo.comparison.compare import compare
 from zoo.comparison.comparison import Wanted
+from zoo.comparison.text_report import tables
 from zoo.errors import UserError
 from zoo.runs import output_files
 
@@ -64,7 +64,7 @@ def test_a_run_that_was_judged_before_its_end_is_noted(tmp_path):
         keep(tmp_path / name, {"training": {**training, "finished": finished}})
         for name, finished in (("early", False), ("late", True), ("unknown", None))
     ]
-    told = compare(runs)
+    told = tables(runs)
     assert "  ! judged at step 40, before its training was finished (early)\n" in told
     assert told.count("before its training") == 1
 
@@ -77,13 +77,13 @@ def test_only_the_given_splits_are_compared(tmp_path):
         runs.append(keep(folder, {"split": "validation", "figures.log_perplexity": loss + 1}))
         questions = {"kind": "minimal pairs", "split": "pairs:p", "figures": {}}
         keep(folder, {**questions, "figures": {"accuracy": 0.75, "right": 75}}, "pairs_p")
-    of_test = compare(runs, wanted=Wanted(splits=["test"]))
+    of_test = tables(runs, wanted=Wanted(splits=["test"]))
     assert "test, carried" in of_test and "ranked by test" in of_test
     assert "validation" not in of_test and "pairs:p" not in of_test
-    of_pairs = compare(runs, wanted=Wanted(splits=["pairs:p"]))
+    of_pairs = tables(runs, wanted=Wanted(splits=["pairs:p"]))
     assert of_pairs.startswith("pairs:p") and "carried" not in of_pairs
     with pytest.raises(UserError, match="one has no perplexity on tset, only on test, validation"):
-        compare(runs, wanted=Wanted(splits=["tset"]))
+        tables(runs, wanted=Wanted(splits=["tset"]))
 
 
 def test_the_best_run_comes_first(tmp_path):
@@ -92,7 +92,7 @@ def test_the_best_run_comes_first(tmp_path):
         keep(tmp_path / "worse"),
         keep(tmp_path / "better", {"figures.log_perplexity": 4.0, "figures.perplexity": 54.6}),
     ]
-    lines = compare(folders).splitlines()
+    lines = tables(folders).splitlines()
     assert [line.split()[0] for line in lines[1:4]] == [
         "better",
         "worse",
@@ -128,13 +128,13 @@ def test_a_run_counts_once_however_its_path_is_written(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "a")
     for other in (f"{tmp_path}//a", f"{run}/", f"{tmp_path}/b/../a", f"{tmp_path}/link", run):
         with pytest.raises(UserError, match=f"^{run} and {other} are one folder: give each run"):
-            compare([run, other])
+            tables([run, other])
 
 
 def test_what_does_not_touch_the_figure_may_differ(tmp_path):
     changes = {"data.path": "copy.txt", "lexicon.hash": "other", "head": "LogLinear()"}
     changes |= {"parameters": 9, "checkpoint": 7, "priors_saw_this_text": ["vocabulary"]}
-    table = compare([keep(tmp_path / "a"), keep(tmp_path / "b", changes)])
+    table = tables([keep(tmp_path / "a"), keep(tmp_path / "b", changes)])
     assert "*" not in table  # each run is of one checkpoint
 
 
@@ -154,7 +154,7 @@ def test_what_does_not_touch_the_figure_may_differ(tmp_path):
 def test_it_refuses_what_is_not_comparable(tmp_path, field, value, old):
     folders = [keep(tmp_path / "a"), keep(tmp_path / "b", {field: value})]
     with pytest.raises(UserError) as refusal:
-        compare(folders)
+        tables(folders)
     message = str(refusal.value)
     assert field in message
     assert ("by zoo compare --split" in message) == (field == "data.sha256")
@@ -166,7 +166,7 @@ def test_a_run_judged_twice_is_compared_where_the_policies_meet(tmp_path):
     other = {"policies.state": "sentences", "policies.batch": None, "figures.log_perplexity": 9.0}
     both = keep(tmp_path / "both")
     keep(tmp_path / "both", other)
-    table = compare([both, keep(tmp_path / "one", {**other, "figures.log_perplexity": 8.0})])
+    table = tables([both, keep(tmp_path / "one", {**other, "figures.log_perplexity": 8.0})])
     ranked = table.splitlines()[1:3]
     assert "8.0000" in ranked[0] and "9.0000" in ranked[1]
 
@@ -175,7 +175,7 @@ def test_two_results_of_one_column_are_refused(tmp_path):
     keep(tmp_path / "a")
     folder = keep(tmp_path / "a", {"figures.log_perplexity": 3.0}, name="test.carried.old")
     with pytest.raises(UserError) as refusal:
-        compare([folder, keep(tmp_path / "b")])
+        tables([folder, keep(tmp_path / "b")])
     assert str(refusal.value).startswith(
         f"{folder} has two results of test, carried: test.carried.json and test.carried.old.json;"
     )
@@ -190,7 +190,7 @@ def test_texts_of_one_name_have_columns_of_their_own(tmp_path):
     both = keep_text("both", first, 1.0)
     keep_text("both", second, 2.0)
     one = keep_text("one", second, 1.5)
-    header, best, worse = compare([both, one]).splitlines()[:3]
+    header, best, worse = tables([both, one]).splitlines()[:3]
     columns = [header.index(f"data:x.txt [{digest}], carried") for digest in (second, first)]
     assert columns == sorted(columns)  # the text that both have judged comes first and ranks
     assert best.split() == ["one", "Softmax", "1,234", "1.5000", "148.41", "-", "-"]
@@ -198,7 +198,7 @@ def test_texts_of_one_name_have_columns_of_their_own(tmp_path):
     assert (worse.split()[3], worse.split()[5]) == ("2.0000", "1.0000")
     # Two runs with no text in common are no two columns: they are refused.
     with pytest.raises(UserError, match=r"data\.sha256 differs"):
-        compare([one, keep_text("other", first, 1.0)])
+        tables([one, keep_text("other", first, 1.0)])
 
 
 OTHER = {"lexicon.words": "otherwords", "figures.log_perplexity": 9.0}
@@ -213,28 +213,28 @@ def test_two_lexicons_of_one_run_are_two_columns(tmp_path):
     both = keep(tmp_path / "both")
     keep(tmp_path / "both", OTHER, name="test.carried.lexicon-otherwor")
     one = keep(tmp_path / "one", {"figures.log_perplexity": 4.0})
-    header, best, worse, ranked, *_ = compare([both, one]).splitlines()
+    header, best, worse, ranked, *_ = tables([both, one]).splitlines()
     assert columns_of(header)[:2] == ["test, carried, lexicon w", "test, carried, lexicon otherwor"]
     assert best.split()[3:] == ["4.0000", "148.41", "-", "-"]
     assert worse.split()[3:] == ["5.0000", "148.41", "9.0000", "148.41"]
     assert ranked == "ranked by test, carried, lexicon w"
     # A run that knew those words from the first stands where the other had them put in.
     other = keep(tmp_path / "other", {**OTHER, "figures.log_perplexity": 7.0})
-    header, *rows = compare([both, other]).splitlines()[:3]
+    header, *rows = tables([both, other]).splitlines()[:3]
     assert columns_of(header)[0] == "test, carried, lexicon otherwor"
     assert [row.split()[3] for row in rows] == ["7.0000", "9.0000"]
     # Runs that meet nowhere are refused; those that meet may each have more.
     with pytest.raises(UserError, match=r"lexicon\.words differs: 'w' against 'otherwords'"):
-        compare([one, other])
+        tables([one, other])
     keep(tmp_path / "one", {"lexicon.words": "third"}, name="test.carried.lexicon-third")
-    assert len(compare([both, one]).splitlines()[1].split()) == 3 + 6
+    assert len(tables([both, one]).splitlines()[1].split()) == 3 + 6
 
 
 def test_results_over_the_lexicon_and_over_all_spellings_are_two_columns(tmp_path):
     spelled = {"normalised_over": "all spellings"}
     folder = keep(tmp_path / "a", spelled)
     keep(tmp_path / "a", name="test.carried.renormalised")
-    assert columns_of(compare([folder]).splitlines()[0])[:2] == [
+    assert columns_of(tables([folder]).splitlines()[0])[:2] == [
         "test, carried, over all spellings",
         "test, carried, over the 10 words of the lexicon",
     ]
@@ -249,7 +249,7 @@ def test_what_a_grammar_allows_has_a_column_of_its_own_whatever_the_file_is_call
     keep(tmp_path / "both", {"constraint": grammar("ab")}, name="free")
     keep(tmp_path / "both", {"constraint": grammar("cd")}, name="other")
     one = keep(tmp_path / "one", {"constraint": None})
-    header, *_ = compare([both, one]).splitlines()
+    header, *_ = tables([both, one]).splitlines()
     assert columns_of(header) == [
         "test, carried",
         "test, carried, constrained by geo.grammar [abababab]",
@@ -264,7 +264,7 @@ def test_what_a_grammar_allows_has_a_column_of_its_own_whatever_the_file_is_call
             keep(tmp_path / f"second {field}", {"constraint": constraint}),
         ]
         with pytest.raises(UserError, match=said):
-            compare(folders)
+            tables(folders)
 
 
 def found(tokens, long=None):
@@ -289,7 +289,7 @@ def test_a_run_that_saw_the_text_is_never_ranked(tmp_path):
     chosen = keep(tmp_path / "chosen", {**overlap_of(selected_on=990), **better})
     clean = keep(tmp_path / "clean", {**overlap_of(trained_on=7), "figures.log_perplexity": 6.0})
     unknown = keep(tmp_path / "unknown")
-    lines = compare([trained, clean, chosen, unknown]).splitlines()
+    lines = tables([trained, clean, chosen, unknown]).splitlines()
     assert [line.split()[0] for line in lines[1:6]] == [
         *("unknown", "clean", "not", "trained", "chosen")
     ]
@@ -303,19 +303,19 @@ def test_a_run_that_saw_the_text_is_never_ranked(tmp_path):
     assert said in lines
     assert any(line.startswith("  ! chosen: its checkpoint was chosen on") for line in lines)
     assert "  trained on, selected on: not recorded (unknown)" in lines
-    alone = compare([trained, chosen]).splitlines()
+    alone = tables([trained, chosen]).splitlines()
     assert alone[1] == "not ranked:"
     assert alone[4].startswith("nothing is ranked: no run's figure on test, carried is one of")
     # Short sentences recur by nature.
     short = keep(tmp_path / "short", {**overlap_of(trained_on=240, long=9), **better})
-    assert compare([short, clean]).splitlines()[1].split()[0] == "short"
+    assert tables([short, clean]).splitlines()[1].split()[0] == "short"
 
 
 def test_a_text_that_some_run_never_saw_ranks_before_one_that_all_saw(tmp_path):
     for name in ("a", "b"):
         keep(tmp_path / name, {"split": "known", **overlap_of(trained_on=900)})
         keep(tmp_path / name, {"split": "test", **overlap_of()})
-    lines = compare([str(tmp_path / "a"), str(tmp_path / "b")]).splitlines()
+    lines = tables([str(tmp_path / "a"), str(tmp_path / "b")]).splitlines()
     assert lines[3] == "ranked by test, carried"
     assert lines[1].endswith(" !")  # in the other column
 
@@ -326,7 +326,7 @@ def test_a_validation_text_chose_every_checkpoint_and_says_so(tmp_path):
         keep(tmp_path / "worse", changes),
         keep(tmp_path / "better", {**changes, "figures.log_perplexity": 4.0}),
     ]
-    lines = compare(folders).splitlines()
+    lines = tables(folders).splitlines()
     assert [line.split()[0] for line in lines[1:3]] == ["better", "worse"]
     assert lines[3] == (
         "ranked by validation, carried, a text that the checkpoints were chosen on: figures of "
@@ -335,7 +335,7 @@ def test_a_validation_text_chose_every_checkpoint_and_says_so(tmp_path):
     assert any(line.startswith("  selected on this text, as a valid") for line in lines)
     # Trained on it is another matter.
     trained = keep(tmp_path / "trained", {**changes, **overlap_of(trained_on=1000)})
-    assert compare([*folders, trained]).splitlines()[3] == "not ranked:"
+    assert tables([*folders, trained]).splitlines()[3] == "not ranked:"
 
 
 def test_it_says_where_the_judged_distribution_is_not_the_trained_one(tmp_path):
@@ -345,7 +345,7 @@ def test_it_says_where_the_judged_distribution_is_not_the_trained_one(tmp_path):
         keep(tmp_path / "b", {"lexicon.words": "w", "lexicon.of_training": {"words": "w"}}),
         keep(tmp_path / "c", {"renormalised": True}),
     ]
-    lines = compare(folders).splitlines()
+    lines = tables(folders).splitlines()
     assert (
         "  over other words than in training; the unknown word's probability spread over "
         "new words (a)"
@@ -357,7 +357,7 @@ def test_columns_of_different_checkpoints_are_marked(tmp_path):
     mixed = keep(tmp_path / "mixed")
     keep(tmp_path / "mixed", {"split": "validation", "checkpoint": 30}, name="validation.carried")
     plain = keep(tmp_path / "plain", {"figures.log_perplexity": 6.0})
-    lines = compare([mixed, plain]).splitlines()
+    lines = tables([mixed, plain]).splitlines()
     assert lines[1].startswith("mixed * ")
     assert lines[2].split()[:2] == ["plain", "Softmax"]
     assert lines[-1] == (
@@ -373,7 +373,7 @@ def test_the_priors_that_saw_a_text_are_shown(tmp_path):
         keep(tmp_path / "b", {"priors_saw_this_text": saw}),
         keep(tmp_path / "c"),
     ]
-    assert compare(folders).splitlines()[-2:] == [
+    assert tables(folders).splitlines()[-2:] == [
         "  priors that saw this text: vocabulary, background: Unigram (a, b)",
         "  priors that saw this text: none (c)",
     ]
@@ -381,7 +381,7 @@ def test_the_priors_that_saw_a_text_are_shown(tmp_path):
 
 def test_runs_have_their_whole_paths_where_names_are_the_same(tmp_path):
     folders = [keep(tmp_path / "one" / "run"), keep(tmp_path / "other" / "run")]
-    assert [line.split()[0] for line in compare(folders).splitlines()[1:3]] == folders
+    assert [line.split()[0] for line in tables(folders).splitlines()[1:3]] == folders
 
 
 def test_lines_fit_a_terminal(tmp_path, monkeypatch):
@@ -390,43 +390,35 @@ def test_lines_fit_a_terminal(tmp_path, monkeypatch):
         for split in ("test", "validation", "unseen"):
             counts = "words, " * 40
             keep(tmp_path / name, {"split": split, "data.sha256": split, "counts": counts})
-    lines = compare([str(tmp_path / "a"), str(tmp_path / "b")]).splitlines()
+    lines = tables([str(tmp_path / "a"), str(tmp_path / "b")]).splitlines()
     assert max(map(len, lines)) <= 120
     assert [line.split()[0] for line in lines[:6]] == ["run", "a", "b"] * 2
     assert "parameters" in lines[0] and "parameters" not in lines[3]
     assert "ranked by test, carried" in lines
 
 
-def test_a_passport_that_lacks_a_field_names_it(tmp_path):
-    folder = keep(tmp_path / "a")
-    path = tmp_path / "a" / "results" / "test.carried.json"
-    passport = json.loads(path.read_text())
-    del passport["constraint"]
-    path.write_text(json.dumps(passport))
-    with pytest.raises(UserError, match=r"json is not a .* \(it has no constraint\)"):
-        compare([folder])
-
-
-def test_a_state_policy_that_does_not_exist_is_named(tmp_path):
-    folder = keep(tmp_path / "a")
-    path = tmp_path / "a" / "results" / "test.carried.json"
-    passport = json.loads(path.read_text())
-    passport["policies"]["state"] = "kept"
-    path.write_text(json.dumps(passport))
-    with pytest.raises(UserError, match=r"policies\.state is 'kept', not carried or sentences"):
-        compare([folder])
-
-
 def test_a_run_without_results_is_named(tmp_path):
     with pytest.raises(
         UserError, match=r"nothing does not exist: give the folder of an evaluated run"
     ):
-        compare([keep(tmp_path / "a"), str(tmp_path / "nothing")])
+        tables([keep(tmp_path / "a"), str(tmp_path / "nothing")])
 
 
-def test_a_broken_result_is_named(tmp_path):
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ("{", "is not a result of this zoo"),
+        ("null", "is not a result of this zoo"),
+        ('{"kind": "perplexity"}', "is not a result of this zoo"),
+        ({"constraint": ...}, r"\(it has no constraint\)"),
+        ({"policies": {"state": "kept"}}, r"policies\.state is 'kept', not carried or sentences"),
+    ],
+)
+def test_a_broken_result_is_named(tmp_path, broken, message):
     folder = keep(tmp_path / "a")
-    for content in ("{", "[]", '{"kind": "perplexity"}', "null"):
-        (tmp_path / "a" / "results" / "broken.json").write_text(content)
-        with pytest.raises(UserError, match=r"broken\.json is not a result of this zoo"):
-            compare([folder])
+    if isinstance(broken, dict):
+        changed = {**PASSPORT, **broken}
+        broken = json.dumps({name: value for name, value in changed.items() if value is not ...})
+    (tmp_path / "a" / "results" / "broken.json").write_text(broken)
+    with pytest.raises(UserError, match=rf"broken\.json .*{message}"):
+        tables([folder])

@@ -11,8 +11,8 @@ import pytest
 
 import zoo
 from tests.comparison.test_compare import keep
-from zoo.comparison.compare import compare
 from zoo.comparison.comparison import Wanted
+from zoo.comparison.text_report import tables
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, significance
@@ -87,7 +87,7 @@ def test_a_difference_and_a_tie(tmp_path):
         keep_scores(tmp_path / "best", BASE, recipe="a"),
         keep_scores(tmp_path / "near", worse(0.001, 0.3, 2), recipe="b"),
     ]
-    lines = compare(folders).splitlines()
+    lines = tables(folders).splitlines()
     assert [line.split()[0] for line in lines[1:4]] == ["best", "near", "far"]
     assert "95 %" in lines[0] and "seeds" not in lines[0]
     statistics = item_scores.statistics({"log_prob": np.float32(BASE), "lengths": LENGTHS})
@@ -118,7 +118,7 @@ def test_rows_have_what_the_lines_say_of_differences(tmp_path):
     best, far, third = zoo.compare([*folders, other])
     assert (best.seeds, far.seeds, third.run) == (2, 2, "uncounted")
     assert far.above == pytest.approx(far.log_perplexity - best.log_perplexity, abs=1e-9)
-    (told,) = [line for line in compare(folders).splitlines() if " is below " in line]
+    (told,) = [line for line in tables(folders).splitlines() if " is below " in line]
     assert f"by {far.above:.4f} [{far.above_low:.4f}, {far.above_high:.4f}] nats" in told
     assert "p < 0.001 by 60" in told and far.p_of_seeds < 0.05
     for row in (best, third):  # the lowest itself, and a run without scores
@@ -133,7 +133,7 @@ def test_seeds_of_a_recipe_are_one_row(tmp_path):
         for recipe, shifts in (("a", (0.00, 0.02, 0.04)), ("b", (0.28, 0.30, 0.33)))
         for seed, by in enumerate(shifts)
     ]
-    lines = compare(folders).splitlines()
+    lines = tables(folders).splitlines()
     losses = [
         json.loads(pathlib.Path(folder, "results", "test.carried.json").read_text())["figures"][
             "log_perplexity"
@@ -163,15 +163,23 @@ def test_seeds_that_differ_as_much_as_the_recipes(tmp_path, one, other):
         for recipe, shifts in (("a", one), ("b", other))
         for seed, by in enumerate(shifts)
     ]
-    told = " ".join(compare(folders).split())
+    told = " ".join(tables(folders).split())
     assert re.search(
         r": undecided, 0\.15.*p < 0\.001 by 60 sentences, 0\.\d+ by . and . seeds\)", told
     )
 
 
+def test_the_number_of_judged_seeds_stands_beside_their_mean(tmp_path):
+    training = [{"training": {"seed": seed, "recipe_but_seed": "r"}} for seed in (0, 1)]
+    folders = [keep(tmp_path / f"a_{seed}", training[seed]) for seed in (0, 1)]
+    keep(tmp_path / "a_1", {**training[1], "split": "dev", "figures.log_perplexity": 4.0})
+    told = tables(folders)
+    assert "4.0000 (1 of 2 seeds)" in told and "5.0000 (" not in told
+
+
 def test_one_seed_twice_is_two_rows(tmp_path):
     folders = [keep_scores(tmp_path / name, BASE) for name in ("one", "copy")]
-    lines = compare(folders).splitlines()
+    lines = tables(folders).splitlines()
     assert [line.split()[0] for line in lines[1:3]] == ["one", "copy"]
     assert any("a tie, 0.0000" in line and "p = 1.000" in line for line in lines)
 
@@ -179,11 +187,11 @@ def test_one_seed_twice_is_two_rows(tmp_path):
 def test_runs_without_scores_have_no_interval(tmp_path):
     kept = keep_scores(tmp_path / "kept", BASE)
     plain = keep(tmp_path / "plain", {"tokens": len(BASE), "figures.log_perplexity": 9.0})
-    lines = compare([kept, plain]).splitlines()
+    lines = tables([kept, plain]).splitlines()
     assert lines[2].split()[3:] == ["9.0000", "-", "148.41"]
     assert not any(" is below " in line or "a tie" in line for line in lines)
     assert "  no scores of single words are kept of plain" in lines
-    assert not any("no scores" in line for line in compare([plain]).splitlines())
+    assert not any("no scores" in line for line in tables([plain]).splitlines())
 
 
 def test_impossible_words_have_no_test(tmp_path):
@@ -198,7 +206,7 @@ def test_impossible_words_have_no_test(tmp_path):
             **{"figures.log_perplexity": "inf", "figures.perplexity": "inf"},
         ),
     ]
-    lines = compare(folders).splitlines()
+    lines = tables(folders).splitlines()
     assert any("have no finite figures to be tested" in line for line in lines)
 
 
@@ -219,7 +227,7 @@ def test_accuracies_are_compared_question_by_question(tmp_path):
     one = np.array([1] * 30 + [0] * 20 + [-1])
     other = np.array([1] * 18 + [0] * 12 + [1] * 2 + [0] * 17 + [-1, 1])
     folders = [keep_answers(tmp_path / "a", other), keep_answers(tmp_path / "b", one)]
-    lines = compare(folders).splitlines()
+    lines = tables(folders).splitlines()
     assert lines[0].split() == ["pairs:agreement", "accuracy", "95", "%", "right", "of"]
     assert lines[1].split() == ["b", "60.00%", "[46.2,", "72.4]", "30", "50"]
     assert lines[2].split()[:2] == ["a", "42.00%"]
@@ -227,12 +235,10 @@ def test_accuracies_are_compared_question_by_question(tmp_path):
     p = 2 * (1 + 14 + 91) / 2**14
     assert lines[4] == (f"  b is above a (12 and 2 of 49 right alone, p = {p:.3g})")
     even = keep_answers(tmp_path / "c", np.roll(one, 1) * 0 + np.r_[one[:29], 0, 1, one[31:]])
-    assert (
-        compare([folders[1], even]).splitlines()[-1].startswith("  b and c: a tie (1 and 1 of 50")
-    )
+    assert tables([folders[1], even]).splitlines()[-1].startswith("  b and c: a tie (1 and 1 of 50")
     # Other questions of the same name are not put side by side.
     apart = keep_answers(tmp_path / "d", one, **{"data.sha256": "other"})
-    assert "both of two runs" not in compare([folders[0], apart])
+    assert "both of two runs" not in tables([folders[0], apart])
 
 
 def test_accuracies_of_several_seeds_are_compared_by_seeds(tmp_path):
@@ -248,13 +254,13 @@ def test_accuracies_of_several_seeds_are_compared_by_seeds(tmp_path):
     ]
     t = 0.4 / math.sqrt(0.01 + 0.01)
     p = 1 - t / math.sqrt(2 + t * t)
-    lines = compare(folders).splitlines()
+    lines = tables(folders).splitlines()
     assert lines[-2:] == [
         "of all seeds:",
         "  one, 2 seeds and other, 2 seeds: a tie (70.00% and 30.00%, "
         f"p = {p:.3f} by 2 and 2 seeds)",
     ]
-    assert "of all seeds:" not in compare([folders[0], folders[2]])
+    assert "of all seeds:" not in tables([folders[0], folders[2]])
     again = keep_answers(
         tmp_path / "one_1", [1] * 6 + [0] * 4, training={"seed": 1, "recipe_but_seed": "one"}
     )
@@ -262,7 +268,7 @@ def test_accuracies_of_several_seeds_are_compared_by_seeds(tmp_path):
     lower = keep_answers(
         tmp_path / "other_1", [1] * 2 + [0] * 8, training={"seed": 1, "recipe_but_seed": "other"}
     )
-    assert compare([folders[0], again, folders[2], lower]).endswith(small)
+    assert tables([folders[0], again, folders[2], lower]).endswith(small)
 
 
 def test_answers_under_a_grammar_stand_beside_free_ones(tmp_path):
@@ -273,7 +279,7 @@ def test_answers_under_a_grammar_stand_beside_free_ones(tmp_path):
     own = keep_answers(tmp_path / "own", [1] * 5 + [0] * 5, **grammar)
 
     def counts(split):
-        lines = compare([free, own], wanted=Wanted(splits=(split,))).splitlines()
+        lines = tables([free, own], wanted=Wanted(splits=(split,))).splitlines()
         return {line.split()[0]: line.split()[-2:] for line in lines[1:3]}
 
     assert counts("pairs:agreement") == {"own": ["5", "10"], "free": ["3", "10"]}
@@ -285,24 +291,24 @@ def test_answers_of_further_options_stand_apart(tmp_path):
     lexicon = {"lexicon": {"words": "fedcba9876", "of_training": {"words": "abc"}}}
     run = keep_answers(tmp_path / "run", [1] * 3 + [0] * 7, **lexicon)
     keep_answers(tmp_path / "run", [1] * 6 + [0] * 4, name="spread", spread_unknown=True, **lexicon)
-    lines = compare([run]).splitlines()
-    tables = {line.split("  ")[0]: below.split()[-2:] for line, below in itertools.pairwise(lines)}
-    assert tables["pairs:agreement"] == ["3", "10"]
+    lines = tables([run]).splitlines()
+    found = {line.split("  ")[0]: below.split()[-2:] for line, below in itertools.pairwise(lines)}
+    assert found["pairs:agreement"] == ["3", "10"]
     spread = "pairs:agreement, lexicon fedcba98, <unk> spread over new words"
-    assert tables[spread] == ["6", "10"]
+    assert found[spread] == ["6", "10"]
 
 
 def test_two_results_of_the_same_questions_and_options_are_refused(tmp_path):
     run = keep_answers(tmp_path / "run", [1, 0])
     keep_answers(tmp_path / "run", [1, 1], name="again")
     with pytest.raises(UserError, match=r"two results of pairs:agreement: again\.json and pairs"):
-        compare([run])
+        tables([run])
 
 
 def test_accuracies_stand_below_perplexities(tmp_path):
     folders = [keep_scores(tmp_path / name, BASE) for name in ("a", "b")]
     for name in ("a", "b"):
         keep_answers(tmp_path / name, [1, 0, 1])
-    lines = compare(folders).splitlines()
+    lines = tables(folders).splitlines()
     assert lines[0].startswith("run ")
     assert [line.split()[0] for line in lines if "accuracy" in line] == ["pairs:agreement"]

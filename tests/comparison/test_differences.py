@@ -5,7 +5,7 @@ import pathlib
 
 from tests.comparison.test_compare import keep
 from zoo.comparison import seeds
-from zoo.comparison.compare import compare
+from zoo.comparison.text_report import tables
 
 
 def of(component, **fields):
@@ -89,7 +89,7 @@ def test_compare_names_the_head_alone_and_prints_the_differences(tmp_path):
         folders.append(keep(tmp_path / name, {"head": head}))
         written = json.dumps(recipe(features))
         pathlib.Path(folders[-1], "experiment.json").write_text(written, encoding="utf-8")
-    lines = compare(folders).splitlines()
+    lines = tables(folders).splitlines()
     assert [line.split()[1] for line in lines[1:3]] == ["LogLinear", "LogLinear"]
     assert "  vocabulary.features: TopWords(count=9) (words)" in lines
     assert not any("smoothing" in line or "epochs" in line for line in lines)

@@ -7,7 +7,7 @@ import pytest
 from tests.comparison.test_compare import keep
 from tests.training import small
 from zoo import configuration
-from zoo.comparison import curve_plots, learning_curves
+from zoo.comparison import learning_curves
 from zoo.errors import UserError
 from zoo.evaluation import records
 from zoo.runs.seen_texts import SeenTexts, Texts
@@ -41,20 +41,17 @@ def run_of(folder, losses, changes=(), evaluated=True, **training):
 def drawn(monkeypatch):
     """The arguments with which curves are drawn."""
     found = []
-    monkeypatch.setattr(
-        curve_plots, "draw_learning_curves", lambda *arguments: found.append(arguments)
-    )
+    monkeypatch.setattr(learning_curves, "draw", lambda *arguments: found.append(arguments))
     return found
 
 
-def test_seeds_of_a_recipe_are_one_curve(tmp_path, drawn):
+def test_seeds_of_a_recipe_are_one_curve(tmp_path, drawn, said):
     runs = [
         run_of(tmp_path / "softmax_0", [5.0, 4.0], seed=0),
         run_of(tmp_path / "softmax_1", [6.0, 3.0, 3.5], seed=1),
         run_of(tmp_path / "wide", [4.5], seed=0, batch=16),
     ]
-    said = []
-    learning_curves.report(runs, str(tmp_path / "c.png"), log=said.append)
+    learning_curves.report(runs, str(tmp_path / "c.png"))
     ((curves, _, label),) = drawn
     assert [(recipe.name, *rest) for recipe, *rest in curves] == [
         ("softmax, 2 seeds", [[(50, 5.0), (100, 4.0)], [(50, 6.0), (100, 3.0), (150, 3.5)]], ()),
@@ -71,7 +68,7 @@ def test_seeds_of_a_recipe_are_one_curve(tmp_path, drawn):
 def test_curves_against_epochs_and_minutes(tmp_path, drawn):
     run = run_of(tmp_path / "a", [5.0, 4.0, 3.0])
     for against, xs in (("epoch", [0.5, 1, 1.5]), ("minutes", [1, 2, 3])):
-        learning_curves.report([run], str(tmp_path / "c.png"), against, True, log=print)
+        learning_curves.report([run], str(tmp_path / "c.png"), against, True)
         (curve,) = drawn.pop()[0]
         assert curve.validation == [[*zip(xs, [5.0, 4.0, 3.0], strict=True)]]
         assert curve.training == [[*zip(xs, [6.0, 5.0, 4.0], strict=True)]]
@@ -87,7 +84,7 @@ def test_labels_name_the_recipes(tmp_path, drawn):
         run_of(tmp_path / "y", [4.0], batch=16),
     ]
     picture = str(tmp_path / "c.png")
-    learning_curves.report(runs, picture, labels=["softmax", "NCE"], log=print)
+    learning_curves.report(runs, picture, labels=["softmax", "NCE"])
     assert [curve.recipe.name for curve in drawn.pop()[0]] == ["softmax, 2 seeds", "NCE"]
     for labels in (["softmax"], ["a", "a"]):
         with pytest.raises(UserError, match=r"for 2 recipes: .* in this order: x, 2 seeds; y\.$"):
@@ -102,15 +99,15 @@ def test_a_record_keeps_the_curve(tmp_path, drawn):
     records.write(file, [records.Record("one", experiment, {}, lines)], {})
     records.write(file, [records.Record("two", experiment, {})], {})
     assert "validations" not in json.loads(file.read_text().splitlines()[1])
-    learning_curves.report([f"{file}:one"], str(tmp_path / "c.png"), log=print)
-    learning_curves.report([run], str(tmp_path / "c.png"), log=print)
+    learning_curves.report([f"{file}:one"], str(tmp_path / "c.png"))
+    learning_curves.report([run], str(tmp_path / "c.png"))
     (of_record, _, _), (of_run, _, _) = drawn
     assert of_record[0].validation == of_run[0].validation == [[(50, 5.0), (100, 4.0)]]
     with pytest.raises(UserError, match=r"two was recorded without its learning curve"):
         learning_curves.report([str(file)], str(tmp_path / "c.png"))
 
 
-def test_what_cannot_be_drawn_is_refused(tmp_path, drawn):
+def test_what_cannot_be_drawn_is_refused(tmp_path, drawn, said):
     one = run_of(tmp_path / "a", [5.0])
     other = run_of(tmp_path / "b", [4.0], {"tokens": 7}, batch=16)
     with pytest.raises(UserError, match="a and b cannot be compared on validation, because tokens"):
@@ -121,9 +118,8 @@ def test_what_cannot_be_drawn_is_refused(tmp_path, drawn):
     (tmp_path / "b" / METRICS).unlink()
     with pytest.raises(UserError, match=r"metrics\.jsonl is not in .*b; exports do not keep it"):
         learning_curves.report([other], str(tmp_path / "c.png"))
-    said = []
     fresh = run_of(tmp_path / "c", [4.0], evaluated=False, batch=16)
-    learning_curves.report([one, fresh], str(tmp_path / "c.png"), log=said.append)
+    learning_curves.report([one, fresh], str(tmp_path / "c.png"))
     assert said[-2].startswith("c: not evaluated on their validation text")
     assert said[-2].endswith(f"python -m zoo evaluate {fresh} --split validation.")
 
@@ -134,12 +130,12 @@ def test_runs_of_two_validation_texts_are_refused_before_any_evaluation(tmp_path
         seen = SeenTexts(Texts.of("train", [["x"]]), Texts.of("validation", [words]))
         seen.save(f"{run}/texts.npz")
     picture = str(tmp_path / "c.png")
-    learning_curves.report(runs[:2], picture, log=print)
+    learning_curves.report(runs[:2], picture)
     with pytest.raises(UserError, match="a and c were validated on different texts"):
         learning_curves.report(runs, picture)
 
 
 def test_a_picture_is_written(tmp_path):
     run = run_of(tmp_path / "a", [5.0, 4.0])
-    learning_curves.report([run], str(tmp_path / "curves.svg"), log=print)
+    learning_curves.report([run], str(tmp_path / "curves.svg"))
     assert ">a</text>" in (tmp_path / "curves.svg").read_text(encoding="utf-8")

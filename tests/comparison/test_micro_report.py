@@ -6,7 +6,6 @@ import math
 import re
 
 import jax
-import numpy as np
 import pytest
 
 from tests.repository.test_configs import LEMMAS
@@ -47,7 +46,7 @@ def a_run(path, *settings, validation=3.0):
 
 
 @pytest.fixture
-def report(tmp_path, monkeypatch):
+def report(tmp_path, monkeypatch, said):
     """Reports on runs with these settings, named a, b ...: (what was said, plots, runs by path)."""
     monkeypatch.setattr(micro_report, "PAIRS", PAIRS)
 
@@ -57,8 +56,7 @@ def report(tmp_path, monkeypatch):
             path = tmp_path / name
             runs[str(path)] = a_run(path, *settings)
         monkeypatch.setattr(Run, "load", lambda path: runs[path])
-        said = []
-        files = micro_report.report([*runs], said.append)
+        files = micro_report.report([*runs])
         return "\n".join(said), files, runs
 
     return of
@@ -110,33 +108,6 @@ def test_plots_that_cannot_be_written_are_refused_before_anything_is_scored(repo
     with pytest.raises(UserError, match=r"bands\.png cannot be written \(Is a directory"):
         report(())
     assert not (tmp_path / "a" / "results").exists()
-
-
-def test_accuracies_are_those_of_the_sums_of_log_probabilities(tmp_path):
-    run = a_run(tmp_path / "run")
-    pairs = LANGUAGE.minimal_pairs(PAIRS, 3)
-    lexicon, model = run.lexicon, run.experiment.model
-
-    longest = max(len(sentence) for pair in pairs for sentence in pair[:2])
-    step = jax.jit(model.log_prob)
-
-    def log_prob(sentence):
-        ids = np.zeros((1, longest + 1), np.int32)
-        ids[0, : len(sentence) + 1] = [lexicon.ids[w] for w in (lexicon.boundary, *sentence)]
-        carry = model.core.initial_carry(1)
-        values, _ = step(run.params, run.tables, ids[:, :-1], ids[:, 1:], carry)
-        return float(values[0, : len(sentence)].sum())  # what follows the sentence does not count
-
-    right = {}
-    for good, bad, about in pairs:
-        name = f"{about['phenomenon']}, {'attractor' if about['attractor'] else 'no attractor'}"
-        right.setdefault(name, []).append(log_prob(good) > log_prob(bad))
-    expected = {name: np.mean(values) for name, values in right.items()}
-    assert len(expected) == 4
-    cases = micro_report.agreement(run, pairs)[0]["figures"]["cases"]
-    accuracies = {name: case["accuracy"] for name, case in cases.items()}
-    assert accuracies.pop("all") == pytest.approx(np.mean([*expected.values()]))
-    assert accuracies == pytest.approx(expected)
 
 
 def test_a_case_without_pairs_has_no_accuracy(tmp_path):

@@ -1,13 +1,13 @@
 """Charts: round ticks, points where they belong, marks beside colours."""
 
 import math
-import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 from zoo.comparison import charts
-from zoo.comparison.charts import Curve, Estimate
+from zoo.comparison.bar_plots import Bar
+from zoo.comparison.charts import Line
 from zoo.comparison.comparison import Group
 
 
@@ -34,7 +34,7 @@ def parsed(svg):
 
 def test_a_curve_goes_through_its_points():
     points = [(0, 2.0), (50, 4.0), (100, math.inf)]
-    drawn = charts.curves([Curve(1, points)], "step", "nats per token", "a < b", least=0)
+    drawn = charts.curves([Line(1, points)], "step", "nats per token", "a < b", least=0)
     root = parsed(drawn)
     assert root.get("aria-label") == "a < b" and root.get("role") == "img"
     assert {text.text for text in root.iter("text")} >= {"step", "nats per token", "0", "2.0"}
@@ -49,12 +49,16 @@ def test_a_curve_goes_through_its_points():
 
 
 def test_nothing_finite_is_no_chart():
-    assert charts.curves([Curve(0, [(1, math.nan)])], "x", "y", "about") == ""
-    assert charts.intervals([("a", [])], "x", "about") == ""
+    assert charts.curves([Line(0, [(1, math.nan)])], "x", "y", "about") == ""
+    assert charts.intervals([("a", {})], "x", "about") == ""
 
 
 def test_intervals_stand_where_their_ends_are():
-    rows = [("often <", [Estimate(0, 50, (25, 100))]), ("never", [Estimate(1, 0, (math.nan,) * 2)])]
+    one, other = Group("one", 0, ()), Group("other", 1, ())
+    rows = [
+        ("often <", {one: Bar(50, (25, 100), 9)}),
+        ("never", {other: Bar(0, (math.nan, math.nan), 9)}),
+    ]
     root = parsed(charts.intervals(rows, "percent", "about", (0, 100), chance=50))
     texts = [text.text for text in root.iter("text")]
     assert texts[:2] == ["often <", "never"] and texts[-1] == "percent"
@@ -67,14 +71,3 @@ def test_intervals_stand_where_their_ends_are():
     assert [path.get("class") for path in groups[1].iter("path")] == ["mark square"]
     (chance,) = (path for path in root.iter("path") if path.get("class") == "chance")
     assert chance.get("d").startswith("M233 ")
-
-
-def test_a_legend_names_the_runs_that_are_drawn():
-    legend = charts.legend([Group("c", 2, ()), Group("b<", 1, ())])
-    assert re.findall(r'data-shows="(\d)"', legend) == ["2", "1"]
-    assert "b&lt;" in legend
-
-
-def test_each_kind_of_mark_can_be_drawn():
-    for kind in charts.MARKS:
-        assert parsed(charts.mark(kind, 1, 2)).get("class") == f"mark {kind}"

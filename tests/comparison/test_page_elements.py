@@ -35,14 +35,6 @@ def test_probabilities(value, shown):
     assert html_parts.probability(math.log(value)) == shown
 
 
-def test_a_share_has_its_interval():
-    # Wilson by hand: (3 + 1.92073) / 13.84146 -+ 1.95996 (2.1 + 0.96036)^(1/2) / 13.84146.
-    assert html_parts.share(3, 10) == "30.0 % [10.8, 60.3]"
-    # As f"{23 / 80:.1%}", with which agreement prints this count, whose double is below 0.2875.
-    assert html_parts.share(23, 80).startswith("28.7 % [")
-    assert html_parts.share(0, 0) == "–"
-
-
 def test_reasons_are_told_once():
     lines = html_parts.all_missing([("a", "no file."), ("b", "too old."), ("c", "no file.")])
     assert lines == (

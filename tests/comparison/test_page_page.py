@@ -14,7 +14,6 @@ import zoo
 from zoo.commands import command_table
 from zoo.comparison import (
     charts,
-    html_parts,
     learning_curves,
     page_report,
     page_text,
@@ -137,10 +136,9 @@ def test_the_script_is_the_one_that_the_policy_allows(content):
     assert content.count("<script>") == 1
 
 
-def test_the_same_inputs_give_the_same_bytes(two_runs, content, tmp_path):
+def test_the_same_inputs_give_the_same_bytes(two_runs, content, tmp_path, said):
     assert page_report.document(page_report.read(two_runs)) == content
-    said = []
-    page_report.report(two_runs, tmp_path / "r.html", log=said.append)
+    page_report.report(two_runs, tmp_path / "r.html")
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == content
     assert said == [f"wrote {tmp_path / 'r.html'}"]
 
@@ -244,16 +242,6 @@ def test_bleu_of_seeds_is_a_mean_with_its_range(translated):
 
 
 @pytest.mark.slow
-def test_an_unjudged_translator_shows_its_attention(translator):
-    content = page_report.document(page_report.read([translator]), sentences=3)
-    parsed(content)
-    assert content.count('<svg class="attention"') == 4
-    assert "has no results: python -m zoo evaluate" in content
-    assert names_of(content)[-1] == "attention"  # nothing stands side by side
-    assert content.count('class="source"') >= 3
-
-
-@pytest.mark.slow
 def test_what_a_record_and_an_export_lack_is_told(two_runs, tmp_path):
     passports = {}
     for place, passport in ((p, r) for p, r in _results(two_runs[0])):
@@ -327,7 +315,7 @@ def contrast(one, other):
 
 
 def test_contrast_is_enough_in_light_and_dark():
-    style = html_parts.part("page.css")
+    style = page_report.part("page.css")
     light, dark = (dict(re.findall(r"--(\w+): (#\w{6})", part)) for part in _themes(style))
     assert light.keys() == dark.keys() and contrast("#000000", "#ffffff") == pytest.approx(21)
     for theme in (light, dark):
@@ -362,7 +350,7 @@ def lab(colour, vision):
 
 @pytest.mark.parametrize("vision", VISIONS)
 def test_colours_of_recipes_are_far_apart_with_any_colour_vision(vision):
-    for part in _themes(html_parts.part("page.css")):
+    for part in _themes(page_report.part("page.css")):
         colours = re.findall(r"--c\d: (#\w{6})", part)
         seen = [lab(colour, VISIONS[vision]) for colour in colours]
         assert len(seen) == 6
@@ -371,7 +359,7 @@ def test_colours_of_recipes_are_far_apart_with_any_colour_vision(vision):
 
 
 def test_pictures_and_the_page_have_the_same_colours_and_marks():
-    light, _ = _themes(html_parts.part("page.css"))
+    light, _ = _themes(page_report.part("page.css"))
     assert tuple(re.findall(r"--c\d: (#\w{6})", light)) == plot_style.COLOURS
     of_page = ["circle", "square", "triangle", "diamond", "cross", "plus"]
     assert list(charts.MARKS) == of_page and [*plot_style.MARKERS] == ["o", "s", "^", "D", "X", "P"]

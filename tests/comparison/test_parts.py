@@ -3,13 +3,11 @@
 import math
 
 import numpy as np
-import pytest
 
 from tests.comparison.test_compare_noise import BAND, BASE, LENGTHS, keep_scores, worse
 from zoo.comparison import parts
-from zoo.comparison.compare import compare
-from zoo.errors import UserError
-from zoo.evaluation import item_scores, significance
+from zoo.comparison.text_report import tables
+from zoo.evaluation import significance
 from zoo.evaluation.perplexity import BAND_NAMES
 
 BANDS = [
@@ -75,9 +73,9 @@ def test_compare_prints_the_parts_and_their_paired_tests(tmp_path):
         name: keep_scores(tmp_path / name, values, recipe=name, figures=figures_of(values))
         for name, values in scores.items()
     }
-    plain = compare([*folders.values()])
+    plain = tables([*folders.values()])
     assert "in parts" not in plain
-    text = compare([*folders.values()], in_parts=True)
+    text = tables([*folders.values()], in_parts=True)
     lines = text.splitlines()
     assert [line for line in lines if line in plain.splitlines()] == plain.splitlines()
     (start,) = [number for number, line in enumerate(lines) if "in parts" in line]
@@ -111,25 +109,6 @@ def test_runs_of_different_training_texts_count_other_words_as_seen(tmp_path):
         keep_scores(tmp_path / "a", BASE, recipe="a", figures=figures_of(BASE)),
         keep_scores(tmp_path / "b", BASE, recipe="b", band=other, figures=figures_of(BASE, other)),
     ]
-    text = compare(folders, in_parts=True)
+    text = tables(folders, in_parts=True)
     assert text.count("its tokens") == 2
     assert "count other tokens" in text.partition("words seen in training:")[2].splitlines()[1]
-
-
-def test_statistics_of_the_mixture_without_weight_are_the_models_own():
-    arrays = {"log_prob": np.float32(BASE), "band": np.int8(BAND), "lengths": LENGTHS}
-    passport = {"figures": {"mixture": {"weight": 0.0, "words": 9}}}
-    found = parts.statistics(passport, arrays, parts.MIXTURE)
-    np.testing.assert_allclose(found, item_scores.statistics(arrays), rtol=1e-12)
-
-
-@pytest.mark.parametrize("damage", ["short", "missing"])
-def test_damaged_bands_are_refused(tmp_path, damage):
-    result = tmp_path / "a.json"
-    arrays = {"log_prob": np.zeros(3, np.float32), "lengths": np.array([3])}
-    if damage == "short":
-        arrays["band"] = np.zeros(2, np.int8)
-    item_scores.write(result, arrays)
-    passport = {"figures": {}, "scores": item_scores.digest(arrays)}
-    with pytest.raises(UserError, match="holds no scores"):
-        item_scores.read(result, passport)

@@ -8,17 +8,9 @@ import re
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 
 from records import rank
-from zoo.comparison import (
-    agreement,
-    bar_plots,
-    curve_plots,
-    learning_curves,
-    plot_style,
-    sweep,
-)
+from zoo.comparison import bar_plots, learning_curves, plot_style, sweep, translations
 from zoo.comparison import trial_summary as trials_picture
 from zoo.comparison.comparison import Group
 from zoo.comparison.paired import Runs
@@ -26,6 +18,7 @@ from zoo.comparison.seeds import numbers_of
 from zoo.comparison.trial_summary import Point, Row, Summary
 from zoo.errors import UserError
 from zoo.evaluation import significance
+from zoo.evaluation.translation_quality import OfLength
 
 SIGNATURE = b"\x89PNG"
 
@@ -51,6 +44,21 @@ def of(values):
         Group(name, number, ()): value
         for number, (name, value) in zip(numbers, values.items(), strict=True)
     }
+
+
+def bands_of(rows):
+    """The bars of the rows of the seeds of each recipe."""
+    return of({name: bar_plots.band_bars(seeds) for name, seeds in rows.items()})
+
+
+def accuracies_of(counts):
+    """The bars of (right, pairs) of the seeds of each recipe."""
+    return of(
+        {
+            name: {kind: bar_plots.accuracy_bar(seeds) for kind, seeds in by_kind.items()}
+            for name, by_kind in counts.items()
+        }
+    )
 
 
 def labels_of(figure):
@@ -80,10 +88,10 @@ def spans_of(axes):
 def test_seeds_are_a_mean_with_their_range(drawn, file):
     two = [[(150, 4.0), (300, 3.0), (450, 2.5)], [(150, 5.0), (300, 3.5)]]
     curves = [
-        curve_plots.Curve(Group("softmax, 2 seeds", 0, ()), two),
-        curve_plots.Curve(Group("other", 1, ()), [[(100, 6.0)]]),
+        learning_curves.Curve(Group("softmax, 2 seeds", 0, ()), two),
+        learning_curves.Curve(Group("other", 1, ()), [[(100, 6.0)]]),
     ]
-    curve_plots.draw_learning_curves(curves, file, "training step", limit=2.0)
+    learning_curves.draw(curves, file, limit=2.0)
     (axes,) = drawn[0].axes
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("training step", "validation, nats per token")
     mean = next(line for line in axes.lines if line.get_label() == "softmax, 2 seeds")
@@ -111,7 +119,7 @@ def test_bands_have_tokens_and_intervals(drawn, file):
             [{"band": "1-9", "tokens": 1500, "log_perplexity": 3.0}],
         ],
     }
-    bar_plots.bands(of(rows), file, limit={"1-9": 1.5})
+    bar_plots.bands(bands_of(rows), file, limit={"1-9": 1.5})
     (axes,) = drawn[0].axes
     unknown = "<unk>: any\nunknown word\n7 tokens"
     assert ticks_of(axes) == [unknown, "unseen\n40 tokens", "1-9\n1,500 tokens"]
@@ -131,7 +139,7 @@ def test_an_accuracy_has_its_count_and_its_interval(drawn, file):
         "a": {"number, 1": [(3, 10)], "gender, 1": [(2, 2)]},
         "b": {"number, 1": [(81, 263)]},
     }
-    bar_plots.accuracy(of(counts), file, "distance in words")
+    bar_plots.accuracy(accuracies_of(counts), file)
     number, gender = drawn[0].axes
     assert (number.get_title(), gender.get_title()) == ("number", "gender")
     assert {axes.get_xlabel() for axes in drawn[0].axes} == {"distance in words"}
@@ -152,7 +160,7 @@ def test_an_accuracy_has_its_count_and_its_interval(drawn, file):
 
 def test_no_text_is_on_the_line_of_chance(drawn, file):
     shares = {"a": {"number, 1": [(50, 100)], "number, 2-4": [(0, 100)]}}
-    bar_plots.accuracy(of({**shares, "b": {"number, 1": [(45, 100)]}}), file)
+    bar_plots.accuracy(accuracies_of({**shares, "b": {"number, 1": [(45, 100)]}}), file)
     (axes,) = drawn[0].axes
     drawn[0].canvas.draw()
     (chance,) = (line for line in axes.lines if line.get_linestyle() == ":")
@@ -164,8 +172,8 @@ def test_no_text_is_on_the_line_of_chance(drawn, file):
 
 
 def test_seeds_are_points_on_the_bar_of_their_mean(drawn, file):
-    counts = {"a": {"number": [(50, 100), (75, 100), (70, 100)], "gender": [(0, 0)]}}
-    bar_plots.accuracy(of(counts), file)
+    counts = {"a": {"number": [(50, 100), (75, 100), (70, 100)], "gender": [(1, 2)]}}
+    bar_plots.accuracy(accuracies_of(counts), file)
     axes = drawn[0].axes[0]
     (bars,) = bars_of(axes)
     assert [bar.get_height() for bar in bars.patches] == [65]
@@ -177,8 +185,9 @@ def test_seeds_are_points_on_the_bar_of_their_mean(drawn, file):
 
 
 def test_lengths_have_sentences_and_intervals(drawn, file):
-    curves = {"a": [(20.0, (15.0, 24.0)), (30.0, (math.nan, math.nan))]}
-    curve_plots.by_length(["1-5", "6-10"], [1200, 1], curves, file)
+    rows = [OfLength(1, 5, 1200, [20.0], [(15.0, 24.0)])]
+    rows.append(OfLength(6, 10, 1, [30.0], [(math.nan, math.nan)]))
+    translations.draw_by_length(["a"], rows, file)
     (axes,) = drawn[0].axes
     assert ticks_of(axes) == ["1-5\n1,200 sentences", "6-10\n1 sentences"]
     np.testing.assert_allclose(spans_of(axes), [[15, 24], [np.nan, np.nan]])
@@ -191,36 +200,30 @@ def colour_of(handle):
     return (handle.lines[0] if hasattr(handle, "lines") else handle).get_color()
 
 
-def test_a_recipe_has_one_colour_in_every_picture_and_order(drawn, file, monkeypatch):
+def test_a_recipe_has_one_colour_in_every_picture_and_order(drawn, file):
     """By hand: "cache" and "softmax" are numbers 0 and 1 by the alphabet, in whatever order."""
     names = ["softmax", "cache"]
-    curve_plots.draw_learning_curves(
-        [curve_plots.Curve(recipe, [[(1, 2.0)]]) for recipe in of(dict.fromkeys(names))],
+    learning_curves.draw(
+        [learning_curves.Curve(recipe, [[(1, 2.0)]]) for recipe in of(dict.fromkeys(names))],
         file,
         "step",
     )
     band = {"band": "1-9", "tokens": 90, "log_perplexity": 3.0}
-    bar_plots.bands(of({name: [[band]] for name in names}), file)
+    bar_plots.bands(bands_of({name: [[band]] for name in names}), file)
     rank.draw({name: np.array([1.0, 0.1]) for name in names}, file, 2)
-    curve_plots.by_length(["1-5"], [3], {name: [(20.0, (1, 30))] for name in names}, file)
+    rows = [OfLength(1, 5, 3, [20.0] * 2, [(1, 30)] * 2)]
+    translations.draw_by_length(names, rows, file)
     of_pictures = []
     for figure in drawn:
         handles, labels = figure.axes[0].get_legend_handles_labels()
         colours = map(colour_of, handles)
         of_pictures.append(dict(zip(labels, colours, strict=True)))
-    kept = []
-    monkeypatch.setattr(
-        trials_picture.output_files, "write", lambda file, write, what: kept.append(write)
-    )
-    figures = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *a, **k: figures.append(figure))
     rows = tuple(
-        Row(name, (2.0,), (1.5, 2.5), 100, 1.0, 10, None, 0.1, (Point(5, 0.5, (2.0,)),))
+        Row(Runs(name, (2.0,), (), (1.5, 2.5)), 100, 1.0, 10, None, 0.1, (Point(5, 0.5, (2.0,)),))
         for name in names
     )
     trials_picture.draw(Summary(rows, "test", 100, (), {}), file)
-    kept[0](file)
-    lines = [line for line in figures[0].axes[0].lines if len(line.get_xdata())]
+    lines = [line for line in drawn[-1].axes[0].lines if len(line.get_xdata())]
     of_pictures.append({name: line.get_color() for name, line in zip(names, lines, strict=True)})
     assert of_pictures == [{"softmax": "#674208", "cache": "#0391ed"}] * 5
 
@@ -246,16 +249,16 @@ def test_a_sweep_has_a_panel_a_text_and_one_colour_a_recipe(drawn, file):
     rnn, softmax, tags = of(dict.fromkeys(("rnn", "softmax", "tags")))
     panels = {
         "test (7 tokens)": {softmax: points, tags: other},
-        "validation": {tags: other},
+        "validation": {tags: other, rnn: [sweep.Point(None, Runs("rnn", (3.0,)))]},
     }
-    curve_plots.sweep("data.train", panels, {"validation": {rnn: 3.0}}, file)
+    sweep.draw("data.train", panels, file)
     test, validation = drawn[0].axes
     assert (test.get_title(), validation.get_title()) == ("test (7 tokens)", "validation")
     assert test.get_xlabel() == "sentences of training text"
     assert ticks_of(test) == ["864", "13,826"] and test.get_xscale() == "log"
     np.testing.assert_allclose(spans_of(test), [[6.0, 6.4], [5, 5], [7, 7]])
     single = {"test": {softmax: points[1:]}}
-    curve_plots.sweep("data.train", single, {}, file)
+    sweep.draw("data.train", single, file)
     assert spans_of(drawn[1].axes[0])[0].tolist() == [4, 6]
     of_tags = [test.containers[1].lines[0], validation.containers[0].lines[0]]
     assert len({line.get_color() for line in of_tags}) == 1
@@ -269,17 +272,19 @@ def draw_everything(name, tmp_path):
     band = {"band": "1-9", "tokens": 9, "log_perplexity": 3.0}
     recipe = Group(name, 0, ())
     pictures = {
-        "curves": lambda file: curve_plots.draw_learning_curves(
-            [curve_plots.Curve(recipe, [[(1, 2.0)]], [[(1, 3.0)]])], file, "step"
+        "curves": lambda file: learning_curves.draw(
+            [learning_curves.Curve(recipe, [[(1, 2.0)]], [[(1, 3.0)]])], file, "step"
         ),
-        "bands": lambda file: bar_plots.bands({recipe: [[band]]}, file),
-        "accuracy": lambda file: bar_plots.accuracy({recipe: {word: [(1, 2)]}}, file),
+        "bands": lambda file: bar_plots.bands({recipe: bar_plots.band_bars([[band]])}, file),
+        "accuracy": lambda file: bar_plots.accuracy(
+            {recipe: {word: bar_plots.accuracy_bar([(1, 2)])}}, file
+        ),
         "spectra": lambda file: rank.draw({name: np.array([1.0, 0.1])}, file, 2),
         "attention": lambda file: plot_style.attention([word, "b"], [word], np.ones((1, 2)), file),
-        "lengths": lambda file: curve_plots.by_length(
-            ["1-5"], [3], {name: [(20.0, (1, 30))]}, file
+        "lengths": lambda file: translations.draw_by_length(
+            [name], [OfLength(1, 5, 3, [20.0], [(1, 30)])], file
         ),
-        "sweep": lambda file: curve_plots.sweep("size", {word: {recipe: points}}, {}, file),
+        "sweep": lambda file: sweep.draw("size", {word: {recipe: points}}, file),
     }
     for picture, draw in pictures.items():
         draw(tmp_path / f"{picture}.png")
@@ -320,7 +325,7 @@ def test_attention(file, source, target):
         lambda workdir, file: sweep.report("training.batch", [workdir], file),
         lambda workdir, file: learning_curves.report([workdir], file),
         lambda workdir, file: bar_plots.plot_bands([workdir], file),
-        lambda workdir, file: agreement.plot_kept([workdir], file),
+        lambda workdir, file: bar_plots.plot_agreement([workdir], file),
     ],
     ids=["sweep", "curves", "kept bands", "kept agreement"],
 )
@@ -345,7 +350,7 @@ def test_a_picture_has_the_kind_of_its_suffix_and_the_same_bytes_again(tmp_path)
     for name, start in (("a.PDF", b"%PDF"), ("a.svg", b"<?xml"), ("a.png", SIGNATURE)):
         file, again = tmp_path / name, tmp_path / f"again.{name}"
         for one in (file, again):
-            bar_plots.accuracy(of({"softmax, 3 seeds": {"number": [(1, 2)]}}), one)
+            bar_plots.accuracy(accuracies_of({"softmax, 3 seeds": {"number": [(1, 2)]}}), one)
         assert file.read_bytes().startswith(start)
         assert file.read_bytes() == again.read_bytes()
     # Text of an SVG stays text, in a size that is readable on a slide.
@@ -366,6 +371,6 @@ def test_a_picture_is_replaced_only_by_a_whole_one(file, monkeypatch, code, kind
     file.write_bytes(b"old")
     monkeypatch.setattr(plot_style.Figure, "savefig", fail)
     with pytest.raises(kind, match=os.strerror(code)):
-        bar_plots.accuracy(of({"a": {"number": [(1, 2)]}}), file)
+        bar_plots.accuracy(accuracies_of({"a": {"number": [(1, 2)]}}), file)
     assert file.read_bytes() == b"old"
     assert list(file.parent.iterdir()) == [file]

@@ -30,9 +30,11 @@ def test_two_recipes_never_share_a_name():
 
 def test_labels_replace_names():
     groups = [("a_0", "a_1"), ("b",)]
-    assert seeds.names_of(groups, ["one", "two"]) == ["one, 2 seeds", "two"]
-    with pytest.raises(UserError, match="--label is given 1 times for 2 recipes"):
-        seeds.names_of(groups, ["one"])
+    named = seeds.labelled(groups, ["one", "two"])
+    assert named == {"a_0": "one_0", "a_1": "one_1", "b": "two"}
+    for labels in (["one"], ["one", "one"], ["one", "one_1"]):
+        with pytest.raises(UserError, match=r"--label is given . times for . recipes"):
+            seeds.labelled(groups, labels)
 
 
 def test_a_head_has_its_number_in_every_picture():

@@ -25,21 +25,20 @@ def run_of(folder, count, loss, changes=(), **training):
     return str(folder)
 
 
-def test_runs_stand_in_the_order_of_the_field_and_those_without_it_last(tmp_path):
+def test_runs_stand_in_the_order_of_the_field_and_those_without_it_last(tmp_path, said):
     folders = [
         run_of(tmp_path / name, count, loss)
         for name, count, loss in (("a", 500, 5.5), ("rnn", None, 6.0), ("b", 10, 5.75))
     ]
-    lines = []
     picture = tmp_path / "sweep.png"
-    sweep.report("vocabulary.features.0.count", folders, str(picture), log=lines.append)
-    table = [line.split() for line in lines[1:4]]
+    sweep.report("vocabulary.features.0.count", folders, str(picture))
+    table = [line.split() for line in said[1:4]]
     assert [(value, loss) for value, loss, _ in table] == [
         ("10", "5.7500"),
         ("500", "5.5000"),
         ("-", "6.0000"),
     ]
-    assert "100 tokens" in lines[0] and lines[-1] == str(picture)
+    assert "100 tokens" in said[0] and said[-1] == str(picture)
     assert picture.read_bytes()[:4] == b"\x89PNG"
 
 
@@ -69,7 +68,7 @@ def test_parts_of_a_text_stand_by_their_lengths(tmp_path):
     assert curves == [{50: ("b",), 60: ("e", "f")}]
 
 
-def test_seeds_stand_at_one_place_and_other_settings_are_other_curves(tmp_path):
+def test_seeds_stand_at_one_place_and_other_settings_are_other_curves(tmp_path, said):
     folders = [
         run_of(tmp_path / "a", 10, 5.5, seed=0, batch=8),
         run_of(tmp_path / "b", 10, 5.0, seed=1, batch=8),
@@ -80,10 +79,9 @@ def test_seeds_stand_at_one_place_and_other_settings_are_other_curves(tmp_path):
     field = "vocabulary.features.0.count"
     (narrow, wide) = sweep.curves_of(Comparison.of(folders), field)
     assert narrow == {10: ("a", "b", "c"), 500: ("d",)} and wide == {10: ("e",)}
-    lines = []
     picture = tmp_path / "sweep.svg"
-    sweep.report(field, folders, str(picture), log=lines.append)
-    assert lines[1:7] == [
+    sweep.report(field, folders, str(picture))
+    assert said[1:7] == [
         "  a, 1 to 3 seeds:",
         "            10  5.4667 (5.0000 to 5.9000 of 3)  a, b, c",
         "           500  5.2500  d",
@@ -94,34 +92,32 @@ def test_seeds_stand_at_one_place_and_other_settings_are_other_curves(tmp_path):
     drawn = picture.read_text()
     assert ">a, 1 to 3 seeds</text>" in drawn and ">e</text>" in drawn
     assert ">test, carried (100 tokens)</text>" in drawn
-    sweep.report(field, folders, str(picture), ["narrow", "wide"], lines.append)
-    assert lines[8] == "  narrow, 1 to 3 seeds:"
+    sweep.report(field, folders, str(picture), ["narrow", "wide"])
+    assert said[8] == "  narrow, 1 to 3 seeds:"
     with pytest.raises(UserError, match="for 2 recipes"):
         sweep.report(field, folders, str(picture), ["narrow"])
 
 
-def test_the_point_of_one_run_has_its_interval(tmp_path):
+def test_the_point_of_one_run_has_its_interval(tmp_path, said):
     folder = run_of(tmp_path / "a", 10, 5.0, {"figures.interval": [4.5, 5.5]})
-    lines = []
     picture = str(tmp_path / "sweep.png")
-    sweep.report("vocabulary.features.0.count", [folder], picture, log=lines.append)
-    assert lines[1] == "            10  5.0000 [4.5000, 5.5000]  a"
+    sweep.report("vocabulary.features.0.count", [folder], picture)
+    assert said[1] == "            10  5.0000 [4.5000, 5.5000]  a"
 
 
-def test_a_run_that_saw_the_text_is_named_and_not_drawn(tmp_path):
+def test_a_run_that_saw_the_text_is_named_and_not_drawn(tmp_path, said):
     seen = overlap_of(trained_on=900)
     folders = [
         run_of(tmp_path / "a", 10, 5.0, overlap_of()),
         run_of(tmp_path / "b", 20, 1.0, seen),
         run_of(tmp_path / "c", 30, 4.0, overlap_of()),
     ]
-    lines = []
     field, picture = "vocabulary.features.0.count", str(tmp_path / "sweep.png")
-    sweep.report(field, folders, picture, log=lines.append)
-    assert lines[1].startswith("  not drawn: b: it was trained on this text (90.00% of")
-    assert [line.split()[:2] for line in lines[2:4]] == [["10", "5.0000"], ["30", "4.0000"]]
+    sweep.report(field, folders, picture)
+    assert said[1].startswith("  not drawn: b: it was trained on this text (90.00% of")
+    assert [line.split()[:2] for line in said[2:4]] == [["10", "5.0000"], ["30", "4.0000"]]
     with pytest.raises(UserError, match="nothing to draw"):
-        sweep.report(field, folders[1:2], picture, log=lines.append)
+        sweep.report(field, folders[1:2], picture)
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path):

@@ -13,7 +13,7 @@ from tests.evaluation.judgements.test_agreement import columns
 from tests.training import small
 from zoo import __main__ as commands
 from zoo.commands import program
-from zoo.comparison import compare
+from zoo.comparison import text_report
 from zoo.data import Conllu, Vocabulary
 from zoo.evaluation.run import Run
 from zoo.runs import output_files
@@ -87,9 +87,8 @@ def losses_of(folder, seen_only):
 
 
 @pytest.mark.slow
-def test_runs_are_compared_with_the_lexicons_that_they_have(runs):
-    said: list = []
-    compare.report(runs, "other.conllu", log=said.append)
+def test_runs_are_compared_with_the_lexicons_that_they_have(runs, said):
+    text_report.report(runs, "other.conllu")
     text = "\n".join(said)
     (table,) = [number for number, line in enumerate(text.splitlines()) if "in parts" in line]
     header, tokens, *rows = (line.split() for line in text.splitlines()[table : table + 4])
@@ -117,20 +116,18 @@ def test_runs_are_compared_with_the_lexicons_that_they_have(runs):
     assert json.loads(result.read_text())["figures"]["pairs"] == 2
 
 
-def test_a_plain_text_has_no_agreement_pairs(runs, tmp_path):
+def test_a_plain_text_has_no_agreement_pairs(runs, tmp_path, said):
     (tmp_path / "plain.txt").write_text("les filles sont petites\n", encoding="utf-8")
-    said: list = []
-    compare.report(runs[::2], "plain.txt", log=said.append)
+    text_report.report(runs[::2], "plain.txt")
     assert "pairs:" not in "\n".join(said)
     assert "data:plain.txt" in said[-1]
 
 
-def test_items_of_a_table_begin_with_an_empty_state(runs, tmp_path):
+def test_items_of_a_table_begin_with_an_empty_state(runs, tmp_path, said):
     items = "item\tsentence\n1\tles filles sont petites\n2\tles filles\n"
     (tmp_path / "items.tsv").write_text(items, encoding="utf-8")
     for state in (None, "carried"):
-        said: list = []
-        compare.report(runs[:1], "items.tsv", state=state, log=said.append)
+        text_report.report(runs[:1], "items.tsv", state=state)
         assert "  2 of the 6 words of items.tsv are unknown to the run (33.33%)" in said
     found = pathlib.Path(runs[0]).glob("results/data_items.tsv-*.json")
     assert sorted(path.name.split(".")[2] for path in found) == ["carried", "sentences"]

@@ -9,7 +9,7 @@ import pytest
 from tests.comparison.test_compare_noise import BASE, FREE, LENGTHS, keep_scores, worse
 from tests.training import small
 from zoo.comparison import trial_summary
-from zoo.comparison.paired import Difference
+from zoo.comparison.paired import Difference, Runs
 from zoo.comparison.trial_plan import Budget, HeadPlan, Plan
 from zoo.comparison.trial_summary import Point, Row, Summary
 from zoo.errors import UserError
@@ -22,7 +22,8 @@ UNDECIDED = APART._replace(p_of_seeds=0.2)
 def row(name, perplexity, difference=None, parameters=1000, seeds=1):
     losses = (math.log(perplexity),) * seeds
     interval = math.log(perplexity - 1), math.log(perplexity + 1)
-    return Row(name, losses, interval, parameters, 2.0, 600, 5_000_000, 0.003, (), difference)
+    runs = Runs(name, losses, (), interval)
+    return Row(runs, parameters, 2.0, 600, 5_000_000, 0.003, (), difference)
 
 
 def of(*rows):
@@ -160,13 +161,13 @@ def test_runs_are_compared(tmp_path, plan):
         ],
     }
     found = trial_summary.of_runs(folders, "test", plan, {})
-    order = [row.name for row in found.rows]
+    order = [row.runs.name for row in found.rows]
     assert order[2] == "far" and {*order[:2]} == {"best", "near"}
     tie, far = found.rows[1:]
-    assert tie.is_tie and not far.is_tie and found.rows[0].difference is None
+    assert (tie.verdict, far.verdict) == ("a tie", "worse") and found.rows[0].difference is None
     first = -np.float32(worse(0.5, 0.2, 1)).mean(dtype=np.float64)
-    assert far.losses[0] == pytest.approx(first, abs=1e-3)
-    assert far.interval[0] < far.loss < far.interval[1]
+    assert far.runs.losses[0] == pytest.approx(first, abs=1e-3)
+    assert far.runs.interval[0] < far.runs.loss < far.runs.interval[1]
     assert (far.steps, far.minutes, far.step_seconds) == (30, pytest.approx(0.3), 0.6)
     assert [point.step for point in far.curve] == [10, 20, 30]
     assert far.curve[0].losses == (4.9, 4.9) and far.curve[0].minutes == pytest.approx(0.1)
@@ -261,6 +262,6 @@ def test_no_run_is_an_error(plan):
 
 
 def test_a_head_without_comparable_validations_is_drawn(tmp_path):
-    infinite = row("log_linear", 50)._replace(losses=(math.inf,), interval=(math.nan, math.nan))
+    infinite = row("log_linear", math.inf)
     trial_summary.draw(of(row("char_lstm", 50, seeds=3), infinite), tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 10_000

@@ -71,6 +71,10 @@ def test_a_citation_has_the_metadata_of_the_package():
     (author,) = PROJECT["authors"]
     assert f"  - name: {author['name']}" in citation
     assert citation[-len(PROJECT["keywords"]) :] == [f"  - {word}" for word in PROJECT["keywords"]]
+    (entry,) = re.findall(r"```bibtex\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (title,) = (line for line in citation if line.startswith("title: "))
+    assert f"{{{zoo.__version__}}}" in entry and author["name"] in entry
+    assert re.sub(r"[{}]", "", entry.partition("title = ")[2]).strip() == title[8:-1]
 
 
 def test_the_types_are_packaged():

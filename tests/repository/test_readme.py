@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 
+from tests import examples
 from zoo import Experiment
 
 README = pathlib.Path(__file__).parents[2] / "README.md"
@@ -23,8 +24,19 @@ def snippets():
     return python_of(DOCS / "your_model.md")
 
 
-def test_readme_shows_the_first_of_them(snippets):
-    assert python_of(README) == snippets[:1]
+def test_the_head_of_readme_has_the_loss_of_its_probabilities():
+    (snippet,) = python_of(README)
+    names = {}
+    exec(snippet, names)
+    log_probs = names["head"].log_probs(names["params"], names["tables"], names["hidden"])
+    np.testing.assert_allclose(names["loss"], -log_probs[..., 0].mean(), rtol=1e-6)
+
+
+def test_what_readme_shows_of_the_french_model_is_what_it_gives(monkeypatch):
+    """The values are those of the walk in tests/export/test_models.py."""
+    monkeypatch.chdir(README.parent)
+    (session,) = re.findall(r"```pycon\n(.*?)```", README.read_text(), re.DOTALL)
+    examples.run_docstring(session, {})
 
 
 def test_readme_is_short():

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import configs
-from records import cells, keep, tables
+from records import cells, keep, pictures, tables
 from zoo import configuration
-from zoo.comparison.compare import compare
+from zoo.comparison import text_report
 from zoo.comparison.sweep import value_of
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, records, significance
@@ -25,6 +25,18 @@ def test_the_page_has_the_tables_that_records_make():
     assert tables.with_tables(pages) == pages, "run make tables"
     told = re.findall(r"From (?:the passports in )?records/\w", "".join(pages))
     assert len(tables.TABLES) - len(("claims", "accuracies")) == len(told)
+
+
+@pytest.mark.slow
+def test_the_pictures_are_those_of_the_records(tmp_path):
+    """Texts and bars: other versions of matplotlib place them otherwise."""
+    pictures.draw(tmp_path)
+    for name in ("agreement.svg", "agreement_dark.svg"):
+        kept, made = (path.read_text() for path in (pictures.FOLDER / name, tmp_path / name))
+        texts = [re.findall(r">([^<>\n]+)</text>", picture) for picture in (kept, made)]
+        assert texts[0] == texts[1] and {"247 pairs", "93", "chance"} < {*texts[0]}
+    assert pictures.dark((pictures.FOLDER / "agreement.svg").read_text()) == kept
+    assert "#ffffff" not in kept and "#0d1117" in kept
 
 
 def test_a_changed_figure_is_another_table(monkeypatch):
@@ -82,21 +94,21 @@ def test_records_have_each_run_once():
 
 def test_records_are_compared_as_runs_are():
     file = str(cells.FOLDER / "micro.jsonl")
-    lines = compare([file]).splitlines()
+    lines = text_report.tables([file]).splitlines()
     assert lines[1].startswith("micro_log_linear, 3 seeds ")
     assert lines[2].startswith("micro_softmax, 3 seeds ")
     one, other = (f"{file}:micro_{head}_0" for head in ("softmax", "log_linear"))
-    assert compare([one, other]).splitlines()[1].split()[0] == "micro_log_linear_0"
+    assert text_report.tables([one, other]).splitlines()[1].split()[0] == "micro_log_linear_0"
     with pytest.raises(UserError, match=r"micro\.jsonl has no run micro_gru: name one of micro_l"):
-        compare([f"{file}:micro_gru"])
+        text_report.tables([f"{file}:micro_gru"])
     with pytest.raises(UserError, match="are one folder: give each run once"):
-        compare([file, one])
+        text_report.tables([file, one])
 
 
 def test_seeds_of_records_without_scores_are_compared_by_their_seeds(tmp_path):
     """By hand, of 3.1154, 3.1197, 3.1208 and 3.4119, 3.4229, 3.4180: means 3.1186 and 3.4176,
     variances 8.3e-6 and 3.0e-5, so t = 0.2990 / sqrt(3.9e-5 / 3) = 83 of 3 degrees of freedom."""
-    lines = compare([shutil.copy(cells.FOLDER / "micro.jsonl", tmp_path)])
+    lines = text_report.tables([shutil.copy(cells.FOLDER / "micro.jsonl", tmp_path)])
     assert re.search(
         r"  micro_log_linear, 3 seeds is below micro_softmax, 3 seeds by 0\.2990 nats "
         r"\(p < 0\.001 by 3 and 3 seeds\)",
@@ -121,9 +133,9 @@ def test_a_record_has_the_fields_of_its_recipes():
 def test_a_damaged_record_is_an_error_of_the_user(text, why, tmp_path):
     (tmp_path / "a.jsonl").write_text(text)
     with pytest.raises(UserError, match=why):
-        compare([str(tmp_path / "a.jsonl")])
+        text_report.tables([str(tmp_path / "a.jsonl")])
     with pytest.raises(UserError, match=r"b\.jsonl cannot be read"):
-        compare([str(tmp_path / "b.jsonl")])
+        text_report.tables([str(tmp_path / "b.jsonl")])
 
 
 PASSPORT = {
@@ -186,8 +198,8 @@ def test_runs_of_a_record_are_compared_by_their_scores_and_replaced(tmp_path):
         figures = {"log_perplexity": 1.5 + more, "perplexity": math.exp(1.5 + more)}
         training = {**PASSPORT["training"], "recipe_but_seed": name}
         keep.keep(file, [a_run(tmp_path / name, worse=more, figures=figures, training=training)[0]])
-    folders = compare([str(tmp_path / "one"), str(tmp_path / "other")])
-    of_record = compare([str(file)])
+    folders = text_report.tables([str(tmp_path / "one"), str(tmp_path / "other")])
+    of_record = text_report.tables([str(file)])
     assert of_record == folders
     assert "by 2 sentences" in of_record and "1.0000 [1.0000, 1.0000] nats apart" in of_record
     before = file.read_bytes()
@@ -199,7 +211,7 @@ def test_runs_of_a_record_are_compared_by_their_scores_and_replaced(tmp_path):
     arrays["one/test.carried/log_prob"] += 1
     np.savez(tmp_path / "table.npz", **arrays)
     with pytest.raises(UserError, match=r"table\.npz has the scores of another .* one/test\.carr"):
-        compare([str(file)])
+        text_report.tables([str(file)])
 
 
 def answered(folder, right):
@@ -229,15 +241,15 @@ def test_a_record_has_all_that_parts_and_mcnemars_test_need(tmp_path):
             answered(folder, 9 if recipe == "one" else 1)
             folders.append(folder)
     keep.keep(file, folders)
-    of_folders = compare([*map(str, folders)], in_parts=True)
-    of_record = compare([str(file)], in_parts=True)
+    of_folders = text_report.tables([*map(str, folders)], in_parts=True)
+    of_record = text_report.tables([str(file)], in_parts=True)
     assert of_record == of_folders
     for title in ("words seen in training", "words never seen in training", "all words, with"):
         assert "by 2 and 2 seeds" in " ".join(of_record.partition(f"  {title}")[2].split()[:40])
     assert "right alone, p = 0.00781" in of_record  # 2 / 2^8
     single = [f"{file}:{name}" for name in ("one_0", "other_0")]
-    of_two = compare(single, in_parts=True)
-    two_folders = compare([str(folders[0]), str(folders[2])], in_parts=True)
+    of_two = text_report.tables(single, in_parts=True)
+    two_folders = text_report.tables([str(folders[0]), str(folders[2])], in_parts=True)
     assert of_two == two_folders
     assert "8 and 0 of 10 right alone" in of_two
 

@@ -5,8 +5,8 @@ import pathlib
 import zoo
 
 FILES = sorted(pathlib.Path(zoo.__file__).parent.rglob("*.py"))
-MOST_LINES = 50_586
-MOST_FILES = 226
+MOST_LINES = 50_282
+MOST_FILES = 225
 MOST_SHORT_FILES = 32
 SHORT = 60
 

@@ -1,7 +1,7 @@
-"""Bars of figures with their intervals: by frequency of words, and of accuracies.
+"""Figures in groups, with their intervals: by frequency of words, and accuracies by kind of pair.
 
-Recipes have their colour by their name. Counts stand under every bar, or in it where they differ
-between recipes, and bars of few items are hatched. See `plot_style` for files and panels.
+Pictures of bars are made here, and charts of the page in `charts`. In a picture counts stand under
+every bar, or in it where they differ between recipes, and bars of few items are hatched.
 """
 
 import math
@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zoo import lazy
+from zoo import lazy, strict_json
 from zoo.comparison import comparison, plot_style
 from zoo.comparison.comparison import Comparison, Group
-from zoo.comparison.plot_style import colour
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, leakage, significance
+from zoo.evaluation import agreement, item_scores, leakage, significance
 from zoo.evaluation.perplexity import UNKNOWN
-from zoo.evaluation.results import names_of
+from zoo.evaluation.results import Questions, names_of, read_answers
 from zoo.runs import output_files
 from zoo.runs.output_files import aligned
 
@@ -34,13 +33,74 @@ _HATCHED: dict[str, Any] = {"hatch": "///", "edgecolor": "white", "alpha": 0.6}
 
 
 class Bar(NamedTuple):
-    """A bar with its interval."""
-
     # a mean over seeds, or a single figure; NaN for a gap, inf for the text "∞" alone
     height: float
     interval: tuple[float, float]  # (low, high), NaN twice without one
     items: float
     seeds: tuple[float, ...] = ()  # the figure of each seed, points on the bar; () for a single run
+
+
+Bars = dict[Group, dict[str, Bar]]
+
+
+def band_bars(seeds: Sequence[Sequence[dict]]) -> dict[str, Bar]:
+    """Returns {band: its bar} of the seeds of a recipe.
+
+    The interval of several seeds reaches from the least to the greatest.
+    """
+    bars = {}
+    for band in dict.fromkeys(row["band"] for rows in seeds for row in rows):
+        found = [row for rows in seeds for row in rows if row["band"] == band]
+        losses = tuple(float(row["log_perplexity"]) for row in found)  # JSON has inf as text
+        interval = found[0].get("interval", (math.nan, math.nan))
+        if len(losses) > 1:
+            interval = min(losses), max(losses)
+        tokens = float(np.mean([row["tokens"] for row in found]))
+        # A mean of equal seeds is rounded, and may leave their range.
+        mean = min(max(float(np.mean(losses)), min(losses)), max(losses))
+        bars[band] = Bar(mean, interval, tokens, losses[1:] and losses)
+    return bars
+
+
+def least_count(band: str) -> int:
+    """Returns the sort key of a band; the bands of unknown and of unseen words come first."""
+    without = {UNKNOWN: -2, "unseen": -1}
+    return without[band] if band in without else int(band.rstrip("+").split("-")[0])
+
+
+def kept_bands(passport):
+    """Returns the bands of a passport, with intervals where the scores of words are kept."""
+    scores = passport["place"].read_scores(passport)
+    return item_scores.with_intervals(passport["figures"].get("bands") or [], scores)
+
+
+def accuracy_bar(seeds: Sequence[tuple[int, int]]) -> Bar:
+    """Returns the bar of an accuracy in percent, the mean of seeds.
+
+    Its interval is the 95 % interval for as many pairs as one seed was asked (Wilson 1927).
+    """
+    right, pairs = np.mean(seeds, axis=0)
+    low, high = significance.binomial_interval(right, pairs)
+    shares = tuple(100 * (one / of) for one, of in seeds)
+    return Bar(100 * (right / pairs), (100 * low, 100 * high), pairs, shares[1:] and shares)
+
+
+def accuracy_bars(
+    counts: Mapping[str, Mapping[str, tuple[int, int]]], recipes: Sequence[Group]
+) -> Bars:
+    """Returns the bars of {run: {kind of pair: (right, pairs)}}, for the kinds that have pairs."""
+    kinds = dict.fromkeys(kind for of_run in counts.values() for kind in of_run)
+    bars: Bars = {recipe: {} for recipe in recipes}
+    for recipe, of_recipe in bars.items():
+        of_seeds = recipe.of(counts).values()
+        for kind in kinds:
+            found = [of_run[kind] for of_run in of_seeds if kind in of_run and of_run[kind][1]]
+            if found:
+                of_recipe[kind] = accuracy_bar(found)
+    return bars
+
+
+# ---- pictures
 
 
 def _draw_bars(axes: Axes, groups: Sequence[str], bars) -> bool:
@@ -54,7 +114,9 @@ def _draw_bars(axes: Axes, groups: Sequence[str], bars) -> bool:
         xs = [x + offset for x in there]
         heights = [0 if math.isinf(bar.height) else bar.height for bar in there.values()]
         ends = np.array([bar.interval for bar in there.values()], float).reshape(-1, 2).T
-        drawn = axes.bar(xs, heights, width * 0.92, color=colour(recipe.number), label=recipe.name)
+        drawn = axes.bar(
+            xs, heights, width * 0.92, color=plot_style.colour(recipe.number), label=recipe.name
+        )
         spans = axes.errorbar(xs, heights, np.abs(ends - heights), fmt="none", ecolor="black")
         _, caps, lines = spans.lines
         for line in (*caps, *lines):  # seen on dark bars, too
@@ -100,49 +162,21 @@ def _name_bars(axes, groups, bars, unit, value_format):
 
 
 def _mark_few(axes, unit):
-    """Adds the meaning of hatched bars to the legend."""
     label = f"hatched: fewer than {FEW} {unit}"
     axes.fill_between([], [], facecolor="0.5", label=label, **_HATCHED)
 
 
 def _width(groups, recipes):
-    """Returns the inches that bars with their texts need."""
     return max(plot_style.WIDTH, 1.8 + groups * max(1.15, 0.45 * recipes + 0.3))
 
 
-def least_count(band: str) -> int:
-    """Returns the sort key of a band; the bands of unknown and of unseen words come first."""
-    without = {UNKNOWN: -2, "unseen": -1}
-    return without[band] if band in without else int(band.rstrip("+").split("-")[0])
-
-
-def band_bars(seeds: Sequence[Sequence[dict]]) -> dict[str, Bar]:
-    """Returns {band: its bar} of the seeds of a recipe.
-
-    The interval of several seeds reaches from the least to the greatest.
-    """
-    bars = {}
-    for band in dict.fromkeys(row["band"] for rows in seeds for row in rows):
-        found = [row for rows in seeds for row in rows if row["band"] == band]
-        losses = tuple(float(row["log_perplexity"]) for row in found)  # JSON has inf as text
-        interval = found[0].get("interval", (math.nan, math.nan))
-        if len(losses) > 1:
-            interval = min(losses), max(losses)
-        tokens = float(np.mean([row["tokens"] for row in found]))
-        # A mean of equal seeds is rounded, and may leave their range.
-        mean = min(max(float(np.mean(losses)), min(losses)), max(losses))
-        bars[band] = Bar(mean, interval, tokens, losses[1:] and losses)
-    return bars
-
-
 def bands(
-    rows: Mapping[Group, Sequence[Sequence[dict]]],
+    bars: Bars,
     file: str | pathlib.Path,
     limit: Mapping[str, float] | None = None,
     title: str = "Log-perplexity by frequency of the word",
 ):
     """Draws log-perplexity of words by how often they were seen in training."""
-    bars = {recipe: band_bars(seeds) for recipe, seeds in rows.items()}
     groups = sorted(plot_style.groups(bars), key=least_count)
     several = any(bar.seeds for of_recipe in bars.values() for bar in of_recipe.values())
     note = "lines: 95 % interval by sentences" + (
@@ -171,44 +205,30 @@ def bands(
             )
 
 
-def accuracy_bar(seeds: Sequence[tuple[int, int]]) -> Bar:
-    """Returns the bar of an accuracy in percent, the mean of seeds.
-
-    Its interval is the 95 % interval for as many pairs as one seed was asked (Wilson 1927).
-    """
-    right, pairs = np.mean(seeds, axis=0)
-    low, high = significance.binomial_interval(right, pairs)
-    shares = tuple(100 * (one / of) for one, of in seeds)
-    return Bar(100 * (right / pairs), (100 * low, 100 * high), pairs, shares[1:] and shares)
-
-
-def accuracy(
-    counts: Mapping[Group, Mapping[str, Sequence[tuple[int, int]]]],
-    file: str | pathlib.Path,
-    x_label: str = "",
-    title: str = "accuracy on pairs (%)",
-):
+def accuracy(bars: Bars, file: str | pathlib.Path):
     """Draws accuracy on minimal pairs, a panel for each phenomenon and in it a group for each case.
 
     The line on a bar is the 95 % interval for as many pairs (Wilson 1927). For several seeds the
     bar is the mean, and each seed is a point.
     """
-    bars: dict[str, dict[Group, dict[str, Bar]]] = {}
-    for name in plot_style.groups(counts):
-        phenomenon, _, case = name.partition(", ")
-        for recipe, by_case in counts.items():
-            of_recipe = bars.setdefault(phenomenon, {}).setdefault(recipe, {})
-            if any(pairs for _, pairs in by_case.get(name, ())):
-                of_recipe[case or "all"] = accuracy_bar(by_case[name])
-    cases = {phenomenon: plot_style.groups(panel) for phenomenon, panel in bars.items()}
-    shown = {phenomenon: max(1, len(groups)) for phenomenon, groups in cases.items()}
-    note = "lines: 95 % interval" + "; points: seeds" * any(
-        bar.seeds for panel in bars.values() for of in panel.values() for bar in of.values()
-    )
-    width = _width(sum(shown.values()), len(counts))
-    with plot_style.picture(file, shown, x_label, title, note, width) as every:
+    panels: dict[str, Bars] = {}
+    kinds = plot_style.groups(bars)
+    for kind in kinds:
+        phenomenon, _, case = kind.partition(", ")
+        for recipe, by_kind in bars.items():
+            of_recipe = panels.setdefault(phenomenon, {}).setdefault(recipe, {})
+            if kind in by_kind:
+                of_recipe[case or "all"] = by_kind[kind]
+    cases = {phenomenon: plot_style.groups(panel) for phenomenon, panel in panels.items()}
+    shown = {phenomenon: len(groups) for phenomenon, groups in cases.items()}
+    several = any(bar.seeds for by_kind in bars.values() for bar in by_kind.values())
+    note = "lines: 95 % interval" + "; points: seeds" * several
+    width = _width(sum(shown.values()), len(bars))
+    by_distance = all(kind.rpartition(", ")[2] in _DISTANCES for kind in kinds)
+    label = "distance in words" if by_distance else ""
+    with plot_style.picture(file, shown, label, "accuracy on pairs (%)", note, width) as every:
         few = False
-        for axes, (phenomenon, panel) in zip(every, bars.items(), strict=True):
+        for axes, (phenomenon, panel) in zip(every, panels.items(), strict=True):
             few |= _draw_bars(axes, cases[phenomenon], panel)
             axes.axhline(50, color="black", linestyle=":", zorder=0.5, label="chance")
             _name_bars(axes, cases[phenomenon], panel, "pairs", "{:.0f}".format)
@@ -217,7 +237,10 @@ def accuracy(
         every[0].set_ylim(0, 102)
 
 
-# ---- the bands that runs keep among their results
+# ---- the bands and the accuracies on agreement pairs that runs keep among their results
+
+_CASE = {"right": int, "pairs": int}
+_DISTANCES = {*agreement.DISTANCES, "all"}
 
 
 def plot_bands(
@@ -225,7 +248,6 @@ def plot_bands(
     file: str,
     split: str | None = None,
     labels: Sequence[str] = (),
-    log=output_files.show,
 ):
     """Prints and draws log-perplexity by the words' training counts."""
     plot_style.check_file(file)
@@ -247,33 +269,66 @@ def plot_bands(
     for name, passport in passports.items():
         if why := leakage.reason(passport):
             raise UserError(f"{name} cannot be drawn on {column.split}: {why}; leave it out.")
-    rows = {group: [kept_bands(passports[run]) for run in group.runs] for group in runs.groups}
+    bars = {
+        group: band_bars([kept_bands(passports[run]) for run in group.runs])
+        for group in runs.groups
+    }
     tokens = next(iter(passports.values()))["tokens"]
     title = f"{names_of(columns)[column]} ({tokens:,} tokens)"
-    bands(rows, file, title=title)
-    log(title)
-    bars = {group: band_bars(of_seeds) for group, of_seeds in rows.items()}
+    bands(bars, file, title=title)
     several = [len(group.runs) > 1 for group in runs.groups]
     interval = " or ".join(["95 %"] * (not all(several)) + ["of the seeds"] * any(several))
-    for line in table(bars, "occurrences", "tokens", interval, 4):
-        log(line)
-    log(file)
+    output_files.show(title, *table(bars, "occurrences", "tokens", interval, 4), file)
 
 
-def kept_bands(passport):
-    """Returns the bands of a passport, with intervals where the scores of words are kept."""
-    scores = passport["place"].read_scores(passport)
-    return item_scores.with_intervals(passport["figures"].get("bands") or [], scores)
+def plot_agreement(workdirs: Sequence[str], file: str, labels: Sequence[str] = ()):
+    """Prints and draws the accuracies that `zoo evaluate --agreement` kept."""
+    plot_style.check_file(file)
+    runs = Comparison.of(workdirs, labels)
+    of_paths: dict[str, dict[Questions, dict]] = {path: {} for path in runs.paths.values()}
+    for questions, of_runs in read_answers(runs.paths.values()).items():
+        if questions.options:  # the same questions again
+            continue
+        for path, (record, _) in of_runs.items():
+            cases = record["figures"].get("cases")
+            if isinstance(cases, dict) and all(map(_has_counts, cases.values())):
+                of_paths[str(path)][questions] = cases
+    first = next(iter(of_paths))
+    for path, found in of_paths.items():
+        if not found:
+            raise UserError(
+                f"{path} has no accuracy on pairs: python -m zoo evaluate {path} --agreement."
+            )
+        if found.keys() != of_paths[first].keys():
+            raise UserError(
+                f"{first} and {path} were judged on different pairs: judge both alike by python "
+                "-m zoo evaluate DIR --agreement."
+            )
+    counts = {name: _pooled([*of_paths[path].values()]) for name, path in runs.paths.items()}
+    bars = accuracy_bars(counts, runs.groups)
+    accuracy(bars, file)
+    output_files.show(*table(bars, "accuracy in %", "pairs", "95 %", 1), file)
 
 
-def table(
-    bars: Mapping[Group, Mapping[str, Bar]],
-    title: str,
-    unit: str,
-    interval: str,
-    digits: int,
-) -> Iterator[str]:
-    """Yields the numbers of bars, a line each."""
+def _has_counts(case):
+    try:
+        strict_json.check(case, _CASE)
+    except ValueError:
+        return False
+    return True
+
+
+def _pooled(of_splits: list[dict[str, dict]]) -> dict[str, tuple[int, int]]:
+    """Sums (right, pairs) of each case over several splits, for the cases that have pairs."""
+    counts = {}
+    for name in dict.fromkeys(name for cases in of_splits for name in cases):
+        right, pairs = (sum(cases[name][key] for cases in of_splits) for key in ("right", "pairs"))
+        if pairs:
+            counts[name] = right, pairs
+    return counts
+
+
+def table(bars: Bars, title: str, unit: str, interval: str, digits: int) -> Iterator[str]:
     rows: list[list[Any]] = [
         [
             recipe.name,

@@ -1,13 +1,15 @@
 """Charts as SVG: curves, and points with their intervals. Colours and text sizes are in page.css.
 
-Runs differ by their marks as well as by colour. Text stays text, and each chart has a description.
+Recipes differ by their marks as well as by colour. Text stays text, and each chart has a
+description.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from zoo.comparison import plot_style
+from zoo.comparison.bar_plots import Bar
 from zoo.comparison.comparison import Group
 from zoo.comparison.html_parts import number, text
 
@@ -19,21 +21,11 @@ MARKS = ("circle", "square", "triangle", "diamond", "cross", "plus")
 _LABEL, _LINE = 26, 18
 
 
-class Curve(NamedTuple):
-    """A curve of a run."""
-
-    run: int
+class Line(NamedTuple):
+    number: int
     points: Sequence[tuple[float, float]]
     dashed: bool = False
-    shade: Sequence[tuple[float, float, float]] = ()
-
-
-class Estimate(NamedTuple):
-    """A point with its interval."""
-
-    run: int
-    value: float
-    interval: tuple[float, float]  # (low, high); NaN where they are not known
+    shade: Sequence[tuple[float, float, float]] = ()  # (x, least, greatest) of the seeds
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
@@ -49,7 +41,6 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def mark(kind: str, x: float, y: float, size: float = 4) -> str:
-    """Returns the mark of a run around a point."""
     s = size
     paths = {
         "circle": f"M{-s} 0a{s} {s} 0 1 0 {2 * s} 0a{s} {s} 0 1 0 {-2 * s} 0z",
@@ -63,14 +54,14 @@ def mark(kind: str, x: float, y: float, size: float = 4) -> str:
 
 
 def curves(
-    drawn: Sequence[Curve], x_name: str, y_name: str, about: str, least: float | None = None
+    drawn: Sequence[Line], x_name: str, y_name: str, about: str, least: float | None = None
 ) -> str:
-    """Draws curves over a common pair of axes."""
+    """Draws lines over a common pair of axes."""
     finite = [
-        curve._replace(points=_finite(curve.points), shade=_finite(curve.shade)) for curve in drawn
+        line._replace(points=_finite(line.points), shade=_finite(line.shade)) for line in drawn
     ]
-    points = [point for curve in finite for point in curve.points]
-    points += [(x, y) for curve in finite for x, *ends in curve.shade for y in ends]
+    points = [point for line in finite for point in line.points]
+    points += [(x, y) for line in finite for x, *ends in line.shade for y in ends]
     if not points:
         return ""
     xs, ys = zip(*points, strict=True)
@@ -86,15 +77,15 @@ def curves(
     ]
     parts += _x_numbers(x_ticks, across, bottom)
     parts.append(_axis_names(x_name, y_name, HEIGHT))
-    for curve in finite:
-        places = [(across(x), up(y)) for x, y in curve.points]
-        line = "L".join(f"{_at(x)} {_at(y)}" for x, y in places)
-        kind = "line dashed" if curve.dashed else "line"
-        inside = _shade(curve.shade, across, up)
-        inside += f'<path class="{kind}" d="M{line}"/>' if places else ""
-        if not curve.dashed or len(places) == 1:
-            inside += "".join(_mark(curve.run, x, y) for x, y in places)
-        parts.append(_group(curve.run, inside))
+    for line in finite:
+        places = [(across(x), up(y)) for x, y in line.points]
+        path = "L".join(f"{_at(x)} {_at(y)}" for x, y in places)
+        kind = "line dashed" if line.dashed else "line"
+        inside = _shade(line.shade, across, up)
+        inside += f'<path class="{kind}" d="M{path}"/>' if places else ""
+        if not line.dashed or len(places) == 1:
+            inside += "".join(_mark(line.number, x, y) for x, y in places)
+        parts.append(_group(line.number, inside))
     return _svg(HEIGHT, about, parts)
 
 
@@ -103,7 +94,6 @@ def _finite(points):
 
 
 def _shade(ends, across, up):
-    """Returns the area between the least and the greatest of seeds."""
     if not ends:
         return ""
     lower = [(x, low) for x, low, _ in ends]
@@ -113,18 +103,18 @@ def _shade(ends, across, up):
 
 
 def intervals(
-    rows: Sequence[tuple[str, Sequence[Estimate]]],
+    rows: Sequence[tuple[str, Mapping[Group, Bar]]],
     x_name: str,
     about: str,
     span: tuple[float, float] | None = None,
     chance: float | None = None,
 ) -> str:
-    """Draws points with their intervals, a row for each name and in it a line for each run."""
+    """Draws points with their intervals, a row for each name and in it a line for each recipe."""
     ends = [
         value
-        for _, estimates in rows
-        for one in estimates
-        for value in (one.value, *one.interval)
+        for _, bars in rows
+        for bar in bars.values()
+        for value in (bar.height, *bar.interval)
         if math.isfinite(value)
     ]
     if not ends:
@@ -133,11 +123,11 @@ def intervals(
     left, right = 16, WIDTH - RIGHT
     across = _scale(x_ticks, left, right)
     y, body = TOP, []
-    for name, estimates in rows:
+    for name, bars in rows:
         body.append(f'<text class="row" x="{left}" y="{y + 16}">{text(name)}</text>')
         y += _LABEL
-        for one in estimates:
-            body.append(_estimate(one, across, y + _LINE / 2))
+        for recipe, bar in bars.items():
+            body.append(_estimate(recipe.number, bar, across, y + _LINE / 2))
             y += _LINE
         y += 6
     lines = [f'<path class="grid" d="M{_at(across(x))} {TOP}V{y}"/>' for x in x_ticks]
@@ -147,53 +137,44 @@ def intervals(
     return _svg(y + BOTTOM, about, [*lines, *body, *names, _axis_names(x_name, "", y + BOTTOM)])
 
 
-def _estimate(one, across, y):
-    """Returns a point with its interval on a line."""
+def _estimate(number, bar, across, y):
     inside = ""
-    if all(map(math.isfinite, one.interval)):
-        low, high = map(across, one.interval)
+    if all(map(math.isfinite, bar.interval)):
+        low, high = map(across, bar.interval)
         inside += f'<path class="line" d="M{_at(low)} {_at(y)}H{_at(high)}"/>'
         inside += "".join(
             f'<path class="line" d="M{_at(end)} {_at(y - 4)}V{_at(y + 4)}"/>' for end in (low, high)
         )
-    if math.isfinite(one.value):
-        inside += _mark(one.run, across(one.value), y)
-    return _group(one.run, inside)
+    if math.isfinite(bar.height):
+        inside += _mark(number, across(bar.height), y)
+    return _group(number, inside)
 
 
-def _mark(run, x, y):
-    return mark(MARKS[plot_style.mark_number(run)], x, y)
+def _mark(number, x, y):
+    return mark(MARKS[plot_style.mark_number(number)], x, y)
 
 
-def _group(run, inside):
-    return f'<g class="run {_colour(run)}" data-run="{run}">{inside}</g>'
+def _group(number, inside):
+    return f'<g class="run {_colour(number)}" data-run="{number}">{inside}</g>'
 
 
-def _colour(run):
-    """Returns the class of page.css for the colour of a run."""
-    return f"c{run % len(plot_style.COLOURS)}"
+def _colour(number):
+    """Returns the class of page.css for the colour of a recipe."""
+    return f"c{number % len(plot_style.COLOURS)}"
 
 
-def legend(groups: Iterable[Group], switches: bool = True) -> str:
-    """Returns the names of recipes beside their marks."""
-    entries = []
-    for name, run, _ in groups:
-        sign = (
-            f'<svg class="sign {_colour(run)}" viewBox="-14 -7 28 14" aria-hidden="true">'
-            f'<path class="line" d="M-12 0H12"/>{_mark(run, 0, 0)}</svg>'
-        )
-        if switches:
-            entries.append(
-                f'<label><input type="checkbox" checked data-shows="{run}">{sign}{text(name)}'
-                "</label>"
-            )
-        else:
-            entries.append(f"<span>{sign}{text(name)}</span>")
+def legend(groups: Iterable[Group]) -> str:
+    """Returns the names of recipes beside their marks, with a box each that hides the recipe."""
+    entries = (
+        f'<label><input type="checkbox" checked data-shows="{number}">'
+        f'<svg class="sign {_colour(number)}" viewBox="-14 -7 28 14" aria-hidden="true">'
+        f'<path class="line" d="M-12 0H12"/>{_mark(number, 0, 0)}</svg>{text(name)}</label>'
+        for name, number, _ in groups
+    )
     return f'<p class="legend">{"".join(entries)}</p>'
 
 
 def figure(content: str, caption: str) -> str:
-    """Returns a figure with its caption."""
     return f"<figure>{content}<figcaption>{text(caption)}</figcaption></figure>"
 
 
@@ -204,7 +185,6 @@ def number_of_tick(value: float, every: Sequence[float]) -> str:
 
 
 def _x_numbers(values, across, bottom):
-    """Returns the numbers below a horizontal axis."""
     return [
         f'<text class="x" x="{_at(across(x))}" y="{_at(bottom + 20)}">{number_of_tick(x, values)}'
         "</text>"

@@ -1,6 +1,6 @@
 """Runs side by side: comparable figures in columns, and the seeds of a recipe in groups.
 
-`zoo compare` prints them (`zoo.comparison.compare`), draws them (`bar_plots`, `learning_curves`,
+`zoo compare` prints them (`text_report`), draws them (`bar_plots`, `learning_curves`,
 `sweep`) and writes them as a page (`page_report`).
 """
 
@@ -43,25 +43,18 @@ class Group(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Comparison:
-    """Runs side by side."""
-
     paths: Mapping[str, str]  # {short name: folder, export, or name in a record}
-    labels: Sequence[str] = ()  # names of the recipes, in their order; () for their runs' own
     load: Callable[[str], Run] = Run.load
 
     @classmethod
     def of(cls, workdirs: Iterable[str], labels: Sequence[str] = (), **how: Any) -> "Comparison":
-        """Names runs; a record stands for all of its runs."""
+        """Names runs, by labels of their recipes if any; a record stands for all of its runs."""
         every = records.expanded(workdirs)
-        return cls(dict(zip(short_names(every), every, strict=True)), labels, **how)
-
-    def renamed(self) -> "Comparison":
-        """Gives the runs the labels of their recipes, with a number where these have several."""
-        if not self.labels:
-            return self
-        names = seeds.labelled([group.runs for group in self.groups], self.labels)
-        paths = {names[run]: path for run, path in self.paths.items()}
-        return dataclasses.replace(self, paths=paths)
+        runs = cls(dict(zip(short_names(every), every, strict=True)), **how)
+        if not labels:
+            return runs
+        names = seeds.labelled([group.runs for group in runs.groups], labels)
+        return cls({names[run]: path for run, path in runs.paths.items()}, **how)
 
     @functools.cached_property
     def results(self) -> dict[str, dict[Column, dict]]:
@@ -91,9 +84,8 @@ class Comparison:
 
     @functools.cached_property
     def groups(self) -> list[Group]:
-        """The recipes."""
         groups = seeds.grouped({name: self.key(name) for name in self.paths})
-        return self.grouped(groups, seeds.names_of(groups, self.labels))
+        return self.grouped(groups, seeds.names_of(groups))
 
     def grouped(self, groups: Sequence[tuple[str, ...]], names: Sequence[str]) -> list[Group]:
         """Gives groups of runs their names and numbers; a head has its number in every picture."""
@@ -148,13 +140,10 @@ def figures_of(group: Group, passports: Mapping[str, dict]) -> Runs | None:
 
 
 class Wanted(NamedTuple):
-    """Which results are compared."""
-
     texts: Container[str] | None = None  # the SHA-256 of texts and questions; None for all
     splits: Sequence[str] = ()
 
     def has(self, split: str, digest: str) -> bool:
-        """Whether a result is compared."""
         of_text = self.texts is None or digest in self.texts
         return of_text and (not self.splits or split in self.splits)
 
@@ -178,7 +167,6 @@ class Ranking(NamedTuple):
         return next(iter(self.columns))
 
     def passports(self, column: Column, group: Group) -> list[dict]:
-        """Returns the passports of a group in a column."""
         return [*group.of(self.columns[column]).values()]
 
 
@@ -287,70 +275,49 @@ def compare(folders: Iterable[str | os.PathLike[str]]) -> list[Row]:
         found = {group: runs for group in groups if (runs := ranking.figures[column, group])}
         order = sorted(found, key=lambda group: (group in ranking.others, found[group].loss))
         for group in order:
-            row = _row(ranking, column, group, found[group])
-            rows.append(row._replace(**_above(found[order[0]], found[group])))
+            row = row_of(found[group], ranking.passports(column, group))
+            first = found[order[0]]
+            if group != order[0] and (test := paired.difference(first, found[group])):
+                low, high = test.interval
+                row = row._replace(above=test.nats, above_low=low, above_high=high)
+                row = row._replace(p=test.p, p_of_seeds=test.p_of_seeds)
+            rows.append(row)
     return rows
 
 
-def _above(lowest: Runs, runs: Runs) -> dict[str, float]:
-    """Returns the fields of a row on its difference from the first; {} where it has no test."""
-    found = None if runs is lowest else paired.difference(lowest, runs)
-    if found is None:
-        return {}
-    low, high = found.interval
-    return {
-        "above": found.nats,
-        "above_low": low,
-        "above_high": high,
-        "p": found.p,
-        "p_of_seeds": found.p_of_seeds,
-    }
-
-
-def _row(ranking, column, group, runs):
-    passports = ranking.passports(column, group)
-    low, high = runs.interval
+def row_of(runs: Runs, passports: list[dict]) -> Row:
+    """Returns the figures of a group of runs, without its difference from another."""
+    first = passports[0]
+    perplexity = perplexity_of(runs.loss)  # of the mean loss of several
     return Row(
-        group.name,
+        runs.name,
         len(passports),
-        passports[0]["head"].partition("(")[0],
-        passports[0]["parameters"],
-        column.split,
-        column.state,
-        column.over,
-        passports[0]["tokens"],
+        first["head"].partition("(")[0],
+        first["parameters"],
+        first["split"],
+        first["policies"]["state"],
+        first["normalised_over"],
+        first["tokens"],
         runs.loss,
-        low,
-        high,
-        perplexity(runs, passports),
+        *runs.interval,
+        perplexity if len(passports) > 1 else float(first["figures"]["perplexity"]),
         any(leakage.reason(passport) is not None for passport in passports),
     )
 
 
-def perplexity(runs: Runs, passports: list[dict]) -> float:
-    """Returns the perplexity of a single passport, or exp of the mean loss of several."""
-    if len(passports) == 1:
-        return float(passports[0]["figures"]["perplexity"])
-    return perplexity_of(runs.loss)
-
-
-def runs_of_lines(lines_of: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    """Returns {line: the runs that have it}, in the order of their first appearance."""
-    runs: dict[str, list[str]] = {}
-    for run, lines in lines_of.items():
-        for line in lines:
-            runs.setdefault(line, []).append(run)
-    return runs
+def by_recipe(recipes: Iterable[Group], why: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Returns (run, or recipe if none of its runs is there, why) of the runs that are left out."""
+    found = []
+    for recipe in recipes:
+        missing = [*recipe.of(why).items()]
+        none = len(missing) == len(recipe.runs)
+        found += [(recipe.name, missing[0][1])] if none else missing
+    return found
 
 
 def unjudged(comparison: Comparison) -> list[tuple[str, str]]:
-    """Returns (run, or recipe if none of its runs has any, why) of those without any perplexity."""
-    found = []
-    for group in comparison.groups:
-        missing = [*group.of(comparison.judged[1]).items()]
-        none = len(missing) == len(group.runs)
-        found += [(group.name, missing[0][1])] if none else missing
-    return found
+    """Returns (run or recipe, why) of those without any perplexity."""
+    return by_recipe(comparison.groups, comparison.judged[1])
 
 
 def in_texts(comparison: Comparison) -> dict[str, dict[str, dict]]:

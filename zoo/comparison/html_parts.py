@@ -1,16 +1,12 @@
 """Elements of the page: text, tables, paragraphs, and lines for parts that are left out."""
 
-import base64
-import hashlib
 import html
-import importlib.resources
 import json
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from zoo.errors import printable
-from zoo.evaluation import significance
 
 
 def text(value: object) -> str:
@@ -18,15 +14,9 @@ def text(value: object) -> str:
     return html.escape(printable(str(value)))
 
 
-def paragraph(value: str, kind: str = "") -> str:
-    """Returns a paragraph."""
-    return f'<p class="{kind}">{value}</p>' if kind else f"<p>{value}</p>"
-
-
 def missing(why: str, *names: str) -> str:
-    """Returns the line that stands for a part that is left out."""
     before = f"<strong>{text(', '.join(names))}</strong>: " if names else ""
-    return paragraph(f"{before}left out: {text(why)}", "missing")
+    return f'<p class="missing">{before}left out: {text(why)}</p>'
 
 
 def all_missing(reasons: Iterable[tuple[str, str]]) -> str:
@@ -64,12 +54,10 @@ def _row(first, cells, kinds):
 
 
 def items(lines: Iterable[str]) -> str:
-    """Returns a list."""
     return "<ul>" + "".join(f"<li>{line}</li>" for line in lines) + "</ul>"
 
 
 def more(summary: str, content: str) -> str:
-    """Returns a part that is shown on request."""
     return f"<details><summary>{text(summary)}</summary>{content}</details>"
 
 
@@ -110,54 +98,3 @@ def interval(ends: tuple[float, float], digits: int = 3) -> str:
     if math.isnan(low) or math.isnan(high):
         return "–"
     return f"[{number(low, digits)}, {number(high, digits)}]"
-
-
-def share(right: int, count: int) -> str:
-    """Formats a share with its 95 % interval: "63.7 % [61.6, 65.8]"; "–" of nothing."""
-    if not count:
-        return "–"
-    ends = significance.binomial_interval(right, count)
-    return f"{100 * (right / count):.1f} % {significance.percent(ends)}"
-
-
-# ---------- the document: head, style, script and sections, in one file that loads nothing
-
-
-class Section(NamedTuple):
-    """A section of the page."""
-
-    name: str  # its id in the page
-    title: str
-    about: str
-    body: str
-
-
-def whole(title: str, lead: str, sections: list[Section]) -> str:
-    """Returns the document.
-
-    Its policy allows this style and this script, and nothing from anywhere else.
-    """
-    style, script = part("page.css"), part("page.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    links = "".join(f'<a href="#{one.name}">{text(one.title)}</a>' for one in sections)
-    bodies = "".join(
-        f'<section id="{one.name}" aria-labelledby="{one.name}-title"><h2 id="{one.name}-title">'
-        f"{text(one.title)}</h2><p>{text(one.about)}</p>{one.body}</section>\n"
-        for one in sections
-    )
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{text(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        f"<header><h1>{text(title)}</h1>{lead}</header>\n"
-        f'<nav aria-label="Sections">{links}</nav>\n<main>\n{bodies}</main>\n'
-        "<noscript><p>Without JavaScript the details of words are not shown.</p></noscript>\n"
-        f"<script>{script}</script>\n</body>\n</html>\n"
-    )
-
-
-def part(name: str) -> str:
-    """Reads a file of this folder."""
-    return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -4,14 +4,16 @@ import pathlib
 import shlex
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from zoo import strict_json
-from zoo.comparison import curve_plots, plot_style
+from zoo.comparison import plot_style
 from zoo.comparison.comparison import Comparison, Group
 from zoo.errors import UserError
 from zoo.evaluation import records
-from zoo.evaluation.results import check_comparable, quantity, read_results
+from zoo.evaluation.results import check_comparable, quantity
 from zoo.runs import output_files, seen_texts
 from zoo.runs.output_files import aligned
 from zoo.runs.workdir import METRICS, Workdir
@@ -32,7 +34,6 @@ WITH_TRAINING = {name: {**fields, TRAINING: float} for name, fields in FIELDS.it
 
 
 def of_run(run: str, fields: dict[str, Any]) -> list[dict]:
-    """Reads the validations of a run."""
     if records.is_record(run):
         found = [*records.record_of(run).validations]
         if not found:
@@ -98,7 +99,97 @@ def _check(found, fields, where):
         raise UserError(f"{where} is not of a validation ({error}): take it out.") from error
 
 
+class Best(NamedTuple):
+    """The best validations of the seeds of a recipe."""
+
+    losses: list[float]
+    steps: list[int]
+
+    @classmethod
+    def of(cls, of_seeds: Sequence[Sequence[dict]]) -> "Best":
+        best = [min(lines, key=lambda line: float(line[LOSS])) for lines in of_seeds]
+        return cls([float(line[LOSS]) for line in best], [line["step"] for line in best])
+
+    @property
+    def loss(self) -> float:
+        """The mean over the seeds, nats per token."""
+        return statistics.fmean(self.losses)
+
+
+# -------- the curves of a recipe, drawn as a picture here and on the page by `charts`
+
 LABELS = {"step": "training step", "epoch": "epoch", "minutes": "minutes of training"}
+Points = Sequence[tuple[float, float]]
+
+
+class Curve(NamedTuple):
+    """Learning curves of the seeds of a recipe, (x, nats per token) of each validation."""
+
+    recipe: Group
+    validation: Sequence[Points]
+    training: Sequence[Points] = ()
+
+    @classmethod
+    def of(
+        cls,
+        recipe: Group,
+        of_seeds: Sequence[Sequence[dict]],
+        against: str = "step",
+        training: bool = True,
+    ) -> "Curve":
+        """Returns the curves of validation and, if it is asked for, of the training loss."""
+        validation, of_training = (
+            [points(lines, against, field) for lines in of_seeds] for field in (LOSS, TRAINING)
+        )
+        return cls(recipe, validation, of_training if training else ())
+
+
+def mean_curve(seeds: Sequence[Points]) -> np.ndarray:
+    """Returns [4, n]: mean x, and mean, least and greatest y of the n-th points of several seeds.
+
+    Seeds that stop early end the curve, for a mean over other seeds would jump.
+    """
+    count = min(map(len, seeds))
+    points = np.array([[*points][:count] for points in seeds], float).reshape(len(seeds), count, 2)
+    x, y = points[..., 0], points[..., 1]
+    return np.array([x.mean(0), y.mean(0), y.min(0), y.max(0)])
+
+
+def draw(
+    curves: Sequence[Curve],
+    file: str | pathlib.Path,
+    x_label: str = LABELS["step"],
+    limit: float | None = None,
+):
+    """Draws validation log-perplexity of recipes, and their training loss (dashed) if it is given.
+
+    Of several seeds the line is the mean, the shade reaches from the least to the greatest, and
+    each seed is a thin line. A training loss need not have the denominator of the validation: it is
+    over all that is predicted, with the boundaries, and may be sampled.
+    """
+    several = any(len(curve.validation) > 1 for curve in curves)
+    notes = ["shade: least and greatest of the seeds"] * several
+    notes += ["dashed: training loss"] * any(curve.training for curve in curves)
+    label, title = f"validation, {plot_style.NATS}", "Learning curves"
+    with plot_style.picture(file, [title], x_label, label, "; ".join(notes)) as (axes,):
+        for (name, number, _), validation, training in curves:
+            _draw_seeds(axes, validation, plot_style.style(number), label=name)
+            how = {"linestyle": "--", "linewidth": 1, "marker": ""}
+            _draw_seeds(axes, training, plot_style.style(number), **how)
+        if limit is not None:
+            axes.axhline(limit, color="black", linestyle=":", label="the language's own limit")
+
+
+def _draw_seeds(axes, seeds, style, **how):
+    """Draws the mean of seeds with their range, and each seed as a thin line."""
+    if not seeds:
+        return
+    x, mean, least, greatest = mean_curve(seeds)
+    axes.plot(x, mean, **{**style, **how})
+    if len(seeds) > 1:
+        axes.fill_between(x, least, greatest, color=style["color"], alpha=0.2, linewidth=0)
+        for of_seed in seeds:
+            axes.plot(*zip(*of_seed, strict=True), color=style["color"], linewidth=0.7, alpha=0.6)
 
 
 def report(
@@ -107,46 +198,35 @@ def report(
     against: str = "step",
     training: bool = False,
     labels: Sequence[str] = (),
-    log=output_files.show,
 ):
-    """Prints the best validation of each recipe, and draws the learning curves."""
     plot_style.check_file(file)
     runs = Comparison.of(workdirs, labels)
     fields = (WITH_TRAINING if training else FIELDS)[against]
     lines = {name: of_run(path, fields) for name, path in runs.paths.items()}
-    unchecked = _check_texts(runs.paths)
+    unchecked = _check_texts(runs)
     of_recipes = {group: [lines[run] for run in group.runs] for group in runs.groups}
-    curves = [
-        curve_plots.Curve(
-            recipe,
-            [points(of_seed, against) for of_seed in of_seeds],
-            [points(of_seed, against, TRAINING) for of_seed in of_seeds] if training else (),
-        )
-        for recipe, of_seeds in of_recipes.items()
-    ]
-    curve_plots.draw_learning_curves(curves, file, LABELS[against])
-    for line in table(of_recipes):
-        log(line)
+    curves = [Curve.of(*of_recipe, against, training) for of_recipe in of_recipes.items()]
+    draw(curves, file, LABELS[against])
+    output_files.show(*table(of_recipes))
     if unchecked and len(runs.paths) > 1:
-        log(
+        output_files.show(
             f"{', '.join(unchecked)}: not evaluated on their validation text, so whether these "
             "figures are of the same words was not checked: python -m zoo evaluate "
             f"{shlex.quote(runs.paths[unchecked[0]])} --split validation."
         )
-    log(str(file))
+    output_files.show(file)
 
 
 def table(lines: Mapping[Group, Sequence[Sequence[dict]]]):
-    """Yields the lines of a table of the best validations."""
     rows = []
     for recipe, of_seeds in lines.items():
-        best = [min(of_run, key=lambda line: float(line[LOSS])) for of_run in of_seeds]
-        losses = [float(line[LOSS]) for line in best]
-        spread = f"[{min(losses):.4f}, {max(losses):.4f}]" if len(losses) > 1 else "-"
-        steps = sorted({line["step"] for line in best})
+        best = Best.of(of_seeds)
+        several = len(of_seeds) > 1
+        spread = f"[{min(best.losses):.4f}, {max(best.losses):.4f}]" if several else "-"
+        steps = sorted({*best.steps})
         at = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
         count = sum(map(len, of_seeds))
-        rows.append([recipe.name, f"{statistics.fmean(losses):.4f}", spread, at, f"{count:,}"])
+        rows.append([recipe.name, f"{best.loss:.4f}", spread, at, f"{count:,}"])
     header = ["best validation", "nats", "seeds", "at step", "validations"]
     yield from aligned(header, rows, left=1)
 
@@ -168,15 +248,12 @@ def _check_seen(paths):
             )
 
 
-def _check_texts(paths):
+def _check_texts(runs):
     """Checks that the runs' figures of validation are comparable; returns the runs without any."""
     found, unchecked = {}, []
-    _check_seen(paths)
-    for name, path in paths.items():
-        try:
-            columns = read_results([path])[path]
-        except UserError:  # of a run that is not judged yet
-            columns = {}
+    _check_seen(runs.paths)
+    for name in runs.paths:
+        columns = runs.judged[0].get(name, {})
         of_run = [passport for column, passport in columns.items() if column.split == "validation"]
         if of_run:
             found[name] = of_run

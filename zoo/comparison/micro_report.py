@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.comparison import agreement as agreement_report
-from zoo.comparison import bar_plots, curve_plots, learning_curves, plot_style
+from zoo.comparison import bar_plots, learning_curves, plot_style
 from zoo.comparison.comparison import Comparison
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
@@ -58,7 +57,7 @@ def agreement(
     return {**record, "figures": {**record["figures"], "cases": cases}}, scores.answers()
 
 
-def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
+def report(workdirs: list[str]) -> list[pathlib.Path]:
     """Prints the tables, keeps the figures in each run's results and draws the plots.
 
     The plots lie beside the first run.
@@ -96,47 +95,40 @@ def report(workdirs: list[str], log=output_files.show) -> list[pathlib.Path]:
     bands = {name: record["bands"] for name, record in figures.items()}
     cases = {name: record["figures"]["cases"] for name, record in agreements.items()}
     own_bands = own.bands(*words_seen)
-    _log_rate(log, language, runs[first].experiment.vocabulary)
-    log(f"Its test text: {own.tokens:,} tokens: {passports[first]['counts']}.\n")
-    _log_totals(log, own, {name: record["log_perplexity"] for name, record in figures.items()})
-    for name, record in passports.items():
-        for line in passport.warnings(record):
-            log(f"{name}: {line.strip()}")
-    _log_bands(log, own_bands, bands)
-    _log_accuracies(log, cases)
-
+    output_files.show(
+        _rate(language, runs[first].experiment.vocabulary),
+        f"Its test text: {own.tokens:,} tokens: {passports[first]['counts']}.\n",
+        *_totals(own, {name: record["log_perplexity"] for name, record in figures.items()}),
+        *(
+            f"{name}: {line.strip()}"
+            for name, record in passports.items()
+            for line in passport.warnings(record)
+        ),
+        *_bands(own_bands, bands),
+        *_accuracies(cases),
+    )
     _draw(files, language, runs, compared.groups, bands, kept, own_bands, cases)
-    for path in files:
-        log(f"wrote {path}")
+    output_files.show(*(f"wrote {path}" for path in files))
     return files
 
 
 def _draw(files, language, runs, groups, bands, kept, own_bands, cases):
-    """Draws learning curves, bands and agreement of recipes."""
-    curves = [_curve(group, [runs[run] for run in group.runs]) for group in groups]
+    fields = learning_curves.WITH_TRAINING["step"]
+    lines = {name: learning_curves.of_run(str(run.path), fields) for name, run in runs.items()}
+    curves = [
+        learning_curves.Curve.of(group, [lines[run] for run in group.runs]) for group in groups
+    ]
     limit = _validation_limit(language, next(iter(runs.values())))
-    curve_plots.draw_learning_curves(curves, files[0], learning_curves.LABELS["step"], limit)
+    learning_curves.draw(curves, files[0], limit=limit)
     rows = {run: item_scores.with_intervals(of_run, kept[run]) for run, of_run in bands.items()}
     by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
-    of_recipes = {group: [rows[run] for run in group.runs] for group in groups}
-    bar_plots.bands(of_recipes, files[1], by_band)
+    bars = {group: bar_plots.band_bars([rows[run] for run in group.runs]) for group in groups}
+    bar_plots.bands(bars, files[1], by_band)
     counts = {
         run: {case: (one["right"], one["pairs"]) for case, one in of_run.items()}
         for run, of_run in cases.items()
     }
-    agreement_report.draw(counts, groups, str(files[2]))
-
-
-def _curve(recipe, runs):
-    """Returns the learning curves of the seeds of a recipe, of validation and training."""
-    lines = [
-        learning_curves.of_run(str(run.path), learning_curves.WITH_TRAINING["step"]) for run in runs
-    ]
-    validation, training = (
-        [learning_curves.points(of_run, field=field) for of_run in lines]
-        for field in (learning_curves.LOSS, learning_curves.TRAINING)
-    )
-    return curve_plots.Curve(recipe, validation, training)
+    bar_plots.accuracy(bar_plots.accuracy_bars(counts, groups), files[2])
 
 
 def _language_of(runs):
@@ -160,35 +152,36 @@ def _validation_limit(language: Micro, run: Run) -> float:
     return language_scores(language, corpus, text, text.counted).log_perplexity
 
 
-def _log_rate(log, language, vocabulary):
+def _rate(language, vocabulary):
     marks = vocabulary.boundary_marks if vocabulary.boundary == "counted" else 0
     rate = language.entropy_rate(marks)
-    log(f"The micro language: entropy {rate:.4f} nats per token (perplexity {math.exp(rate):.2f}).")
+    perplexity = f"perplexity {math.exp(rate):.2f}"
+    return f"The micro language: entropy {rate:.4f} nats per token ({perplexity})."
 
 
-def _log_totals(log, own, totals):
-    log(f"{'test text':18}{'nats per token':>16}{'perplexity':>12}{'above the language':>20}")
-    log(f"{'the language':18}{own.log_perplexity:16.4f}{own.perplexity:12.2f}")
+def _totals(own, totals):
+    yield f"{'test text':18}{'nats per token':>16}{'perplexity':>12}{'above the language':>20}"
+    yield f"{'the language':18}{own.log_perplexity:16.4f}{own.perplexity:12.2f}"
     for name, value in totals.items():
         above = value - own.log_perplexity
-        log(f"{name:18}{value:16.4f}{perplexity_of(value):12.2f}{above:20.4f}")
+        yield f"{name:18}{value:16.4f}{perplexity_of(value):12.2f}{above:20.4f}"
 
 
-def _log_bands(log, own_bands, bands):
-    log("\nPerplexity by how often the word occurred in training")
-    log("(no model is below the language on all words together, but one may be within a band):\n")
+def _bands(own_bands, bands):
+    yield "\nPerplexity by how often the word occurred in training"
+    yield "(no model is below the language on all words together, but one may be within a band):\n"
     names = "".join(f"{name:>14}" for name in bands)
-    log(f"{'occurrences':18}{'tokens':>8}{'the language':>14}{names}")
+    yield f"{'occurrences':18}{'tokens':>8}{'the language':>14}{names}"
     runs = [{row["band"]: f"{row['perplexity']:,.1f}" for row in rows} for rows in bands.values()]
     for row in own_bands:
         values = "".join(f"{run.get(row['band'], '-'):>14}" for run in runs)
-        log(f"{row['band']:18}{row['tokens']:8,}{row['perplexity']:14,.1f}{values}")
+        yield f"{row['band']:18}{row['tokens']:8,}{row['perplexity']:14,.1f}{values}"
 
 
-def _log_accuracies(log, cases):
-    log(f"\nAgreement: right of {PAIRS:,} pairs of a sentence and its ungrammatical twin\n")
-    log(f"{'':26}" + "".join(f"{name:>14}" for name in cases))
+def _accuracies(cases):
+    yield f"\nAgreement: right of {PAIRS:,} pairs of a sentence and its ungrammatical twin\n"
+    yield f"{'':26}" + "".join(f"{name:>14}" for name in cases)
     for phenomenon in next(iter(cases.values())):
         values = "".join(f"{run[phenomenon]['accuracy']:14.1%}" for run in cases.values())
-        log(f"{phenomenon:26}{values}")
-    log("")
+        yield f"{phenomenon:26}{values}"
+    yield ""

@@ -9,15 +9,13 @@ from zoo.alignment import PositionalAll
 from zoo.comparison import html_parts, paired
 from zoo.comparison.comparison import Comparison, figures_of, in_texts, unjudged
 from zoo.comparison.html_parts import number, text
-from zoo.comparison.page_text import shown_split
 from zoo.decoding import BeamSearch
 from zoo.errors import UserError
 from zoo.evaluation import best_words, translators
 from zoo.evaluation.best_words import KeptWords
-from zoo.evaluation.run import Run
+from zoo.evaluation.run import Run, first_test
 from zoo.evaluation.translators import Restoring, Translator
 from zoo.lexicon import Lexicon
-from zoo.models import SequenceToSequence
 from zoo.sources import moses, pairs
 
 # Words that are shown in each direction, and words of context before each.
@@ -87,24 +85,25 @@ def _pair(runs, one, other, of_runs, folded):
 
 
 def _kept(runs, name, passport):
-    """Reads the kept scores of a run's words."""
     loaded, missing = runs.loaded
     if name in missing:
         raise UserError(missing[name])
     return best_words.read(loaded[name], passport, passport["place"].read_scores(passport))
 
 
-def differences(one: KeptWords, other: KeptWords, lexicon: Lexicon) -> list[Difference]:
-    """Returns the words of a text that differ most, the most in favour of the first run first.
-
-    There are at most `MOST` words in favour of each run. A word after the same words is taken once.
-    """
+def differences(
+    one: KeptWords, other: KeptWords, lexicon: Lexicon
+) -> tuple[list[Difference], list[Difference]]:
+    """Returns the words in favour of the first run and of the second, those that differ most
+    first."""
     with np.errstate(invalid="ignore"):  # of two words of probability 0
         gain = one.log_prob.astype(np.float64) - other.log_prob.astype(np.float64)
     order = np.argsort(-np.nan_to_num(gain, nan=0.0), kind="stable")
-    first, last = (_distinct(one, other, lexicon, numbers) for numbers in (order, order[::-1]))
-    first = [row for row in first if row.one > row.other]
-    return first + [row for row in reversed(last) if row.one < row.other]
+    first, second = (_distinct(one, other, lexicon, numbers) for numbers in (order, order[::-1]))
+    return (
+        [row for row in first if row.one > row.other],
+        [row for row in second if row.one < row.other],
+    )
 
 
 def _distinct(one, other, lexicon, order):
@@ -124,12 +123,8 @@ def _distinct(one, other, lexicon, order):
 
 
 def _tables(one, other, found):
-    first = [row for row in found if row.one > row.other]
-    second = [row for row in reversed(found) if row.one < row.other]
     tables = []
-    for better, worse, rows in ((one, other, first), (other, one, second)):
-        if not rows:
-            continue
+    for better, worse, rows in ((one, other, found[0]), (other, one, found[1])):
         cells = [
             (
                 f'<span class="before">{text(row.before)}</span> <strong>{text(row.word)}</strong>',
@@ -140,29 +135,25 @@ def _tables(one, other, found):
             )
             for row in rows
         ]
-        of_runs = f"p, {one}", f"p, {other}"
-        header = ("words before, and the word", *of_runs, "nats", "sentence")
+        header = ("words before, and the word", f"p, {one}", f"p, {other}", "nats", "sentence")
         caption = f"Words that {better} predicts better than {worse} by most; each context once"
-        tables.append(html_parts.table(header, cells, caption))
+        tables += [html_parts.table(header, cells, caption)] * bool(rows)
     return "".join(tables)
 
 
 def _shares(one, other, kept):
     """Returns a sentence on how many words each run predicts better."""
-    log_probs = [scores.log_prob for scores in kept]
-    better, worse = (
-        int((log_probs[0] > log_probs[1]).sum()),
-        int((log_probs[0] < log_probs[1]).sum()),
+    first, second = (scores.log_prob for scores in kept)
+    better, worse, count = (
+        int((first > second).sum()),
+        int((first < second).sum()),
+        max(1, len(first)),
     )
-    count = len(log_probs[0])
-    return html_parts.paragraph(
-        text(
-            f"Of {count:,} counted words {one} predicts {better:,} better "
-            f"({better / count:.1%}), and {other} {worse:,} ({worse / count:.1%})."
-            if count
-            else ""
-        )
+    told = (
+        f"Of {count:,} counted words {one} predicts {better:,} better ({better / count:.1%}), and "
+        f"{other} {worse:,} ({worse / count:.1%})."
     )
+    return f"<p>{text(told)}</p>"
 
 
 # ----------- attention of translations: for each word, the source words that it attends to
@@ -173,18 +164,30 @@ _CELL, _LETTER = 20, 8
 
 
 class Attended(NamedTuple):
-    """A translation with its attention."""
-
     source: Sequence[str]
     translation: Sequence[str]
     reference: Sequence[str]
     weights: np.ndarray  # [T, S]
 
 
-def attention_section(name: str, run: Run, split: str | None) -> str:
-    """Draws the attention of the first translations of a split."""
+def attention(runs: Comparison, translators: Sequence[str], split: str | None) -> str:
+    """Draws the attention of translators that have any, and tells which cannot be read."""
+    parts, left_out = [], []
+    loaded, missing = runs.loaded
+    for name in translators:
+        if name in missing:
+            left_out.append((name, missing[name]))
+        elif loaded[name].experiment.model.attention is not None:  # type: ignore[attr-defined]
+            try:
+                parts.append(f"<h3>{text(name)}</h3>{_attention_of(name, loaded[name], split)}")
+            except UserError as error:
+                left_out.append((name, str(error)))
+    return "".join(parts) + html_parts.all_missing(left_out)
+
+
+def _attention_of(name, run, split):
     parts = []
-    for place, one in enumerate(translations(run, shown_split(run, split))):
+    for place, one in enumerate(translations(run, split or first_test(run.experiment))):
         about = f"Attention of the translation of sentence {place + 1} by {name}"
         strongest = [
             f"{text(word)} ← {text(one.source[best])} ({number(float(row[best]), 2)})"
@@ -199,12 +202,6 @@ def attention_section(name: str, run: Run, split: str | None) -> str:
             + html_parts.more("Strongest links", html_parts.items(strongest))
         )
     return "".join(parts)
-
-
-def has_attention(run: Run | None) -> bool:
-    """Whether a run is an encoder-decoder with attention."""
-    model = run and run.experiment.model
-    return isinstance(model, SequenceToSequence) and model.attention is not None
 
 
 def translations(run: Run, split: str) -> list[Attended]:

@@ -1,35 +1,24 @@
-"""Passports in plain words: the text that was judged, the words that count, comparability."""
+"""Figures of the page: passports in words, learning curves, frequent and rare words, accuracies."""
 
-import dataclasses
 import math
-from typing import NamedTuple
 
-from zoo.comparison import (
-    bar_plots,
-    charts,
-    curve_plots,
-    html_parts,
-    learning_curves,
-    paired,
-    plot_style,
-)
-from zoo.comparison.bar_plots import kept_bands
+from zoo.comparison import bar_plots, charts, html_parts, learning_curves, paired, plot_style
 from zoo.comparison.comparison import (
     Comparison,
+    by_recipe,
     figures_of,
     in_texts,
-    perplexity,
-    runs_of_lines,
+    row_of,
     unjudged,
 )
 from zoo.comparison.html_parts import number, text
-from zoo.decoding import BeamSearch
+from zoo.comparison.learning_curves import Best, Curve
+from zoo.comparison.seeds import runs_of_lines
 from zoo.errors import UserError
-from zoo.evaluation import leakage, results, significance, translation_quality
+from zoo.evaluation import results
 from zoo.evaluation.passport import conditions
 from zoo.evaluation.perplexity import perplexity_of
-from zoo.evaluation.results import OF_TRANSLATIONS, check_comparable, quantity
-from zoo.evaluation.run import Run
+from zoo.evaluation.results import check_comparable
 
 
 def section(runs: Comparison) -> str:
@@ -45,7 +34,7 @@ def section(runs: Comparison) -> str:
             for line, of_line in runs_of_lines(told).items()
         )
         parts.append(html_parts.items(map(text, lines)))
-        parts.append(html_parts.paragraph(text(comparability(group, groups))))
+        parts.append(f"<p>{text(comparability(group, groups))}</p>")
     parts.append(html_parts.all_missing(unjudged(runs)))
     return "".join(parts)
 
@@ -82,20 +71,19 @@ def _figures(of_runs, recipes):
         runs = figures_of(recipe, of_runs)
         if runs is None:
             continue
-        passports = [*recipe.of(of_runs).values()]
-        marked = " !" if any(map(leakage.reason, passports)) else ""
-        ends, loss = runs.interval, runs.loss
-        spread = html_parts.interval(runs.span, 4) if len(passports) > 1 else "–"
-        several |= len(passports) > 1
-        cells = [
-            text(recipe.name),
-            html_parts.perplexity(perplexity(runs, passports)) + marked,
-            number(loss, 4) + ("" if math.isnan(ends[0]) else f" {html_parts.interval(ends, 4)}"),
-            spread,
-            number(loss / math.log(2), 4),
-            f"{passports[0]['tokens']:,}",
-        ]
-        rows.append(cells)
+        row, ends = row_of(runs, [*recipe.of(of_runs).values()]), runs.interval
+        loss = number(row.log_perplexity, 4)
+        several |= row.seeds > 1
+        rows.append(
+            [
+                text(recipe.name),
+                html_parts.perplexity(row.perplexity) + " !" * row.seen,
+                loss if math.isnan(row.low) else f"{loss} {html_parts.interval(ends, 4)}",
+                html_parts.interval(runs.span, 4) if row.seeds > 1 else "–",
+                number(row.log_perplexity / math.log(2), 4),
+                f"{row.tokens:,}",
+            ]
+        )
     interval = ", 95 % interval" if any("[" in row[2] for row in rows) else ""
     header = ["recipe", "perplexity", f"nats per token{interval}", "seeds", "bits", "tokens"]
     if not several:
@@ -132,72 +120,62 @@ def comparability(name: str, groups: dict[str, dict[str, dict]]) -> str:
 
 def curves_section(runs: Comparison) -> str:
     """Draws the learning curves of recipes in one chart."""
-    drawn, left_out, last = [], [], []
+    drawn, shown, best = [], [], []
+    missing: dict[str, str] = {}
     for recipe in runs.groups:
-        of_seeds, missing = [], []
+        of_seeds = []
         for name, path in recipe.of(runs.paths).items():
             try:
                 of_seeds.append(learning_curves.of_run(path, learning_curves.FIELDS["step"]))
             except UserError as error:
-                missing.append((name, str(error)))
-        left_out += missing if of_seeds else [(recipe.name, missing[0][1])]
+                missing[name] = str(error)
         if of_seeds:
-            drawn += curves_of(recipe.number, of_seeds)
-            last.append(f"<strong>{html_parts.text(recipe.name)}</strong>: {_best(of_seeds)}")
+            drawn += lines_of(Curve.of(recipe, of_seeds))
+            shown.append(recipe)
+            best.append((recipe.name, _best(of_seeds)))
+    left_out = html_parts.all_missing(by_recipe(runs.groups, missing))
     chart = charts.curves(
         drawn,
         "training step",
         "nats per token",
-        f"Learning curves. {' '.join(map(_plain, last))}",
+        f"Learning curves. {' '.join(f'{name}: {told}' for name, told in best)}",
         least=0,
     )
     if not chart:
-        return html_parts.all_missing(left_out)
-    shown = {curve.run for curve in drawn}
-    content = charts.legend(one for one in runs.groups if one.number in shown) + chart
+        return left_out
     caption = (
         "Solid with marks: log-perplexity of the validation text. Dashed: the training loss, the "
         "mean over the steps since the validation before; it may count other tokens, and may be "
         "sampled, so compare its course rather than its height. Of several seeds lines are means, "
         "and shades reach from the least to the greatest."
     )
-    return (
-        charts.figure(content, caption) + html_parts.items(last) + html_parts.all_missing(left_out)
-    )
+    last = html_parts.items(f"<strong>{text(name)}</strong>: {told}" for name, told in best)
+    return charts.figure(charts.legend(shown) + chart, caption) + last + left_out
 
 
-def curves_of(number: int, of_seeds: list[list[dict]]) -> list[charts.Curve]:
-    """Returns the curve of validation and the curve of training, means over seeds."""
-    validation, training = (
-        [learning_curves.points(lines, field=field) for lines in of_seeds]
-        for field in (learning_curves.LOSS, learning_curves.TRAINING)
-    )
-    return [_curve_of(number, validation), _curve_of(number, training, dashed=True)]
-
-
-def _curve_of(number, seeds, dashed=False):
-    x, mean, least, greatest = curve_plots.mean_curve(seeds)
-    shade = [*zip(x, least, greatest, strict=True)] if len(seeds) > 1 and not dashed else []
-    return charts.Curve(number, [*zip(x, mean, strict=True)], dashed, shade)
+def lines_of(curve: Curve) -> list[charts.Line]:
+    """Returns the line of validation and the line of training, means over seeds."""
+    lines = []
+    for seeds, dashed in ((curve.validation, False), (curve.training, True)):
+        x, mean, least, greatest = learning_curves.mean_curve(seeds)
+        several = len(seeds) > 1 and not dashed
+        shade = [*zip(x, least, greatest, strict=True)] if several else []
+        points = [*zip(x, mean, strict=True)]
+        lines.append(charts.Line(curve.recipe.number, points, dashed, shade))
+    return lines
 
 
 def _best(of_seeds):
-    """Describes the best validations of the seeds of a recipe."""
-    best = [min(lines, key=lambda line: float(line[learning_curves.LOSS])) for lines in of_seeds]
-    losses = [float(line[learning_curves.LOSS]) for line in best]
-    mean = f"best validation {math.fsum(losses) / len(losses):.4f} nats per token"
-    if len(best) == 1:
+    best = Best.of(of_seeds)
+    told = f"best validation {best.loss:.4f} nats per token"
+    if len(of_seeds) == 1:
         (lines,) = of_seeds
         return (
-            f"{mean} at step {best[0]['step']:,} of {lines[-1]['step']:,}; number of validations: "
+            f"{told} at step {best.steps[0]:,} of {lines[-1]['step']:,}; number of validations: "
             f"{len(lines):,}."
         )
-    steps = ", ".join(f"{line['step']:,}" for line in best)
-    return f"{mean}, mean of {min(losses):.4f} to {max(losses):.4f}, at steps {steps}."
-
-
-def _plain(line):
-    return line.replace("<strong>", "").replace("</strong>", "")
+    steps = ", ".join(f"{step:,}" for step in best.steps)
+    return f"{told}, mean of {min(best.losses):.4f} to {max(best.losses):.4f}, at steps {steps}."
 
 
 # ------------- perplexity by how often the word occurred in training: often, rarely, never
@@ -210,14 +188,14 @@ def bands(runs: Comparison) -> str:
     parts: list[str] = []
     without: list[str] = []
     for group, of_runs in in_texts(runs).items():
-        rows_of = {}
+        bars = {}
         for recipe in runs.groups:
             passports = [*recipe.of(of_runs).values()]
             if passports:
-                rows_of[recipe] = bar_plots.band_bars([kept_bands(one) for one in passports])
+                bars[recipe] = bar_plots.band_bars([bar_plots.kept_bands(one) for one in passports])
                 if len(passports) == 1 and passports[0]["place"].read_scores(passports[0]) is None:
                     without.append(recipe.name)
-        parts.append(_bands_of(group, rows_of))
+        parts.append(_bands_of(group, bars))
     why = "without the kept scores of words: python -m zoo evaluate keeps them."
     parts.append(
         html_parts.all_missing((f"{name} (intervals)", why) for name in dict.fromkeys(without))
@@ -226,42 +204,44 @@ def bands(runs: Comparison) -> str:
     return "".join(parts)
 
 
-def _bands_of(name, rows_of):
-    chart, table = [], []
-    for band in sorted(plot_style.groups(rows_of), key=bar_plots.least_count):
-        found = {recipe: bars[band] for recipe, bars in rows_of.items() if band in bars}
-        estimates = [
-            charts.Estimate(recipe.number, bar.height, bar.interval)
-            for recipe, bar in found.items()
-        ]
-        tokens = [bar.items for bar in found.values()]
-        shared = f"{tokens[0]:,.0f}" if len({*tokens}) == 1 else "–"
-        chart.append((f"{label(band)} ({shared})" if shared != "–" else label(band), estimates))
-        cells = [text(label(band)), shared]
-        for recipe in rows_of:
-            cells.append(_band_cell(found[recipe]) if recipe in found else "–")
-        table.append(cells)
+def _bands_of(name, bars):
+    groups = sorted(plot_style.groups(bars), key=bar_plots.least_count)
+    rows, counts, cells = _by_group(bars, {group: label(group) for group in groups}, _band_cell)
     drawn = charts.intervals(
-        chart,
+        rows,
         "nats per token",
         f"Log-perplexity of {name} by how often the word occurred in training; the table has the "
         "numbers.",
-    )
-    header = (
-        "occurrences in training",
-        "tokens",
-        *(f"{recipe.name}: perplexity" for recipe in rows_of),
     )
     caption = (
         "In brackets: tokens. Line: 95 % interval by bootstrap over sentences; of several seeds, "
         "the least and the greatest. Further left is better."
     )
-    legend = charts.legend(rows_of)
+    columns = (f"{recipe.name}: perplexity" for recipe in bars)
+    table = [(first, count, *others) for count, (first, *others) in zip(counts, cells, strict=True)]
     return (
         f"<h3>{text(name)}</h3>"
-        + charts.figure(legend + drawn, caption)
-        + html_parts.table(header, table, f"{name}: perplexity and its interval")
+        + charts.figure(charts.legend(bars) + drawn, caption)
+        + html_parts.table(
+            ("occurrences in training", "tokens", *columns),
+            table,
+            f"{name}: perplexity and its interval",
+        )
     )
+
+
+def _by_group(bars, names, cell):
+    """Returns the rows of a chart, the counts that recipes share ("–" if none), and cells of a
+    table."""
+    rows, counts, cells = [], [], []
+    for group, name in names.items():
+        found = {recipe: of[group] for recipe, of in bars.items() if group in of}
+        items = {bar.items for bar in found.values()}
+        counts.append(f"{items.pop():,.0f}" if len(items) == 1 else "–")
+        rows.append((name if counts[-1] == "–" else f"{name} ({counts[-1]})", found))
+        of_recipes = (cell(found[recipe]) if recipe in found else "–" for recipe in bars)
+        cells.append((text(name), *of_recipes))
+    return rows, counts, cells
 
 
 def _band_cell(bar):
@@ -273,7 +253,6 @@ def _band_cell(bar):
 
 
 def label(band: str) -> str:
-    """Names a band in plain words."""
     if band in _UNKNOWN:
         return _UNKNOWN[band]
     least, _, most = band.rstrip("+").partition("-")
@@ -292,19 +271,14 @@ def judgements(runs: Comparison) -> str:
         of_runs = {name_of[path]: value for path, value in of_paths.items()}
         judged |= of_runs.keys()
         parts.append(_questions(str(questions), of_runs, runs.groups))
-    for recipe in runs.groups:
-        if runs.translates(recipe.runs[0]):  # which no pairs judge
-            continue
-        missing = [name for name in recipe.runs if name not in judged]
-        none = len(missing) == len(recipe.runs)
-        for name in missing[:1] if none else missing:
-            path = runs.paths[name]
-            why = (
-                f"not judged: python -m zoo evaluate {path} makes such results, with "
-                "--agreement (treebanks) or --minimal-pairs FILE."
-            )
-            parts.append(html_parts.missing(why, recipe.name if none else name))
-    return "".join(parts)
+    missing = {
+        name: f"not judged: python -m zoo evaluate {path} makes such results, with --agreement "
+        "(treebanks) or --minimal-pairs FILE."
+        for name, path in runs.paths.items()
+        if name not in judged
+    }
+    others = [recipe for recipe in runs.groups if not runs.translates(recipe.runs[0])]
+    return "".join(parts) + html_parts.all_missing(by_recipe(others, missing))
 
 
 def cases(figures: dict) -> dict[str, dict]:
@@ -320,33 +294,21 @@ def cases(figures: dict) -> dict[str, dict]:
 
 def _questions(split, of_runs, recipes):
     there = [recipe for recipe in recipes if recipe.of(of_runs)]
-    of_cases = {
-        recipe: [
-            cases({**passport["figures"], "pairs": passport["tokens"]})
-            for passport, _ in recipe.of(of_runs).values()
-        ]
-        for recipe in there
+    counts = {
+        name: {
+            case: (int(one.get("right") or 0), int(one.get("pairs") or 0))
+            for case, one in cases({**passport["figures"], "pairs": passport["tokens"]}).items()
+        }
+        for name, (passport, _) in of_runs.items()
     }
-    chart, table = [], []
-    every = dict.fromkeys(case for found in of_cases.values() for one in found for case in one)
-    for case in every:
-        estimates, cells, counts = [], [text(case)], []
-        for recipe, found in of_cases.items():
-            right, count, shares = mean_of(case, found)
-            cells.append(_accuracy_cell(right, count, shares))
-            if count:
-                ends = significance.binomial_interval(right, count)
-                span = 100 * ends[0], 100 * ends[1]
-                estimates.append(charts.Estimate(recipe.number, 100 * (right / count), span))
-                counts.append(count)
-        if estimates:
-            name = f"{case} ({counts[0]:,.0f})" if len({*counts}) == 1 else case
-            chart.append((name, estimates))
-            table.append(cells)
+    bars = bar_plots.accuracy_bars(counts, there)
+    kinds = dict.fromkeys(kind for of_run in counts.values() for kind in of_run)
+    names = {kind: kind for kind in kinds if any(kind in of for of in bars.values())}
+    rows, _, cells = _by_group(bars, names, _accuracy_cell)
     passport = next(iter(of_runs.values()))[0]
     pairs = passport["kind"] == "minimal pairs"
     about = f"Accuracy on {split} by kind, in percent; the table has the numbers."
-    drawn = charts.intervals(chart, "right, percent", about, (0, 100), 50 if pairs else None)
+    drawn = charts.intervals(rows, "right, percent", about, (0, 100), 50 if pairs else None)
     chance = " Dotted: chance." if pairs else ""
     skipped = {
         name: int(passport["figures"].get("skipped") or 0)
@@ -356,146 +318,28 @@ def _questions(split, of_runs, recipes):
     lines += [
         f"{name}: {count:,} skipped for want of a word." for name, count in skipped.items() if count
     ]
-    first = {next(iter(recipe.of(of_runs))): None for recipe in there}
-    of_first = {name: of_runs[name] for name in first}
-    lines += [
-        line.strip() for line in paired.answer_lines(split, of_first)[1:]
-    ]  # without its title
-    legend = charts.legend(there)
+    of_first = dict(next(iter(recipe.of(of_runs).items())) for recipe in there)
+    lines += [line.strip() for line in paired.answer_lines(split, of_first)[1:]]  # without title
     caption = (
         f"In brackets: pairs. Line: 95 % interval for as many pairs.{chance} Of several seeds, the "
         "mean; the table has the least and the greatest."
     )
     return (
         f"<h3>{text(split)}</h3>"
-        + charts.figure(legend + drawn, caption)
+        + charts.figure(charts.legend(there) + drawn, caption)
         + html_parts.table(
             ("kind", *(recipe.name for recipe in there)),
-            table,
+            cells,
             f"{split}: right, 95 % interval, counts",
         )
         + html_parts.items(map(text, lines))
     )
 
 
-def mean_of(case: str, of_seeds: list[dict]) -> tuple[float, float, list[float]]:
-    """Returns (right answers, questions, means over seeds; the share of each seed, percent)."""
-    counts = [
-        (int(found[case].get("right") or 0), int(found[case].get("pairs") or 0))
-        for found in of_seeds
-        if case in found
-    ]
-    counts = [one for one in counts if one[1]]
-    if not counts:
-        return 0, 0, []
-    right, pairs = (sum(numbers) / len(counts) for numbers in zip(*counts, strict=True))
-    return right, pairs, [100 * (one / of) for one, of in counts]
-
-
-def _accuracy_cell(right, count, shares):
+def _accuracy_cell(bar):
     """Formats an accuracy with its interval, its counts and the range of its seeds."""
-    if not count:
-        return "–"
-    if len(shares) == 1:
-        return f"{html_parts.share(right, count)}, {right:,.0f} of {count:,.0f}"
-    spread = f"seeds {min(shares):.1f} to {max(shares):.1f}"
-    return f"{html_parts.share(right, count)}, of {count:,.0f}; {spread}"
-
-
-# ----------------------- BLEU and chrF of translations, as far as the runs have translated
-
-# Resamples of an interval.
-SAMPLES = 1000
-
-
-class Scored(NamedTuple):
-    """Scores of a run's translations."""
-
-    search: str
-    passport: dict
-    intervals: dict[str, tuple[float, float]]
-
-
-def translations(runs: Comparison) -> str:
-    """Returns a table for each text that was translated, a row for each recipe and search."""
-    texts: dict[str, dict[tuple[str, str], list[Scored]]] = {}
-    for recipe in runs.groups:
-        for name, path in recipe.of(runs.paths).items():
-            run = runs.loaded[0].get(name)
-            for place, passport in results.read_translations(path):
-                scored = Scored(search_of(passport), passport, _intervals(run, place, passport))
-                rows = texts.setdefault(repr(quantity(passport, OF_TRANSLATIONS)), {})
-                rows.setdefault((recipe.name, scored.search), []).append(scored)
-    if not texts:
-        return html_parts.missing("no run has translated: python -m zoo translate DIR --bleu does.")
-    return "".join(_translations_table(rows) for rows in texts.values())
-
-
-def _translations_table(rows):
-    first = next(iter(rows.values()))[0].passport
-    metrics = [*first["figures"]]
-    cells = [
-        (text(name), text(search), *(cell(metric, scored) for metric in metrics))
-        for (name, search), scored in rows.items()
-    ]
-    split = first["split"].removeprefix("translation-")
-    caption = (
-        f"{split}: {first['tokens']:,} sentences of {first['data']['path']}, {first['counts']}. In "
-        "brackets: 95 % interval by sentences; of several seeds, mean, least and greatest"
-    )
-    signatures = [f"{metric}: {first['figures'][metric]['signature']}" for metric in metrics]
-    return (
-        f"<h3>{text(split)}</h3>"
-        + html_parts.table(("recipe", "search", *metrics), cells, caption, words=2)
-        + html_parts.more("Signatures", html_parts.items(map(text, signatures)))
-    )
-
-
-def cell(metric: str, scored: list[Scored]) -> str:
-    """Formats a recipe's score: the mean of its seeds with their range, or with an interval."""
-    scores = [
-        float(one.passport["figures"][metric]["score"])
-        for one in scored
-        if metric in one.passport["figures"]
-    ]
-    if not scores:
-        return "–"
-    ends = scored[0].intervals.get(metric, (math.nan, math.nan))
-    if len(scores) > 1:
-        ends = min(scores), max(scores)
-    shown = number(math.fsum(scores) / len(scores), 2)
-    return shown if math.isnan(ends[0]) else f"{shown} {html_parts.interval(ends, 2)}"
-
-
-def search_of(passport: dict) -> str:
-    """Describes the search that found translations: "beam 12, length_normalisation 1"."""
-    how = passport.get("decoding") or {}
-    search = how.get("search") or {}
-    usual = {field.name: field.default for field in dataclasses.fields(BeamSearch)}
-    words = [f"beam {search.get('beam', '–')}"]
-    words += [
-        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in search.items()
-        if name != "beam" and value != usual.get(name)
-    ]
-    runs = how.get("runs") or ()
-    words += [f"{len(runs)} runs together"] * (len(runs) > 1)
-    words += ["with a language model"] * bool(how.get("language_model"))
-    words += ["unknown words replaced"] * bool(how.get("unknowns"))
-    return ", ".join(words)
-
-
-def _intervals(run: Run | None, place, passport):
-    """Computes the intervals of a run's scores; {} without translations and references."""
-    if run is None or place.prefix:
-        return {}
-    split = passport["split"].removeprefix("translation-")
-    experiment = run.experiment
-    try:
-        file = place.scores.parent / place.name
-        result = translation_quality.read(file, split)
-        corpus = experiment.vocabulary.read(experiment.data.as_written(), split)
-        (row,) = translation_quality.compare([""], [result], corpus.sentences, SAMPLES)
-    except UserError:
-        return {}
-    return {metric: one["interval"] for metric, one in row.items() if metric != "run"}
+    low, high = bar.interval
+    told = f"{bar.height:.1f} % [{low:.1f}, {high:.1f}], "
+    if not bar.seeds:
+        return told + f"{bar.height * bar.items / 100:,.0f} of {bar.items:,.0f}"
+    return told + f"of {bar.items:,.0f}; seeds {min(bar.seeds):.1f} to {max(bar.seeds):.1f}"

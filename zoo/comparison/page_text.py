@@ -13,7 +13,7 @@ from zoo.data.encoded_text import EncodedText
 from zoo.evaluation import best_words, surprisal
 from zoo.evaluation.best_words import BestWords, Contributions
 from zoo.evaluation.perplexity import Scores
-from zoo.evaluation.run import Run
+from zoo.evaluation.run import Run, first_test
 from zoo.heads import LogLinear
 from zoo.sources import evaluation_texts
 from zoo.sources.evaluation_texts import GivenText
@@ -66,13 +66,12 @@ def switches(panels: list[tuple[str, str]]) -> str:
 
 
 def panel(shown: Shown) -> str:
-    """Returns the coloured text of a run."""
     counted = [row for row in shown.rows if row.counted]
     tokens, unknown = sum(row.words for row in counted), sum(not row.known for row in counted)
     nats = sum(row.surprisal_nats for row in counted) / tokens if tokens else math.nan
     about = (
         f"{shown.name}: the first {shown.rows[-1].sentence:,} sentences, {tokens:,} counted "
-        f"tokens ({unknown:,} unknown), {html_parts.number(nats, 4)} nats per token on these."
+        f"tokens ({unknown:,} unknown), {number(nats, 4)} nats per token on these."
     )
     kinds = [level(row.surprisal_nats) for row in shown.rows]
     why = html_parts.missing(shown.why, "Features") if shown.why else ""
@@ -80,8 +79,8 @@ def panel(shown: Shown) -> str:
         why += html_parts.missing(
             "this head spells its words and has no list of them.", "Best words"
         )
-    words = coloured(shown, kinds, str(shown.number), details_json(shown))
-    return html_parts.paragraph(text(about)) + surprisal_scale() + words + why
+    words = coloured(shown, kinds, str(shown.number), html_parts.json_data(details(shown)))
+    return f"<p>{text(about)}</p>" + surprisal_scale() + words + why
 
 
 def difference_panel(one: Shown, other: Shown) -> str:
@@ -90,11 +89,10 @@ def difference_panel(one: Shown, other: Shown) -> str:
     kinds = [difference_level(value) for value in gain]
     legend = scale(difference_levels(one.run, other.run))
     words = coloured(one, kinds, f"{one.number}-{other.number}", difference_json(one, other, gain))
-    return html_parts.paragraph(about_difference(one, other, gain)) + legend + words
+    return f"<p>{about_difference(one, other, gain)}</p>" + legend + words
 
 
 def coloured(shown: Shown, kinds: list[str], name: str, data: str) -> str:
-    """Returns a text whose words have colours and details."""
     joint, layout = ("", " characters") if shown.of_characters else (" ", "")
     sentences: dict[int, list[str]] = {}
     for place, (row, kind) in enumerate(zip(shown.rows, kinds, strict=True)):
@@ -113,10 +111,7 @@ def coloured(shown: Shown, kinds: list[str], name: str, data: str) -> str:
 
 
 def _source(sources, place):
-    """Returns the source of a translation, or nothing."""
-    if sources is None:
-        return ""
-    return f'<p class="source">{text(" ".join(sources[place]))}</p>'
+    return f'<p class="source">{text(" ".join(sources[place]))}</p>' if sources else ""
 
 
 def level(nats: float) -> str:
@@ -127,7 +122,6 @@ def level(nats: float) -> str:
 
 
 def word(place: int, row: surprisal.Row, kind: str) -> str:
-    """Returns a word of the text that shows its details."""
     # An unknown word looks easy: <unk> has the probability of all unknown words.
     off = " uncounted" * (not row.counted) + " unknown" * (not row.known)
     return (
@@ -137,13 +131,11 @@ def word(place: int, row: surprisal.Row, kind: str) -> str:
 
 
 def scale(levels: list[tuple[str, str]]) -> str:
-    """Returns the legend of the colours."""
     marks = "".join(f'<span class="w {kind}">{text(name)}</span> ' for kind, name in levels)
     return f'<p class="scale">{marks}</p>'
 
 
 def surprisal_scale() -> str:
-    """Returns the legend of the levels of surprisal."""
     ends = ["0", *map(str, LEVELS)]
     names = [f"{low} to {high}" for low, high in itertools.pairwise(ends)]
     names.append(f"{ends[-1]} nats or more")
@@ -155,11 +147,6 @@ def surprisal_scale() -> str:
 
 # Features of a word that are shown one by one.
 FEATURES = 8
-
-
-def details_json(shown: Shown) -> str:
-    """Returns the details of all words as JSON that HTML may contain."""
-    return html_parts.json_data(details(shown))
 
 
 def details(shown: Shown) -> list[dict[str, Any]]:
@@ -182,9 +169,8 @@ def about(row: surprisal.Row) -> list[str]:
     if math.isnan(row.surprisal_nats):
         return ["not predicted: the text begins with it"]
     lines = [
-        f"surprisal {html_parts.number(row.surprisal_nats, 2)} nats, "
-        f"{html_parts.number(row.surprisal_bits, 2)} bits; "
-        f"probability {html_parts.probability(-row.surprisal_nats)}",
+        f"surprisal {number(row.surprisal_nats, 2)} nats, {number(row.surprisal_bits, 2)} bits; "
+        f"probability {html_parts.probability(-row.surprisal_nats)}"
     ]
     if not row.known:
         lines.append("read as an unknown word")
@@ -198,7 +184,6 @@ def about(row: surprisal.Row) -> list[str]:
 
 
 def _part(shown, position):
-    """Returns the details of a word that the model read."""
     lexicon, best = shown.words, shown.best
     part: dict[str, Any] = {"read": visible(lexicon[shown.text.words[position]])}
     part["best"] = [
@@ -216,7 +201,7 @@ def contributions(parts: Contributions) -> list[list[str]]:
     if further := parts.features[FEATURES:]:
         lines.append((f"{len(further):,} further features", sum(nats for _, nats in further)))
     lines += [("− log Z", -parts.log_z), ("sum, log p(x | h)", parts.log_prob)]
-    return [[name, html_parts.number(nats, 2)] for name, nats in lines]
+    return [[name, number(nats, 2)] for name, nats in lines]
 
 
 # ----------------------------- the first sentences of a text with the predictions of a run
@@ -225,17 +210,10 @@ def contributions(parts: Contributions) -> list[list[str]]:
 BEST, WORDS = 5, 1500
 
 
-def shown_split(run: Run, split: str | None) -> str:
-    """Returns the split whose first sentences are shown."""
-    tests = (one for one in run.experiment.data.splits() if one not in ("train", "validation"))
-    return split or next(tests, "validation")
-
-
 def predict(
     run_name: str, number: int, run: Run, split: str | None, file: str | None, sentences: int
 ) -> Shown:
-    """Predicts the words of a text."""
-    name = shown_split(run, split)
+    name = split or first_test(run.experiment)
     if file is not None:
         given = run.given(file)
         run = run.for_text(given, None, lines=True)
@@ -327,7 +305,7 @@ def gains(one: Shown, other: Shown) -> list[float]:
 def about_difference(one: Shown, other: Shown, gain: list[float]) -> str:
     """Describes the total difference over the counted tokens of the text."""
     counted = [(value, row) for value, row in zip(gain, one.rows, strict=True) if row.counted]
-    total, tokens = (sum(value for value, _ in counted), sum(row.words for _, row in counted))
+    total, tokens = sum(value for value, _ in counted), sum(row.words for _, row in counted)
     better = one.run if total > 0 else other.run
     return text(
         f"On these {tokens:,} tokens {better} is better by {number(abs(total), 2)} nats in "

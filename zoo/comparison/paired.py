@@ -7,6 +7,8 @@ vary from training to training. Where sentences tell two recipes apart and seeds
 difference is undecided: few seeds tell little.
 """
 
+import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -17,7 +19,8 @@ import numpy as np
 from zoo.evaluation import item_scores, significance
 
 
-class Runs(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)
+class Runs:
     """Runs that differ in their seed at most, on one text."""
 
     name: str
@@ -30,15 +33,14 @@ class Runs(NamedTuple):
 
     @property
     def loss(self) -> float:
-        """The mean log-perplexity of the runs."""
         return float(np.mean(self.losses))
 
-    @property
+    @functools.cached_property
     def mean_statistics(self) -> np.ndarray:
         """Statistics whose figure is the mean of the runs' log-perplexities, [L, 2]."""
         return np.mean(self.statistics, axis=0)
 
-    @property
+    @functools.cached_property
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of the loss by bootstrap over sentences; NaN twice without any."""
         if not self.statistics:
@@ -47,7 +49,6 @@ class Runs(NamedTuple):
 
     @property
     def span(self) -> tuple[float, float]:
-        """The least and the greatest log-perplexity of the runs."""
         return min(self.losses), max(self.losses)
 
     def spread(self) -> str:
@@ -108,7 +109,6 @@ class Difference(NamedTuple):
 
 
 def difference(one: Runs, other: Runs) -> Difference | None:
-    """Tests the difference between two groups of runs; None without scores of the same tokens."""
     if not (one.statistics and other.statistics and of_same_tokens(one, other)):
         return None
     statistics = one.mean_statistics, other.mean_statistics

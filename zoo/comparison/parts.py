@@ -9,6 +9,7 @@ of-vocabulary types of the text share its probability evenly, so that each of th
 log(K + 1) nats more.
 """
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -33,8 +34,6 @@ _TITLES = {
 
 
 class Part(NamedTuple):
-    """A part of a figure."""
-
     tokens: int
     loss: float  # nats per token
 
@@ -81,17 +80,17 @@ def lines(title: str, groups: Mapping[str, Sequence[dict]]) -> Iterator[str]:
     weights = MIXTURE in order
     counted = {name: _tokens(of_runs, order) for name, of_runs in found.items()}
     alike = len({*map(tuple, counted.values())}) == 1
-    rows = [["tokens", *next(iter(counted.values())), *[""] * weights]] if alike else []
+    rows = [["tokens", *next(iter(counted.values()))]] if alike else []
     for name, passports in groups.items():
         losses = [_mean([of[part].loss for of in found[name] if part in of]) for part in order]
         rows.append([name, *losses, *[_weights(passports)] * weights])
         if not alike:  # trained on different texts
-            rows.append(["  its tokens", *counted[name], *[""] * weights])
+            rows.append(["  its tokens", *counted[name]])
     if alike and len(groups) == 2:
-        rows += [[*cells, *[""] * weights] for cells in _differences(groups, found, order)]
+        rows += _differences(groups, found, order)
     header = [f"{title}, in parts: nats/token", *order, *["l"] * weights]
-    columns = [([name], cells) for name, *cells in zip(header, *rows, strict=True)]
-    blocks = [(name, [[cell] for cell in cells]) for name, cells in columns]
+    columns = itertools.zip_longest(header, *rows, fillvalue="")
+    blocks = [([name], [[cell] for cell in cells]) for name, *cells in columns]
     for table in beside(blocks, left=1):
         yield from table
     for part in (SEEN, UNSEEN, MIXTURE):
@@ -143,7 +142,6 @@ def _mean(losses):
 
 
 def _weights(passports):
-    """Formats the mean weight of a group's mixtures."""
     mixtures = [passport["figures"].get("mixture") for passport in passports]
     weights = [float(mixture["weight"]) for mixture in mixtures if mixture]
     return f"{np.mean(weights):.4f}" if weights else "-"

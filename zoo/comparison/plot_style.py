@@ -69,12 +69,10 @@ def check_file(file: str | pathlib.Path):
 
 
 def colour(number: int) -> str:
-    """Returns the colour of a run or recipe."""
     return COLOURS[number % len(COLOURS)]
 
 
 def marker(number: int) -> str:
-    """Returns the mark of a run or recipe."""
     return MARKERS[mark_number(number)]
 
 
@@ -98,8 +96,7 @@ def picture(
     width: float = WIDTH,
 ) -> Iterator[list[Axes]]:
     """Yields the axes of a picture, side by side, then adds the legend and writes the file."""
-    with matplotlib.rc_context(STYLE):
-        figure = _figure(width, HEIGHT)
+    with drawn(file, width, HEIGHT) as figure:
         ratios = [*titles.values()] if isinstance(titles, Mapping) else None
         every = figure.subplots(
             1, len(titles), sharey=True, squeeze=False, gridspec_kw={"width_ratios": ratios}
@@ -109,13 +106,16 @@ def picture(
         every[0].set_ylabel(y_label)
         yield [*every]
         _add_legend(figure, every, note, width)
+
+
+@contextlib.contextmanager
+def drawn(file: str | pathlib.Path, width: float, height: float, **style: Any) -> Iterator[Figure]:
+    """Yields the figure of a picture, in the style of all with some changes, then writes it."""
+    with matplotlib.rc_context(STYLE | style):
+        figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
+        FigureCanvasAgg(figure)
+        yield figure
         save(figure, file)
-
-
-def _figure(width, height):
-    figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def _add_legend(figure, every, note, width):
@@ -159,23 +159,12 @@ def save(figure: Figure, file: str | pathlib.Path):
     )
 
 
-@contextlib.contextmanager
-def matrix(file: str | pathlib.Path, width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
-    """Yields (the figure, axes without a grid) of a picture of its own size, then writes it."""
-    with matplotlib.rc_context({**STYLE, "font.size": 11, "axes.grid": False}):
-        figure = _figure(width, height)
-        yield figure, figure.add_subplot()
-        save(figure, file)
-
-
 def groups(values: Mapping[Any, Mapping[str, Any]]) -> list[str]:
     """Returns all groups of all recipes, in order of first appearance."""
     return list(dict.fromkeys(group for by_group in values.values() for group in by_group))
 
 
 # ------------------------------ the attention of a translation as a matrix of grey squares
-
-_GREY: dict[str, Any] = {"cmap": "Greys", "vmin": 0, "vmax": 1, "aspect": "equal"}
 
 
 def attention(
@@ -190,10 +179,15 @@ def attention(
     width, height = (1.8 + 0.36 * max(len(words), 3) for words in (source, target))
     shape = (max(len(target), 1), max(len(source), 1))
     greatest = 1 if label == "weight" else float(np.max(weights, initial=0)) or 1
-    with matrix(file, width + 0.8, height) as (figure, axes):
+    style: Any = {"font.size": 11, "axes.grid": False}
+    with drawn(file, width + 0.8, height, **style) as figure:
+        axes = figure.add_subplot()
         image = axes.imshow(
             np.reshape(weights, shape) if np.size(weights) else np.zeros(shape),
-            **{**_GREY, "vmax": greatest},
+            cmap="Greys",
+            vmin=0,
+            vmax=greatest,
+            aspect="equal",
         )
         axes.set_xticks(range(len(source)), source, rotation=90)
         axes.set_yticks(range(len(target)), target)

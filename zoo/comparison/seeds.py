@@ -44,17 +44,15 @@ def key_of_recipe(recipe: dict) -> tuple[str, Any]:
     return json.dumps(rest, sort_keys=True) if recipe else "", training.get("seed")
 
 
-def names_of(groups: Sequence[tuple[str, ...]], labels: Sequence[str] = ()) -> list[str]:
+def names_of(groups: Sequence[tuple[str, ...]]) -> list[str]:
     """Names groups by their recipe: "softmax, 3 seeds" for softmax_0, softmax_1 and softmax_2.
 
     A single run keeps its name.
     """
-    stems = stems_of(groups)
-    names = [_counted(stem, group) for stem, group in zip(stems, groups, strict=True)]
-    if labels:
-        check_labels(labels, names)
-        names = [_counted(label, group) for label, group in zip(labels, groups, strict=True)]
-    return names
+    return [
+        stem if len(group) == 1 else f"{stem}, {len(group)} seeds"
+        for stem, group in zip(stems_of(groups), groups, strict=True)
+    ]
 
 
 # Heads in the order of their colours: the first six have one of their own.
@@ -79,16 +77,16 @@ def numbers_of(names: Sequence[str], heads: Sequence[str] = ()) -> list[int]:
     return [numbers[name] for name in names]
 
 
-def labelled(groups: Sequence[tuple[str, ...]], labels: Sequence[str] = ()) -> dict[str, str]:
+def labelled(groups: Sequence[tuple[str, ...]], labels: Sequence[str]) -> dict[str, str]:
     """Names runs by the labels of their recipes, with a number where a recipe has several runs."""
-    if not labels:
-        return {run: run for group in groups for run in group}
-    check_labels(labels, stems_of(groups))
-    return {
+    check_labels(labels, names_of(groups))
+    named = {
         run: label if len(group) == 1 else f"{label}_{number}"
         for label, group in zip(labels, groups, strict=True)
         for number, run in enumerate(group)
     }
+    check_labels([*named.values()], [*named])
+    return named
 
 
 def check_labels(labels: Sequence[str], names: Sequence[str]):
@@ -98,10 +96,6 @@ def check_labels(labels: Sequence[str], names: Sequence[str]):
             f"--label is given {len(labels)} times for {len(names)} recipes: give a different one "
             f"for each, in this order: {'; '.join(names)}."
         )
-
-
-def _counted(name, group):
-    return name if len(group) == 1 else f"{name}, {len(group)} seeds"
 
 
 def stems_of(groups: Sequence[tuple[str, ...]]) -> list[str]:
@@ -175,7 +169,6 @@ def differing(recipes: list[Any], path: str = "") -> list[str]:
 
 
 def _of_one_class(one, other):
-    """Whether two values are objects of the same class."""
     both = isinstance(one, dict) and isinstance(other, dict)
     return both and one.get(COMPONENT) == other.get(COMPONENT)
 
@@ -201,11 +194,18 @@ def _at(recipe, path):
     return recipe
 
 
+def runs_of_lines(lines_of: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Returns {line: the runs that have it}, in the order of their first appearance."""
+    runs: dict[str, list[str]] = {}
+    for run, lines in lines_of.items():
+        for line in lines:
+            runs.setdefault(line, []).append(run)
+    return runs
+
+
 def _values(title: str, value_of: Mapping[str, str]) -> Iterable[str]:
     """Yields a line for each distinct value, with the runs that have it."""
-    runs: dict = {}
-    for name, value in value_of.items():
-        runs.setdefault(value, []).append(name)
+    runs = runs_of_lines({name: [value] for name, value in value_of.items()})
     yield from (f"  {title}: {value} ({'; '.join(names)})" for value, names in runs.items())
 
 

@@ -10,8 +10,10 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from zoo import configuration
-from zoo.comparison import comparison, curve_plots, plot_style, seeds
+from zoo.comparison import comparison, plot_style, seeds
 from zoo.comparison.comparison import Comparison, Group
 from zoo.comparison.paired import Runs
 from zoo.errors import UserError
@@ -22,6 +24,8 @@ from zoo.runs.workdir import Workdir
 from zoo.sources import files
 
 SEED = "training.seed"
+# Fields of an experiment in plain words.
+_FIELDS = {"data.train": "sentences of training text"}
 
 
 class Point(NamedTuple):
@@ -29,11 +33,11 @@ class Point(NamedTuple):
 
     value: float | None
     runs: Runs
+    names: Sequence[str] = ()
 
-    def line(self, names: Sequence[str]) -> str:
-        """Formats the point as text, with the names of its runs."""
+    def line(self) -> str:
         value = "-" if self.value is None else f"{self.value:,}"
-        return f"  {value:>12}  {self.runs.loss:.4f}{self.runs.spread()}  {', '.join(names)}"
+        return f"  {value:>12}  {self.runs.loss:.4f}{self.runs.spread()}  {', '.join(self.names)}"
 
 
 def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
@@ -77,7 +81,6 @@ def _trained_on(workdir, path):
 
 
 def _experiment(workdir):
-    """Reads a run's experiment as JSON."""
     if records.is_record(workdir):
         return json.loads(json.dumps(records.record_of(workdir).experiment))
     return configuration.to_json(Workdir(workdir).experiment())
@@ -138,7 +141,6 @@ def report(
     workdirs: list[str],
     file: str,
     labels: Sequence[str] = (),
-    log=output_files.show,
 ):
     """Prints log-perplexities, nats per token, in the order of the field, and draws them.
 
@@ -154,8 +156,7 @@ def report(
     columns_named = names_of(columns)
     runs_of = [tuple(itertools.chain(*curve.values())) for curve in curves]
     named = [*zip(runs.grouped(runs_of, _names(curves, runs_of, labels)), curves, strict=True)]
-    panels: dict = {}
-    lines_of: dict = {}
+    panels: dict[str, dict[Group, list[Point]]] = {}
     lines = []
     for column, passports in columns.items():
         chosen = ", which chose the checkpoints" if leakage.is_validation(column.split) else ""
@@ -164,37 +165,78 @@ def report(
         reasons = {name: leakage.reason(passport) for name, passport in passports.items()}
         lines += [f"  not drawn: {name}: {why}" for name, why in reasons.items() if why]
         fair = {name: passport for name, passport in passports.items() if not reasons[name]}
-        panel = f"{columns_named[column]} ({tokens})"
-        found = [(recipe, _points(curve, fair)) for recipe, curve in named]
-        several = sum(any(value is not None for value in points) for _, points in found) > 1
-        for recipe, points in found:
-            with_field = [one for one, _ in points.values() if one.value is not None]
-            if with_field:
-                lines += [f"  {recipe.name}:"] * several
-                panels.setdefault(panel, {})[recipe] = with_field
-            lines += [one.line(of) for value, (one, of) in points.items() if value is not None]
-        for recipe, points in found:
-            if None in points:
-                point, of = points[None]
-                lines_of.setdefault(panel, {})[recipe] = point.runs.loss
-                lines.append(point.line(of))
+        points = {recipe: _points(curve, fair) for recipe, curve in named}
+        with_field = {recipe: found for recipe, of in points.items() if (found := _known(of))}
+        for recipe, found in with_field.items():
+            lines += [f"  {recipe.name}:"] * (len(with_field) > 1)
+            lines += [point.line() for point in found]
+        lines += [one.line() for of in points.values() for one in of if one.value is None]
+        if with_field:
+            panels[f"{columns_named[column]} ({tokens})"] = points
     if not panels:
         raise UserError(
             "there is nothing to draw: every run with the field was trained on its text, or its "
             "checkpoint chosen on it (see zoo compare): judge the runs on another text."
         )
-    curve_plots.sweep(field, panels, lines_of, file)
-    for line in (*lines, file):  # after the picture, in case the lines' reader stops early
-        log(line)
+    draw(field, panels, file)
+    output_files.show(*lines, file)  # after the picture, in case the lines' reader stops early
 
 
 def _points(
     curve: Mapping[float | None, tuple[str, ...]], passports: Mapping[str, dict]
-) -> dict[float | None, tuple[Point, list[str]]]:
-    """Returns {value: (the point of a curve, its runs)} on a text."""
-    points = {}
+) -> list[Point]:
+    points = []
     for value, runs in curve.items():
         group = Group("", 0, runs)
         if figures := comparison.figures_of(group, passports):
-            points[value] = Point(value, figures), [*group.of(passports)]
+            points.append(Point(value, figures, [*group.of(passports)]))
     return points
+
+
+def _known(points):
+    """Returns the points of runs that have the field."""
+    return [point for point in points if point.value is not None]
+
+
+def draw(
+    field: str, panels: Mapping[str, Mapping[Group, Sequence[Point]]], file: str | pathlib.Path
+):
+    """Draws log-perplexity against a number of the experiment, a panel for each text.
+
+    Runs without the field are a horizontal line.
+    """
+    every = [point for panel in panels.values() for of in panel.values() for point in _known(of)]
+    several = any(len(point.runs.losses) > 1 for point in every)
+    note = "lines: least and greatest of the seeds" if several else "lines: 95 % interval"
+    label = _FIELDS.get(field, field)
+    with plot_style.picture(file, [*panels], label, plot_style.NATS, note) as all_axes:
+        for axes, panel in zip(all_axes, panels.values(), strict=True):
+            for recipe, points in panel.items():
+                for point in points:
+                    if point.value is None:
+                        colour = plot_style.colour(recipe.number)
+                        axes.axhline(point.runs.loss, label=recipe.name, color=colour, ls="--")
+                if curve := _known(points):
+                    _draw_curve(axes, recipe, curve, several)
+            _scale(axes, [point.value for point in every])
+
+
+def _draw_curve(axes, recipe, curve, several):
+    means = np.array([point.runs.loss for point in curve])
+    # An interval of one run would not mean the same beside a range of seeds.
+    ends = np.array([point.runs.span if several else point.runs.interval for point in curve]).T
+    xs, style = [point.value for point in curve], plot_style.style(recipe.number)
+    axes.errorbar(xs, means, np.abs(ends - means), label=recipe.name, **style)
+
+
+def _scale(axes, values):
+    """Makes an axis logarithmic if its numbers span more than a power of ten, with a tick each."""
+    if min(values) <= 0 or max(values) <= 10 * min(values):
+        return
+    axes.set_xscale("log")
+    distinct = sorted({*values})
+    if len(distinct) <= 8:
+        axes.set_xticks(distinct, [f"{value:,g}" for value in distinct], rotation=30)
+        axes.minorticks_off()
+    else:
+        axes.xaxis.set_major_formatter(plot_style.PLAIN)

@@ -36,14 +36,11 @@ _HEAD = {
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """The budget of one training."""
-
     minutes: float | None  # of training steps; None if steps are given
     steps: int | None  # the number of steps; None if minutes are given
     rates: tuple[float, ...] = (1.0,)
 
     def told(self) -> str:
-        """Describes the time or steps."""
         if self.steps is not None:
             return f"{self.steps:,} step{'s' * (self.steps != 1)}"
         return f"{self.minutes:g} minute{'s' * (self.minutes != 1)}"
@@ -60,8 +57,6 @@ class Budget:
 
 @dataclasses.dataclass
 class HeadPlan:
-    """The plan of one head."""
-
     steps: int
     bytes: int | None  # memory of a step, see `zoo.training.costs`; None if it is not known
     # {factor of the learning rate: validation log-perplexity, nats}

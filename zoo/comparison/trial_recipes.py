@@ -18,23 +18,14 @@ from zoo.cores import Core
 from zoo.data import Conllu
 from zoo.embeddings import Features, Lookup
 from zoo.errors import UserError
+from zoo.evaluation.run import first_test
 from zoo.experiment import Experiment
-from zoo.layers.char_convolution import Convolution
 from zoo.models import SequenceToSequence
 from zoo.optimizers import SGD, Adagrad, Adam, Cosine
 from zoo.sources import files
 from zoo.trust import user_modules
 
 SOFTMAX = "softmax"
-# The network of configs/ptb/_shared.py, of Kim et al. (2016).
-KIM = Convolution(
-    letter_size=15,
-    widths=(1, 2, 3, 4, 5, 6),
-    filters=(25, 50, 75, 100, 125, 150),
-    pooling="max",
-    activation="tanh",
-    highway=1,
-)
 # Cutoffs of wikitext2_adaptive and of larger vocabularies.
 CUTOFFS = (2000, 5000, 15000, 50000)
 # From this many words on a sampled loss is tried without being asked for.
@@ -51,19 +42,12 @@ class Words(NamedTuple):
     judged: int
 
 
-def split_of(experiment: Experiment) -> str:
-    """Returns the split that heads are judged on: the first test, or validation without one."""
-    tests = (s for s in experiment.data.splits() if s not in ("train", "validation"))
-    return next(tests, "validation")
-
-
 def words_of(experiment: Experiment) -> Words:
-    """Reads a text and counts its words."""
     bare = plain(experiment)
     lexicon, corpora = bare.vocabulary.build(bare.data)
     marks = (lexicon.boundary, lexicon.unknown)
     characters = all(len(word) == 1 for word in lexicon.words if word not in marks)
-    judged = bare.vocabulary.encode(corpora[split_of(bare)], lexicon).counted.sum()
+    judged = bare.vocabulary.encode(corpora[first_test(bare)], lexicon).counted.sum()
     return Words(len(lexicon), characters, int(judged))
 
 
@@ -85,7 +69,6 @@ def plain(experiment: Experiment) -> Experiment:
 
 
 def recipe(name: str, experiment: Experiment, words: Words) -> Experiment:
-    """Returns the recipe of a head."""
     bare = plain(experiment)
     if ":" in name:
         return configuration.apply_settings(bare, [f"model.head={name}"])
@@ -197,10 +180,12 @@ def _log_linear(experiment, words):
 def _features(experiment, words):
     """Returns the features of the recipe, or the features of a config of such a text.
 
-    They are as in ud_treebank for a treebank, otherwise as in multi30k_en_fr_log_linear.
+    They are those of ud_treebank for a treebank, otherwise as in multi30k_en_fr_log_linear.
     """
     embedding: Any = experiment.model.embedding
     vocabulary = experiment.vocabulary
+    if isinstance(experiment.data, Conllu) and not vocabulary.features:
+        vocabulary = _of_treebank("").vocabulary
     if not isinstance(embedding, Features):
         embedding = Features(embedding.size)
     changes = {"model.embedding": embedding}
@@ -212,17 +197,17 @@ def _features(experiment, words):
             "vocabulary.features": vocabulary.features,
             "vocabulary.background": vocabulary.background,
         }
-    own: tuple = (
+    own = (
         priors.TopWords(count=min(3000, max(1, words.size // 4)), splits=("train",)),
         priors.Affixes(suffixes=(1, 2, 3), minimum_words=10),
     )
-    if isinstance(experiment.data, Conllu):
-        own = (
-            priors.TopWords(count=2500, splits=("train",)),
-            priors.Morphology(splits=("train",), guesser=priors.SuffixGuesser()),
-        )
     background = priors.Unigram(splits=("train",), smoothing=0.5)
     return changes | {"vocabulary.features": own, "vocabulary.background": background}
+
+
+def _cnn(experiment, words):
+    known: Any = user_modules.configs().load("ptb_cnn_softmax").head
+    return dataclasses.replace(known, sampled=_importance(experiment, words))
 
 
 def _char_lstm(experiment, words):
@@ -268,10 +253,7 @@ HEADS: dict[str, Trial] = {
     "huffman": _of(heads.HuffmanSoftmax),
     "mixture": Trial(functools.partial(_mixed, heads.MixtureOfSoftmaxes)),
     "contexts": Trial(functools.partial(_mixed, heads.MixtureOfContexts)),
-    "cnn": Trial(
-        lambda experiment, words: heads.CNNSoftmax(KIM, sampled=_importance(experiment, words)),
-        functools.partial(_by_adam, 0.002),
-    ),
+    "cnn": Trial(_cnn, functools.partial(_by_adam, 0.002)),
     "char_lstm": Trial(_char_lstm, functools.partial(_by_adam, 0.003)),
     "recent": _of(lambda: heads.WithExpert(priors.RecentWords(), heads.Softmax())),
 }
@@ -284,7 +266,6 @@ def short_name(name: str) -> str:
 
 
 def check_names(names: Sequence[str]):
-    """Checks that no two heads have one short name."""
     short = [short_name(name) for name in names]
     for name in short:
         if short.count(name) > 1:
@@ -292,7 +273,6 @@ def check_names(names: Sequence[str]):
 
 
 def with_rate(experiment: Experiment, factor: float) -> Experiment:
-    """Returns a recipe with its learning rate times a factor."""
     rate = experiment.training.optimizer.learning_rate * factor
     optimizer: Any = dataclasses.replace(experiment.training.optimizer, learning_rate=rate)
     return changed(experiment, {"training.optimizer": optimizer})

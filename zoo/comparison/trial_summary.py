@@ -15,15 +15,19 @@ import numpy as np
 from zoo import lazy, strict_json
 from zoo.comparison import learning_curves, paired, plot_style
 from zoo.comparison.comparison import Group, figures_of
+from zoo.comparison.paired import Runs
 from zoo.comparison.seeds import numbers_of
 from zoo.comparison.trial_plan import Plan
 from zoo.errors import UserError
 from zoo.evaluation import leakage
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.results import check_comparable, read_results, recipe_of
-from zoo.runs import location, output_files
+from zoo.runs import location
 from zoo.runs.output_files import aligned
 from zoo.runs.workdir import METRICS
+
+with lazy.extra():
+    from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
 NAME = "comparison"
 # Above so many times the minutes that were asked for, heads did not train for the same time.
@@ -34,6 +38,15 @@ FEW = 50
 AT_START = 0.95
 # A curve still falls where the last fifth of its steps lowered it by more nats.
 FALLING = 0.01
+# {how a head stands beside the lowest: how one and several such heads are told}
+_VERDICTS = {
+    "a tie": ("is a tie with it", "are ties with it"),
+    "undecided": (
+        "is undecided, for seeds differ as much",
+        "are undecided, for seeds differ as much",
+    ),
+    "worse": ("is worse", "are worse"),
+}
 _VALIDATION = {"step": int, "validation_log_perplexity": float, "seconds": float}
 
 
@@ -46,12 +59,7 @@ class Point(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A head."""
-
-    name: str
-    losses: tuple[float, ...]  # log-perplexity of each seed on the judged text, nats per token
-    # 95 % of their mean by bootstrap over sentences, nats; NaN twice if not known
-    interval: tuple[float, float]
+    runs: Runs  # the seeds on the judged text
     parameters: int
     minutes: float
     steps: int
@@ -72,34 +80,24 @@ class Row(NamedTuple):
         return means[max(before)] - means[max(means)] if before else 0.0
 
     @property
-    def loss(self) -> float:
-        """The mean log-perplexity of the runs."""
-        return float(np.mean(self.losses))
-
-    @property
     def perplexity(self) -> float:
         """exp of the mean log-perplexity."""
-        return perplexity_of(self.loss)
+        return perplexity_of(self.runs.loss)
 
     @property
     def step_seconds(self) -> float:
-        """The mean time of a step."""
         return 60 * self.minutes / self.steps
 
     @property
-    def is_tie(self) -> bool:
-        """Whether sentences do not tell the head from the lowest."""
-        return self.difference is not None and self.difference.tie
-
-    @property
-    def is_undecided(self) -> bool:
-        """Whether sentences tell the head from the lowest, and seeds do not."""
-        return self.difference is not None and self.difference.undecided
+    def verdict(self) -> str:
+        """How the head stands beside the lowest, a key of `_VERDICTS`."""
+        if self.difference is not None and self.difference.tie:
+            return "a tie"
+        undecided = self.difference is not None and self.difference.undecided
+        return "undecided" if undecided else "worse"
 
 
 class Summary(NamedTuple):
-    """The comparison."""
-
     rows: tuple[Row, ...]
     split: str
     tokens: int
@@ -108,7 +106,6 @@ class Summary(NamedTuple):
     start: float | None = None  # log V, the loss of a uniform guess, nats
 
     def text(self) -> str:
-        """Returns the table, the notes and the sentence."""
         lines = [*_table(self), *self.notes]
         lines += [f"{name} is left out: {why}" for name, why in self.failed.items()]
         return "\n".join([*lines, "", sentence(self)])
@@ -121,7 +118,6 @@ def of_runs(
     failed: Mapping[str, str],
     start: float | None = None,
 ) -> Summary:
-    """Compares judged runs."""
     results = read_results(folder for of_head in folders.values() for folder in of_head)
     passports: dict = {
         folder: next(one for column, one in of_run.items() if column.split == split)
@@ -132,18 +128,16 @@ def of_runs(
     (first, passport), *others = passports.items()
     for folder, other in others:
         check_comparable(passport, other, (first, folder))
-    groups = [
-        (name, of_head, group)
+    groups: list[Runs] = [
+        group
         for name, of_head in folders.items()
         if (group := figures_of(Group(name, 0, tuple(of_head)), passports))  # type: ignore[arg-type]
     ]
-    groups.sort(key=lambda group: group[2].loss)
-    lowest = groups[0][2]
+    groups.sort(key=lambda group: group.loss)
+    lowest, *higher = groups
+    difference = {group: paired.difference(lowest, group) for group in higher}
     rows = [
-        _row(name, of_head, group, passports[of_head[0]], plan)._replace(
-            difference=None if group is lowest else paired.difference(lowest, group)
-        )
-        for name, of_head, group in groups
+        _row(group, folders[group.name], passports, plan, difference.get(group)) for group in groups
     ]
     notes = (
         *_notes(rows, passports),
@@ -154,13 +148,13 @@ def of_runs(
     return Summary(tuple(rows), split, passport["tokens"], notes, failed, start)
 
 
-def _row(name, of_head, group, passport, plan) -> Row:
-    """Makes the row of a head, without its difference from the lowest."""
+def _row(group, of_head, passports, plan, difference) -> Row:
     curves = [
         {line["step"]: line for line in learning_curves.read(folder / METRICS, _VALIDATION)}
         for folder in of_head
     ]
-    of_plan, last = plan.heads[name], [max(curve) for curve in curves]
+    of_plan, last = plan.heads[group.name], [max(curve) for curve in curves]
+    passport = passports[of_head[0]]
     recipe = recipe_of(of_head[0])
     seconds = [curve[step]["seconds"] for curve, step in zip(curves, last, strict=True)]
     points = [
@@ -172,23 +166,21 @@ def _row(name, of_head, group, passport, plan) -> Row:
         for step in sorted(set(curves[0]).intersection(*curves[1:]))
     ]
     return Row(
-        name,
-        group.losses,
-        group.interval,
+        group,
         passport["parameters"],
         float(np.mean(seconds)) / 60,
         last[0],
         of_plan.bytes,
         recipe["training"]["optimizer"]["learning_rate"],
         () if passport["renormalised"] else tuple(points),
+        difference,
         epochs=of_plan.epoch_steps and last[0] / of_plan.epoch_steps,
         head=recipe["model"]["head"]["component"],
     )
 
 
 def _notes(rows, passports):
-    """Yields notes on all figures."""
-    fewest = min(len(row.losses) for row in rows)
+    fewest = min(len(row.runs.losses) for row in rows)
     if fewest == 1:
         yield "one seed does not show the noise of training"
     for folder, passport in passports.items():
@@ -213,7 +205,7 @@ def _ends(rows, plan):
         ("lowest", min(tried), (min(tried) / 3, *tried)),
         ("highest", max(tried), (*tried, max(tried) * 3)),
     ):
-        names = [row.name for row in rows if plan.heads[row.name].rate == factor]
+        names = [row.runs.name for row in rows if plan.heads[row.runs.name].rate == factor]
         if names:
             listed = ",".join(f"{one:g}" for one in more)
             yield (
@@ -226,7 +218,7 @@ def _unequal(rows, minutes):
     """Yields a note where heads did not train for the time that was asked for."""
     if minutes is None or max(row.minutes for row in rows) <= UNEQUAL * minutes:
         return
-    told = ", ".join(f"{row.name} {row.minutes:.2f}" for row in rows)
+    told = ", ".join(f"{row.runs.name} {row.minutes:.2f}" for row in rows)
     yield (
         f"not equal minutes: {told}, of {minutes:g}: the machine had other work while steps were "
         "timed or trained; --steps gives each head as many steps"
@@ -234,18 +226,17 @@ def _unequal(rows, minutes):
 
 
 def _table(summary):
-    """Yields the lines of the table."""
     header = ["head", "perplexity", "95 %", "seeds", "parameters", "minutes", "ms/step", "MB"]
     header.append("beside the lowest")
     rows = []
     for row in summary.rows:
-        ends = min(row.losses), max(row.losses)
+        ends = min(row.runs.losses), max(row.runs.losses)
         rows.append(
             [
-                row.name,
+                row.runs.name,
                 f"{row.perplexity:,.2f}",
-                _range(row.interval),
-                _range(ends) if len(row.losses) > 1 else "1",
+                _range(row.runs.interval),
+                _range(ends) if len(row.runs.losses) > 1 else "1",
                 f"{row.parameters:,}",
                 f"{row.minutes:.2f}",
                 f"{1000 * row.step_seconds:.1f}",
@@ -265,16 +256,15 @@ def _range(losses):
 def _verdict(row, lowest):
     if row is lowest:
         return "the lowest"
-    nats = f"+{row.loss - lowest.loss:.4f} nats"
-    if row.is_undecided:
-        return f"{nats}, undecided"
-    return f"{nats}, a tie" if row.is_tie else nats
+    nats = f"+{row.runs.loss - lowest.runs.loss:.4f} nats"
+    return nats if row.verdict == "worse" else f"{nats}, {row.verdict}"
 
 
 def sentence(summary: Summary) -> str:
     """Tells in one sentence which head to take, which are ties with it, and which are worse."""
     lowest, *others = summary.rows
-    told = f"{lowest.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}{_after(lowest)}"
+    told = f"{lowest.runs.name}: perplexity {lowest.perplexity:,.2f} on {summary.split}"
+    told += _after(lowest)
     if at_start := _at_start(summary):
         have = "has" if len(at_start) == 1 else "have"
         told = (
@@ -283,28 +273,18 @@ def sentence(summary: Summary) -> str:
         )
     else:
         told = f"Take {told}"
-    ties = [row for row in others if row.is_tie]
-    undecided = [row for row in others if row.is_undecided]
-    worse = [row for row in others if not row.is_tie and not row.is_undecided]
     if others:
         told += ", the lowest"
-    if ties:
-        are = "is a tie with it" if len(ties) == 1 else "are ties with it"
-        told += f"; {_listed([_beside(row, lowest) for row in ties])} {are}"
-    if undecided:
-        are = "is" if len(undecided) == 1 else "are"
-        listed = _listed([_beside(row, lowest) for row in undecided])
-        told += f"; {listed} {are} undecided, for seeds differ as much"
-    if worse:
-        are = "is worse" if len(worse) == 1 else "are worse"
-        told += f"; {_listed([f'{row.name} ({row.perplexity:,.2f})' for row in worse])} {are}"
+    for verdict, ends in _VERDICTS.items():
+        if named := [_named(row, lowest) for row in others if row.verdict == verdict]:
+            told += f"; {_listed(named)} {ends[len(named) > 1]}"
     return f"{told}.{_falling(summary.rows)}"
 
 
 def _at_start(summary):
     """Returns the names of heads that predict validation hardly better than a uniform guess."""
     return [
-        row.name
+        row.runs.name
         for row in summary.rows
         if summary.start is not None
         and row.curve
@@ -315,7 +295,7 @@ def _at_start(summary):
 def _falling(rows):
     """Tells which curves still fell at their end, and after how much training."""
     told = [
-        f"{row.name} by {row.fall:.2f} nats (step {row.steps:,}{_after(row)})"
+        f"{row.runs.name} by {row.fall:.2f} nats (step {row.steps:,}{_after(row)})"
         for row in rows
         if row.fall > FALLING
     ]
@@ -335,12 +315,13 @@ def _after(row):
     return f" after {shown} epoch{'s' * (shown != '1')}"
 
 
-def _beside(row, lowest):
-    """Names a head, with its share of the lowest's parameters unless they differ by less than a
-    tenth."""
+def _named(row, lowest):
+    """Names a head, with its share of the lowest's parameters where that may decide for it."""
     share = row.parameters / lowest.parameters
-    beside = f", {share:.2f} times the parameters" if abs(share - 1) >= 0.1 else ""
-    return f"{row.name} ({row.perplexity:,.2f}{beside})"
+    beside = row.verdict != "worse" and abs(share - 1) >= 0.1
+    return (
+        f"{row.runs.name} ({row.perplexity:,.2f}{f', {share:.2f} times the parameters' * beside})"
+    )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -350,7 +331,6 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def to_json(summary: Summary) -> dict:
-    """Returns the comparison as JSON."""
     return {
         "sentence": sentence(summary),
         "split": summary.split,
@@ -359,11 +339,11 @@ def to_json(summary: Summary) -> dict:
         "failed": {**summary.failed},
         "heads": [
             {
-                "head": row.name,
-                "log_perplexity": row.loss,
+                "head": row.runs.name,
+                "log_perplexity": row.runs.loss,
                 "perplexity": row.perplexity,
-                "interval": [*row.interval],
-                "log_perplexity_of_seeds": [*row.losses],
+                "interval": [*row.runs.interval],
+                "log_perplexity_of_seeds": [*row.runs.losses],
                 "parameters": row.parameters,
                 "steps": row.steps,
                 "epochs": row.epochs,
@@ -371,7 +351,7 @@ def to_json(summary: Summary) -> dict:
                 "minutes": row.minutes,
                 "step_seconds": row.step_seconds,
                 "step_bytes": row.bytes,
-                "tie": row.is_tie,
+                "tie": row.verdict == "a tie",
                 "difference": row.difference and row.difference._asdict(),
                 "validations": [point._asdict() for point in row.curve],
             }
@@ -382,7 +362,6 @@ def to_json(summary: Summary) -> dict:
 
 def write(folder: pathlib.Path, summary: Summary):
     """Writes comparison.txt, .json, .png and .svg into the folder of the trials."""
-
     of_json = strict_json.dumps(to_json(summary), indent=2, ensure_ascii=False)
     for suffix, text in ((".txt", summary.text()), (".json", of_json)):
         location.write_text(folder / f"{NAME}{suffix}", f"{text}\n")
@@ -392,11 +371,6 @@ def write(folder: pathlib.Path, summary: Summary):
 
 # ---- the picture of trials: perplexity against minutes of training, and against parameters
 
-with lazy.extra():
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
-
 
 def draw(summary: Summary, file: pathlib.Path):
     """Draws validation perplexity against minutes, and the judged perplexity against parameters.
@@ -404,44 +378,42 @@ def draw(summary: Summary, file: pathlib.Path):
     Areas on the left span the seeds. On the right, lines are 95 % intervals over sentences, and
     small points are seeds.
     """
-    figure = Figure(figsize=(11, 5), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    curves, points = figure.subplots(1, 2)
     rows = summary.rows
-    numbers = numbers_of([row.name for row in rows], [row.head for row in rows])
-    for number, row in zip(numbers, rows, strict=True):
-        style = plot_style.style(number)
-        _draw_curve(curves, row, style)
-        _draw_point(points, row, style)
-    curves.set(
-        title="While training",
-        xlabel="minutes of training steps",
-        ylabel="perplexity on validation; areas: seeds",
-    )
-    points.set(
-        title="Trained",
-        xlabel="parameters",
-        ylabel=f"perplexity on {summary.split}; lines: 95 %, points: seeds",
-    )
-    points.xaxis.set_major_formatter(EngFormatter())
-    points.set_xlim(0, 1.08 * max(row.parameters for row in summary.rows))
-    for axes in (curves, points):
-        if axes.has_data():
-            axes.set_yscale("log")
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            low, high = axes.get_ylim()
-            if high < 4 * low:  # too few of these ticks
-                axes.yaxis.set_major_locator(MaxNLocator(6))
-            axes.yaxis.set_major_formatter("{x:,.6g}")
-            axes.yaxis.set_minor_locator(NullLocator())
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="y", which="both", color="0.92")
-        axes.set_axisbelow(True)
-    figure.legend(
-        *points.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
-    )
-    kind = file.suffix.removeprefix(".")
-    output_files.write(file, lambda path: figure.savefig(path, format=kind), "the picture")
+    numbers = numbers_of([row.runs.name for row in rows], [row.head for row in rows])
+    with plot_style.drawn(file, 11, 5, **{"font.size": 10, "axes.titlesize": 12}) as figure:
+        curves, points = figure.subplots(1, 2)
+        for number, row in zip(numbers, rows, strict=True):
+            style = plot_style.style(number)
+            _draw_curve(curves, row, style)
+            _draw_point(points, row, style)
+        curves.set(
+            title="While training",
+            xlabel="minutes of training steps",
+            ylabel="perplexity on validation; areas: seeds",
+        )
+        points.set(
+            title="Trained",
+            xlabel="parameters",
+            ylabel=f"perplexity on {summary.split}; lines: 95 %, points: seeds",
+        )
+        points.xaxis.set_major_formatter(EngFormatter())
+        points.set_xlim(0, 1.08 * max(row.parameters for row in rows))
+        for axes in (curves, points):
+            if axes.has_data():
+                _scale(axes)
+        handles, labels = points.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+
+
+def _scale(axes):
+    """Makes the perplexities of a picture logarithmic, in plain numbers."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    low, high = axes.get_ylim()
+    if high < 4 * low:  # too few of these ticks
+        axes.yaxis.set_major_locator(MaxNLocator(6))
+    axes.yaxis.set_major_formatter("{x:,.6g}")
+    axes.yaxis.set_minor_locator(NullLocator())
 
 
 def _draw_curve(axes, row: Row, style: dict[str, Any]):
@@ -451,7 +423,7 @@ def _draw_curve(axes, row: Row, style: dict[str, Any]):
     minutes = [point.minutes for point in row.curve]
     means = [perplexity_of(float(np.mean(point.losses))) for point in row.curve]
     axes.plot(minutes, means, markersize=4, **style)
-    if len(row.losses) > 1:
+    if len(row.runs.losses) > 1:
         low = [perplexity_of(min(point.losses)) for point in row.curve]
         high = [perplexity_of(max(point.losses)) for point in row.curve]
         axes.fill_between(minutes, low, high, color=style["color"], alpha=0.2, linewidth=0)
@@ -462,18 +434,18 @@ def _draw_point(axes, row: Row, style: dict[str, Any]):
     if not math.isfinite(row.perplexity):
         axes.plot([], [], label=_label(row), **style)
         return
-    low, high = map(perplexity_of, row.interval)
+    low, high = map(perplexity_of, row.runs.interval)
     lines = np.abs(np.array([[low], [high]]) - row.perplexity)
     axes.errorbar(
         [row.parameters], [row.perplexity], yerr=lines, capsize=4, label=_label(row), **style
     )
-    if len(row.losses) > 1:
-        seeds = [perplexity_of(loss) for loss in row.losses]
+    if len(row.runs.losses) > 1:
+        seeds = [perplexity_of(loss) for loss in row.runs.losses]
         axes.plot([row.parameters] * len(seeds), seeds, "wo", markeredgecolor="black", markersize=3)
 
 
 def _label(row: Row) -> str:
     """Returns a head's name with the time and memory of a step."""
     memory = "" if row.bytes is None else f", {row.bytes / 1e6:,.0f} MB"
-    several = f", {len(row.losses)} seeds" if len(row.losses) > 1 else ", 1 seed"
-    return f"{row.name}{several} ({1000 * row.step_seconds:.1f} ms{memory} a step)"
+    several = f", {len(row.runs.losses)} seeds" if len(row.runs.losses) > 1 else ", 1 seed"
+    return f"{row.runs.name}{several} ({1000 * row.step_seconds:.1f} ms{memory} a step)"

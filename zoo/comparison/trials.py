@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from zoo.comparison import learning_curves, trial_recipes, trial_summary
+from zoo.comparison.learning_curves import Best
 from zoo.comparison.trial_plan import Budget, HeadPlan, Plan, best_rate, steps_of
 from zoo.configuration import changed
 from zoo.errors import Diverged
 from zoo.evaluation import scored_texts
-from zoo.evaluation.run import Run
+from zoo.evaluation.run import Run, first_test
 from zoo.experiment import Experiment
 from zoo.optimizers import Constant
 from zoo.runs.workdir import METRICS, Workdir
@@ -28,8 +29,6 @@ TIMED_FRACTION, TIMED_SECONDS = 20, (3.0, 10.0)
 
 
 class Trials(NamedTuple):
-    """Trials to be made."""
-
     experiment: Experiment
     names: Sequence[str]
     folder: pathlib.Path
@@ -55,7 +54,7 @@ def run(trials: Trials, log: Callable[[str], None] = print) -> trial_summary.Sum
     for name, experiment in of_heads.items():
         with _diverging(name, failed, log):
             _plan_head(name, experiment, plan, trials, log)
-    split, start = trial_recipes.split_of(trials.experiment), math.log(words.size)
+    split, start = first_test(trials.experiment), math.log(words.size)
     rounds = [(seed, name) for seed in range(trials.seeds) for name in of_heads]
     folders: dict[str, list[pathlib.Path]] = {name: [] for name in of_heads}
     for number, (seed, name) in enumerate(rounds, 1):
@@ -101,7 +100,16 @@ def _plan_head(name, experiment, plan, trials, log):
             least, most = TIMED_SECONDS
             seconds = min(max(60 * budget.minutes / TIMED_FRACTION, least), most)
         steady = changed(experiment, {"training.optimizer.schedule": Constant()})
-        made = trainer(steady, trials.folder / "runs" / name, _say_nothing)
+        folder = Workdir(trials.folder / "runs" / name)  # where nothing is written
+        folder.name(steady)
+        made = Trainer(
+            tasks.prepare(steady),
+            steady.training,
+            folder.path,
+            log=lambda line: None,
+            init_from=steady.init_from,
+            parallel=steady.parallel,
+        )
         cost = costs.measure(made, seconds)
         steps = steps_of(budget, cost.seconds, made.task.total_steps)
         plan.heads[name] = HeadPlan(steps, cost.bytes, epoch_steps=made.task.epoch_steps)
@@ -129,8 +137,9 @@ def _try_rate(name, experiment, factor, plan, folder, log):
     rate = recipe.training.optimizer.learning_rate
     log(f"{name}: learning rate {rate:g} for {steps:,} step{'s' * (steps != 1)}")
     try:
-        training.train(recipe, of_rate, log=_say_nothing)
-        loss = best_validation(of_rate)
+        training.train(recipe, of_rate, log=lambda line: None)
+        fields = {"step": int, learning_curves.LOSS: float}
+        loss = Best.of([learning_curves.read(of_rate / METRICS, fields)]).loss
     except Diverged:
         loss = math.inf
     of_head.tried[key] = loss
@@ -138,7 +147,6 @@ def _try_rate(name, experiment, factor, plan, folder, log):
 
 
 def final_recipe(experiment: Experiment, of_head: HeadPlan, seed: int) -> Experiment:
-    """Returns the recipe of a run."""
     assert of_head.rate is not None
     recipe = trial_recipes.with_warmup_within(experiment, of_head.steps)
     return changed(
@@ -151,34 +159,7 @@ def final_recipe(experiment: Experiment, of_head: HeadPlan, seed: int) -> Experi
     )
 
 
-def _say_nothing(line):
-    """Drops a line of the log."""
-
-
 # -------------------- one run of the trials: an ordinary run folder, judged like any other
-
-
-def trainer(experiment: Experiment, folder: pathlib.Path, log=print) -> Trainer:
-    """Prepares the data and the trainer of a run, and writes nothing."""
-    workdir = Workdir(folder)
-    workdir.name(experiment)
-    task = tasks.prepare(experiment)
-    return Trainer(
-        task,
-        experiment.training,
-        workdir.path,
-        log=log,
-        init_from=experiment.init_from,
-        parallel=experiment.parallel,
-    )
-
-
-def best_validation(folder: pathlib.Path) -> float:
-    """Reads the lowest validation log-perplexity of a run, nats per token."""
-    lines = learning_curves.read(
-        folder / METRICS, {"step": int, "validation_log_perplexity": float}
-    )
-    return min(float(line["validation_log_perplexity"]) for line in lines)
 
 
 def judge(folder: pathlib.Path, split: str) -> pathlib.Path:
@@ -195,5 +176,4 @@ def judge(folder: pathlib.Path, split: str) -> pathlib.Path:
 
 
 def is_judged(folder: pathlib.Path, split: str) -> bool:
-    """Whether a run has its figure on a split."""
     return any((folder / "results").glob(f"{split}.*.json"))

@@ -403,6 +403,12 @@ def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:
     return tests
 
 
+def first_test(experiment: Experiment) -> str:
+    """Returns the first test split, or validation without one."""
+    tests = (one for one in experiment.data.splits() if one not in ("train", "validation"))
+    return next(tests, "validation")
+
+
 def short_names(workdirs: list[str]) -> list[str]:
     """Returns the runs' names for tables and pictures; whole paths where names are equal."""
     check_folders(workdirs)

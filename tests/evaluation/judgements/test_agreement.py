@@ -16,7 +16,6 @@ from tests import examples
 from tests.evaluation.judgements.test_agreement_pairs import TRAIN, columns
 from tests.training import small
 from zoo.commands import command_table
-from zoo.comparison import agreement as compared
 from zoo.comparison import bar_plots
 from zoo.data import Conllu
 from zoo.errors import UserError
@@ -64,7 +63,7 @@ def test_cases_of_several_splits_are_pooled_by_their_pairs():
         {"number, 1": {"right": 1, "pairs": 1}, "gender, 1": {"right": 0, "pairs": 0}},
         {"number, 1": {"right": 0, "pairs": 3}, "gender, 1": {"right": 0, "pairs": 0}},
     ]
-    assert compared.pooled(splits) == {"number, 1": (1, 4)}
+    assert bar_plots._pooled(splits) == {"number, 1": (1, 4)}
 
 
 def _trained(source, path, seed=0, splits=("train",)):
@@ -89,26 +88,6 @@ def judge(*folders):
     """Judges runs on the pairs of their training text, as the command does."""
     for folder in folders:
         command_table.main(["evaluate", str(folder), "--split", "train", "--agreement"])
-
-
-def test_seeds_of_a_recipe_are_drawn_as_one(source, tmp_path, monkeypatch):
-    workdirs = [str(_trained(source, tmp_path / f"run_{seed}", seed).path) for seed in (0, 3)]
-    workdirs.append(str(shutil.copytree(workdirs[0], tmp_path / "copy")))  # no seed of its own
-    drawn = {}
-    monkeypatch.setattr(bar_plots, "accuracy", lambda values, *others: drawn.update(values))
-    judge(*workdirs)
-    compared.plot_kept(workdirs, str(tmp_path / "picture.png"), log=lambda line: None)
-    assert [recipe.name for recipe in drawn] == ["run, 2 seeds", "copy"]
-    seeds, alone = drawn.values()
-    cases = []
-    for workdir in workdirs:
-        (result,) = pathlib.Path(workdir).glob("results/*.json")
-        cases.append(json.loads(result.read_text())["figures"]["cases"])
-    for name in ("number, 1", "number, 2-4", "number, all"):
-        first, second, copied = ((run[name]["right"], run[name]["pairs"]) for run in cases)
-        assert seeds[name] == [first, second]
-        assert alone[name] == [copied]
-    assert {*alone} == {"number, 1", "number, 2-4", "number, all"}
 
 
 def test_a_run_is_judged_on_its_treebank(source, tmp_path, capsys):

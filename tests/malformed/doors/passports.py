@@ -7,8 +7,9 @@ import numpy as np
 
 from tests.malformed import readers
 from zoo import component_registry, configuration
-from zoo.comparison import curve_plots, learning_curves
-from zoo.comparison.compare import compare
+from zoo.comparison import learning_curves
+from zoo.comparison.comparison import Group
+from zoo.comparison.text_report import tables
 from zoo.evaluation import item_scores, translation_quality
 from zoo.rescoring.reranking import Weights
 from zoo.rescoring.run_interpolation import Interpolation
@@ -90,7 +91,7 @@ def _passport(name, read):
 
 
 def _compared(folder):
-    compare([str(folder / "run"), str(folder / "other")])
+    tables([str(folder / "run"), str(folder / "other")])
 
 
 def _scores(name):
@@ -101,7 +102,7 @@ def _scores(name):
         passport = {**PASSPORTS[name], "scores": item_scores.digest(arrays)}
         file = _written(folder, "run/results/test.json", json.dumps(passport))
         item_scores.write(file, arrays)
-        compare([str(folder / "run")])
+        tables([str(folder / "run")])
 
     return call
 
@@ -146,12 +147,8 @@ def _sizes(changes, folder):
 def _curves(path):
     """Draws the learning curves of a metrics.jsonl."""
     lines = learning_curves.read(path, learning_curves.WITH_TRAINING["step"])
-    curve = curve_plots.Curve(
-        "a",
-        [learning_curves.points(lines)],
-        [learning_curves.points(lines, field=learning_curves.TRAINING)],
-    )
-    curve_plots.draw_learning_curves([curve], path.with_suffix(".png"), "step")
+    curve = learning_curves.Curve.of(Group("a", 0, ()), [lines])
+    learning_curves.draw([curve], path.with_suffix(".png"))
 
 
 CALLS = {

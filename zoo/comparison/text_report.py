@@ -25,7 +25,7 @@ from zoo.sources import evaluation_texts
 NOT_RANKED = "!"
 
 
-def compare(folders: list[str], in_parts: bool = False, wanted: Wanted = ALL) -> str:
+def tables(folders: list[str], in_parts: bool = False, wanted: Wanted = ALL) -> str:
     """Makes tables of the results of runs.
 
     They have head, parameters, and log-perplexity (nats per token) and perplexity of each split,
@@ -116,10 +116,9 @@ def _blocks(table, mixed):
             if one is None:
                 cells.append(["-"] * (2 + several + kept))
                 continue
-            there = table.passports(column, group)
-            marked = any(map(leakage.reason, there))
+            row = comparison.row_of(one, table.passports(column, group))
             spread = _range(*one.span) if len(one.losses) > 1 else "-"
-            perplexity = f"{comparison.perplexity(one, there):,.2f}" + f" {NOT_RANKED}" * marked
+            perplexity = f"{row.perplexity:,.2f}" + f" {NOT_RANKED}" * row.seen
             ranges = [spread] * several + [_range(*one.interval)] * kept
             judged, seeds_of = len(one.losses), len(group.runs)
             some = f" ({judged} of {seeds_of} seeds)" if judged < seeds_of else ""
@@ -176,8 +175,7 @@ def _ranked_by(table):
 
 def _plain_of(results):
     """Returns a result of a model that does not learn from the text, or any without such."""
-    plain = {column: one for column, one in results.items() if not column.learns}
-    return _any_of(plain or results)
+    return next((one for column, one in results.items() if not column.learns), _any_of(results))
 
 
 def _checkpoints(results):
@@ -199,27 +197,22 @@ def _notes(name, passports):
     for run, passport in passports.items():
         if why := leakage.reason(passport):
             yield f"  {NOT_RANKED} {run}: {why}"
-    early = {run: unfinished(passport) for run, passport in passports.items()}
-    yield from _grouped({run: [f"  {NOT_RANKED} {note}"] for run, note in early.items() if note})
-    told = {run: of_seen_texts(passport) for run, passport in passports.items()}
-    yield from _grouped({run: [f"  {line}" for line in lines] for run, lines in told.items()})
-    changed = {run: _changed(passport) for run, passport in passports.items()}
-    yield from _grouped({run: [f"  {how}"] for run, how in changed.items() if how})
-    seen = {
-        run: ", ".join(passport["priors_saw_this_text"]) or "none"
-        for run, passport in passports.items()
-    }
-    yield from _grouped({run: [f"  priors that saw this text: {how}"] for run, how in seen.items()})
+    for told in (_early, of_seen_texts, _changed, _priors):
+        found = seeds.runs_of_lines({run: told(passport) for run, passport in passports.items()})
+        yield from (f"  {line} ({', '.join(runs)})" for line, runs in found.items())
 
 
-def _grouped(lines_of):
-    """Returns each line once, with the runs that have it."""
-    found = comparison.runs_of_lines(lines_of)
-    return [f"{line} ({', '.join(of_line)})" for line, of_line in found.items()]
+def _early(passport):
+    note = unfinished(passport)
+    return [f"{NOT_RANKED} {note}"] if note else []
+
+
+def _priors(passport):
+    return [f"priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}"]
 
 
 def _changed(passport):
-    """Describes how the judged distribution differs from the trained one; "" if it does not."""
+    """Returns a line on how the judged distribution differs from the trained one, if it does."""
     lexicon = passport["lexicon"]
     trained = lexicon.get("of_training")
     letters = passport.get("spread_letters")
@@ -231,7 +224,8 @@ def _changed(passport):
     }
     learned = passport.get("learns_from_text") or ()
     ways |= {f"learns from the text that it is judged on, by {way}": True for way in learned}
-    return "; ".join(way for way, is_so in ways.items() if is_so)
+    found = [way for way, is_so in ways.items() if is_so]
+    return ["; ".join(found)] if found else []
 
 
 # ---- runs side by side on a text that none of them was made for, with the lexicons that they have
@@ -246,7 +240,6 @@ def report(
     load: Callable[[str], Run] = Run.load,
     state: str | None = None,
     mixed: bool = False,
-    log: Callable[[str], None] = output_files.show,
 ):
     """Prints the figures of runs on a text, in parts, and the tests of their differences.
 
@@ -260,33 +253,31 @@ def report(
     texts = set()
     for workdir in workdirs:
         run = load(workdir)
-        records = [_text(run, path, state, mixed, log)]
+        records = [_text(run, path, state, mixed)]
         if treebank:
-            records += _pairs(run, path, log)
+            records += _pairs(run, path)
         texts |= {record["data"]["sha256"] for record in records}
-    log(compare(workdirs, in_parts=True, wanted=Wanted(texts)))
+    output_files.show(tables(workdirs, in_parts=True, wanted=Wanted(texts)))
 
 
-def _text(run, path, state, mixed, log) -> dict:
+def _text(run, path, state, mixed) -> dict:
     """Judges and keeps the log-perplexity of a run."""
     (scored,) = scored_texts.score(run, [], path, state)
     judgement = scored.judgement(mixtures.of_run(scored.run) if mixed else None)
-    record, files = judgement.passport, judgement.keep()
-    for file in files:
-        log(f"{file}")
+    record = judgement.passport
+    output_files.show(*map(str, judgement.keep()))
     unknown = record["out_of_vocabulary"]
     if told := sentence_scores.share(record["data"]["words"], unknown, path):
-        log(f"  {told}")
+        output_files.show(f"  {told}")
     return record
 
 
-def _pairs(run, path, log) -> list[dict]:
+def _pairs(run, path) -> list[dict]:
     """Judges and keeps the accuracy of a run on agreement pairs; [] if the text has none."""
     try:
         (judgement,) = agreement.judge(run, [], path)
     except UserError as error:
-        log(f"{run.path}: {error}")
+        output_files.show(f"{run.path}: {error}")
         return []
-    for file in judgement.keep():
-        log(f"{file}")
+    output_files.show(*map(str, judgement.keep()))
     return [judgement.passport]

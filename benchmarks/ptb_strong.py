@@ -1,0 +1,88 @@
+"""Time and memory of a training step of each head on the core of `ptb_awd_small`.
+
+The recipes of records/ptb_strong, whose perplexities stand beside these figures in README, on the
+words of the Penn Treebank. Heads take turns, and the time is the median of the CPU time, which
+other work on the machine changes little; on one core no thread waits for another. The memory is
+what the compiled step takes beside its arguments (parameters, the optimiser's state, the batch).
+
+    taskset -c 0 python -m benchmarks.ptb_strong records/ptb_steps.json [--rounds N]
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import time
+
+import jax
+
+import configs
+from benchmarks import steps
+from records.cells import FOLDER
+from records.rows import PTB_STRONG
+from zoo import Experiment, changed, configuration
+from zoo.optimizers import Constant
+from zoo.runs import output_files
+
+
+def recipe_of(file: str) -> Experiment:
+    """Returns the recipe of a head.
+
+    Args:
+      file: the name of its record in records/ptb_strong.
+    """
+    kept = json.loads((FOLDER / "ptb_strong" / f"{file}.json").read_text())
+    rate = next(iter(kept["variants"].values()))["settings"]["training.optimizer.learning_rate"]
+    settings = [*kept["set"], f"training.optimizer.learning_rate={rate}"]
+    recipe = configuration.apply_settings(configs.load(kept["config"]), settings)
+    # A schedule needs more steps than one.
+    return changed(recipe, {"training.optimizer.schedule": Constant()})
+
+
+def side_of(recipe: Experiment):
+    """Returns a function that does a step of the recipe; see `steps.step_of`.
+
+    Args:
+      recipe: of the head.
+    """
+    lexicon, _ = recipe.build()
+    params = recipe.model.init(jax.random.key(0), lexicon)
+    training = recipe.training
+    batch = steps.zipf_batch(len(lexicon), training.batch, training.length)
+    return steps.step_of(recipe.model, params, lexicon, batch, training)
+
+
+def main():
+    """Writes the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("output", type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, default=15)
+    arguments = parser.parse_args()
+    sides = {file: side_of(recipe_of(file)) for file in PTB_STRONG.values()}
+    seconds: dict[str, list[float]] = {file: [] for file in sides}
+    for number in range(arguments.rounds + 2):
+        for file, side in sides.items():
+            begun = time.process_time()
+            side()
+            if number > 1:  # after compilation, and once more
+                seconds[file].append(time.process_time() - begun)
+    kept = {
+        "device": output_files.machine()["processor"],
+        "cores": len(os.sched_getaffinity(0)),
+        "versions": output_files.versions(),
+        "revision": output_files.revision(),
+        "date": datetime.date.today().isoformat(),
+        "heads": {
+            file: {"seconds": round(statistics.median(seconds[file]), 4), "bytes": side.memory()}
+            for file, side in sides.items()
+        },
+    }
+    arguments.output.write_text(json.dumps(kept, indent=1) + "\n")
+    for file, of_head in kept["heads"].items():
+        print(f"{file:12} {of_head['seconds'] * 1e3:8.1f} ms {of_head['bytes'] / 1e6:8.1f} MB")
+
+
+if __name__ == "__main__":
+    main()

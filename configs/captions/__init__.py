@@ -1,0 +1,1 @@
+"""Captions of photographs in English, for a small model that comes with the repository."""
