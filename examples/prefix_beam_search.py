@@ -150,5 +150,5 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
         settings = [part for text in SETTINGS for part in ("--set", text)]
         command_table.run("train", ["--config", "micro_softmax", made, *settings])
-        run_data = zoo.load(made).run.read("validation")
+        run_data = zoo.load(made).read("validation")
         main(made, [" ".join(words) for words in run_data.sentences[:3]])

@@ -19,7 +19,7 @@ from zoo.commands.options import Option
 from zoo.comparison import plot_style, seeds
 from zoo.data.batches import Batches
 from zoo.errors import UserError
-from zoo.evaluation import leakage, passport_text
+from zoo.evaluation import leakage, passport
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run, short_names
 from zoo.runs import output_files
@@ -121,7 +121,7 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, log=output
         )
         if seen := run.seen_texts:
             shared = leakage.of_text(corpus.sentences, seen)
-            for line in passport_text.warnings({"split": split, "overlap": shared}):
+            for line in passport.warnings({"split": split, "overlap": shared}):
                 log(line)
     draw(curves, file, len(matrix))
     log(file)

@@ -21,7 +21,6 @@ from zoo.evaluation import (
     item_scores,
     minimal_pairs,
     passport,
-    passport_text,
     sentence_scores,
     significance,
 )
@@ -103,15 +102,12 @@ def judge(run, split: str) -> tuple[dict, item_scores.Arrays]:
         for _, _, before, word, other in chosen
         for sentence in (before, [*before, word], [*before, other])
     ]
-    vocabulary, model = run.experiment.vocabulary, run.experiment.language_model
-    scored = sentence_scores.score(
-        model, run.params, run.tables, run.lexicon, vocabulary, sentences, f"the split {split}"
-    )
+    scored = sentence_scores.score(run, sentences, f"the split {split}")
     scores = scored.of_words.reshape(-1, 3)
     words, twins = scores[:, 1] - scores[:, 0], scores[:, 2] - scores[:, 0]
     pairs = [(sentences[i], sentences[i + 1]) for i in range(1, len(sentences), 3)]
     together = minimal_pairs.PairScores(scores[:, 1], scores[:, 2], np.ones(len(pairs), bool))
-    record = passport.of_pairs(run, f"rare-words-{split}", pairs, together)
+    record = minimal_pairs.passport_of(run, f"rare-words-{split}", pairs, together)
     figures = {**record["figures"], "cases": _cases(chosen, words, twins)}
     return {**record, "figures": figures}, together.answers()
 
@@ -147,7 +143,7 @@ def describe(record: dict) -> str:
             f"{case['log_prob_of_other']:>9.2f}{case['accuracy']:>11.1%}"
             f"{significance.percent(case['interval']):>15}"
         )
-    return "\n".join([*lines, *passport_text.warnings(record)])
+    return "\n".join([*lines, *passport.warnings(record)])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from records import probes
 from zoo.commands import program
 from zoo.data import Corpus
 from zoo.errors import UserError
-from zoo.evaluation import exact_match, item_scores, passport, passport_text, significance
+from zoo.evaluation import exact_match, item_scores, passport, significance
 
 # The slots of the E2E challenge whose values are names.
 SLOTS = ("name", "near")
@@ -142,7 +142,7 @@ def describe(record: dict) -> str:
         f"{figures['right']:,} texts without error, {figures['complete']:,} complete)",
         *figures["examples"],
     ]
-    return "\n".join(["\n  ".join(lines), *passport_text.warnings(record)])
+    return "\n".join(["\n  ".join(lines), *passport.warnings(record)])
 
 
 if __name__ == "__main__":

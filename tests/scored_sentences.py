@@ -26,4 +26,4 @@ def scored(run, path: str, nbest: bool = False) -> tuple[Sentences, SentenceScor
       nbest: whether it has n-best lists.
     """
     (sentences,) = score_stream.chunks(run, path, nbest)
-    return sentences, sentence_scores.score_words(run, sentences.words, path)
+    return sentences, sentence_scores.score(run, sentences.words, path)

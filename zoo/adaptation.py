@@ -64,11 +64,7 @@ class TrainedRun(typing.NamedTuple):
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Static:
-    """A model in a pytree of tables, as static data of compiled functions.
-
-    Attributes:
-      model: the model.
-    """
+    """A model in a pytree of tables, as static data of compiled functions."""
 
     model: LanguageModel
 

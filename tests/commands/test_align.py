@@ -40,17 +40,6 @@ def test_alignments_are_written_and_read_again(call, tmp_path):
     assert dictionary["book"] == "livre" and dictionary["house"] == "maison"
 
 
-def test_wrong_files_are_sentences(call, tmp_path):
-    (tmp_path / "c.fr").write_text("la maison\n")
-    code, _, errors = call("a.en", "c.fr")
-    assert code == 2
-    assert "a.en has 5 lines and c.fr 1: give files whose lines are translations" in errors
-    code, _, errors = call("a.en", "b.fr", "--output", "no/al")
-    assert code == 2 and "the alignments" in errors
-    code, _, errors = call("a.en", "b.fr", "--dictionary", "no/al")
-    assert code == 2 and "the table no/al cannot be written" in errors
-
-
 def test_two_outputs_are_two_files(call, tmp_path, monkeypatch):
     """Whatever they are called; else the second takes the place of the first."""
     (tmp_path / "link").symlink_to("x")
@@ -67,34 +56,3 @@ def test_two_outputs_are_two_files(call, tmp_path, monkeypatch):
         monkeypatch.setattr(sys, "argv", ["zoo", *line.split()])
         with pytest.raises(UserError, match=r"^t.png is named for two outputs, and the second"):
             commands.main()
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("0-0\n", r"al has 1 lines for 2 sentence pairs"),
-        ("0-0\n0-0 2-0\n", r"al, line 2: the link 2-0 lies outside its pair of 2 source and 1"),
-        ("0-1\n0-1\n", r"al, line 2: the link 0-1 lies outside its pair"),
-        ("0-0 1\n\n", r"al, line 1: '1' is not a link"),
-        ("0--1\n\n", r"al, line 1: '0--1' is not a link"),
-        ("²-0\n\n", r"al, line 1: '²-0' is not a link"),
-    ],
-)
-def test_wrong_alignments_name_file_and_line(text, message, tmp_path):
-    (tmp_path / "al").write_text(text)
-    with pytest.raises(UserError, match=message):
-        pairs.read_alignments(str(tmp_path / "al"), [["a"], ["b", "c"]], [["d", "e"], ["f"]])
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a\tb\nc d\n", r"d, line 2: 'c d' is not an entry"),
-        ("a\tb c\n", r"d, line 1: 'a\\tb c' is not an entry"),
-        ("a\tb\na\tc\n", r"d, line 2: the source word 'a' occurs twice"),
-    ],
-)
-def test_wrong_dictionaries_name_file_and_line(text, message, tmp_path):
-    (tmp_path / "d").write_text(text)
-    with pytest.raises(UserError, match=message):
-        pairs.read_dictionary(str(tmp_path / "d"))

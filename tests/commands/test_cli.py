@@ -99,23 +99,6 @@ def test_after_an_error_nothing_more_is_said():
     assert finished.stderr == "error: the disk is full.\n"
 
 
-def test_another_failure_of_a_thread_is_shown():
-    finished = process(
-        """
-        import threading
-
-        def main():
-            thread = threading.Thread(target=lambda: 1 / 0)
-            thread.start()
-            thread.join()
-
-        cli.leave(cli.run(main))
-        """
-    )
-    assert finished.returncode == 0
-    assert "ZeroDivisionError" in finished.stderr
-
-
 def test_what_tensorstore_says_after_orbax_has_failed_is_not_shown(capsys, monkeypatch):
     monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
     program.run(lambda: None)
@@ -141,12 +124,6 @@ def test_a_terminal_that_was_closed_does_not_change_how_a_program_ends(monkeypat
     monkeypatch.setattr(sys, "stderr", Closed())
     assert program.run(raising(Interrupted("SIGHUP after step 3.", signal.SIGHUP))) == 129
     sys.stderr.close()
-
-
-def test_a_program_that_ends_well_runs_its_exit_handlers():
-    source = "import atexit\natexit.register(print, 'bye')\ncli.leave(cli.run(lambda: print('hi')))"
-    finished = process(source)
-    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "hi\nbye\n", "")
 
 
 @pytest.mark.skipif(not pathlib.Path("/dev/full").exists(), reason="no /dev/full here")

@@ -154,15 +154,6 @@ def test_options_that_need_or_exclude_others_are_told(line, why):
         commands.main(line.split())
 
 
-@pytest.mark.parametrize(
-    ("name", "near"),
-    [("evalute", "did you mean evaluate?"), ("comparisons", "did you mean"), ("bleu", "the comm")],
-)
-def test_an_unknown_command_is_told_with_the_nearest(name, near):
-    with pytest.raises(UserError, match=f"^there is no command '{name}': {re.escape(near)}"):
-        commands.main([name, "a"])
-
-
 class Stop(Exception):
     """A command has got as far as a test follows it."""
 

@@ -156,19 +156,6 @@ def test_the_words_of_a_text_or_split_are_scored(call, workdir, tmp_path):
     assert nats and not (workdir / "results").exists()
 
 
-@pytest.mark.parametrize("options", [("--split", "tset"), ("--data", "nothing.txt")])
-def test_what_is_not_there_is_named(call, workdir, options):
-    code, _, errors = call(evaluate, workdir, *options)
-    assert code == 2
-    assert options[1] in errors
-
-
-def test_no_run_is_named(call, tmp_path):
-    code, _, errors = call(evaluate, tmp_path / "nothing")
-    assert code == 2
-    assert "nothing" in errors
-
-
 def test_compare_and_generate(call, workdir):
     call(evaluate, workdir)
     code, output, _ = call(commands, "compare", workdir)

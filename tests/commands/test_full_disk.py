@@ -141,21 +141,6 @@ def test_a_folder_whose_name_is_too_long_is_a_sentence(capsys, command):
     assert "File name too long" in capsys.readouterr().err
 
 
-def test_every_command_that_keeps_results_is_tried():
-    """Those that reach `passport.write`, by whichever way, ask `passport.check` first."""
-    rooms = ("records", "zoo/commands", "zoo/comparison", "zoo/evaluation")
-    sources = {
-        path: path.read_text(encoding="utf-8")
-        for room in rooms
-        for path in (ROOT / room).rglob("*.py")
-    }
-    writing = {path.stem for path, text in sources.items() if "passport.write(" in text}
-    checking = {path.stem for path, text in sources.items() if "passport.check(" in text}
-    # Functions that write for commands, and for methods of a loaded run, which check before.
-    for_others = {"agreement", "exact_match", "minimal_pairs", "translation_quality", "trials"}
-    assert writing - for_others == checking - {"translate", "load", "compare", "evaluate"}
-
-
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_the_place_of_results_is_looked_at(tmp_path, kind):
     passport.check(tmp_path / "nothing")  # Run.load says what is wrong

@@ -43,13 +43,6 @@ def lists_of(text, folder):
     return [*nbest.read_lists(str(folder / "some"))[1]]
 
 
-def test_there_is_no_silent_metric(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["zoo", "rescore", "tune", "dev.nbest", "dev.ref"])
-    with pytest.raises(SystemExit, match="2"):
-        program.run(commands.main)
-    assert "the following arguments are required: --metric" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("method", ["mira", "mert"])
 @pytest.mark.parametrize(("metric", "untuned"), [("wer", 16.67), ("chrf", None), ("bleu", None)])
 def test_tuned_weights_choose_what_is_right(call, tmp_path, method, metric, untuned):

@@ -11,7 +11,7 @@ from tests.training import small
 from tests.training.test_translation import experiment as translation
 from zoo.attention import Luong
 from zoo.commands import command_table
-from zoo.evaluation import item_scores, minimal_pairs, passport
+from zoo.evaluation import minimal_pairs, passport, scored_texts
 from zoo.evaluation.run import Run
 from zoo.runs import output_files
 
@@ -23,14 +23,10 @@ PAIRS = [(["word1", f"word{n}"], ["word1", f"word{n + 1}"]) for n in range(2, 9)
 def judge(folder):
     """Keeps what `evaluate` and `agreement` keep."""
     run = Run.load(folder)
-    corpus = run.read("validation")
-    text, scores = run.score(corpus)
-    record = passport.of_text(run, "validation", corpus, text, scores)
-    passport.write(run, record, item_scores.of_text(text, scores, run.lexicon))
-    model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
-    arguments = model, run.params, run.tables, run.lexicon, vocabulary, PAIRS
-    answers = minimal_pairs.score_pairs(*arguments)
-    record = passport.of_pairs(run, "agreement-validation", PAIRS, answers)
+    (scored,) = scored_texts.score(run, ["validation"])
+    scored.judgement().keep()
+    answers = minimal_pairs.score_pairs(run, PAIRS)
+    record = minimal_pairs.passport_of(run, "agreement-validation", PAIRS, answers)
     cases = {"number, 1": answers.figures()}
     record = {**record, "figures": {**record["figures"], "cases": cases}}
     passport.write(run, record, answers.answers())

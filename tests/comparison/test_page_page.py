@@ -148,7 +148,7 @@ def test_details_have_what_the_model_computes(two_runs, content):
     details = json.loads(plain)
     run = Run.load(two_runs[1])
     corpus = run.read("validation")
-    _, scores = run.score(corpus)
+    _, scores = run.score_corpus(corpus)
     assert [one["word"] for one in details[:3]] == [*corpus.sentences[0], "</s>"][:3]
     for detail, log_prob in zip(details, scores.log_prob.tolist(), strict=False):
         assert detail["about"][0].startswith(f"surprisal {-log_prob:.2f} nats")

@@ -67,7 +67,7 @@ def test_translations_have_the_scores_of_evaluation(order):
     run = untrained(dataclasses.replace(recipe, model=model))
     corpus = best_words.first_sentences(run.read("test"), 9)
     assert len(corpus.sentences) == len(corpus.source_text.sentences) == 9
-    text, scores = run.score(corpus)
+    text, scores = run.score_corpus(corpus)
     again, states = best_words.states(run, corpus)
     found = best_words.best_words(run, again, states)
     np.testing.assert_array_equal(again.words, text.words)

@@ -26,7 +26,7 @@ class Judged:
             for one, other in zip((flatness, weight), self.lowest, strict=True)
         )
         scores = types.SimpleNamespace(log_perplexity=sum(x * x for x in apart))
-        return types.SimpleNamespace(score=lambda corpus: (corpus, scores))
+        return types.SimpleNamespace(score_corpus=lambda corpus: (corpus, scores))
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_the_search_ends_at_the_lowest_loss(lowest):
 def test_the_search_ends_where_no_loss_is_a_number(loss):
     run = Judged(0.2, 0.1)
     scores = types.SimpleNamespace(log_perplexity=loss)
-    run.with_cache = lambda *_: types.SimpleNamespace(score=lambda corpus: (corpus, scores))
+    run.with_cache = lambda *_: types.SimpleNamespace(score_corpus=lambda corpus: (corpus, scores))
     assert mixtures.tuned_cache(run, 7) == (0.2, 0.1)
 
 

@@ -23,6 +23,7 @@ from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import LogLinear
 from zoo.models import LanguageModel
+from zoo.runs import output_files
 
 SENTENCES = [
     ["le DET", "lac NOUN", "dort VERB"],
@@ -87,8 +88,9 @@ def judged(run, tmp_path):
         path = tmp_path / name
         path.write_bytes(text.encode())
         given = run.given(str(path))
-        text, scores = run.score(given.corpus)
-        surprisal.write(tmp_path / "s.tsv", given, text, scores, run.lexicon)
+        text, scores = run.score_corpus(given.corpus)
+        rows = surprisal.rows(given, text, scores, run.lexicon)
+        output_files.write_table(tmp_path / "s.tsv", surprisal.columns(given), rows)
         return tables.by_r(tmp_path / "s.tsv", missing=""), scores
 
     return judging
@@ -272,28 +274,6 @@ def test_pairs_of_blimp_are_judged_by_their_groups(workdir, call, tmp_path):
     assert rows[2]["right"] is None and rows[2]["log_prob_good"] is None
     frame = tables.by_pandas(table)
     assert frame["difference"].dtype == np.float64 and frame["difference"].isna().sum() == 1
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"sentence_good": "a"}', "'sentence_bad' is missing"),
-        ('{"sentence_good": "a", "sentence_bad": 1}', "not a pair of sentences"),
-        (
-            '{"sentence_good": "a", "sentence_bad": " "}',
-            "not a pair of sentences (a sentence without words)",
-        ),
-        ('{"sentence_good": "a", "sentence_bad": "\\ud800"}', "not a pair of sentences"),
-        ("[1]", "not a pair of sentences"),
-        ("{", "not a pair of sentences"),
-    ],
-)
-def test_a_line_that_is_no_pair_of_blimp_is_named(workdir, call, tmp_path, line, message):
-    pairs = tmp_path / "pairs.jsonl"
-    pairs.write_text('{"sentence_good": "a", "sentence_bad": "b"}\n' + line + "\n")
-    code, _, errors = call(evaluate, workdir, "--minimal-pairs", pairs)
-    assert code == 2
-    assert f"{pairs}, line 2: {message}" in errors and errors.count("\n") == 1
 
 
 def test_a_prompt_is_read_as_a_text_is(workdir, capsys):

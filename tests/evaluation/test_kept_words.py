@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from zoo.errors import UserError
-from zoo.evaluation import best_words, item_scores, passport
+from zoo.evaluation import best_words, item_scores, scored_texts
+from zoo.evaluation.scored_texts import ScoredText
 
 
 @pytest.fixture
 def result(run):
     """The passport of the test, its kept scores, and all scores."""
     corpus = run.read("test")
-    text, scores = run.score(corpus)
-    record = passport.of_text(run, "test", corpus, text, scores)
+    text, scores = run.score_corpus(corpus)
+    record = scored_texts.passport_of(ScoredText(run, "test", corpus, text, scores))
     return record, item_scores.of_text(text, scores, run.lexicon), scores
 
 

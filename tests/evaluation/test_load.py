@@ -57,28 +57,6 @@ def test_scores_are_those_of_the_command(loaded, trained, tmp_path):
         loaded.score("le chat")
 
 
-def test_surprisal_is_that_of_the_command(loaded, workdir, tmp_path):
-    text = "Le\rchat  dort .\n\r\nles zèbres\r\n"
-    (tmp_path / "t.txt").write_bytes(text.encode())
-    arguments = [str(tmp_path / "t.txt"), "--words", "--output", str(tmp_path / "s.tsv")]
-    command_table.run("score", [str(workdir), *arguments])
-    with open(tmp_path / "s.tsv", encoding="utf-8", newline="") as file:
-        expected = [*csv.DictReader(file, delimiter="\t")]
-    rows = [row._asdict() for row in loaded.surprisal(text, "sentences")]
-    as_written = {True: "yes", False: "no"}
-    rows = [{**row, "known": as_written[row["known"]]} for row in rows]
-    assert [[str(value) for value in row.values()][:10] for row in rows] == [
-        [*row.values()][:10] for row in expected
-    ]
-    np.testing.assert_allclose(
-        [row["surprisal_nats"] for row in rows],
-        [float(row["surprisal_nats"]) for row in expected],
-        rtol=1e-6,
-    )
-    assert (rows[2]["word"], rows[2]["start"], rows[2]["end"]) == ("dort", 9, 13)
-    assert rows[0]["id"] == "1" and rows[5]["id"] == "3"
-
-
 def expected_surprisals(run, sentences):
     """-log p of each word and boundary, each sentence from an empty state."""
     return [
@@ -156,8 +134,8 @@ def test_perplexities_are_those_of_the_command_and_are_kept(workdir):
     command_table.run("evaluate", [str(workdir), "--split", "test"])
     by_command = json.loads((workdir / "results/test.carried.json").read_text())
     assert kept["figures"] == by_command["figures"] and test.passport.endswith("test.carried.json")
-    corpus = run.run.read("test")
-    _, scores = run.run.score(corpus)
+    corpus = run.read("test")
+    _, scores = run.score_corpus(corpus)
     nats = -scores.log_prob[scores.counted].astype(np.float64)
     assert (test.state, test.sentences, test.tokens) == ("carried", 3, len(nats))
     assert test.unknown == 2  # zèbre and the comma
@@ -201,19 +179,20 @@ def test_rows_make_frames(workdir):
 
 
 def test_a_loaded_model_is_described_in_a_line(loaded, trained):
-    sizes = sum(leaf.size for leaf in jax.tree.leaves(loaded.run.params))
+    sizes = sum(leaf.size for leaf in jax.tree.leaves(loaded.params))
     summary = f"{str(trained)!r}: Softmax, {len(loaded.words)} words, {sizes:,} parameters, step 4"
-    assert repr(loaded) == f"LoadedModel({summary})" and repr(loaded.run) == f"Run({summary})"
+    assert repr(loaded) == f"LoadedModel({summary})"
+    assert repr(Run.load(trained)) == f"Run({summary})"
 
 
 def test_what_has_arrays_or_texts_is_described_in_a_line(loaded):
-    run = loaded.run
+    run = loaded
     corpus = run.read("test")
-    encoded, scores = run.score(corpus)
+    encoded, scores = run.score_corpus(corpus)
     found = [
         *(repr(corpus), repr(encoded), repr(scores), repr(loaded.initial_states(3))),
         repr(run.given(corpus.name)),
-        repr(sentence_scores.score_words(run, [["le"], ["le", "chat"]], "two")),
+        repr(sentence_scores.score(run, [["le"], ["le", "chat"]], "two")),
         repr(PairScores(np.array([1.0, np.nan]), np.zeros(2), np.array([True, False]))),
         repr(feature_signatures.FeatureSets(np.array([0, 2, 3]), np.arange(3), np.ones(3))),
     ]
@@ -333,7 +312,7 @@ def test_a_run_that_refuses_words_says_so(tmp_path):
 @pytest.mark.slow
 def test_translators_translate(tmp_path):
     run = zoo.load_translator(small.run_in(tmp_path / "t", of_pairs(TRANSLATOR, epochs=1)))
-    source = run.run.experiment.source_of(run.run.read("train")).sentences[0]
+    source = run.experiment.source_of(run.read("train")).sentences[0]
     one, empty = run.translate([" ".join(source), ""], beam=2, longest=5)
     assert isinstance(one, str) and empty == ""
     assert re.fullmatch(r"LoadedTranslator\('.*/t': Softmax, .* words, .* step \d+\)", repr(run))

@@ -94,11 +94,11 @@ def test_the_name_of_a_class_in_a_text_is_a_string_as_any_other(run):
 
 
 def test_a_figure_counts_the_probability_of_the_string(run, monkeypatch, capsys):
-    text, scores = run.score(run.read("test"))
+    text, scores = run.score_corpus(run.read("test"))
     closed = dataclasses.replace(text, strings=None)
     vocabulary = dataclasses.replace(run.experiment.vocabulary)
     monkeypatch.setattr(type(vocabulary), "encode", lambda *_: closed)
-    _, of_classes = run.score(run.read("test"))
+    _, of_classes = run.score_corpus(run.read("test"))
     monkeypatch.undo()
     difference = scores.log_prob - of_classes.log_prob
     np.testing.assert_allclose(difference, text.strings.log_within, atol=1e-5)
@@ -118,12 +118,10 @@ def test_a_figure_counts_the_probability_of_the_string(run, monkeypatch, capsys)
 
 def test_pairs_of_new_strings_can_be_scored(run):
     pairs = [(["le", "chat", "vaut", "37"], ["le", "chat", "vaut", "373737"])]
-    model, vocabulary = run.experiment.model, run.experiment.vocabulary
-    arguments = model, run.params, run.tables, run.lexicon, vocabulary
-    scores = minimal_pairs.score_pairs(*arguments, pairs)
+    scores = minimal_pairs.score_pairs(run, pairs)
     # The same class; four digits more, of a tenth and with the ratio of a half each.
     np.testing.assert_allclose(scores.good - scores.bad, 4 * math.log(20), rtol=1e-5)
-    unknown = minimal_pairs.score_pairs(*arguments, [(["zèbre"], ["chat"])])
+    unknown = minimal_pairs.score_pairs(run, [(["zèbre"], ["chat"])])
     assert unknown.skipped == 1
 
 

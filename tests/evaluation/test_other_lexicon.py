@@ -17,9 +17,9 @@ from zoo.cores import NGram
 from zoo.data import Text
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import CharCNN, Concat, Features, Lookup
-from zoo.errors import UserError
-from zoo.evaluation import passport, passport_text
+from zoo.evaluation import passport, scored_texts
 from zoo.evaluation.run import Run
+from zoo.evaluation.scored_texts import ScoredText
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import NCE, CharLSTM, CNNSoftmax, LogLinear, Softmax, UnigramNoise
 from zoo.layers.char_convolution import Convolution
@@ -90,20 +90,20 @@ def test_another_lexicon_scores_unseen_words(open_workdir, words_file):
     assert run.lexicon.letters == trained.lexicon.letters
     assert run.lexicon.counts[run.lexicon.ids["le"]] == 3
     corpus = run.read("test")
-    text, scores = run.score(corpus)
-    figures = passport.of_text(run, "test", corpus, text, scores)
+    text, scores = run.score_corpus(corpus)
+    figures = scored_texts.passport_of(ScoredText(run, "test", corpus, text, scores))
     assert figures["out_of_vocabulary"] == 0
     assert figures["figures"]["unseen"]["tokens"] == 2
     assert figures["figures"]["unseen"]["rate"] == 2 / 12
     unseen = np.isin(text.words, [run.lexicon.ids["zèbre"], run.lexicon.ids["zébus"]])
     mean = -scores.log_prob[unseen].mean()
     np.testing.assert_allclose(figures["figures"]["unseen"]["log_perplexity"], mean, rtol=1e-5)
-    before = trained.score(trained.read("test"))
-    old = passport.of_text(trained, "test", corpus, *before)
+    before = trained.score_corpus(trained.read("test"))
+    old = scored_texts.passport_of(ScoredText(trained, "test", corpus, *before))
     assert old["out_of_vocabulary"] == 2
     assert old["out_of_vocabulary_rate"] == 2 / 10
     assert (old["types"], old["out_of_vocabulary_types"]) == (8, 2)
-    assert "2 outside the lexicon (20.00% of words, 25.00% of types)" in passport_text.describe(old)
+    assert "2 outside the lexicon (20.00% of words, 25.00% of types)" in scored_texts.describe(old)
     assert old["figures"]["unseen"]["tokens"] == 0
     assert old["lexicon"]["words"] != figures["lexicon"]["words"]
     assert passport.file_of(run, figures) != passport.file_of(trained, old)
@@ -119,7 +119,7 @@ def test_probabilities_of_the_words_in_the_text_do_not_depend_on_the_rest(open_w
     trained = Run.load(open_workdir)
     run = trained.with_lexicon(str(words_file))
     corpus = dataclasses.replace(run.read("test"), sentences=[["le", "chien", "voit"]])
-    one, other = (r.score(corpus)[1].log_prob for r in (trained, run))
+    one, other = (r.score_corpus(corpus)[1].log_prob for r in (trained, run))
     np.testing.assert_allclose(one, other, rtol=1e-4)
 
 
@@ -149,7 +149,7 @@ def test_the_command_keeps_both_results(open_workdir, words_file, monkeypatch, c
     figures = found["figures"]
     assert figures["log_perplexity"] < figures["log_perplexity_over_all_spellings"]
     plain = Run.load(open_workdir)
-    _, scores = plain.score(plain.read("test"))
+    _, scores = plain.score_corpus(plain.read("test"))
     np.testing.assert_allclose(
         figures["log_perplexity_over_all_spellings"], scores.log_perplexity, rtol=1e-5
     )
@@ -163,13 +163,6 @@ def test_text_is_spelled_by_the_command(open_workdir, monkeypatch, capsys):
     output, errors = capsys.readouterr()
     assert [line[:7] for line in output.splitlines()] == ["le ours"] * (3 * spells)
     assert ("leave --spell out" in errors) != spells
-
-
-def test_word_heads_refuse_and_name_those_that_can(run, words_file):
-    with pytest.raises(UserError, match=r"a Softmax has .* heads\.CNNSoftmax or heads\.CharLSTM"):
-        run.with_lexicon(str(words_file))
-    with pytest.raises(UserError, match="has nothing to renormalise"):
-        run.renormalised()
 
 
 @pytest.mark.slow
@@ -192,7 +185,7 @@ def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, mo
     found = json.loads(path.read_text())
     assert found["notes"] == {"words that share the unknown word's probability": 4}
     # Words that the run does not know, in the file or not, have a quarter of <unk>'s each.
-    text, scores = trained.score(trained.read("test"))
+    text, scores = trained.score_corpus(trained.read("test"))
     unknown = ~text.known
     wanted = (-scores.log_prob.sum() + unknown.sum() * np.log(4)) / scores.tokens
     np.testing.assert_allclose(found["figures"]["log_perplexity"], wanted, rtol=1e-5)
@@ -220,19 +213,6 @@ def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, mo
     assert code == 2 and "are missing, such as" in errors
 
 
-def test_a_file_without_words_is_refused(open_workdir, tmp_path):
-    (tmp_path / "marks.txt").write_text("</s>\n<unk>\n")
-    with pytest.raises(UserError, match="has no words"):
-        Run.load(open_workdir).with_lexicon(str(tmp_path / "marks.txt"))
-
-
-@pytest.mark.parametrize("line", ["le\t500", "le chat dort"])
-def test_a_line_that_is_no_word_is_named(open_workdir, tmp_path, line):
-    (tmp_path / "counts.txt").write_text(f"le\n{line}\n")
-    with pytest.raises(UserError, match=r"counts\.txt, line 2: .* is not a word"):
-        Run.load(open_workdir).with_lexicon(str(tmp_path / "counts.txt"))
-
-
 @pytest.mark.slow
 def test_noise_that_cannot_draw_the_new_words_is_not_needed_to_judge_them(tmp_path, words_file):
     head = CNNSoftmax(
@@ -242,5 +222,5 @@ def test_noise_that_cannot_draw_the_new_words_is_not_needed_to_judge_them(tmp_pa
     run = Run.load(trained_in(tmp_path, LETTERS, head, minimum_count=2))
     new = run.with_lexicon(str(words_file))
     assert not new.lexicon.counts.all()
-    _, scores = new.score(new.read("test"))
+    _, scores = new.score_corpus(new.read("test"))
     assert np.isfinite(scores.log_prob).all()

@@ -14,15 +14,16 @@ import pytest
 import zoo
 from zoo.data import Conllu, Corpus
 from zoo.errors import UserError
-from zoo.evaluation import passport, passport_text, results
+from zoo.evaluation import passport, results, scored_texts
+from zoo.evaluation.scored_texts import ScoredText
 from zoo.runs.workdir import Workdir
 
 
 @pytest.fixture(scope="module")
 def judged(run):
     corpus = run.read("test")
-    text, scores = run.score(corpus)
-    return passport.of_text(run, "test", corpus, text, scores), scores
+    text, scores = run.score_corpus(corpus)
+    return scored_texts.passport_of(ScoredText(run, "test", corpus, text, scores)), scores
 
 
 def with_vocabulary(run, **changes):
@@ -47,11 +48,11 @@ def test_it_has_the_figures_and_their_denominators(judged):
 
 def test_it_warns_of_many_unknown_words(judged, run):
     found, _ = judged
-    assert "easy to predict" not in passport_text.describe(found)  # 10 %
+    assert "easy to predict" not in scored_texts.describe(found)  # 10 %
     corpus = Corpus("new words", [["Le", "zèbre", "dort", ",", "le", "chat", "voit"]])
-    other = passport.of_text(run, "data:new", corpus, *run.score(corpus))
+    other = scored_texts.passport_of(ScoredText(run, "data:new", corpus, *run.score_corpus(corpus)))
     told = "<unk>, which is easy to predict, is 43% of the tokens"
-    assert told in passport_text.describe(other)
+    assert told in scored_texts.describe(other)
 
 
 def test_it_says_how_the_figure_was_made(judged, run):
@@ -78,43 +79,43 @@ def test_it_says_how_the_figure_was_made(judged, run):
 def test_it_says_whether_training_was_finished(judged):
     found, _ = judged
     assert found["training"]["finished"] is True
-    assert "finished" not in passport_text.describe(found)
+    assert "finished" not in scored_texts.describe(found)
     early = {**found, "training": {**found["training"], "finished": False}, "checkpoint": 1234}
     told = "\n  ! judged at step 1,234, before its training was finished\n"
-    assert told in passport_text.describe(early)
+    assert told in scored_texts.describe(early)
 
 
 def test_it_names_the_run_that_this_one_started_from(judged, run, workdir):
     found, scores = judged
     assert found["started_from"] is None
-    assert "started from" not in passport_text.describe(found)
+    assert "started from" not in scored_texts.describe(found)
     record = {"workdir": "runs/first", "checkpoint": 7, "parts": ["core", "embedding"]}
     Workdir(workdir).keep_start(record)
     other = dataclasses.replace(run, path=workdir)
     corpus = run.read("test")
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
-    found = passport.of_text(other, "test", corpus, text, scores)
+    found = scored_texts.passport_of(ScoredText(other, "test", corpus, text, scores))
     assert found["started_from"] == record
-    assert "\n  started from runs/first: its core, embedding\n" in passport_text.describe(found)
+    assert "\n  started from runs/first: its core, embedding\n" in scored_texts.describe(found)
 
 
 def test_it_says_which_priors_saw_the_text(judged, run):
     found, scores = judged
     assert found["priors_saw_this_text"] == []
-    assert "\n  priors that saw this text: none\n" in passport_text.describe(found)
+    assert "\n  priors that saw this text: none\n" in scored_texts.describe(found)
     all_words = with_vocabulary(run, splits=())
     corpus = run.read("test")
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
     for split in ("test", "data:test.txt"):  # by its name, and by its path
-        other = passport.of_text(all_words, split, corpus, text, scores)
+        other = scored_texts.passport_of(ScoredText(all_words, split, corpus, text, scores))
         assert other["priors_saw_this_text"] == ["vocabulary"]
-        assert "\n  priors that saw this text: vocabulary\n" in passport_text.describe(other)
+        assert "\n  priors that saw this text: vocabulary\n" in scored_texts.describe(other)
     assert "priors_saw_this_text" not in results.OF_PERPLEXITIES
 
 
 def test_it_says_what_the_run_saw_of_the_text(judged, run):
     found, _ = judged
-    said = passport_text.describe(found)
+    said = scored_texts.describe(found)
     assert [text["sentences"] for text in found["trained_on"]] == [5]
     assert found["selected_on"][0]["digest"] == found["trained_on"][0]["digest"]
     assert found["training"]["seed"] == 0
@@ -131,7 +132,8 @@ def test_it_says_what_the_run_saw_of_the_text(judged, run):
     lines = [run.read("train").sentences[place] for place in (3, 1, 0, 4, 2)] + [["dort", "."]]
     corpus = Corpus("elsewhere", lines)
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
-    other = passport.of_text(run, "data:elsewhere", corpus, *run.score(corpus))
+    scored = ScoredText(run, "data:elsewhere", corpus, *run.score_corpus(corpus))
+    other = scored_texts.passport_of(scored)
     assert text.known.all()
     assert other["overlap"]["trained_on"]["all"] == {
         "sentences": 5, "of_sentences": 6, "tokens": 24, "of_tokens": 26,
@@ -139,7 +141,7 @@ def test_it_says_what_the_run_saw_of_the_text(judged, run):
     assert (
         "\n  not a figure of unseen text: it was trained on this text (92.31% of its tokens in "
         "sentences found there)\n"
-    ) in passport_text.describe(other)
+    ) in scored_texts.describe(other)
 
 
 def test_a_run_that_cannot_know_what_it_saw_says_so(judged, run, workdir):
@@ -148,20 +150,9 @@ def test_a_run_that_cannot_know_what_it_saw_says_so(judged, run, workdir):
     corpus = run.read("test")
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
     other = dataclasses.replace(run, path=workdir)
-    found = passport.of_text(other, "test", corpus, text, scores)
+    found = scored_texts.passport_of(ScoredText(other, "test", corpus, text, scores))
     assert found["overlap"] is found["trained_on"] is None
-    assert "\n  trained on, selected on: not recorded\n" in passport_text.describe(found)
-
-
-def test_words_are_hashed_in_any_order(judged):
-    words = judged[0]["lexicon"]
-    assert words["of_training"] == {name: words[name] for name in ("words", "size")}
-    assert judged[0]["constraint"] is None
-    assert not judged[0]["renormalised"] and not judged[0]["spread_unknown"]
-
-
-def test_rows_are_no_policy_where_sentences_start_afresh(run):
-    assert passport.policies(run.with_state("sentences"))["batch"] is None
+    assert "\n  trained on, selected on: not recorded\n" in scored_texts.describe(found)
 
 
 def test_the_hash_of_a_text_is_that_of_its_words(run, tmp_path):
@@ -169,7 +160,7 @@ def test_the_hash_of_a_text_is_that_of_its_words(run, tmp_path):
     corpus = run.read("test")
     copy.write_text("\n\n".join(" ".join(s).upper() for s in corpus.sentences), encoding="utf-8")
     old = passport.data_of(corpus.name, corpus.sentences)
-    new = passport.data_of("elsewhere", run.read_file(str(copy)).sentences)
+    new = passport.data_of("elsewhere", run.given(str(copy)).corpus.sentences)
     assert old["sha256"] == new["sha256"]
     assert (new["sentences"], new["words"]) == (3, 20)
     # The ends of sentences are part of a text.

@@ -45,7 +45,7 @@ def boundary(run):
 
 def test_sentences_policy_equals_a_loop_over_sentences(run, sentences, boundary):
     expected = np.concatenate([loop(run, sentence, boundary) for sentence in sentences])
-    text, scores = run.with_state("sentences").score(run.read("test"))
+    text, scores = run.with_state("sentences").score_corpus(run.read("test"))
     assert text.words.tolist() == np.concatenate(sentences).tolist()
     np.testing.assert_allclose(scores.log_prob, expected, rtol=1e-5)
     # 20 words are counted, 3 boundaries are not.
@@ -58,7 +58,7 @@ def test_sentences_policy_equals_a_loop_over_sentences(run, sentences, boundary)
 @pytest.mark.parametrize(("batch_rows", "length"), [(1, 3), (2, 64), (5, 7)])
 def test_sentences_policy_does_not_depend_on_rows_or_length(run, batch_rows, length, boundary):
     corpus = run.read("test")
-    text, expected = run.with_state("sentences").score(corpus)
+    text, expected = run.with_state("sentences").score_corpus(corpus)
     laid = Batches(text, batch_rows, length, "sentences", boundary)
     scores = perplexity.score(run.experiment.model, run.params, run.tables, text, laid)
     np.testing.assert_allclose(scores.log_prob, expected.log_prob, rtol=1e-5)
@@ -68,7 +68,7 @@ def test_carried_policy_equals_a_loop_over_rows(run, sentences, boundary):
     words = np.concatenate(sentences).tolist()  # 23 words in 3 batch rows: 8, 8 and 7
     batch_rows = [(words[:8], boundary), (words[8:16], words[7]), (words[16:], words[15])]
     expected = np.concatenate([loop(run, batch_row, first) for batch_row, first in batch_rows])
-    _, scores = run.score(run.read("test"))
+    _, scores = run.score_corpus(run.read("test"))
     np.testing.assert_allclose(scores.log_prob, expected, rtol=1e-5)
 
 
@@ -90,7 +90,7 @@ def test_a_run_shares_its_rows_out_over_the_devices(run, monkeypatch, batch_rows
     run = dataclasses.replace(
         run, experiment=dataclasses.replace(run.experiment, evaluation=evaluation)
     )
-    text, scores = run.score(run.read("test"))
+    text, scores = run.score_corpus(run.read("test"))
     assert {*found} == {devices}
     recipe, boundary = run.experiment.evaluation, run.lexicon.boundary_id
     laid = Batches(text, batch_rows, recipe.length, recipe.state, boundary)
@@ -139,7 +139,7 @@ def test_an_impossible_word_makes_the_perplexity_infinite_without_an_error():
 
 def test_a_model_that_is_nan_keeps_its_tokens_and_shows_nan(run):
     broken = dataclasses.replace(run, params=jax.tree.map(lambda x: x * np.nan, run.params))
-    _, scores = broken.score(run.read("test"))
+    _, scores = broken.score_corpus(run.read("test"))
     assert scores.tokens == 20
     assert math.isnan(scores.log_perplexity)
 
@@ -150,4 +150,4 @@ def test_without_a_counted_token_there_is_no_perplexity(run):
     vocabulary = dataclasses.replace(run.experiment.vocabulary, unknown="skipped")
     experiment = dataclasses.replace(run.experiment, vocabulary=vocabulary)
     with pytest.raises(UserError, match="no token of strange is counted"):
-        dataclasses.replace(run, experiment=experiment).score(Corpus("strange", [["zèbre"]]))
+        dataclasses.replace(run, experiment=experiment).score_corpus(Corpus("strange", [["zèbre"]]))

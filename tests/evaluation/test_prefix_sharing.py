@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import jax
 import numpy as np
 import pytest
 
@@ -119,25 +118,3 @@ def test_what_sentences_begin_with_is_computed_once(random, monkeypatch):
     sentence_scores.score_tree(model, params, model.evaluation_tables(lexicon), text, BOUNDARY)
     assert read == [BOUNDARY, 7, 1, 2, 3, 4, *range(10)]
     assert sorted(asked) == sorted([7, 1, 2, 3, 4, *range(10), *[BOUNDARY] * 10])
-
-
-@pytest.mark.parametrize("name", ["softmax", *slow("CNN", "log-linear", "contexts")])
-def test_log_z_is_summed_once_for_each_prefix(name, random):
-    """What target_scores gives is log p + log Z of the same head."""
-    lexicon, model = examples.lexicon(), MODELS[name]
-    head = model.head
-    params = examples.random_params(model, random, lexicon, scale=0.6)
-    tables = head.evaluation_tables(lexicon)
-    own = model.head_params(params)
-    hidden = random.normal(size=(3, 6 if name == "log-linear" else 5)).astype(np.float32)
-    targets = np.array([4, 0, 12], np.int32)
-    prepared = head.prepared(own, tables)
-
-    @jax.jit
-    def evaluate(own, tables, hidden, targets, prepared):
-        given = own, tables, hidden, targets
-        pair = head.log_prob_and_log_z(*given, prepared=prepared)
-        return head.target_scores(*given, None, prepared), pair
-
-    found, (log_prob, log_z) = evaluate(own, tables, hidden, targets, prepared)
-    np.testing.assert_allclose(found, log_prob + log_z, rtol=1e-5, atol=1e-5)

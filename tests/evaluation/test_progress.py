@@ -45,6 +45,6 @@ def test_scores_of_a_text_advance_a_bar_to_its_end(run, monkeypatch):
 
     monkeypatch.setattr("tqdm.tqdm", Bar)
     with perplexity.on_terminal():
-        text, _ = run.score(run.read("test"))
+        text, _ = run.score_corpus(run.read("test"))
     ((total, *parts),) = done
     assert total == sum(parts) == len(text.words)

@@ -24,6 +24,7 @@ from zoo.evaluation import score_stream, sentence_scores
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.models import LanguageModel
+from zoo.runs import output_files
 from zoo.sources import table_rows
 from zoo.sources.evaluation_texts import Reading
 
@@ -132,11 +133,6 @@ def test_nbest_lists_keep_their_order_and_rank_their_hypotheses(call, trained, n
     assert "2 lists, 5 hypotheses, 12 words, 1 of them read as <unk> (8.33%)" in errors
 
 
-def test_ranks_of_equal_and_impossible_hypotheses():
-    log_prob = np.array([-2.0, -math.inf, -1.0, -2.0, -5.0])
-    assert sentence_scores.ranks([*"aaaab"], log_prob).tolist() == [2, 4, 1, 3, 1]
-
-
 def test_the_sentence_may_stand_in_another_column(tmp_path):
     path = tmp_path / "table.tsv"
     path.write_text("one\tLe chat\tx\ntwo\t\tx\n", encoding="utf-8")
@@ -145,22 +141,6 @@ def test_the_sentence_may_stand_in_another_column(tmp_path):
     path.write_text("a ||| 0.5 ||| le chat\n", encoding="utf-8")
     found = scored_sentences.read(str(path), nbest=True, column=3)
     assert (found.words, found.ids) == ([["le", "chat"]], ["a"])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"nbest": True}, r"line 2: field 2 is missing; write id \|\|\| words \|\|\| \.\.\., or"),
-        ({"nbest": True, "column": 1}, r"line 2: field 2 is missing"),
-        ({"column": 2}, r"line 1: field 2 is missing; write fields with tabs"),
-        ({"column": 0}, r"--column 0: fields are counted from 1"),
-    ],
-)
-def test_a_line_without_the_field_is_named(tmp_path, options, message):
-    path = tmp_path / "list"
-    path.write_text("1 ||| le chat\n\n")
-    with pytest.raises(UserError, match=message):
-        scored_sentences.read(str(path), **options)
 
 
 def test_an_unknown_word_that_was_trained_needs_no_warning(run, text):
@@ -198,14 +178,6 @@ def test_new_words_share_the_probability_of_the_unknown_one(call, tmp_path, run,
     assert code == 2 and "leave out --renormalise" in errors
 
 
-def test_a_table_that_cannot_be_written_is_refused_before_anything_is_read(call, tmp_path):
-    file = tmp_path / "nowhere" / "scores.tsv"
-    code, _, errors = call(tmp_path / "no run", tmp_path / "no text", "--output", file)
-    assert code == 2
-    assert f"the table {file} cannot be written (No such file or directory)" in errors
-    assert not file.parent.exists()
-
-
 def with_data(run, data):
     return dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, data=data))
 
@@ -214,7 +186,7 @@ def test_runs_that_do_not_model_sentences_of_words_are_refused(run, text, tmp_pa
     answers = Prefixed(train=text, validation=text)
     for data in (answers, Mixed(("a", "b"), (Text(train=text, validation=text), answers))):
         with pytest.raises(UserError, match="trained on what follows a question or a condition"):
-            score_stream.report(with_data(run, data), text)
+            score_stream.Stream(with_data(run, data), text)
     experiment = Experiment(
         data=Characters(train=text, validation=text),
         vocabulary=Vocabulary(boundary="none"),
@@ -225,7 +197,7 @@ def test_runs_that_do_not_model_sentences_of_words_are_refused(run, text, tmp_pa
     lexicon, _ = experiment.build()
     characters = dataclasses.replace(run, experiment=experiment, lexicon=lexicon)
     with pytest.raises(UserError, match="are characters, blanks among them"):
-        score_stream.report(characters, text)
+        score_stream.Stream(characters, text)
 
 
 def test_without_a_boundary_there_is_nothing_to_start_from(run, text):
@@ -238,7 +210,7 @@ def test_a_table_may_go_to_a_pipe(run, text, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    score_stream.report(run, text, pipe)
+    output_files.write_lines(pipe, score_stream.Stream(run, text).lines(), "the table")
     assert os.read(reader, 10_000).decode().count("\n") == 6
     os.close(reader)
     assert pipe.is_fifo()
@@ -285,13 +257,13 @@ def test_a_list_that_goes_on_after_another_one_is_refused(call, trained, tmp_pat
 
 def test_what_was_scored_is_remembered(run, monkeypatch):
     asked = []
-    score = sentence_scores.score_words
+    score = sentence_scores.score
 
     def spy(run, sentences, name):
         asked.append([" ".join(words) for words in sentences])
         return score(run, sentences, name)
 
-    monkeypatch.setattr(sentence_scores, "score_words", spy)
+    monkeypatch.setattr(sentence_scores, "score", spy)
     monkeypatch.setattr(sentence_scores, "CACHED", 2)
     scorer = sentence_scores.CachedScores(run)
     texts = [["a b", "a", "a b"], ["a", "c"], ["a b", "c"]]

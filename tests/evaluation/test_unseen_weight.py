@@ -6,8 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from zoo.evaluation import mixtures, passport
+from zoo.evaluation import mixtures, scored_texts
 from zoo.evaluation.mixtures import Mixture, mixed, tuned
+from zoo.evaluation.scored_texts import ScoredText
 
 # p of five words of a text; training never saw the last two. N = 4 words are such.
 P = [0.5, 0.25, 0.1, 0.001, 0.02]
@@ -62,13 +63,14 @@ def test_a_run_over_more_words_than_it_was_trained_on(run, tmp_path):
     mixture = mixtures.of_run(wider, 0.125)
     assert mixture == Mixture(0.125, 3, None)
     corpus = wider.read("test")
-    text, scores = wider.score(corpus)
+    text, scores = wider.score_corpus(corpus)
     losses = []
     for word, log_prob, counted in zip(text.words, scores.log_prob, scores.counted, strict=True):
         if counted:
             is_new = wider.lexicon.words[word] in ("zèbre", "chèvre", "mouton")
             losses.append(-math.log(0.875 * math.exp(log_prob) + 0.125 / 3 * is_new))
-    figures = passport.of_text(wider, "test", corpus, text, scores, mixture)["figures"]
+    scored = ScoredText(wider, "test", corpus, text, scores)
+    figures = scored_texts.passport_of(scored, mixture)["figures"]
     assert figures["mixture"]["log_perplexity"] == pytest.approx(np.mean(losses), rel=1e-6)
     assert figures["mixture"]["weight"] == 0.125
     seen = dataclasses.replace(

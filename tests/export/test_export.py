@@ -139,7 +139,7 @@ def test_the_zoo_reads_it_back(exports):
     run, back = zoo.load(path), zoo.load(out)
     assert back.score(TEXTS) == run.score(TEXTS)
     assert back.generate("word1", count=2, seed=3) == run.generate("word1", count=2, seed=3)
-    assert back.run.checkpoint == run.run.checkpoint == 6
+    assert back.checkpoint == run.checkpoint == 6
     assert Workdir(out).data_digest() == Workdir(path).data_digest() != ""
 
 

@@ -145,7 +145,7 @@ def test_without_the_zoo_they_give_the_same(name):
 @pytest.mark.slow
 def test_the_figures_of_the_micro_language_are_its_own():
     run = Run.load(MODELS / "micro")
-    _, scores = run.score(run.read("test"))
+    _, scores = run.score_corpus(run.read("test"))
     kept = json.loads((MODELS / "micro/results/test.sentences.json").read_text())
     assert scores.log_perplexity == pytest.approx(kept["figures"]["log_perplexity"], rel=1e-5)
     assert "3.1154" in (MODELS / "micro/README.md").read_text()

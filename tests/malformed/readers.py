@@ -33,6 +33,7 @@ from zoo.data import Characters, Conllu, Pairs, Prefixed, Text
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.evaluation import minimal_pairs, translation_quality
+from zoo.evaluation.load import LoadedModel
 from zoo.evaluation.results import read_results
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
@@ -126,7 +127,7 @@ def _run_of(name, experiment, *lexicons):
     params, tables = model.init(jax.random.key(0), *lexicons), model.evaluation_tables(*lexicons)
     lexicon, *others = lexicons
     path = pathlib.Path(name)
-    return Run(path, experiment, lexicon, params, tables, 1, others=tuple(others))
+    return LoadedModel(path, experiment, lexicon, params, tables, 1, others=tuple(others))
 
 
 @functools.cache
@@ -159,7 +160,7 @@ def _program(program):
 
     def call(line, folder):
         arguments = shlex.split(line)
-        load, errors = Run.load, io.StringIO()
+        load, errors = LoadedModel.load, io.StringIO()
         for name, found in _runs().items():
             (folder / name).mkdir()
             if name in arguments and name != "run":

@@ -169,7 +169,7 @@ def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
         lattice = random_lattice(random)
         expected = by_hand(run, lattice, 0.8, 0.6, 0.3)
         assert len(expected) > 5
-        found = LatticeSearch(0.8, 0.6, 0.3, nbest=5).search(run.run, lattice)
+        found = LatticeSearch(0.8, 0.6, 0.3, nbest=5).search(run, lattice)
         best = sorted(expected.items(), key=lambda item: -item[1])[:5]
         assert [one.words for one in found] == [words for words, _ in best]
         np.testing.assert_allclose([one.score for one in found], [s for _, s in best], rtol=1e-5)
@@ -183,7 +183,7 @@ def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
             np.testing.assert_allclose(np.dot(weights, parts), one.score, rtol=1e-5)
         # As many words as a path can have are all; fewer, or a beam, find a path that is there.
         for settings in ({"history": 5}, {"history": 1}, {"beam": 1.0}):
-            (some,) = LatticeSearch(0.8, 0.6, 0.3, **settings).search(run.run, lattice)
+            (some,) = LatticeSearch(0.8, 0.6, 0.3, **settings).search(run, lattice)
             assert some.score <= best[0][1] + 1e-4
             if settings == {"history": 5}:
                 assert some.words == best[0][0]
@@ -200,7 +200,7 @@ def test_lattices_are_written_with_new_scores_and_read_back(trained, random, tmp
     run = zoo.load(trained)
     lattice = random_lattice(random)
     search = LatticeSearch(0.8, 0.6, 0.3, history=history)
-    (found,) = search.search_all(run.run, [lattice], expand=True)
+    (found,) = search.search_all(run, [lattice], expand=True)
     new = found.lattice
     # The best path by the lattice's own scores is the search's, and has its score.
     own = by_hand(run, new, 0, 1, 0)
@@ -237,7 +237,7 @@ def test_words_that_need_quotation_marks(tmp_path):
 
 
 def test_lattices_side_by_side_are_those_one_by_one_and_compile_nothing(trained, random):
-    run = zoo.load(trained).run
+    run = zoo.load(trained)
     lattices = [
         dataclasses.replace(random_lattice(random, nodes), id=str(nodes)) for nodes in (3, 9, 6, 2)
     ]
@@ -274,7 +274,7 @@ def chain_of_choices(random, positions, words):
 
 def test_a_million_paths_end_in_bounded_time_and_memory(trained, random):
     """4 ** 10 paths, of which no two are merged by their words."""
-    run = zoo.load(trained).run
+    run = zoo.load(trained)
     lattice = chain_of_choices(random, 10, ["le", "les", "chat", "chats"])
     (found,) = LatticeSearch(0.5, most=20).search_all(run, [lattice])
     assert found.dropped == (4 * 16 - 20) + 7 * (4 * 20 - 20)
@@ -292,15 +292,15 @@ def test_a_million_paths_end_in_bounded_time_and_memory(trained, random):
 
 def second_of(run):
     """A run with other parameters of the same model."""
-    params = jax.tree.map(lambda x: -0.7 * x, run.run.params)
-    return type(run)(dataclasses.replace(run.run, params=params))
+    params = jax.tree.map(lambda x: -0.7 * x, run.params)
+    return dataclasses.replace(run, params=params)
 
 
 def test_several_models_count_by_their_weights(trained, random):
     one = zoo.load(trained)
     two = second_of(one)
     lattice = random_lattice(random)
-    both = one.run, two.run
+    both = one, two
     found = LatticeSearch((0.8, 0.3), 0.6, nbest=4).search(both, lattice)
     first = by_hand(one, lattice, 0.8, 0.6, 0)
     texts = [list(path.words) for path in found]
@@ -313,7 +313,7 @@ def test_several_models_count_by_their_weights(trained, random):
     # The mean of the two, word by word.
     shares = (0.25, 0.75)
     (path,) = LatticeSearch(0.8, shares=shares).search(both, lattice)
-    ids = {"one": one.run, "two": two.run}
+    ids = {"one": one, "two": two}
     mean = Interpolation({"one": 0.25, "two": 0.75}).score(ids, [list(path.words)], "a path")
     np.testing.assert_allclose(path.log_probs, mean, rtol=1e-5)
     np.testing.assert_allclose(path.score, np.sum(path.parts) + 0.8 * mean[0], rtol=1e-5)
@@ -330,12 +330,12 @@ def test_posteriors_of_links_count_by_their_weight(trained, tmp_path):
     text = ON_NODES.replace("a=-2", "a=-2 p=0.5").replace("a=-1", "a=-1 p=0")
     (lattice,) = read(text, tmp_path)
     assert [link.log_posterior for link in lattice.links] == [math.log(0.5), math.log(1e-6)]
-    (path,) = LatticeSearch(0.0, posterior_weight=2.0).search(zoo.load(trained).run, lattice)
+    (path,) = LatticeSearch(0.0, posterior_weight=2.0).search(zoo.load(trained), lattice)
     posterior = math.log(0.5) + math.log(1e-6)
     np.testing.assert_allclose(path.parts, [-3, 0, posterior])
     np.testing.assert_allclose(path.score, -3 + 2 * posterior)
     weighted = LatticeSearch(0.0, posterior_weight=2.0, acoustic_weight=0.5)
-    (expanded,) = weighted.search_all(zoo.load(trained).run, [lattice], expand=True)
+    (expanded,) = weighted.search_all(zoo.load(trained), [lattice], expand=True)
     np.testing.assert_allclose(expanded.paths[0].score, -1.5 + 2 * posterior)
     links = expanded.lattice.links
     scale = expanded.lattice.acoustic_scale
@@ -478,7 +478,7 @@ def test_a_probability_of_0_ends_no_search_whatever_its_weight(trained, tmp_path
     text = "base=0\nN=2 L=2\nI=0\nI=1\nJ=0 S=0 E=1 W=le a=0 l=1\nJ=1 S=0 E=1 W=chat a=0.5 l=1\n"
     (lattice,) = read(text, tmp_path)
     for settings in ({"acoustic_weight": 0.0}, {"acoustic_weight": -1.0}):
-        paths = LatticeSearch(nbest=2, **settings).search(zoo.load(trained).run, lattice)
+        paths = LatticeSearch(nbest=2, **settings).search(zoo.load(trained), lattice)
         assert [path.words for path in paths] == [("chat",)]
 
 
@@ -490,7 +490,7 @@ def test_lattices_of_a_recogniser(trained):
     for path in (f"{folder}/words_on_links.slf", f"{folder}/dev/lattices/u0001.slf.gz"):
         (lattice,) = read_lattices(path)
         assert lattice.nodes > 10
-        paths = LatticeSearch(history=1, nbest=3).search(run.run, lattice)
+        paths = LatticeSearch(history=1, nbest=3).search(run, lattice)
         assert len(paths) == 3
         texts = [list(one.words) for one in paths]
         assert all(a.score >= b.score for a, b in itertools.pairwise(paths))
@@ -525,7 +525,7 @@ def test_a_lattice_of_silence_gives_an_empty_line(trained, tmp_path, call):
     (again,) = read_lattices("s.slf.gz")
     assert again.words == []
     run = zoo.load(trained)
-    (path,) = LatticeSearch(0.5).search(run.run, next(read_lattices("s.slf")))
+    (path,) = LatticeSearch(0.5).search(run, next(read_lattices("s.slf")))
     np.testing.assert_allclose(
         path.score, -1 + 0.5 * run.score([[], ["le"]])[0].log_prob, rtol=1e-6
     )

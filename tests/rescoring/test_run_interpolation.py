@@ -70,7 +70,7 @@ def test_a_mean_of_runs_is_a_feature(call, tmp_path):
     assert (code, printed, errors) == (0, "", "")
     scores = [float(row.split(" ||| ")[-1]) for row in (tmp_path / "new").read_text().splitlines()]
     texts = [row.split(" ||| ")[1].split() for row in (tmp_path / "new").read_text().splitlines()]
-    expected = sentence_scores.score_words(Run.load("a"), texts, "t").log_prob
+    expected = sentence_scores.score(Run.load("a"), texts, "t").log_prob
     np.testing.assert_allclose(scores, expected, rtol=1e-5)
 
 

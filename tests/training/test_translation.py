@@ -13,8 +13,9 @@ from zoo.cores import GRU, LSTM, Bidirectional
 from zoo.data import Buckets, Corpus, MicroPairs, Pairs, Source, Vocabulary
 from zoo.embeddings import Features, Lookup
 from zoo.errors import UserError
-from zoo.evaluation import passport, passport_text
+from zoo.evaluation import scored_texts
 from zoo.evaluation.run import Run
+from zoo.evaluation.scored_texts import ScoredText
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import AdaptiveSoftmax, CharLSTM, ImportanceSampling, LogLinear, Softmax
 from zoo.lexicon import Spelling
@@ -160,7 +161,7 @@ def test_figures_are_exact_and_have_passports(tmp_path):
     folder = small.run_in(tmp_path / "run", recipe)
     run = Run.load(folder)
     corpus = run.read("test")
-    text, scores = run.score(corpus)
+    text, scores = run.score_corpus(corpus)
     assert scores.tokens == len(text.words) == sum(len(s) + 1 for s in corpus.sentences)
     other = dataclasses.replace(
         run,
@@ -168,14 +169,14 @@ def test_figures_are_exact_and_have_passports(tmp_path):
             run.experiment, evaluation=Evaluation(state="sentences", batch=7)
         ),
     )
-    np.testing.assert_allclose(other.score(corpus)[1].log_prob, scores.log_prob, atol=1e-5)
-    found = passport.of_text(run, "test", corpus, text, scores)
+    np.testing.assert_allclose(other.score_corpus(corpus)[1].log_prob, scores.log_prob, atol=1e-5)
+    found = scored_texts.passport_of(ScoredText(run, "test", corpus, text, scores))
     assert found["tokens"] == scores.tokens
     assert found["source_lexicon"]["size"] == len(run.others[0])
     assert found["source"]["words"] == sum(map(len, corpus.source_text.sentences))
     assert found["source"]["sha256"] != found["data"]["sha256"]
     assert found["model"]["order"] == "forward"
-    assert "  given: micro-test" in passport_text.describe(found)
+    assert "  given: micro-test" in scored_texts.describe(found)
     assert len(found["trained_on"]) == 2
     # The same pairs, from two files and from a table.
     sides = [corpus.source_text.sentences, corpus.sentences]
@@ -189,7 +190,7 @@ def test_figures_are_exact_and_have_passports(tmp_path):
     for given in (f"{tmp_path}/a,{tmp_path}/b", f"{tmp_path}/c"):
         for one in (run, of_files):  # trained without files, and with some
             read = one.given(given).corpus
-            np.testing.assert_array_equal(one.score(read)[1].log_prob, scores.log_prob)
+            np.testing.assert_array_equal(one.score_corpus(read)[1].log_prob, scores.log_prob)
     with pytest.raises(UserError, match="has 3 paths: give two files"):
         run.given("a,b,c")
 

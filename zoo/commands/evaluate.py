@@ -3,30 +3,29 @@
 import argparse
 import itertools
 import math
+from collections.abc import Iterator
 
 from zoo.commands import options
 from zoo.commands.options import Option
 from zoo.data.batches import POLICIES
-from zoo.decoding import open_vocabulary
-from zoo.decoding.generation import generate, prompt_words, with_features
+from zoo.decoding.generation import with_features
 from zoo.errors import UserError
 from zoo.evaluation import (
     agreement,
-    best_words,
     exact_match,
     minimal_pairs,
     mixtures,
     passport,
-    passport_text,
     perplexity,
     score_stream,
-    sentence_scores,
+    scored_texts,
     surprisal,
-    word_lists,
 )
-from zoo.evaluation.run import Run, splits_of
-from zoo.evaluation.sentence_scores import words_of
+from zoo.evaluation.load import LoadedModel
+from zoo.evaluation.passport import Judgement
+from zoo.evaluation.run import splits_of
 from zoo.runs import output_files
+from zoo.runs.workdir import Workdir
 
 _WEIGHT = options.number(0, 0.999999)
 
@@ -71,76 +70,31 @@ def run_evaluate(arguments: argparse.Namespace):
     run = options.run_of(arguments.folder, arguments).with_state(arguments.state)
     if arguments.constrain:
         run = run.constrained(arguments.grammar)
-    run = options.learning(run, arguments)
-    splits = arguments.split
+    for judgement in _judgements(options.learning(run, arguments), arguments):
+        options.print_notes(judgement.notes)
+        output_files.show(judgement.told, *(f"  {file}" for file in judgement.keep()))
+        options.print_notes(judgement.warnings)
+
+
+def _judgements(run, arguments) -> Iterator[Judgement]:
+    """Yields the judgements that the options ask for, one after another."""
+    splits, file, pairs = arguments.split, arguments.data, arguments.minimal_pairs
     if arguments.agreement:
-        _agreement(run, arguments)
+        yield from agreement.judge(run, splits if file else splits_of(run.path, splits), file)
     else:
-        if not (splits or arguments.data or arguments.minimal_pairs):
-            splits = passport.unseen_splits(run)
-        _texts(run, splits, arguments)
-    for path in arguments.minimal_pairs:
-        _minimal_pairs(run, path)
-
-
-def _texts(run, splits, arguments):
-    """Evaluates splits and the file of --data, and the answers to their questions."""
-    mixture = None
-    if arguments.unseen_weight is not None:
-        mixture = _mixture(run, arguments.unseen_weight)
-    for judged in passport.judge(run, splits, arguments.data or None, arguments.state):
-        _note(run, judged)
-        figures, result = passport.keep(judged, mixture)
-        output_files.show(passport_text.describe(figures), f"  {result}")
-        untrained = sentence_scores.warning(run.lexicon, figures["unknown_tokens"])
-        options.print_notes([untrained])
-        if arguments.exact_match:
-            answers = exact_match.judge(run, judged.corpus, arguments.grammar)
-            result = exact_match.keep(run, judged.name, judged.corpus, answers)
-            output_files.show(exact_match.describe(judged.name, answers), f"  {result}")
-
-
-def _note(run, judged):
-    """Prints notes on a text and on how it is read."""
-    if run.learns_from_text and judged.run.experiment.evaluation.state == "sentences":
-        options.print_notes(
-            [
-                "each sentence starts from an empty state, so that little of the text is left "
-                "to learn from: see --state carried"
-            ]
-        )
-    options.print_notes(run.notes(judged.corpus.sentences))
-
-
-def _agreement(run, arguments):
-    """Evaluates the agreement pairs of splits, and of the treebank of --data."""
-    splits = arguments.split
-    if not arguments.data:
-        splits = splits_of(arguments.folder, splits)
-    judged = [agreement.judge(run, split) for split in splits]
-    if arguments.data:
-        judged.append(agreement.judge_file(run, arguments.data))
-    for record, scores, pairs in judged:
-        output_files.show(agreement.describe(record))
-        output_files.show(*(f"  {file}" for file in agreement.keep(run, record, scores, pairs)))
-
-
-def _minimal_pairs(run, path):
-    """Evaluates the minimal pairs of a file."""
-    pairs, scores = minimal_pairs.judge(run, path)
-    sentences = [sentence for pair in pairs for sentence in pair[:2]]
-    options.print_notes([*run.notes(sentences), run.share(sentences, path)])
-    figures, result, table = minimal_pairs.keep(run, path, pairs, scores)
-    output_files.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
-    options.print_notes(passport_text.warnings(figures))
-
-
-def _mixture(run, weight):
-    """Returns the mixture that --unseen-weight asks for; prints a note if there is none."""
-    mixture = mixtures.of_run(run, None if math.isnan(weight) else weight)
-    if mixture is None:
-        options.print_notes(["no word of the lexicon is without training text: nothing is mixed"])
-    return mixture
+        if not (splits or file or pairs):
+            splits = scored_texts.unseen_splits(run)
+        mixture = None
+        if (weight := arguments.unseen_weight) is not None:
+            mixture = mixtures.of_run(run, None if math.isnan(weight) else weight)
+            if mixture is None:
+                note = "no word of the lexicon is without training text: nothing is mixed"
+                options.print_notes([note])
+        for scored in scored_texts.score(run, splits, file, arguments.state):
+            yield scored.judgement(mixture)
+            if arguments.exact_match:
+                yield exact_match.judge(run, scored.name, scored.corpus, arguments.grammar)
+    yield from minimal_pairs.judge(run, pairs)
 
 
 # ---------------------------------------- zoo score: log-probabilities of sentences and words
@@ -177,17 +131,18 @@ def run_score(arguments: argparse.Namespace):
     if arguments.words:
         _score_words(run, arguments)
     else:
-        nbest, column = arguments.nbest, arguments.column
-        score_stream.report(run, arguments.file, arguments.output, nbest, column)
+        stream = score_stream.Stream(run, arguments.file, arguments.nbest, arguments.column)
+        options.write(stream.lines(), arguments.output, "the table")
+        options.print_notes(stream.notes())
 
 
 def _score_words(run, arguments):
     """Writes or prints the surprisal of each word of a text."""
     splits = [arguments.split] if arguments.split else []
-    (judged,) = passport.judge(run, splits, arguments.file, arguments.state, lines=True)
-    _note(run, judged)
-    columns = surprisal.columns(judged.given)
-    rows = surprisal.rows(judged.given, judged.text, judged.scores, run.lexicon)
+    (scored,) = scored_texts.score(run, splits, arguments.file, arguments.state, lines=True)
+    options.print_notes(scored.notes)
+    columns = surprisal.columns(scored.given)
+    rows = surprisal.rows(scored.given, scored.text, scored.scores, run.lexicon)
     lines = map(output_files.line, itertools.chain([columns], rows))
     options.write(lines, arguments.output, "the table")
 
@@ -230,37 +185,26 @@ def run_generate(arguments: argparse.Namespace):
 
     Texts of characters have lines of their own; a rule stands between them.
     """
-    from zoo.sources import moses
-
-    run = options.with_cache(Run.load(arguments.folder), arguments.cache)
-    model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
-    language = run.experiment.data.form.language
-    if not arguments.prompt and run.lexicon.of_characters and run.lexicon.boundary is None:
-        arguments.prompt = _BREAK if _BREAK in run.lexicon.ids else " "
-    if not run.lexicon.of_characters:
-        arguments.prompt = " ".join(words_of(arguments.prompt, run.reading))
-    prompt = [prompt_words(arguments.prompt, run.lexicon, vocabulary)]
+    run = options.with_cache(LoadedModel.load(arguments.folder), arguments.cache)
+    characters, chosen = run.lexicon.of_characters, vars(arguments)
+    if not arguments.prompt and characters and run.lexicon.boundary is None:
+        chosen["prompt"] = _BREAK if _BREAK in run.lexicon.ids else " "
+    if arguments.length is None:
+        chosen["length"] = _LENGTH_OF_CHARACTERS if characters else _LENGTH
+    prompt = [run.words_in(arguments.prompt)]
     unknown = None if arguments.spell else run.share(prompt, "the prompt")
     options.print_notes([*run.notes(prompt), unknown])
-    names = ("prompt", "count", "length", "temperature", "seed")
-    chosen = {name: getattr(arguments, name) for name in names}
-    if arguments.length is None:
-        chosen["length"] = _LENGTH_OF_CHARACTERS if run.lexicon.of_characters else _LENGTH
-    truncation = {"top_k": arguments.top_k, "nucleus": arguments.nucleus}
-    if arguments.spell:
-        texts = open_vocabulary.generate(model, run.params, run.lexicon, vocabulary, **chosen)
-    else:
-        texts = generate(
-            model, run.params, run.tables, run.lexicon, vocabulary, **chosen, **truncation
-        )
+    names = ("prompt", "count", "length", "temperature", "seed", "spell")
+    truncation = () if arguments.spell else ("top_k", "nucleus")
+    texts = run.draw(**{name: chosen[name] for name in (*names, *truncation)})
     for number, words in enumerate(texts):
         if arguments.features:
-            opened = vocabulary.open_words(run.lexicon)
+            opened = run.experiment.vocabulary.open_words(run.lexicon)
             print(with_features(words, run.lexicon, opened), end="\n\n")
-        elif run.lexicon.of_characters:
+        elif characters:
             print(*([_RULE] if number else []), "".join(words).removeprefix(_BREAK), sep="\n")
         else:
-            print(moses.text(words, language))
+            print(run.joined(words))
 
 
 # ---------------------------------------- zoo words: the lexicon of a run
@@ -269,19 +213,28 @@ def run_generate(arguments: argparse.Namespace):
 WORDS = (
     options.RUN,
     Option("--features", "with the features of each word"),
-    Option(
-        "--tags TEXT",
-        "prints instead how many words of a split or file were tagged by priors.Morphology's "
-        "source, and how many were guessed",
-    ),
     Option("--output FILE", "the table to write; default: prints it"),
 )
 
 
 def run_words(arguments: argparse.Namespace):
-    """Writes or prints the table of words, or prints how far its tags reach in a text."""
-    if arguments.tags is not None:
-        best_words.report(arguments.folder, arguments.tags)
-        return
+    """Writes or prints the table of words."""
     options.check_outputs(arguments, output="the table")
-    word_lists.report(arguments.folder, arguments.features, arguments.output)
+    lexicon = Workdir(arguments.folder).lexicon()
+    columns: tuple[str, ...] = ("word", "training_count")
+    rows: list[tuple] = [*zip(lexicon.words, lexicon.counts, strict=True)]
+    if arguments.features:
+        if not lexicon.feature_names:
+            raise UserError(
+                f"the words of {arguments.folder} have no features: leave --features out."
+            )
+        columns = (*columns, "features")
+        rows = [(*row, _features(lexicon.features_of(word))) for word, row in enumerate(rows)]
+    lines = map(output_files.line, (columns, *rows))
+    options.write(lines, arguments.output, "the table")
+
+
+def _features(values) -> str:
+    return " ".join(
+        name if math.isclose(value, 1) else f"{name}={value:.7g}" for name, value in values.items()
+    )

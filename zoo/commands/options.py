@@ -444,7 +444,6 @@ RULES = {
         --unseen-weight needs --data FILE
         --add-words needs --data FILE, --page FILE
         """,
-    "words": "--tags excludes --features, --output: prints shares alone",
     "export": "--public needs --push OWNER/NAME",
 }
 

@@ -1,12 +1,13 @@
 """zoo translate and zoo align: translations by runs, and word alignments."""
 
 import argparse
+import collections
 import io
 import itertools
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from zoo.alignment.model1 import METHODS
 from zoo.commands import options
@@ -79,15 +80,6 @@ TRANSLATE = (
 )
 
 
-class _Translation(NamedTuple):
-    """A translation of a sentence."""
-
-    hypothesis: Any
-    words: list[str]
-    source: list[str]  # as it is written
-    read: list[str]  # as the runs read it, with marks of unknown words
-
-
 def run_translate(arguments: argparse.Namespace):
     """Prints or writes the translations in the order of the lines; an empty line stays empty."""
     folders, file = _folders_and_file(arguments.paths)
@@ -98,14 +90,13 @@ def run_translate(arguments: argparse.Namespace):
     translator = _translator(folders, arguments)
     restoring = _restoring(translator, arguments)
     if arguments.bleu:
-        _judge(translator, search, restoring, arguments)
+        _judge(restoring, search, arguments)
         return
     sources = _sources(translator, file, arguments.split)
     for option in ("plot_attention", "plot_gradients"):
         if getattr(arguments, option):
             sources = _only_one(sources, option)
-    translations = _translations(translator, search, restoring, sources, arguments)
-    _write(translations, translator, arguments)
+    _write(_translations(restoring, search, sources, arguments), translator, arguments)
 
 
 def _search(arguments):
@@ -156,41 +147,25 @@ def _folders_and_file(paths: list[str]) -> tuple[list[str], str | None]:
     return paths, None
 
 
-def _translations(
-    translator, search, restoring, sources, arguments
-) -> Iterator[list[list[_Translation]]]:
+def _translations(restoring, search, sources, arguments) -> Iterator[list]:
     """Yields the translations of some sources at a time, with a progress bar; then prints notes on
     unknown words and on translations that were cut off."""
     from zoo.evaluation import sentence_scores
 
-    missing: dict[str, int] = {}
-    words = read_lines = cut = total = 0
+    missing: collections.Counter[str] = collections.Counter()
+    words = read = cut = total = 0
+    given = {"batch": arguments.batch, "ratio": arguments.longest_ratio}
     with options.progress("sentences") as bar:
         while some := list(itertools.islice(sources, arguments.batch * _BATCHES)):
             words += sum(map(len, some))
-            for word, count in translator.unknown(some).items():
-                missing[word] = missing.get(word, 0) + count
-            read = some if restoring is None else restoring.annotate(some)
-            hypotheses = translator.translate(
-                read,
-                search,
-                arguments.batch,
-                bar.update,
-                ratio=arguments.longest_ratio,
-                first_number=read_lines,
-            )
-            read_lines += len(hypotheses)
-            total += sum(map(len, hypotheses))
-            cut += sum(not one.complete for best in hypotheses for one in best)
-            yield [
-                [
-                    _Translation(one, _words(translator, restoring, one, given), given, seen)
-                    for one in best
-                ]
-                for given, seen, best in zip(some, read, hypotheses, strict=True)
-            ]
+            missing.update(restoring.translator.unknown(some))
+            found = restoring.translate(some, search, done=bar.update, first_number=read, **given)
+            read += len(found)
+            total += sum(map(len, found))
+            cut += sum(not one.hypothesis.complete for best in found for one in best)
+            yield found
     if missing:
-        told = sentence_scores.share(words, sum(missing.values()), "the text")
+        told = sentence_scores.share(words, missing.total(), "the text")
         options.print_notes([f"{told}: {named([*missing])}"])
     if cut:
         options.print_notes(
@@ -203,7 +178,7 @@ def _translations(
 
 def _restoring(translator, arguments):
     """Returns the replacement of unknown words, for a run that marks them or where an option asks
-    for it; else None."""
+    for it; else unknown words stay."""
     from zoo.alignment import PositionalAll
     from zoo.evaluation import translators
     from zoo.evaluation.translators import Restoring
@@ -214,7 +189,7 @@ def _restoring(translator, arguments):
             translators.check(translator, f"--{option.replace('_', '-')}")
     dictionary, by = arguments.dictionary, arguments.unknowns
     if dictionary is None and by is None and translator.runs[0].experiment.data.unknowns is None:
-        return None
+        by = "keep"
     restoring = Restoring(translator, pairs.read_dictionary(dictionary) if dictionary else {}, by)
     if (
         (arguments.alignments or arguments.plot_attention or arguments.plot_gradients)
@@ -228,31 +203,25 @@ def _restoring(translator, arguments):
     return restoring
 
 
-def _words(translator, restoring, hypothesis, source) -> list[str]:
-    """Returns the words of a hypothesis, its unknown words replaced."""
-    if restoring is None:
-        return translator.words(hypothesis)
-    return restoring.words(hypothesis, source)
-
-
-def _judge(translator, search, restoring, arguments):
+def _judge(restoring, search, arguments):
     """Prints BLEU and chrF of a split, and keeps them with the hypotheses and a passport."""
     from zoo.evaluation import translation_quality
     from zoo.runs import output_files
 
-    run, split = translator.runs[0], arguments.split
+    translator, split = restoring.translator, arguments.split
+    run = translator.runs[0]
     corpus = translator.pairs(split)
     sources = iter(run.experiment.source_of(corpus).sentences)
     hypotheses = [
         " ".join(of_sentence[0].words if of_sentence else [])
-        for some in _translations(translator, search, restoring, sources, arguments)
+        for some in _translations(restoring, search, sources, arguments)
         for of_sentence in some
     ]
     references = [" ".join(words) for words in corpus.sentences]
     tokenizer = arguments.tokenizer or "none"
     scores = translation_quality.figures(hypotheses, references, tokenizer)
     how = translation_quality.decoding(
-        translator, search, restoring and restoring.described(), arguments.longest_ratio
+        translator, search, restoring.described(), arguments.longest_ratio
     )
     figures = translation_quality.of_run(run, split, corpus, tokenizer, scores, how)
     paths = translation_quality.write(run, figures, hypotheses)

@@ -15,7 +15,7 @@ from zoo.comparison import bar_plots, learning_curves, plot_style
 from zoo.comparison.comparison import Comparison
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, minimal_pairs, passport, passport_text
+from zoo.evaluation import item_scores, minimal_pairs, passport, scored_texts
 from zoo.evaluation.perplexity import Scores, perplexity_of
 from zoo.evaluation.results import check_comparable
 from zoo.evaluation.run import Run
@@ -44,14 +44,7 @@ def agreement(
     the two words that agree, and of all pairs.
     """
     plain = [(good, bad) for good, bad, _ in pairs]
-    scores = minimal_pairs.score_pairs(
-        run.experiment.language_model,
-        run.params,
-        run.tables,
-        run.lexicon,
-        run.experiment.vocabulary,
-        plain,
-    )
+    scores = minimal_pairs.score_pairs(run, plain)
     cases = {}
     for phenomenon in ("number", "gender"):
         for attractor in (False, True):
@@ -60,7 +53,7 @@ def agreement(
             name = f"{phenomenon}, {'attractor' if attractor else 'no attractor'}"
             cases[name] = scores.chosen(np.array(chosen, bool)).figures()
     cases["all"] = scores.figures()
-    record = passport.of_pairs(run, "micro-agreement", plain, scores)
+    record = minimal_pairs.passport_of(run, "micro-agreement", plain, scores)
     return {**record, "figures": {**record["figures"], "cases": cases}}, scores.answers()
 
 
@@ -84,13 +77,12 @@ def report(workdirs: list[str]) -> list[pathlib.Path]:
     own: Any = None
     words_seen: Any = None
     for name, run in runs.items():
-        corpus = run.read(SPLIT)
-        text, scores = run.score(corpus)
-        passports[name] = passport.of_text(run, SPLIT, corpus, text, scores)
+        (scored,) = scored_texts.score(run, [SPLIT])
+        text, judgement = scored.text, scored.judgement()
+        passports[name], kept[name] = judgement.passport, judgement.scores
         agreements[name], answers[name] = agreement(run, pairs)
-        kept[name] = item_scores.of_text(text, scores, run.lexicon)
         if own is None:  # all runs share it, as is checked below
-            own = language_scores(language, corpus, text, scores.counted)
+            own = language_scores(language, scored.corpus, text, scored.scores.counted)
             words_seen = text.occurrences(run.lexicon), text.unknown(run.lexicon)
     first, *others = passports
     for name in others:
@@ -110,7 +102,7 @@ def report(workdirs: list[str]) -> list[pathlib.Path]:
         *(
             f"{name}: {line.strip()}"
             for name, record in passports.items()
-            for line in passport_text.warnings(record)
+            for line in passport.warnings(record)
         ),
         *_bands(own_bands, bands),
         *_accuracies(cases),

@@ -15,7 +15,8 @@ from zoo.comparison.html_parts import number, text
 from zoo.comparison.learning_curves import Best, Curve
 from zoo.comparison.seeds import runs_of_lines
 from zoo.errors import UserError
-from zoo.evaluation import passport_text, results
+from zoo.evaluation import results
+from zoo.evaluation.passport import conditions
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.results import check_comparable
 
@@ -27,7 +28,7 @@ def section(runs: Comparison) -> str:
     for group, of_runs in groups.items():
         parts.append(f"<h3>{text(group)}</h3>")
         parts.append(_figures(of_runs, runs.groups))
-        told = {run: passport_text.conditions(passport) for run, passport in of_runs.items()}
+        told = {run: conditions(passport) for run, passport in of_runs.items()}
         lines = (
             line + f" ({', '.join(of_line)})" * (len(of_line) < len(of_runs))
             for line, of_line in runs_of_lines(told).items()

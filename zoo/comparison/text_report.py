@@ -11,10 +11,11 @@ from zoo.evaluation import (
     leakage,
     mixtures,
     passport,
-    passport_text,
+    scored_texts,
     sentence_scores,
     significance,
 )
+from zoo.evaluation.passport import of_seen_texts, unfinished
 from zoo.evaluation.results import judged_texts, names_of, read_answers
 from zoo.evaluation.run import Run
 from zoo.runs import output_files
@@ -196,13 +197,13 @@ def _notes(name, passports):
     for run, passport in passports.items():
         if why := leakage.reason(passport):
             yield f"  {NOT_RANKED} {run}: {why}"
-    for told in (_early, passport_text.of_seen_texts, _changed, _priors):
+    for told in (_early, of_seen_texts, _changed, _priors):
         found = seeds.runs_of_lines({run: told(passport) for run, passport in passports.items()})
         yield from (f"  {line} ({', '.join(runs)})" for line, runs in found.items())
 
 
 def _early(passport):
-    note = passport_text.unfinished(passport)
+    note = unfinished(passport)
     return [f"{NOT_RANKED} {note}"] if note else []
 
 
@@ -261,10 +262,10 @@ def report(
 
 def _text(run, path, state, mixed) -> dict:
     """Judges and keeps the log-perplexity of a run."""
-    (judged,) = passport.judge(run, [], path, state)
-    mixture = mixtures.of_run(judged.run) if mixed else None
-    record, file = passport.keep(judged, mixture)
-    output_files.show(f"{file}")
+    (scored,) = scored_texts.score(run, [], path, state)
+    judgement = scored.judgement(mixtures.of_run(scored.run) if mixed else None)
+    record = judgement.passport
+    output_files.show(*map(str, judgement.keep()))
     unknown = record["out_of_vocabulary"]
     if told := sentence_scores.share(record["data"]["words"], unknown, path):
         output_files.show(f"  {told}")
@@ -274,10 +275,9 @@ def _text(run, path, state, mixed) -> dict:
 def _pairs(run, path) -> list[dict]:
     """Judges and keeps the accuracy of a run on agreement pairs; [] if the text has none."""
     try:
-        record, scores, pairs = agreement.judge_file(run, path)
+        (judgement,) = agreement.judge(run, [], path)
     except UserError as error:
         output_files.show(f"{run.path}: {error}")
         return []
-    for file in agreement.keep(run, record, scores, pairs):
-        output_files.show(f"{file}")
-    return [record]
+    output_files.show(*map(str, judgement.keep()))
+    return [judgement.passport]

@@ -11,7 +11,7 @@ from zoo.comparison.learning_curves import Best
 from zoo.comparison.trial_plan import Budget, HeadPlan, Plan, best_rate, steps_of
 from zoo.configuration import changed
 from zoo.errors import Diverged
-from zoo.evaluation import passport
+from zoo.evaluation import scored_texts
 from zoo.evaluation.run import Run, first_test
 from zoo.experiment import Experiment
 from zoo.optimizers import Constant
@@ -170,8 +170,9 @@ def judge(folder: pathlib.Path, split: str) -> pathlib.Path:
     run = Run.load(folder)
     if run.experiment.head.spells:
         run = run.renormalised()
-    (judged,) = passport.judge(run, [split])
-    return passport.keep(judged)[1]
+    (scored,) = scored_texts.score(run, [split])
+    (file,) = scored.judgement().keep()
+    return file
 
 
 def is_judged(folder: pathlib.Path, split: str) -> bool:

@@ -14,7 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.errors import UserError, named
-from zoo.evaluation import minimal_pairs, passport, passport_text, significance
+from zoo.evaluation import minimal_pairs, passport, significance
+from zoo.evaluation.passport import Judgement
+from zoo.evaluation.run import Run
 from zoo.sources.conllu import Conllu
 
 # The distances of cases.
@@ -43,43 +45,38 @@ class Row(NamedTuple):
     bad_count: int
 
 
-# The columns of the table of pairs, and the last of them, which depend on the model's lexicon.
+# What is told of each pair, and the last columns, which depend on the model's lexicon.
 COLUMNS = Row._fields
-COUNTS = ("good_count", "bad_count")
+FACTS, COUNTS = COLUMNS[len(minimal_pairs.COLUMNS) : -2], COLUMNS[-2:]
 
 
-def judge(run, split: str) -> tuple[dict, minimal_pairs.PairScores, list]:
-    """Returns (the passport of a run's accuracy on the pairs of a split, their scores, the pairs).
+def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[Judgement]:
+    """Judges a run on the agreement pairs of its splits, and of a treebank that is none of them.
 
-    `pairs_of` makes the pairs, whose facts here also have `COUNTS`. The passport's figures have
-    "cases", by kind and distance, and "both_seen", of the pairs whose two forms training saw. Forms
-    of lemmas are looked up in all splits, whose lexicon does not matter here.
+    Forms of lemmas are looked up in all splits, or in the file.
     """
-    source = run.experiment.data.within()
-    if not isinstance(source, Conllu):
-        raise UserError(
-            "agreement pairs are made from a treebank: give a run whose data are data.Conllu."
-        )
-    forms = paradigms(sentence for name in source.splits() for sentence in source.tokens(name))
-    return _judged(run, split, source.tokens(split), forms)
-
-
-def judge_file(run, path: str) -> tuple[dict, minimal_pairs.PairScores, list]:
-    """Returns, as `judge`, a run's accuracy on the pairs of a treebank that is not a split of it.
-
-    Fused forms are read as in the run's own data. Forms of lemmas are looked up in the file.
-    """
-    fused = run.experiment.data.form.fused or "surface"
-    sentences = Conllu(path, path, fused=fused).tokens("train")
-    return _judged(run, pathlib.PurePath(path).name, sentences, paradigms(sentences))
+    for split in splits:
+        source = run.experiment.data.within()
+        if not isinstance(source, Conllu):
+            raise UserError(
+                "agreement pairs are made from a treebank: give a run whose data are data.Conllu."
+            )
+        every = (sentence for name in source.splits() for sentence in source.tokens(name))
+        yield _judged(run, split, source.tokens(split), paradigms(every))
+    if file is not None:
+        fused = run.experiment.data.form.fused or "surface"  # as in the run's own data
+        sentences = Conllu(file, file, fused=fused).tokens("train")
+        yield _judged(run, pathlib.PurePath(file).name, sentences, paradigms(sentences))
 
 
 def _judged(run, name, sentences, forms):
-    vocabulary = run.experiment.vocabulary
-    pairs = pairs_of(sentences, forms, vocabulary.lower_case)
-    plain = [(good, bad) for good, bad, _ in pairs]
-    model, lexicon = run.experiment.language_model, run.lexicon
-    scores = minimal_pairs.score_pairs(model, run.params, run.tables, lexicon, vocabulary, plain)
+    """Judges a run on the pairs of sentences.
+
+    The passport's figures have "cases", by kind and distance, and "both_seen", of the pairs whose
+    two forms training saw.
+    """
+    pairs = pairs_of(sentences, forms, run.experiment.vocabulary.lower_case)
+    scores = minimal_pairs.score_pairs(run, pairs)
     if not any(token["deprel"] not in (None, "_") for sentence in sentences for token in sentence):
         raise UserError(
             f"{name} has no dependencies, from which agreement pairs are made: give a treebank "
@@ -96,20 +93,17 @@ def _judged(run, name, sentences, forms):
             f"such as {named([word for word, _ in scores.commonest_missing])}: give a treebank of "
             "the run's language, or a run with more words."
         )
-    record = passport.of_pairs(run, f"agreement-{name}", plain, scores)
+    record = minimal_pairs.passport_of(run, f"agreement-{name}", pairs, scores)
     facts = [about for _, _, about in pairs]
     for name in COUNTS:
         words = tuple(about[name.replace("count", "word")] for about in facts)
-        for about, count in zip(facts, lexicon.occurrences(words).tolist(), strict=True):
+        for about, count in zip(facts, run.lexicon.occurrences(words).tolist(), strict=True):
             about[name] = count
     seen = np.array([all(about[name] for name in COUNTS) for about in facts], bool)
     figures = {"cases": by_case(scores, facts), "both_seen": scores.chosen(seen).figures()}
-    return {**record, "figures": {**record["figures"], **figures}}, scores, pairs
-
-
-def keep(run, record: dict, scores: minimal_pairs.PairScores, pairs: list) -> tuple:
-    """Writes a passport with its answers and the table of its pairs; returns the two files."""
-    return minimal_pairs.write(run, record, scores, COLUMNS, rows(pairs, scores))
+    record["figures"] |= figures
+    every = [*rows(pairs, scores)]
+    return Judgement(run, record, describe(record), scores.answers(), every, COLUMNS)
 
 
 def rows(
@@ -140,7 +134,7 @@ def by_case(scores, facts: list[dict]) -> dict[str, dict]:
 
 
 def describe(record: dict) -> str:
-    """Formats the figures of a passport of `judge` as a table, a case a line."""
+    """Formats the figures of a passport as a table, a case a line."""
     figures = record["figures"]
     lines = [
         f"{record['split']}: accuracy {figures['accuracy']:.2%} "
@@ -153,7 +147,7 @@ def describe(record: dict) -> str:
     seen = figures["both_seen"]
     if seen["pairs"] < figures["pairs"]:
         lines.append(_case_line("training saw both", seen))
-    return "\n".join([*lines, *passport_text.warnings(record)])
+    return "\n".join([*lines, *passport.warnings(record)])
 
 
 def _case_line(name, case):
@@ -177,17 +171,6 @@ MODIFIERS = {"amod", "acl"}
 PARTS_OF_SPEECH = {"ADJ", "AUX", "VERB"}
 # A form has features by annotation errors if it has them at most this often beside others.
 ERRORS = 0.05
-# What is told of each pair: see `zoo.evaluation.agreement.Row`.
-FACTS = (
-    "sentence",
-    "position",
-    "phenomenon",
-    "distance",
-    "controller",
-    "good_word",
-    "bad_word",
-)
-
 Features = frozenset[tuple[str, str]]
 Paradigms = dict[tuple[str, str], dict[Features, collections.Counter]]
 

@@ -1,10 +1,8 @@
 """The most probable words at each position of a text, and the hidden states that they come from."""
 
-import collections
 import dataclasses
 import functools
-import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -22,9 +20,6 @@ from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
 from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
-from zoo.priors import Morphology
-from zoo.runs import output_files
-from zoo.runs.workdir import Workdir
 
 # Positions of a batch, and pairs side by side: texts are of some sentences.
 _LENGTH, _PAIRS = 64, 8
@@ -210,60 +205,6 @@ def _background_and_log_z(head, params, tables, hidden, words, context):
         else:
             background = head.background.log_prob(tables["background"], context, targets)
     return np.asarray(background, np.float64), np.asarray(log_z, np.float64)
-
-
-# ------------- shares of a text's words that a treebank tagged, and whose tags are guessed
-# `priors.Morphology` takes the tags of a word from the tokens of a treebank. Words that no token
-# shows have tags guessed from their endings, or none.
-
-TAGGED, GUESSED, UNTAGGED, UNKNOWN = "tagged there", "guessed", "without tags", "read as <unk>"
-
-
-def shares(
-    sentences: Sequence[Sequence[str]],
-    lexicon: Mapping[str, int],
-    tagged: Mapping[str, tuple[str, ...]],
-    guessed: bool,
-) -> dict[str, tuple[float, float]]:
-    """Computes the shares of words and of types by the origin of their tags."""
-    counts = collections.Counter(word for sentence in sentences for word in sentence)
-    words: collections.Counter = collections.Counter()
-    types: collections.Counter = collections.Counter()
-    for word, count in counts.items():
-        rest = GUESSED if guessed else UNTAGGED
-        origin = UNKNOWN if word not in lexicon else TAGGED if word in tagged else rest
-        words[origin] += count
-        types[origin] += 1
-    return {
-        origin: (words[origin] / words.total(), types[origin] / types.total())
-        for origin in (TAGGED, GUESSED, UNTAGGED, UNKNOWN)
-        if types[origin]
-    }
-
-
-def report(folder: str | pathlib.Path, text: str, log=output_files.show):
-    """Prints the shares of a text's words and types by the origin of their tags."""
-    workdir = Workdir(folder)
-    experiment, lexicon = workdir.experiment(), workdir.lexicon()
-    vocabulary, source = experiment.vocabulary, experiment.data
-    priors = [prior for prior in vocabulary.features if isinstance(prior, Morphology)]
-    if not priors:
-        raise UserError(f"{folder} has no tags: give a run with priors.Morphology.")
-    run = Run(workdir.path, experiment, lexicon, None, {}, 0)  # parameters are not needed
-    splits = {part for split in source.splits() for part in (split, *source.parts(split))}
-    sentences = (run.read(text) if text in splits else run.read_file(text)).sentences
-    words, types = sum(map(len, sentences)), len({word for words in sentences for word in words})
-    log(f"{text}: {words:,} words, {types:,} types")
-    for prior in priors:
-        chosen = () if prior.treebanks else prior.splits or source.splits()
-        corpora = {split: vocabulary.read(source, split) for split in chosen}
-        case = str.lower if vocabulary.lower_case else str
-        entries = {case(word): tags for word, tags in source.lexicon_entries().items()}
-        tagged = prior.tags_of_words(corpora, entries)
-        log(f"  tags from {', '.join(prior.treebanks or chosen)}:")
-        found = shares(sentences, lexicon.ids, tagged, prior.guesser is not None)
-        for origin, (of_words, of_types) in found.items():
-            log(f"    {origin}: {of_words:.1%} of words, {of_types:.1%} of types")
 
 
 # ---------- the words to which kept scores belong, read from a run's data; no model is run

@@ -15,7 +15,6 @@ No word is scored by parameters that have seen it. Such a model learns from the 
 comparison with models that do not is unfair to them.
 """
 
-import contextlib
 import dataclasses
 import functools
 
@@ -67,14 +66,6 @@ class DynamicEvaluation:
 RMS = DynamicEvaluation("rms", rate=5e-5, decay=0.002)
 
 
-@contextlib.contextmanager
-def _precisely(count: int, unit: str):
-    """Multiplies in full float32 within a context, which has a bar."""
-    precise = jax.default_matmul_precision(perplexity.PRECISION)
-    with precise, perplexity.bar(count, unit) as advance:
-        yield advance
-
-
 def segment_loss(params, model, tables, batch, carry):
     """Computes the mean -log p of the words of a segment that training would train on."""
     words, targets, reset, weights = batch
@@ -99,30 +90,25 @@ def score(
 ) -> perplexity.Scores:
     """Scores a text, and trains the model on each of its segments once it is scored."""
     batches = Batches(text, 1, settings.length, state, boundary)
-    log_prob = np.full(len(text.words), np.nan, np.float32)
-    log_z, predicted = log_prob.copy(), np.zeros(len(text.words), bool)
     step = jax.jit(functools.partial(_step, model=model, settings=settings), donate_argnums=(0, 4))
     scales = _scales(squares, settings) if settings.rule == "rms" else None
-    trained = jax.tree.map(jnp.copy, params)  # the first is donated
-    carry = model.initial_carry(1)
-    with _precisely(len(text.words), "tokens") as advance:
+
+    def scored():
+        trained = jax.tree.map(jnp.copy, params)  # the first is donated
+        carry = model.initial_carry(1)
         for index in range(len(batches)):
             batch = batches[index]
-            there = batch.positions >= 0
             arrays = batch.words, batch.targets, batch.reset, batch.trained
             scores, trained, carry = step(trained, params, scales, tables, carry, arrays)
-            at = batch.positions[there]
-            log_prob[at], log_z[at] = (np.asarray(one)[there] for one in scores)
-            predicted[at] = True
-            advance(int(there.sum()))
-    if np.isnan(log_prob[predicted]).any():
-        raise UserError(
-            f"the model diverges under {settings.told}: give --dynamic {settings.rule} a smaller "
-            "rate."
-        )
-    if text.strings is not None:  # a class has been judged; its string is a part of it
-        log_prob += text.strings.log_within.astype(np.float32)
-    return perplexity.Scores(log_prob, text.counted & predicted, log_z)
+            if np.isnan(np.asarray(scores[0])[batch.positions >= 0]).any():
+                raise UserError(
+                    f"the model diverges under {settings.told}: give --dynamic {settings.rule} a "
+                    "smaller rate."
+                )
+            yield batch, scores
+
+    with jax.default_matmul_precision(perplexity.PRECISION):
+        return perplexity.gathered(text, scored())
 
 
 def _step(params, origin, scales, tables, carry, batch, *, model, settings):
@@ -171,7 +157,8 @@ def mean_squares(
     chosen = np.unique(np.linspace(0, len(batches) - 1, SEGMENTS).astype(int))
     add = jax.jit(functools.partial(_add_squares, model=model), donate_argnums=(0, 1))
     sums, carry = jax.tree.map(jnp.zeros_like, params), model.initial_carry(ROWS)
-    with _precisely(len(chosen), "segments of the training text") as advance:
+    bar = perplexity.bar(len(chosen), "segments of the training text")
+    with jax.default_matmul_precision(perplexity.PRECISION), bar as advance:
         for index in chosen.tolist():
             batch = batches[index]
             arrays = batch.words, batch.targets, batch.reset, batch.trained

@@ -1,7 +1,6 @@
 """Exact match: answers that equal the given ones word for word, decoded greedily."""
 
 import dataclasses
-import pathlib
 from typing import Any
 
 import jax
@@ -12,7 +11,9 @@ from zoo.decoding import BeamSearch, steps
 from zoo.decoding.sampling import sample
 from zoo.errors import UserError
 from zoo.evaluation import item_scores, passport, significance
+from zoo.evaluation.passport import Judgement
 from zoo.evaluation.perplexity import PRECISION
+from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Translator
 from zoo.models import SequenceToSequence
 from zoo.priors import Grammar
@@ -24,29 +25,6 @@ ROWS = 64
 LONGEST = 128
 # Parses of an ambiguous beginning that are kept, more than is affordable in training.
 STACKS = 16
-
-
-@dataclasses.dataclass(frozen=True)
-class ExactMatch:
-    """Counts of answers that are the corpus's, word for word."""
-
-    answers: int
-    right: int
-    complete: int
-    well_formed: int | None  # complete and of the grammar, None if no grammar was given
-    correct: tuple[bool, ...] = ()
-
-    @property
-    def accuracy(self) -> float:
-        """right / answers."""
-        return self.right / self.answers
-
-    def figures(self) -> dict:
-        """Returns all counts and shares, and the 95 % interval of the accuracy as "interval"."""
-        counts = ("answers", "right", "complete", "well_formed")
-        interval = significance.binomial_interval(self.right, self.answers)
-        figures = {name: getattr(self, name) for name in counts}
-        return {"accuracy": self.accuracy, "interval": interval, **figures}
 
 
 def answer(
@@ -148,42 +126,55 @@ def questions(corpus: Corpus) -> Corpus:
     )
 
 
-def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
-    """Answers every question of a corpus."""
-    corpus = questions(corpus)
+def judge(run: Run, name: str, asked: Corpus, grammar: str | None = None) -> Judgement:
+    """Judges a run's answers to the questions of a text, right if they are the text's word for
+    word."""
+    corpus = questions(asked)
     answers = answer(run, corpus)
     prefixes = corpus.prefixes or [0] * len(corpus.sentences)
     given = [sentence[prefix:] for sentence, prefix in zip(corpus.sentences, prefixes, strict=True)]
-    both = zip(answers, given, strict=True)
-    correct = tuple(decoded == words for (decoded, _), words in both)
-    well_formed = None
-    if grammar is not None:
-        own = run.experiment.head.background
-        limits: dict[str, Any] = {}
-        if isinstance(own, Grammar):
-            limits = {"longest": own.longest, "depth": own.depth}
-        background = Grammar(grammar, stacks=STACKS, splits=(), **limits)
-        tables = jax.tree.map(jnp.asarray, background.prepare(run.lexicon, {}))
-        ids, boundary = run.lexicon.ids, run.lexicon.boundary
-        forms = [[ids[word] for word in (*words, boundary)] for words, _ in answers]
-        parsed = background.violations(tables, run.lexicon, forms) < 0
-        ended = np.array([complete for _, complete in answers])
-        well_formed = int((parsed & ended).sum())
-    complete = sum(complete for _, complete in answers)
-    return ExactMatch(len(answers), sum(correct), complete, well_formed, correct)
+    correct = [decoded == words for (decoded, _), words in zip(answers, given, strict=True)]
+    right, count = sum(correct), len(correct)
+    figures = {
+        "accuracy": right / count,
+        "interval": significance.binomial_interval(right, count),
+        "answers": count,
+        "right": right,
+        "complete": sum(complete for _, complete in answers),
+        "well_formed": None if grammar is None else _well_formed(run, answers, grammar),
+    }
+    record = {
+        "kind": "exact match",
+        "split": f"answers:{name}",
+        "figures": figures,
+        "tokens": count,
+        "counts": "answers that agree with the given one in every word, decoded greedily",
+        "data": passport.data_of(asked.name, asked.sentences),
+        **passport.of_sentences(run, asked.sentences),
+    }
+    return Judgement(run, record, _told(name, figures), item_scores.of_answers(np.array(correct)))
 
 
-def keep(run, split: str, corpus: Corpus, scores: ExactMatch) -> pathlib.Path:
-    """Writes the passport of the answers to a split, with which of them are right."""
-    record = passport.of_exact_match(run, split, corpus, scores)
-    return passport.write(run, record, item_scores.of_answers(np.array(scores.correct)))
+def _well_formed(run, answers, grammar):
+    """Counts the complete answers that a grammar parses."""
+    own = run.experiment.head.background
+    limits: dict[str, Any] = {}
+    if isinstance(own, Grammar):
+        limits = {"longest": own.longest, "depth": own.depth}
+    background = Grammar(grammar, stacks=STACKS, splits=(), **limits)
+    tables = jax.tree.map(jnp.asarray, background.prepare(run.lexicon, {}))
+    ids, boundary = run.lexicon.ids, run.lexicon.boundary
+    forms = [[ids[word] for word in (*words, boundary)] for words, _ in answers]
+    parsed = background.violations(tables, run.lexicon, forms) < 0
+    return int((parsed & np.array([complete for _, complete in answers])).sum())
 
 
-def describe(name: str, scores: ExactMatch) -> str:
+def _told(name, figures):
     """Formats the figures as one line of text."""
-    parsed = "" if scores.well_formed is None else f", {scores.well_formed:,} of the grammar"
-    interval = significance.binomial_interval(scores.right, scores.answers)
+    well_formed = figures["well_formed"]
+    parsed = "" if well_formed is None else f", {well_formed:,} of the grammar"
     return (
-        f"{name}: exact match {scores.accuracy:.2%} {significance.percent(interval)} "
-        f"({scores.right:,} of {scores.answers:,} answers; {scores.complete:,} complete{parsed})"
+        f"{name}: exact match {figures['accuracy']:.2%} "
+        f"{significance.percent(figures['interval'])} ({figures['right']:,} of "
+        f"{figures['answers']:,} answers; {figures['complete']:,} complete{parsed})"
     )

@@ -4,10 +4,9 @@ They give Python the functions that the commands apply to a run. Judgements retu
 named tuples of which pandas.DataFrame makes a table.
 """
 
-import dataclasses
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
@@ -19,8 +18,9 @@ from zoo.decoding.batched_search import LONGEST_RATIO
 from zoo.decoding.generation import generate, prompt_words
 from zoo.decoding.steps import States
 from zoo.errors import UserError, named
-from zoo.evaluation import agreement, minimal_pairs, passport, sentence_scores
+from zoo.evaluation import agreement, minimal_pairs, passport, scored_texts, sentence_scores
 from zoo.evaluation import surprisal as word_surprisal
+from zoo.evaluation.passport import Judgement
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Restoring, Translator
@@ -50,11 +50,11 @@ def load(
       UserError: the folder does not hold a run of a language model, nothing is trained yet, or the
         head does not spell.
     """
-    run = Run.load(os.fspath(path))
+    run = LoadedModel.load(os.fspath(path))
     if isinstance(run.experiment.model, SequenceToSequence):
         raise UserError(f"{path} translates: open it with zoo.load_translator.")
     run = run.with_lexicon(add_words, add=True)
-    return LoadedModel(run.renormalised() if renormalise else run)
+    return run.renormalised() if renormalise else run
 
 
 def load_translator(path: str | os.PathLike[str]) -> "LoadedTranslator":
@@ -66,98 +66,91 @@ def load_translator(path: str | os.PathLike[str]) -> "LoadedTranslator":
     Raises:
       UserError: the folder does not hold a run of an encoder-decoder, or nothing is trained yet.
     """
-    run = Run.load(os.fspath(path))
+    run = LoadedTranslator.load(os.fspath(path))
     if not isinstance(run.experiment.model, SequenceToSequence):
         raise UserError(f"{path} does not translate: open it with zoo.load.")
-    return LoadedTranslator(run)
+    return run
 
 
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Loaded:
-    """A trained model."""
-
-    run: Run
-
-    def __repr__(self):
-        return f"{type(self).__name__}({self.run.summary})"
+class Loaded(Run):
+    """A trained model, with the methods of all models; of a command, or of a notebook."""
 
     def evaluate(
         self, split: str | None = None, *, data: str | None = None, state: str | None = None
-    ) -> list[passport.Row]:
+    ) -> list[scored_texts.Row]:
         """Computes the exact perplexity of texts, and keeps each with its passport as evaluate.py
         does.
         """
-        passport.check(self.run.path)
         splits = [split] if split is not None else []
         if split is None and data is None:
-            splits = passport.unseen_splits(self.run)
-        texts = passport.judge(self.run, splits, data, state)
-        return [passport.row(*passport.keep(text)) for text in texts]
+            splits = scored_texts.unseen_splits(self)
+        scored = scored_texts.score(self, splits, data, state)
+        return self._kept(text.judgement() for text in scored)
+
+    def _kept(self, judgements: Iterable[Judgement]) -> list:
+        """Keeps judgements among the run's results; returns the rows of all."""
+        passport.check(self.path)
+        rows: list = []
+        for judgement in judgements:
+            judgement.keep()
+            rows += judgement.rows
+        return rows
 
 
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class LoadedModel(Loaded):
     """A trained language model."""
 
     @property
     def words(self) -> tuple[str, ...]:
         """The words that the model knows; the id of each is its position."""
-        return self.run.lexicon.words
+        return self.lexicon.words
 
     @property
     def boundary(self) -> str:
         """The word that begins and ends sentences, `</s>`; UserError if the run has none."""
-        boundary = self.run.lexicon.boundary
+        boundary = self.lexicon.boundary
         if boundary is None:
-            raise UserError(f"{self.run.path} has no boundary to start from: give a prefix.")
+            raise UserError(f"{self.path} has no boundary to start from: give a prefix.")
         return boundary
 
     def score(self, sentences: Sequence[Sentence]) -> list[sentence_scores.Row]:
         """Computes log p(w_1 ... w_n </s>) of sentences, each from an empty state, exactly."""
         if isinstance(sentences, str):
             raise UserError("score takes a list of sentences: give [sentence] for a single one.")
-        if not self.run.lexicon.of_characters:
-            sentence_scores.check_run(self.run)
+        if not self.lexicon.of_characters:
+            sentence_scores.check_run(self)
         read = [
-            sentence_scores.words_by(self.run, one) if isinstance(one, str) else self._read(one)
+            sentence_scores.words_by(self, one) if isinstance(one, str) else self.words_in(one)
             for one in sentences
         ]
         texts = [one if isinstance(one, str) else " ".join(one) for one in sentences]
-        return sentence_scores.score_words(self.run, read, "the sentences").rows(texts)
+        return sentence_scores.score(self, read, "the sentences").rows(texts)
 
     def surprisal(self, text: str, state: str | None = None) -> list[word_surprisal.Row]:
         """Computes -log p of each word of a text, as `zoo score --words` writes it."""
-        run = self.run
         text = files.with_line_feeds(text)
-        if run.lexicon.of_characters:
+        if self.lexicon.of_characters:
             lines = texts.lines_of(text)
-            if sentence_scores.LINE_BREAK not in run.lexicon.ids:
+            if sentence_scores.LINE_BREAK not in self.lexicon.ids:
                 lines = [line.removesuffix(sentence_scores.LINE_BREAK) for line in lines]
             letters = [[*piece] for piece in texts.pieces(lines)]
-            given_text = evaluation_texts.of_corpus(Corpus("the text", letters), "")
+            given = evaluation_texts.of_corpus(Corpus("the text", letters), "")
         else:
-            given_text = evaluation_texts.of_text(text, "the text", run.reading)
-        run = run.for_text(given_text, state, lines=True)
-        encoded, scores = run.score(given_text.corpus)
-        rows = word_surprisal.rows(given_text, encoded, scores, run.lexicon)
+            given = evaluation_texts.of_text(text, "the text", self.reading)
+        run = self.for_text(given, state, lines=True)
+        rows = word_surprisal.rows(given, *run.score_corpus(given.corpus), run.lexicon)
         return [word_surprisal.Row(*row) for row in rows]
 
     def agreement(self, split: str = "test", *, data: str | None = None) -> list[agreement.Row]:
         """Compares sentences of a treebank with copies that have one wrong form, and keeps the
         figures as `zoo evaluate --agreement` does.
         """
-        passport.check(self.run.path)
-        judge, text = (agreement.judge, split) if data is None else (agreement.judge_file, data)
-        record, scores, pairs = judge(self.run, text)
-        agreement.keep(self.run, record, scores, pairs)
-        return [*agreement.rows(pairs, scores)]
+        splits = [split] if data is None else []
+        return self._kept(agreement.judge(self, splits, data))
 
     def minimal_pairs(self, file: str) -> list[minimal_pairs.Row]:
         """Compares the sentences of minimal pairs, and keeps the figures as evaluate.py does."""
-        passport.check(self.run.path)
-        pairs, scores = minimal_pairs.judge(self.run, file)
-        minimal_pairs.keep(self.run, file, pairs, scores)
-        return [*minimal_pairs.rows(pairs, scores)]
+        return self._kept(minimal_pairs.judge(self, [file]))
 
     def initial_states(self, batch: int = 1) -> States:
         """Returns the states before any word: step with `boundary` first."""
@@ -172,8 +165,8 @@ class LoadedModel(Loaded):
 
     def log_probs(self, prefix: Sentence = "") -> np.ndarray:
         """Computes log p(. | prefix) of every word, from an empty state and the boundary."""
-        words = self._read(prefix)
-        if not words or self.run.lexicon.boundary is not None:
+        words = self.words_in(prefix)
+        if not words or self.lexicon.boundary is not None:
             words = [self.boundary, *words]
         states = self.initial_states()
         for word in words:
@@ -182,29 +175,30 @@ class LoadedModel(Loaded):
 
     def generate(self, prompt: str = "", *, spell: bool = False, **options: Any) -> list[str]:
         """Draws texts that begin with a prompt."""
-        run = self.run
-        vocabulary = run.experiment.vocabulary
-        language = run.experiment.data.form.language
-        if not run.lexicon.of_characters:
-            prompt = " ".join(sentence_scores.words_of(prompt, run.reading))
-        options = {"prompt": prompt, **options}
+        texts = self.draw(prompt, spell=spell, **options)
+        return [
+            "".join(words) if self.lexicon.of_characters else self.joined(words) for words in texts
+        ]
+
+    def draw(self, prompt: str = "", *, spell: bool = False, **options: Any) -> list[list[str]]:
+        """Draws texts that begin with a prompt, as words; see `generate`."""
+        if not self.lexicon.of_characters:
+            prompt = " ".join(self.words_in(prompt))
+        options |= {"prompt": prompt}
+        words = self.lexicon, self.experiment.vocabulary
         if spell:
-            texts = open_vocabulary.generate(
-                self._model, run.params, run.lexicon, vocabulary, **options
-            )
-        else:
-            texts = generate(
-                self._model, run.params, run.tables, run.lexicon, vocabulary, **options
-            )
-        if run.lexicon.of_characters:
-            return ["".join(words) for words in texts]
-        return [moses.text(words, language) for words in texts]
+            return open_vocabulary.generate(self._model, self.params, *words, **options)
+        return generate(self._model, self.params, self.tables, *words, **options)
+
+    def joined(self, words: list[str]) -> str:
+        """Joins the words of a text, untokenised if the run was trained on such text."""
+        return moses.text(words, self.experiment.data.form.language)
 
     def id(self, word: str) -> int:
         """Returns the id of a word as the model reads it: of `<unk>`, or of its class, for unknown
         words.
         """
-        lexicon, vocabulary = self.run.lexicon, self.run.experiment.vocabulary
+        lexicon, vocabulary = self.lexicon, self.experiment.vocabulary
         word = word.lower() if vocabulary.lower_case and word not in lexicon.ids else word
         opened = vocabulary.open_words(lexicon)
         word_id = lexicon.ids.get(word) if opened is None else opened.class_of(word)
@@ -212,14 +206,14 @@ class LoadedModel(Loaded):
             return word_id
         if lexicon.unknown is None or vocabulary.unknown == "refused":
             raise UserError(
-                f"the word {named([word])} is not in the lexicon of {self.run.path}: leave it out, "
+                f"the word {named([word])} is not in the lexicon of {self.path}: leave it out, "
                 "or give add_words=FILE to zoo.load."
             )
         return lexicon.ids[lexicon.unknown]
 
     @property
     def _model(self):
-        return self.run.experiment.language_model
+        return self.experiment.language_model
 
     @functools.cached_property
     def _step(self):
@@ -230,18 +224,16 @@ class LoadedModel(Loaded):
                 f"a {type(head).__name__} spells words and has no list of them all: "
                 "zoo.load(DIR, renormalise=True) gives probabilities over the lexicon."
             )
-        return steps.of_language_model(self._model, self.run.params, self.run.tables)
+        return steps.of_language_model(self._model, self.params, self.tables)
 
-    def _read(self, sentence):
+    def words_in(self, sentence: Sentence) -> list[str]:
         """Splits a sentence into words, as the run reads them."""
-        lexicon, vocabulary = self.run.lexicon, self.run.experiment.vocabulary
+        lexicon, vocabulary = self.lexicon, self.experiment.vocabulary
         if lexicon.of_characters and isinstance(sentence, str):
             return prompt_words(sentence, lexicon, vocabulary)
-        reading = self.run.reading
         if isinstance(sentence, str):
-            tokens = evaluation_texts.tokens_of(sentence, reading)
-            return [word for token in tokens for word in token.words]
-        return [word for token in sentence for word in reading.words(token)]
+            return sentence_scores.words_of(sentence, self.reading)
+        return [word for token in sentence for word in self.reading.words(token)]
 
     def _ids(self, words, rows):
         """Returns word ids int32 [rows]."""
@@ -257,7 +249,6 @@ class LoadedModel(Loaded):
         return np.array(ids, np.int32)
 
 
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class LoadedTranslator(Loaded):
     """A trained encoder-decoder."""
 
@@ -278,18 +269,13 @@ class LoadedTranslator(Loaded):
         if sampling is not None and options:
             raise UserError(f"{', '.join(options)} and sampling exclude each other: give one.")
         search = sampling or BeamSearch(**options)
-        translator = self._translator
-        marked = self.run.experiment.data.unknowns is not None
-        restoring = Restoring(translator, {}, "marks" if marked else "keep")
-        sources = [translator.read(sentence) for sentence in sentences]
-        translations = translator.translate(
-            restoring.annotate(sources), search, batch, ratio=longest_ratio
-        )
-        return [
-            translator.written(restoring.words(best[0], source)) if best else ""
-            for best, source in zip(translations, sources, strict=True)
-        ]
+        marked = self.experiment.data.unknowns is not None
+        restoring = Restoring(self._translator, {}, "marks" if marked else "keep")
+        sources = [self._translator.read(sentence) for sentence in sentences]
+        translations = restoring.translate(sources, search, batch, ratio=longest_ratio)
+        best = (of_source[0].words if of_source else [] for of_source in translations)
+        return [*map(self._translator.written, best)]
 
     @functools.cached_property
     def _translator(self):
-        return Translator((self.run,))
+        return Translator((self,))

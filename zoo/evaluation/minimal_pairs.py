@@ -30,17 +30,18 @@ from zoo import strict_json
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, named
 from zoo.evaluation import item_scores, passport, sentence_scores, significance
+from zoo.evaluation.passport import Judgement
+from zoo.evaluation.run import Run
+from zoo.evaluation.sentence_scores import PLAIN, words_of
 from zoo.lexicon import Lexicon
-from zoo.runs import output_files
 from zoo.sources import files, table_rows
-from zoo.sources.evaluation_texts import Reading, tokens_of
+from zoo.sources.evaluation_texts import Reading
 
 # Fields of BLiMP's pairs; there is an accuracy for each of their values.
 GROUPS = ("field", "UID")
 # Names of the good and the bad sentence in a table.
 _SIDES = (("sentence_good", "sentence_bad"), ("good", "bad"))
 _LABELS = ("True", "False")
-PLAIN = Reading()
 
 
 class Pair(NamedTuple):
@@ -151,11 +152,7 @@ class PairScores:
         return item_scores.of_answers(self.good > self.bad, self.scored)
 
     def figures(self) -> dict:
-        """Returns all figures as a dict.
-
-        "interval" is the 95 % interval of the accuracy; "groups" has the figures of `by_group`, if
-        there are any.
-        """
+        """Returns all figures, with those of `by_group` in "groups" if there are any."""
         names = ("accuracy", "right", "pairs", "skipped", "mean_difference")
         figures = {name: getattr(self, name) for name in names}
         if self.equal:
@@ -184,12 +181,8 @@ def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
     return _of_labels(lines, file, reading)
 
 
-def _words(sentence, reading):
-    return [word for token in tokens_of(sentence, reading) for word in token.words]
-
-
 def _pair(good, bad, reading, groups=()):
-    return Pair(_words(good, reading), _words(bad, reading), (good, bad), groups)
+    return Pair(words_of(good, reading), words_of(bad, reading), (good, bad), groups)
 
 
 def _of_json(lines, path, reading):
@@ -259,11 +252,11 @@ def _of_labels(lines, path, reading):
         if label == "True":
             if good and not twins:
                 fail(number, "the True sentence before this one has no False twin")
-            good, good_words, twins = sentence, _words(sentence, reading), 0
+            good, good_words, twins = sentence, words_of(sentence, reading), 0
         elif good is None:
             fail(number, "a False sentence before any True one")
         else:
-            pairs.append(Pair(good_words, _words(sentence, reading), (good, sentence)))
+            pairs.append(Pair(good_words, words_of(sentence, reading), (good, sentence)))
             twins += 1
     if good and not twins:
         fail(number, "the last True sentence has no False twin")
@@ -276,10 +269,8 @@ def differing_words(good: list[str], bad: list[str]) -> set[str]:
     return {*(first - second), *(second - first)}
 
 
-def score_pairs(
-    model, params, tables, lexicon: Lexicon, vocabulary: Vocabulary, pairs: Sequence[tuple]
-) -> PairScores:
-    """Scores each sentence of each pair from an empty state.
+def score_pairs(run: Run, pairs: Sequence[tuple]) -> PairScores:
+    """Scores each sentence of each pair by a run, from an empty state.
 
     A sentence's score is sum_t log p(w_t | w_<t) over its words, the boundary left out; words
     outside the lexicon are scored as <unk>. A pair is skipped if a word in which its sentences
@@ -287,16 +278,15 @@ def score_pairs(
     A pair of equal sentences, which no model can tell apart, is left out.
     """
     equal = tuple(number for number, pair in enumerate(pairs) if [*pair[0]] == [*pair[1]])
-    missing = tuple(missing_words(pair, lexicon, vocabulary) for pair in pairs)
+    vocabulary = run.experiment.vocabulary
+    missing = tuple(missing_words(pair, run.lexicon, vocabulary) for pair in pairs)
     scored = np.array([not words for words in missing], bool)
     scored[list(equal)] = False
     values = np.full((len(pairs), 2), np.nan)
     if scored.any():
         wanted = [pair for pair, chosen in zip(pairs, scored, strict=True) if chosen]
         sentences = [sentence for pair in wanted for sentence in pair[:2]]
-        scores = sentence_scores.score(
-            model, params, tables, lexicon, vocabulary, sentences, "the minimal pairs"
-        )
+        scores = sentence_scores.score(run, sentences, "the minimal pairs")
         values[scored] = scores.of_words.reshape(-1, 2)
     return PairScores(values[:, 0], values[:, 1], scored, missing, equal=equal)
 
@@ -308,25 +298,6 @@ def missing_words(pair: tuple, lexicon: Lexicon, vocabulary: Vocabulary) -> tupl
     needed = {*pair[0], *pair[1]} if vocabulary.unknown == "refused" else differing_words(*pair[:2])
     words = dict.fromkeys((*pair[0], *pair[1]))
     return tuple(word for word in words if word in needed and not vocabulary.has(word, lexicon))
-
-
-def judge(run, path: str) -> tuple[list[Pair], PairScores]:
-    """Returns (the pairs of a file, their scores under a run's model); see `score_pairs`."""
-    vocabulary = run.experiment.vocabulary
-    pairs = read(path, run.reading)
-    model, lexicon = run.experiment.language_model, run.lexicon
-    scores = score_pairs(model, run.params, run.tables, lexicon, vocabulary, pairs)
-    if not scores.pairs and not scores.skipped:
-        raise UserError(
-            f"all pairs of {path} have two equal sentences: give pairs of sentences that differ."
-        )
-    if not scores.pairs:
-        raise UserError(
-            f"no pair of {path} can be scored, for want of words in the lexicon such as "
-            f"{named([word for word, _ in scores.commonest_missing])}: give sentences of the words "
-            "that the run was trained with, or --add-words FILE with these."
-        )
-    return pairs, dataclasses.replace(scores, groups=tuple(pair.groups for pair in pairs))
 
 
 def describe(path: str, scores: PairScores) -> str:
@@ -370,21 +341,53 @@ def rows(pairs: list[Pair], scores: PairScores) -> Iterator[Row]:
         )
 
 
-def keep(
-    run, path: str, pairs: list[Pair], scores: PairScores
-) -> tuple[dict, pathlib.Path, pathlib.Path]:
-    """Writes the passport of an accuracy with its answers, and the table of its pairs."""
-    record = passport.of_pairs(run, path, pairs, scores)
-    columns = Row._fields if any(scores.groups) else COLUMNS
-    table = (row[: len(columns)] for row in rows(pairs, scores))
-    return record, *write(run, record, scores, columns, table)
+def passport_of(run: Run, path: str, pairs: Sequence[tuple], scores: PairScores) -> dict:
+    """Makes the passport of an accuracy on minimal pairs."""
+    both = [sentence for pair in pairs for sentence in pair[:2]]
+    return {
+        "kind": "minimal pairs",
+        "split": f"pairs:{pathlib.PurePath(path).name}",
+        "figures": scores.figures(),
+        "tokens": scores.pairs,
+        "counts": (
+            "pairs whose differing words are in the lexicon; right if the sum of log p over the "
+            "words, boundary not counted, is higher for the good sentence"
+        ),
+        "data": passport.data_of(path, both),
+        **passport.of_sentences(run, [good for good, *_ in pairs]),
+    }
 
 
-def write(
-    run, record: dict, scores: PairScores, columns: Sequence[str], table: Iterable[tuple]
-) -> tuple[pathlib.Path, pathlib.Path]:
-    """Writes a passport with its answers and a table of its pairs; returns the two files."""
-    result = passport.write(run, record, scores.answers())
-    file = result.with_suffix(".tsv")
-    output_files.write_table(file, columns, table)
-    return result, file
+def judge(run: Run, paths: Iterable[str]) -> Iterator[Judgement]:
+    """Judges a run on the pairs of files; see `score_pairs`."""
+    for path in paths:
+        pairs = read(path, run.reading)
+        scores = score_pairs(run, pairs)
+        _check(path, scores)
+        scores = dataclasses.replace(scores, groups=tuple(pair.groups for pair in pairs))
+        record = passport_of(run, path, pairs, scores)
+        both = [sentence for pair in pairs for sentence in pair[:2]]
+        yield Judgement(
+            run,
+            record,
+            describe(path, scores),
+            scores.answers(),
+            rows=[*rows(pairs, scores)],
+            columns=Row._fields if any(scores.groups) else COLUMNS,
+            notes=[*run.notes(both), run.share(both, path)],
+            warnings=passport.warnings(record),
+        )
+
+
+def _check(path, scores):
+    """Raises UserError where no pair of a file is scored."""
+    if not scores.pairs and not scores.skipped:
+        raise UserError(
+            f"all pairs of {path} have two equal sentences: give pairs of sentences that differ."
+        )
+    if not scores.pairs:
+        raise UserError(
+            f"no pair of {path} can be scored, for want of words in the lexicon such as "
+            f"{named([word for word, _ in scores.commonest_missing])}: give sentences of the words "
+            "that the run was trained with, or --add-words FILE with these."
+        )

@@ -81,7 +81,7 @@ def of_run(run: Run, weight: float | None = None) -> Mixture | None:
         return None
     if weight is not None:
         return Mixture(weight, words, None)
-    text, scores = run.score(run.read(TUNED_ON))
+    text, scores = run.score_corpus(run.read(TUNED_ON))
     log_prob, unseen = _counted(run.lexicon, text, scores)
     return Mixture(tuned(log_prob, unseen, words), words)
 
@@ -116,7 +116,7 @@ def tuned_cache(run: Run, size: int) -> tuple[float, float]:
 
     def loss(settings):
         if settings not in losses:
-            _, scores = run.with_cache(size, *settings).score(corpus)
+            _, scores = run.with_cache(size, *settings).score_corpus(corpus)
             losses[settings] = scores.log_perplexity
         return losses[settings]
 

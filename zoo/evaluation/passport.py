@@ -2,6 +2,9 @@
 
 A passport is a plain dict that is kept as JSON. Figures whose parts in
 `zoo.evaluation.results` differ are not of the same quantity, and are not compared.
+
+Every kind of judgement ends in a `Judgement`: of texts (`scored_texts`), questions (`exact_match`),
+minimal pairs, and agreement.
 """
 
 import dataclasses
@@ -12,88 +15,57 @@ import os
 import pathlib
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import numpy as np
 
 from zoo import configuration, strict_json
 from zoo.data import Corpus
-from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import item_scores, leakage, mixtures
-from zoo.evaluation.leakage import priors_that_saw
-from zoo.evaluation.mixtures import Mixture
-from zoo.evaluation.perplexity import PRECISION, Scores, impossible_words
+from zoo.evaluation import item_scores, leakage
+from zoo.evaluation.perplexity import PRECISION, UNKNOWN, Impossible
 from zoo.evaluation.run import Run
+from zoo.evaluation.sentence_scores import share
 from zoo.heads import SpreadUnknown
 from zoo.lexicon import Lexicon
-from zoo.runs import location, seen_texts
+from zoo.runs import location, output_files, seen_texts
 from zoo.runs.output_files import machine, revision, versions
 from zoo.runs.workdir import Workdir
-from zoo.sources.evaluation_texts import GivenText
 
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
+_MANY_UNKNOWN = 0.2
 
 
-def of_text(
-    run: Run,
-    split: str,
-    corpus: Corpus,
-    text: EncodedText,
-    scores: Scores,
-    mixture: Mixture | None = None,
-) -> dict:
-    """Makes the passport of a perplexity."""
-    vocabulary, lexicon = run.experiment.vocabulary, run.lexicon
-    words = sum(map(len, corpus.sentences))
-    types = {word for sentence in corpus.sentences for word in sentence}
-    figures = {
-        "log_perplexity": scores.log_perplexity,
-        "perplexity": scores.perplexity,
-        "bits": scores.log_perplexity / math.log(2),
-        **({} if scores.log_z is None else {"log_z": scores.log_z_figures()}),
-        "bands": scores.bands(text.occurrences(lexicon), text.unknown(lexicon)),
-        "seen": _part(scores, (text.occurrences(lexicon) > 0) & ~text.unknown(lexicon)),
-        "unseen": unseen(lexicon, text, scores),
-    }
-    if mixture is not None:
-        figures["mixture"] = mixtures.figures(mixture, lexicon, text, scores)
-    if impossible := impossible_words(scores, text, lexicon):
-        figures["impossible"] = dataclasses.asdict(impossible)
-    if text.strings is not None:
-        figures["strings"] = _part(scores, text.strings.counts >= 0)
-    if run.experiment.head.renormalised:
-        spelled = dataclasses.replace(scores, log_prob=scores.log_prob + scores.log_z)
-        figures["log_perplexity_over_all_spellings"] = spelled.log_perplexity
-    if vocabulary.boundary == "uncounted":
-        boundaries = text.words == lexicon.boundary_id
-        wider = dataclasses.replace(scores, counted=scores.counted | boundaries)
-        figures["log_perplexity_with_boundaries"] = wider.log_perplexity
-        figures["tokens_with_boundaries"] = wider.tokens
-    return {
-        "kind": "perplexity",
-        "split": split,
-        "figures": figures,
-        "tokens": scores.tokens,
-        "counts": counts_sentence(run),
-        "out_of_vocabulary": int((~text.known).sum()),
-        "unknown_tokens": int(text.unknown(lexicon).sum()),
-        "priors_saw_this_text": priors_that_saw(
-            run.experiment, lexicon, split, corpus.name, corpus.sentences
-        ),
-        "out_of_vocabulary_rate": float((~text.known).sum() / max(1, words)),
-        "types": len(types),
-        "out_of_vocabulary_types": sum(not vocabulary.has(word, lexicon) for word in types),
-        "data": data_of(corpus.name, corpus.sentences),
-        **_of_source(run, corpus),
-        "policies": policies(run),
-        **_of_run(run, corpus.sentences),
-    }
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Judgement:
+    """What a run was judged on and how it did; each kind of judgement makes one of its scores."""
+
+    run: Run
+    passport: dict
+    told: str  # the figures as text
+    scores: item_scores.Arrays  # of words or questions, kept beside the passport
+    rows: Sequence[Any] = ()  # named tuples: the figures, or the scores of each pair
+    columns: Sequence[str] = ()  # of the table of rows that is kept; () keeps none
+    notes: Sequence[str | None] = ()  # remarks on the text, and on how the run reads it
+    warnings: Sequence[str | None] = ()  # remarks on the figures that `told` leaves out
+
+    def keep(self) -> list[pathlib.Path]:
+        """Writes the passport with its scores, and the table if there is one; returns the files."""
+        result = write(self.run, self.passport, self.scores)
+        if not self.columns:
+            return [result]
+        table = result.with_suffix(".tsv")
+        rows = (row[: len(self.columns)] for row in self.rows)
+        output_files.write_table(table, self.columns, rows)
+        return [result, table]
 
 
-def _of_source(run: Run, corpus: Corpus) -> dict:
+# ---------------------------------------- the fields of a passport
+
+
+def of_source(run: Run, corpus: Corpus) -> dict:
     """Returns, for translations, {"source": as "data", with the number of unknown words}."""
     if corpus.source_text is None or len(run.others) != 1:
         return {}
@@ -103,72 +75,19 @@ def _of_source(run: Run, corpus: Corpus) -> dict:
     return {"source": {**record, "out_of_vocabulary": sum(missing.values())}}
 
 
-def unseen(lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
-    """Computes the figures of the lexicon's words that did not occur in the training text.
-
-    Words outside the lexicon, which are read as the unknown word, are not among them.
-    """
-    marks = [lexicon.ids[word] for word in (lexicon.unknown, lexicon.boundary) if word is not None]
-    never = text.occurrences(lexicon) == 0
-    return _part(scores, text.known & never & ~np.isin(text.words, marks))
-
-
-def _part(scores: Scores, chosen: np.ndarray) -> dict:
-    """Computes the figures of some of the counted tokens."""
-    part = dataclasses.replace(scores, counted=scores.counted & chosen)
-    return {
-        "tokens": part.tokens,
-        "rate": part.tokens / scores.tokens,
-        "log_perplexity": part.log_perplexity if part.tokens else None,
-        "perplexity": part.perplexity if part.tokens else None,
-    }
-
-
-def of_pairs(run: Run, path: str, pairs: list, scores) -> dict:
-    """Makes the passport of an accuracy on minimal pairs, scored by `minimal_pairs.score_pairs`."""
-    sentences = [sentence for pair in pairs for sentence in pair[:2]]
-    return {
-        "kind": "minimal pairs",
-        "split": f"pairs:{pathlib.Path(path).name}",
-        "figures": scores.figures(),
-        "tokens": scores.pairs,
-        "counts": (
-            "pairs whose differing words are in the lexicon; right if the sum of log p over the "
-            "words, boundary not counted, is higher for the good sentence"
-        ),
-        "data": data_of(path, sentences),
-        **_of_sentences(run, [good for good, *_ in pairs]),
-    }
-
-
-def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
-    """Makes the passport of greedily decoded answers; see `exact_match`."""
-    return {
-        "kind": "exact match",
-        "split": f"answers:{split}",
-        "figures": scores.figures(),
-        "tokens": scores.answers,
-        "counts": "answers that agree with the given one in every word, decoded greedily",
-        "data": data_of(corpus.name, corpus.sentences),
-        **_of_sentences(run, corpus.sentences),
-    }
+def of_sentences(run: Run, sentences: list[list[str]]) -> dict:
+    """Returns the fields of passports of sentences that each start from an empty state."""
+    apart = {**policies(run), "state": "sentences", "batch": None}
+    return {"policies": apart, **of_run(run, sentences)}
 
 
 def of_translations(run: Run, corpus: Corpus) -> dict:
-    """Returns the fields of a passport of translations beside its figures; see
-    `zoo.evaluation.translation_quality`.
-    """
+    """Returns the fields of passports of translations, or of texts that were drawn."""
     return {
         "data": data_of(corpus.name, corpus.sentences),
-        **_of_source(run, corpus),
-        **_of_sentences(run, corpus.sentences),
+        **of_source(run, corpus),
+        **of_sentences(run, corpus.sentences),
     }
-
-
-def _of_sentences(run: Run, sentences: list[list[str]]) -> dict:
-    """Returns the fields of passports of sentences that each start from an empty state."""
-    apart = {**policies(run), "state": "sentences", "batch": None}
-    return {"policies": apart, **_of_run(run, sentences)}
 
 
 def data_of(path: str, sentences: list[list[str]]) -> dict:
@@ -248,16 +167,11 @@ def _seen(run: Run, sentences: list[list[str]]) -> dict:
     }
 
 
-def _spread_letters(head):
-    """Returns {"spread_letters": n} where new words share by n-grams of their letters."""
-    shared = isinstance(head, SpreadUnknown) and head.letters
-    return {"spread_letters": head.letters} if shared else {}
-
-
-def _of_run(run: Run, sentences: list[list[str]]) -> dict:
+def of_run(run: Run, sentences: list[list[str]]) -> dict:
     """Returns the fields of passports of all kinds; `sentences` is the judged text."""
     leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
     head = run.experiment.head
+    letters = isinstance(head, SpreadUnknown) and head.letters  # by whose n-grams new words share
     trained = run.lexicon if run.of_training is None else run.of_training
     over = head.normalised_over(lexicon)
     if classes := run.experiment.vocabulary.open_classes:
@@ -268,7 +182,7 @@ def _of_run(run: Run, sentences: list[list[str]]) -> dict:
         "constraint": run.constraint,
         "renormalised": head.renormalised,
         "spread_unknown": isinstance(head, SpreadUnknown),
-        **_spread_letters(head),
+        **({"spread_letters": letters} if letters else {}),
         **({"learns_from_text": run.learns_from_text} if run.learns_from_text else {}),
         "notes": model.warnings(lexicon),
         "lexicon": {"hash": lexicon.digest(), **_words(lexicon), "of_training": _words(trained)},
@@ -297,6 +211,9 @@ def _of_run(run: Run, sentences: list[list[str]]) -> dict:
 def _words(lexicon: Lexicon) -> dict:
     """Returns a digest of the words, which does not depend on their order, and their number."""
     return {"words": lexicon.words_set_digest(), "size": len(lexicon)}
+
+
+# ---------------------------------------- files of passports
 
 
 def file_of(run: Run, passport: dict) -> pathlib.Path:
@@ -351,87 +268,119 @@ def _write(path, text, scores):
         item_scores.path_of(path).unlink()
 
 
-# ------- perplexities of the splits of a run and of other texts, kept with their passports
+# ---------------------------------------- conditions of a figure, told
 
 
-class Judged(NamedTuple):
-    """A text scored by a run."""
-
-    run: Run  # under the state policy of the text
-    name: str
-    corpus: Corpus
-    text: EncodedText  # the text as word ids
-    scores: Scores
-    file: GivenText | None = None  # the text as its file gives it; None for a split
-
-    @property
-    def given(self) -> GivenText:
-        """The text as its file gives it."""
-        return self.file or self.run.given_split(self.name, self.corpus)
+def unfinished(passport: dict) -> str | None:
+    """Returns a note where a run was judged before the end of its training; else None."""
+    if (passport.get("training") or {}).get("finished") is not False:
+        return None
+    return f"judged at step {passport['checkpoint']:,}, before its training was finished"
 
 
-class Row(NamedTuple):
-    """The perplexity of a text."""
+def _outside(passport):
+    """Describes how many words of a text are outside the lexicon, as far as it is recorded."""
+    if (tokens := passport.get("out_of_vocabulary")) is None:
+        return "words outside the lexicon not recorded"
+    types = passport["out_of_vocabulary_types"]
+    if not tokens:
+        written = passport["unknown_tokens"]
+        return "0 outside the lexicon" + f" ({written:,} written <unk>)" * bool(written)
+    of_types = types / passport["types"]
+    return (
+        f"{tokens:,} outside the lexicon ({passport['out_of_vocabulary_rate']:.2%} of words, "
+        f"{of_types:.2%} of types)"
+    )
 
-    text: str
-    state: str
-    sentences: int
-    tokens: int
-    unknown: int
-    log_perplexity: float  # nats per token
-    bits: float  # the same in bits
-    perplexity: float
-    passport: str
 
-
-def unseen_splits(run: Run) -> list[str]:
-    """Returns the splits of a run but the training text, each followed by its parts."""
-    data = run.experiment.data
+def _many_unknown(passport):
+    """Returns a line where much of a figure is of unknown words."""
+    words = passport["data"].get("words")
+    if words is not None and passport.get("out_of_vocabulary") == words:
+        return [f"! {share(words, words, 'the text')}"]
+    bands = passport["figures"].get("bands", ())
+    tokens = sum(row["tokens"] for row in bands if row["band"] == UNKNOWN)
+    rate = tokens / passport["tokens"]
+    if rate < _MANY_UNKNOWN:
+        return []
     return [
-        part for split in data.splits() if split != "train" for part in (split, *data.parts(split))
+        f"! <unk>, which is easy to predict, is {rate:.0%} of the tokens: the perplexity is "
+        "lower than with the words themselves"
     ]
 
 
-def judge(
-    run: Run,
-    splits: Iterable[str],
-    file: str | None = None,
-    state: str | None = None,
-    lines: bool = False,
-) -> Iterator[Judged]:
-    """Scores splits of a run, and then a file, one after another; see `Run.for_text`."""
-    for split in splits:
-        of_split = run.with_state(state)
-        corpus = run.read(split)
-        yield Judged(of_split, split, corpus, *of_split.score(corpus))
-    if file is not None:
-        given = run.given(file)
-        of_file, corpus = run.for_text(given, state, lines), given.corpus
-        name = f"data:{pathlib.PurePath(file).name}"
-        yield Judged(of_file, name, corpus, *of_file.score(corpus), given)
+def _read_on(passport, sentence):
+    """Returns a line where sentences begin with the state that the one before left."""
+    policies = passport["policies"]
+    if policies["state"] != "carried" or "source" in passport:
+        return []
+    choice = "" if policies["boundary"] == "none" else "; --state sentences empties it"
+    return [f"read on: each {sentence} begins with the state of the one before{choice}"]
 
 
-def keep(
-    judged: Judged, mixture: Mixture | None = None, scores: bool = True
-) -> tuple[dict, pathlib.Path]:
-    """Writes the passport of a text's perplexity; returns it and its file."""
-    run, name, corpus, text, of_words, _ = judged
-    figures = of_text(run, name, corpus, text, of_words, mixture)
-    kept = item_scores.of_text(text, of_words, run.lexicon) if scores else None
-    return figures, write(run, figures, kept)
+def _of_source(passport):
+    """Returns the line on the sources of translations, if there are any."""
+    if (source := passport.get("source")) is None:
+        return []
+    unknown = source["out_of_vocabulary"]
+    return [f"given: {source['path']}, {source['words']:,} words, {unknown:,} outside the lexicon"]
 
 
-def row(record: dict, file: pathlib.Path) -> Row:
-    """Returns the figures of a passport."""
-    figures = record["figures"]
-    return Row(
-        record["split"],
-        record["policies"]["state"],
-        record["data"]["sentences"],
-        record["tokens"],
-        record["unknown_tokens"],
-        figures["log_perplexity"],
-        figures["bits"],
-        figures["perplexity"],
-        str(file),
-    )
+def of_seen_texts(passport: dict) -> list[str]:
+    """Returns lines about the texts that the model of a figure has seen, one a role."""
+    recorded, unknown = passport.get("overlap"), passport.get("not_known") or []
+    if not recorded:
+        return ["trained on, selected on: not recorded"]
+    shown = [f"in the training text: {leakage.told(recorded['trained_on'])}"]
+    if leakage.is_validation(passport["split"]):
+        shown.append("selected on this text, as a validation text is for")
+    else:
+        told = leakage.told(recorded["selected_on"])
+        shown.append(f"in the text that chose the checkpoint: {told}")
+    return shown + [f"not known: the texts that {part} had seen" for part in unknown]
+
+
+def warnings(passport: dict) -> list[str]:
+    """Returns the warning of a figure whose text the model saw: one line, or none."""
+    why = leakage.reason(passport)
+    return [f"  not a figure of unseen text: {why}"] if why else []
+
+
+def _knowledge(passport):
+    """Returns a line for each text that gave knowledge of words and was not trained on."""
+    trained = {text["digest"] for text in passport.get("trained_on") or ()}
+    return [
+        f"{', '.join(text['gave'])} from {text['text']} [{text['digest'][:8]}]"
+        for text in passport.get("knowledge") or ()
+        if text["digest"] not in trained
+    ]
+
+
+def conditions(passport: dict) -> list[str]:
+    """Returns lines on the text, the words that count, and what the model knew of them."""
+    data, character = passport["data"], passport["counts"].startswith("characters")
+    word, sentence = ("character", "line") if character else ("word", "sentence")
+    size = ""
+    if "sentences" in data and "words" in data:
+        size = f", {data['sentences']:,} {sentence}s, {data['words']:,} {word}s"
+    lines = [
+        f"tokens: {passport['counts']}",
+        f"text: {data['path']}{size}, {_outside(passport)}; state: "
+        f"{passport['policies']['state']}; normalised over {passport['normalised_over']}",
+        *_read_on(passport, sentence),
+        *_many_unknown(passport),
+        *_of_source(passport),
+        *of_seen_texts(passport),
+        *_knowledge(passport),
+        f"priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
+    ]
+    lines += [line.strip() for line in warnings(passport)]
+    if note := unfinished(passport):
+        lines.append(f"! {note}")
+    if ways := passport.get("learns_from_text"):
+        lines.append(f"learns from this text by {' and '.join(ways)}")
+    if constraint := passport.get("constraint"):
+        lines.append(f"only as the grammar {constraint['grammar']} allows")
+    if "impossible" in passport["figures"]:
+        lines.append(Impossible(**passport["figures"]["impossible"]).sentence)
+    return lines

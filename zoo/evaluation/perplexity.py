@@ -5,7 +5,7 @@ import contextvars
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jax
@@ -249,22 +249,26 @@ def score(
 
 def _score(model, params, tables, text, batches, scored, kind) -> Scores:
     """Scores all batches of a text; `scored`: (step, batch) -> (log p, log Z) of its positions."""
-    log_prob = np.full(len(text.words), np.nan, np.float32)
-    log_z = log_prob.copy()
-    predicted = np.zeros(len(text.words), bool)
     with jax.default_matmul_precision(PRECISION):
         head = model.head_params(params), tables["head"]
         distributions.check(model.head, *head, model.hidden_size)
         prepared, compiled = model.prepared(params, tables), compiled_score_step(model, *kind)
         step = functools.partial(compiled, params, tables, prepared)
-        with bar(len(text.words), "tokens") as advance:
-            for batch in batches:
-                scores, normalisers = scored(step, batch)
-                there = batch.positions >= 0
-                log_prob[batch.positions[there]] = np.asarray(scores)[there]
-                log_z[batch.positions[there]] = np.asarray(normalisers)[there]
-                predicted[batch.positions[there]] = True
-                advance(int(there.sum()))
+        return gathered(text, ((batch, scored(step, batch)) for batch in batches))
+
+
+def gathered(text: EncodedText, found: Iterable[tuple[Any, tuple]]) -> Scores:
+    """Puts (log p, log Z) of the positions of batches in the order of a text, with a bar."""
+    log_prob = np.full(len(text.words), np.nan, np.float32)
+    log_z = log_prob.copy()
+    predicted = np.zeros(len(text.words), bool)
+    with bar(len(text.words), "tokens") as advance:
+        for batch, scores in found:
+            there = batch.positions >= 0
+            at = batch.positions[there]
+            log_prob[at], log_z[at] = (np.asarray(one)[there] for one in scores)
+            predicted[at] = True
+            advance(int(there.sum()))
     if text.strings is not None:  # a class has been judged; its string is a part of it
         log_prob += text.strings.log_within.astype(np.float32)
     # Not `~isnan(log_prob)`: a model that has become NaN must show, not lose its tokens.

@@ -17,21 +17,25 @@ from zoo.runs.workdir import Workdir, check_folders
 ANSWERS = ("minimal pairs", "exact match", "slot errors")
 # Fields that are read from passports, which `zoo.evaluation.passport` writes, and their types.
 _ANY = {"kind": str, "split": str, "tokens": int, "data": {"path": str, "sha256": str}}
-_PERPLEXITY = {
+_OF_MODEL = {
     **_ANY,
+    "lexicon": {"words": str, "of_training": dict | None},
+    "constraint": dict | None,
+    "renormalised": bool,
+    "spread_unknown": bool,
+    "spread_letters": int | None,
+    "learns_from_text": list | None,
+    "scores": str | None,
+}
+_PERPLEXITY = {
+    **_OF_MODEL,
     "figures": {"log_perplexity": float, "perplexity": float},
     "counts": str,
     "head": str,
     "parameters": int,
     "normalised_over": str,
     "policies": {"state": str},
-    "lexicon": {"words": str, "of_training": dict | None},
-    "constraint": dict | None,
     "source": dict | None,
-    "renormalised": bool,
-    "spread_unknown": bool,
-    "spread_letters": int | None,
-    "learns_from_text": list | None,
     "priors_saw_this_text": list,
     "trained_on": list | None,
     "not_known": list | None,
@@ -39,19 +43,8 @@ _PERPLEXITY = {
     "overlap": dict | None,
     "training": dict | None,
     "checkpoint": int | None,
-    "scores": str | None,
 }
-_ANSWERS = {
-    **_ANY,
-    "figures": {"accuracy": float, "right": int},
-    "lexicon": {"words": str, "of_training": dict | None},
-    "constraint": dict | None,
-    "renormalised": bool,
-    "spread_unknown": bool,
-    "spread_letters": int | None,
-    "learns_from_text": list | None,
-    "scores": str | None,
-}
+_ANSWERS = {**_OF_MODEL, "figures": {"accuracy": float, "right": int}}
 _TRANSLATION = {**_ANY, "figures": dict, "counts": str, "tokenizer": str, "policies": dict}
 # Fields that not every passport has.
 _OPTIONAL = ("source", "scores", "spread_letters", "knowledge", "learns_from_text")

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import pathlib
 import re
-from typing import Any
+from typing import Any, Self
 
 import jax
 
@@ -13,7 +13,7 @@ from zoo.data import Corpus, Pairs, text_notes
 from zoo.data.batches import Batches
 from zoo.data.encoded_text import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import dynamic_evaluation, perplexity, sentence_scores, word_lists
+from zoo.evaluation import dynamic_evaluation, perplexity, sentence_scores
 from zoo.evaluation.dynamic_evaluation import DynamicEvaluation
 from zoo.experiment import Experiment
 from zoo.heads import LogLinear, SpreadUnknown, WithCache
@@ -24,6 +24,7 @@ from zoo.runs import checksums, seen_texts
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir, check_folders
 from zoo.sources import evaluation_texts as texts
+from zoo.sources import files, table_rows
 
 # Fields of a grammar's background that, beside its rules, determine which words it allows.
 _LIMITS = ("start", "longest", "depth", "stacks")
@@ -46,7 +47,7 @@ class Run:
     dynamic: DynamicEvaluation | None = None
 
     def __repr__(self):
-        return f"Run({self.summary})"
+        return f"{type(self).__name__}({self.summary})"
 
     @property
     def summary(self) -> str:
@@ -58,7 +59,7 @@ class Run:
         )
 
     @classmethod
-    def load(cls, path: str | pathlib.Path) -> "Run":
+    def load(cls, path: str | pathlib.Path) -> Self:
         """Loads the run of a work directory."""
         workdir = Workdir(path)
         experiment, lexicon = workdir.experiment(), workdir.lexicon()
@@ -67,16 +68,14 @@ class Run:
         tables = experiment.model.evaluation_tables(lexicon, *others)
         return cls(workdir.path, experiment, lexicon, params, tables, checkpoint, others=others)
 
-    def with_state(self, state: str | None) -> "Run":
+    def with_state(self, state: str | None) -> Self:
         """Returns the run judged under another state policy; None changes nothing."""
         if state in (None, self.experiment.evaluation.state):
             return self
         evaluation = dataclasses.replace(self.experiment.evaluation, state=state)
-        return dataclasses.replace(
-            self, experiment=dataclasses.replace(self.experiment, evaluation=evaluation)
-        )
+        return self._changed("", evaluation=evaluation)
 
-    def for_text(self, given: texts.GivenText, state: str | None, lines: bool = False) -> "Run":
+    def for_text(self, given: texts.GivenText, state: str | None, lines: bool = False) -> Self:
         """Returns the run judged under a state policy; by default its own, but "sentences" for the
         items of a table, and for the sentences of any text with `lines`.
 
@@ -89,7 +88,7 @@ class Run:
 
     def with_lexicon(
         self, path: str | None, spread: bool = False, add: bool = False, letters: int = 0
-    ) -> "Run":
+    ) -> Self:
         """Returns the run judged on the words of a file, one a line, instead of the words of
         training.
 
@@ -105,7 +104,7 @@ class Run:
             )
         old = self.lexicon
         marks = [word for word in old.words if word in (old.boundary, old.unknown)]
-        listed = word_lists.read(path, old, self.experiment.vocabulary.lower_case)
+        listed = listed_words(path, old, self.experiment.vocabulary.lower_case)
         words = (
             (*old.words, *(word for word in listed if word not in old.ids))
             if add
@@ -126,17 +125,16 @@ class Run:
                 head = dataclasses.replace(head, tied=False)
             model = dataclasses.replace(model, head=SpreadUnknown(head, old, letters))
             variant += f"-spread-letters-{letters}" if letters else "-spread"
-        return dataclasses.replace(
+        run = dataclasses.replace(
             self,
-            experiment=dataclasses.replace(self.experiment, model=model),
             lexicon=lexicon,
             params=model.for_lexicon(params, old, lexicon),
             tables=model.evaluation_tables(lexicon),
-            variant=variant,
             of_training=old,
         )
+        return run._changed(variant, model=model)
 
-    def renormalised(self) -> "Run":
+    def renormalised(self) -> Self:
         """Returns the run with a head whose probabilities are over the words of the lexicon."""
         head = self.experiment.language_model.head
         if not head.spells:
@@ -149,17 +147,16 @@ class Run:
         )
         return self._changed("renormalised", model=model)
 
-    def with_cache(self, size: int, flatness: float, weight: float) -> "Run":
+    def with_cache(self, size: int, flatness: float, weight: float) -> Self:
         """Returns the run with a cache around its head; see heads.WithCache."""
         model = self._language_model("--cache")
         model = dataclasses.replace(model, head=WithCache(model.head, size, flatness, weight))
-        tables = model.evaluation_tables(self.lexicon)
-        return dataclasses.replace(self._changed("cache", model=model), tables=tables)
+        run = dataclasses.replace(self, tables=model.evaluation_tables(self.lexicon))
+        return run._changed("cache", model=model)
 
-    def with_dynamic(self, settings: DynamicEvaluation) -> "Run":
-        """Returns the run that is trained on each segment of a text that it has scored.
-
-        The text is read in one batch row.
+    def with_dynamic(self, settings: DynamicEvaluation) -> Self:
+        """Returns the run that reads a text in one batch row, and is trained on segments of it once
+        they are scored.
         """
         self._language_model("--dynamic")
         if self.constraint:
@@ -167,11 +164,10 @@ class Run:
                 "--dynamic has no gradient where a grammar forbids words: leave --constrain out."
             )
         evaluation = dataclasses.replace(self.experiment.evaluation, batch=1)
-        return dataclasses.replace(
-            self._changed("dynamic", evaluation=evaluation), dynamic=settings
-        )
+        run = dataclasses.replace(self, dynamic=settings)
+        return run._changed("dynamic", evaluation=evaluation)
 
-    def _changed(self, variant: str, **recipe: Any) -> "Run":
+    def _changed(self, variant: str, **recipe: Any) -> Self:
         """Returns the run with other parts of the recipe, and one more variant in its name."""
         return dataclasses.replace(
             self,
@@ -193,7 +189,7 @@ class Run:
         head = self.experiment.head
         return dynamic + ([head.told] if isinstance(head, WithCache) else [])
 
-    def constrained(self, grammar: str) -> "Run":
+    def constrained(self, grammar: str) -> Self:
         """Returns the run with the probabilities of words that a grammar forbids set to 0.
 
         p'(x) is proportional to p(x) where some form of the grammar continues with x after the
@@ -226,13 +222,9 @@ class Run:
         form = "auto" if head.form == "product" else head.form
         head = dataclasses.replace(head, background=background, form=form)
         model: Any = dataclasses.replace(self.experiment.model, head=head)
-        run = dataclasses.replace(
-            self,
-            experiment=dataclasses.replace(self.experiment, model=model),
-            lexicon=lexicon,
-            tables=model.evaluation_tables(lexicon, *self.others),
-        )
-        return run._changed(f"constrained-{run._digest_of(background)[:8]}")
+        tables = model.evaluation_tables(lexicon, *self.others)
+        run = dataclasses.replace(self, lexicon=lexicon, tables=tables)
+        return run._changed(f"constrained-{run._digest_of(background)[:8]}", model=model)
 
     @property
     def constraint(self) -> dict | None:
@@ -296,11 +288,7 @@ class Run:
         return self._as_given(self.experiment.vocabulary.read(source, "test"))
 
     def given_split(self, split: str, corpus: Corpus) -> texts.GivenText:
-        """Reads a split of sentences as its file gives it.
-
-        Other splits are given as their words with blanks between them, or their characters with
-        nothing.
-        """
+        """Reads a split as its file gives it, if it has plain sentences; else as its words."""
         source: Any = self.experiment.data.within()
         raw = bool(source.form.language)  # a line may have several sentences
         if source.form.plain and not raw and texts.is_one(corpus.name):
@@ -312,15 +300,8 @@ class Run:
     def _as_given(self, corpus):
         return texts.of_corpus(corpus, "" if self.lexicon.of_characters else " ")
 
-    def read_file(self, path: str) -> Corpus:
-        """Reads the words of a file; see `given`."""
-        return self.given(path).corpus
-
     def notes(self, sentences: list[list[str]]) -> list[str]:
-        """Returns notes on unknown words of a text that the run knows in another form.
-
-        See `Lexicon.fused_note`, `unicode_forms.notes` and `untokenised.note`.
-        """
+        """Returns notes on unknown words of a text that the run knows in another form."""
         unknown = [*self.experiment.vocabulary.missing(sentences, self.lexicon)]
         notes = (
             self.lexicon.fused_note(unknown),
@@ -345,7 +326,7 @@ class Run:
         _, attached, alone = text_notes.counts_of(counts)
         return note if attached >= alone else None
 
-    def score(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
+    def score_corpus(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
         """Returns (the corpus as word ids, log-probabilities under the state policy)."""
         text, scores = self._scores(corpus)
         if not scores.tokens:
@@ -383,6 +364,32 @@ class Run:
         return dynamic_evaluation.mean_squares(
             model, self.params, self.tables, text, self.dynamic, boundary
         )
+
+
+def listed_words(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, None]:
+    """Reads the words of a file, each once, in its order, without the marks of a lexicon.
+
+    The file has a word a line, or is a table with a column "word", as `zoo words` writes.
+    """
+    file = files.find(path)
+    text = files.read_text(file)
+    lines = [*enumerate(text.split("\n"), 1)]
+    names = table_rows.header(text)
+    if "word" in names and names != [lines[0][1]]:
+        lines = [(n, row["word"]) for n, row in table_rows.rows(text, path, "\t", full=True)[1]]
+    spaced = any(" " in word for word in lexicon.words)
+    words: dict = {}
+    for number, line in lines:
+        line = line.lower() if lower_case else line
+        # Where characters are words, so is a space.
+        word = line if line in lexicon.ids else line.strip()
+        if word not in lexicon.ids and len(word.split()) > 1 and ("\t" in word or not spaced):
+            raise UserError(f"{path}, line {number}: {word!r} is not a word: write one a line.")
+        if word and word not in (lexicon.boundary, lexicon.unknown):
+            words[word] = None
+    if not words:
+        raise UserError(f"{path} has no words: give a file with one a line.")
+    return words
 
 
 def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:

@@ -5,8 +5,6 @@ ten thousand. Treebanks and tables of items are read whole.
 """
 
 import itertools
-import pathlib
-import sys
 from collections.abc import Iterable, Iterator
 
 from zoo import lazy
@@ -22,27 +20,6 @@ from zoo.sources import nbest as nbest_lists
 TOGETHER = 8192
 # Lines at the beginning of a file from which its format is recognised.
 HEAD = 1000
-
-
-def report(
-    run,
-    path: str,
-    file: str | pathlib.Path | None = None,
-    nbest: bool = False,
-    column: int | None = None,
-):
-    """Writes a table of the scores of a file's sentences, or prints it.
-
-    The number of sentences and words and a note on unknown words go to stderr.
-    """
-    sentence_scores.check_run(run)
-    totals = _Totals(path, run)
-    lines = totals.lines(chunks(run, path, nbest, column))
-    if file is not None:
-        output_files.write_lines(file, lines, "the table")
-    else:
-        sys.stdout.writelines(lines)
-    print(*totals.notes(), sep="\n", file=sys.stderr)
 
 
 def chunks(run, path: str, nbest: bool = False, column: int | None = None) -> Iterator[Sentences]:
@@ -97,11 +74,12 @@ def _apart(rows, path):
         yield row
 
 
-class _Totals:
-    """Totals of the sentences scored so far."""
+class Stream:
+    """The table of the scores of a file's sentences, and totals of those scored so far."""
 
-    def __init__(self, path, run):
-        self.path, self.run = path, run
+    def __init__(self, run, path: str, nbest: bool = False, column: int | None = None):
+        sentence_scores.check_run(run)
+        self.path, self.run, self.parts = path, run, chunks(run, path, nbest, column)
         self.scorer = sentence_scores.CachedScores(run)
         self.sentences, self.lists, self.log_prob = 0, 0, 0.0
         self.nbest = False
@@ -109,13 +87,13 @@ class _Totals:
         self.marks: set[str] = set()  # punctuation that stands alone
         self.spaced: dict[str, None] = {}  # words of the lexicon that are several words here
 
-    def lines(self, parts: Iterable[Sentences]) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Yields the lines of the table."""
         with lazy.extra():
             from tqdm import tqdm
         bar = tqdm(unit=" sentences", disable=None)
         header = False
-        for sentences in parts:
+        for sentences in self.parts:
             scores = self.scorer.score(sentences.words, self.path)
             columns, rows = sentence_scores.table(sentences, scores)
             if not header:

@@ -19,7 +19,6 @@ import numpy as np
 from zoo.arrays.types import Params, Tables
 from zoo.data import Corpus
 from zoo.data.encoded_text import EncodedText
-from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.evaluation.perplexity import PRECISION
@@ -80,50 +79,6 @@ class SentenceScores:
     def log_prob_known(self) -> np.ndarray:
         """log p of each sentence without the factors of unknown words, float64 [n], nats."""
         return self.of_known + self.of_boundary
-
-
-def score(
-    model,
-    params,
-    tables,
-    lexicon: Lexicon,
-    vocabulary: Vocabulary,
-    sentences: list[list[str]],
-    name: str = "the text",
-) -> SentenceScores:
-    """Scores sentences, each from an empty state; common beginnings are computed once."""
-    first = _before_sentences(lexicon)
-    if first is None:
-        raise UserError(
-            "a sentence is scored from the boundary on, and this run has none: train with "
-            "vocabulary.boundary=counted or uncounted."
-        )
-    distinct = {words: number for number, words in enumerate(dict.fromkeys(map(tuple, sentences)))}
-    text = vocabulary.encode(Corpus(name, [*map(list, distinct)]), lexicon)
-    log_prob = score_tree(model, params, tables, text, lexicon.ids[first])
-
-    counts = np.diff(text.starts, append=len(text.words))
-    sentence = np.repeat(np.arange(len(distinct)), counts)
-    lengths = np.array([*map(len, distinct)], np.int64)
-    is_word = np.arange(len(text.words)) - text.starts[sentence] < lengths[sentence]
-
-    def sums(values):
-        return np.bincount(sentence, values, minlength=len(distinct))
-
-    def part(chosen):
-        return sums(np.where(chosen, log_prob, 0).astype(np.float64))
-
-    unread = text.unknown(lexicon)
-    unknown = sums(unread).astype(np.int64)
-    parts = (part(is_word & ~unread), part(unread), part(~is_word))
-    back = np.array([distinct[tuple(words)] for words in sentences], np.int64)
-    return SentenceScores(*(array[back] for array in (lengths, unknown, *parts)))
-
-
-def _before_sentences(lexicon):
-    """Returns the word before a sentence: the boundary, or the line break among characters."""
-    breaks = lexicon.of_characters and LINE_BREAK in lexicon.ids
-    return lexicon.boundary or (LINE_BREAK if breaks else None)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -193,10 +148,7 @@ def words_of(text: str, reading: Reading) -> list[str]:
 
 
 def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
-    """Ranks each hypothesis in its list, int64 [n]: 1 for the most probable.
-
-    Among equally probable hypotheses the earlier comes first.
-    """
+    """Ranks each hypothesis in its list, int64 [n]: 1 for the most probable, the earlier of two."""
     lists = collections.defaultdict(list)
     for row, name in enumerate(ids):
         lists[name].append(row)
@@ -229,10 +181,7 @@ def table(sentences: Sentences, scores: SentenceScores) -> tuple[tuple[str, ...]
 
 
 def warning(lexicon: Lexicon, unknown: int) -> str | None:
-    """Returns a warning if scores of unknown words mean nothing; else None.
-
-    They mean nothing where <unk> was not a word of the training text.
-    """
+    """Returns a warning if unknown words were scored as an <unk> that training never had."""
     if not unknown or lexicon.unknown is None or lexicon.counts[lexicon.ids[lexicon.unknown]]:
         return None
     return (
@@ -258,30 +207,51 @@ def share(words: int, unknown: int, of: str) -> str | None:
     )
 
 
-def score_words(run, sentences: list[list[str]], name: str) -> SentenceScores:
-    """Scores sentences of words or characters under a run; see `score`. All may be empty."""
-    model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
-    # A text must have words: where all sentences are empty, a word is scored beside them.
-    beside = [] if any(sentences) else [[run.lexicon.words[0]]]
-    scores = score(
-        model, run.params, run.tables, run.lexicon, vocabulary, [*sentences, *beside], name
-    )
-    fields = (getattr(scores, field.name) for field in dataclasses.fields(scores))
-    return SentenceScores(*(array[: len(sentences)] for array in fields))
+def score(run, sentences: Sequence[Sequence[str]], name: str) -> SentenceScores:
+    """Scores sentences of words or characters under a run, each from an empty state.
+
+    Common beginnings are computed once. All sentences may be empty.
+    """
+    distinct = {words: number for number, words in enumerate(dict.fromkeys(map(tuple, sentences)))}
+    text, log_prob = _scored(run, [*map(list, distinct)], name)
+    count = len(text.starts)
+    sentence = np.repeat(np.arange(count), text.lengths)
+    lengths = np.zeros(count, np.int64)
+    lengths[: len(distinct)] = [*map(len, distinct)]
+    is_word = np.arange(len(text.words)) - text.starts[sentence] < lengths[sentence]
+    unread = text.unknown(run.lexicon)
+
+    def part(chosen):
+        return np.bincount(sentence, np.where(chosen, log_prob, 0).astype(np.float64), count)
+
+    unknown = np.bincount(sentence, unread, count).astype(np.int64)
+    parts = (part(is_word & ~unread), part(unread), part(~is_word))
+    back = np.array([distinct[tuple(words)] for words in sentences], np.int64)
+    return SentenceScores(*(array[back] for array in (lengths, unknown, *parts)))
 
 
 def word_log_probs(run, sentences: Sequence[list[str]], name: str) -> tuple[np.ndarray, np.ndarray]:
     """Computes log p of each word and boundary of sentences, and where each sentence starts."""
-    first = _before_sentences(run.lexicon)
+    text, log_prob = _scored(run, [*sentences], name)
+    ends = [*text.starts, len(log_prob)]
+    return log_prob[: ends[len(sentences)]].astype(np.float64), text.starts[: len(sentences)]
+
+
+def _scored(run, sentences, name):
+    """Returns (sentences as word ids, log p of each word), a word beside them where all are empty:
+    a text must have words."""
+    lexicon, experiment = run.lexicon, run.experiment
+    breaks = lexicon.of_characters and LINE_BREAK in lexicon.ids
+    first = lexicon.boundary or (LINE_BREAK if breaks else None)
     if first is None:
-        raise UserError(f"{run.path} has no boundary, from which a sentence is scored.")
-    beside = [] if any(sentences) else [[run.lexicon.words[0]]]
-    text = run.experiment.vocabulary.encode(Corpus(name, [*sentences, *beside]), run.lexicon)
-    log_prob = score_tree(
-        run.experiment.language_model, run.params, run.tables, text, run.lexicon.ids[first]
-    )
-    end = text.starts[len(sentences)] if beside else len(log_prob)
-    return log_prob[:end].astype(np.float64), text.starts[: len(sentences)]
+        raise UserError(
+            f"a sentence is scored from the boundary on, and {run.path} has none: train with "
+            "vocabulary.boundary=counted or uncounted."
+        )
+    beside = [] if any(sentences) else [[lexicon.words[0]]]
+    text = experiment.vocabulary.encode(Corpus(name, [*sentences, *beside]), lexicon)
+    given = experiment.language_model, run.params, run.tables
+    return text, score_tree(*given, text, lexicon.ids[first])
 
 
 def words_by(run, text: str) -> list[str]:
@@ -332,18 +302,18 @@ class CachedScores:
         self.words = self.unknown = 0  # in all sentences so far
 
     def score(self, sentences: list[list[str]], name: str) -> SentenceScores:
-        """Returns the scores of sentences; see `score_words`."""
+        """Returns the scores of sentences; see `score`."""
         new = [*dict.fromkeys(words for words in map(tuple, sentences) if words not in self.known)]
         values = dict(self.known)
         if new:
-            scores = score_words(self.run, [*map(list, new)], name)
+            scores = score(self.run, [*map(list, new)], name)
             columns = (getattr(scores, field.name) for field in dataclasses.fields(scores))
             values.update(zip(new, zip(*columns, strict=True), strict=True))
         rows = [values[words] for words in map(tuple, sentences)]
         short = {words: row for words, row in values.items() if len(words) <= CACHED_WORDS}
         self.known = dict(itertools.islice(short.items(), max(0, len(short) - CACHED), None))
         if not rows:
-            return score_words(self.run, [], name)
+            return score(self.run, [], name)
         scored = SentenceScores(*map(np.array, zip(*rows, strict=True)))
         self.words += int(scored.words.sum())
         self.unknown += int(scored.unknown.sum())
@@ -409,10 +379,7 @@ def _groups(text: EncodedText) -> Iterator[np.ndarray]:
 
 
 def _of_words(tree: PrefixTree, lengths, scores) -> np.ndarray:
-    """Reads log p of each word of sentences, [sentences, longest], from the scores of a tree.
-
-    It goes from the last word of each sentence up to the root.
-    """
+    """Reads log p of each word of sentences, [sentences, longest], from the scores of a tree."""
     log_probs = np.zeros((len(lengths), lengths.max()), np.float32)
     rows = np.arange(len(lengths))
     parents = np.concatenate([np.zeros(BLOCK, np.int32), tree.parent.ravel()])

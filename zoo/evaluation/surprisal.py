@@ -1,7 +1,6 @@
 """Surprisal word by word, as a table for psycholinguistics and error analysis."""
 
 import math
-import pathlib
 from typing import NamedTuple
 
 import numpy as np
@@ -42,20 +41,8 @@ def columns(given: GivenText) -> tuple[str, ...]:
 def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
     """Yields a tuple of `columns` for each token as it was given and each boundary, in their order.
 
-    sentence and position count from 1, without sentences that are not judged. id is the name of the
-    sentence in the text, or the number of its line in plain text. start and end are the token's
-    place in its line, in code points from 0, end behind it; a boundary stands at the end of its
-    sentence and has no extent.
-
-    word is the token as it was given, read_as the words that the model read for it: <unk>, another
-    case, the words of a fused form with blanks between them; words is their number. surprisal =
-    -log p(word | words before), summed over the words of a fused form; empty where nothing was
-    predicted.
-
-    known is True if no word was read as <unk>, nor is <unk> itself. training_count is the number of
-    occurrences in training; for an unknown word, of all words that were <unk> there; for a fused
-    form, the least over its words. counted is True where perplexities count all words: over these
-    rows, the sum of surprisals divided by the sum of `words` is the log-perplexity.
+    docs/scoring.md tells the columns. The sum of surprisals divided by the sum of `words`, over
+    rows that are counted, is the log-perplexity.
     """
     occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
     ends = [*text.starts[1:].tolist(), len(text.words)]
@@ -88,8 +75,3 @@ def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
             position += 1
             about = (number, name, position, length, length, lexicon.boundary)
             yield (*about, *row(boundary, boundary + 1), *sentence.extra)
-
-
-def write(path: str | pathlib.Path, given, text, scores, lexicon):
-    """Writes the table; see `rows`."""
-    output_files.write_table(path, columns(given), rows(given, text, scores, lexicon))

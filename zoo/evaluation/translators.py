@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import numpy as np
@@ -148,10 +148,7 @@ class Translator:
         return np.split(text.words, text.starts[1:])
 
     def _start(self):
-        """Returns the start function of a search, for sources in text order.
-
-        See `zoo.decoding.batched_search`.
-        """
+        """Returns the start function of a batched search, for sources in text order."""
         members = [_member(run) for run in self.runs]
         other = self.language_model
         language = None if other is None else _language_member(other)
@@ -256,10 +253,7 @@ def _mean(translator, runs, of_run, hypothesis, source):
 def links(
     translator: Translator, hypothesis: Hypothesis, source: Sequence[str]
 ) -> list[tuple[int, int]]:
-    """Returns (source position, target position) of each word and the word it attends to most.
-
-    See `weights`.
-    """
+    """Returns (source position, target position) of each word and the word it attends to most."""
     return most_attended(attention_weights(translator, hypothesis, source))
 
 
@@ -289,6 +283,15 @@ def _compiled_gradients(model):
 WAYS = ("marks", "attention", "keep")
 # The dictionary that `zoo text` writes into the folder of a run.
 DICTIONARY = "dictionary.tsv"
+
+
+class Translation(NamedTuple):
+    """A translation of a sentence, its unknown words replaced."""
+
+    hypothesis: Hypothesis
+    words: list[str]
+    source: list[str]  # as it is written
+    read: list[str]  # as the runs read it, with marks of unknown words
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -350,6 +353,17 @@ class Restoring:
         (read,) = self.annotate([[*source]])
         weights = attention_weights(self.translator, hypothesis, read)
         return restore_by_attention(words, source, weights, self.dictionary, unknown)
+
+    def translate(
+        self, sources: Sequence[list[str]], *options, **others
+    ) -> list[list[Translation]]:
+        """Translates sources; see `Translator.translate`."""
+        read = self.annotate(sources)
+        found = self.translator.translate(read, *options, **others)
+        return [
+            [Translation(one, self.words(one, given), given, seen) for one in best]
+            for given, seen, best in zip(sources, read, found, strict=True)
+        ]
 
     def described(self) -> dict[str, Any] | None:
         """Describes how unknown words were replaced, for a passport; None if they were kept."""

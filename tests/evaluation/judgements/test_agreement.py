@@ -134,11 +134,8 @@ def test_the_pairs_are_kept_beside_the_passport(source, tmp_path, capsys):
         assert (good[place], bad[place]) == (pair["good_word"], pair["bad_word"])
         assert good[:place] + good[place + 1 :] == bad[:place] + bad[place + 1 :]
     run = Run.load(workdir.path)
-    model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
     sentences = [pair[which].split() for pair in pairs for which in ("good", "bad")]
-    scores = sentence_scores.score(
-        model, run.params, run.tables, run.lexicon, vocabulary, sentences, "the pairs"
-    ).of_words.reshape(-1, 2)
+    scores = sentence_scores.score(run, sentences, "the pairs").of_words.reshape(-1, 2)
     kept = [[float(pair[f"log_prob_{which}"]) for which in ("good", "bad")] for pair in pairs]
     np.testing.assert_allclose(kept, scores, rtol=1e-5)
     right = [pair["right"] == "yes" for pair in pairs]
@@ -150,32 +147,33 @@ def test_the_pairs_are_kept_beside_the_passport(source, tmp_path, capsys):
 def test_a_loaded_run_has_the_pairs_as_rows(source, tmp_path):
     workdir = _trained(source, tmp_path / "run")
     run = zoo.load(workdir.path)
-    record, scores, pairs = agreement.judge(run.run, "train")
+    (judgement,) = agreement.judge(run, ["train"])
     rows = run.agreement("train")
-    assert rows == [*agreement.rows(pairs, scores)] and len(rows) == 4
-    assert [row.right for row in rows] == (scores.good > scores.bad).tolist()
+    assert rows == judgement.rows and len(rows) == 4
+    assert [row.right for row in rows] == judgement.scores["right"].astype(bool).tolist()
     assert (rows[0].good_word, rows[0].bad_word, rows[0].distance) == ("sont", "est", 3)
     assert (rows[0].good_count, rows[0].bad_count) == (2, 2)
     (kept,) = workdir.path.glob("results/*.json")
-    assert json.loads(kept.read_text())["figures"]["right"] == record["figures"]["right"]
+    right = judgement.passport["figures"]["right"]
+    assert json.loads(kept.read_text())["figures"]["right"] == right
     of_file = run.agreement(data=str(tmp_path / "bank.conllu"))
     assert [row[1:3] for row in of_file] == [row[1:3] for row in rows]
 
 
 def test_runs_without_agreement_pairs_are_refused(run, source):
     with pytest.raises(UserError, match="made from a treebank"):
-        agreement.judge(run, "test")
+        [*agreement.judge(run, ["test"])]
     judged = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, data=source))
     none = (
         "none of the 4 agreement pairs of validation has its words in the lexicon, such as 'sont'"
     )
     with pytest.raises(UserError, match=none):
-        agreement.judge(judged, "validation")
+        [*agreement.judge(judged, ["validation"])]
     words = columns(TRAIN).split("\n")
     flat = ["\t".join([*line.split("\t")[:6], *"____"]) if line else "" for line in words]
     pathlib.Path(source.train).write_text("\n".join(flat), encoding="utf-8")
     with pytest.raises(UserError, match="has no dependencies, from which agreement pairs are made"):
-        agreement.judge(judged, "validation")
+        [*agreement.judge(judged, ["validation"])]
 
 
 def test_pairs_with_a_form_that_training_never_saw_are_apart(source, tmp_path):
@@ -184,15 +182,17 @@ def test_pairs_with_a_form_that_training_never_saw_are_apart(source, tmp_path):
     workdir = _trained(few, tmp_path / "run", splits=())
     run = Run.load(workdir.path)
     assert {"est", "petite"} <= {*run.lexicon.words}  # of validation
-    record, scores, pairs = agreement.judge(run, "validation")
-    assert record["figures"]["pairs"] == 4 and record["figures"]["both_seen"]["pairs"] == 0
-    counts = [(row.good_count, row.bad_count) for row in agreement.rows(pairs, scores)]
+    (judgement,) = agreement.judge(run, ["validation"])
+    figures = judgement.passport["figures"]
+    assert figures["pairs"] == 4 and figures["both_seen"]["pairs"] == 0
+    counts = [(row.good_count, row.bad_count) for row in judgement.rows]
     assert counts == [(1, 0), (1, 0), (0, 1), (0, 1)]
-    assert re.search(r"\n  training saw both +- +- +0$", agreement.describe(record))
+    assert re.search(r"\n  training saw both +- +- +0$", judgement.told)
     whole = _trained(source, tmp_path / "whole")
-    record, _, _ = agreement.judge(Run.load(whole.path), "train")
+    (judgement,) = agreement.judge(Run.load(whole.path), ["train"])
+    record = judgement.passport
     assert record["figures"]["both_seen"]["pairs"] == 4
-    assert "saw both" not in agreement.describe(record)
+    assert "saw both" not in judgement.told
     record["figures"] |= {"pairs": 3, "skipped": 1}
     told = " of 3 pairs; of 4 in the text, 1 have words outside the lexicon"
     assert agreement.describe(record).partition("\n")[0].endswith(told)

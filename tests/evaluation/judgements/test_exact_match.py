@@ -68,6 +68,11 @@ def most_probable_words(run, words):
     return [lexicon.words[place] for place in log_probs[0].argmax(-1)]
 
 
+def figures(run, corpus, grammar):
+    """The figures of a run's answers."""
+    return exact_match.judge(run, "test", corpus, grammar).passport["figures"]
+
+
 @pytest.mark.slow
 def test_answers_are_the_most_probable_words(workdir):
     run = Run.load(workdir)
@@ -94,7 +99,7 @@ def test_an_answer_that_the_grammar_closes_at_its_longest_is_whole(workdir):
     answers = exact_match.answer(run, corpus)
     assert answers == [(["(", *["a"] * 10, ")"], True)] * 24
     assert len(answers[0][0]) == own.longest == 12
-    assert exact_match.judge(run, corpus, own.path).well_formed == 24
+    assert figures(run, corpus, own.path)["well_formed"] == 24
     assert exact_match.answer(run, corpus, 11)[0] == (["(", *["a"] * 10], False)
 
 
@@ -176,8 +181,8 @@ def test_a_grammar_can_be_put_over_a_trained_model(workdir):
     other = workdir.parent / "other.grammar"
     other.write_text(pathlib.Path(grammar).read_text() + "# the same forms\n")
     assert plain.constrained(str(other)).constraint["digest"] == digest
-    assert exact_match.judge(plain, corpus, grammar).well_formed < 24
-    assert exact_match.judge(constrained, corpus, grammar).well_formed == 24
+    assert figures(plain, corpus, grammar)["well_formed"] < 24
+    assert figures(constrained, corpus, grammar)["well_formed"] == 24
     question = corpus.sentences[3][: corpus.prefixes[3]]
     answer, _ = exact_match.answer(constrained, corpus)[3]
     after = most_probable_words(constrained, [*question, *answer])
@@ -200,8 +205,8 @@ def test_an_encoder_decoder_answers_as_the_grammar_allows(workdir, tmp_path, tra
     run = Run.load(small.run_in(tmp_path / "run", recipe))
     corpus = run.read("test")
     if not trained:
-        free = exact_match.judge(run, corpus, grammar)
-        assert free.answers == 24 and free.well_formed < 24
+        free = figures(run, corpus, grammar)
+        assert free["answers"] == 24 and free["well_formed"] < 24
         run = run.constrained(grammar)
     # A file is read as those of the recipe are.
     example = '(example (utterance "all two") (original "x y") (targetFormula (string a b)))'
@@ -217,9 +222,9 @@ def test_an_encoder_decoder_answers_as_the_grammar_allows(workdir, tmp_path, tra
         short = exact_match.answer(run, corpus, 2)
         assert [words for words, _ in short] == [words[:2] for words, _ in answers]
         assert not all(whole for _, whole in short)
-    scores = exact_match.judge(run, corpus, grammar)
-    assert scores.well_formed == scores.complete == 24
-    assert scores.right == sum(
+    scores = figures(run, corpus, grammar)
+    assert scores["well_formed"] == scores["complete"] == 24
+    assert scores["right"] == sum(
         words == sentence for (words, _), sentence in zip(answers, corpus.sentences, strict=True)
     )
     # Every word is the most probable one after those before, all at once and one by one.

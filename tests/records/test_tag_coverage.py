@@ -2,10 +2,10 @@
 
 import pytest
 
+from records import tag_coverage
 from tests.runs.test_seen_texts import conllu
 from zoo.data import Conllu, Vocabulary
 from zoo.errors import UserError
-from zoo.evaluation import best_words
 from zoo.experiment import Experiment
 from zoo.priors import Morphology, SuffixGuesser
 from zoo.runs.workdir import Workdir
@@ -16,7 +16,7 @@ LEXICON = {"a": 0, "b": 1, "c": 2}
 
 @pytest.mark.parametrize(("guessed", "rest"), [(True, "guessed"), (False, "without tags")])
 def test_shares_of_words_and_of_types(guessed, rest):
-    found = best_words.shares(SENTENCES, LEXICON, {"a": ("POS:DET",), "d": ()}, guessed)
+    found = tag_coverage.shares(SENTENCES, LEXICON, {"a": ("POS:DET",), "d": ()}, guessed)
     assert found == {
         "tagged there": (3 / 6, 1 / 4),
         rest: (2 / 6, 2 / 4),
@@ -41,7 +41,7 @@ def test_the_report_of_a_split_and_of_a_file(tmp_path, monkeypatch):
     by_treebank = Morphology(("train",), SuffixGuesser(), treebanks=("tags.conllu",))
     folder = run_of(tmp_path, by_treebank, Morphology(("train",)))
     lines: list = []
-    best_words.report(folder, "train", lines.append)
+    tag_coverage.report(folder, "train", lines.append)
     assert lines == [
         "train: 3 words, 3 types",
         "  tags from tags.conllu:",
@@ -51,7 +51,7 @@ def test_the_report_of_a_split_and_of_a_file(tmp_path, monkeypatch):
         "    tagged there: 100.0% of words, 100.0% of types",
     ]
     lines.clear()
-    best_words.report(folder, "other.conllu", lines.append)
+    tag_coverage.report(folder, "other.conllu", lines.append)
     assert lines[:4] == [
         "other.conllu: 2 words, 2 types",
         "  tags from tags.conllu:",
@@ -63,4 +63,4 @@ def test_the_report_of_a_split_and_of_a_file(tmp_path, monkeypatch):
 def test_a_run_without_tags_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="has no tags: give a run with priors"):
-        best_words.report(run_of(tmp_path), "train")
+        tag_coverage.report(run_of(tmp_path), "train")

@@ -1,0 +1,79 @@
+"""How far the tags of a treebank reach in a text: `python -m records.tag_coverage DIR TEXT`.
+
+`priors.Morphology` takes the tags of a word from the tokens of a treebank. Words that no token
+shows have tags guessed from their endings, or none.
+"""
+
+import collections
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+
+from zoo.commands import options, program
+from zoo.commands.options import Option
+from zoo.errors import UserError
+from zoo.evaluation.run import Run
+from zoo.priors import Morphology
+from zoo.runs import output_files
+from zoo.runs.workdir import Workdir
+
+OPTIONS = (Option("folder DIR", "folder of a run"), Option("text TEXT", "a split, or a file"))
+TAGGED, GUESSED, UNTAGGED, UNKNOWN = "tagged there", "guessed", "without tags", "read as <unk>"
+
+
+def shares(
+    sentences: Sequence[Sequence[str]],
+    lexicon: Mapping[str, int],
+    tagged: Mapping[str, tuple[str, ...]],
+    guessed: bool,
+) -> dict[str, tuple[float, float]]:
+    """Computes the shares of words and of types by the origin of their tags."""
+    counts = collections.Counter(word for sentence in sentences for word in sentence)
+    words: collections.Counter = collections.Counter()
+    types: collections.Counter = collections.Counter()
+    for word, count in counts.items():
+        rest = GUESSED if guessed else UNTAGGED
+        origin = UNKNOWN if word not in lexicon else TAGGED if word in tagged else rest
+        words[origin] += count
+        types[origin] += 1
+    return {
+        origin: (words[origin] / words.total(), types[origin] / types.total())
+        for origin in (TAGGED, GUESSED, UNTAGGED, UNKNOWN)
+        if types[origin]
+    }
+
+
+def report(folder: str | pathlib.Path, text: str, log: Callable = output_files.show):
+    """Prints the shares of a text's words and types by the origin of their tags."""
+    workdir = Workdir(folder)
+    experiment, lexicon = workdir.experiment(), workdir.lexicon()
+    vocabulary, source = experiment.vocabulary, experiment.data
+    priors = [prior for prior in vocabulary.features if isinstance(prior, Morphology)]
+    if not priors:
+        raise UserError(f"{folder} has no tags: give a run with priors.Morphology.")
+    run = Run(workdir.path, experiment, lexicon, None, {}, 0)  # parameters are not needed
+    splits = {part for split in source.splits() for part in (split, *source.parts(split))}
+    sentences = (run.read(text) if text in splits else run.given(text).corpus).sentences
+    words, types = sum(map(len, sentences)), len({word for words in sentences for word in words})
+    log(f"{text}: {words:,} words, {types:,} types")
+    for prior in priors:
+        chosen = () if prior.treebanks else prior.splits or source.splits()
+        corpora = {split: vocabulary.read(source, split) for split in chosen}
+        case = str.lower if vocabulary.lower_case else str
+        entries = {case(word): tags for word, tags in source.lexicon_entries().items()}
+        tagged = prior.tags_of_words(corpora, entries)
+        log(f"  tags from {', '.join(prior.treebanks or chosen)}:")
+        found = shares(sentences, lexicon.ids, tagged, prior.guesser is not None)
+        for origin, (of_words, of_types) in found.items():
+            log(f"    {origin}: {of_words:.1%} of words, {of_types:.1%} of types")
+
+
+def main():
+    """Reads the command line, and prints the shares."""
+    parser = options.Parser(description=(__doc__ or "").partition("\n")[0])
+    options.add_to(parser, OPTIONS, "tag coverage")
+    arguments = options.parse(parser)
+    report(arguments.folder, arguments.text)
+
+
+if __name__ == "__main__":
+    program.program(main)
