@@ -135,8 +135,8 @@ def _kl_forward(block, p, q, shaping):
 
     def step(carry, number):
         of_p, of_q = carry
-        scores, _ = softmax.logits_of_rows(*p, cut, number, shaping)
-        others, _ = softmax.logits_of_rows(*q, cut, number, shaping)
+        scores, _ = softmax.logits_of_rows(cut, number, shaping, *p)
+        others, _ = softmax.logits_of_rows(cut, number, shaping, *q)
         return (of_p.plus(scores, scores - others), of_q.plus(others)), None
 
     initial = Exponentials.none(p[0]), Exponentials.none(q[0])

@@ -177,7 +177,7 @@ def terms_of(wanted, scores, targets, normalised=False) -> Terms:
     return Terms(log_z - of_target, log_z, -(shares * log_shares).sum(axis=-1), correct)
 
 
-def logits_of_rows(hidden, weights, bias, cut, number, shaping=UNSHAPED):
+def logits_of_rows(cut, number, shaping, hidden, weights, bias):
     """Computes the logits of a block of words.
 
     Gives (logits [N, size], -inf for words that an earlier block has; the block's rows of W).
@@ -240,7 +240,7 @@ def blocked_terms(wanted, block, hidden, weights, bias, targets, shaping=UNSHAPE
 
     def step(carry, number):
         sums, total, rival = carry
-        block_logits, _ = logits_of_rows(hidden, weights, bias, cut, number, shaping)
+        block_logits, _ = logits_of_rows(cut, number, shaping, hidden, weights, bias)
         if wanted.smoothing:
             total += cut.masked(number, block_logits, 0).sum(axis=-1)
         if wanted.statistics:
@@ -303,7 +303,7 @@ def gradients_by_words(cut, tables, shaping, slopes_of):
     """
 
     def step(sums, number):
-        blocks = [logits_of_rows(*table, cut, number, shaping) for table in tables]
+        blocks = [logits_of_rows(cut, number, shaping, *table) for table in tables]
         of_scores = slopes_of(number, *(scores for scores, _ in blocks))
         parts = zip(sums, tables, blocks, of_scores, strict=True)
         return [

@@ -45,7 +45,7 @@ def blocked_pass(hidden, weights, bias, block, shaping=UNSHAPED, *, k=0, key=Non
 
     def step(carry, number):
         sums, highest_words, highest, sample = carry
-        block_logits, _ = logits_of_rows(hidden, weights, bias, cut, number, shaping)
+        block_logits, _ = logits_of_rows(cut, number, shaping, hidden, weights, bias)
         block_words = cut.row_numbers(number).astype(jnp.int32)
         sums = sums.plus(block_logits)
         if k:
