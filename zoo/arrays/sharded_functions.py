@@ -249,10 +249,10 @@ def on_mesh(component: Any, shapes: Any, mesh: Mesh, axis: str = "model") -> Lay
       ValueError: the mesh has no such axis.
 
     Example:
-      >>> mesh = jax.make_mesh((1, 1), ("data", "model"))
-      >>> layout = heads.on_mesh(heads.Softmax(), params, mesh)
-      >>> layout.shardings["weights"].spec, layout.not_by_rows
-      (PartitionSpec('model',), ())
+      >>> head, mesh = heads.Softmax(), jax.make_mesh((1, 1), ("data", "model"))
+      >>> layout = heads.on_mesh(head, head.init(key, 4, lexicon), mesh)
+      >>> layout.shardings["weights"].spec[0], layout.not_by_rows
+      ('model', ())
     """
     return cut_by_rows(component.parameter_axes, shapes, mesh, axis)
 

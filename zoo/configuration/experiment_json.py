@@ -75,7 +75,9 @@ def _check_fields(component, given, name, path):
     """Raises UserError unless all fields of a component are given and have their types. It is
     called before the component is made, whose own checks rely on the types."""
     kinds = typing.get_type_hints(component)
-    needed = {*fields.field_names(component), *fields.required_fields(component)}
+    # A field that is None by default stands for what is left out: recipes from before it lack it.
+    missing = {field.name for field in dataclasses.fields(component) if field.default is None}
+    needed = {*fields.field_names(component), *fields.required_fields(component)} - missing
     for field in dataclasses.fields(component):
         where = f"{path}.{field.name}" if path else field.name
         if field.name in given:

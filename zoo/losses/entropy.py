@@ -26,7 +26,7 @@ from zoo.losses.value_checks import check_shapes
 
 
 class Statistics(NamedTuple):
-    """What is known of a prediction and its target.
+    """The probability of a target, and the entropy of the distribution and its best word.
 
     Attributes:
       log_prob: log p(x), [...], nats.
