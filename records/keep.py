@@ -1,8 +1,9 @@
 """Keeps the recipe, passports and scores of runs: python -m records.keep FILE.jsonl DIR ...
 
 A record has a line for each run, with its learning curve, and scores of single words and questions
-in FILE.npz beside it, in the format of `zoo.evaluation.records`. A run that is in the record
-already is replaced.
+in FILE.npz beside it, in the format of `zoo.evaluation.records`. Scores of the validation text, on
+which settings are chosen and nothing is tested, are left out if a run was judged on others. A run
+that is in the record already is replaced.
 """
 
 import argparse
@@ -58,10 +59,11 @@ def _of_folder(run):
                     item_scores.statistics(arrays), item_scores.log_perplexity
                 )
         results[path.stem] = passport
+    tested = {name: kept for name, kept in scores.items() if not name.startswith("validation.")}
     experiment = strict_json.read(run / "experiment.json")
     metrics = run / METRICS
     found = learning_curves.read(metrics, {"step": int}) if metrics.exists() else ()
-    return records.Record(run.name, experiment, results, found), scores
+    return records.Record(run.name, experiment, results, found), tested or scores
 
 
 def check(passport: dict, name: str | pathlib.Path):
