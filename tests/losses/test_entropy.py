@@ -127,6 +127,64 @@ def test_a_sure_prediction_has_nearly_no_entropy():
     np.testing.assert_allclose(found.entropy, [0, 0], atol=1e-5)
 
 
+@pytest.mark.parametrize("words", [13, 300])
+def test_words_without_mass_have_no_part(words, monkeypatch):
+    """As a padded vocabulary has, by a bias of -inf."""
+    monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 7 * 64)
+    monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 1)
+    random = np.random.default_rng(5)
+    hidden, weights = random.normal(size=(7, 5)), random.normal(size=(words, 5))
+    bias, targets = np.zeros(words), np.arange(7)
+    table = [jnp.float32(x) for x in (hidden, weights, bias)]
+    padded = [table[0], table[1], table[2].at[-3:].set(-jnp.inf)]
+    whole = [table[0], table[1][:-3], table[2][:-3]]
+
+    def of_tokens(hidden, *others):
+        found = losses.softmax_statistics(hidden, *others, targets)
+        return found.log_prob.sum() + 2 * found.entropy.sum()
+
+    for found, expected in zip(
+        jax.value_and_grad(of_tokens)(*padded), jax.value_and_grad(of_tokens)(*whole), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_student_near_its_teacher_is_measured_in_float32(random):
+    """The divergence is no difference of large sums, whose rounding would be larger than it."""
+    hidden, weights = 6 * random.normal(size=(50, 16)), random.normal(size=(4096, 16))
+    near = weights + 1e-4 * random.normal(size=weights.shape)
+    bias = np.zeros(4096)
+    given = [np.float32(x) for x in (hidden, weights, bias, hidden, near, bias)]
+    p = references.softmax_log_probs(*given[:3])
+    q = references.softmax_log_probs(*given[3:])
+    expected = (np.exp(p) * (p - q)).sum(-1)
+    found = np.asarray(losses.softmax_kl_divergence(*given))
+    assert np.abs(found - expected).max() < 2e-6
+
+
+IDS = [-1, -100, 13, 18]
+
+
+@pytest.mark.parametrize("wrong", IDS)
+@pytest.mark.parametrize("most", [None, 7 * 4])
+def test_ids_of_no_word_are_nan_in_compiled_code(random, wrong, most, monkeypatch):
+    """Where they cannot be refused; unless their weight is 0."""
+    if most:
+        monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", most)
+        monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 1)
+    table = [jnp.float32(array) for array in problem(random, 13).values()]
+    targets = jnp.array([0, 12, wrong, 4, 5, 6, 7])
+    is_wrong = np.arange(TOKENS) == 2
+    of_token, log_z = jax.jit(losses.softmax_loss)(*table, targets)
+    np.testing.assert_array_equal(np.isnan(of_token), is_wrong)
+    assert np.isfinite(log_z).all()
+    found = jax.jit(losses.softmax_statistics)(*table, targets)
+    np.testing.assert_array_equal(np.isnan(found.log_prob), is_wrong)
+    weighted = jax.jit(losses.weighted_softmax_loss)
+    assert np.isnan(weighted(*table, targets, jnp.ones(TOKENS)))
+    assert np.isfinite(weighted(*table, targets, jnp.float32(~is_wrong)))
+
+
 def test_a_temperature_may_be_traced_and_gets_no_gradient(random):
     arrays = [jnp.float32(array) for array in problem(random, 13).values()]
 
@@ -174,11 +232,28 @@ def test_memory_is_a_fraction_of_the_logits(name):
         ({"temperature": -1.0}, "temperature is -1.0: give a number above 0"),
         ({"temperature": float("inf")}, "temperature is inf: give a number above 0"),
         ({"label_smoothing": 1.0}, "label_smoothing is 1.0: give a number of at least 0"),
+        ({"temperature": "a"}, "temperature is 'a': give a number"),
+        ({"soft_cap": 1j}, "soft_cap is 1j: give a number"),
+        ({"label_smoothing": None}, "label_smoothing is None: give a number, such as 0.1"),
+        ({"label_smoothing": jnp.ones(2)}, "label_smoothing is an array of the type float32: give"),
+        ({"block": 2.5}, "block is 2.5: give a whole number of at least 1"),
     ],
 )
 def test_wrong_numbers(options, error):
     table = jnp.ones((2, 3)), jnp.ones((5, 3)), jnp.ones(5), jnp.array([0, 1])
-    with pytest.raises(ValueError, match=error):
+    with pytest.raises((ValueError, TypeError), match=error):
         losses.softmax_loss(*table, **options)
-    with pytest.raises(ValueError, match=error):
+    with pytest.raises((ValueError, TypeError), match=error):
         losses.weighted_softmax_loss(*table, jnp.ones(2), **options)
+
+
+def test_wrong_tables_keys_and_targets():
+    hidden, weights, bias = jnp.ones((2, 3)), jnp.ones((5, 3)), jnp.ones(5)
+    with pytest.raises(ValueError, match=r"weights has the shape \(0, 3\): give a word and"):
+        losses.softmax_loss(hidden, weights[:0], bias[:0], jnp.array([0, 1]))
+    with pytest.raises(TypeError, match="targets is of the type list: give an array of whole numb"):
+        losses.softmax_loss(hidden, weights, bias, [0, 1])
+    with pytest.raises(TypeError, match="key is None: give a key, such as"):
+        losses.softmax_sample(hidden, weights, bias, None)
+    with pytest.raises(TypeError, match=r"key has \(3,\) keys: give one"):
+        losses.softmax_sample(hidden, weights, bias, jax.random.split(jax.random.key(0), 3))

@@ -117,25 +117,7 @@ def _check_makers(name, lexicon, hidden_size=1, key=None):
     if hidden_size < 1:
         raise ValueError(f"{name}: hidden_size is {hidden_size}: give at least 1")
     if name.endswith(".init"):
-        _check_key(name, key)
-
-
-def _check_key(name, key, of_batch=False):
-    if of_batch and isinstance(key, Keys):
-        return
-    dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", ())
-    if dtype is None:
-        raise TypeError(f"{name}: key is {key!r}: give a key, such as jax.random.key(0)")
-    if not jnp.issubdtype(dtype, jax.dtypes.prng_key):
-        try:
-            shape = jax.random.wrap_key_data(key).shape
-        except TypeError:
-            raise TypeError(
-                f"{name}: key is {dtype} of the shape {shape}: give a key, such as "
-                "jax.random.key(0)"
-            ) from None
-    if shape:
-        raise TypeError(f"{name}: key has {shape} keys: give one, or map over them by jax.vmap")
+        value_checks.check_key(f"{name}: key", key)
 
 
 def _as_array(name, argument, value) -> jax.Array:
@@ -226,10 +208,10 @@ def _check_given(name, head, arguments):
         if value is None or (argument in STATES and _is_text(value)):
             shown = "None" if value is None else "text"
             raise TypeError(f"{name}: {argument} is {shown}: give {wanted}")
-    if name.endswith(".sample"):
-        _check_key(name, arguments["key"])
-    elif arguments.get("key") is not None and head.loss_draws:
-        _check_key(name, arguments["key"], of_batch=True)
+    key = arguments.get("key")
+    of_batch = isinstance(key, Keys) or key is None or not head.loss_draws
+    if name.endswith(".sample") or not of_batch:
+        value_checks.check_key(f"{name}: key", key)
 
 
 def _check_arrays(name, head, arguments):

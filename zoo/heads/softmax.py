@@ -156,7 +156,8 @@ class Softmax(SoftmaxScores):
 
 def check_soft_cap(head):
     """Raises UserError unless the soft cap of a head is None or above 0."""
-    if head.soft_cap is not None and not 0 < head.soft_cap < float("inf"):
+    cap = head.soft_cap
+    if cap is not None and not (isinstance(cap, int | float) and 0 < cap < float("inf")):
         raise UserError(
-            f"soft_cap of {type(head).__name__} is {head.soft_cap}: give a number above 0, or none."
+            f"soft_cap of {type(head).__name__} is {cap!r}: give a number above 0, or none."
         )

@@ -96,7 +96,7 @@ class Core(Component):
         return hidden, jax.tree.map(lambda new, old: _as_type(new, old.dtype), last, carry)
 
     def _apply(self, params, inputs, carry, reset, key):
-        raise self._unwritten("apply")
+        raise self._unwritten("_apply")
 
     def decoder_carry(self, carry: Carry) -> Carry:
         """Converts an encoder's carry to a decoder's; unchanged unless a core overrides it."""

@@ -60,7 +60,8 @@ def adaptive_loss(hidden, weights, bias, tails, ranks):
     value_checks.check_ids(_words(bias, tails), ranks=ranks)
     in_head, cluster, tail_row = _targets(bias, tails, ranks)
     of_head, _ = softmax.softmax_loss(hidden, weights, bias, in_head)
-    return of_head + _tail_losses(tails, hidden, cluster, tail_row)
+    losses = of_head + _tail_losses(tails, hidden, cluster, tail_row)
+    return value_checks.of_ids(losses, _words(bias, tails), ranks)
 
 
 @over_tokens("hidden")
@@ -95,7 +96,8 @@ def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
     value_checks.check_ids(_words(bias, tails), token_weights, ranks=ranks)
     in_head, cluster, tail_row = _targets(bias, tails, ranks)
     of_head = softmax.weighted_softmax_loss(hidden, weights, bias, in_head, token_weights)
-    return of_head + _weighted_tail_losses(tails, hidden, cluster, tail_row, token_weights)
+    total = of_head + _weighted_tail_losses(tails, hidden, cluster, tail_row, token_weights)
+    return value_checks.of_ids(total, _words(bias, tails), ranks, token_weights)
 
 
 @over_tokens("hidden")
@@ -158,6 +160,7 @@ def adaptive_sample(hidden, weights, bias, tails, key):
 
     Source: Grave et al. (2017), section 4.
     """
+    value_checks.check_key("key", key)
     _check(hidden, weights, bias, tails)
     of_head, *of_tails = jax.random.split(key, 1 + len(tails))
     drawn = top_k.softmax_sample(hidden, weights, bias, of_head)

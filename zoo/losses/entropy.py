@@ -22,7 +22,7 @@ from zoo.arrays import row_blocks, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.losses import softmax
 from zoo.losses.softmax import Exponentials, Shaping, Terms, Wanted
-from zoo.losses.value_checks import check_shapes
+from zoo.losses.value_checks import check_shapes, of_ids
 
 
 class Statistics(NamedTuple):
@@ -69,7 +69,8 @@ def softmax_statistics(hidden, weights, bias, targets, *, soft_cap=None, tempera
     softmax.check_softmax(hidden, weights, bias, targets=targets)
     shaping, wanted = Shaping.of(soft_cap, temperature), Wanted(statistics=True)
     terms = softmax.exact_terms(hidden, weights, bias, targets, None, shaping, wanted)
-    return statistics_of(terms)
+    found = statistics_of(terms)
+    return found._replace(log_prob=of_ids(found.log_prob, weights.shape[0], targets))
 
 
 def statistics_of(terms: Terms) -> Statistics:
@@ -141,9 +142,8 @@ def _kl_forward(block, p, q, shaping):
 
     initial = Exponentials.none(p[0]), Exponentials.none(q[0])
     (of_p, of_q), _ = jax.lax.scan(step, initial, cut.numbers())
-    log_zs = of_p.log(), of_q.log()
-    divergence = of_p.mean() - log_zs[0] + log_zs[1]
-    return divergence, (p, q, shaping, log_zs, divergence)
+    divergence = of_p.mean() + of_q.log_over(of_p)
+    return divergence, (p, q, shaping, (of_p.log(), of_q.log()), divergence)
 
 
 def _kl_backward(block, residuals, cotangent):

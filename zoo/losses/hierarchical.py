@@ -108,6 +108,7 @@ def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, v
     value_checks.check_ids(vocabulary, ranks=ranks)
     classes, slots = jnp.divmod(jnp.asarray(ranks, jnp.int32), bias.shape[1])
     of_class, _ = softmax.softmax_loss(hidden, class_weights, class_bias, classes)
+    of_class = value_checks.of_ids(of_class, vocabulary, ranks)
     tokens = math.prod(ranks.shape)
     block = token_block(tokens, *weights.shape[1:])
     # Watched lookups are recorded when they are traced: they cannot be in a loop.
@@ -183,6 +184,7 @@ def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabu
 
     Source: Goodman (2001); Morin and Bengio (2005).
     """
+    value_checks.check_key("key", key)
     _check(hidden, class_weights, class_bias, weights, bias, vocabulary)
     of_class, of_word = jax.random.split(key)
     log_class_probs = _log_class_probs(hidden, class_weights, class_bias)

@@ -264,6 +264,7 @@ def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
     hidden, signatures = hidden.reshape(-1, hidden.shape[-1]), signatures.reshape(-1)
     block = token_block(signatures.shape[0], len(tables["log_mass"]))
     loss, log_z = row_blocks.map_rows(of_block, (hidden, signatures), block)
+    loss = value_checks.of_ids(loss, len(tables["log_mass"]), signatures)
     return loss.reshape(shape), log_z.reshape(shape)
 
 
@@ -307,10 +308,12 @@ def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, t
     hidden = hidden.reshape(-1, hidden.shape[-1])
     signatures = signatures.reshape(-1)
     hidden, token_weights = present_states(hidden, token_weights.reshape(-1))
-    block = token_block(signatures.shape[0], len(tables["log_mass"]))
-    return token_blocks.weighted_loss(
+    words = len(tables["log_mass"])
+    block = token_block(signatures.shape[0], words)
+    loss = token_blocks.weighted_loss(
         _block, block, (weights, bias), tables, hidden, signatures, token_weights
     )
+    return value_checks.of_ids(loss, words, signatures, token_weights)
 
 
 def _block(shared, tables, h, s, u):

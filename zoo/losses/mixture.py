@@ -52,7 +52,8 @@ def mixture_loss(contexts, log_prior, weights, bias, targets, *, soft_cap=None):
     """
     _check(contexts, log_prior, weights, bias, targets=targets)
     _check_prior(log_prior)
-    return _losses(contexts, log_prior, weights, bias, targets, Shaping.of(soft_cap, 1.0))
+    losses = _losses(contexts, log_prior, weights, bias, targets, Shaping.of(soft_cap, 1.0))
+    return value_checks.of_ids(losses, len(bias), targets)
 
 
 def _check_prior(log_prior):
@@ -116,17 +117,18 @@ def weighted_mixture_loss(
     contexts = jnp.where(without_state[:, None, None], 0, contexts)
     log_prior = jnp.where(without_state[:, None], 0, log_prior)
     token_weights = without_gradient(token_weights, without_state)
+    undefined = value_checks.of_ids(jnp.zeros(()), vocabulary, targets, token_weights)
     by_token = block is not None
     if not by_token:
         block = softmax.token_block(targets.shape[0], components * vocabulary)
     least = row_blocks.at_most(softmax.LEAST_TOKENS_AT_A_TIME, targets.shape[0])
     if by_token or block * components >= least:
         columns = contexts, log_prior
-        return token_blocks.weighted_loss(
+        return undefined + token_blocks.weighted_loss(
             _block, block, (weights, bias), shaping, columns, targets, token_weights
         )
     losses = _losses(contexts, log_prior, weights, bias, targets, shaping)
-    return weighted_sum(losses, token_weights)
+    return undefined + weighted_sum(losses, token_weights)
 
 
 @over_tokens("contexts", axes=2)

@@ -78,8 +78,8 @@ class Shaping(NamedTuple):
         """Checks the two numbers; those that change nothing become None."""
         numbers = {"soft_cap": soft_cap, "temperature": temperature}
         for name, number in numbers.items():
-            if number is not None and np.shape(number):
-                raise ValueError(f"{name} has the shape {np.shape(number)}: give one number")
+            if number is not None:
+                value_checks.check_number(name, number)
             known = None if number is None else value_checks.known(number)
             if known is not None and not (known > 0 and np.isfinite(known)):
                 raise ValueError(f"{name} is {known}: give a number above 0")
@@ -218,9 +218,18 @@ class Exponentials(NamedTuple):
             weighted = weighted * scale + added.sum(axis=-1)
         return Exponentials(largest, self.total * scale + exponentials.sum(axis=-1), weighted)
 
+    def moved(self, below, new):
+        """Returns the sum of exp(o - m) (o - m), of the largest logit m, for that of `new`."""
+        shift = self.largest - new.largest
+        return (below + shift * self.total) * jnp.exp(shift)
+
     def log(self):
         """Returns the logarithm of the sum, [N]."""
         return self.largest + jnp.log(self.total)
+
+    def log_over(self, other):
+        """Returns the logarithm of the sum divided by another, exact where they are close."""
+        return (self.largest - other.largest) + jnp.log(self.total / other.total)
 
     def mean(self):
         """Returns the mean of the numbers under the softmax, [N]."""
@@ -235,30 +244,37 @@ def blocked_terms(wanted, block, hidden, weights, bias, targets, shaping=UNSHAPE
     """
     cut = row_blocks.Cut.of(weights.shape[0], block)
     of_target = target_logits(hidden, weights, bias, targets, shaping)
-    # Entropies are differences to the target's score, which is often the largest.
-    origin = jnp.where(jnp.isfinite(of_target), of_target, 0)[:, None]
 
     def step(carry, number):
-        sums, total, rival = carry
+        sums, total, rival, below = carry
         block_logits, _ = logits_of_rows(cut, number, shaping, hidden, weights, bias)
         if wanted.smoothing:
             total += cut.masked(number, block_logits, 0).sum(axis=-1)
         if wanted.statistics:
             is_target = cut.row_numbers(number)[None] == targets[:, None]
             rival = jnp.maximum(rival, jnp.where(is_target, -jnp.inf, block_logits).max(axis=-1))
-        numbers = block_logits - origin if wanted.statistics else None
-        return (sums.plus(block_logits, numbers), total, rival), None
+        new = sums.plus(block_logits)
+        if wanted.statistics:
+            below = sums.moved(below, new) + _below(block_logits, new.largest).sum(axis=-1)
+        return (new, total, rival, below), None
 
     zeros = sharded_functions.zeros(hidden.shape[0], accumulator(hidden), hidden)
-    initial = Exponentials.none(hidden), zeros, zeros - jnp.inf
-    (sums, total, rival), _ = jax.lax.scan(step, initial, cut.numbers())
+    initial = Exponentials.none(hidden), zeros, zeros - jnp.inf, zeros
+    (sums, total, rival, below), _ = jax.lax.scan(step, initial, cut.numbers())
     log_z, smoothed = sums.log(), of_target
     if wanted.smoothing:
         smoothed += wanted.smoothing * (total / cut.rows - of_target)
     if not wanted.statistics:
         return Terms(log_z - smoothed, log_z)
-    entropy = log_z - origin[:, 0] - sums.mean()
+    entropy = jnp.log(sums.total) - below / sums.total
     return Terms(log_z - smoothed, log_z, entropy, of_target > rival)
+
+
+def _below(scores, largest):
+    """Computes exp(o_v - largest) (o_v - largest); 0 where a word has no mass."""
+    beneath = scores - largest[:, None]
+    exponentials = jnp.exp(beneath)
+    return exponentials * jnp.where(exponentials > 0, beneath, 0)
 
 
 def _blocked_forward(wanted, block, hidden, weights, bias, targets, shaping):
@@ -279,11 +295,12 @@ def _blocked_backward(wanted, block, residuals, cotangents):
     cut = row_blocks.Cut.of(weights.shape[0], block)
 
     def slopes_of(number, block_logits):
-        log_p = block_logits - terms.log_z[:, None]
-        factor = scale
+        log_p, factor = block_logits - terms.log_z[:, None], scale
+        p = jnp.exp(log_p)
         if wanted.statistics:
+            log_p = jnp.where(p > 0, log_p, 0)
             factor -= cotangents.entropy[:, None] * (log_p + terms.entropy[:, None])
-        expected = jnp.exp(log_p) * factor
+        expected = p * factor
         slopes = difference(expected, targets, observed, cut.row_numbers(number))
         return [slopes - uniform[:, None] if wanted.smoothing else slopes]
 
@@ -406,13 +423,16 @@ def softmax_loss(
     check_softmax(hidden, weights, bias, targets=targets, block=block)
     value_checks.check_share(label_smoothing=label_smoothing)
     shaping, wanted = Shaping.of(soft_cap, temperature), Wanted(label_smoothing)
+    vocabulary = weights.shape[0]
     if log_measure is None:
-        return exact_terms(hidden, weights, bias, targets, block, shaping, wanted)[:2]
+        terms = exact_terms(hidden, weights, bias, targets, block, shaping, wanted)
+        return value_checks.of_ids(terms.loss, vocabulary, targets), terms.log_z
     h, c = _flat(log_measure, hidden, contexts, targets, weights.shape[0])
     if block is None:
         block = token_block(targets.size, max(weights.shape[0], width))
     arguments = h, weights, bias, targets.reshape(-1), block, log_measure, c, shaping, wanted
-    return tuple(result.reshape(targets.shape) for result in _measured_loss(*arguments))
+    loss, log_z = (result.reshape(targets.shape) for result in _measured_loss(*arguments))
+    return value_checks.of_ids(loss, vocabulary, targets), log_z
 
 
 def _measured_loss(hidden, weights, bias, targets, block, log_measure, contexts, shaping, wanted):
@@ -495,8 +515,12 @@ def check_softmax(hidden, weights, bias, block=None, **of_tokens):
     """Checks a softmax, arrays over its tokens such as targets, and the size of blocks."""
     table = {"hidden": (hidden, "... D"), "weights": (weights, "V D"), "bias": (bias, "V")}
     value_checks.check_words(table, **of_tokens)
-    if block is not None:
-        value_checks.check_least(1, "at least 1", block=block)
+    if 0 in weights.shape:
+        raise ValueError(
+            f"weights has the shape {weights.shape}: give a word and a column at least"
+        )
+    if block is not None and (not isinstance(block, int | np.integer) or block < 1):
+        raise ValueError(f"block is {block!r}: give a whole number of at least 1")
 
 
 # ---------------------------------------------------------------- the weighted sum
@@ -591,6 +615,7 @@ def weighted_softmax_loss(
     """
     of_tokens = {"targets": targets, "token_weights": token_weights}
     check_softmax(hidden, weights, bias, block=block, **of_tokens)
+    value_checks.check_number("penalty", penalty)
     value_checks.check_least(0, "at least 0", penalty=penalty)
     value_checks.check_share(label_smoothing=label_smoothing)
     shaping = Shaping.of(soft_cap, temperature)
@@ -600,8 +625,9 @@ def weighted_softmax_loss(
     tokens, vocabulary = targets.shape[0], weights.shape[0]
     by_token = block is not None or log_measure is not None
     block = token_block(tokens, max(vocabulary, width)) if block is None else block
+    undefined = value_checks.of_ids(jnp.zeros(()), vocabulary, targets, token_weights)
     if by_token or block >= row_blocks.at_most(LEAST_TOKENS_AT_A_TIME, tokens):
-        return token_blocks.weighted_loss(
+        return undefined + token_blocks.weighted_loss(
             functools.partial(_block_of_tokens, penalty, label_smoothing),
             block,
             (weights, bias),
@@ -614,4 +640,4 @@ def weighted_softmax_loss(
     losses, log_z, *_ = exact_terms(hidden, weights, bias, targets, None, shaping, wanted)
     if penalty:
         losses += penalty * log_z * log_z
-    return weighted_sum(losses, token_weights)
+    return undefined + weighted_sum(losses, token_weights)

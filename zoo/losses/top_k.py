@@ -21,6 +21,7 @@ from zoo.losses.softmax import (
     logits_of_rows,
     vocabulary_block,
 )
+from zoo.losses.value_checks import check_key
 
 
 class Pass(NamedTuple):
@@ -156,10 +157,11 @@ def softmax_sample(hidden, weights, bias, key, *, soft_cap=None, temperature=1.0
 
     Source: Gumbel (1954): the sample is the best word after Gumbel noise is added.
     """
+    check_key("key", key)
     check_softmax(hidden, weights, bias)
     flat = hidden.reshape(-1, hidden.shape[-1])
     block = vocabulary_block(flat.shape[0], *weights.shape)
     shaping = Shaping.of(soft_cap, temperature)
     drawn = blocked_pass(flat, weights, bias, block, shaping, key=key).sample
-    assert drawn is not None  # a key was given
+    assert drawn is not None  # of a key
     return drawn.reshape(hidden.shape[:-1])

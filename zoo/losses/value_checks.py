@@ -48,6 +48,19 @@ def check_ids(count: int, token_weights=None, **ids):
         refuse(name, numbers, wrong, f"ids from 0 to {count - 1:,}")
 
 
+def of_ids(losses, count: int, ids, token_weights=None):
+    """Returns losses with NaN for ids that are not in [0, count), or the weighted sum with NaN.
+
+    In compiled code, where ids have no values yet, their losses would be those of other ids.
+    """
+    unknown = ids < 0
+    if count <= jnp.iinfo(ids.dtype).max:
+        unknown |= ids >= count
+    if token_weights is None:
+        return jnp.where(unknown, jnp.nan, losses)
+    return losses + jnp.where(unknown & (token_weights != 0), jnp.nan, 0).sum().astype(losses.dtype)
+
+
 def check_least(least: float, wanted: str, **arguments):
     """Checks that all numbers are finite and at least `least`."""
     for name, array in arguments.items():
@@ -57,10 +70,44 @@ def check_least(least: float, wanted: str, **arguments):
 
 
 def check_share(**arguments):
-    """Checks that numbers are at least 0 and less than 1."""
+    """Checks that arguments are numbers, not traced, of at least 0 and less than 1."""
     for name, number in arguments.items():
+        if isinstance(number, bool) or not isinstance(number, int | float | np.floating):
+            raise TypeError(f"{name} is {_shown(number)}: give a number, such as 0.1")
         if not 0 <= number < 1:
             raise ValueError(f"{name} is {number}: give a number of at least 0, and less than 1")
+
+
+def check_number(name: str, number):
+    """Checks that an argument is one real number, which may be traced."""
+    dtype = getattr(number, "dtype", None)
+    real = isinstance(number, int | float) if dtype is None else jnp.issubdtype(dtype, jnp.floating)
+    if not real and not (dtype is not None and jnp.issubdtype(dtype, jnp.integer)):
+        raise TypeError(f"{name} is {_shown(number)}: give a number")
+    if np.shape(number):
+        raise ValueError(f"{name} has the shape {np.shape(number)}: give one number")
+
+
+def _shown(value) -> str:
+    if isinstance(value, jax.core.Tracer):
+        return "an array that is traced"
+    return f"an array of the type {value.dtype}" if hasattr(value, "dtype") else repr(value)
+
+
+def check_key(name: str, key):
+    """Raises TypeError unless an argument is one key of `jax.random`."""
+    dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", ())
+    if dtype is None:
+        raise TypeError(f"{name} is {key!r}: give a key, such as jax.random.key(0)")
+    if not jnp.issubdtype(dtype, jax.dtypes.prng_key):
+        try:
+            shape = jax.random.wrap_key_data(key).shape
+        except TypeError:
+            raise TypeError(
+                f"{name} is {dtype} of the shape {shape}: give a key, such as jax.random.key(0)"
+            ) from None
+    if shape:
+        raise TypeError(f"{name} has {shape} keys: give one, or map over them by jax.vmap")
 
 
 def check_log_probs(**arguments):
@@ -122,6 +169,9 @@ def check_shapes(integers=(), **arguments):
                 raise ValueError(f"{given}, {named}, but {other}")
             given_by.setdefault(letter, name)
     for name in integers:
+        if not hasattr(arguments[name][0], "dtype"):
+            kind = type(arguments[name][0]).__name__
+            raise TypeError(f"{name} is of the type {kind}: give an array of whole numbers")
         dtype = jnp.result_type(arguments[name][0])
         if not jnp.issubdtype(dtype, jnp.integer):
             raise TypeError(f"{name} is of the type {dtype}: give whole numbers")
