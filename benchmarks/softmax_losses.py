@@ -32,8 +32,8 @@ CHUNKS = 64
 
 
 def weighted_sum(hidden, weights, bias, targets):
-    """Computes the mean loss as training does."""
-    of_tokens = jnp.full(targets.shape, 1 / targets.size)
+    """Computes the mean loss as training does, with weights of tokens that are not constants."""
+    of_tokens = jnp.where(targets < 0, 0, 1 / targets.size)
     return losses.weighted_softmax_loss(hidden, weights, bias, targets, of_tokens)
 
 

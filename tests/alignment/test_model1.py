@@ -82,6 +82,8 @@ def test_aligns_by_the_most_probable_word_then_the_nearest():
     twice = ["house", "the", "house"], ["maison", "zut", "maison"]
     assert model.align([twice[0]], [twice[1]]) == [[(0, 0), (2, 2)]]
     assert model.align([["zut"], [], ["house"]], [["la"], ["la"], []]) == [[], [], []]
+    # The diagonal of 2 and 5 words: 0 is nearer to 1/5 than 1/2 is.
+    assert model.align([["house"] * 2], [["zut", "maison", *["zut"] * 3]]) == [[(0, 1)]]
 
 
 def test_the_null_word_takes_what_no_word_explains():

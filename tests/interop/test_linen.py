@@ -275,9 +275,9 @@ class WithMemory(nn.Module):
     lexicon: object
 
     @nn.compact
-    def __call__(self, words, hidden, targets):
+    def __call__(self, words, hidden, targets, reset=None):
         head = linen.Head(heads.WithCache(heads.Softmax(), size=2), self.lexicon, name="head")
-        context, _ = head.context_of(words, hidden=hidden)
+        context, _ = head.context_of(words, reset=reset, hidden=hidden)
         with pytest.raises(TypeError, match="the background is a Memory: give hidden="):
             head.context_of(words)
         return head.log_prob(hidden, targets, context=context)
@@ -287,7 +287,11 @@ def test_a_cache_runs_along(lexicon):
     words, module = jnp.array([[1, 4, 2], [4, 1, 9]]), WithMemory(lexicon)
     variables = module.init(jax.random.key(0), words, HIDDEN, TARGETS)
     head, params = heads.WithCache(heads.Softmax(), size=2), variables["params"]["head"]
-    memory = head.background
-    context, _ = memory.apply({}, words, memory.initial_carry(2, SIZE), hidden=HIDDEN)
-    expected = head.log_prob(params, head.tables(lexicon), HIDDEN, TARGETS, context=context)
-    np.testing.assert_allclose(module.apply(variables, words, HIDDEN, TARGETS), expected, rtol=1e-5)
+    memory, found = head.background, []
+    for reset in (None, jnp.array([[False, False, True], [False, True, False]])):
+        carry = memory.initial_carry(2, SIZE)
+        context, _ = memory.apply({}, words, carry, reset=reset, hidden=HIDDEN)
+        expected = head.log_prob(params, head.tables(lexicon), HIDDEN, TARGETS, context=context)
+        found.append(module.apply(variables, words, HIDDEN, TARGETS, reset))
+        np.testing.assert_allclose(found[-1], expected, rtol=1e-5)
+    assert (found[0] != found[1]).any()

@@ -119,6 +119,30 @@ def test_divergence_of_softmaxes_of_two_sizes(random, words, soft_cap, temperatu
     assert_gradients(function, arrays, formula)
 
 
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("massless", ["of p", "of both"])
+def test_divergence_with_words_without_mass(random, words, massless):
+    """-inf in the bias: such words add nothing, to the divergence and to its gradients."""
+    p, q, u = problem(random, words), problem(random, words), random.normal(size=TOKENS)
+    for table in (p, q) if massless == "of both" else (p,):
+        table["bias"][3:9] = -np.inf
+    arrays = p | {f"q_{name}": array for name, array in q.items()}
+    there = np.delete(np.arange(words), np.s_[3:9])
+
+    def formula(arrays):
+        given = [*arrays.values()]
+        of_p, of_q = (
+            references.softmax_log_probs(*table)[:, there] for table in (given[:3], given[3:])
+        )
+        return u @ (np.exp(of_p) * (of_p - of_q)).sum(-1)
+
+    def function(*arrays):
+        return u @ losses.softmax_kl_divergence(*arrays)
+
+    np.testing.assert_allclose(function(*arrays.values()), formula(arrays), **CLOSE)
+    assert_gradients(function, arrays, formula)
+
+
 def test_a_sure_prediction_has_nearly_no_entropy():
     """Not the difference of two large numbers."""
     bias = jnp.zeros(13).at[4].set(200.0)

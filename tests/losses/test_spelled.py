@@ -9,10 +9,10 @@ from zoo.losses.token_blocks import sum_by_length
 
 
 def loss(params, letters, lengths, others):
-    """sum_i i letter_i tanh(params . other), [n]."""
+    """sum_i (i + 1) letter_i tanh(params . other), [n]."""
     positions = jnp.arange(letters.shape[1])
     there = positions[None] < lengths[:, None]
-    return jnp.where(there, positions[None] * letters, 0).sum(1) * jnp.tanh(others @ params)
+    return jnp.where(there, (positions[None] + 1) * letters, 0).sum(1) * jnp.tanh(others @ params)
 
 
 @pytest.mark.usefixtures("float64")
@@ -32,7 +32,7 @@ def test_sum_and_gradients(random, number, longest):
         return (weights * loss(params, letters, lengths, others)).sum()
 
     expected = sum(
-        weight * sum(i * row[i] for i in range(length)) * np.tanh(other @ params)
+        weight * sum((i + 1) * row[i] for i in range(length)) * np.tanh(other @ params)
         for weight, row, length, other in zip(weights, letters, lengths, others, strict=True)
     )
     arguments = params, others, weights

@@ -199,7 +199,7 @@ def test_blocks_have_at_least_a_row():
         losses.softmax_loss,
         lambda *given, **more: losses.weighted_softmax_loss(*given, jnp.ones(2), **more),
     ):
-        with pytest.raises(ValueError, match="block has 0: give at least 1"):
+        with pytest.raises(ValueError, match="block is 0: give a whole number of at least 1"):
             loss(HIDDEN, *TABLE, ids(0, 1), block=0)
 
 

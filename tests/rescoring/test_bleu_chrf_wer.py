@@ -44,6 +44,15 @@ def test_chrf_is_sacrebleus(references):
     assert metric.figure(statistics.sum(0)) == pytest.approx(whole.score, abs=1e-9)
 
 
+def test_chrf_of_a_corpus_is_sacrebleus():
+    """Where a reference is shorter than an order, the hypothesis has no n-grams of it, either."""
+    wanted = ["cat", "the cat", "a cat", REFERENCES[0], REFERENCES[1]]
+    metric = bleu_chrf_wer.ChrF()
+    rows = [metric.statistics([x], [y])[0] for x, y in zip(HYPOTHESES, wanted, strict=True)]
+    expected = CHRF().corpus_score(HYPOTHESES, [wanted]).score
+    assert metric.figure(np.sum(rows, 0)) == pytest.approx(expected, abs=1e-9)
+
+
 def edits(hypothesis, reference):
     """(fewest edits, deletions among them at least), by a table cell by cell."""
     table = {(0, 0): (0, 0)}

@@ -141,6 +141,12 @@ def test_results_of_a_run_may_be_written_anew(tmp_path):
     output_files.check_each(("/dev/null", "the table"), read=["/dev/null"])
 
 
+def test_a_file_whose_name_begins_as_that_of_one_that_is_read_may_be_written(tmp_path):
+    for name in ("text", "text.scores"):
+        (tmp_path / name).write_text("a b\n")
+    output_files.check_each((tmp_path / "text.scores", "the table"), read=[str(tmp_path / "text")])
+
+
 # -------------------------------------------------------- the revision that passports name
 
 

@@ -514,11 +514,9 @@ _backward_only.defvjp(
 def check_softmax(hidden, weights, bias, block=None, **of_tokens):
     """Checks a softmax, arrays over its tokens such as targets, and the size of blocks."""
     table = {"hidden": (hidden, "... D"), "weights": (weights, "V D"), "bias": (bias, "V")}
+    if 0 in np.shape(weights):
+        raise ValueError(f"weights has the shape {np.shape(weights)}: give a word and a column")
     value_checks.check_words(table, **of_tokens)
-    if 0 in weights.shape:
-        raise ValueError(
-            f"weights has the shape {weights.shape}: give a word and a column at least"
-        )
     if block is not None and (not isinstance(block, int | np.integer) or block < 1):
         raise ValueError(f"block is {block!r}: give a whole number of at least 1")
 

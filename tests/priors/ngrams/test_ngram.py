@@ -127,7 +127,7 @@ def test_the_model_is_that_of_the_dictionaries(order):
     tables = background.tables(lexicon)
     words = jnp.asarray([[lexicon.ids[word] for word in SEQUENCE]] * 2)
     resets = np.zeros(words.shape, bool)
-    resets[1, [3, 8, 11]] = True
+    resets[1, [3, 5, 8, 11]] = True  # 5 is the last word of a part
     expected = np.stack(
         [
             expected_log_probs(probability, lexicon, order, set(np.flatnonzero(row)))
