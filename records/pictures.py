@@ -14,7 +14,7 @@ import tempfile
 from records import cells
 from records.rows import seeds
 from zoo.commands import command_table
-from zoo.comparison import html_parts
+from zoo.comparison import page_report
 
 FOLDER = pathlib.Path(__file__).parent.parent / "docs" / "pictures"
 RECIPES = {"softmax": "a_bg_tiedw256", "log-linear with tags": "a_ll_w256"}
@@ -47,7 +47,7 @@ def dark(picture: str) -> str:
     """
     light, night = (
         re.findall(r"--c\d: (#\w{6})", theme)
-        for theme in re.findall(r":root \{(.*?)\}", html_parts.part("page.css"), re.DOTALL)[:2]
+        for theme in re.findall(r":root \{(.*?)\}", page_report.part("page.css"), re.DOTALL)[:2]
     )
     colours = {**dict(zip(light, night, strict=True)), **_DARK}
     changed = re.sub(r"#[0-9a-f]{6}", lambda found: colours.get(found[0], found[0]), picture)
