@@ -3,7 +3,7 @@
 Parameters are `nnx.Param`. The components' tables of the words are `Table`, which is not trained:
 `nnx.grad` and `nnx.Optimizer(..., wrt=nnx.Param)` leave it unchanged.
 
-With `axes`, names for some of "words", "features", "hidden" and "vector", parameters carry those of
+With `axes`, names for some of "words", "features", "hidden" and "vector", parameters have names of
 their axes as `out_sharding`, for `nnx.get_partition_spec`. In the context of a mesh, see
 `jax.set_mesh`, they are also sharded by these names.
 """

@@ -95,7 +95,7 @@ class Shaping(NamedTuple):
         return scores if self.temperature is None else scores / self.temperature
 
     def slopes(self, shaped, slopes):
-        """Computes the slopes of o from those of the shaped scores: (1 - tanh^2(o / c)) / T."""
+        """Computes the slopes of o from slopes of the shaped scores: (1 - tanh^2(o / c)) / T."""
         if self.temperature is not None:
             slopes, shaped = slopes / self.temperature, shaped * self.temperature
         if self.soft_cap is not None:
@@ -219,7 +219,7 @@ class Exponentials(NamedTuple):
         return Exponentials(largest, self.total * scale + exponentials.sum(axis=-1), weighted)
 
     def moved(self, below, new):
-        """Returns the sum of exp(o - m) (o - m), of the largest logit m, for that of `new`."""
+        """Returns the sum of exp(o - m) (o - m), with the largest logit m of `new`."""
         shift = self.largest - new.largest
         return (below + shift * self.total) * jnp.exp(shift)
 
@@ -348,7 +348,7 @@ def _of_bits(bits, like):
 
 
 def _with_block(cut, number, sums, table, rows, slopes):
-    """Returns the gradients of a table with those of a block of words."""
+    """Adds the gradients of a block of words to the gradients of their table."""
     (of_hidden, *of_words), (hidden, *_) = sums, table
     slopes = cut.masked(number, slopes, 0)
     of_block, of_rows = products.both_gradients(slopes, hidden, rows)

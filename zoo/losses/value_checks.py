@@ -51,7 +51,7 @@ def check_ids(count: int, token_weights=None, **ids):
 def of_ids(losses, count: int, ids, token_weights=None):
     """Returns losses with NaN for ids that are not in [0, count), or the weighted sum with NaN.
 
-    In compiled code, where ids have no values yet, their losses would be those of other ids.
+    In compiled code, where ids have no values yet, their losses would belong to other ids.
     """
     unknown = ids < 0
     if count <= jnp.iinfo(ids.dtype).max:
