@@ -10,6 +10,8 @@ results; nothing is run. Times of a step, forward and backward, at N = 1,024, D 
 - plain: the formula, with all logits in memory;
 - optax: `optax.softmax_cross_entropy_with_integer_labels` of all logits;
 - checkpointed chunks: the formula by 64 chunks of tokens, `jax.checkpoint` within `jax.lax.map`;
+- entropy, divergence: memory of `zoo.losses.softmax_statistics`, and of `softmax_kl_divergence` of
+  two models with the gradients of both;
 - tokamax: its portable `linear_softmax_cross_entropy_loss`, where it is installed; without a bias.
 
     python -m benchmarks.softmax_losses
@@ -90,9 +92,19 @@ SIDES = {
 }
 
 
-def step(loss):
+def entropy(hidden, weights, bias, targets):
+    """Computes the sum of the entropies."""
+    return losses.softmax_statistics(hidden, weights, bias, targets).entropy.sum()
+
+
+def divergence(*tables):
+    """Computes the sum of the divergences of one model from another."""
+    return losses.softmax_kl_divergence(*tables).sum()
+
+
+def step(loss, argnums=(0, 1, 2)):
     """Jits loss and gradients."""
-    return jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2)))
+    return jax.jit(jax.value_and_grad(loss, argnums=tuple(argnums)))
 
 
 def shapes(tokens, size, vocabulary, dtype=jnp.float32):
@@ -102,9 +114,9 @@ def shapes(tokens, size, vocabulary, dtype=jnp.float32):
     return *tables, jax.ShapeDtypeStruct((tokens,), jnp.int32)
 
 
-def memory_of(loss, given):
+def memory_of(loss, given, argnums=(0, 1, 2)):
     """Returns the bytes of temporary arrays of a loss with its gradients."""
-    analysis = step(loss).lower(*given).compile().memory_analysis()
+    analysis = step(loss, argnums).lower(*given).compile().memory_analysis()
     return float(analysis.temp_size_in_bytes)
 
 
@@ -117,6 +129,9 @@ def main():
     sizes = TOKENS, SIZE, VOCABULARY
     memory = {name: memory_of(loss, shapes(*sizes)) for name, loss in sides.items()}
     memory["zoo, bfloat16"] = memory_of(weighted_sum, shapes(*sizes, jnp.bfloat16))
+    given = shapes(*sizes)
+    memory["zoo, entropy"] = memory_of(entropy, given)
+    memory["zoo, divergence"] = memory_of(divergence, (*given[:3], *given[:3]), range(6))
     title = f"temporary memory, N = {TOKENS:,}, D = {SIZE}, V = {VOCABULARY:,}"
     timing.print_table(title, memory, "optax", "MB")
     if not rounds:

@@ -2,7 +2,7 @@
 
 `TransformerConfig`, an `Embedder` whose `encode` is scaled as there, gated blocks, a last norm,
 and Gemma 2's soft cap of the logits, in flax.nnx; lines that are there for the head end with
-`# zoo`. The published loss holds the logits of all words; that of a capped softmax does not.
+`# zoo`. The published loss holds the logits of all words; Zoo's capped softmax does not.
 
 python -m examples.gemma_decoder
 """
@@ -37,7 +37,7 @@ class TransformerConfig:
 
 
 class Embedder(nnx.Module):
-    """The table of words, which is that of the output layer, too."""
+    """The table of words, which the output layer shares."""
 
     def __init__(self, config: TransformerConfig, rngs: nnx.Rngs):
         shape = (config.num_embed, config.embed_dim)
@@ -94,7 +94,7 @@ class Transformer(nnx.Module):
         return self.head(self.states(tokens), **self.given())  # zoo
 
     def loss(self, tokens, targets, weights, rngs):
-        """The mean of what is trained, where the published loss is that of these logits."""
+        """The mean of what is trained; the published loss is the cross-entropy of the logits."""
         arguments = self.states(tokens), targets, weights / weights.sum()
         return self.head.weighted_loss(*arguments, key=rngs, **self.given())  # zoo
 

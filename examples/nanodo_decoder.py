@@ -78,7 +78,7 @@ class TransformerDo(nn.Module):
         return self.head(self.hidden(y_BxL))  # zoo
 
     def loss(self, in_BxLplus1):
-        """The mean of what is trained, where the published loss is that of these logits."""
+        """The mean of what is trained; the published loss is the cross-entropy of the logits."""
         x_BxL, y_BxL = in_BxLplus1[:, :-1], in_BxLplus1[:, 1:]
         return self.head.weighted_loss(self.hidden(x_BxL), y_BxL, 1 / y_BxL.size)  # zoo
 

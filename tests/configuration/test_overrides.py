@@ -1,4 +1,4 @@
-"""Recipes: --set, JSON and comparison; tests/malformed has what they cannot be."""
+"""Recipes: --set, JSON and comparison; tests/malformed has the recipes that are refused."""
 
 import dataclasses
 import functools
