@@ -143,7 +143,7 @@ def line(values: Iterable) -> str:
     Values are separated by tabs. Text is quoted, with quotation marks in it doubled; its line
     breaks, tabs and zero characters are written \\n, \\r, \\t and \\0, so that a row is a line.
     Numbers have all digits that are needed to read back the same number; infinite numbers are Inf
-    and -Inf. True and False are the texts "yes" and "no". Missing values, NaN and None, are empty.
+    and -Inf, truth values TRUE and FALSE. Missing values, NaN and None, are empty.
     """
     return "\t".join(map(_cell, values)) + "\n"
 
@@ -167,7 +167,7 @@ def _cell(value):
     if value is None or math.isnan(value):
         return ""
     if isinstance(value, bool):
-        return '"yes"' if value else '"no"'
+        return "TRUE" if value else "FALSE"
     if math.isinf(value):
         return "Inf" if value > 0 else "-Inf"
     return str(int(value)) if isinstance(value, numbers.Integral) else repr(float(value))

@@ -44,11 +44,12 @@ def cells(line: str, where: str) -> list[str]:
     return found
 
 
-def header(text: str) -> list[str]:
-    """Returns the cells of a text's first line between tabs, or [] if they cannot be read."""
+def header(text: str, delimiter: str = "\t") -> list[str]:
+    """Returns the cells of a text's first line, or [] if they cannot be read."""
+    first = text.partition("\n")[0]
     try:
-        return cells(text.partition("\n")[0], "line 1")
-    except UserError:
+        return cells(first, "line 1") if delimiter == "\t" else next(_of_csv(first, ""))[1]
+    except (StopIteration, UserError):
         return []
 
 
