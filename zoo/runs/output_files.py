@@ -86,11 +86,7 @@ def check_each(*written: tuple[str | pathlib.Path | None, str], read: Iterable[s
 
 
 def _places(text):
-    """Returns the real paths of the files and folders that an argument names.
-
-    A run's folder is replaced by the files in it from which the run is read, and by the files that
-    its recipe names.
-    """
+    """Returns the real paths of the files and folders that an argument names."""
     found = _found(text)
     for folder in [*found]:
         if (recipe := pathlib.Path(folder, _RUN[0])).is_file():
@@ -270,10 +266,7 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2)
 
 
 def tables_beside(blocks: Sequence[Block], left: int = 2) -> Iterator[list[str]]:
-    """Yields the lines of tables that have the blocks side by side, as many as fit `WIDTH`.
-
-    Each table begins with the first column of the first block.
-    """
+    """Yields the lines of tables that have the blocks side by side, as many as fit `WIDTH`."""
     (first, *_), rows = blocks[0]
     names = [first], [row[:1] for row in rows]
     current, lefts = blocks[0], left
