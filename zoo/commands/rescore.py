@@ -1,6 +1,7 @@
 """zoo rescore: tunes feature weights on n-best lists, and re-ranks lists and lattices."""
 
 import argparse
+import collections
 import dataclasses
 import gzip
 import pathlib
@@ -11,9 +12,10 @@ import numpy as np
 
 from zoo.commands import options
 from zoo.commands.options import Inner, Option
-from zoo.errors import UserError, named, shortened
-from zoo.evaluation import sentence_scores
+from zoo.errors import UserError, named, printable, shortened
+from zoo.evaluation import sentence_scores, significance
 from zoo.evaluation.run import short_names
+from zoo.priors.arpa import SentenceScorer
 from zoo.rescoring import bleu_chrf_wer, lattices, reranking, run_interpolation, tune
 from zoo.rescoring.bleu_chrf_wer import METRICS
 from zoo.rescoring.lattice_rescoring import LatticeSearch
@@ -28,6 +30,7 @@ from zoo.sources.nbest import read_references
 
 _COLUMNS = (
     Option("--run DIR ...", "adds a run's log-probability as a feature"),
+    Option("--arpa FILE ...", "adds log p under an n-gram model, named after its ARPA file"),
     Option("--word-count", "adds the number of words"),
     Option("--rank", "adds minus the logarithm of the rank in the list"),
     Option("--unknown-count", "adds the number of unknown words of each run"),
@@ -38,6 +41,7 @@ _COLUMNS = (
         "hypothesis's words, and its language score if the lattices have one",
     ),
     Option("--interpolation FILE", "adds the runs' mean, with the weights that interpolate wrote"),
+    Option("--words FILE", "Kaldi's words.txt, for Kaldi lists of numbered words"),
     Option("--costs NAME=FILE ...", "adds costs of Kaldi n-best lists, lines of hypothesis, cost"),
     Option("--sparse", "takes features that a line does not name as 0"),
     Option("--also LISTS ...", "adds the best hypotheses of another system's lists"),
@@ -74,6 +78,10 @@ _APPLY = (
     Option("--output FILE", "file of lists to write; default: prints them"),
     Option("--best", "writes the id and the best words of each list"),
     *_COLUMNS,
+)
+_ERRORS = (
+    Option("hypotheses FILE", "lines of id and words, or n-best lists with the best first"),
+    Option("references REFERENCES", "lines of id, tab or blank, words"),
 )
 _INTERPOLATE = (
     Option("text TEXT", "a sentence a line"),
@@ -160,7 +168,15 @@ def _columns(arguments):
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     counts = arguments.word_count, arguments.unknown_count, arguments.rank
     runs = _runs(arguments) if arguments.run else {}
-    return Columns(runs, *counts, mean, _lattices(arguments.lattices))
+    ngrams: dict[str, SentenceScorer] = {}
+    for path in arguments.arpa:
+        name = files.stem(pathlib.Path(path))
+        if name in {**runs, **ngrams}:
+            raise UserError(
+                f"--arpa {path}: {name!r} names another model already: rename the file."
+            )
+        ngrams[name] = SentenceScorer(path)
+    return Columns(runs, *counts, mean, _lattices(arguments.lattices), ngrams)
 
 
 def _lattices(folder):
@@ -173,6 +189,34 @@ def _runs(arguments):
         name: options.run_with_words(path, arguments)
         for name, path in zip(names, arguments.run, strict=True)
     }
+
+
+def _errors(arguments):
+    """Prints hypotheses with errors beside their references, and the word error rate."""
+    hypotheses = nbest.read_best(arguments.hypotheses)
+    references = read_references(arguments.references, [*hypotheses])
+    metric = bleu_chrf_wer.WordErrorRate()
+    rows, wrong = [], collections.Counter[str]()
+    for id, text in hypotheses.items():
+        (row,) = metric.statistics([text], (references[id],))
+        rows.append(row)
+        if not row[:3].any():
+            continue
+        pairs = bleu_chrf_wer.align(text.split(), references[id].split())
+        title = f"{printable(id)}: errors {row[:3].sum():.0f}, words {row[3]:.0f}"
+        output_files.show(title, *bleu_chrf_wer.alignment_lines(pairs), "")
+        wrong.update(f"{one or '***'} -> {other or '***'}" for one, other in pairs if one != other)
+    statistics = np.array(rows)
+    substituted, inserted, deleted, words = statistics.sum(0)
+    low, high = significance.bootstrap_interval(statistics, metric.figure)
+    right = sum(not row[:3].any() for row in rows)
+    most = ", ".join(f"{error} ({count})" for error, count in wrong.most_common(10))
+    output_files.show(
+        f"WER {metric.figure(statistics.sum(0)):.2f} % [{low:.2f}, {high:.2f}]: {substituted:,.0f} "
+        f"substitutions, {inserted:,.0f} insertions, {deleted:,.0f} deletions in {words:,.0f} words",
+        f"without errors: {right:,} of {len(rows):,}",
+        f"most frequent: {printable(most) or 'none'}",
+    )
 
 
 def _interpolate(arguments):
@@ -212,6 +256,11 @@ def _read(path, costs, arguments):
             raise UserError(f"--costs {text}: the name {name!r} comes twice: give another one.")
         files[name] = file
     form, lists = nbest.read_lists(path, files, sparse=arguments.sparse)
+    symbols = read_symbols(arguments.words) if arguments.words else None
+    if form == "kaldi":
+        lists = lattices.spelled(lists, symbols, path)
+    elif symbols is not None:
+        raise UserError(f"--words works only with Kaldi lists, and {path} has the format {form}.")
     best = 10 if arguments.also_best is None else arguments.also_best
     if arguments.also:
         others = [nbest.read_lists(other, sparse=arguments.sparse)[1] for other in arguments.also]
@@ -301,7 +350,7 @@ _LATTICES = (
         "--weights FILE",
         "weights that tune wrote for lists of --nbest, in place of the options of weights",
     ),
-    Option("--symbols FILE", "Kaldi's words.txt, for lattices of numbered words"),
+    Option("--words FILE", "Kaldi's words.txt, for lattices of numbered words"),
     Option(
         "--history N",
         "merges paths of the same last N words; default: of all words",
@@ -406,7 +455,7 @@ def _lattice_lines(search, runs, columns, arguments, words) -> Iterator[str]:
 
 def _read_lattices(arguments, search, words):
     """Yields the lattices of files, each with an id of its own, and collects their words."""
-    symbols = read_symbols(arguments.symbols) if arguments.symbols else None
+    symbols = read_symbols(arguments.words) if arguments.words else None
     seen: dict[str, str] = {}
     noted = search.posterior_weight != 0
     for path in arguments.lattices:
@@ -460,6 +509,7 @@ def _write_slf(one, arguments):
 RESCORE = {
     "tune": Inner("tunes weights on lists with references", _TUNE, _tune),
     "apply": Inner("re-ranks lists by tuned weights", _APPLY, _apply),
+    "errors": Inner("aligns hypotheses with references, word by word", _ERRORS, _errors),
     "interpolate": Inner(
         "tunes interpolation weights of runs on a text", _INTERPOLATE, _interpolate
     ),

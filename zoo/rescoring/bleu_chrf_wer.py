@@ -6,13 +6,13 @@ sentences is the figure, so that choosing another hypothesis only changes a sum.
 
 import abc
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from zoo import lazy
-from zoo.errors import UserError
+from zoo.errors import UserError, printable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +71,12 @@ def _sacrebleu():
     return sacrebleu.metrics
 
 
+def _counted(official, hypotheses, references) -> np.ndarray:
+    # sacrebleu's own tests are made of these counts; there is no public function.
+    columns = [[text] * len(hypotheses) for text in references]
+    return np.array(official._extract_corpus_statistics(hypotheses, columns), np.float64)
+
+
 def _signature(official) -> str:
     official.corpus_score(["a"], [["a"]])
     return str(official.get_signature())
@@ -104,15 +110,7 @@ class Bleu(Metric):
         return _sacrebleu().BLEU(tokenize=self.tokenize, force=True)
 
     def statistics(self, hypotheses, references):
-        tokens = self._official().tokenizer
-        outputs = [tokens(text.rstrip()).split() for text in hypotheses]
-        wanted_words = [tokens(text.rstrip()).split() for text in references]
-        matches, totals, _ = count_matches(outputs, wanted_words, 4)
-        lengths = np.array([*map(len, outputs)], np.int64)
-        others = np.array(sorted(map(len, wanted_words)), np.int64)
-        # Of two as near the shorter one, which argmin meets first.
-        nearest = others[np.abs(lengths[:, None] - others).argmin(1)]
-        return np.column_stack([lengths, nearest, matches, totals]).astype(np.float64)
+        return _counted(self._official(), hypotheses, references)
 
     def figure(self, statistics):
         """Computes BLEU, 0 to 100; the n-th order without a match counts as 1/2^n matches."""
@@ -152,17 +150,7 @@ class ChrF(Metric):
 
     def statistics(self, hypotheses, references):
         """Counts the statistics of hypotheses, each against its best reference."""
-        outputs, wanted = (["".join(text.split()) for text in x] for x in (hypotheses, references))
-        several = np.stack([self._of_one(outputs, one) for one in wanted])
-        best = self.figure(several).argmax(0)
-        return several[best, np.arange(len(outputs))]
-
-    def _of_one(self, outputs, wanted):
-        matches, totals, (reference,) = count_matches(outputs, [wanted], self.order)
-        totals = np.where(reference > 0, totals, 0)
-        reference = np.broadcast_to(reference, totals.shape)
-        stacked = np.stack([totals, reference, matches], -1)
-        return stacked.reshape(len(outputs), 3 * self.order).astype(np.float64)
+        return _counted(_sacrebleu().CHRF(), hypotheses, references)
 
     def figure(self, statistics):
         """Computes chrF2, 0 to 100: the F-score of mean precision and recall, with beta = 2."""
@@ -242,11 +230,11 @@ def metric_of(name: str, tokenize: str = "none") -> Metric:
 _EDIT, _DELETION, _INSERTION = 1 << 42, 1 << 21, 1
 
 
-def count_errors(hypotheses: Sequence[Sequence[str]], reference: Sequence[str]) -> np.ndarray:
-    """Counts the fewest edits between each hypothesis and the reference (Levenshtein 1966)."""
-    # Among alignments with the fewest edits the one with most substitutions is counted. One row of
-    # the table is computed at a time, for all hypotheses and positions of the reference together;
-    # deletions are a running minimum along the row.
+def _costs(hypotheses: Sequence[Sequence[str]], reference: Sequence[str]) -> Iterator[np.ndarray]:
+    """Yields the costs of the edits between the first 0, 1, ... words of each hypothesis and each
+    beginning of the reference, int64 [hypotheses, words + 1] (Levenshtein 1966)."""
+    # One row of the table is computed at a time, for all hypotheses and positions of the reference
+    # together; deletions are a running minimum along the row.
     numbers = {word: n for n, word in enumerate(dict.fromkeys(reference))}
     target = np.array([numbers[word] for word in reference], np.int64)
     lengths = np.array([*map(len, hypotheses)], np.int64)
@@ -255,6 +243,7 @@ def count_errors(hypotheses: Sequence[Sequence[str]], reference: Sequence[str]) 
         row[: len(hypothesis)] = [numbers.get(word, -1) for word in hypothesis]
     steps = np.arange(len(target) + 1) * (_EDIT + _DELETION)
     cost = np.tile(steps, (len(hypotheses), 1))
+    yield cost
     for position in range(words.shape[1]):
         substituted = cost[:, :-1] + np.where(words[:, position, None] == target, 0, _EDIT)
         inserted = cost + (_EDIT + _INSERTION)
@@ -262,47 +251,46 @@ def count_errors(hypotheses: Sequence[Sequence[str]], reference: Sequence[str]) 
         new[:, 1:] = np.minimum(inserted[:, 1:], substituted)
         new = np.minimum.accumulate(new - steps, axis=1) + steps
         cost = np.where((position < lengths)[:, None], new, cost)
+        yield cost
+
+
+def count_errors(hypotheses: Sequence[Sequence[str]], reference: Sequence[str]) -> np.ndarray:
+    """Counts the fewest substitutions, insertions and deletions of each hypothesis, of several
+    ways the one with most substitutions."""
+    *_, cost = _costs(hypotheses, reference)
     total = cost[:, -1]
     edits, deletions = total // _EDIT, total % _EDIT // _DELETION
     insertions = total % _DELETION
     return np.stack([edits - deletions - insertions, insertions, deletions], axis=1)
 
 
-def count_matches(
-    hypotheses: Sequence[Sequence], references: Sequence[Sequence], order: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Counts matches of n-grams, clipped by the reference with most (Papineni et al. 2002)."""
-    # matches[h, n] = sum over n-grams g of min(count of g in h, max over r of count of g in r)
-    sequences = [*hypotheses, *references]
-    first = len(hypotheses)
-    lengths = np.array([*map(len, sequences)], np.int64)
-    numbers: dict = {}
-    items = [numbers.setdefault(item, len(numbers)) for one in sequences for item in one]
-    items_array = np.array(items, np.int64)
-    owners = np.repeat(np.arange(len(sequences)), lengths)
-    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(items))  # items from here to end
-    size = len(numbers) + 1
-    grams, starts = items_array, np.arange(len(items))
-    matches = np.zeros((len(sequences), order), np.int64)
-    for n in range(1, order + 1):
-        if n > 1:
-            # An n-gram is an (n-1)-gram, by its number, and the item after it.
-            kept = left[starts] >= n
-            starts = starts[kept]
-            grams = grams[kept] * size + items_array[starts + n - 1]
-        kinds, grams = np.unique(grams, return_inverse=True)
-        matches[:, n - 1] = _clipped(owners[starts], grams, len(kinds), first, len(sequences))
-    totals = np.maximum(lengths[:, None] - np.arange(order), 0)
-    return matches[:first], totals[:first], totals[first:]
+def align(
+    hypothesis: Sequence[str], reference: Sequence[str]
+) -> list[tuple[str | None, str | None]]:
+    """Pairs the words of a reference and a hypothesis by the edits that `count_errors` counts; None
+    faces an insertion or a deletion."""
+    table = [cost[0] for cost in _costs([hypothesis], reference)]
+    pairs: list[tuple[str | None, str | None]] = []
+    left, n = len(hypothesis), len(reference)
+    while left or n:
+        cost = table[left][n]
+        said, meant = hypothesis[left - 1] if left else None, reference[n - 1] if n else None
+        if left and n and cost == table[left - 1][n - 1] + (said != meant) * _EDIT:
+            left, n = left - 1, n - 1
+        elif n and cost == table[left][n - 1] + _EDIT + _DELETION:
+            said, n = None, n - 1
+        else:
+            meant, left = None, left - 1
+        pairs.append((meant, said))
+    return pairs[::-1]
 
 
-def _clipped(owners, grams, kinds, first, count):
-    """Sums over n-grams min(count in a sequence, most in a sequence from `first` on), [count]."""
-    if not kinds:
-        return np.zeros(count, np.int64)
-    held, times = np.unique(owners * kinds + grams, return_counts=True)
-    owner, kind = held // kinds, held % kinds
-    most = np.zeros(kinds, np.int64)
-    reference = owner >= first
-    np.maximum.at(most, kind[reference], times[reference])
-    return np.bincount(owner, np.minimum(times, most[kind]), minlength=count).astype(np.int64)
+def alignment_lines(pairs: Sequence[tuple[str | None, str | None]]) -> list[str]:
+    """Formats the pairs of `align` as lines of text, the words of a pair below one another."""
+    lines = ["REF:", "HYP:", "    "]
+    for meant, said in pairs:
+        kind = "I" if meant is None else "D" if said is None else "S" if said != meant else ""
+        width = max(len(word or "***") for word in (meant, said))
+        for number, word in enumerate((meant or "***", said or "***", kind)):
+            lines[number] += f" {printable(word):{width}}"
+    return [line.rstrip() for line in lines]
