@@ -67,6 +67,19 @@ def forms() -> str:
     return markdown(header, rows, [run for runs in rows_of.FORMS.values() for run in runs])
 
 
+def right(config: str, split: str, constrained: bool) -> list[float]:
+    """Returns the share of right answers of each run of a config, percent.
+
+    Args:
+      config: one of `rows.FORMS`.
+      split: such as "answers:test".
+      constrained: whether the answers were decoded under the grammar.
+    """
+    kept = (every_run()[run][1].results.values() for run in rows_of.FORMS[config])
+    figures = [_answers(of_run, constrained)[split]["figures"] for of_run in kept]
+    return [100 * of_run["right"] / of_run["answers"] for of_run in figures]
+
+
 def _answers(passports, constrained):
     """Returns {split: passport} of answers decoded with a grammar, or without one."""
     return {

@@ -1,0 +1,44 @@
+"""How many runs or sentences would tell two recipes apart."""
+
+import math
+
+import numpy as np
+import pytest
+
+from records import power
+
+
+@pytest.mark.parametrize(("difference", "runs"), [(0.5, 64), (0.8, 26), (1.0, 17), (2.0, 6)])
+def test_the_runs_that_are_needed_are_those_of_cohens_table(difference, runs):
+    """Cohen (1988), table 2.4.1: two sides, a level of 0.05, a power of 0.8, deviations of 1."""
+    assert power.runs_needed(difference, (1, 1)) == runs
+    assert power.power(difference, (1, 1), runs - 1) < 0.8 <= power.power(difference, (1, 1), runs)
+
+
+def test_power_is_the_share_of_drawn_groups_that_are_told_apart():
+    from scipy import stats
+
+    generator = np.random.default_rng(0)
+    one = generator.normal(9.6, 1.3, (20_000, 5))
+    other = generator.normal(0, 7.7, (20_000, 5))
+    found = stats.ttest_ind(one, other, axis=1, equal_var=False).pvalue < 0.05
+    assert power.power(9.6, (1.3, 7.7), 5) == pytest.approx(found.mean(), abs=0.02)
+    assert power.power(-9.6, (7.7, 1.3), 5) == power.power(9.6, (1.3, 7.7), 5)
+
+
+def test_differences_that_are_not_there_are_found_by_chance_alone():
+    assert power.power(0, (1, 3), 7) == pytest.approx(0.05)
+    assert power.runs_needed(1e-6, (1, 1)) is None
+
+
+def test_deviations_of_few_runs_have_wide_bounds():
+    """The chi-squared distribution of 2 degrees of freedom has the quantile -2 log(1 - q)."""
+    factor = math.sqrt(2 / (-2 * math.log(0.8)))
+    assert power.cautious((1, 4), 3) == pytest.approx((factor, 4 * factor))
+
+
+def test_sentences_that_are_needed():
+    """A standard error of 0.25 of the difference: z is 4, and 1.96 + 0.84 = 2.8 is enough."""
+    assert power.sentences_needed(1, (1 - 1.96 * 0.25, 1 + 1.96 * 0.25), 1000) == pytest.approx(
+        1000 * (2.8016 / 4) ** 2, abs=1
+    )
