@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from records import questions
 from records import rows as rows_of
-from records.cells import grid, origin
+from records.cells import grid, markdown, mean, origin
 from records.claims import figures
 from zoo.comparison import paired
 from zoo.comparison.paired import p_text
@@ -86,10 +86,7 @@ def table() -> str:
     """Makes the table of differences that seeds or sentences do not tell from 0."""
     rows, runs = [], []
     for text, recipe, opponent in FORMS:
-        one, other = (
-            questions.right(config, "answers:test", constrained=True)
-            for config in (recipe, opponent)
-        )
+        one, other = (_shares(rows_of.FORMS[config]) for config in (recipe, opponent))
         rows.append([text, f"`{recipe}`", *_of_seeds(one, other, ".1f", " points")])
         runs += [*rows_of.FORMS[recipe], *rows_of.FORMS[opponent]]
     adapted, scratch = (figures(of_runs, "test") for of_runs in rows_of.ADAPTATION["5,000"])
@@ -105,6 +102,55 @@ def table() -> str:
     header = ["text", "recipe", "better than its opponent by", "of", "p", "power"]
     header += ["needed for a power of 0.8", "with bounds of the deviations"]
     return f"{grid(header, rows)}\n{origin(runs, 'test', spread=False)}"
+
+
+def further() -> str:
+    """Makes the table of the seeds that were run because the first three did not decide."""
+    rows = []
+    first, new = (
+        [of_config[config] for config in rows_of.FORMS_FURTHER]
+        for of_config in (rows_of.FORMS, rows_of.FORMS_FURTHER)
+    )
+    for name, groups in {
+        "0 to 2": first,
+        "3 to 10": new,
+        "all": [[*one, *other] for one, other in zip(first, new, strict=True)],
+    }.items():
+        without, trained = (_shares(runs) for runs in groups)
+        gain = statistics.fmean(trained) - statistics.fmean(without)
+        intervals = (
+            _interval_of_seeds(trained, without),
+            _interval_of_questions(groups[0], groups[1]),
+        )
+        cells = [mean(shares, ".1f") + " %" for shares in (without, trained)]
+        cells += [f"{gain:.1f} points", *(f"{low:.1f} to {high:.1f}" for low, high in intervals)]
+        rows.append([name, *cells, _p(significance.seeds_test(trained, without))])
+    header = ["seeds", *(f"`{config}`" for config in rows_of.FORMS_FURTHER), "difference"]
+    header += ["95 %, by seeds", "95 %, by questions"]
+    runs = [run for group in (*first, *new) for run in group]
+    return markdown([*header, "p by seeds"], rows, runs, "answers:test")
+
+
+def _right(runs):
+    """Returns which questions runs answer right under the grammar, [runs, questions]."""
+    return questions.right(runs, "answers:test", constrained=True)
+
+
+def _shares(runs):
+    return (100 * _right(runs).mean(1)).tolist()
+
+
+def _interval_of_seeds(one, other):
+    """Returns the interval of the difference of means, by Welch's test."""
+    from scipy import stats
+
+    return stats.ttest_ind(one, other, equal_var=False).confidence_interval(1 - significance.LEVEL)
+
+
+def _interval_of_questions(other, one):
+    """Returns the interval of the difference between means of runs, by bootstrap of questions."""
+    gains = 100 * (_right(one).mean(0) - _right(other).mean(0))
+    return significance.bootstrap_interval(gains[:, None], lambda sums: sums[..., 0] / len(gains))
 
 
 def _of_seeds(one, other, form, unit):

@@ -323,6 +323,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "countries": questions.countries,
     "forms": questions.forms,
     "power": power.table,
+    "forms_further": power.further,
     "e2e": questions.realisations,
     "adaptation": adaptation,
     "speech": speech,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from records import power
+from records import cells, power, questions, rows
 
 
 @pytest.mark.parametrize(("difference", "runs"), [(0.5, 64), (0.8, 26), (1.0, 17), (2.0, 6)])
@@ -42,3 +42,25 @@ def test_sentences_that_are_needed():
     assert power.sentences_needed(1, (1 - 1.96 * 0.25, 1 + 1.96 * 0.25), 1000) == pytest.approx(
         1000 * (2.8016 / 4) ** 2, abs=1
     )
+
+
+@pytest.mark.parametrize("config", [*rows.FORMS_FURTHER, "overnight"])
+def test_kept_answers_are_those_of_the_passports(config):
+    run = rows.FORMS[config][0]
+    right = questions.right([run], "answers:test", constrained=True)
+    (figures,) = (
+        passport["figures"]
+        for passport in cells.every_run()[run][1].results.values()
+        if passport["split"] == "answers:test" and passport["constraint"]
+    )
+    assert right.shape == (1, figures["answers"]) and right.sum() == figures["right"]
+
+
+def test_intervals_of_a_difference(monkeypatch):
+    """Of questions alike there is no doubt; of two runs each, Welch's interval by hand."""
+    answers = {"one": np.array([[1, 1], [1, 1]]), "other": np.array([[1, 0], [0, 1]])}
+    monkeypatch.setattr(power, "_right", answers.__getitem__)
+    assert power._interval_of_questions("other", "one") == (50, 50)
+    # Means 3 and 0, variances 2 and 2 of two runs each: error sqrt(2), 2 degrees of freedom.
+    low, high = power._interval_of_seeds([2, 4], [-1, 1])
+    assert [low, high] == pytest.approx([3 - 4.302653 * 2**0.5, 3 + 4.302653 * 2**0.5], abs=1e-5)
