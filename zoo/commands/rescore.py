@@ -41,7 +41,6 @@ _COLUMNS = (
         "hypothesis's words, and its language score if the lattices have one",
     ),
     Option("--interpolation FILE", "adds the runs' mean, with the weights that interpolate wrote"),
-    Option("--words FILE", "Kaldi's words.txt, for Kaldi lists of numbered words"),
     Option("--costs NAME=FILE ...", "adds costs of Kaldi n-best lists, lines of hypothesis, cost"),
     Option("--sparse", "takes features that a line does not name as 0"),
     Option("--also LISTS ...", "adds the best hypotheses of another system's lists"),
@@ -256,11 +255,6 @@ def _read(path, costs, arguments):
             raise UserError(f"--costs {text}: the name {name!r} comes twice: give another one.")
         files[name] = file
     form, lists = nbest.read_lists(path, files, sparse=arguments.sparse)
-    symbols = read_symbols(arguments.words) if arguments.words else None
-    if form == "kaldi":
-        lists = lattices.spelled(lists, symbols, path)
-    elif symbols is not None:
-        raise UserError(f"--words works only with Kaldi lists, and {path} has the format {form}.")
     best = 10 if arguments.also_best is None else arguments.also_best
     if arguments.also:
         others = [nbest.read_lists(other, sparse=arguments.sparse)[1] for other in arguments.also]
@@ -370,7 +364,6 @@ _LATTICES = (
         default=float("inf"),
     ),
     Option("--most N", "most hypotheses of a node; 0: no limit", options.whole(0), default=1000),
-    Option("--together N", "lattices of a batch", options.whole(1, 10_000), default=16),
     Option("--nbest N", "writes n-best lists in Moses' format", options.whole(1, 10_000)),
     Option("--slf FOLDER", "writes lattices with new scores into FOLDER, as ID.slf.gz"),
     Option("--kaldi", "writes lattices with new scores in Kaldi's text format"),
@@ -434,7 +427,6 @@ def _lattice_lines(search, runs, columns, arguments, words) -> Iterator[str]:
     searched = search.search_all(
         runs,
         _read_lattices(arguments, search, words),
-        together=arguments.together,
         expand=bool(arguments.slf or arguments.kaldi),
     )
     for one in options.progress("lattices", searched):

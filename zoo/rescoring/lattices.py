@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from zoo.errors import UserError, shortened
 from zoo.sources import files
-from zoo.sources.nbest import NBestList, number_of
+from zoo.sources.nbest import number_of
 
 # Labels that are not words: !NULL, !SENT_START, <s>, <sil>, [NOISE], ++UH++, Kaldi's epsilon.
 _FILLER = re.compile(r"!.*|<(?!unk>).*>|\[.*\]|\+\+.*\+\+|")
@@ -101,9 +101,7 @@ def read_lattices(
         yield _of_slf(itertools.chain(head, lines), path, name or path)
     else:
         if symbols is None:
-            arcs = [(line, text.split()) for line, text in head if len(text.split()) in (4, 5)]
-            lines_of = {parts[-2]: line for line, parts in reversed(arcs)}
-            _check_spelled({w: n for w, n in lines_of.items() if w not in ("0", "<eps>")}, path)
+            _check_spelled(head, path)
         yield from _of_kaldi(itertools.chain(head, lines), path, symbols)
 
 
@@ -212,39 +210,14 @@ def _word(text):
     return None if text is None or _FILLER.fullmatch(text) else text
 
 
-def spelled(
-    lists: Iterator[NBestList], symbols: Mapping[str, str] | None, path: str
-) -> Iterator[NBestList]:
-    """Yields Kaldi's n-best lists with numbered words spelled by a table of symbols."""
-    for number, one in enumerate(lists):
-        if symbols is None:
-            if not number:
-                _check_spelled({word: h.line for h in one.hypotheses for word in h.words}, path)
-            yield one
-            continue
-        hypotheses = []
-        for h in one.hypotheses:
-            words = [_spell(word, symbols, f"{path}, line {h.line}") for word in h.words]
-            hypotheses.append(dataclasses.replace(h, text=" ".join(words)))
-        yield dataclasses.replace(one, hypotheses=hypotheses)
-
-
-def _spell(word, symbols, where):
-    if word not in symbols:
-        raise UserError(
-            f"{where}: {shortened(word, 80)!r} is not a number in the table of symbols: give the "
-            "words.txt with which the recogniser decoded."
-        )
-    return symbols[word]
-
-
-def _check_spelled(words, path):
-    """Raises UserError if all words, given with their lines, are numbers."""
+def _check_spelled(head, path):
+    """Raises UserError if all words in the first lines of a file are numbers."""
+    arcs = [(line, text.split()) for line, text in head if len(text.split()) in (4, 5)]
+    words = {parts[-2]: line for line, parts in reversed(arcs) if parts[-2] not in ("0", "<eps>")}
     if words and all(map(_NODE.fullmatch, words)):
         raise UserError(
             f"{path}, line {min(words.values())}: the words are numbers, as Kaldi's lattice-copy "
-            "or nbest-to-linear writes them: give --words words.txt, or spell them by "
-            "utils/int2sym.pl -f 3 words.txt (-f 2- for lists)."
+            "writes them: give --words words.txt, or spell them by utils/int2sym.pl -f 3 words.txt."
         )
 
 
@@ -327,7 +300,12 @@ def _arc(parts, where, symbols):
         raise UserError(f"{where}: {wrong}: write FROM TO WORD GRAPH,ACOUSTIC.")
     word = parts[-2]
     if symbols is not None and word != "0":
-        word = _spell(word, symbols, where)
+        if word not in symbols:
+            raise UserError(
+                f"{where}: {shortened(word, 80)!r} is not a number in the table of symbols: give "
+                "the words.txt with which the lattice was decoded."
+            )
+        word = symbols[word]
     return (parts[0], parts[1]), None if parts[-2] == "0" else _word(word), parts[-1]
 
 
