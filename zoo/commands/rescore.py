@@ -212,7 +212,8 @@ def _errors(arguments):
     most = ", ".join(f"{error} ({count})" for error, count in wrong.most_common(10))
     output_files.show(
         f"WER {metric.figure(statistics.sum(0)):.2f} % [{low:.2f}, {high:.2f}]: {substituted:,.0f} "
-        f"substitutions, {inserted:,.0f} insertions, {deleted:,.0f} deletions in {words:,.0f} words",
+        f"substitutions, {inserted:,.0f} insertions, {deleted:,.0f} deletions in {words:,.0f} "
+        "words",
         f"without errors: {right:,} of {len(rows):,}",
         f"most frequent: {printable(most) or 'none'}",
     )

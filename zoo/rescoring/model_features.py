@@ -197,7 +197,8 @@ class Columns:
                 chunk.append(one)
                 size += len(one.hypotheses)
             yield from self._added(chunk, scorers, of_lattices)
-        for name, scorer in {**scorers, **self.ngrams}.items():
+        for name in (*self.runs, *self.ngrams):
+            scorer = scorers[name] if name in scorers else self.ngrams[name]
             counted = scorer.words, scorer.unknown
             self.notes.append(sentence_scores.share(*counted, "the lists", name))
 

@@ -408,14 +408,14 @@ _LAST = re.compile(r".*?(\([^\s()]+\))\s*")
 
 def read_best(path: str) -> dict[str, str]:
     """Reads the first hypothesis of each list, or lines of an id and words, as {id: words}."""
-    lines = (line for line in lines_of(path) if line[1].strip())
+    lines = filter(lambda line: line[1].strip(), lines_of(path))
     if (first := next(lines, None)) is None:
         raise UserError(f"{path} has no hypotheses: give lists, or lines of an id and words.")
-    form, lines = form_of(itertools.chain([first], lines))
+    form, rest = form_of(itertools.chain([first], lines))
     if form == "json" or SEPARATOR in first[1]:
-        return {one.id: one.hypotheses[0].text for one in lists_of(lines, path, sparse=True)[1]}
+        return {one.id: one.hypotheses[0].text for one in lists_of(rest, path, sparse=True)[1]}
     best: dict[str, str] = {}
-    for number, text in lines:
+    for number, text in rest:
         id, *words = text.split("\t", 1) if "\t" in text else text.split(None, 1)
         if id.strip() in best:
             raise UserError(
