@@ -9,7 +9,17 @@ from collections.abc import Iterator
 EXTRAS = {
     "flax": ("flax",),
     "train": (
-        *("orbax", "etils", "datasets", "conllu", "filelock", "sacrebleu", "sacremoses", "tqdm"),
+        *(
+            "orbax",
+            "etils",
+            "datasets",
+            "conllu",
+            "filelock",
+            "sacrebleu",
+            "jiwer",
+            "sacremoses",
+            "tqdm",
+        ),
         *("tensorboardX", "matplotlib", "argcomplete"),
     ),
     "export": ("flatbuffers", "safetensors"),

@@ -267,8 +267,8 @@ def test_errors_are_aligned_word_by_word(call, tmp_path):
     assert (code, errors) == (0, "")
     assert printed.split("\n\n") == [
         "utt-1: errors 1, words 3\nREF: a b c\nHYP: a x c\n       S",
-        "s 2: errors 1, words 2\nREF: d *** f\nHYP: d e   f\n       I",
-        "utt-3: errors 1, words 1\nREF: g\nHYP: ***\n     D",
+        "s 2: errors 1, words 2\nREF: d * f\nHYP: d e f\n       I",
+        "utt-3: errors 1, words 1\nREF: g\nHYP: *\n     D",
         "WER 50.00 % [33.33, 100.00]: 1 substitutions, 1 insertions, 1 deletions in 6 words\n"
         "without errors: 0 of 3\nmost frequent: b -> x (1), *** -> e (1), g -> *** (1)\n",
     ]

@@ -4,12 +4,14 @@ import argparse
 import collections
 import dataclasses
 import gzip
+import itertools
 import pathlib
 import sys
 from collections.abc import Iterator
 
 import numpy as np
 
+from zoo import lazy
 from zoo.commands import options
 from zoo.commands.options import Inner, Option
 from zoo.errors import UserError, named, printable, shortened
@@ -192,31 +194,41 @@ def _runs(arguments):
 
 def _errors(arguments):
     """Prints hypotheses with errors beside their references, and the word error rate."""
+    with lazy.extra():
+        import jiwer
     hypotheses = nbest.read_best(arguments.hypotheses)
     references = read_references(arguments.references, [*hypotheses])
-    metric = bleu_chrf_wer.WordErrorRate()
-    rows, wrong = [], collections.Counter[str]()
+    metric, wrong, rows = bleu_chrf_wer.WordErrorRate(), collections.Counter[str](), []
     for id, text in hypotheses.items():
-        (row,) = metric.statistics([text], (references[id],))
-        rows.append(row)
-        if not row[:3].any():
-            continue
-        pairs = bleu_chrf_wer.align(text.split(), references[id].split())
-        title = f"{printable(id)}: errors {row[:3].sum():.0f}, words {row[3]:.0f}"
-        output_files.show(title, *bleu_chrf_wer.alignment_lines(pairs), "")
-        wrong.update(f"{one or '***'} -> {other or '***'}" for one, other in pairs if one != other)
+        rows.append(metric.statistics([text], (references[id],))[0])
+        if rows[-1][:3].any():
+            aligned = bleu_chrf_wer.align(text, references[id])
+            shown = jiwer.visualize_alignment(aligned, show_measures=False).splitlines()[2:]
+            title = f"{id}: errors {rows[-1][:3].sum():.0f}, words {rows[-1][3]:.0f}"
+            output_files.show(*(printable(line.rstrip()) for line in (title, *shown)), "")
+            wrong.update(_edits(aligned))
     statistics = np.array(rows)
     substituted, inserted, deleted, words = statistics.sum(0)
     low, high = significance.bootstrap_interval(statistics, metric.figure)
-    right = sum(not row[:3].any() for row in rows)
     most = ", ".join(f"{error} ({count})" for error, count in wrong.most_common(10))
     output_files.show(
         f"WER {metric.figure(statistics.sum(0)):.2f} % [{low:.2f}, {high:.2f}]: {substituted:,.0f} "
         f"substitutions, {inserted:,.0f} insertions, {deleted:,.0f} deletions in {words:,.0f} "
         "words",
-        f"without errors: {right:,} of {len(rows):,}",
+        f"without errors: {sum(not row[:3].any() for row in rows):,} of {len(rows):,}",
         f"most frequent: {printable(most) or 'none'}",
     )
+
+
+def _edits(aligned) -> Iterator[str]:
+    """Yields the edits of an alignment as "meant -> said", of one word each."""
+    meant, said = aligned.references[0], aligned.hypotheses[0]
+    for part in aligned.alignments[0]:
+        if part.type != "equal":
+            before = meant[part.ref_start_idx : part.ref_end_idx]
+            after = said[part.hyp_start_idx : part.hyp_end_idx]
+            for pair in itertools.zip_longest(before, after, fillvalue="***"):
+                yield " -> ".join(pair)
 
 
 def _interpolate(arguments):

@@ -6,13 +6,13 @@ sentences is the figure, so that choosing another hypothesis only changes a sum.
 
 import abc
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from zoo import lazy
-from zoo.errors import UserError, printable
+from zoo.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +69,13 @@ def _sacrebleu():
     with lazy.extra():
         import sacrebleu.metrics
     return sacrebleu.metrics
+
+
+def align(hypothesis: str, reference: str):
+    """Aligns two texts word by word by the fewest edits, as a `jiwer.WordOutput`."""
+    with lazy.extra():
+        import jiwer
+    return jiwer.process_words(*(" ".join(text.split()) for text in (reference, hypothesis)))
 
 
 def _counted(official, hypotheses, references) -> np.ndarray:
@@ -193,9 +200,10 @@ class WordErrorRate(Metric):
 
     def statistics(self, hypotheses, references):
         (reference,) = references
-        words = reference.split()
-        errors = count_errors([text.split() for text in hypotheses], words)
-        return np.column_stack([errors, np.full(len(errors), len(words))]).astype(np.float64)
+        aligned = [align(text, reference) for text in hypotheses]
+        rows = [(one.substitutions, one.insertions, one.deletions) for one in aligned]
+        words = np.full((len(rows), 1), len(reference.split()))
+        return np.hstack([np.reshape(rows, (-1, 3)), words]).astype(np.float64)
 
     def figure(self, statistics):
         """Computes the word error rate in per cent; infinite for errors without a reference."""
@@ -224,73 +232,3 @@ def metric_of(name: str, tokenize: str = "none") -> Metric:
     metric = METRICS[name]
     fields = {field.name for field in dataclasses.fields(metric)}
     return metric(**({"tokenize": tokenize} if "tokenize" in fields else {}))
-
-
-# The cost of an edit, and in lower bits its kind: sums of costs then count both.
-_EDIT, _DELETION, _INSERTION = 1 << 42, 1 << 21, 1
-
-
-def _costs(hypotheses: Sequence[Sequence[str]], reference: Sequence[str]) -> Iterator[np.ndarray]:
-    """Yields the costs of the edits between the first 0, 1, ... words of each hypothesis and each
-    beginning of the reference, int64 [hypotheses, words + 1] (Levenshtein 1966)."""
-    # One row of the table is computed at a time, for all hypotheses and positions of the reference
-    # together; deletions are a running minimum along the row.
-    numbers = {word: n for n, word in enumerate(dict.fromkeys(reference))}
-    target = np.array([numbers[word] for word in reference], np.int64)
-    lengths = np.array([*map(len, hypotheses)], np.int64)
-    words = np.full((len(hypotheses), max([0, *lengths.tolist()])), -1, np.int64)
-    for row, hypothesis in zip(words, hypotheses, strict=True):
-        row[: len(hypothesis)] = [numbers.get(word, -1) for word in hypothesis]
-    steps = np.arange(len(target) + 1) * (_EDIT + _DELETION)
-    cost = np.tile(steps, (len(hypotheses), 1))
-    yield cost
-    for position in range(words.shape[1]):
-        substituted = cost[:, :-1] + np.where(words[:, position, None] == target, 0, _EDIT)
-        inserted = cost + (_EDIT + _INSERTION)
-        new = inserted.copy()
-        new[:, 1:] = np.minimum(inserted[:, 1:], substituted)
-        new = np.minimum.accumulate(new - steps, axis=1) + steps
-        cost = np.where((position < lengths)[:, None], new, cost)
-        yield cost
-
-
-def count_errors(hypotheses: Sequence[Sequence[str]], reference: Sequence[str]) -> np.ndarray:
-    """Counts the fewest substitutions, insertions and deletions of each hypothesis, of several
-    ways the one with most substitutions."""
-    *_, cost = _costs(hypotheses, reference)
-    total = cost[:, -1]
-    edits, deletions = total // _EDIT, total % _EDIT // _DELETION
-    insertions = total % _DELETION
-    return np.stack([edits - deletions - insertions, insertions, deletions], axis=1)
-
-
-def align(
-    hypothesis: Sequence[str], reference: Sequence[str]
-) -> list[tuple[str | None, str | None]]:
-    """Pairs the words of a reference and a hypothesis by the edits that `count_errors` counts; None
-    faces an insertion or a deletion."""
-    table = [cost[0] for cost in _costs([hypothesis], reference)]
-    pairs: list[tuple[str | None, str | None]] = []
-    left, n = len(hypothesis), len(reference)
-    while left or n:
-        cost = table[left][n]
-        said, meant = hypothesis[left - 1] if left else None, reference[n - 1] if n else None
-        if left and n and cost == table[left - 1][n - 1] + (said != meant) * _EDIT:
-            left, n = left - 1, n - 1
-        elif n and cost == table[left][n - 1] + _EDIT + _DELETION:
-            said, n = None, n - 1
-        else:
-            meant, left = None, left - 1
-        pairs.append((meant, said))
-    return pairs[::-1]
-
-
-def alignment_lines(pairs: Sequence[tuple[str | None, str | None]]) -> list[str]:
-    """Formats the pairs of `align` as lines of text, the words of a pair below one another."""
-    lines = ["REF:", "HYP:", "    "]
-    for meant, said in pairs:
-        kind = "I" if meant is None else "D" if said is None else "S" if said != meant else ""
-        width = max(len(word or "***") for word in (meant, said))
-        for number, word in enumerate((meant or "***", said or "***", kind)):
-            lines[number] += f" {printable(word):{width}}"
-    return [line.rstrip() for line in lines]
