@@ -76,14 +76,14 @@ def test_unknown_words_of_lists_and_texts_are_told(trained, tmp_path, call):
 
     name = Run.load(trained).path.name
     lists = "0 ||| le kiwi ||| f= 0\n0 ||| le ||| f= 1\n"
-    share = f"1 of the 3 words of the lists are unknown to {name} (33.33%)\n"
+    share = f"1 of the 3 words of the lists, by {name}, are unknown to the run (33.33%)\n"
     tune = ("tune", "l", "r", "--metric", "wer", "--weights", "w", "--run", str(trained))
     apply = ("apply", "l", "w", "--run", str(trained))
     assert share in errors(lists, *tune)
     assert errors(lists, *apply) == share
     assert errors(lists.replace("kiwi", "chat"), *apply) == ""
     every = errors("0 ||| a kiwi ||| f= 0\n0 ||| kiwi ||| f= 1\n", *apply)
-    assert every.startswith(f"all 3 words of the lists are unknown to {name}, and ")
+    assert every.startswith(f"all 3 words of the lists, by {name}, are unknown to the run, and ")
     runs = ("--run", str(trained), "--run", "other")
     told = errors(lists, "interpolate", "t", *runs)
     assert told == "1 of the 2 words of t are unknown to the run (50.00%)\n"
@@ -93,12 +93,12 @@ def test_runs_whose_names_mean_something_else_are_refused(trained):
     """Their features would take the place of others."""
     run = Run.load(trained)
     for name in ("words", "text", "score"):
-        with pytest.raises(UserError, match=f"the model '{name}' has the name of another feature"):
+        with pytest.raises(UserError, match=f"the run '{name}' has the name of another feature"):
             Columns({name: run}, word_count=True)
     for name in ("my run", "a=b", "a|||b", ""):
         with pytest.raises(UserError, match="cannot give its name to a feature of the lists"):
             Columns({name: run})
-    with pytest.raises(UserError, match=r"the model 'm\.unknown' has the name of another feature"):
+    with pytest.raises(UserError, match=r"the run 'm\.unknown' has the name of another feature"):
         Columns({"m": run, "m.unknown": run}, unknown_count=True)
     assert Columns({"words": run}).names == ("words",)
 

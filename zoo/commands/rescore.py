@@ -17,7 +17,6 @@ from zoo.commands.options import Inner, Option
 from zoo.errors import UserError, named, printable, shortened
 from zoo.evaluation import sentence_scores, significance
 from zoo.evaluation.run import short_names
-from zoo.priors.arpa import SentenceScorer
 from zoo.rescoring import bleu_chrf_wer, lattices, reranking, run_interpolation, tune
 from zoo.rescoring.bleu_chrf_wer import METRICS
 from zoo.rescoring.lattice_rescoring import LatticeSearch
@@ -32,7 +31,6 @@ from zoo.sources.nbest import read_references
 
 _COLUMNS = (
     Option("--run DIR ...", "adds a run's log-probability as a feature"),
-    Option("--arpa FILE ...", "adds log p under an n-gram model, named after its ARPA file"),
     Option("--word-count", "adds the number of words"),
     Option("--rank", "adds minus the logarithm of the rank in the list"),
     Option("--unknown-count", "adds the number of unknown words of each run"),
@@ -169,15 +167,7 @@ def _columns(arguments):
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     counts = arguments.word_count, arguments.unknown_count, arguments.rank
     runs = _runs(arguments) if arguments.run else {}
-    ngrams: dict[str, SentenceScorer] = {}
-    for path in arguments.arpa:
-        name = files.stem(pathlib.Path(path))
-        if name in {**runs, **ngrams}:
-            raise UserError(
-                f"--arpa {path}: {name!r} names another model already: rename the file."
-            )
-        ngrams[name] = SentenceScorer(path)
-    return Columns(runs, *counts, mean, _lattices(arguments.lattices), ngrams)
+    return Columns(runs, *counts, mean, _lattices(arguments.lattices))
 
 
 def _lattices(folder):
@@ -221,12 +211,12 @@ def _errors(arguments):
 
 
 def _edits(aligned) -> Iterator[str]:
-    """Yields the edits of an alignment as "meant -> said", of one word each."""
-    meant, said = aligned.references[0], aligned.hypotheses[0]
+    """Yields the edits of an alignment as "right -> wrong", of one word each."""
+    right, wrong = aligned.references[0], aligned.hypotheses[0]
     for part in aligned.alignments[0]:
         if part.type != "equal":
-            before = meant[part.ref_start_idx : part.ref_end_idx]
-            after = said[part.hyp_start_idx : part.hyp_end_idx]
+            before = right[part.ref_start_idx : part.ref_end_idx]
+            after = wrong[part.hyp_start_idx : part.hyp_end_idx]
             for pair in itertools.zip_longest(before, after, fillvalue="***"):
                 yield " -> ".join(pair)
 

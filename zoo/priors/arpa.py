@@ -17,7 +17,6 @@ r"""n-gram backgrounds from ARPA files, as KenLM, SRILM and others write them.
 import dataclasses
 import math
 import re
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -69,7 +68,8 @@ class Arpa(backoff.Backoff):
         check_least(self, "priors.Arpa", order=2)
 
     def prepare(self, lexicon, texts):
-        file, listed = files.find(self.path), read_arpa(self.path)
+        file = files.find(self.path)
+        listed = read(files.read_text(file), file)
         if len(listed) == 1:
             raise UserError(
                 f"{file} has unigrams only: give a file with longer n-grams, or take "
@@ -150,11 +150,6 @@ def _in_lexicon(levels, lexicon, unknown, predicted):
     ]
 
 
-def read_arpa(path: str) -> list[dict[tuple[str, ...], tuple[float, float]]]:
-    file = files.find(path)
-    return read(files.read_text(file), file)
-
-
 def _trie(contexts, order, vocabulary):
     """Returns the trie of arrays of contexts, and the nodes of each array."""
     missing = (((0, 0), (order - 1 - array.shape[1], 0)) for array in contexts)
@@ -214,38 +209,6 @@ def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
         if there != many:
             _fail(path, lines[order], f"the file announces {many} {order}-grams and has {there}")
     return levels
-
-
-class SentenceScorer:
-    """Scores sentences by the n-grams of an ARPA file, and counts the words that it does not have.
-
-    Unlike `Arpa` it needs no lexicon.
-    """
-
-    def __init__(self, path: str):
-        self.levels = read_arpa(path)
-        self.words = self.unknown = 0
-        if (END,) not in self.levels[0]:
-            raise UserError(f"{path} has no {END}, which ends sentences: give a model that has.")
-
-    def log_prob(self, words: Sequence[str]) -> float:
-        """Computes log p(words </s> | <s>), nats, as KenLM does: unknown words are <unk>."""
-        known = [(word,) in self.levels[0] for word in words]
-        self.words, self.unknown = self.words + len(known), self.unknown + known.count(False)
-        named_words = (word if there else UNKNOWN for word, there in zip(words, known, strict=True))
-        text = (BEGIN, *named_words, END)
-        return math.log(10) * sum(self._log10(text[:end]) for end in range(2, len(text) + 1))
-
-    def _log10(self, text):
-        """Returns log10 p of the last word of a text after the others."""
-        total = 0.0
-        for start in range(max(0, len(text) - len(self.levels)), len(text)):
-            gram = text[start:]
-            if gram in self.levels[len(gram) - 1]:
-                return total + self.levels[len(gram) - 1][gram][0]
-            if len(gram) > 1:
-                total += self.levels[len(gram) - 2].get(gram[:-1], (0.0, 0.0))[1]
-        return total + FLOOR
 
 
 def _fail(path, number, what):

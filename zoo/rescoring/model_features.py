@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from zoo.errors import UserError, shortened
-from zoo.priors.arpa import SentenceScorer
 from zoo.rescoring import run_interpolation
 from zoo.rescoring.lattices import Lattice, read_lattices
 from zoo.rescoring.run_interpolation import Interpolation
@@ -126,18 +125,18 @@ class LatticeFolder:
 
 
 def check_names(runs: Iterable[str], others: Iterable[str]):
-    """Checks that the names of models can be names of features."""
+    """Checks that the names of runs can be names of features."""
     others = {*others}
     for name in runs:
         if name in others:
             raise UserError(
-                f"the model {name!r} has the name of another feature or field of the lists: rename "
-                "its folder or file, or give a link to it."
+                f"the run {name!r} has the name of another feature or field of the lists: rename "
+                "its folder, or give a link to it."
             )
         if name.split() != [name] or "|||" in name or "=" in name:
             raise UserError(
-                f"the model {name!r} cannot give its name to a feature of the lists: rename its "
-                "folder or file, or give a link to it, without blanks, '=' and '|||'."
+                f"the run {name!r} cannot give its name to a feature of the lists: rename its "
+                "folder, or give a link to it, without blanks, '=' and '|||'."
             )
 
 
@@ -152,15 +151,12 @@ class Columns:
     rank: bool = False
     interpolation: Interpolation | None = None
     lattices: LatticeFolder | None = None
-    # {name: an n-gram model}; each adds NAME, as a run
-    ngrams: dict[str, SentenceScorer] = dataclasses.field(default_factory=dict)
     # notes on the shares of unknown words in the lists that features were added to
     notes: list[str | None] = dataclasses.field(default_factory=list)
 
     def __post_init__(self):
-        models = [*self.runs, *self.ngrams]
-        others = collections.Counter(self.names) - collections.Counter(models)
-        check_names(models, (*others, *_FIELDS, *([LANGUAGE] if self.lattices else [])))
+        others = collections.Counter(self.names) - collections.Counter([*self.runs])
+        check_names(self.runs, (*others, *_FIELDS, *([LANGUAGE] if self.lattices else [])))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -175,7 +171,7 @@ class Columns:
             (WORDS, self.word_count),
             (RANK, self.rank),
         )
-        return (*of_runs, *self.ngrams, *(name for name, wanted in others if wanted))
+        return (*of_runs, *(name for name, wanted in others if wanted))
 
     def add(self, lists: Iterable[NBestList]) -> Iterator[NBestList]:
         """Yields the lists with the added features; some thousand hypotheses are held at a time."""
@@ -197,10 +193,9 @@ class Columns:
                 chunk.append(one)
                 size += len(one.hypotheses)
             yield from self._added(chunk, scorers, of_lattices)
-        for name in (*self.runs, *self.ngrams):
-            scorer = scorers[name] if name in scorers else self.ngrams[name]
-            counted = scorer.words, scorer.unknown
-            self.notes.append(sentence_scores.share(*counted, "the lists", name))
+        for name, scorer in scorers.items():
+            of = f"the lists, by {name},"
+            self.notes.append(sentence_scores.share(scorer.words, scorer.unknown, of))
 
     def _added(self, chunk, scorers, of_lattices):
         """Yields a chunk's lists; `of_lattices` keeps the names of the first list's features."""
@@ -216,8 +211,6 @@ class Columns:
                 columns[f"{name}.{UNKNOWN}"] = scores.unknown.astype(float).tolist()
         if self.interpolation is not None:
             columns[run_interpolation.NAME] = self._interpolated(texts)
-        for name, ngrams in self.ngrams.items():
-            columns[name] = [ngrams.log_prob(text.split()) for text in texts]
         if self.lattices is not None:
             parts = [self.lattices.features(one) for one in chunk]
             of_lattices += [] if of_lattices else [*parts[0]]
