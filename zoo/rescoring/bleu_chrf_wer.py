@@ -75,7 +75,7 @@ def align(hypothesis: str, reference: str):
     """Aligns two texts word by word by the fewest edits, as a `jiwer.WordOutput`."""
     with lazy.extra():
         import jiwer
-    return jiwer.process_words(*(" ".join(text.split()) for text in (reference, hypothesis)))
+    return jiwer.process_words(" ".join(reference.split()), " ".join(hypothesis.split()))
 
 
 def _counted(official, hypotheses, references) -> np.ndarray:
