@@ -15,7 +15,7 @@ import contextlib
 import dataclasses
 import difflib
 import inspect
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -354,9 +354,9 @@ class Optax(Optimizer):
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """Builds the optimiser by optax's function."""
-        makers = {**vars(optax.contrib), **vars(optax)}
+        makers: dict[str, Any] = {**vars(optax.contrib), **vars(optax)}
         maker = makers.get(self.name)
-        if not _takes_rate(self.name, maker):
+        if maker is None or not _takes_rate(self.name, maker):
             known = [name for name, other in makers.items() if _takes_rate(name, other)]
             nearest = difflib.get_close_matches(self.name, known, 3, 0)
             raise ValueError(f"not an optimiser of a rate; the nearest are {', '.join(nearest)}")

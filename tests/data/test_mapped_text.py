@@ -177,9 +177,8 @@ def test_the_command_encodes_tables_and_data_sets(tmp_path, monkeypatch):
     both = [["one", "two"], ["three"]]
     assert [*found] == [*both, *both, ["one,", "two"], ["four"]]
     assert asked[-1] == (("a/b", "c"), {"split": "test", "streaming": True})
-    with pytest.raises(
-        UserError, match=r"no column 'bod': set --column to one of 'text', 'body'\.$"
-    ):
+    message = r"no column 'bod': set --column to one of 'text', 'body'\.$"
+    with pytest.raises(UserError, match=message):
         command_table.main(["encode", given[2], "--column", "bod", "--output", str(out / "no")])
     assert not (out / "no").exists()
 

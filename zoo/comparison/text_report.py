@@ -26,7 +26,7 @@ NOT_RANKED = "!"
 
 
 def tables(folders: list[str], in_parts: bool = False, wanted: Wanted = ALL) -> str:
-    """Makes tables of the results of runs; docs/passports.md tells what they have.
+    """Makes tables of the results of runs; docs/passports.md lists their columns.
 
     Runs that differ in their seed alone are one row. A run that was trained on a text, or whose
     checkpoint was chosen on it, stands below the ranking, its figures marked.

@@ -63,8 +63,7 @@ def load_translator(path: str | os.PathLike[str]) -> "LoadedTranslator":
     """Opens the run of an encoder-decoder.
 
     Args:
-      path: the folder of the run, or an export; or "hub:OWNER/NAME", an export on the Hugging Face
-        hub, which is downloaded into the hub's cache.
+      path: as of `load`.
 
     Raises:
       UserError: the folder does not hold a run of an encoder-decoder, or nothing is trained yet.

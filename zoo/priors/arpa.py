@@ -90,15 +90,17 @@ class Arpa(backoff.Backoff):
             [np.array([*level], np.int64).reshape(-1, size) for size, level in enumerate(levels, n)]
             for n, levels in ((1, contexts), (2, grams))
         )
-        trie = backoff.Trie([*ids, *(level[:, :-1] for level in of_grams)], len(lexicon))
+        known = [*ids, *(level[:, :-1] for level in of_grams)]
+        trie, of_contexts = _trie(known, self.order, len(lexicon))
         weights = np.zeros(len(trie))
-        for level, nodes in zip(contexts, trie.nodes, strict=False):
+        for level, nodes in zip(contexts, of_contexts, strict=False):
             weights[nodes] = [weight for _, weight in level.values()]
         in_nats = np.log(10)
-        lists = [
-            (nodes, of_level[:, -1], np.array([p for p, _ in level.values()]) * in_nats)
-            for nodes, of_level, level in zip(trie.nodes[len(ids) :], of_grams, grams, strict=True)
-        ]
+        lists = []
+        for nodes, of_level, level in zip(of_contexts[len(ids) :], of_grams, grams, strict=True):
+            rank = np.lexsort((of_level[:, -1], nodes))
+            values = np.array([p for p, _ in level.values()]) * in_nats
+            lists.append((nodes[rank], of_level[rank, -1], values[rank]))
         whole = {"log_unigram": log_unigram * in_nats, "log_backoff": weights * in_nats}
         return backoff.prepare(trie, "list_log_prob", lists, **whole)
 
@@ -146,6 +148,16 @@ def _in_lexicon(levels, lexicon, unknown, predicted):
         }
         for level in levels
     ]
+
+
+def _trie(contexts, order, vocabulary):
+    """Returns the trie of arrays of contexts, and the nodes of each array."""
+    missing = (((0, 0), (order - 1 - array.shape[1], 0)) for array in contexts)
+    padded = [np.pad(*both, constant_values=-1) for both in zip(contexts, missing, strict=True)]
+    trie = backoff.Trie(np.concatenate(padded).T[::-1], vocabulary)
+    nodes = np.empty_like(trie.nodes)
+    nodes[trie.order] = trie.nodes
+    return trie, np.split(nodes, np.cumsum([len(array) for array in contexts])[:-1])
 
 
 def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:

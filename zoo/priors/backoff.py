@@ -40,32 +40,30 @@ UNLISTED = np.inf
 class Trie:
     """All suffixes of some contexts, as nodes in breadth-first order; node 0 has no words."""
 
-    def __init__(self, contexts: list[np.ndarray], vocabulary: int):
-        """Builds the trie of contexts."""
-        order = 1 + max((array.shape[1] for array in contexts), default=0)
-        parents = [np.zeros(len(array), np.int64) for array in contexts]
-        of_lengths = [np.zeros(1, np.int64)]
-        self.levels = [0, 1]
-        for length in range(1, order):
-            longer = [
-                (parent * vocabulary + array[:, -length])
-                for parent, array in zip(parents, contexts, strict=True)
-                if array.shape[1] >= length
-            ]
-            keys = np.unique(np.concatenate(longer))
-            of_lengths.append(keys)
-            self.levels.append(self.levels[-1] + len(keys))
-            rest = iter(longer)
-            parents = [
-                self.levels[length] + np.searchsorted(keys, next(rest))
-                if array.shape[1] >= length
-                else parent
-                for parent, array in zip(parents, contexts, strict=True)
-            ]
-        self.nodes = parents
-        keys = np.concatenate(of_lengths)
-        self.word = (keys % vocabulary).astype(np.int32)
-        children = np.bincount(keys[1:] // vocabulary, minlength=len(keys))
+    def __init__(self, words: np.ndarray, vocabulary: int):
+        """Builds the trie of m contexts, given by their words [n - 1, m].
+
+        The first row has the last words, and -1 stands where a context has no more words.
+        """
+        last = words[0] + 1
+        # Numbers of 16 bits are sorted in linear time.
+        self.order = np.lexsort((last.astype(np.uint16), (last >> 16).astype(np.uint16)))
+        self.nodes = group = np.zeros(len(last), np.int64)  # of the contexts in this order
+        parents, of_levels, self.levels = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)], [0, 1]
+        for before in words:
+            keys = group * (vocabulary + 1) + before[self.order] + 1
+            # Fast, as only contexts with the same suffix are out of order.
+            rank = np.argsort(keys, kind="stable")
+            self.order, self.nodes, keys = self.order[rank], self.nodes[rank], keys[rank]
+            starts, word = np.diff(keys, prepend=-1) > 0, keys % (vocabulary + 1) - 1
+            group, new = np.cumsum(starts), starts & (word >= 0)
+            parents.append(self.nodes[new])
+            of_levels.append(word[new])
+            self.nodes = np.where(word < 0, self.nodes, self.levels[-1] - 1 + np.cumsum(new))
+            self.levels.append(self.levels[-1] + len(parents[-1]))
+        self.parent = np.concatenate(parents)
+        self.word = np.concatenate(of_levels).astype(np.int32)
+        children = np.bincount(self.parent[1:], minlength=len(self.parent))
         self.start = 1 + np.concatenate([[0], np.cumsum(children)])
 
     def __len__(self):
@@ -75,13 +73,12 @@ class Trie:
 def prepare(trie: Trie, kind: str, lists, **whole) -> dict[str, np.ndarray]:
     """Makes the tables of a model, as a `Backoff` keeps them.
 
-    `lists` has (nodes, words, values) of the n-grams of each length. An interpolated model has
-    `unigram`, `backoff` and additional values, of the kind list_value; a model given by listed
-    log-probabilities has log_unigram, log_backoff and list_log_prob.
+    `lists` has (nodes, words, values) of the n-grams of each length, sorted by nodes and words. An
+    interpolated model has `unigram`, `backoff` and additional values, of the kind list_value; a
+    model given by listed log-probabilities has log_unigram, log_backoff and list_log_prob.
     """
     nothing = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     nodes, words, values = (np.concatenate(column) for column in zip(nothing, *lists, strict=True))
-    order = np.lexsort((words, nodes))
     counts = np.bincount(nodes, minlength=len(trie))
     return {
         **{name: np.asarray(array, np.float32) for name, array in whole.items()},
@@ -89,8 +86,8 @@ def prepare(trie: Trie, kind: str, lists, **whole) -> dict[str, np.ndarray]:
         "node_start": trie.start.astype(np.int32),
         "levels": np.array(trie.levels, np.int32),
         "list_start": np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
-        "list_word": np.asarray(words, np.int32)[order],
-        kind: np.asarray(values, np.float32)[order],
+        "list_word": np.asarray(words, np.int32),
+        kind: np.asarray(values, np.float32),
     }
 
 

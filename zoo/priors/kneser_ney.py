@@ -54,23 +54,22 @@ class KneserNey(backoff.Backoff):
         """Estimates the model and returns its back-off tables; see `backoff.prepare`."""
         boundary = lexicon.ids.get(lexicon.boundary)
         streams = [text.words.astype(np.int64) for text in texts.values()]
-        counted = count(streams, boundary, self.order, len(lexicon))
-        trie = backoff.Trie([contexts for contexts, _, _ in counted], len(lexicon))
-        weights, lists = np.ones(len(trie)), []
-        for (_, words, counts), nodes in zip(counted, trie.nodes, strict=True):
-            discount = discounts(counts)[np.minimum(counts, 3) - 1]
-            total = np.bincount(nodes, counts, len(trie))
-            here = np.unique(nodes)
-            weights[here] = np.bincount(nodes, discount, len(trie))[here] / total[here]
-            lists.append((nodes, words, (counts - discount) / total[nodes]))
+        trie, counted = count(streams, boundary, self.order, len(lexicon))
+        weights, lists = [], []
+        for first, (nodes, words, counts) in zip(trie.levels, counted, strict=False):
+            discount, node = discounts(counts)[np.minimum(counts, 3) - 1], nodes - first
+            total = np.bincount(node, counts)
+            weights.append(np.bincount(node, discount) / total)
+            lists.append((nodes, words, (counts - discount) / total[node]))
         (_, words, values), *lists = lists
         unigram = np.bincount(words, values, len(lexicon)) + weights[0] / len(lexicon)
-        weights[0] = 1  # the unigram distribution is kept whole
-        return backoff.prepare(trie, "list_value", lists, unigram=unigram, backoff=weights)
+        weights[0] = np.ones(1)  # the unigram distribution is kept whole
+        backoffs = np.concatenate(weights)
+        return backoff.prepare(trie, "list_value", lists, unigram=unigram, backoff=backoffs)
 
 
 def count(streams, boundary: int | None, order: int, vocabulary: int):
-    """Computes the adjusted counts of the n-grams of each order."""
+    """Returns the trie of all contexts, and (nodes, words, adjusted counts) of each length."""
     start = [] if boundary is None else [boundary]
     texts = [np.concatenate([np.array(start, np.int64), stream]) for stream in streams]
     stream = np.concatenate(texts)
@@ -86,24 +85,23 @@ def count(streams, boundary: int | None, order: int, vocabulary: int):
     if boundary is not None:
         reach[first] = -1  # the boundary before a text is a context and never a target
 
-    ids, raw = np.zeros(len(stream), np.int64), []
-    for length in range(order):
-        there = positions[reach >= length]
-        keys = ids[there] * vocabulary + stream[there - length]
-        distinct, example, ids[there], counts = np.unique(
-            keys, return_index=True, return_inverse=True, return_counts=True
-        )
-        raw.append((there[example], counts, distinct // vocabulary))
-
-    results = []
-    for length, (positions, counts, _) in enumerate(raw):
-        if length + 1 < order:
-            shorter = raw[length + 1][2]
-            before = np.bincount(shorter, minlength=len(counts))
-            counts = np.where(before > 0, before, counts)
-        contexts = stream[positions[:, None] - np.arange(length, 0, -1)[None]]
-        results.append((contexts, stream[positions], counts))
-    return results
+    before = [np.where(reach >= n, np.roll(stream, n), -1) for n in range(1, order)]
+    trie = backoff.Trie(np.array(before, np.int32), vocabulary)
+    # Twice the key of the n-gram of the longest context at each position, and 1: only these occur.
+    keys = 2 * (trie.nodes * vocabulary + stream[trie.order]) + 1
+    length_of = np.minimum(reach, order - 1)[trie.order]
+    results, longer = [], np.zeros(0, np.int64)
+    for length in reversed(range(order)):
+        found = np.concatenate([longer, keys[length_of == length]])
+        found.sort(kind="stable")  # which is fast, as the nodes are sorted already
+        starts = np.flatnonzero(np.diff(found, prepend=-1))
+        counts, found = np.diff(starts, append=len(found)), found[starts]
+        # Where there are longer n-grams, their number comes first, and is the adjusted count.
+        chosen = np.diff(found // 2, prepend=-1) > 0
+        nodes, words = np.divmod(found[chosen] // 2, vocabulary)
+        results.append((nodes, words, counts[chosen]))
+        longer = 2 * (trie.parent[nodes] * vocabulary + words)
+    return trie, results[::-1]
 
 
 def discounts(counts: np.ndarray) -> np.ndarray:
