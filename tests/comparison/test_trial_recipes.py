@@ -162,3 +162,5 @@ def test_the_words_of_a_text_are_counted():
     validation = corpora["validation"].sentences
     assert words.judged == sum(len(sentence) + 1 for sentence in validation)  # with </s>
     assert words.size == len(lexicon)
+    train = sum(len(sentence) + 1 for sentence in corpora["train"].sentences)
+    assert words.validation == words.judged / train  # this text has no test

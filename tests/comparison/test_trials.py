@@ -197,8 +197,19 @@ def test_the_command(tmp_path, monkeypatch, capsys):
 
 
 def test_the_recipe_of_a_run_by_hand(experiment):
-    recipe = trials.final_recipe(experiment, HeadPlan(25, None, {}, 3.0), seed=2)
+    recipe = trials.final_recipe(experiment, HeadPlan(25, None, {}, 3.0), seed=2, validation=0.1)
     assert recipe.training.optimizer == Adam(learning_rate=0.03, schedule=Cosine(warmup=5))
     assert (recipe.training.steps, recipe.training.validate_every) == (25, 2)
     assert recipe.training.seed == 2
     np.testing.assert_allclose(recipe.training.optimizer.rate(1, 25)(5), 0.03)
+
+
+def test_validations_read_no_more_tokens_than_training(experiment):
+    """An epoch is 40 steps long, and a validation text of a quarter of it 10 steps."""
+
+    def every(steps, validation):
+        of_head = HeadPlan(steps, None, {}, 1.0, epoch_steps=40)
+        recipe = trials.final_recipe(experiment, of_head, 0, validation)
+        return recipe.training.validate_every
+
+    assert [every(50, 0.25), every(50, 0.01), every(500, 0.25), every(7, 0.25)] == [10, 5, 50, 10]

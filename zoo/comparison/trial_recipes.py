@@ -40,6 +40,7 @@ class Words(NamedTuple):
     size: int
     characters: bool
     judged: int
+    validation: float = 0.0  # its length over that of the training text
 
 
 def words_of(experiment: Experiment) -> Words:
@@ -48,7 +49,8 @@ def words_of(experiment: Experiment) -> Words:
     marks = (lexicon.boundary, lexicon.unknown)
     characters = all(len(word) == 1 for word in lexicon.words if word not in marks)
     judged = bare.vocabulary.encode(corpora[first_test(bare)], lexicon).counted.sum()
-    return Words(len(lexicon), characters, int(judged))
+    validation = len(bare.vocabulary.encode(corpora["validation"], lexicon).words)
+    return Words(len(lexicon), characters, int(judged), validation / int(lexicon.counts.sum()))
 
 
 def plain(experiment: Experiment) -> Experiment:

@@ -22,7 +22,8 @@ from zoo.training.loop import Trainer
 
 # Learning rates are tried for this fraction of a run's steps, and for so many steps at least.
 RATE_FRACTION, RATE_STEPS = 10, 20
-# Validations within a run, beside the ends of epochs.
+# Validations within a run, beside the ends of epochs; fewer where they would read more tokens than
+# training does.
 VALIDATIONS = 10
 # Steps are timed for this fraction of a budget of minutes, within these seconds.
 TIMED_FRACTION, TIMED_SECONDS = 20, (3.0, 10.0)
@@ -64,7 +65,7 @@ def run(trials: Trials, log: Callable[[str], None] = print) -> trial_summary.Sum
         new = not is_judged(folder, split)
         if new:
             log(f"{name}, seed {seed} (run {number} of {len(rounds)})")
-            recipe = final_recipe(of_heads[name], plan.heads[name], seed)
+            recipe = final_recipe(of_heads[name], plan.heads[name], seed, words.validation)
             with _diverging(name, failed, log):
                 training.train(recipe, folder, log=log)
                 judge(folder, split)
@@ -146,14 +147,18 @@ def _try_rate(name, experiment, factor, plan, folder, log):
     plan.write()
 
 
-def final_recipe(experiment: Experiment, of_head: HeadPlan, seed: int) -> Experiment:
+def final_recipe(
+    experiment: Experiment, of_head: HeadPlan, seed: int, validation: float
+) -> Experiment:
+    """Returns the recipe of a run; `validation`: the validation text's share of an epoch."""
     assert of_head.rate is not None
     recipe = trial_recipes.with_warmup_within(experiment, of_head.steps)
+    as_long = math.ceil(validation * (of_head.epoch_steps or 0))  # steps of so many tokens
     return changed(
         trial_recipes.with_rate(recipe, of_head.rate),
         {
             "training.steps": of_head.steps,
-            "training.validate_every": max(1, of_head.steps // VALIDATIONS),
+            "training.validate_every": max(1, of_head.steps // VALIDATIONS, as_long),
             "training.seed": experiment.training.seed + seed,
         },
     )
