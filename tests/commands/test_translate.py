@@ -160,6 +160,33 @@ def test_standard_input_is_read_as_a_file_is(call, folders, sources, monkeypatch
         command_table.main(arguments)
 
 
+class Terminal(io.StringIO):
+    """Lines typed at a terminal; keeps what was printed before each."""
+
+    def __init__(self, lines, printed):
+        super().__init__(lines)
+        self.printed, self._capture = [], printed
+
+    def isatty(self):
+        return True
+
+    def readline(self):
+        self.printed.append(self._capture.readouterr())
+        return super().readline()
+
+
+def test_a_sentence_that_is_typed_is_translated_at_once(folders, sources, monkeypatch, capsys):
+    lines = [" ".join(words) for words in sources[:2]]
+    command = ["translate", str(folders["one"]), "--beam", "1"]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines)))
+    command_table.main(command)
+    expected = capsys.readouterr().out.splitlines(keepends=True)
+    monkeypatch.setattr(sys, "stdin", terminal := Terminal("\n".join(lines), capsys))
+    command_table.main(command)
+    assert terminal.printed == [("", "> "), (expected[0], "> "), (expected[1], "> ")]
+    assert capsys.readouterr() == ("", "\n")
+
+
 @pytest.fixture
 def listed(call, folders, translator, sources, tmp_path):
     """(rows of the lists of two sentences and an empty line, the hypotheses, the file)."""
@@ -408,6 +435,21 @@ def test_metrics_are_printed_with_their_signatures(call, judged):
     output, _ = call("translate", judged[0], *JUDGED)
     assert "BLEU" in output and "tok:none" in output and "chrF2" in output
     assert re.search(r"exact match \d+\.\d\d", output)
+
+
+def test_examples_have_source_reference_and_translation(call, judged):
+    run, hypotheses = Run.load(judged[0]), judged[2].with_suffix(".txt").read_text().splitlines()
+    corpus = run.read("test")
+    three = zip(corpus.source_text.sentences, corpus.sentences, hypotheses, strict=True)
+    shown = [
+        f"\nsource       {' '.join(source)}\nreference    {' '.join(reference)}\n"
+        f"translation  {hypothesis}\n"
+        for source, reference, hypothesis in three
+    ]
+    for count, options in ((3, ()), (2, ("--examples", 2)), (0, ("--examples", 0))):
+        output, _ = call("translate", judged[0], *JUDGED, *options)
+        assert output.endswith("".join(shown[:count])), count
+        assert output.count("\nsource ") == count
 
 
 def test_two_runs_are_compared_by_a_paired_test(call, judged):

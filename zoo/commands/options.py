@@ -358,12 +358,12 @@ def write(lines: Iterable[str], file: str | None, what: str):
         sys.stdout.writelines(lines)
 
 
-def progress(unit: str, of: Iterable | None = None):
+def progress(unit: str, of: Iterable | None = None, hidden: bool = False):
     """Returns a progress bar of a terminal, around an iterable or to be moved by hand."""
     with lazy.extra():
         from tqdm import tqdm
 
-    return tqdm(of, unit=f" {unit}", file=sys.stderr, disable=None)
+    return tqdm(of, unit=f" {unit}", file=sys.stderr, disable=hidden or None)
 
 
 def print_notes(notes: Iterable[str | None]):
@@ -408,6 +408,7 @@ RULES = {
     "translate": """
         --bleu needs --split NAME: needs references
         --tokenizer needs --bleu
+        --examples needs --bleu
         --language-weight needs --language-model DIR
         --unknowns keep excludes --dictionary: leaves unknown words as they are
         --temperature needs --sample: is for draws

@@ -10,7 +10,6 @@ from zoo.commands import options, program
 from zoo.commands.options import Option
 from zoo.errors import Interrupted
 
-_EXAMPLES = 5  # translations that are shown
 _MINUTES = 10.0
 _RATES = (0.3, 1.0, 3.0)
 _FACTOR = options.number(0, 1e6, above=True)
@@ -38,6 +37,7 @@ TEXT = (
 def run_text(arguments: argparse.Namespace):
     """Makes the recipe, trains, evaluates, shows samples, and writes the report."""
     from zoo import own_text
+    from zoo.evaluation.translators import DICTIONARY
 
     folder = arguments.folder
     texts = [path for path in (arguments.text, arguments.translation) if path]
@@ -54,7 +54,10 @@ def run_text(arguments: argparse.Namespace):
 
     run("train", *words, folder)
     if len(texts) == 2:
-        _judge_pairs(run, folder, recipe)
+        dictionary, links = (os.path.join(folder, name) for name in (DICTIONARY, "train.align"))
+        run("align", "--run", folder, "--output", links, "--dictionary", dictionary)
+        run("evaluate", folder, "--split", "test")
+        run("translate", folder, "--split", "test", "--bleu", "--dictionary", dictionary)
     else:
         table = os.path.join(folder, "surprisal.tsv")
         run("evaluate", folder, "--split", "test")
@@ -62,24 +65,6 @@ def run_text(arguments: argparse.Namespace):
         run("generate", folder, "--count", "3", "--temperature", "0.8")
     run("compare", folder, "--page", os.path.join(folder, "report.html"))
     print(f"Open {folder}/report.html: learning curves, figures, the test text by surprisal.")
-
-
-def _judge_pairs(run, folder, recipe):
-    """Writes the dictionary of a run of pairs, evaluates it, and shows some translations."""
-    from zoo.data import Pairs
-    from zoo.evaluation.translators import DICTIONARY
-
-    dictionary, examples = (os.path.join(folder, name) for name in (DICTIONARY, "examples.txt"))
-    links = os.path.join(folder, "train.align")
-    run("align", "--run", folder, "--output", links, "--dictionary", dictionary)
-    run("evaluate", folder, "--split", "test")
-    run("translate", folder, "--split", "test", "--bleu", "--dictionary", dictionary)
-    (test,) = recipe.settings["data.tests"]
-    lines = [row[1] for row in Pairs(test, test).rows("train")[0][:_EXAMPLES]]
-    with open(examples, "w", encoding="utf-8") as file:
-        file.writelines(f"{line}\n" for line in lines)
-    print("", *lines, sep="\n")
-    run("translate", folder, examples, "--dictionary", dictionary)
 
 
 def _run(name: str, words: list[str]):

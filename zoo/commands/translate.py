@@ -18,6 +18,7 @@ from zoo.errors import UserError, named
 _BATCHES = 64
 _TOKENIZERS = ("none", "13a", "intl", "char", "zh")
 _LANGUAGE_WEIGHT = 0.1
+_EXAMPLES = 3
 # Options that only one of BeamSearch and Sampling takes, each named as the field.
 _OF_THE_BEST = ("beam", "length_normalisation")
 _OF_DRAWS = ("temperature", "top_k", "nucleus", "seed")
@@ -26,11 +27,18 @@ _OF_DRAWS = ("temperature", "top_k", "nucleus", "seed")
 TRANSLATE = (
     Option(
         "paths DIR ...",
-        "folders of runs, several for an ensemble; then a file to translate; default: stdin",
+        "folders of runs, several for an ensemble; then a file to translate; default: stdin, with "
+        "a prompt at a terminal",
     ),
     Option("--split NAME", "translates a split of the first run's data"),
     Option("--bleu", "with --split: computes BLEU and chrF, and keeps them in the run's folder"),
     Option("--tokenizer", "with --bleu: sacrebleu's tokenizer; default: none", choices=_TOKENIZERS),
+    Option(
+        "--examples N",
+        f"with --bleu: sentences that are printed with reference and translation; default "
+        f"{_EXAMPLES}",
+        options.whole(0),
+    ),
     Option("--output FILE", "file of translations to write; default: prints them"),
     Option(
         "--dictionary FILE",
@@ -85,6 +93,7 @@ def run_translate(arguments: argparse.Namespace):
     folders, file = _folders_and_file(arguments.paths)
     if arguments.split and file:
         raise UserError(f"--split {arguments.split} and {file} are two texts: give one of them.")
+    arguments.typed = not arguments.split and file in (None, "-") and sys.stdin.isatty()
     _check_files(folders[0], arguments)
     search = _search(arguments)
     translator = _translator(folders, arguments)
@@ -154,9 +163,10 @@ def _translations(restoring, search, sources, arguments) -> Iterator[list]:
 
     missing: collections.Counter[str] = collections.Counter()
     words = read = cut = total = 0
+    at_once = 1 if arguments.typed else arguments.batch * _BATCHES
     given = {"batch": arguments.batch, "ratio": arguments.longest_ratio}
-    with options.progress("sentences") as bar:
-        while some := list(itertools.islice(sources, arguments.batch * _BATCHES)):
+    with options.progress("sentences", hidden=arguments.typed) as bar:
+        while some := list(itertools.islice(sources, at_once)):
             words += sum(map(len, some))
             missing.update(restoring.translator.unknown(some))
             found = restoring.translate(some, search, done=bar.update, first_number=read, **given)
@@ -211,10 +221,10 @@ def _judge(restoring, search, arguments):
     translator, split = restoring.translator, arguments.split
     run = translator.runs[0]
     corpus = translator.pairs(split)
-    sources = iter(run.experiment.source_of(corpus).sentences)
+    sources = run.experiment.source_of(corpus).sentences
     hypotheses = [
         " ".join(of_sentence[0].words if of_sentence else [])
-        for some in _translations(restoring, search, sources, arguments)
+        for some in _translations(restoring, search, iter(sources), arguments)
         for of_sentence in some
     ]
     references = [" ".join(words) for words in corpus.sentences]
@@ -228,6 +238,12 @@ def _judge(restoring, search, arguments):
     output_files.show(
         translation_quality.describe(split, figures), *(f"  {path}" for path in paths)
     )
+    examples = zip(map(" ".join, sources), references, hypotheses, strict=True)
+    count = _EXAMPLES if arguments.examples is None else arguments.examples
+    for source, reference, hypothesis in itertools.islice(examples, count):
+        output_files.show(
+            f"\nsource       {source}\nreference    {reference}\ntranslation  {hypothesis}"
+        )
 
 
 def _sources(translator, file, split) -> Iterator[list[str]]:
@@ -245,12 +261,21 @@ def _sources(translator, file, split) -> Iterator[list[str]]:
 
 
 def _standard_input() -> Iterator[str]:
-    """Yields the lines of standard input; raises UserError for a line that is not UTF-8 text."""
+    """Yields the lines of standard input, at a terminal with a prompt before each; raises UserError
+    for a line that is not UTF-8 text."""
     from zoo.sources import files
 
+    def typed():
+        print("> ", end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            print(file=sys.stderr)
+        return line
+
+    lines = iter(typed, "") if sys.stdin.isatty() else sys.stdin
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape", newline="\n")
-    for number, line in enumerate(sys.stdin, 1):
+    for number, line in enumerate(lines, 1):
         if any("\udc80" <= letter <= "\udcff" for letter in line):
             raise UserError(
                 f"standard input, line {number}: not UTF-8: convert it, for instance with iconv "
