@@ -233,6 +233,14 @@ class Experiment:
             self.vocabulary, boundary="none", features=(), background=None, open_classes=()
         )
 
+    def check_whole_words(self, what: str):
+        """Raises UserError if words are split into subwords, with which `what` does not go."""
+        if any(one.subwords is not None for one in (self.vocabulary, self.reading_of_sources)):
+            raise UserError(
+                f"{what} needs whole words, and vocabulary.subwords splits them: leave one of them "
+                "out."
+            )
+
     def source_of(self, corpus: Corpus) -> Corpus:
         """Returns the sources of a split of pairs, in lower case if the vocabulary asks for it.
 
@@ -279,6 +287,15 @@ class Experiment:
         Raises:
           UserError: the data cannot be read, or do not fit the recipe.
         """
+        readings = self.vocabulary, self.reading_of_sources
+        for what, there in {
+            f"a {type(self.model).__name__}": isinstance(self.model, LanguageModel),
+            "data.unknowns": self.data.unknowns is not None,
+            "vocabulary.features": any(one.features for one in readings),
+            "vocabulary.unknown=refused": any(one.unknown == "refused" for one in readings),
+        }.items():
+            if there:
+                self.check_whole_words(what)
         lexicon, corpora = self._words()
         background = self.model.background
         if background is None:

@@ -15,6 +15,7 @@ EXTRAS = {
     "export": ("flatbuffers", "safetensors"),
     "hub": ("huggingface_hub",),
     "bucket": ("gcsfs",),
+    "subwords": ("tokenizers",),
 }
 
 

@@ -136,22 +136,6 @@ def of_text(
     The last sentences are held out: first the test, before it the validation text, each a twentieth
     of the words (of a short text up to a tenth, at most 100,000 words). So the recipe depends on
     the content of the text alone.
-
-    Args:
-      paths: the path of a text, a folder or a pattern of texts; or of two files, the second a
-        translation of the first line by line.
-      letters: every character is a token, instead of every word.
-      languages: the language of each file, as "fr", whose rules find words; "none" for tokenised
-        text. Recognised by frequent words if there is none.
-
-    Raises:
-      UserError: letters or languages do not fit the files; a file cannot be read or is too short;
-        two files have different numbers of lines; or the text has no blanks by which words could be
-        found.
-
-    Example:
-      >>> recipe = own_text.of_text(["novel.txt"])  # doctest: +SKIP
-      >>> experiment = changed(recipe.experiment(), {"model.head": NCE()})  # doctest: +SKIP
     """
     if letters and (len(paths) == 2 or languages):
         other = "--language finds words" if languages else "two files are pairs of sentences"

@@ -6,6 +6,7 @@ import sys
 from types import SimpleNamespace
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import zoo
@@ -14,13 +15,14 @@ from tests.training.test_translation import MODEL, experiment
 from zoo.alignment import Copyable, PositionalUnknown
 from zoo.commands import command_table
 from zoo.comparison import plot_style
-from zoo.data import Pairs
+from zoo.data import Pairs, Vocabulary
 from zoo.decoding.batched_search import Hypothesis
 from zoo.errors import UserError
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Restoring, Translator
+from zoo.lexicon import Lexicon
 
-SOURCES, TARGETS = ["<unk>", "a", "b", "c"], ["</s>", "<unk>", "A", "B", "<unkpos_1>", "<unk_1>"]
+SOURCES, TARGETS = ("<unk>", "a", "b", "c"), ["</s>", "<unk>", "A", "B", "<unkpos_1>", "<unk_1>"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,17 +42,25 @@ def translator_of(model, unknowns=None):
         path="runs/a",
         params={},
         tables={},
-        experiment=SimpleNamespace(model=model, data=SimpleNamespace(unknowns=unknowns)),
+        experiment=SimpleNamespace(
+            model=model,
+            data=SimpleNamespace(unknowns=unknowns),
+            reading_of_sources=Vocabulary(boundary="none"),
+        ),
         lexicon=SimpleNamespace(words=TARGETS, unknown="<unk>"),
-        others=[SimpleNamespace(ids={w: n for n, w in enumerate(SOURCES)}, unknown="<unk>")],
+        others=[Lexicon(SOURCES, np.ones(len(SOURCES), np.int64), unknown="<unk>")],
     )
     turned = model.order == "target_reversed"
 
-    def words(hypothesis):
+    def words_and_tokens(hypothesis):
         found = [TARGETS[word] for word in hypothesis.words]
-        return found[::-1] if turned else found
+        return [(word, [word]) for word in (found[::-1] if turned else found)]
 
-    return SimpleNamespace(runs=(run,), boundary=0, words=words)
+    def words(hypothesis):
+        return [word for word, _ in words_and_tokens(hypothesis)]
+
+    own = {"words": words, "words_and_tokens": words_and_tokens}
+    return SimpleNamespace(runs=(run,), boundary=0, **own)
 
 
 def hypothesis(words):

@@ -119,7 +119,7 @@ def packages_of(folder):
 @pytest.mark.slow
 def test_zoo_needs_its_dependencies_and_no_others():
     others = PROJECT["optional-dependencies"]
-    extras = (others[name] for name in ("flax", "train", "export", "hub", "bucket"))
+    extras = (others[name] for name in ("flax", "train", "export", "hub", "bucket", "subwords"))
     needed = names(sum(extras, PROJECT["dependencies"]))
     assert packages_of(ROOT / "zoo") == needed
     assert names(others["flax"]) == {"flax"}

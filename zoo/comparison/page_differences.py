@@ -110,8 +110,8 @@ def _distinct(one, other, lexicon, order):
         position = int(one.positions[index])
         sentence, place = one.text.position(position)
         begin = max(position - place + 1, position - CONTEXT)
-        before = " ".join(lexicon.words[word] for word in one.text.words[begin:position])
-        word = lexicon.words[one.text.words[position]]
+        before = one.text.read_as(lexicon, begin, position)
+        word = one.text.read_as(lexicon, position, position + 1)
         log_probs = float(one.log_prob[index]), float(other.log_prob[index])
         found.setdefault((before, word), Difference(sentence, before, word, *log_probs))
         if len(found) == MOST:
@@ -141,11 +141,8 @@ def _tables(one, other, found):
 def _shares(one, other, kept):
     """Returns a sentence on how many words each run predicts better."""
     first, second = (scores.log_prob for scores in kept)
-    better, worse, count = (
-        int((first > second).sum()),
-        int((first < second).sum()),
-        max(1, len(first)),
-    )
+    better, worse = int((first > second).sum()), int((first < second).sum())
+    count = max(1, len(first))
     told = (
         f"Of {count:,} counted words {one} predicts {better:,} better ({better / count:.1%}), and "
         f"{other} {worse:,} ({worse / count:.1%})."
@@ -207,16 +204,13 @@ def translations(run: Run, split: str) -> list[Attended]:
     restoring = _restoring(translator)
     corpus = translator.pairs(split)
     sources = run.experiment.source_of(corpus).sentences[:PAIRS]
-    read = restoring.annotate(sources)
     found = []
-    hypotheses = translator.translate(read, BeamSearch(BEAM), PAIRS)
-    for source, seen, reference, best in zip(
-        sources, read, corpus.sentences, hypotheses, strict=False
-    ):
-        if best:
-            weights = translators.attention_weights(translator, best[0], seen)
-            of_text = source, restoring.words(best[0], source), reference
-            source, words, reference = ([*map(moses.unescaped, words)] for words in of_text)
+    every = restoring.translate(sources, BeamSearch(BEAM), PAIRS)
+    for best, reference in zip(every, corpus.sentences, strict=False):
+        for one in best[:1]:
+            weights = translators.attention_weights(translator, one.hypothesis, one.read)
+            of_text = one.source, one.words, reference
+            source, words, reference = ([*map(moses.unescaped, line)] for line in of_text)
             found.append(Attended(source, words, reference, weights))
     return found
 

@@ -213,6 +213,7 @@ BEST, WORDS = 5, 1500
 def predict(
     run_name: str, number: int, run: Run, split: str | None, file: str | None, sentences: int
 ) -> Shown:
+    run.experiment.check_whole_words("the list of best words")
     name = split or first_test(run.experiment)
     if file is not None:
         given = run.given(file)

@@ -25,13 +25,6 @@ _SHAPE = {
     "rates": list,
     "heads": dict,
 }
-_HEAD = {
-    "steps": int,
-    "bytes": int | None,
-    "tried": dict,
-    "rate": float | None,
-    "epoch_steps": int | None,
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +56,9 @@ class HeadPlan:
     tried: dict[str, float] = dataclasses.field(default_factory=dict)
     rate: float | None = None
     epoch_steps: int | None = None  # None in a plan that was begun before they were kept
+
+
+_HEAD = {**{field.name: field.type for field in dataclasses.fields(HeadPlan)}, "tried": dict}
 
 
 class Plan:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +34,8 @@ class EncodedText:
     # probabilities and counts of strings outside the lexicon; None if the vocabulary does not have
     # classes of strings
     strings: Strings | None = None
+    # the pieces of each word, where words are split into subwords
+    pieces: Sequence[Sequence[str]] | None = None
 
     def __post_init__(self):
         if self.trained is None:
@@ -61,6 +63,11 @@ class EncodedText:
         if self.strings is not None:
             counts = np.where(self.strings.counts >= 0, self.strings.counts, counts)
         return counts
+
+    def read_as(self, lexicon: Lexicon, begin: int, end: int) -> str:
+        """Returns the words from one position up to another as the model reads them."""
+        words = ((lexicon.words[word],) for word in self.words[begin:end])
+        return " ".join(map(" ".join, self.pieces[begin:end] if self.pieces else words))
 
     def unknown(self, lexicon: Lexicon) -> np.ndarray:
         """Whether the model reads <unk>, also the text's own, at each position, bool [n]."""

@@ -1,4 +1,4 @@
-"""Infinite vocabularies: the lexicon has a word for each class of strings.
+"""Open vocabularies: words that stand for classes of strings, and words in subwords.
 
 Dymetman and Xiao, "Log-linear RNNs" (2016), section 4, "Infinite domains". All strings of a class c
 (numbers of some length, names) have the same features phi_c. The class's background mass B(c) is
@@ -16,14 +16,18 @@ where m_c is the distribution of the class over strings. The probabilities of al
 lexicon and all strings outside it sum to 1.
 """
 
+import collections
 import dataclasses
 import functools
+import itertools
 import math
+from collections.abc import Iterable, Mapping
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo import lazy
 from zoo import lexicon as lexicons
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
@@ -62,31 +66,21 @@ class OpenWords:
     def within(cls, lexicon: Lexicon, classes: tuple[StringClass, ...]) -> "OpenWords":
         """Returns the open words of a lexicon that `OpenWords.of` made."""
         words = lexicon.words[: len(lexicon) - len(classes)]
-        features = [lexicon.features_of(word_id) for word_id in range(len(words))]
         marks = (lexicon.unknown, lexicon.boundary)
-        distributions = tuple(
-            kind.fit(
-                [
-                    word
-                    for word, of_word in zip(words, features, strict=True)
-                    if word not in marks and of_word.keys() >= set(kind.features)
-                ]
-            )
-            for kind in classes
-        )
-        inside = np.array(
-            [
-                math.fsum(math.exp(distribution.log_prob(word)) for word in words)
-                for distribution in distributions
-            ]
-        )
-        for kind, mass in zip(classes, inside, strict=True):
+        spelled = {w: lexicon.features_of(n) for n, w in enumerate(words) if w not in marks}
+        distributions, inside = [], []
+        for kind in classes:
+            own = [word for word, has in spelled.items() if has.keys() >= {*kind.features}]
+            distribution = kind.fit(own)
+            mass = math.fsum(math.exp(distribution.log_prob(word)) for word in words)
             if 1 - mass < LEAST_OUTSIDE:
                 raise UserError(
                     f"all strings of {kind.name}, or nearly all, are words of the lexicon: leave "
                     "the class out, or allow longer strings."
                 )
-        return cls(lexicon, distributions, np.log1p(-inside))
+            distributions.append(distribution)
+            inside.append(mass)
+        return cls(lexicon, tuple(distributions), np.log1p(-np.array(inside)))
 
     @functools.cached_property
     def class_ids(self) -> np.ndarray:
@@ -164,3 +158,68 @@ def _check(lexicon, classes):
                     f"{kind.name} has the feature {feature!r}, which no word of the lexicon has, "
                     f"so that its parameters could not be learnt: {do}."
                 )
+
+
+# ---------- subwords: a frequent word is one piece, a rare word several, and hardly any is unknown
+# Pieces are learnt as by Sennrich, Haddow and Birch, "Neural machine translation of rare words with
+# subword units" (2016): words are spelled in letters, and the most frequent pair of neighbours is
+# merged, again and again. A word is split from its left end into the longest pieces of the lexicon,
+# as in section 4.1 of Wu et al., "Google's neural machine translation system" (2016), so that the
+# lexicon alone determines its pieces. As in SentencePiece, the first piece begins with a mark:
+#
+#     un chiot noir  ->  ▁un ▁chi ot ▁noir
+
+MARK = "▁"
+
+
+class Subwords:
+    """Words as sequences of pieces; marks, such as the boundary, are not split."""
+
+    def __init__(self, pieces: Iterable[str], marks: Iterable[str | None] = ()):
+        with lazy.extra():
+            from tokenizers import models
+        self._marks = {*marks}
+        ids = {piece: number for number, piece in enumerate({*pieces, ""})}
+        # Any word of any length; "" is found for a word with a letter that is not a piece.
+        self._model = models.WordPiece(
+            ids, unk_token="", max_input_chars_per_word=2**31, continuing_subword_prefix=""
+        )
+        self.split = functools.cache(self._split)
+
+    def _split(self, word: str) -> tuple[str, ...]:
+        """Splits a word; one with a letter that is not a piece stays whole."""
+        if word in self._marks:
+            return (word,)
+        spelled = MARK + word.replace(MARK, "_")  # a mark within could be that of another word
+        return tuple(token.value or spelled for token in self._model.tokenize(spelled))
+
+    def words_of(self, pieces: Iterable[str]) -> list[tuple[str, list[str]]]:
+        """Returns the words that pieces spell, each with its pieces."""
+        words: list[list[str]] = []
+        for piece in pieces:
+            if words and not (piece.startswith(MARK) or {piece, words[-1][0]} & self._marks):
+                words[-1].append(piece)
+            else:
+                words.append([piece])
+        return [("".join(word).replace(MARK, "") or MARK, word) for word in words]
+
+
+def learn_subwords(counts: Mapping[str, int], size: int) -> collections.Counter:
+    """Learns at most `size` pieces of words with counts; returns the counts of the pieces.
+
+    All letters are pieces, and of the others those into which these words are split.
+    """
+    with lazy.extra():
+        from tokenizers import Tokenizer, models, trainers
+    words = ((MARK + word.replace(MARK, "_"), count) for word, count in sorted(counts.items()))
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.train_from_iterator(
+        itertools.chain.from_iterable(itertools.repeat(*word) for word in words),
+        trainers.BpeTrainer(vocab_size=size, show_progress=False),
+    )
+    subwords = Subwords(tokenizer.get_vocab())
+    pieces = collections.Counter({one: 0 for one in tokenizer.get_vocab() if len(one) == 1})
+    for word, count in counts.items():
+        for piece in subwords.split(word):
+            pieces[piece] += count
+    return pieces

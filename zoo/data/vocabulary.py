@@ -14,7 +14,7 @@ from zoo import lexicon as lexicons
 from zoo.arrays import memory
 from zoo.data import text_notes
 from zoo.data.encoded_text import EncodedText, Layout, Strings
-from zoo.data.open_words import OpenWords
+from zoo.data.open_words import OpenWords, Subwords, learn_subwords
 from zoo.errors import UserError, check_choices, check_least, named
 from zoo.lexicon import Lexicon
 from zoo.priors import Background, FeaturePrior
@@ -51,6 +51,10 @@ class Vocabulary:
         strings of the class that are not words: these are not out of vocabulary, and perplexities
         count the probability of the string itself. A string may be in one class only. See
         zoo.data.open_words.
+      subwords: the greatest number of pieces into which words are split, learnt on the words that
+        `minimum_count` and `maximum_size` keep; their letters are pieces in any case. The
+        probability of a word is the product over its pieces. None: words are not split. Needs the
+        package `tokenizers`; see zoo.data.open_words.
 
     Example:
       >>> vocabulary = data.Vocabulary(minimum_count=2, features=(priors.Affixes(),))
@@ -69,6 +73,7 @@ class Vocabulary:
     features: tuple[FeaturePrior, ...] = ()
     background: Background | None = None
     open_classes: tuple[StringClass, ...] = ()
+    subwords: int | None = None
 
     def __post_init__(self):
         check_least(self, "vocabulary", minimum_count=1, maximum_size=0, boundary_marks=1)
@@ -78,6 +83,8 @@ class Vocabulary:
             unknown=("refused", "counted", "skipped"),
             boundary=("counted", "uncounted", "none"),
         )
+        if self.subwords is not None:
+            check_least(self, "vocabulary", subwords=1)
         for one, other in itertools.combinations(self.open_classes, 2):
             if not one.apart(other):
                 raise UserError(
@@ -125,6 +132,9 @@ class Vocabulary:
             if count >= self.minimum_count and word not in marks
         ]
         kept = kept[: self.maximum_size or None]
+        if self.subwords is not None:
+            learnt = learn_subwords({word: counts[word] for word in kept}, self.subwords)
+            kept = sorted(learnt, key=lambda piece: (-learnt[piece], piece))
         known = {*kept, *marks}  # a dictionary may have the marks, too
         words = (*marks, *kept, *sorted(word for word in entries if word not in known))
 
@@ -132,8 +142,11 @@ class Vocabulary:
         in_text = token_counts(corpora, ("train",)) if self.splits != ("train",) else counts
         # As the model sees the text, so that background and frequency bands include the marks.
         train: collections.Counter = collections.Counter()
+        whole = known if self.subwords is None else set()  # words that are not split
+        split = Subwords(known, marks).split if self.subwords is not None else lambda word: (word,)
         for word, count in in_text.items():
-            train[word if word in known else UNKNOWN] += count
+            for token in split(word):
+                train[token if token in known else UNKNOWN] += count
         if self.boundary != "none":
             train[BOUNDARY] += self.boundary_marks * len(corpora["train"].sentences)
         lexicon = Lexicon(
@@ -142,7 +155,7 @@ class Vocabulary:
             unknown=UNKNOWN if UNKNOWN in words else None,
             # Not by looking for </s> in words: the text itself may have it.
             boundary=BOUNDARY if self.boundary != "none" else None,
-            left_out={word: n for word, n in sorted(in_text.items()) if word not in known},
+            left_out={word: n for word, n in sorted(in_text.items()) if word not in whole},
             fused=corpora["train"].fused,
         )
         if self.features:
@@ -245,9 +258,17 @@ class Vocabulary:
         return dataclasses.replace(corpus, sentences=sentences, features=features)
 
     def has(self, word: str, lexicon: Lexicon) -> bool:
-        """Whether a word is in the lexicon, or a string of one of its classes."""
+        """Whether a word, or all its subwords, are in the lexicon, or one of its classes has it."""
+        if self.subwords is not None:
+            return _subwords(lexicon).split(word)[0] in lexicon.ids
         opened = self.open_words(lexicon)
         return word in lexicon.ids if opened is None else opened.class_of(word) is not None
+
+    def words_of(self, tokens: Iterable[str], lexicon: Lexicon) -> list[tuple[str, list[str]]]:
+        """Returns the words that tokens of a lexicon spell, each with its tokens."""
+        if self.subwords is not None:
+            return _subwords(lexicon).words_of(tokens)
+        return [(token, [token]) for token in tokens]
 
     def missing(self, sentences: Iterable[list[str]], lexicon: Lexicon) -> dict[str, int]:
         """Counts the words of some sentences that a lexicon does not have, most frequent first."""
@@ -272,6 +293,11 @@ class Vocabulary:
         Raises:
           UserError: a word is not in the lexicon, and `unknown` is "refused".
         """
+        if self.subwords is not None:
+            split = _subwords(lexicon).split
+            pieces = [[*map(split, words)] for words in corpus.sentences]
+            sentences = [[*itertools.chain.from_iterable(words)] for words in pieces]
+            corpus = Corpus(corpus.name, sentences)
         if isinstance(corpus, MappedCorpus):
             return self._encode_mapped(corpus, lexicon)
         has_boundary = lexicon.boundary is not None and self.boundary != "none"
@@ -352,6 +378,11 @@ class Vocabulary:
 @functools.lru_cache(maxsize=2)
 def _open_words(lexicon, classes):
     return OpenWords.within(lexicon, classes)
+
+
+@functools.lru_cache(maxsize=4)
+def _subwords(lexicon):
+    return Subwords(lexicon.words, (lexicon.unknown, lexicon.boundary))
 
 
 def _way(word, opened):

@@ -239,7 +239,9 @@ def read(run: Run, record: dict, arrays: item_scores.Arrays | None) -> KeptWords
         raise UserError(
             f"{corpus.name} has changed since {name} was judged: evaluate the run again."
         )
-    text = run.experiment.vocabulary.encode(corpus, run.lexicon)
+    own = run.experiment.vocabulary, run.lexicon
+    text = own[0].encode(corpus, run.lexicon)
+    text, _ = perplexity.in_words(text, perplexity.Scores(text.words, text.counted), *own)
     positions = np.flatnonzero(text.counted)
     if run.lexicon.boundary is None:  # the first word of the text is context only
         positions = positions[positions > 0]

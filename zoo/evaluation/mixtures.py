@@ -73,6 +73,7 @@ def unseen_words(lexicon: Lexicon) -> int:
 
 def of_run(run: Run, weight: float | None = None) -> Mixture | None:
     """Sets the weight of a run on its validation text; None if training saw all of its words."""
+    run.experiment.check_whole_words("--unseen-weight")
     if run.experiment.vocabulary.open_classes or run.constraint:
         what = "a grammar that forbids words" if run.constraint else "classes of strings"
         raise UserError(f"{run.path} has {what}, so no weight is set: leave out --unseen-weight.")

@@ -174,6 +174,8 @@ def of_run(run: Run, sentences: list[list[str]]) -> dict:
     letters = isinstance(head, SpreadUnknown) and head.letters  # by whose n-grams new words share
     trained = run.lexicon if run.of_training is None else run.of_training
     over = head.normalised_over(lexicon)
+    if run.experiment.vocabulary.subwords is not None:
+        over = "all spellings in letters of the training text"
     if classes := run.experiment.vocabulary.open_classes:
         names = ", ".join(kind.name for kind in classes)
         over += f", among which {names} stand for all their strings"

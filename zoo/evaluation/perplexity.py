@@ -16,7 +16,8 @@ from zoo import lazy
 from zoo.arrays.types import Params, Tables
 from zoo.data import Corpus
 from zoo.data.batches import Batches, BucketedPairs, PairedText
-from zoo.data.encoded_text import EncodedText
+from zoo.data.encoded_text import EncodedText, Strings
+from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.heads import distributions
@@ -104,6 +105,26 @@ def band_masks(occurrences: np.ndarray, unknown: np.ndarray | None = None) -> di
     return masks
 
 
+def in_words(
+    text: EncodedText, scores: Scores, vocabulary: Vocabulary, lexicon: Lexicon
+) -> tuple[EncodedText, Scores]:
+    """Returns a text with a token a word, of subwords the first, and log p of each word.
+
+    It is the sum over the subwords: at most log p of the word, which other subwords may spell, too.
+    """
+    if vocabulary.subwords is None:
+        return text, scores
+    spelled = vocabulary.words_of((lexicon.words[token] for token in text.words), lexicon)
+    words, pieces = zip(*spelled, strict=True)
+    at = np.cumsum([0, *map(len, pieces[:-1])])
+    marks = lexicon.unknown, lexicon.boundary  # they have counts of their own
+    counts = np.array([lexicon.left_out.get(word, -(word in marks)) for word in words])
+    log_prob = np.add.reduceat(scores.log_prob.astype(np.float64), at).astype(np.float32)
+    arrays = text.words[at], text.known[at], text.counted[at], np.searchsorted(at, text.starts)
+    whole = EncodedText(*arrays, text.trained[at], Strings(np.zeros(len(at)), counts), pieces)
+    return whole, Scores(log_prob, scores.counted[at])
+
+
 @dataclasses.dataclass(frozen=True)
 class Impossible:
     """Counted tokens of probability 0; one of them makes every mean over it infinite."""
@@ -129,7 +150,8 @@ def impossible_words(scores: Scores, text: EncodedText, lexicon: Lexicon) -> Imp
     position = int(np.argmax(impossible))
     sentence, number = text.position(position)
     others = dataclasses.replace(scores, counted=scores.counted & ~impossible)
-    first = f"{lexicon.words[text.words[position]]!r}, word {number} of sentence {sentence}"
+    word = text.read_as(lexicon, position, position + 1)
+    first = f"{word!r}, word {number} of sentence {sentence}"
     return Impossible(int(impossible.sum()), first, others.log_perplexity)
 
 

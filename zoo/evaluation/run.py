@@ -320,8 +320,9 @@ class Run:
         return note if attached >= alone else None
 
     def score_corpus(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
-        """Returns (the corpus as word ids, log-probabilities under the state policy)."""
-        text, scores = self._scores(corpus)
+        """Returns (the corpus as word ids, log p of its words under the state policy)."""
+        own = self.experiment.vocabulary, self.lexicon
+        text, scores = perplexity.in_words(*self._scores(corpus), *own)
         if not scores.tokens:
             raise UserError(
                 f"no token of {corpus.name} is counted: give a text that has words of the lexicon, "

@@ -1,6 +1,7 @@
 """Perplexities of texts: of the splits of a run, and of files."""
 
 import dataclasses
+import itertools
 import math
 import pathlib
 from collections.abc import Iterable, Iterator
@@ -130,7 +131,11 @@ def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> dict:
         figures["mixture"] = mixtures.figures(mixture, lexicon, text, scores)
     if impossible := impossible_words(scores, text, lexicon):
         figures["impossible"] = dataclasses.asdict(impossible)
-    if text.strings is not None:
+    if text.pieces is not None:
+        counted = itertools.compress(map(len, text.pieces), scores.counted)
+        total, subwords = scores.log_perplexity * scores.tokens, sum(counted)
+        figures["per_subword"] = {"tokens": subwords, "log_perplexity": total / subwords}
+    elif text.strings is not None:
         figures["strings"] = _part(scores, text.strings.counts >= 0)
     if run.experiment.head.renormalised:
         spelled = dataclasses.replace(scores, log_prob=scores.log_prob + scores.log_z)
@@ -190,6 +195,11 @@ def describe(record: dict) -> str:
         f"{figures['perplexity']:,.2f}, {record['tokens']:,} {token}s",
         *(f"  {line}" for line in passport.conditions(record)),
     ]
+    if subwords := figures.get("per_subword"):
+        lines.append(
+            f"  per subword: log-perplexity {subwords['log_perplexity']:.4f} over "
+            f"{subwords['tokens']:,}; a word has the product over its subwords"
+        )
     if start := record.get("started_from"):
         lines.append(f"  started from {start['workdir']}: its {', '.join(start['parts'])}")
     if "log_z" in figures:

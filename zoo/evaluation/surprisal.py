@@ -50,7 +50,7 @@ def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
         chosen = slice(begin, end)
         total = float(nats[chosen].sum())
         return (
-            " ".join(lexicon.words[word] for word in text.words[chosen]),
+            text.read_as(lexicon, begin, end),
             end - begin,
             not unknown[chosen].any(),
             int(occurrences[chosen].min()),

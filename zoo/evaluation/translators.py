@@ -137,8 +137,14 @@ class Translator:
 
     def words(self, hypothesis: Hypothesis) -> list[str]:
         """Returns the words of a hypothesis, from the first to the last."""
-        words = [self.runs[0].lexicon.words[word] for word in hypothesis.words]
-        return words[::-1] if self._turned(self.runs[0]) else words
+        return [word for word, _ in self.words_and_tokens(hypothesis)]
+
+    def words_and_tokens(self, hypothesis: Hypothesis) -> list[tuple[str, list[str]]]:
+        """Returns the words of a hypothesis, each with its tokens: itself, or its subwords."""
+        run = self.runs[0]
+        tokens = [run.lexicon.words[word] for word in hypothesis.words]
+        tokens = tokens[::-1] if self._turned(run) else tokens
+        return run.experiment.vocabulary.words_of(tokens, run.lexicon)
 
     def _encoded(self, sentences, name):
         if not sentences:
@@ -210,7 +216,7 @@ def attention_weights(
     check(translator, "this")
 
     def of_run(run, batch, words, targets):
-        return _compiled(_model(run))(run.params, run.tables, *batch, words)
+        return _compiled(_model(run).attention_weights)(run.params, run.tables, *batch, words)
 
     return _mean(translator, attentive(translator), of_run, hypothesis, source)
 
@@ -224,26 +230,38 @@ def gradients(translator: Translator, hypothesis: Hypothesis, source: Sequence[s
     """
 
     def of_run(run, batch, words, targets):
-        return _compiled_gradients(_model(run))(run.params, run.tables, *batch, words, targets)
+        return _compiled(_model(run).gradients)(run.params, run.tables, *batch, words, targets)
 
     return _mean(translator, translator.runs, of_run, hypothesis, source)
 
 
 def _mean(translator, runs, of_run, hypothesis, source):
-    """Averages the matrices of the runs' models, in the order of the sentences."""
+    """Averages the matrices of the runs' models, in the order of the sentences.
+
+    A word that is split into subwords has their sum as a source, and their mean in a translation.
+    """
     size = size_of(len(hypothesis.words))
     words, targets = (np.full((1, size), translator.boundary, np.int32) for _ in range(2))
     words[0, 1 : len(hypothesis.words)] = hypothesis.words[:-1]
     targets[0, : len(hypothesis.words)] = hypothesis.words
     of_runs = []
     for run in runs:
-        model, ids, unknown = _model(run), run.others[0].ids, run.others[0].unknown or ""
-        read = [ids[word if word in ids else unknown] for word in source]
-        read = read[::-1] if model.order == "source_reversed" else read
-        batch = source_batch([read], size_of(len(read)))
+        model, reading, lexicon = _model(run), run.experiment.reading_of_sources, run.others[0]
+        ids = reading.encode(Corpus("the source", [[*source]]), lexicon).words
+        tokens = [lexicon.words[word] for word in ids]
+        batch = source_batch(
+            [ids[::-1] if model.order == "source_reversed" else ids], size_of(len(ids))
+        )
         matrix = np.asarray(of_run(run, batch, words, targets)[0])
-        of_runs.append(in_sentence_order(matrix, len(source), len(hypothesis.words), model.order))
-    return np.mean(of_runs, axis=0)
+        matrix = in_sentence_order(matrix, len(ids), len(hypothesis.words), model.order)
+        of_runs.append(matrix @ _tokens(reading.words_of(tokens, lexicon)).T)
+    rows = _tokens(translator.words_and_tokens(hypothesis))
+    return rows @ np.mean(of_runs, axis=0) / rows.sum(1, keepdims=True)
+
+
+def _tokens(words):
+    """Returns which tokens spell each word, 0 or 1, [words, tokens]."""
+    return np.repeat(np.eye(len(words)), np.array([len(of) for _, of in words], int), axis=1)
 
 
 def links(
@@ -263,20 +281,13 @@ def _model(run: Run) -> SequenceToSequence:
 
 
 @functools.cache
-def _compiled(model):
-    """Compiles a model's attention weights, one program for all pairs of a shape."""
-    return jax.jit(model.attention_weights)
-
-
-@functools.cache
-def _compiled_gradients(model):
-    """Compiles a model's gradients, one program for all pairs of a shape."""
-    return jax.jit(model.gradients)
+def _compiled(method):
+    """Compiles a method of a model, one program for all pairs of a shape."""
+    return jax.jit(method)
 
 
 # --------- replacement of unknown words in translations; see `zoo.alignment.unknown_words`
 
-WAYS = ("marks", "attention", "keep")
 # The dictionary that `zoo text` writes into the folder of a run.
 DICTIONARY = "dictionary.tsv"
 
@@ -323,7 +334,7 @@ class Restoring:
 
     @property
     def way(self) -> str:
-        """The way in which unknown words are replaced, one of `WAYS`."""
+        """The way in which unknown words are replaced; see `by`."""
         return self.by or ("attention" if self.strategy is None else "marks")
 
     @property

@@ -53,6 +53,7 @@ def write(
                 f"{path} is a run of a {type(run.experiment.model).__name__}, and programs are "
                 "exported of a LanguageModel or a SequenceToSequence: give a run of one."
             )
+        run.experiment.check_whole_words("an exported program")
         _write(run, folder, pathlib.Path(out).name, licence, platforms)
     return pathlib.Path(out)
 

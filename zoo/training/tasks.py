@@ -425,7 +425,9 @@ class Translation(TextTask):
         scores = perplexity.score_pairs(
             self.model, params, self.tables, self.validation, batch_rows, mesh
         )
-        return validation_of(scores, self.validation.target, self.lexicon)
+        own = self.experiment.vocabulary, self.lexicon
+        text, scores = perplexity.in_words(self.validation.target, scores, *own)
+        return validation_of(scores, text, self.lexicon)
 
     def summary(self):
         pairs, shapes = self.pairs, self.pairs.shapes
