@@ -255,11 +255,6 @@ def judged_texts(folder: str | pathlib.Path) -> set[tuple[str, str]]:
     return {(passport["split"], passport["data"]["sha256"]) for passport in found}
 
 
-def read_translations(run: str | pathlib.Path) -> list[tuple[Place, dict]]:
-    """Reads (place, passport) of the translations of a run, in the order of file names."""
-    return [*of_kinds(run, ("translation",))]
-
-
 def _in_columns(folder, found):
     """Returns {column: passport}, with the `Place` where each was read as its "place"."""
     of_columns = {}

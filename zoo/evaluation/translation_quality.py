@@ -120,21 +120,8 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
     return result, path
 
 
-def read(path: Any, split: str) -> tuple[dict, list[str]]:
-    """Reads (passport, hypotheses) of a split."""
-    file = path = location.path_of(path)
-    # os.path.isdir takes a name that is too long, unlike pathlib.
-    if file.is_dir() if location.is_bucket(file) else os.path.isdir(file):
-        files = sorted((path / "results").glob(f"translation-{split}.*.json"))
-        if not files:
-            raise UserError(
-                f"{path} has no translations of {split}: python -m zoo translate {path} --split "
-                f"{split} --bleu makes them."
-            )
-        if len(files) > 1:
-            names = ", ".join(one.name for one in files)
-            raise UserError(f"{path} has several results, {names}: name one, with its folder.")
-        (file,) = files
+def read(file: Any) -> tuple[dict, list[str]]:
+    """Reads (passport, hypotheses) of a result of translations."""
     try:
         figures = read_passport(file)
         lines = file.with_suffix(".txt").read_text(encoding="utf-8")

@@ -69,11 +69,7 @@ def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
     """Computes sum_n u_n loss_n of `adaptive_loss`, and its gradients in the same pass if faster.
 
     Args:
-      hidden: h, [..., D].
-      weights: [c_0 + tails, D], see `adaptive_loss`.
-      bias: [c_0 + tails].
-      tails: pairs (projection [D, D_i], word vectors [V_i, D_i]).
-      ranks: int [...].
+      hidden, weights, bias, tails, ranks: see `adaptive_loss`.
       token_weights: u, [...].
 
     Returns:
@@ -105,10 +101,7 @@ def adaptive_log_probs(hidden, weights, bias, tails):
     """Computes log p of every word, in the order of ranks.
 
     Args:
-      hidden: h, [..., D].
-      weights: [c_0 + tails, D], see `adaptive_loss`.
-      bias: [c_0 + tails].
-      tails: pairs (projection [D, D_i], word vectors [V_i, D_i]).
+      hidden, weights, bias, tails: see `adaptive_loss`.
 
     Returns:
       [..., V], nats.
@@ -140,10 +133,7 @@ def adaptive_sample(hidden, weights, bias, tails, key):
     """Draws words from the adaptive softmax: a word or a tail of the head, then a word of the tail.
 
     Args:
-      hidden: h, [..., D].
-      weights: [c_0 + tails, D], see `adaptive_loss`.
-      bias: [c_0 + tails].
-      tails: pairs (projection [D, D_i], word vectors [V_i, D_i]).
+      hidden, weights, bias, tails: see `adaptive_loss`.
       key: a key of `jax.random`.
 
     Returns:
@@ -177,10 +167,7 @@ def adaptive_top_k(hidden, weights, bias, tails, k):
     """Finds the k most probable words of the adaptive softmax, by blocks of each cluster's words.
 
     Args:
-      hidden: h, [..., D].
-      weights: [c_0 + tails, D], see `adaptive_loss`.
-      bias: [c_0 + tails].
-      tails: pairs (projection [D, D_i], word vectors [V_i, D_i]).
+      hidden, weights, bias, tails: see `adaptive_loss`.
       k: the number of words, at most V.
 
     Returns:

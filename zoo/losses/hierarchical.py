@@ -126,12 +126,7 @@ def hierarchical_log_probs(hidden, class_weights, class_bias, weights, bias, voc
     """Computes log p of every word, in the order of ranks.
 
     Args:
-      hidden: h, [..., D].
-      class_weights: R, [C, D].
-      class_bias: r, [C].
-      weights: W, [C, M, D].
-      bias: b, [C, M].
-      vocabulary: V; see `hierarchical_loss`.
+      hidden, class_weights, class_bias, weights, bias, vocabulary: see `hierarchical_loss`.
 
     Returns:
       [..., C M], nats; -inf in the slots beyond V, which hold no word.
@@ -162,12 +157,7 @@ def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabu
     """Draws words from the hierarchical softmax: a class, then one of its words.
 
     Args:
-      hidden: h, [..., D].
-      class_weights: R, [C, D].
-      class_bias: r, [C].
-      weights: W, [C, M, D].
-      bias: b, [C, M].
-      vocabulary: V; see `hierarchical_loss`.
+      hidden, class_weights, class_bias, weights, bias, vocabulary: see `hierarchical_loss`.
       key: a key of `jax.random`.
 
     Returns:
@@ -205,12 +195,7 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
     """Finds the k most probable words of the hierarchical softmax, by blocks of classes.
 
     Args:
-      hidden: h, [..., D].
-      class_weights: R, [C, D].
-      class_bias: r, [C].
-      weights: W, [C, M, D].
-      bias: b, [C, M].
-      vocabulary: V; see `hierarchical_loss`.
+      hidden, class_weights, class_bias, weights, bias, vocabulary: see `hierarchical_loss`.
       k: the number of words, at most V.
 
     Returns:

@@ -105,11 +105,9 @@ def softmax_top_k(hidden, weights, bias, k, *, soft_cap=None):
     """Finds the k most probable words of the softmax, by blocks of the vocabulary.
 
     Args:
-      hidden: h, [..., D].
-      weights: W, [V, D].
-      bias: c, [V].
+      hidden, weights, bias: see `softmax_loss`.
       k: the number of words, at most V.
-      soft_cap: the number beyond which no score goes, see `softmax_loss`; None for no cap.
+      soft_cap: see `softmax_loss`.
 
     Returns:
       (log-probabilities [..., k], nats; words int32 [..., k]), best first.
@@ -137,11 +135,9 @@ def softmax_sample(hidden, weights, bias, key, *, soft_cap=None, temperature=1.0
     """Draws words from the softmax, by blocks of the vocabulary.
 
     Args:
-      hidden: h, [..., D].
-      weights: W, [V, D].
-      bias: c, [V].
+      hidden, weights, bias: see `softmax_loss`.
       key: a key of `jax.random`.
-      soft_cap: the number beyond which no score goes, see `softmax_loss`; None for no cap.
+      soft_cap: see `softmax_loss`.
       temperature: T, above 0.
 
     Returns:
