@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import json
-import os
 import pathlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -30,7 +30,7 @@ import jax.numpy as jnp
 from zoo.arrays import products, row_lookup, sharded_functions
 from zoo.arrays.row_blocks import map_by_length
 from zoo.arrays.sharded_functions import HIDDEN, axes
-from zoo.arrays.types import Params, Tables
+from zoo.arrays.types import Params, Tables, uniform
 from zoo.errors import check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
@@ -126,20 +126,16 @@ class CharLSTM(Head):
         letters = self.spelling.letter_count(lexicon)
         keys = iter(jax.random.split(key, 5))
 
-        def uniform(inputs, outputs):
-            scale = inputs**-0.5
-            return jax.random.uniform(next(keys), (inputs, outputs), minval=-scale, maxval=scale)
+        def linear(inputs, outputs):
+            return uniform(next(keys), (inputs, outputs), inputs**-0.5)
 
-        scale = self.initial_scale
         return {
-            "letters": jax.random.uniform(
-                next(keys), (letters, self.letter_size), minval=-scale, maxval=scale
-            ),
-            "input": uniform(self.letter_size, 4 * self.size),
-            "hidden": uniform(hidden_size, 4 * self.size),
-            "recurrent": uniform(self.size, 4 * self.size),
+            "letters": uniform(next(keys), (letters, self.letter_size), self.initial_scale),
+            "input": linear(self.letter_size, 4 * self.size),
+            "hidden": linear(hidden_size, 4 * self.size),
+            "recurrent": linear(self.size, 4 * self.size),
             "bias": jnp.zeros((4, self.size)).at[1].set(1.0).reshape(-1),
-            "output": uniform(self.size, letters - END),
+            "output": linear(self.size, letters - END),
             "output_bias": jnp.zeros(letters - END),
         }
 

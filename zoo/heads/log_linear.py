@@ -29,7 +29,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import products
 from zoo.arrays.sharded_functions import FEATURES, HIDDEN, axes
-from zoo.arrays.types import Context, Params, Prepared, Tables
+from zoo.arrays.types import Context, Params, Prepared, Tables, uniform
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
@@ -111,10 +111,9 @@ class LogLinear(Head):
                 "features=(priors.TopWords(2500), priors.Morphology())."
             )
         shape = (len(lexicon.of_kinds(self.kinds).feature_names), hidden_size)
-        scale = self.initial_scale
         params = {"bias": jnp.zeros(shape[0])}
         if not self.tied:
-            params["weights"] = jax.random.uniform(key, shape, minval=-scale, maxval=scale)
+            params["weights"] = uniform(key, shape, self.initial_scale)
         return params
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:

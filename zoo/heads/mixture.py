@@ -22,7 +22,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import products
 from zoo.arrays.sharded_functions import HIDDEN, VECTOR, WORDS, axes
-from zoo.arrays.types import Keys, Params, fold_in_rows
+from zoo.arrays.types import Keys, Params, fold_in_rows, uniform
 from zoo.errors import check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.softmax import Softmax, WordVectors, check_soft_cap
@@ -67,8 +67,7 @@ class _Mixture(WordVectors):
             ("prior", of_prior, self.components),
             ("projection", of_projection, self.components * size),
         ):
-            shape = (hidden_size, columns)
-            params[name] = jax.random.uniform(k, shape, minval=-scale, maxval=scale)
+            params[name] = uniform(k, (hidden_size, columns), scale)
         params["projection_bias"] = jnp.zeros(self.components * size)
         return params
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products, row_blocks, sharded_functions
-from zoo.arrays.types import Carry, Key, Keys, Params, accumulator, fold_in_rows
+from zoo.arrays.types import Carry, Key, Keys, Params, accumulator, fold_in_rows, uniform
 from zoo.component_registry import Component
 from zoo.errors import UserError, check_least
 from zoo.layers import dropout
@@ -239,7 +239,7 @@ class Stacked(Core, abc.ABC):
             shapes = self._weight_shapes(layer, inputs)
             of_weights = jax.random.split(jax.random.fold_in(key, layer), len(shapes))
             weights = {
-                name: jax.random.uniform(k, shape, minval=-scale, maxval=scale)
+                name: uniform(k, shape, scale)
                 for k, (name, shape) in zip(of_weights, shapes.items(), strict=True)
             }
             params.append({**weights, **self._biases(layer)})
