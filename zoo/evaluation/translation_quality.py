@@ -145,9 +145,7 @@ def read(file: Any) -> tuple[dict, list[str]]:
 def check_results(
     names: Sequence[str], results: Sequence[tuple[dict, list[str]]], references: list[list[str]]
 ):
-    """Raises UserError unless figures are of the same quantity and were computed against the
-    references.
-    """
+    """Raises UserError unless figures are of the same quantity and of these references."""
     first = results[0][0]
     for name, (other, _) in zip(names[1:], results[1:], strict=True):
         check_comparable(first, other, (names[0], name), OF_TRANSLATIONS, "translate")
@@ -175,9 +173,7 @@ def by_length(
     step: int,
     samples: int = significance.SAMPLES,
 ) -> list[OfLength]:
-    """Computes BLEU of the sentences of about one length, as in figure 3 of Sutskever et al.
-    (2014).
-    """
+    """Computes BLEU of the sentences of about one length (Sutskever et al. 2014, figure 3)."""
     metric = metrics(results[0][0]["tokenizer"])["BLEU"]
     figure = figure_of(metric)
     groups: dict[int, list[int]] = {}

@@ -64,10 +64,8 @@ class AdaptiveSoftmax(Head):
         return frequency_tables(lexicon.counts)
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """Draws the parameters.
-
-        {"head" [c_0 + tails, D], "head_bias", "projection_i" [D, D_i], "tail_i" [V_i, D_i]}.
-        """
+        """Draws {"head" [c_0 + tails, D], "head_bias", "projection_i" [D, D_i], "tail_i" [V_i,
+        D_i]}."""
         if self.cutoffs[-1] >= len(lexicon):
             raise UserError(
                 f"cutoffs of AdaptiveSoftmax are {self.cutoffs} and leave no words for the last "

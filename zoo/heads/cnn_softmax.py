@@ -246,10 +246,8 @@ class CNNSoftmax(Head):
     def _loss_of_open_noise(
         self, params: Params, tables: Tables, hidden: jax.Array, targets: jax.Array, key
     ):
-        """Computes the sampled loss with noise words that the letter model spells, [...].
-
-        The vectors of the targets, followed by the vectors of the noise words, are its weights.
-        """
+        """Computes the sampled loss with noise words that the letter model spells, [...]; its
+        weights are the vectors of the targets, then of the noise words."""
         if key is None:
             raise ValueError("CNNSoftmax.loss draws noise words: give it a key")
         network, samples = self.network, self._sampled.samples

@@ -72,10 +72,7 @@ class _Mixture(WordVectors):
         return params
 
     def contexts(self, params: Params, hidden: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Computes (log pi [..., M], g [..., M, size]).
-
-        log pi is in nats. Both are at least float32.
-        """
+        """Computes (log pi [..., M], nats, g [..., M, size]), both in at least float32."""
         log_prior = jax.nn.log_softmax(products.matmul(hidden, params["prior"]), axis=-1)
         projected = products.affine(hidden, params["projection"], params["projection_bias"])
         shape = (*hidden.shape[:-1], self.components, -1)

@@ -28,13 +28,9 @@ from zoo.errors import check_least
 
 @jax.custom_vjp
 def additive_scores(queries: jax.Array, keys: jax.Array, vector: jax.Array) -> jax.Array:
-    """Computes s(h, m) = v . tanh(q + k), Bahdanau's score for q = W h and k = U m.
-
-    It is computed in at least float32. Of the [B, T, S, A] activations, at most [B, S, A] are held
-    at a time; the backward pass recomputes them in the same way.
-
-    Gives scores [B, T, S].
-    """
+    """Computes s(h, m) = v . tanh(q + k), [B, T, S], Bahdanau's score for q = W h and k = U m, in
+    at least float32. Of the [B, T, S, A] activations, at most [B, S, A] are held at a time; the
+    backward pass recomputes them in the same way."""
 
     def scores(query):
         return products.matmul(jnp.tanh(query[:, None] + keys), vector)

@@ -220,10 +220,8 @@ class Convolution:
         return most + filters["bias"][None], position
 
     def _maximum_gradient(self, of_letters, lengths, width, filters, position, cotangent):
-        """Computes the gradients of the filters' weights and of the windows [n, p, n d_c].
-
-        If several windows have the maximum, the first one gets the whole gradient.
-        """
+        """Computes the gradients of the filters' weights and of the windows [n, p, n d_c]; of
+        several windows with the maximum the first gets all of it."""
         windows = _windows(of_letters, width)
         positions = jnp.arange(windows.shape[1], dtype=jnp.int32)[None, :, None]
         to_x = jnp.where(position[:, None] == positions, cotangent[:, None], 0)

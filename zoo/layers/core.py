@@ -120,12 +120,8 @@ def _as_type(array, dtype):
 
 
 def in_chunks(function: Callable, length: int, weights: Any, arrays: Any, state: Any):
-    """Applies a function along time, chunk by chunk, with rematerialisation.
-
-    Gives (outputs, leaves [T, ...]; the state after the last position). `function`: (weights,
-    arrays, state) -> (outputs, state), for any number of positions, where a position depends on
-    earlier ones only through the state.
-    """
+    """Applies function(weights, arrays, state) -> (outputs [T, ...], state), whose positions depend
+    on earlier ones only through the state, chunk by chunk with rematerialisation."""
     time = jax.tree.leaves(arrays)[0].shape[0]
     if not length or not row_blocks.is_known(time):  # exported for any number: keeps nothing anyway
         return function(weights, arrays, state)

@@ -287,12 +287,8 @@ class _Blocks(NamedTuple):
         return self.hidden[number], mine, jnp.where(mine, self.tail_row[number], 0)
 
     def of_runs(self, weighted, shared, hidden, token_weights, rows):
-        """Computes a weighted sum over a block, and its gradients for each run apart.
-
-        Each run lies on one device, so that its gradients need not be summed over devices here.
-
-        Gives (the sum, (gradients of shared [runs, ...], of hidden, of token_weights)).
-        """
+        """Computes a weighted sum over a block, and its gradients for each run apart, shared ones
+        [runs, ...]: a run lies on one device, so that nothing is summed over devices here."""
         gradients = jax.value_and_grad(weighted, (0, 1, 2))
         of_tokens = hidden, token_weights, rows
         runs = self.order.order.shape[0]
@@ -382,10 +378,8 @@ _weighted_tail_sum.defvjp(_sum_forward, _sum_backward)
 
 
 def _tail_gradients(tails, hidden, cluster, tail_row, token_weights):
-    """Computes sum_n u_n loss_n of the tails of tokens [N], and its gradients in the same pass.
-
-    Gives (the sum, its gradients for the tails, for hidden [N, D], and for the weights [N]).
-    """
+    """Computes sum_n u_n loss_n of the tails of tokens [N], and in the same pass its gradients for
+    the tails, for hidden [N, D] and for the weights [N]."""
     blocks = _Blocks.of(tails, hidden, cluster, tail_row)
     weights, runs = blocks.order.cut(token_weights), blocks.order.order.shape[0]
 

@@ -33,10 +33,8 @@ def token_block(tokens, size, width):
 
 
 def within_log_probs(weights, bias, hidden, classes, vocabulary):
-    """Computes log softmax(W_c h + b_c) over the slots of class c that hold a word.
-
-    Gives [..., M], nats; -inf in slots without a word.
-    """
+    """Computes log softmax(W_c h + b_c) over the slots of class c, [..., M], nats; -inf without a
+    word."""
     gathered = row_lookup.take(weights, classes), row_lookup.take(bias, classes)
     return _log_probs(*gathered, hidden, classes, vocabulary)
 

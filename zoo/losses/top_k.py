@@ -91,10 +91,8 @@ def check_k(k, vocabulary: int):
 
 
 def best(k, *found):
-    """Returns the k best of some candidates, best first; of equal values, lower words first.
-
-    Gives (values [N, k], words int32 [N, k]).
-    """
+    """Returns the k best of some candidates, (values [N, k], words int32 [N, k]), best first; of
+    equal values, lower words first."""
     values, words = (jnp.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
     falling, words = jax.lax.sort((-values, words), num_keys=2)
     return -falling[:, :k], words[:, :k]
