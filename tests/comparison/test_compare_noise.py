@@ -68,18 +68,17 @@ def test_scores_of_a_text_are_those_of_counted_tokens(tmp_path):
     assert statistics.tolist() == [[1, 2], [9, 2]]  # the sentence without a token is left out
     assert item_scores.log_perplexity(statistics.sum(0)) == 2.5
     result = tmp_path / "test.carried.json"
-    file = item_scores.path_of(result)
     item_scores.write(result, arrays)
-    found = item_scores.read_archive(file, {"scores": item_scores.digest(arrays)})
+    found = item_scores.read(result, {"scores": item_scores.digest(arrays)})
     assert {name: array.tolist() for name, array in found.items()} == {
         name: array.tolist() for name, array in arrays.items()
     }
-    assert item_scores.read_archive(file, {}) is None
+    assert item_scores.read(result, {}) is None
     with pytest.raises(UserError, match="of another evaluation"):
-        item_scores.read_archive(file, {"scores": "0" * 64})
-    file.write_text("no archive")
+        item_scores.read(result, {"scores": "0" * 64})
+    item_scores.path_of(result).write_text("no archive")
     with pytest.raises(UserError, match="holds no scores"):
-        item_scores.read_archive(file, {"scores": "0" * 64})
+        item_scores.read(result, {"scores": "0" * 64})
 
 
 def test_a_difference_and_a_tie(tmp_path):

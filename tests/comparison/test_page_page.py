@@ -202,9 +202,7 @@ def test_a_record_shows_its_curve_and_its_intervals(two_runs, tmp_path):
     run = Run.load(two_runs[0]).path
     passports = dict(_results(two_runs[0]))
     name = next(place for place, one in passports.items() if one["kind"] == "perplexity")
-    arrays = item_scores.read_archive(
-        item_scores.path_of(run / "results" / f"{name}.json"), passports[name]
-    )
+    arrays = item_scores.read(run / "results" / f"{name}.json", passports[name])
     lines = learning_curves.read(run / "metrics.jsonl", {})
     recipe = json.loads((run / "experiment.json").read_text())
     file = tmp_path / "kept.jsonl"

@@ -16,8 +16,10 @@ def there() -> int | None:
 
 
 def of_host() -> int | None:
-    """Returns the bytes of memory and swap of this machine, or its cgroup's limit; None if
-    unknown."""
+    """Returns the bytes of memory and swap of this machine, or the limit of this process's cgroup.
+
+    None if the system does not give the size.
+    """
     try:
         lines = pathlib.Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
         rows = dict(line.split(":", 1) for line in lines)

@@ -77,6 +77,11 @@ def write(result: pathlib.Path, arrays: Arrays):
     location.write_whole(path_of(result), lambda path: array_files.write(path, arrays))
 
 
+def read(result: pathlib.Path, passport: dict) -> Arrays | None:
+    """Reads the scores of a result; None if none were kept with it."""
+    return read_archive(path_of(result), passport)
+
+
 def read_archive(path: pathlib.Path, passport: dict, prefix: str = "") -> Arrays | None:
     """Reads the scores of a result from an archive of arrays; None if it has none."""
     expected = passport.get("scores")
