@@ -80,9 +80,7 @@ class Loaded(Run):
     def evaluate(
         self, split: str | None = None, *, data: str | None = None, state: str | None = None
     ) -> list[scored_texts.Row]:
-        """Computes the exact perplexity of texts, and keeps each with its passport as evaluate.py
-        does.
-        """
+        """Computes the exact perplexity of texts, and keeps each as evaluate.py does."""
         splits = [split] if split is not None else []
         if split is None and data is None:
             splits = scored_texts.unseen_splits(self)
@@ -145,8 +143,7 @@ class LoadedModel(Loaded):
 
     def agreement(self, split: str = "test", *, data: str | None = None) -> list[agreement.Row]:
         """Compares sentences of a treebank with copies that have one wrong form, and keeps the
-        figures as `zoo evaluate --agreement` does.
-        """
+        figures as `zoo evaluate --agreement` does."""
         splits = [split] if data is None else []
         return self._kept(agreement.judge(self, splits, data))
 
@@ -197,9 +194,7 @@ class LoadedModel(Loaded):
         return moses.text(words, self.experiment.data.form.language)
 
     def id(self, word: str) -> int:
-        """Returns the id of a word as the model reads it: of `<unk>`, or of its class, for unknown
-        words.
-        """
+        """Returns the id of a word as the model reads it: of `<unk>` or its class, if unknown."""
         lexicon, vocabulary = self.lexicon, self.experiment.vocabulary
         word = word.lower() if vocabulary.lower_case and word not in lexicon.ids else word
         opened = vocabulary.open_words(lexicon)

@@ -486,10 +486,8 @@ def _capacity(blocks):
 
 
 def states_after(model, params, tables, prepared, words, carry):
-    """Computes (hidden [rows, D], context, carry, log Z [rows]) after a word in each row.
-
-    log Z is 0 where the head needs none: see `Head.target_scores`.
-    """
+    """Computes (hidden [rows, D], context, carry, log Z [rows], 0 where the head needs none) after
+    a word in each row."""
     hidden, context, carry = model.states(params, tables, words[:, None], carry)
     hidden, context = hidden[:, 0], jax.tree.map(lambda leaf: leaf[:, 0], context)
     given = model.head_params(params), tables["head"], hidden, jnp.zeros_like(words)

@@ -47,10 +47,7 @@ _ABOUT = {
 
 
 def letters(sentence: list[str]) -> str:
-    """Returns the letters of a sentence, from which its hash is made.
-
-    Words are joined, blanks removed, case folded and accents composed (NFC).
-    """
+    """Returns the letters of a sentence for its hash: no blanks, case folded, accents composed."""
     return unicodedata.normalize("NFC", "".join("".join(sentence).split()).casefold())
 
 
@@ -148,8 +145,7 @@ class SeenTexts:
         rest = {name: getattr(self, name) for name in _REST}
         arrays = {role: getattr(self, role).hashes for role in ROLES}
         arrays["about"] = np.frombuffer(json.dumps({**about, **rest}).encode(), np.uint8)
-        with open(path, "wb") as file:  # numpy would add .npz to a path without it
-            np.savez(file, **arrays)  # hashes do not get smaller by compression
+        array_files.write(path, arrays, compressed=False)  # hashes would not get smaller
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "SeenTexts":
