@@ -389,7 +389,7 @@ def test_the_command(trained, tmp_path, call):
         (("l.txt", "--run", trained), "are one folder: give each run once"),
         (
             ("l.txt", "--run", "acoustic", "--nbest", 2),
-            "the run 'acoustic' has the name of another",
+            "the model 'acoustic' has the name of another",
         ),
         (("l.txt", "--run", "other", "--weight", 1), "there are 1 weights for 2 models: give 2"),
         (("l.txt", "--interpolation", "mean"), "mean has weights of 'other', 'none', and the runs"),

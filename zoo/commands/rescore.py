@@ -17,6 +17,7 @@ from zoo.commands.options import Inner, Option
 from zoo.errors import UserError, named, printable, shortened
 from zoo.evaluation import sentence_scores, significance
 from zoo.evaluation.run import short_names
+from zoo.priors.arpa import SentenceScorer
 from zoo.rescoring import bleu_chrf_wer, lattices, reranking, run_interpolation, tune
 from zoo.rescoring.bleu_chrf_wer import METRICS
 from zoo.rescoring.lattice_rescoring import LatticeSearch
@@ -31,9 +32,10 @@ from zoo.sources.nbest import read_references
 
 _COLUMNS = (
     Option("--run DIR ...", "adds a run's log-probability as a feature"),
+    Option("--arpa FILE ...", "adds log p under an n-gram model, named after its ARPA file"),
     Option("--word-count", "adds the number of words"),
     Option("--rank", "adds minus the logarithm of the rank in the list"),
-    Option("--unknown-count", "adds the number of unknown words of each run"),
+    Option("--unknown-count", "adds the number of unknown words of each model"),
     *options.ADDED_WORDS,
     Option(
         "--lattices FOLDER",
@@ -166,8 +168,9 @@ def _parts(lists, hold_out):
 def _columns(arguments):
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     counts = arguments.word_count, arguments.unknown_count, arguments.rank
-    runs = _runs(arguments) if arguments.run else {}
-    return Columns(runs, *counts, mean, _lattices(arguments.lattices))
+    names = short_names(arguments.arpa)
+    ngrams = dict(zip(names, map(SentenceScorer, arguments.arpa), strict=True))
+    return Columns(_runs(arguments), *counts, mean, _lattices(arguments.lattices), ngrams)
 
 
 def _lattices(folder):

@@ -186,18 +186,16 @@ def warning(lexicon: Lexicon, unknown: int) -> str | None:
     )
 
 
-def share(words: int, unknown: int, of: str) -> str | None:
+def share(words: int, unknown: int, of: str, to: str = "the run") -> str | None:
     """Returns a note on the share of unknown words in a text or lists; None without any."""
     if not unknown:
         return None
     if unknown == words:
         return (
-            f"all {words:,} words of {of} are unknown to the run, and nothing is measured but "
+            f"all {words:,} words of {of} are unknown to {to}, and nothing is measured but "
             "<unk>: give words in the language, tokenisation and case of its training text"
         )
-    return (
-        f"{unknown:,} of the {words:,} words of {of} are unknown to the run ({unknown / words:.2%})"
-    )
+    return f"{unknown:,} of the {words:,} words of {of} are unknown to {to} ({unknown / words:.2%})"
 
 
 def score(run, sentences: Sequence[Sequence[str]], name: str) -> SentenceScores:
@@ -308,6 +306,11 @@ class CachedScores:
         self.words += int(scored.words.sum())
         self.unknown += int(scored.unknown.sum())
         return scored
+
+    def of_texts(self, texts: Sequence[str]) -> tuple[list[float], list[float]]:
+        """Returns (log p, number of unknown words) of hypotheses."""
+        scores = self.score([words_by(self.run, text) for text in texts], "the n-best lists")
+        return scores.log_prob.tolist(), scores.unknown.astype(float).tolist()
 
 
 # ------- exact log-probabilities of many sentences; each common beginning is computed once

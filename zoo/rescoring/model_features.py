@@ -1,16 +1,18 @@
 """Features of language models for the hypotheses of n-best lists: log-probabilities, and counts."""
 
 import collections
+import copy
 import dataclasses
 import glob
 import math
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from zoo.errors import UserError, shortened
+from zoo.priors.arpa import SentenceScorer
 from zoo.rescoring import run_interpolation
 from zoo.rescoring.lattices import Lattice, read_lattices
 from zoo.rescoring.run_interpolation import Interpolation
@@ -125,18 +127,18 @@ class LatticeFolder:
 
 
 def check_names(runs: Iterable[str], others: Iterable[str]):
-    """Checks that the names of runs can be names of features."""
+    """Checks that the names of models can be names of features."""
     others = {*others}
     for name in runs:
         if name in others:
             raise UserError(
-                f"the run {name!r} has the name of another feature or field of the lists: rename "
-                "its folder, or give a link to it."
+                f"the model {name!r} has the name of another feature or field of the lists: rename "
+                "its folder or file, or give a link to it."
             )
         if name.split() != [name] or "|||" in name or "=" in name:
             raise UserError(
-                f"the run {name!r} cannot give its name to a feature of the lists: rename its "
-                "folder, or give a link to it, without blanks, '=' and '|||'."
+                f"the model {name!r} cannot give its name to a feature of the lists: rename its "
+                "folder or file, or give a link to it, without blanks, '=' and '|||'."
             )
 
 
@@ -151,19 +153,22 @@ class Columns:
     rank: bool = False
     interpolation: Interpolation | None = None
     lattices: LatticeFolder | None = None
+    # {name: an n-gram model}; each adds NAME, as a run does
+    ngrams: dict[str, SentenceScorer] = dataclasses.field(default_factory=dict)
     # notes on the shares of unknown words in the lists that features were added to
     notes: list[str | None] = dataclasses.field(default_factory=list)
 
     def __post_init__(self):
-        others = collections.Counter(self.names) - collections.Counter([*self.runs])
-        check_names(self.runs, (*others, *_FIELDS, *([LANGUAGE] if self.lattices else [])))
+        models = {**self.runs, **self.ngrams}
+        others = collections.Counter(self.names) - collections.Counter([*models])
+        check_names(models, (*others, *_FIELDS, *([LANGUAGE] if self.lattices else [])))
 
     @property
     def names(self) -> tuple[str, ...]:
-        of_runs = [
+        of_models = [
             name
-            for run in self.runs
-            for name in ((run, f"{run}.{UNKNOWN}") if self.unknown_count else (run,))
+            for model in (*self.runs, *self.ngrams)
+            for name in ((model, f"{model}.{UNKNOWN}") if self.unknown_count else (model,))
         ]
         others = (
             (run_interpolation.NAME, self.interpolation is not None),
@@ -171,7 +176,7 @@ class Columns:
             (WORDS, self.word_count),
             (RANK, self.rank),
         )
-        return (*of_runs, *(name for name, wanted in others if wanted))
+        return (*of_models, *(name for name, wanted in others if wanted))
 
     def add(self, lists: Iterable[NBestList]) -> Iterator[NBestList]:
         """Yields the lists with the added features; some thousand hypotheses are held at a time."""
@@ -181,7 +186,9 @@ class Columns:
         if not self.names:
             yield from waiting
             return
-        scorers = {name: sentence_scores.CachedScores(run) for name, run in self.runs.items()}
+        cached = {name: sentence_scores.CachedScores(run) for name, run in self.runs.items()}
+        ngrams = {name: copy.copy(model) for name, model in self.ngrams.items()}  # counts from 0
+        scorers: dict[str, Any] = {**cached, **ngrams}
         for run in self.runs.values():
             sentence_scores.check_hypotheses(run)
         if self.interpolation is not None:
@@ -194,21 +201,17 @@ class Columns:
                 size += len(one.hypotheses)
             yield from self._added(chunk, scorers, of_lattices)
         for name, scorer in scorers.items():
-            of = f"the lists, by {name},"
-            self.notes.append(sentence_scores.share(scorer.words, scorer.unknown, of))
+            counted = scorer.words, scorer.unknown
+            self.notes.append(sentence_scores.share(*counted, "the lists", name))
 
     def _added(self, chunk, scorers, of_lattices):
         """Yields a chunk's lists; `of_lattices` keeps the names of the first list's features."""
-        from zoo.evaluation import sentence_scores
-
         texts = [hypothesis.text for one in chunk for hypothesis in one.hypotheses]
         columns: dict[str, Sequence[float]] = {}
         for name, scorer in scorers.items():
-            sentences = [sentence_scores.words_by(scorer.run, text) for text in texts]
-            scores = scorer.score(sentences, "the n-best lists")
-            columns[name] = scores.log_prob.tolist()
+            columns[name], unknown = scorer.of_texts(texts)
             if self.unknown_count:
-                columns[f"{name}.{UNKNOWN}"] = scores.unknown.astype(float).tolist()
+                columns[f"{name}.{UNKNOWN}"] = unknown
         if self.interpolation is not None:
             columns[run_interpolation.NAME] = self._interpolated(texts)
         if self.lattices is not None:
@@ -230,8 +233,8 @@ class Columns:
             for name in columns:
                 if name in one.hypotheses[0].features:
                     raise UserError(
-                        f"the list {one.id!r} has a feature {name!r} already: rename the folder of "
-                        "the run, or leave the option out."
+                        f"the list {one.id!r} has a feature {name!r} already: rename the model's "
+                        "folder or file, or leave the option out."
                     )
             hypotheses = []
             for hypothesis in one.hypotheses:
