@@ -112,6 +112,25 @@ def test_every_line_has_a_row(call, trained, run, text):
     assert "1 unknown word was scored as <unk>, which the training text never had" in errors
 
 
+def test_base_10_and_the_sums_of_kenlm(call, trained, run, text):
+    """The same scores over ln 10, and sums by hand: 45 words of 4 sentences, one of them <unk>."""
+    _, scores = scored_sentences.scored(run, text)
+    code, (_, *rows), errors = call(trained, text, "--base", 10)
+    assert code == 0
+    log_10 = scores.log_prob / 2.302585092994046
+    known = scores.log_prob_known / 2.302585092994046
+    np.testing.assert_allclose([float(row[3]) for row in rows], log_10, rtol=1e-14)
+    np.testing.assert_allclose([float(row[4]) for row in rows], known, rtol=1e-14)
+    some = scores.words > 0  # a blank line is no sentence
+    total, without = log_10[some].sum(), known[some].sum()
+    assert errors.splitlines()[-1] == (
+        f"Total: {total:.4f}, excluding OOVs: {without:.4f}; Perplexity including OOVs: "
+        f"{10 ** (-total / 49):.6g}, excluding OOVs: {10 ** (-without / 48):.6g}; OOVs: 1, "
+        "Tokens: 49"
+    )
+    assert "Total" not in call(trained, text)[2]
+
+
 def test_nbest_lists_keep_their_order_and_rank_their_hypotheses(call, trained, nbest, tmp_path):
     file = tmp_path / "scores.tsv"
     code, printed, errors = call(trained, nbest, "--nbest", "--output", file)

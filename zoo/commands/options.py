@@ -402,7 +402,7 @@ RULES = {
         --split needs --words
         --state needs --words
         --dynamic needs --words
-        --words excludes --nbest, --column: writes the words of a text
+        --words excludes --nbest, --column, --base: writes the words of a text, in nats and bits
         """,
     "generate": "--spell excludes --top-k, --nucleus: draws letters, without truncation",
     "translate": """

@@ -156,9 +156,9 @@ def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
     return rank_of
 
 
-def table(sentences: Sentences, scores: SentenceScores) -> tuple[tuple[str, ...], list[tuple]]:
-    """Returns (the names of the columns, a row for each sentence), log-probabilities in nats."""
-    values = (scores.words, scores.unknown, scores.log_prob, scores.log_prob_known)
+def table(sentences: Sentences, scores: SentenceScores, unit=1.0) -> tuple[tuple, list[tuple]]:
+    """Returns (the names of the columns, a row for each sentence), in units of so many nats."""
+    values = (scores.words, scores.unknown, scores.log_prob / unit, scores.log_prob_known / unit)
     columns: tuple[str, ...] = COLUMNS
     rows: list[tuple] = [*zip(sentences.lines, *values, strict=True)]
     if sentences.ids is not None:
