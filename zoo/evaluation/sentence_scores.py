@@ -218,6 +218,15 @@ def score(run, sentences: Sequence[Sequence[str]], name: str) -> SentenceScores:
     return SentenceScores(*(array[back] for array in (lengths, unknown, *parts)))
 
 
+def score_after(run, prefixes: Sequence, sentences: Sequence, name: str) -> SentenceScores:
+    """Scores the words of sentences, each after its prefix, without the boundary."""
+    whole = [[*first, *rest] for first, rest in zip(prefixes, sentences, strict=True)]
+    before, both = score(run, prefixes, name), score(run, whole, name)
+    fields = ("words", "unknown", "of_known", "of_unknown")
+    differences = (getattr(both, field) - getattr(before, field) for field in fields)
+    return SentenceScores(*differences, np.zeros(len(whole)))
+
+
 def word_log_probs(run, sentences: Sequence[list[str]], name: str) -> tuple[np.ndarray, np.ndarray]:
     """Computes log p of each word and boundary of sentences, and where each sentence starts."""
     text, log_prob = _scored(run, [*sentences], name)
