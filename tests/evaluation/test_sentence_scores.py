@@ -256,7 +256,6 @@ def test_streams_are_scored_in_parts_and_the_same(
     """The parts of two lines are what one of all lines is; lists stay whole."""
     whole = [call(trained, nbest, "--nbest"), call(trained, text)]
     monkeypatch.setattr(score_stream, "TOGETHER", 2)
-    monkeypatch.setattr(sentence_scores, "CACHED", 1)
     parts = [call(trained, nbest, "--nbest"), call(trained, text)]
     for (code, rows, errors), (_, expected, notes) in zip(parts, whole, strict=True):
         assert (code, errors) == (0, notes)
@@ -272,24 +271,6 @@ def test_a_list_that_goes_on_after_another_one_is_refused(call, trained, tmp_pat
     code, rows, errors = call(trained, tmp_path / "l", "--nbest", "--output", tmp_path / "t")
     assert (code, rows, (tmp_path / "t").exists()) == (2, [], False)
     assert "l, line 3: the list '7' comes again after another one" in errors
-
-
-def test_what_was_scored_is_remembered(run, monkeypatch):
-    asked = []
-    score = sentence_scores.score
-
-    def spy(run, sentences, name):
-        asked.append([" ".join(words) for words in sentences])
-        return score(run, sentences, name)
-
-    monkeypatch.setattr(sentence_scores, "score", spy)
-    monkeypatch.setattr(sentence_scores, "CACHED", 2)
-    scorer = sentence_scores.CachedScores(run)
-    texts = [["a b", "a", "a b"], ["a", "c"], ["a b", "c"]]
-    found = [scorer.score([text.split() for text in some], "t").log_prob for some in texts]
-    assert asked == [["a b", "a"], ["c"], ["a b"]]  # of three, the last two stay
-    assert found[0][0] == found[0][2] and found[0][1] == found[1][0]
-    np.testing.assert_allclose(found[2], [found[0][0], found[1][1]], rtol=1e-6)
 
 
 def test_marks_on_unknown_words_are_noted_unless_marks_stand_alone(run, call, trained, tmp_path):

@@ -83,8 +83,8 @@ class Stream:
         sentence_scores.check_run(run)
         self.path, self.run, self.base = path, run, base
         self.parts = chunks(run, path, nbest, column)
-        self.scorer = sentence_scores.CachedScores(run)
-        self.sentences, self.lists, self.log_prob, self.log_prob_known = 0, 0, 0.0, 0.0
+        self.sentences = self.lists = self.words = self.unknown_words = 0
+        self.log_prob = self.log_prob_known = 0.0
         self.nbest = False
         self.unknown: dict[str, None] = {}
         self.marks: set[str] = set()  # punctuation that stands alone
@@ -97,7 +97,7 @@ class Stream:
         bar = tqdm(unit=" sentences", disable=None)
         header = False
         for sentences in self.parts:
-            scores = self.scorer.score(sentences.words, self.path)
+            scores = sentence_scores.score(self.run, sentences.words, self.path)
             columns, rows = sentence_scores.table(sentences, scores, math.log(self.base or math.e))
             if not header:
                 yield output_files.line(columns)
@@ -106,13 +106,15 @@ class Stream:
             self._add(sentences, scores)
             bar.update(len(rows))
         bar.close()
-        if not self.scorer.words:
+        if not self.words:
             raise UserError(f"{self.path} has no words to score: give a text that has some.")
 
     def _add(self, sentences, scores):
         # A blank line of a text has a row, and is no sentence; an empty hypothesis is one.
         some = (scores.words > 0) | sentences.nbest
         self.sentences += int(some.sum())
+        self.words += int(scores.words.sum())
+        self.unknown_words += int(scores.unknown.sum())
         self.log_prob += float(scores.log_prob[some].sum())
         self.log_prob_known += float(scores.log_prob_known[some].sum())
         self.nbest = sentences.nbest and sentences.ids is not None
@@ -126,7 +128,7 @@ class Stream:
 
     def notes(self) -> list[str]:
         """Returns lines on how much was scored and on its unknown words."""
-        words, unknown = self.scorer.words, self.scorer.unknown
+        words, unknown = self.words, self.unknown_words
         what = f"{self.sentences:,} sentences"
         if self.nbest:
             what = f"{self.lists:,} lists, {self.sentences:,} hypotheses"
@@ -144,7 +146,7 @@ class Stream:
 
     def _sums(self, unit):
         """Tells the sums of KenLM's query, whose tokens are words and ends of sentences."""
-        tokens, unknown = self.scorer.words + self.sentences, self.scorer.unknown
+        tokens, unknown = self.words + self.sentences, self.unknown_words
         excluding = perplexity_of(-self.log_prob_known / (tokens - unknown))
         return (
             f"Total: {self.log_prob / unit:.4f}, excluding OOVs: {self.log_prob_known / unit:.4f}; "

@@ -30,8 +30,6 @@ from zoo.sources import nbest as nbest_lists
 from zoo.sources.evaluation_texts import GivenText, Reading
 
 PLAIN = Reading()
-# Sentences that are remembered, and their words at most.
-CACHED, CACHED_WORDS = 1 << 14, 64
 LINE_BREAK = "\n"
 COLUMNS = ("line", "words", "unknown", "log_prob", "log_prob_known")
 
@@ -283,43 +281,6 @@ def check_run(run):
             f"{run.path} was trained on what follows a question or a condition, not on sentences: "
             "score its words with python -m zoo score DIR FILE --words."
         )
-
-
-class CachedScores:
-    """Scores of sentences under a run; the score of a repeated sentence is looked up.
-
-    The last CACHED different sentences of at most CACHED_WORDS words are remembered: hypotheses of
-    neighbouring lists are often alike, and memory stays bounded.
-    """
-
-    def __init__(self, run):
-        """Starts with an empty cache."""
-        self.run = run
-        self.known: dict[tuple[str, ...], tuple] = {}
-        self.words = self.unknown = 0  # in all sentences so far
-
-    def score(self, sentences: list[list[str]], name: str) -> SentenceScores:
-        """Returns the scores of sentences; see `score`."""
-        new = [*dict.fromkeys(words for words in map(tuple, sentences) if words not in self.known)]
-        values = dict(self.known)
-        if new:
-            scores = score(self.run, [*map(list, new)], name)
-            columns = (getattr(scores, field.name) for field in dataclasses.fields(scores))
-            values.update(zip(new, zip(*columns, strict=True), strict=True))
-        rows = [values[words] for words in map(tuple, sentences)]
-        short = {words: row for words, row in values.items() if len(words) <= CACHED_WORDS}
-        self.known = dict(itertools.islice(short.items(), max(0, len(short) - CACHED), None))
-        if not rows:
-            return score(self.run, [], name)
-        scored = SentenceScores(*map(np.array, zip(*rows, strict=True)))
-        self.words += int(scored.words.sum())
-        self.unknown += int(scored.unknown.sum())
-        return scored
-
-    def of_texts(self, texts: Sequence[str]) -> tuple[list[float], list[float]]:
-        """Returns (log p, number of unknown words) of hypotheses."""
-        scores = self.score([words_by(self.run, text) for text in texts], "the n-best lists")
-        return scores.log_prob.tolist(), scores.unknown.astype(float).tolist()
 
 
 # ------- exact log-probabilities of many sentences; each common beginning is computed once

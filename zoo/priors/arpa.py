@@ -17,7 +17,7 @@ r"""n-gram backgrounds from ARPA files, as KenLM, SRILM and others write them.
 import dataclasses
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -217,21 +217,19 @@ class SentenceScorer:
         self.levels = read(files.read_text(files.find(path)), path)
         if (END,) not in self.levels[0]:
             raise UserError(f"{path} has no {END}, which ends sentences: give a model that has it.")
-        self.words = self.unknown = 0  # in all sentences so far
 
-    def of_texts(self, texts: Sequence[str]) -> tuple[list[float], list[float]]:
-        """Computes log p(words </s> | <s>) of texts, nats, as KenLM does, and unknown words."""
-        log_probs, unknown = [], []
+    def score(self, texts: Iterable[str]) -> np.ndarray:
+        """Computes log p(words </s> | <s>), nats, as KenLM does, and counts words and unknown
+        words, each a row of float64 [3, texts]."""
+        rows = []
         for text in texts:
             words = [word if (word,) in self.levels[0] else UNKNOWN for word in text.split()]
             given = (BEGIN, *words, END)
             starts = range(2 - len(self.levels), len(words) + 3 - len(self.levels))
             grams = (given[max(0, start) : start + len(self.levels)] for start in starts)
-            log_probs.append(math.log(10) * math.fsum(map(self._log10, grams)))
-            unknown.append(float(words.count(UNKNOWN)))
-            self.words += len(words)
-        self.unknown += int(sum(unknown))
-        return log_probs, unknown
+            log_10 = math.fsum(map(self._log10, grams))
+            rows.append((math.log(10) * log_10, len(words), words.count(UNKNOWN)))
+        return np.array(rows).reshape(-1, 3).T
 
     def _log10(self, gram):
         """Computes log10 p of the last word after the others."""

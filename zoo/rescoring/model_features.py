@@ -1,13 +1,12 @@
 """Features of language models for the hypotheses of n-best lists: log-probabilities, and counts."""
 
 import collections
-import copy
 import dataclasses
 import glob
 import math
 import pathlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -186,9 +185,7 @@ class Columns:
         if not self.names:
             yield from waiting
             return
-        cached = {name: sentence_scores.CachedScores(run) for name, run in self.runs.items()}
-        ngrams = {name: copy.copy(model) for name, model in self.ngrams.items()}  # counts from 0
-        scorers: dict[str, Any] = {**cached, **ngrams}
+        counts = {name: np.zeros(2, np.int64) for name in (*self.runs, *self.ngrams)}
         for run in self.runs.values():
             sentence_scores.check_hypotheses(run)
         if self.interpolation is not None:
@@ -199,19 +196,21 @@ class Columns:
             while size < TOGETHER and (one := next(waiting, None)) is not None:
                 chunk.append(one)
                 size += len(one.hypotheses)
-            yield from self._added(chunk, scorers, of_lattices)
-        for name, scorer in scorers.items():
-            counted = scorer.words, scorer.unknown
-            self.notes.append(sentence_scores.share(*counted, "the lists", name))
+            yield from self._added(chunk, counts, of_lattices)
+        for name, counted in counts.items():
+            self.notes.append(sentence_scores.share(*counted.tolist(), "the lists", name))
 
-    def _added(self, chunk, scorers, of_lattices):
-        """Yields a chunk's lists; `of_lattices` keeps the names of the first list's features."""
+    def _added(self, chunk, counts, of_lattices):
+        """Yields a chunk's lists; `counts` adds up words and unknown words by model, `of_lattices`
+        keeps the names of the first list's features."""
         texts = [hypothesis.text for one in chunk for hypothesis in one.hypotheses]
         columns: dict[str, Sequence[float]] = {}
-        for name, scorer in scorers.items():
-            columns[name], unknown = scorer.of_texts(texts)
+        for name, model in {**self.runs, **self.ngrams}.items():
+            log_prob, words, unknown = _scores(model, texts)
+            counts[name] += int(words.sum()), int(unknown.sum())
+            columns[name] = log_prob.tolist()
             if self.unknown_count:
-                columns[f"{name}.{UNKNOWN}"] = unknown
+                columns[f"{name}.{UNKNOWN}"] = unknown.astype(float).tolist()
         if self.interpolation is not None:
             columns[run_interpolation.NAME] = self._interpolated(texts)
         if self.lattices is not None:
@@ -248,10 +247,19 @@ class Columns:
 
         assert self.interpolation is not None
         run = next(run for name, run in self.runs.items() if name in self.interpolation.weights)
-        numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-        sentences = [sentence_scores.words_by(run, text) for text in numbers]
-        scores = self.interpolation.score(self.runs, sentences, "the n-best lists").tolist()
-        return [scores[numbers[text]] for text in texts]
+        sentences = [sentence_scores.words_by(run, text) for text in texts]
+        return self.interpolation.score(self.runs, sentences, "the n-best lists").tolist()
+
+
+def _scores(model, texts):
+    """Returns (log p, nats, words, unknown words) of hypotheses under a run or an n-gram model."""
+    from zoo.evaluation import sentence_scores
+
+    if isinstance(model, SentenceScorer):
+        return model.score(texts)
+    sentences = [sentence_scores.words_by(model, text) for text in texts]
+    scores = sentence_scores.score(model, sentences, "the n-best lists")
+    return scores.log_prob, scores.words, scores.unknown
 
 
 # ---- N-best lists as arrays: features and statistics of every hypothesis, in the order of the file

@@ -326,13 +326,13 @@ def test_sentences_are_scored_as_kenlm_does(tmp_path, mark):
         "": -0.4 - 0.9,
         "le dort le dort": -0.2 + (-0.15 - 1.1) + (-0.1 - 0.5) - 1.1 - 0.4,
     }
-    log_probs, unknown = scorer.of_texts([*texts])
+    log_probs, words, unknown = scorer.score(texts)
     np.testing.assert_allclose(log_probs, np.array([*texts.values()]) * np.log(10), rtol=1e-12)
-    assert unknown == [0, 0, 1, 0, 0] and (scorer.words, scorer.unknown) == (11, 1)
+    assert words.tolist() == [3, 1, 3, 0, 4] and unknown.tolist() == [0, 0, 1, 0, 0]
 
 
 def test_an_unknown_word_without_a_mark_has_the_least_probability(tmp_path):
     text = TEXT.replace("ngram 1=6", "ngram 1=5").replace("-1.2\t<unk>\t0\n", "")
     (tmp_path / "model.arpa").write_text(text)
-    (score,), _ = arpa.SentenceScorer(str(tmp_path / "model.arpa")).of_texts(["chien"])
+    (score,), *_ = arpa.SentenceScorer(str(tmp_path / "model.arpa")).score(["chien"])
     assert score == pytest.approx((-0.4 - 100 - 0.9) * np.log(10))
