@@ -400,7 +400,9 @@ def _rescore_lattices(arguments):
         most=arguments.most or None,
         nbest=1 if arguments.nbest is None else arguments.nbest,
     )
-    search.check_models(len(folders))
+    if (given := len(search.weights)) != len(columns):
+        of = f"{len(folders)} models" if mean is None else "the mean of the models"
+        raise UserError(f"there are {given} weights for {of}: give {len(columns)}.")
     options.check_outputs(arguments, output="the paths")
     if arguments.slf:
         folder = pathlib.Path(arguments.slf)  # is made, but not the folder that it lies in
@@ -422,11 +424,11 @@ def _search_weights(arguments, columns):
         given = {name: getattr(arguments, name) for name in ("weight", *FEATURES.values())}
         given = {name: value for name, value in given.items() if value not in (None, [])}
         weight = given.pop("weight", [1.0] * len(columns))
-        return {"weight": tuple(weight), **given}
+        return {"weights": tuple(weight), **given}
     weights = Weights.read(arguments.weights)
     weights.check((*FEATURES, *columns), arguments.weights)
     settings = {setting: weights.weights[name] for name, setting in FEATURES.items()}
-    return {"weight": tuple(weights.weights[name] for name in columns), **settings}
+    return {"weights": tuple(weights.weights[name] for name in columns), **settings}
 
 
 def _lattice_lines(search, runs, columns, arguments, words) -> Iterator[str]:
