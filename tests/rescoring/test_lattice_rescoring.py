@@ -366,6 +366,8 @@ def test_the_command(trained, tmp_path, call):
     code, out, _ = call("lattices", trained, "l.txt", "--run", "other", *given, "--nbest", 1)
     assert code == 0 and " interpolated= " in out
     pathlib.Path("mean").write_text('{"interpolation": {"other": 0.5, "none": 0.5}}')
+    name = zoo.load(trained).path.name
+    pathlib.Path("one").write_text(f'{{"interpolation": {{"{name}": 1}}}}')
     assert call("lattices", trained, "none.txt")[0] == 2
     code, out, _ = call("lattices", trained, "l.txt", "--kaldi", "--slf", ".")
     assert code == 0 and out.startswith("utt-1\n0 1 le ") and out.count("\n\n") == 2
@@ -393,6 +395,10 @@ def test_the_command(trained, tmp_path, call):
         ),
         (("l.txt", "--run", "other", "--weight", 1), "there are 1 weights for 2 models: give 2"),
         (("l.txt", "--interpolation", "mean"), "mean has weights of 'other', 'none', and the runs"),
+        (
+            ("l.txt", "--interpolation", "one", *("--weight", 1) * 2),
+            "for the mean of the models: give 1",
+        ),
     ):
         code, out, errors = call("lattices", trained, *words)
         assert (code, out) == (2, "") and message in errors

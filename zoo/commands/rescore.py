@@ -101,9 +101,8 @@ def _tune(arguments):
     parts = _parts(lists, arguments.hold_out)
     if arguments.test:
         given = arguments.test, arguments.test_references, arguments.test_costs
-        of_test = dataclasses.replace(
-            columns, lattices=_lattices(arguments.test_lattices or arguments.lattices)
-        )
+        folder = arguments.test_lattices or arguments.lattices
+        of_test = dataclasses.replace(columns, lattices=folder and LatticeFolder(folder))
         parts["test"] = _arrays(*given, of_test, arguments, metric)
         if arguments.sparse:  # a feature without a weight counts nothing
             parts["test"] = parts["test"].with_features(lists.names)
@@ -170,11 +169,8 @@ def _columns(arguments):
     counts = arguments.word_count, arguments.unknown_count, arguments.rank
     names = short_names(arguments.arpa)
     ngrams = dict(zip(names, map(SentenceScorer, arguments.arpa), strict=True))
-    return Columns(_runs(arguments), *counts, mean, _lattices(arguments.lattices), ngrams)
-
-
-def _lattices(folder):
-    return LatticeFolder(folder) if folder else None
+    folder = arguments.lattices and LatticeFolder(arguments.lattices)
+    return Columns(_runs(arguments), *counts, mean, folder, ngrams)
 
 
 def _runs(arguments):

@@ -118,9 +118,8 @@ class LoadedModel(Loaded):
     def score(
         self, sentences: Sequence[Sentence], prefixes: Sequence[Sentence] | None = None
     ) -> list[sentence_scores.Row]:
-        """Computes log p(w_1 ... w_n </s>) of sentences, each from an empty state, exactly; or, of
-        a prefix for each, log p(w_1 ... w_n | prefix), without the boundary.
-        """
+        """Computes log p(w_1 ... w_n </s>) of sentences, each from an empty state, exactly; with a
+        prefix for each, log p(w_1 ... w_n | prefix), without the boundary."""
         if isinstance(sentences, str):
             raise UserError("score takes a list of sentences: give [sentence] for a single one.")
         if not self.lexicon.of_characters:

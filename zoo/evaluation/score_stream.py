@@ -95,13 +95,11 @@ class Stream:
         with lazy.extra():
             from tqdm import tqdm
         bar = tqdm(unit=" sentences", disable=None)
-        header = False
-        for sentences in self.parts:
+        for number, sentences in enumerate(self.parts):
             scores = sentence_scores.score(self.run, sentences.words, self.path)
             columns, rows = sentence_scores.table(sentences, scores, math.log(self.base or math.e))
-            if not header:
+            if not number:
                 yield output_files.line(columns)
-                header = True
             yield from map(output_files.line, rows)
             self._add(sentences, scores)
             bar.update(len(rows))

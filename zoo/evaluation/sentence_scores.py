@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -115,8 +115,6 @@ def rows(
 ) -> Iterator[tuple[str, int, list[str]]]:
     """Yields (first field or id of the list, line, words) of each line, blank ones too."""
     field = 1 + nbest if column is None else column
-    if field < 1:
-        raise UserError(f"--column {field}: fields are counted from 1.")
     form, lines = nbest_lists.form_of(
         nbest_lists.lines_of(path) if nbest else files.read_lines(path)
     )
@@ -157,18 +155,14 @@ def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
 def table(sentences: Sentences, scores: SentenceScores, unit=1.0) -> tuple[tuple, list[tuple]]:
     """Returns (the names of the columns, a row for each sentence), in units of so many nats."""
     values = (scores.words, scores.unknown, scores.log_prob / unit, scores.log_prob_known / unit)
-    columns: tuple[str, ...] = COLUMNS
-    rows: list[tuple] = [*zip(sentences.lines, *values, strict=True)]
-    if sentences.ids is not None:
-        columns = ("id", *columns)
-        rows = [(name, *row) for name, row in zip(sentences.ids, rows, strict=True)]
+    columns: dict[str, Any] = {} if sentences.ids is None else {"id": sentences.ids}
+    columns |= dict(zip(COLUMNS, (sentences.lines, *values), strict=True))
     if sentences.nbest and sentences.ids is not None:
-        rank_of = ranks(sentences.ids, scores.log_prob)
-        columns, rows = (*columns, "rank"), [(*r, p) for r, p in zip(rows, rank_of, strict=True)]
+        columns["rank"] = ranks(sentences.ids, scores.log_prob)
+    rows = [*zip(*columns.values(), strict=True)]
     if sentences.columns:
-        columns = (*columns, *output_files.beside(columns, sentences.columns))
         rows = [(*row, *extra) for row, extra in zip(rows, sentences.extra, strict=True)]
-    return columns, rows
+    return (*columns, *output_files.beside((*columns,), sentences.columns)), rows
 
 
 def warning(lexicon: Lexicon, unknown: int) -> str | None:
@@ -221,8 +215,8 @@ def score_after(run, prefixes: Sequence, sentences: Sequence, name: str) -> Sent
     whole = [[*first, *rest] for first, rest in zip(prefixes, sentences, strict=True)]
     before, both = score(run, prefixes, name), score(run, whole, name)
     fields = ("words", "unknown", "of_known", "of_unknown")
-    differences = (getattr(both, field) - getattr(before, field) for field in fields)
-    return SentenceScores(*differences, np.zeros(len(whole)))
+    parts = (getattr(both, field) - getattr(before, field) for field in fields)
+    return SentenceScores(*[*parts, np.zeros(len(whole))])
 
 
 def word_log_probs(run, sentences: Sequence[list[str]], name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -361,7 +355,7 @@ def _tree_scores(model, params, tables, prepared, tree: PrefixTree, scored) -> n
     depths = _depths(tree)
     starts = np.searchsorted(depths, np.arange(depths[-1] + 2))
     room = LARGE * BLOCK * _capacity(-(-int(np.diff(starts).max()) // LARGE))
-    level, before = levels(model, params, tables, prepared, room)
+    level, before = levels(model)(params, tables, prepared, room)
     order = np.argsort(tree.node, kind="stable")
     scores = np.zeros(BLOCK * (1 + len(tree.parent)) + len(tree.node), np.float32)
     asked = []
@@ -407,14 +401,10 @@ def outputs(states):
     return hidden, context, log_z
 
 
-def levels(model, params, tables, prepared, rows):
-    """Allocates the states of nodes of two depths; the second holds those before any word."""
-    return _compiled_levels(model)(params, tables, prepared, rows)
-
-
 @functools.cache
-def _compiled_levels(model):
-    """Compiles `levels`, so that shapes are found once."""
+def levels(model):
+    """Compiles a function, so that shapes are found once, that allocates the states of nodes of two
+    depths; the second holds those before any word."""
 
     def allocate(params, tables, prepared, rows):
         carry = model.initial_carry(rows)

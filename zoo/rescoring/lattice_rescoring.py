@@ -179,12 +179,12 @@ class _Model:
         self.model = run.experiment.language_model
         self.given = run.params, run.tables, self.model.prepared(run.params, run.tables)
         self.step, self.log_prob = compiled(self.model)
-        self.states = sentence_scores.levels(self.model, *self.given, ROOM)[1]
+        self.states = sentence_scores.levels(self.model)(*self.given, ROOM)[1]
 
     def grow(self):
         """Makes the array four times as large, and returns its size before."""
         size = len(jax.tree.leaves(self.states)[0])
-        more = sentence_scores.levels(self.model, *self.given, 3 * size)[1]
+        more = sentence_scores.levels(self.model)(*self.given, 3 * size)[1]
         self.states = jax.tree.map(lambda *x: jnp.concatenate(x), self.states, more)
         return size
 

@@ -198,11 +198,11 @@ class Columns:
                 size += len(one.hypotheses)
             yield from self._added(chunk, counts, of_lattices)
         for name, counted in counts.items():
-            self.notes.append(sentence_scores.share(*counted.tolist(), "the lists", name))
+            words, unknown = counted.tolist()
+            self.notes.append(sentence_scores.share(words, unknown, "the lists", name))
 
     def _added(self, chunk, counts, of_lattices):
-        """Yields a chunk's lists; `counts` adds up words and unknown words by model, `of_lattices`
-        keeps the names of the first list's features."""
+        """Yields a chunk's lists; `of_lattices` keeps the names of the first list's features."""
         texts = [hypothesis.text for one in chunk for hypothesis in one.hypotheses]
         columns: dict[str, Sequence[float]] = {}
         for name, model in {**self.runs, **self.ngrams}.items():
