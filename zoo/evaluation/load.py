@@ -113,8 +113,11 @@ class LoadedModel(Loaded):
             raise UserError(f"{self.path} has no boundary to start from: give a prefix.")
         return boundary
 
-    def score(self, sentences: Sequence[Sentence]) -> list[sentence_scores.Row]:
-        """Computes log p(w_1 ... w_n </s>) of sentences, each from an empty state, exactly."""
+    def score(
+        self, sentences: Sequence[Sentence], prefixes: Sequence[Sentence] | None = None
+    ) -> list[sentence_scores.Row]:
+        """Computes log p(w_1 ... w_n </s>) of sentences, each from an empty state, exactly; with a
+        prefix for each, log p(w_1 ... w_n | prefix), without the boundary."""
         if isinstance(sentences, str):
             raise UserError("score takes a list of sentences: give [sentence] for a single one.")
         if not self.lexicon.of_characters:
@@ -124,7 +127,12 @@ class LoadedModel(Loaded):
             for one in sentences
         ]
         texts = [one if isinstance(one, str) else " ".join(one) for one in sentences]
-        return sentence_scores.score(self, read, "the sentences").rows(texts)
+        if prefixes is None:
+            return sentence_scores.score(self, read, "the sentences").rows(texts)
+        if isinstance(prefixes, str) or len(prefixes) != len(sentences):
+            raise UserError("prefixes are one for each sentence: give a list of as many.")
+        pairs = [*map(self.words_in, prefixes)], [*map(self.words_in, sentences)]
+        return sentence_scores.score_after(self, *pairs, "the sentences").rows(texts)
 
     def surprisal(self, text: str, state: str | None = None) -> list[word_surprisal.Row]:
         """Computes -log p of each word of a text, as `zoo score --words` writes it."""
