@@ -50,7 +50,7 @@ FORMATS = {
         ".conllu",
         (),
         lambda text: f"# text = {text}|1\tword" + 8 * "\t_" + "|",
-        lambda path: len(conllu.parse(files.read(path)[1], path)),
+        lambda path: len([*conllu.parse(files.read_lines(path), path)]),
     ),
     "items": (
         ".tsv",

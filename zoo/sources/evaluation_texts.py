@@ -207,13 +207,13 @@ def _begins_as_conllu(text):
 
 
 def _of_treebank(text, path, name, reading):
-    sentences = []
-    for number, parsed in enumerate(conllu.parse(text, path), 1):
+    sentences, lines = [], enumerate(text.split("\n"), 1)
+    for number, parsed in enumerate(conllu.parse(lines, path), 1):
         pairs, spaces = [], []
         for token in conllu.surface(parsed.tokens):
             parts = [part["form"] for part in token.get("parts", (token,))]
             pairs.append((token["form"], reading.words_of(token["form"], parts)))
-            spaces.append("" if (token["misc"] or {}).get("SpaceAfter") == "No" else " ")
+            spaces.append("" if conllu.pairs(token["misc"]).get("SpaceAfter") == "No" else " ")
         comments = parsed.comments
         line = comments.get("text") or comments.get("sentence-text") or ""
         tokens = _found_in(line, pairs)
