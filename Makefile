@@ -16,6 +16,11 @@ $(VENV)/installed: requirements.txt pyproject.toml setup.py
 	$(BIN)/python -m pip install --quiet -r requirements.txt -e .
 	touch $@
 
+# The same for development: tests, types, browsers, notebooks.
+$(VENV)/development: tests/requirements.txt $(VENV)/installed
+	$(BIN)/python -m pip install --quiet -r tests/requirements.txt
+	touch $@
+
 quickstart: $(VENV)/installed
 	$(BIN)/python train.py --config micro_softmax $(QUICKSTART)/softmax
 	$(BIN)/python train.py --config micro_log_linear $(QUICKSTART)/log_linear
@@ -62,38 +67,38 @@ tables: $(VENV)/installed
 # A file's tests in one process: they share what is trained and compiled for them.
 TESTS := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-test: $(VENV)/installed
+test: $(VENV)/development
 	$(TESTS)
 
 # All of them: those that take long, and those of corpora where $ZOO_DATA has them.
-test-all: $(VENV)/installed
+test-all: $(VENV)/development
 	$(TESTS) -m ''
 
-test-slow: $(VENV)/installed
+test-slow: $(VENV)/development
 	$(TESTS) -m slow
 
-test-realdata: $(VENV)/installed
+test-realdata: $(VENV)/development
 	$(TESTS) -m realdata
 
 # Kills trainings a hundred times at random moments: make soak, make soak KILLS=20 SEED=3.
-soak: $(VENV)/installed
+soak: $(VENV)/development
 	$(BIN)/python -m tests.soak --kills $(or $(KILLS),100) $(if $(SEED),--seed $(SEED))
 
 # Builds sdist and wheel, checks them, and runs the quickstart from the wheel outside the checkout.
-release-check: $(VENV)/installed
+release-check: $(VENV)/development
 	$(BIN)/python -m tests.release
 
-lint: $(VENV)/installed
+lint: $(VENV)/development
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m tests.typing.check_planted
 
 # Executes the notebook again, after its code has been changed.
-notebook: $(VENV)/installed
+notebook: $(VENV)/development
 	$(BIN)/python -m tests.notebook
 
-format: $(VENV)/installed
+format: $(VENV)/development
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

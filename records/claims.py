@@ -219,6 +219,15 @@ ACCURACIES = (
         "questions.md#questions-about-countries",
     ),
     Claim(
+        "training under a grammar",
+        rows_of.FORMS_FURTHER["geoquery_attention_constrained"],
+        "decoding under it alone",
+        rows_of.FORMS_FURTHER["geoquery_attention"],
+        "GeoQuery, with attention",
+        "answers:test",
+        "questions.md#how-many-runs-would-decide",
+    ),
+    Claim(
         "log-linear, features of a generated language",
         seeds("micro_log_linear"),
         "softmax",

@@ -1,9 +1,13 @@
 """Tables of answers: rare words, questions about countries, logical forms, and drawn texts."""
 
 import statistics
+from collections.abc import Sequence
+
+import numpy as np
 
 from records import rows as rows_of
 from records.cells import every_run, loss, markdown, mean, passports
+from zoo.evaluation import results
 
 
 def rare_words() -> str:
@@ -65,6 +69,24 @@ def forms() -> str:
             rows.append([f"`{config}`{', `--constrain`' * added}", *cells])
     header = ["config", "validation: right", "of the grammar", "test: right", "of the grammar"]
     return markdown(header, rows, [run for runs in rows_of.FORMS.values() for run in runs])
+
+
+def right(runs: Sequence[str], split: str, constrained: bool) -> np.ndarray:
+    """Reads which questions each run answered right, 0 or 1, int8 [runs, questions].
+
+    Args:
+      runs: their names.
+      split: such as "answers:test".
+      constrained: whether the answers were decoded under the grammar.
+    """
+    found = []
+    for run in runs:
+        for place, passport in results.of_kinds(f"{every_run()[run][0]}:{run}", {"exact match"}):
+            if passport["split"] == split and bool(passport["constraint"]) is constrained:
+                arrays = place.read_scores(passport)
+                assert arrays is not None
+                found.append(arrays["right"])
+    return np.array(found)
 
 
 def _answers(passports, constrained):

@@ -181,6 +181,11 @@ FORMS = {
         "overnight_attention_constrained",
     )
 }
+# Further seeds of two of these.
+FORMS_FURTHER = {
+    config: tuple(f"{config}_{seed}" for seed in range(3, 11))
+    for config in ("geoquery_attention", "geoquery_attention_constrained")
+}
 # Language models of a recogniser's lists.
 SPEECH = {
     "`speech_softmax`": seeds("speech_softmax"),

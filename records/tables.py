@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from records import claims, french, penn_treebank, questions
+from records import claims, french, penn_treebank, power, questions
 from records import rows as rows_of
 from records.cells import FOLDER, every_run, grid, loss, markdown, mean, passports
 from zoo.commands import program
@@ -322,6 +322,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "rare_words": questions.rare_words,
     "countries": questions.countries,
     "forms": questions.forms,
+    "power": power.table,
+    "forms_further": power.further,
     "e2e": questions.realisations,
     "adaptation": adaptation,
     "speech": speech,

@@ -7,7 +7,7 @@ import pytest
 
 from zoo import optimizers
 from zoo.errors import UserError
-from zoo.optimizers import SGD, Adagrad, Adam, Constant, Cosine, Decay, RMSProp
+from zoo.optimizers import SGD, Adagrad, Adam, Constant, Cosine, Decay, Optax, RMSProp
 
 
 def first_update(recipe, gradient, clip=0.0):
@@ -86,3 +86,37 @@ def test_adagrad_forgets_its_history_at_resets_alone(resets, since):
         updates, state = optimizer.update({"x": jnp.ones(2)}, state, params)
         found.append(float(updates["x"][0]))
     np.testing.assert_allclose(found, [-((0.1 + n) ** -0.5) for n in since], rtol=1e-5)
+
+
+def test_optimisers_of_optax_by_name():
+    # The sign of (1 - b1) g, with the decay of weights: -rate (sign(g) + 0.5 w).
+    lion = Optax(0.2, "lion", ("b1=0.8", "weight_decay = 0.5", "mu_dtype=float32"), Decay(1, 2))
+    transformation = lion.build(epoch_steps=1, total_steps=3)
+    params, gradients = jnp.array([3.0, -1.0, 2.0]), jnp.array([7.0, -2.0, 0.5])
+    state = transformation.init(params)
+    for rate in (0.2, 0.1):
+        updates, state = transformation.update(gradients, state, params)
+        np.testing.assert_allclose(updates, [-2.5 * rate, 1.5 * rate, -2 * rate], rtol=1e-6)
+    # Muon of optax.contrib gives a matrix singular values near 1, times the root of 3 / 2 here.
+    muon = Optax(1.0, "muon", ("nesterov=False", "ns_steps=12")).build(1, 1)
+    matrix = jnp.array([[3.0, 1.0, 0.5], [0.2, 0.1, 2.0]])
+    update, _ = muon.update(matrix, muon.init(matrix), matrix)
+    np.testing.assert_allclose(np.linalg.svd(update)[1], 1.5**0.5, atol=0.35)
+    assert first_update(Optax(0.1), [3.0, -4.0]).shape == (2,)  # adafactor
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "told"),
+    [
+        ("adafacto", (), "optax.adafacto does not work .*the nearest are adafactor, "),
+        ("schedule_free_adamw", (), "not an optimiser of a rate; the nearest are "),
+        ("apply_updates", (), "not an optimiser of a rate"),
+        ("lbfgs", (), "'value_fn'"),
+        ("adamw", ("b=0.5",), r"settings=\('b=0.5',\) .*unexpected keyword argument 'b'"),
+        ("adamw", ("b1",), "unsupported operand"),
+        ("adamw", ("learning_rate=1",), "multiple values"),
+    ],
+)
+def test_what_optax_refuses_is_told(name, settings, told):
+    with pytest.raises(UserError, match=told):
+        Optax(0.1, name, settings)

@@ -10,12 +10,17 @@ The examples begin with
     ...     return transformation.update(gradients, transformation.init(params), params)[0]
 """
 
+import ast
+import contextlib
 import dataclasses
-from typing import ClassVar
+import difflib
+import inspect
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import optax
+import optax.contrib
 
 from zoo.component_registry import Component
 from zoo.errors import UserError, check_above, check_least, check_rates
@@ -307,6 +312,67 @@ class Adam(Optimizer):
         return optax.adamw(
             rate, self.beta1, self.beta2, self.epsilon, weight_decay=self.weight_decay
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class Optax(Optimizer):
+    """Any optimiser of optax or optax.contrib that takes a learning rate, such as adafactor, lion.
+
+    Left out are those that need the loss at each step (lbfgs, momo), or other parameters for
+    evaluation than for training (schedule_free_adamw).
+
+    Attributes:
+      learning_rate: the peak of the schedule.
+      name: optax's function.
+      settings: its other arguments, each written "argument=value".
+      schedule: the course of the rate over the steps.
+
+    Raises:
+      UserError: optax does not have the optimiser, or it refuses a setting.
+
+    Example:
+      >>> print(first_update(optimizers.Optax(0.5, "lion", ("b1=0.9", "weight_decay=0"))))
+      [-0.5  0.5]
+    """
+
+    learning_rate: float = 0.001
+    name: str = "adafactor"
+    settings: tuple[str, ...] = ()
+    schedule: Schedule = Constant()
+
+    def __post_init__(self):
+        super().__post_init__()
+        params = {"vector": jnp.ones(2), "matrix": jnp.ones((2, 3))}
+        try:
+            built = self.build(1, 1)
+            jax.eval_shape(lambda: built.update(params, built.init(params), params))
+        except Exception as error:  # optax raises many kinds of errors
+            raise UserError(
+                f"training.optimizer: optax.{self.name} does not work with settings="
+                f"{self.settings} ({error}): give another name, or other arguments of this one."
+            ) from error
+
+    def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
+        """Builds the optimiser by optax's function."""
+        makers: dict[str, Any] = {**vars(optax.contrib), **vars(optax)}
+        maker = makers.get(self.name)
+        if maker is None or not _takes_rate(self.name, maker):
+            known = [name for name, other in makers.items() if _takes_rate(name, other)]
+            nearest = difflib.get_close_matches(self.name, known, 3, 0)
+            raise ValueError(f"not an optimiser of a rate; the nearest are {', '.join(nearest)}")
+        settings = {}
+        for setting in self.settings:
+            name, _, value = map(str.strip, setting.partition("="))
+            settings[name] = value
+            with contextlib.suppress(ValueError, SyntaxError):  # a string without quotes
+                settings[name] = ast.literal_eval(value)
+        return maker(learning_rate=self.rate(epoch_steps, total_steps), **settings)
+
+
+def _takes_rate(name, maker) -> bool:
+    """Whether a function of optax makes an optimiser whose parameters are evaluated as trained."""
+    left_out = name.startswith(("schedule_free", "scale_by")) or not inspect.isfunction(maker)
+    return not left_out and "learning_rate" in inspect.signature(maker).parameters
 
 
 def build(optimizer: Optimizer, clip: float, epoch_steps: int, total_steps: int):

@@ -65,7 +65,7 @@ def test_minimal_pairs(call, workdir, tmp_path):
     assert first[:3] == ["1", "le chat dort", "le chat dorment"]
     good, bad, difference = map(float, first[3:6])
     assert difference == pytest.approx(good - bad, abs=2e-6)
-    assert first[6:] == ["yes" if good > bad else "no", ""]
+    assert first[6:] == ["TRUE" if good > bad else "FALSE", ""]
     assert skipped == [
         ["2", "le chat dort", "le chat rêve", "", "", "", "", "rêve"],
         ["3", "le chat dort", "un chat rêve", "", "", "", "", "un rêve"],

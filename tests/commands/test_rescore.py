@@ -257,3 +257,31 @@ def test_what_is_read_is_not_written_over(call, tmp_path, line, kept):
     assert (code, printed) == (2, "")
     assert errors.startswith(f"error: {line.split()[-1]} is read, and the ")
     assert (tmp_path / kept).read_text() == before
+
+
+def test_errors_are_aligned_word_by_word(call, tmp_path):
+    """By hand: one of each kind of error; ids with blanks, lists and lines of words alike."""
+    (tmp_path / "h").write_text("utt-1 a x c\ns 2\td e f\nutt-3\n")
+    (tmp_path / "r").write_text("utt-1\ta b c\ns 2\td f\nutt-3\tg\n")
+    code, printed, errors = call("errors", "h", "r")
+    assert (code, errors) == (0, "")
+    assert printed.split("\n\n") == [
+        "utt-1: errors 1, words 3\nREF: a b c\nHYP: a x c\n       S",
+        "s 2: errors 1, words 2\nREF: d * f\nHYP: d e f\n       I",
+        "utt-3: errors 1, words 1\nREF: g\nHYP: *\n     D",
+        "WER 50.00 % [33.33, 100.00]: 1 substitutions, 1 insertions, 1 deletions in 6 words\n"
+        "without errors: 0 of 3\nmost frequent: b -> x (1), *** -> e (1), g -> *** (1)\n",
+    ]
+    assert "without errors: 3 of 3" not in call("errors", "dev.nbest", "dev.ref")[1]
+    (tmp_path / "h").write_text("utt-1 a\nutt-1 b\n")
+    assert "h, line 2: the id 'utt-1' comes twice" in call("errors", "h", "r")[2]
+    (tmp_path / "h").write_text("\n")
+    assert "h has no hypotheses: give lists, or lines" in call("errors", "h", "r")[2]
+
+
+def test_ids_stay_as_they_are(call, tmp_path):
+    (tmp_path / "w.json").write_text('{"weights": {"x": 1}}')
+    for id in ("3", '"3"', '"s 1"'):
+        (tmp_path / "l").write_text(f'{{"id": {id}, "hypotheses": [{{"text": "a", "x": 2}}]}}\n')
+        assert call("apply", "l", "w.json")[1].startswith(f'{{"id": {id}, ')
+    assert call("apply", "l", "w.json", "--best")[1] == "s 1\ta\n"

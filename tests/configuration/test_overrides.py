@@ -179,7 +179,8 @@ def test_components_are_found_by_their_kind(kind, expected):
     assert expected.items() <= found.items()
     assert all(issubclass(component, kind) for component in found.values())
     assert kind.__name__ not in found
-    assert {"SGD", "RMSProp", "Adagrad", "Adam"} == set(component_registry.components(Optimizer))
+    optimizers = {"SGD", "RMSProp", "Adagrad", "Adam", "Optax"}
+    assert optimizers == set(component_registry.components(Optimizer))
 
 
 @pytest.mark.parametrize("name", configs.names())

@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import os
 
+import datasets
 import numpy as np
 import pytest
 
@@ -152,6 +153,34 @@ def test_the_command_encodes_folders_and_compressed_files(tmp_path, capsys):
     with pytest.raises(UserError, match=r"encoded with blank lines kept, and data.blank_lines is"):
         Text(train=str(out), validation=str(out)).read("train")
     assert [path.name for path in out.parent.iterdir()] == ["encoded"]
+
+
+def test_the_command_encodes_tables_and_data_sets(tmp_path, monkeypatch):
+    """Example by example, and a data set of a hub without a copy on the disk."""
+    rows = {"text": ["x", "y"], "body": ["one two\nthree", None]}
+    split = datasets.Dataset.from_dict(rows)
+    split.save_to_disk(str(tmp_path / "saved"))
+    split.to_parquet(tmp_path / "a.parquet")
+    (tmp_path / "b.csv").write_text('text,body\nx,"one, two"\n')
+    asked = []
+
+    def load_dataset(*names, **options):
+        asked.append((names, options))
+        return load(*names, **options) if names[0] == "parquet" else [{"body": "four"}]
+
+    load = datasets.load_dataset
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    given = [*(str(tmp_path / name) for name in ("saved", "a.parquet", "b.csv")), "hub:a/b:c:test"]
+    out = tmp_path / "encoded"
+    command_table.main(["encode", *given, "--column", "body", "--output", str(out)])
+    found = Text(train=str(out), validation=str(out)).read("train").sentences
+    both = [["one", "two"], ["three"]]
+    assert [*found] == [*both, *both, ["one,", "two"], ["four"]]
+    assert asked[-1] == (("a/b", "c"), {"split": "test", "streaming": True})
+    message = r"no column 'bod': set --column to one of 'text', 'body'\.$"
+    with pytest.raises(UserError, match=message):
+        command_table.main(["encode", given[2], "--column", "bod", "--output", str(out / "no")])
+    assert not (out / "no").exists()
 
 
 def test_what_needs_each_string_is_refused(text):

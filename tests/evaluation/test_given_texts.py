@@ -116,8 +116,8 @@ def test_plain_text_has_a_row_a_token_with_fused_forms_put_back(judged):
     ]
     read = [(row["read_as"], row["words"], row["known"], row["training_count"]) for row in rows]
     # "de" was seen once only, so that it is all that was <unk> in training; "le" four times.
-    assert read[2] == read[5] == ("<unk> le", "2", "no", "1")
-    assert read[8] == ("NA", "1", "yes", "2") and read[11] == ("<unk>", "1", "no", "1")
+    assert read[2] == read[5] == ("<unk> le", "2", "FALSE", "1")
+    assert read[8] == ("NA", "1", "TRUE", "2") and read[11] == ("<unk>", "1", "FALSE", "1")
     # du is two words of the model, in the fifth and the third place of theirs.
     nats = -scores.log_prob.astype(float)
     values = [float(row["surprisal_nats"]) for row in rows]
@@ -205,6 +205,52 @@ def test_scores_of_a_treebank_and_of_items_have_their_names(workdir, call, tmp_p
     assert (first["id"], first["line"], first["words"], first["rank"]) == ("a", "2", "5", 'q "r"')
     assert (blank["id"], blank["words"], blank["rank"]) == ("b", "0", "2")
     assert float(first["log_prob"]) == pytest.approx(float(found[1]["log_prob"]), rel=1e-6)
+
+
+def test_conditions_side_by_side_have_rows_of_their_own(workdir, call, tmp_path):
+    wide, output = tmp_path / "wide.tsv", tmp_path / "out.tsv"
+    wide.write_text(
+        "sentence_first\tsentence_second\tcritical_first\tcritical_second\tcondition\n"
+        'le lac dort #\tle chat NA "\tdort #\tchat NA\teasy\n'
+        "du lac NA\t\t\t\thard\n"
+    )
+    assert call(commands, "score", workdir, wide, "--output", output)[0] == 0
+    found = tables.by_r(output, missing="")
+    names = ("id", "line", "words", "condition", "given_condition", "critical")
+    assert [tuple(row[name] for name in names) for row in found] == [
+        ("1", "2", "4", "first", "easy", "dort #"),
+        ("1", "2", "4", "second", "easy", "chat NA"),
+        ("2", "3", "4", "first", "hard", None),
+        ("2", "3", "0", "second", "hard", None),
+    ]
+    each = {}
+    for words in ("le lac dort #", 'le chat NA "', "du lac NA"):
+        one = tmp_path / "one.txt"
+        one.write_text(words + "\n")
+        assert call(commands, "score", workdir, one, "--words", "--output", output)[0] == 0
+        each |= {(words, row["word"]): row for row in tables.by_r(output, missing="")}
+    assert call(commands, "score", workdir, wide, "--words", "--output", output)[0] == 0
+    frame = tables.by_pandas(output, keep_default_na=False, na_values=[""])
+    region = frame[frame.word == frame.critical].pivot(
+        index="id", columns="condition", values="surprisal_nats"
+    )
+
+    def total(sentence, *words):
+        return sum(float(each[sentence, word]["surprisal_nats"]) for word in words)
+
+    expected = total("le lac dort #", "dort", "#"), total('le chat NA "', "chat", "NA")
+    np.testing.assert_allclose(region.loc[1, ["first", "second"]].astype(float), expected, 1e-6)
+    assert frame.word.tolist()[:4] == ["le", "lac", "dort #", "</s>"] and len(region) == 1
+    assert frame[frame.word == "dort #"][["start", "end", "words"]].values.tolist() == [[7, 13, 2]]
+    assert frame.known.dtype == frame.counted.dtype == bool
+
+
+def test_the_region_of_a_sentence_is_one_place_of_it(workdir, call, tmp_path):
+    table = tmp_path / "items.tsv"
+    for region, times in (("chat", 0), ("le", 2)):
+        table.write_text(f"good\tbad\tcritical\nle lac le\tle lac\t{region}\n")
+        code, _, errors = call(commands, "score", workdir, table, "--words")
+        assert code == 2 and f"line 2: the critical region '{region}' is {times} times in" in errors
 
 
 def test_words_are_added_with_what_their_ends_say(workdir, run, call, tmp_path):

@@ -32,20 +32,20 @@ def test_rows_say_which_word_stands_where(table):
     rows, _ = table
     first = [[row[name] for name in surprisal.COLUMNS[:10]] for row in rows[:2]]
     assert first == [
-        ["1", "1", "1", "0", "2", "le", "le", "1", "yes", "4"],
-        ["1", "1", "2", "3", "8", "zèbre", "<unk>", "1", "no", "0"],
+        ["1", "1", "1", "0", "2", "le", "le", "1", "TRUE", "4"],
+        ["1", "1", "2", "3", "8", "zèbre", "<unk>", "1", "FALSE", "0"],
     ]
     (capital,) = [row for row in rows if row["word"] == "Les"]
     assert (capital["sentence"], capital["id"], capital["read_as"]) == ("2", "2", "les")
     ends = [(row["sentence"], row["position"]) for row in rows if row["word"] == "</s>"]
     assert ends == [("1", "5"), ("2", "11"), ("3", "7")]
-    assert {row["counted"] for row in rows if row["word"] == "</s>"} == {"no"}
+    assert {row["counted"] for row in rows if row["word"] == "</s>"} == {"FALSE"}
 
 
 def test_the_sum_over_counted_rows_is_the_log_perplexity(table):
     rows, scores = table
-    nats = [float(row["surprisal_nats"]) for row in rows if row["counted"] == "yes"]
-    bits = [float(row["surprisal_bits"]) for row in rows if row["counted"] == "yes"]
+    nats = [float(row["surprisal_nats"]) for row in rows if row["counted"] == "TRUE"]
+    bits = [float(row["surprisal_bits"]) for row in rows if row["counted"] == "TRUE"]
     assert len(nats) == scores.tokens
     np.testing.assert_allclose(sum(nats) / len(nats), scores.log_perplexity, rtol=1e-12)
     np.testing.assert_allclose(2 ** (sum(bits) / len(bits)), scores.perplexity, rtol=1e-12)

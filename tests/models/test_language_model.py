@@ -137,6 +137,39 @@ def test_a_tied_head_needs_a_table_of_its_shape(embedding, core, head, size, oth
         model.init(jax.random.key(0), lexicon)
 
 
+class Doubled(Lookup):
+    """Vectors of twice the size that the embedding states."""
+
+    def apply(self, params, tables, words):
+        return jnp.repeat(super().apply(params, tables, words), 2, axis=-1)
+
+
+class Halved(LSTM):
+    """Hidden states of fewer numbers than the core states."""
+
+    def _apply(self, *arguments):
+        hidden, carry = super()._apply(*arguments)
+        return hidden[..., :3], carry
+
+
+@pytest.mark.parametrize(
+    ("embedding", "core", "message"),
+    [
+        (
+            Doubled(5),
+            LSTM(SIZE),
+            r"Doubled\.apply returns vectors .*\(2, 4, 10\): return \(2, 4, 5\)",
+        ),
+        (Lookup(5), Halved(SIZE), r"Halved\._apply returns .*\(2, 4, 3\): return \(2, 4, 4\)"),
+    ],
+)
+def test_sizes_of_components_are_as_stated(embedding, core, message, lexicon):
+    model = LanguageModel(embedding, core, Softmax())
+    params, tables = model.init(jax.random.key(0), lexicon), model.tables(lexicon)
+    with pytest.raises(UserError, match=message):
+        model.log_prob(params, tables, WORDS, TARGETS, model.initial_carry(2))
+
+
 def test_components_get_keys_of_their_own(lexicon):
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE), Softmax())
     params = jax.jit(lambda key: model.init(key, lexicon))(jax.random.key(0))

@@ -32,11 +32,14 @@ def names(requirements):
 
 
 def test_make_installs_the_dependencies_and_those_for_development():
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    required = [line for line in lines if line and not line.startswith("#")]
-    others = PROJECT["optional-dependencies"]
-    development = others["dev"]
-    assert sorted(required) == sorted(sum(others.values(), PROJECT["dependencies"]))
+    required, development = (
+        [line for line in (ROOT / file).read_text().splitlines() if not line.startswith("#")]
+        for file in ("requirements.txt", "tests/requirements.txt")
+    )
+    others = {**PROJECT["optional-dependencies"]}
+    assert sorted(["pytest>=9", *development]) == sorted(others.pop("dev"))
+    used = sum(others.values(), PROJECT["dependencies"])
+    assert sorted(required) == sorted(["pytest>=9", *used])
     assert names(development) == {
         "gcp-storage-emulator",
         "ipykernel",
@@ -46,7 +49,6 @@ def test_make_installs_the_dependencies_and_those_for_development():
         "pandas",
         "playwright",
         "pyright",
-        "pytest",
         "pytest-xdist",
         "ruff",
     }
@@ -56,6 +58,15 @@ def test_make_installs_the_checkout_editable_when_its_packages_change():
     rule = (ROOT / "Makefile").read_text().partition("$(VENV)/installed:")[2].partition("touch")[0]
     assert rule.splitlines()[0].split() == ["requirements.txt", "pyproject.toml", "setup.py"]
     assert "pip install --quiet -r requirements.txt -e .\n" in rule
+
+
+def test_targets_that_test_need_what_is_for_development():
+    text = (ROOT / "Makefile").read_text()
+    rule = text.partition("$(VENV)/development:")[2].partition("touch")[0]
+    assert rule.splitlines()[0].split() == ["tests/requirements.txt", "$(VENV)/installed"]
+    needing = {*re.findall(r"^([\w-]+): \$\(VENV\)/development$", text, re.MULTILINE)}
+    assert {"test", "test-all", "lint", "release-check", "notebook"} <= needing
+    assert "\nquickstart: $(VENV)/installed\n" in text
 
 
 def test_the_version_is_in_one_file():

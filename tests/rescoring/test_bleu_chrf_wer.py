@@ -54,35 +54,36 @@ def test_chrf_of_a_corpus_is_sacrebleus():
 
 
 def edits(hypothesis, reference):
-    """(fewest edits, deletions among them at least), by a table cell by cell."""
-    table = {(0, 0): (0, 0)}
+    """The fewest edits, by a table cell by cell (Levenshtein 1966)."""
+    table = {}
     for i in range(len(hypothesis) + 1):
         for j in range(len(reference) + 1):
-            ways = []
+            ways = [i + j] if not i * j else []
             if i and j:
-                edit, deleted = table[i - 1, j - 1]
-                ways.append((edit + (hypothesis[i - 1] != reference[j - 1]), deleted))
-            if i:
-                ways.append((table[i - 1, j][0] + 1, table[i - 1, j][1]))
-            if j:
-                ways.append((table[i, j - 1][0] + 1, table[i, j - 1][1] + 1))
-            if ways:
-                table[i, j] = min(ways)
+                ways += [table[i - 1, j - 1] + (hypothesis[i - 1] != reference[j - 1])]
+                ways += [table[i - 1, j] + 1, table[i, j - 1] + 1]
+            table[i, j] = min(ways)
     return table[len(hypothesis), len(reference)]
 
 
 def test_word_errors_by_hand_and_by_a_table():
-    found = bleu_chrf_wer.count_errors([[*"abcd"], [*"axd"], [*"xabcdy"], []], [*"abcd"])
+    def errors(hypotheses, reference):
+        metric = bleu_chrf_wer.WordErrorRate()
+        rows = metric.statistics([*map(" ".join, hypotheses)], (" ".join(reference),))
+        assert (rows[:, 3] == len(reference)).all()
+        return rows[:, :3]
+
+    found = errors([[*"abcd"], [*"axd"], [*"xabcdy"], []], [*"abcd"])
     assert found.tolist() == [[0, 0, 0], [1, 0, 1], [0, 2, 0], [0, 0, 4]]
-    assert bleu_chrf_wer.count_errors([[*"ab"], []], []).tolist() == [[0, 2, 0], [0, 0, 0]]
+    assert errors([[*"ab"], []], []).tolist() == [[0, 2, 0], [0, 0, 0]]
+    assert errors([], [*"ab"]).shape == (0, 3)
     generator = np.random.default_rng(0)
     for _ in range(30):
         one, *many = (
             [*map(str, generator.integers(0, 4, generator.integers(0, 9)))] for _ in range(6)
         )
-        errors = bleu_chrf_wer.count_errors(many, one)
-        for words, (substituted, inserted, deleted) in zip(many, errors, strict=True):
-            assert (substituted + inserted + deleted, deleted) == edits(words, one)
+        for words, (substituted, inserted, deleted) in zip(many, errors(many, one), strict=True):
+            assert substituted + inserted + deleted == edits(words, one)
             assert inserted - deleted == len(words) - len(one)
 
 

@@ -406,10 +406,9 @@ def test_numbered_words_are_refused_or_spelled(trained, tmp_path, call):
     (tmp_path / "words.txt").write_text("<eps> 0\nle 1\nspeak 2\nme 3\n")
     code, out, errors = call("lattices", trained, "lat.txt")
     assert (code, out) == (2, "")
-    assert (
-        "lat.txt, line 2: the words are numbers: write them by Kaldi's utils/int2sym.pl" in errors
-    )
-    line = ("lattices", trained, "lat.txt", "--symbols", "words.txt")
+    assert errors.startswith("error: lat.txt, line 2: the words are numbers, as Kaldi's lattice-")
+    assert "give --words words.txt, or spell them by utils/int2sym.pl -f 3 words.txt" in errors
+    line = ("lattices", trained, "lat.txt", "--words", "words.txt")
     code, out, errors = call(*line, "--weight", 0)
     assert (code, out) == (0, "utt-1 speak me\n")
     assert "2 of the 3 words of the lattices, each counted once," in errors

@@ -18,27 +18,31 @@ from zoo.errors import UserError
 from zoo.optimizers import SGD, Cosine, Schedule
 from zoo.priors import Background, TopWords
 from zoo.priors.prior import token_counts
-from zoo.training import tasks
+from zoo.training import loop, tasks
 from zoo.training.devices import Devices
 from zoo.training.loop import Stopwatch
 
 STILL = SGD(learning_rate=0.0)
 
 
-def test_a_line_comes_before_the_first_compilation(tmp_path, monkeypatch):
-    trainer = small.trainer(small.experiment(epochs=1), tmp_path, said=(said := []))
-    step = trainer.step_function()
+def test_a_line_comes_before_each_compilation(tmp_path, monkeypatch):
+    trainer = small.trainer(small.experiment(epochs=2), tmp_path, said=(said := []))
+    step, shapes = trainer.step_function(), itertools.chain("aab", itertools.repeat("b"))
 
     def told_step(*given):
         said.append("a step")
         return step(*given)
 
     monkeypatch.setattr(trainer, "step_function", lambda: told_step)
+    monkeypatch.setattr(loop, "shapes_of", lambda batch: next(shapes))
     trainer.train()
-    first = said.index("a step")
-    assert said[first - 1].startswith("compiling the first step")
-    assert said[first + 1].startswith("first step, with compilation: ")
-    assert sum("compil" in line for line in said) == 2  # not again for another shape
+    first, second, third = (at for at, line in enumerate(said) if line.startswith("compiling"))
+    assert said[first].startswith("compiling the first step")
+    assert said[first + 1] == "a step" and said[first + 2].startswith("first step, with compil")
+    assert said[first + 3 : second] == ["a step"]
+    assert said[second].startswith("compiling a step of other shapes, after step 2")
+    assert said[third] == "compiling the validation."
+    assert said[third + 1].startswith("epoch 1, ")
 
 
 def test_training_lowers_the_loss(tmp_path):

@@ -75,7 +75,7 @@ COMMANDS = {
         "evaluate",
         "SCORE",
         "run_score",
-        "computes log-probabilities of sentences, words, or hypotheses in n-best lists",
+        "computes log-probabilities of sentences or hypotheses; with --words, surprisal of words",
         "runs/log_linear sentences.txt --words --output words.tsv",
     ),
     "generate": Command(

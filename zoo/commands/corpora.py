@@ -38,9 +38,10 @@ def run_data(arguments: argparse.Namespace):
 
 
 ENCODE = (
-    Option("texts TEXT ...", "files of plain text, a sentence a line; folders or patterns of them"),
+    Option("texts TEXT ...", "what data.Text reads: files, folders, patterns, hub:NAME:SPLIT"),
     Option("--output DIR", "the folder to write", required=True),
     Option("--keep-blank-lines", "keeps blank lines as empty sentences"),
+    Option("--column NAME", "the column of text of tables and data sets", default="text"),
 )
 
 
@@ -48,7 +49,9 @@ def run_encode(arguments: argparse.Namespace):
     """Writes the encoded text, and prints their numbers of words and sentences."""
     from zoo.sources import mapped_text
 
-    record = mapped_text.write(arguments.texts, arguments.output, arguments.keep_blank_lines)
+    record = mapped_text.write(
+        arguments.texts, arguments.output, arguments.keep_blank_lines, arguments.column
+    )
     print(
         f"{arguments.output}: {record['words']:,} words, {record['types']:,} of them distinct, in "
         f"{record['sentences']:,} sentences; train on it: --set data.train={arguments.output}"

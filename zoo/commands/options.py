@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import math
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from zoo import lazy
@@ -32,6 +32,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args=None, namespace=None):
         """Parses the arguments; returns (arguments, words that are left)."""
+        args = [*_settings(sys.argv[1:] if args is None else args)]
         takes_commands = any(
             action.nargs in (argparse.PARSER, argparse.REMAINDER) for action in self._actions
         )
@@ -42,6 +43,14 @@ class Parser(argparse.ArgumentParser):
             return self.parse_known_intermixed_args(args, namespace)
         finally:
             self._intermixes = False
+
+
+def _settings(words: Iterable[str]) -> Iterator[str]:
+    """Reads --config.FIELD=VALUE, as ml_collections writes it, as --set FIELD=VALUE."""
+    for word in words:
+        if word.startswith("--config."):
+            yield "--set"
+        yield word.removeprefix("--config.")
 
 
 class Option(NamedTuple):

@@ -1,18 +1,21 @@
 """zoo rescore: tunes feature weights on n-best lists, and re-ranks lists and lattices."""
 
 import argparse
+import collections
 import dataclasses
 import gzip
+import itertools
 import pathlib
 import sys
 from collections.abc import Iterator
 
 import numpy as np
 
+from zoo import lazy
 from zoo.commands import options
 from zoo.commands.options import Inner, Option
-from zoo.errors import UserError, named, shortened
-from zoo.evaluation import sentence_scores
+from zoo.errors import UserError, named, printable, shortened
+from zoo.evaluation import sentence_scores, significance
 from zoo.evaluation.run import short_names
 from zoo.rescoring import bleu_chrf_wer, lattices, reranking, run_interpolation, tune
 from zoo.rescoring.bleu_chrf_wer import METRICS
@@ -74,6 +77,10 @@ _APPLY = (
     Option("--output FILE", "file of lists to write; default: prints them"),
     Option("--best", "writes the id and the best words of each list"),
     *_COLUMNS,
+)
+_ERRORS = (
+    Option("hypotheses FILE", "lines of id and words, or n-best lists with the best first"),
+    Option("references REFERENCES", "lines of id, tab or blank, words"),
 )
 _INTERPOLATE = (
     Option("text TEXT", "a sentence a line"),
@@ -173,6 +180,45 @@ def _runs(arguments):
         name: options.run_with_words(path, arguments)
         for name, path in zip(names, arguments.run, strict=True)
     }
+
+
+def _errors(arguments):
+    """Prints hypotheses with errors beside their references, and the word error rate."""
+    with lazy.extra():
+        import jiwer
+    hypotheses = nbest.read_best(arguments.hypotheses)
+    references = read_references(arguments.references, [*hypotheses])
+    metric, wrong, rows = bleu_chrf_wer.WordErrorRate(), collections.Counter[str](), []
+    for id, text in hypotheses.items():
+        rows.append(metric.statistics([text], (references[id],))[0])
+        if rows[-1][:3].any():
+            aligned = bleu_chrf_wer.align(text, references[id])
+            shown = jiwer.visualize_alignment(aligned, show_measures=False).splitlines()[2:]
+            title = f"{id}: errors {rows[-1][:3].sum():.0f}, words {rows[-1][3]:.0f}"
+            output_files.show(*(printable(line.rstrip()) for line in (title, *shown)), "")
+            wrong.update(_edits(aligned))
+    statistics = np.array(rows)
+    substituted, inserted, deleted, words = statistics.sum(0)
+    low, high = significance.bootstrap_interval(statistics, metric.figure)
+    most = ", ".join(f"{error} ({count})" for error, count in wrong.most_common(10))
+    output_files.show(
+        f"WER {metric.figure(statistics.sum(0)):.2f} % [{low:.2f}, {high:.2f}]: {substituted:,.0f} "
+        f"substitutions, {inserted:,.0f} insertions, {deleted:,.0f} deletions in {words:,.0f} "
+        "words",
+        f"without errors: {sum(not row[:3].any() for row in rows):,} of {len(rows):,}",
+        f"most frequent: {printable(most) or 'none'}",
+    )
+
+
+def _edits(aligned) -> Iterator[str]:
+    """Yields the edits of an alignment as "right -> wrong", of one word each."""
+    right, wrong = aligned.references[0], aligned.hypotheses[0]
+    for part in aligned.alignments[0]:
+        if part.type != "equal":
+            before = right[part.ref_start_idx : part.ref_end_idx]
+            after = wrong[part.hyp_start_idx : part.hyp_end_idx]
+            for pair in itertools.zip_longest(before, after, fillvalue="***"):
+                yield " -> ".join(pair)
 
 
 def _interpolate(arguments):
@@ -301,7 +347,7 @@ _LATTICES = (
         "--weights FILE",
         "weights that tune wrote for lists of --nbest, in place of the options of weights",
     ),
-    Option("--symbols FILE", "Kaldi's words.txt, for lattices of numbered words"),
+    Option("--words FILE", "Kaldi's words.txt, for lattices of numbered words"),
     Option(
         "--history N",
         "merges paths of the same last N words; default: of all words",
@@ -321,7 +367,6 @@ _LATTICES = (
         default=float("inf"),
     ),
     Option("--most N", "most hypotheses of a node; 0: no limit", options.whole(0), default=1000),
-    Option("--together N", "lattices of a batch", options.whole(1, 10_000), default=16),
     Option("--nbest N", "writes n-best lists in Moses' format", options.whole(1, 10_000)),
     Option("--slf FOLDER", "writes lattices with new scores into FOLDER, as ID.slf.gz"),
     Option("--kaldi", "writes lattices with new scores in Kaldi's text format"),
@@ -385,7 +430,6 @@ def _lattice_lines(search, runs, columns, arguments, words) -> Iterator[str]:
     searched = search.search_all(
         runs,
         _read_lattices(arguments, search, words),
-        together=arguments.together,
         expand=bool(arguments.slf or arguments.kaldi),
     )
     for one in options.progress("lattices", searched):
@@ -406,7 +450,7 @@ def _lattice_lines(search, runs, columns, arguments, words) -> Iterator[str]:
 
 def _read_lattices(arguments, search, words):
     """Yields the lattices of files, each with an id of its own, and collects their words."""
-    symbols = read_symbols(arguments.symbols) if arguments.symbols else None
+    symbols = read_symbols(arguments.words) if arguments.words else None
     seen: dict[str, str] = {}
     noted = search.posterior_weight != 0
     for path in arguments.lattices:
@@ -460,6 +504,7 @@ def _write_slf(one, arguments):
 RESCORE = {
     "tune": Inner("tunes weights on lists with references", _TUNE, _tune),
     "apply": Inner("re-ranks lists by tuned weights", _APPLY, _apply),
+    "errors": Inner("aligns hypotheses with references, word by word", _ERRORS, _errors),
     "interpolate": Inner(
         "tunes interpolation weights of runs on a text", _INTERPOLATE, _interpolate
     ),

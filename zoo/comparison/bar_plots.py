@@ -44,10 +44,7 @@ Bars = dict[Group, dict[str, Bar]]
 
 
 def band_bars(seeds: Sequence[Sequence[dict]]) -> dict[str, Bar]:
-    """Returns {band: its bar} of the seeds of a recipe.
-
-    The interval of several seeds reaches from the least to the greatest.
-    """
+    """Returns {band: its bar} of the seeds of a recipe."""
     bars = {}
     for band in dict.fromkeys(row["band"] for rows in seeds for row in rows):
         found = [row for rows in seeds for row in rows if row["band"] == band]
@@ -75,10 +72,7 @@ def kept_bands(passport):
 
 
 def accuracy_bar(seeds: Sequence[tuple[int, int]]) -> Bar:
-    """Returns the bar of an accuracy in percent, the mean of seeds.
-
-    Its interval is the 95 % interval for as many pairs as one seed was asked (Wilson 1927).
-    """
+    """Returns the bar of an accuracy in percent, the mean of seeds."""
     right, pairs = np.mean(seeds, axis=0)
     low, high = significance.binomial_interval(right, pairs)
     shares = tuple(100 * (one / of) for one, of in seeds)
@@ -206,11 +200,7 @@ def bands(
 
 
 def accuracy(bars: Bars, file: str | pathlib.Path):
-    """Draws accuracy on minimal pairs, a panel for each phenomenon and in it a group for each case.
-
-    The line on a bar is the 95 % interval for as many pairs (Wilson 1927). For several seeds the
-    bar is the mean, and each seed is a point.
-    """
+    """Draws accuracy on minimal pairs, a panel for each phenomenon, with a group for each case."""
     panels: dict[str, Bars] = {}
     kinds = plot_style.groups(bars)
     for kind in kinds:

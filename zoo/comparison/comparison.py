@@ -321,11 +321,7 @@ def unjudged(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def in_texts(comparison: Comparison) -> dict[str, dict[str, dict]]:
-    """Groups perplexities of one quantity: {name of the text: {run: passport}}.
-
-    Where several groups are of one split, the first recipes are in the name; where this is not
-    enough, the policy is.
-    """
+    """Groups perplexities of one quantity: {name of the text: {run: passport}}."""
     found: dict = {}
     called = {run: group.name for group in comparison.groups for run in group.runs}
     for run in called:

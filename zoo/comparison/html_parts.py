@@ -30,10 +30,7 @@ def all_missing(reasons: Iterable[tuple[str, str]]) -> str:
 def table(
     header: Sequence[str], rows: Iterable[Sequence[str]], caption: str, words: int = 1
 ) -> str:
-    """Returns a table whose first column names the rows.
-
-    It scrolls where it is too wide; on a phone each cell is a line that begins with its column.
-    """
+    """Returns a table whose first column names the rows."""
     kinds = [' class="left"' * (column < words) for column in range(len(header))]
     named = [f'{kind} data-name="{text(name)}"' for kind, name in zip(kinds, header, strict=True)]
     head = "".join(

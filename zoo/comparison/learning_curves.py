@@ -54,10 +54,7 @@ def of_run(run: str, fields: dict[str, Any]) -> list[dict]:
 
 
 def read(metrics: Any, fields: dict[str, Any]) -> list[dict]:
-    """Reads the lines of a metrics.jsonl that belong to validations.
-
-    The last line of a killed run may be incomplete; it is left out.
-    """
+    """Reads the lines of a metrics.jsonl that belong to validations."""
     found = []
     for number, line in enumerate(metrics.read_bytes().splitlines(), 1):
         values = strict_json.object_or_none(line) or {}

@@ -38,11 +38,7 @@ def language_scores(language: Micro, corpus: Corpus, text: EncodedText, counted)
 def agreement(
     run: Run, pairs: list[tuple[list[str], list[str], dict]]
 ) -> tuple[dict, item_scores.Arrays]:
-    """Returns (the passport of a run's accuracy on pairs, which pairs are right).
-
-    Its figures have "cases" too: the figures by phenomenon, with and without an attractor between
-    the two words that agree, and of all pairs.
-    """
+    """Returns (the passport of a run's accuracy on pairs, which pairs are right)."""
     plain = [(good, bad) for good, bad, _ in pairs]
     scores = minimal_pairs.score_pairs(run, plain)
     cases = {}
@@ -58,10 +54,7 @@ def agreement(
 
 
 def report(workdirs: list[str]) -> list[pathlib.Path]:
-    """Prints the tables, keeps the figures in each run's results and draws the plots.
-
-    The plots lie beside the first run.
-    """
+    """Prints the tables, keeps the figures in each run's results and draws the plots."""
     for workdir in workdirs:
         passport.check(workdir)
     compared = Comparison.of(workdirs)

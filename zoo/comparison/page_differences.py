@@ -33,10 +33,7 @@ class Difference(NamedTuple):
 
 
 def section(runs: Comparison) -> str:
-    """Compares the first recipe with each other one on each text that both were judged on.
-
-    Totals are over all seeds, and words are of the first seed of each.
-    """
+    """Compares the first recipe with each other one on each text that both were judged on."""
     parts: list[str] = []
     left_out: list[tuple[str, str]] = []
     groups = in_texts(runs)

@@ -67,11 +67,7 @@ def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:
 
 
 def loss_lines(groups: Sequence[Runs]) -> list[str]:
-    """Returns a line for each of the `contrasts` of runs with kept scores, the lowest loss first.
-
-    Where fewer than two groups have scores, the lines compare the groups of two seeds or more. A
-    last line names the groups without scores where others have them.
-    """
+    """Returns a line for each of the `contrasts` of runs with kept scores, by rising loss."""
     kept = sorted((runs for runs in groups if runs.statistics), key=lambda runs: runs.loss)
     without = [runs.name for runs in groups if not runs.statistics]
     missing = [f"  no scores of single words are kept of {', '.join(without)}"]
@@ -170,11 +166,7 @@ def _difference(sums):
 def answer_lines(
     title: str, of_runs: Mapping[str, tuple[dict, item_scores.Arrays | None]]
 ) -> list[str]:
-    """Returns the lines of McNemar's exact test for runs that answered the same questions.
-
-    Only questions that both of two runs answered count. There are lines only if the answers of two
-    runs or more are kept.
-    """
+    """Returns the lines of McNemar's exact test for runs that answered the same questions."""
     texts: dict = {}
     for name, (record, arrays) in of_runs.items():
         if arrays is not None:

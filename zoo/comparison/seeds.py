@@ -13,11 +13,7 @@ _SEED_ENDS = (r"[-_./ ](seed|s)?[-_=]?\d+$", r"[-_./ ]?(seed|s)?[-_=]?\d+$")
 
 
 def grouped(keys: Mapping[str, tuple[Hashable, Any]]) -> list[tuple[str, ...]]:
-    """Groups {run: (its recipe but for the seed, empty if it is not known; the seed)}.
-
-    Runs are of one group if they have the same recipe and different seeds. Groups are in the order
-    of their first runs.
-    """
+    """Groups {run: (its recipe but for the seed, empty if it is not known; the seed)}."""
     groups: list[dict] = []
     for name, (recipe, seed) in keys.items():
         for group in groups:
@@ -45,10 +41,7 @@ def key_of_recipe(recipe: dict) -> tuple[str, Any]:
 
 
 def names_of(groups: Sequence[tuple[str, ...]]) -> list[str]:
-    """Names groups by their recipe: "softmax, 3 seeds" for softmax_0, softmax_1 and softmax_2.
-
-    A single run keeps its name.
-    """
+    """Names groups by their recipe: "softmax, 3 seeds" for softmax_0, softmax_1 and softmax_2."""
     return [
         stem if len(group) == 1 else f"{stem}, {len(group)} seeds"
         for stem, group in zip(stems_of(groups), groups, strict=True)
@@ -63,10 +56,7 @@ _HEADS = (
 
 
 def numbers_of(names: Sequence[str], heads: Sequence[str] = ()) -> list[int]:
-    """Numbers recipes for their colours and marks, whatever their order or rank.
-
-    The first recipe of a head by the alphabet has the head's number, and others the free ones.
-    """
+    """Numbers recipes for their colours and marks, whatever their order or rank."""
     kinds = [head.rpartition(":")[2] for head in heads] or [""] * len(names)
     taken = {_HEADS.index(kind) for kind in kinds if kind in _HEADS}
     free = (number for number in itertools.count() if number not in taken)
@@ -99,10 +89,7 @@ def check_labels(labels: Sequence[str], names: Sequence[str]):
 
 
 def stems_of(groups: Sequence[tuple[str, ...]]) -> list[str]:
-    """Returns the name that the runs of each group share without their seeds; a single run's own.
-
-    Where two groups would have one name, each has the name of its first run.
-    """
+    """Returns the name of each group, which its runs share without their seeds."""
     stems = [_stem(group) for group in groups]
     unique = [stems.count(stem) == 1 for stem in stems]
     return [

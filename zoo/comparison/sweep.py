@@ -142,11 +142,7 @@ def report(
     file: str,
     labels: Sequence[str] = (),
 ):
-    """Prints log-perplexities, nats per token, in the order of the field, and draws them.
-
-    Runs whose experiments do not have the field come last, and are horizontal lines. Runs that were
-    trained or selected on a text (see `zoo.evaluation.leakage`) are named and not drawn.
-    """
+    """Prints log-perplexities, nats per token, in the order of the field, and draws them."""
     plot_style.check_file(file)
     runs = Comparison.of(workdirs)
     curves = curves_of(runs, field)
@@ -201,10 +197,7 @@ def _known(points):
 def draw(
     field: str, panels: Mapping[str, Mapping[Group, Sequence[Point]]], file: str | pathlib.Path
 ):
-    """Draws log-perplexity against a number of the experiment, a panel for each text.
-
-    Runs without the field are a horizontal line.
-    """
+    """Draws log-perplexity against a number of the experiment, a panel for each text."""
     every = [point for panel in panels.values() for of in panel.values() for point in _known(of)]
     several = any(len(point.runs.losses) > 1 for point in every)
     note = "lines: least and greatest of the seeds" if several else "lines: 95 % interval"

@@ -26,25 +26,10 @@ NOT_RANKED = "!"
 
 
 def tables(folders: list[str], in_parts: bool = False, wanted: Wanted = ALL) -> str:
-    """Makes tables of the results of runs.
+    """Makes tables of the results of runs; docs/passports.md lists their columns.
 
-    They have head, parameters, and log-perplexity (nats per token) and perplexity of each split,
-    the lowest log-perplexity on the split that ranks first; then accuracies.
-
-    Runs that differ in their seed alone are one row, of the means, with the least and the greatest.
-    Where the scores of single words were kept, a column has the 95 % interval of each figure by
-    bootstrap over sentences, and the lines below the table tell which differences are more than
-    noise; see `zoo.comparison.paired`.
-
-    A run that was trained on that text, or whose checkpoint was chosen on it (unless it is the
-    validation text, on which all were), stands below the ranking, its figures marked; if all are
-    such, nothing is ranked. The lines below the table give the fields in which the recipes differ
-    (`zoo.comparison.seeds`), the reasons, the tokens that each column
-    counts, how much of its text the runs had seen, and the runs whose columns come from different
-    checkpoints, which the table marks with a star.
-
-    Runs have their short names, and lines have at most `output_files.WIDTH` letters: columns that
-    do not fit make a further table of the same rows.
+    Runs that differ in their seed alone are one row. A run that was trained on a text, or whose
+    checkpoint was chosen on it, stands below the ranking, its figures marked.
     """
     runs = Comparison.of(folders)
     lines = []
@@ -241,11 +226,7 @@ def report(
     state: str | None = None,
     mixed: bool = False,
 ):
-    """Prints the figures of runs on a text, in parts, and the tests of their differences.
-
-    The figures are kept with their passports and scores among each run's results. Of a treebank the
-    accuracies on its agreement pairs are added, see `zoo.evaluation.agreement`.
-    """
+    """Prints the figures of runs on a text, in parts, and the tests of their differences."""
     check_folders(workdirs)
     for workdir in workdirs:
         passport.check(workdir)

@@ -178,10 +178,7 @@ def _log_linear(experiment, words):
 
 
 def _features(experiment, words):
-    """Returns the features of the recipe, or the features of a config of such a text.
-
-    They are those of ud_treebank for a treebank, otherwise as in multi30k_en_fr_log_linear.
-    """
+    """Returns the features of the recipe, or the features of a config of such a text."""
     embedding: Any = experiment.model.embedding
     vocabulary = experiment.vocabulary
     if isinstance(experiment.data, Conllu) and not vocabulary.features:

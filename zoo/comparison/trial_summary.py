@@ -373,11 +373,7 @@ def write(folder: pathlib.Path, summary: Summary):
 
 
 def draw(summary: Summary, file: pathlib.Path):
-    """Draws validation perplexity against minutes, and the judged perplexity against parameters.
-
-    Areas on the left span the seeds. On the right, lines are 95 % intervals over sentences, and
-    small points are seeds.
-    """
+    """Draws validation perplexity against minutes, and the judged perplexity against parameters."""
     rows = summary.rows
     numbers = numbers_of([row.runs.name for row in rows], [row.head for row in rows])
     with plot_style.drawn(file, 11, 5, **{"font.size": 10, "axes.titlesize": 12}) as figure:

@@ -163,10 +163,7 @@ def final_recipe(experiment: Experiment, of_head: HeadPlan, seed: int) -> Experi
 
 
 def judge(folder: pathlib.Path, split: str) -> pathlib.Path:
-    """Computes the exact perplexity of a run on a split; keeps it with its passport.
-
-    A head that spells is normalised over the words of the lexicon, as all others are.
-    """
+    """Computes the exact perplexity of a run on a split; keeps it with its passport."""
     run = Run.load(folder)
     if run.experiment.head.spells:
         run = run.renormalised()

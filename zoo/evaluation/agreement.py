@@ -52,10 +52,7 @@ FACTS, COUNTS = COLUMNS[len(minimal_pairs.COLUMNS) : -2], COLUMNS[-2:]
 
 
 def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[Judgement]:
-    """Judges a run on the agreement pairs of its splits, and of a treebank that is none of them.
-
-    Forms of lemmas are looked up in all splits, or in the file.
-    """
+    """Judges a run on the agreement pairs of its splits, and of a treebank that is none of them."""
     for split in splits:
         source = run.experiment.data.within()
         if not isinstance(source, Conllu):
@@ -71,11 +68,7 @@ def judge(run: Run, splits: Iterable[str], file: str | None = None) -> Iterator[
 
 
 def _judged(run, name, sentences, forms):
-    """Judges a run on the pairs of sentences.
-
-    The passport's figures have "cases", by kind and distance, and "both_seen", of the pairs whose
-    two forms training saw.
-    """
+    """Judges a run on the pairs of sentences."""
     pairs = pairs_of(sentences, forms, run.experiment.vocabulary.lower_case)
     scores = minimal_pairs.score_pairs(run, pairs)
     if not any(token["deprel"] not in (None, "_") for sentence in sentences for token in sentence):
@@ -191,11 +184,7 @@ def paradigms(sentences: Iterable[list[dict]]) -> Paradigms:
 
 def twin(token: dict, name: str, forms: Paradigms) -> str | None:
     """Returns the most frequent form of the token's lemma that differs in the value of `name`
-    alone.
-
-    None if there is none, or if that form has the token's own features too, rare errors of the
-    treebank aside.
-    """
+    alone."""
     features = _features(token)
     analyses = forms.get((token["lemma"], token["upos"]), {})
     rest = {pair for pair in features if pair[0] != name}

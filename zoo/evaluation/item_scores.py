@@ -126,10 +126,7 @@ def _check(arrays, passport):
 def statistics(
     arrays: Arrays, chosen: np.ndarray | None = None, log_prob: np.ndarray | None = None
 ) -> np.ndarray:
-    """Computes (-sum log p, tokens) of each sentence that has counted tokens, float64 [L, 2].
-
-    `log_perplexity` is a figure of their sums.
-    """
+    """Computes (-sum log p, tokens) of each sentence that has counted tokens, float64 [L, 2]."""
     lengths = arrays["lengths"].astype(np.int64)
     sentence = np.repeat(np.arange(len(lengths)), lengths)
     losses = -np.asarray(arrays["log_prob"] if log_prob is None else log_prob, np.float64)

@@ -11,8 +11,8 @@ JSON with a pair a line:
 
     {"sentence_good": "...", "sentence_bad": "...", "UID": "...", "field": "..."}
 
-or are tables with tabs: with such a header (or good and bad), or without one and as the pairs of
-Marvin and Linzen (2018), https://github.com/yoavg/bert-syntax:
+or are tables, with tabs or commas and such a header (or good and bad), or with tabs and without a
+header as the pairs of Marvin and Linzen (2018), https://github.com/yoavg/bert-syntax:
 
     simple_agrmt <tab> sing_MS_sing_V <tab> the author laughs <tab> the author laugh
 """
@@ -39,7 +39,7 @@ from zoo.sources.evaluation_texts import Reading
 
 # Fields of BLiMP's pairs; there is an accuracy for each of their values.
 GROUPS = ("field", "UID")
-# Names of the good and the bad sentence in a table.
+# Names of the good and the bad sentence.
 _SIDES = (("sentence_good", "sentence_bad"), ("good", "bad"))
 _LABELS = ("True", "False")
 
@@ -168,69 +168,69 @@ class PairScores:
 def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
     """Reads the pairs of a file."""
     file = files.find(path)
-    lines = [one for one in enumerate(files.read_text(file).split("\n"), 1) if one[1].strip()]
+    text = files.read_text(file)
+    lines = [one for one in enumerate(text.split("\n"), 1) if one[1].strip()]
     if not lines:
         raise UserError(f"{file} has no pairs: give a file with sentences.")
     first = lines[0][1]
     if first.lstrip().startswith("{"):
-        return _of_json(lines, file, reading)
-    header = table_rows.header(first)
-    sides = next((both for both in _SIDES if {*both} <= {*header}), None)
-    if sides or (len(header) > 2 and not {"", *_LABELS} & {*header}):
-        return _of_table(lines, file, reading, sides)
+        return _of_rows(_json_rows(lines, file), file, reading)
+    for delimiter in "\t,":
+        header = {*table_rows.header(first, delimiter)}
+        if any({*sides} <= header for sides in _SIDES):
+            rows = table_rows.rows(text, file, delimiter, full=True)[1]
+            return _of_rows(rows, file, reading)
+    cells = table_rows.header(first)
+    if len(cells) > 2 and not {"", *_LABELS} & {*cells}:
+        return _of_rows(_rows_without_header(lines, file), file, reading)
     return _of_labels(lines, file, reading)
 
 
-def _pair(good, bad, reading, groups=()):
-    return Pair(words_of(good, reading), words_of(bad, reading), (good, bad), groups)
-
-
-def _of_json(lines, path, reading):
+def _of_rows(rows, path, reading):
+    """Makes the pairs of (line, {name: value}) of each row."""
     pairs = []
+    for number, row in rows:
+        sides = next((both for both in _SIDES if {*both} <= {*row}), _SIDES[0])
+        good, bad = texts = tuple(row.get(name) for name in sides)
+        if not all(isinstance(text, str) and text.strip() for text in texts):
+            raise UserError(
+                f"{path}, line {number}: not a pair of sentences: write words for {sides[0]} and "
+                f"for {sides[1]}, as in BLiMP."
+            )
+        groups = tuple(str(row.get(name) or "") for name in GROUPS)
+        words = words_of(good, reading), words_of(bad, reading)
+        pairs.append(Pair(*words, texts, groups if any(groups) else ()))
+    if not pairs:
+        raise UserError(f"{path} has no pairs: give a file with sentences.")
+    return pairs
+
+
+def _json_rows(lines, path):
     for number, line in lines:
         try:
             fields = strict_json.loads(line)
             strict_json.check(fields, {})
-            good, bad = fields["sentence_good"], fields["sentence_bad"]
-            groups = tuple(str(fields.get(name) or "") for name in GROUPS)
-            if not (good.split() and bad.split()):
-                raise ValueError("a sentence without words")
-        except KeyError as error:
-            raise UserError(
-                f"{path}, line {number}: {error} is missing: write JSON with sentence_good and "
-                "sentence_bad a line, as in BLiMP."
-            ) from error
-        except (ValueError, TypeError, AttributeError) as error:
+        except ValueError as error:
             raise UserError(
                 f"{path}, line {number}: not a pair of sentences ({error}): write JSON with "
                 "sentence_good and sentence_bad a line, as in BLiMP."
             ) from error
-        pairs.append(_pair(good, bad, reading, groups if any(groups) else ()))
-    return pairs
+        yield number, fields
 
 
-def _of_table(lines, path, reading, sides):
-    """Reads rows with the names `sides` of both sentences in the first line; with None, the last
-    two cells are the sentences, and the cells before them name the phenomenon and its kind.
-    """
+def _rows_without_header(lines, path):
+    """Yields rows whose last two cells are the sentences, after the phenomenon and perhaps its
+    kind."""
     rows = [(number, table_rows.cells(line, f"{path}, line {number}")) for number, line in lines]
-    header = rows.pop(0)[1] if sides else [str(place) for place in range(len(rows[0][1]))]
-    pairs = []
+    count = len(rows[0][1])
     for number, values in rows:
-        row = dict(zip(header, values, strict=False))
-        good, bad = (row.get(name, "") for name in sides or header[-2:])
-        if len(values) != len(header) or not (good.split() and bad.split()):
+        if len(values) != count:
             raise UserError(
-                f"{path}, line {number}: not a pair of sentences in {len(header)} cells with tabs "
-                "between them, as many as the first line has: correct the line."
+                f"{path}, line {number}: {len(values)} cells with tabs between them, where the "
+                f"first line has {count}: correct the line."
             )
-        groups = tuple(row.get(name, "") for name in GROUPS)
-        if sides is None:
-            groups = values[0], " ".join(values[:2]) if len(values) > 3 else ""
-        pairs.append(_pair(good, bad, reading, groups if any(groups) else ()))
-    if not pairs:
-        raise UserError(f"{path} has no pairs: give a file with sentences.")
-    return pairs
+        groups = values[0], " ".join(values[:2]) if count > 3 else ""
+        yield number, dict(zip((*GROUPS, *_SIDES[0]), (*groups, *values[-2:]), strict=True))
 
 
 def _of_labels(lines, path, reading):

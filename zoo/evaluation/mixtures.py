@@ -106,11 +106,7 @@ FLATNESS, WEIGHT, GAIN = 0.2, 0.1, 1e-4
 
 
 def tuned_cache(run: Run, size: int) -> tuple[float, float]:
-    """Returns the (flatness, weight) of a low log-perplexity on validation.
-
-    Both are doubled or halved, one at a time, as long as the best of these changes lowers the
-    log-perplexity; so they end at no edge of a grid.
-    """
+    """Returns the (flatness, weight) of a low log-perplexity on validation."""
     corpus = run.read("validation")
     losses: dict[tuple[float, float], float] = {}
 

@@ -226,10 +226,7 @@ def file_of(run: Run, passport: dict) -> pathlib.Path:
 
 
 def check(folder: str | pathlib.Path):
-    """Raises UserError if the folder of a run cannot hold results; makes and changes nothing.
-
-    Where the folder does not hold a run, `Run.load` raises an error.
-    """
+    """Raises UserError if the folder of a run cannot hold results; makes and changes nothing."""
     if location.is_bucket(folder):  # only writing shows whether it can be written to
         return
     results = pathlib.Path(folder) / "results"

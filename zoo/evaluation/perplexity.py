@@ -336,10 +336,7 @@ def on_terminal() -> Iterator[None]:
 
 @contextlib.contextmanager
 def bar(total: int, unit: str) -> Iterator[Callable[[int], object]]:
-    """Yields a function that advances a bar, which appears after `DELAY`.
-
-    Outside `on_terminal` there is none, and the function does nothing.
-    """
+    """Yields a function that advances a bar, shown after `DELAY` and within `on_terminal` alone."""
     if not _asked.get():
         yield lambda done: None
         return

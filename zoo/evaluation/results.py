@@ -325,10 +325,7 @@ OF_TRANSLATIONS = ("kind", "data.sha256", "source.sha256", "policies.lower_case"
 
 
 def learns(passport: dict) -> str:
-    """Returns how a model learned from the text that it was judged on, "" if it did not.
-
-    Settings, such as the size of a cache, are left out: they are a part of the model.
-    """
+    """Returns how a model learned from the judged text, without settings, which are the model's."""
     ways = passport.get("learns_from_text") or ()
     return " and ".join(way.partition(" (")[0] for way in ways)
 

@@ -77,10 +77,7 @@ class Run:
 
     def for_text(self, given: texts.GivenText, state: str | None, lines: bool = False) -> Self:
         """Returns the run judged under a state policy; by default its own, but "sentences" for the
-        items of a table, and for the sentences of any text with `lines`.
-
-        Without a boundary to begin sentences from, the default is the run's own.
-        """
+        items of a table, and for the sentences of any text with `lines`."""
         apart = (lines or given.items) and self.lexicon.boundary is not None
         if state is None and apart and not isinstance(self.experiment.model, SequenceToSequence):
             state = "sentences"
@@ -90,11 +87,7 @@ class Run:
         self, path: str | None, spread: bool = False, add: bool = False, letters: int = 0
     ) -> Self:
         """Returns the run judged on the words of a file, one a line, instead of the words of
-        training.
-
-        The boundary and the unknown word stay, for texts that have words outside the file. Where
-        words have features, new words get features from the same priors.
-        """
+        training."""
         if path is None:
             return self
         if self.experiment.vocabulary.open_classes:
@@ -367,10 +360,7 @@ class Run:
 
 
 def listed_words(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, None]:
-    """Reads the words of a file, each once, in its order, without the marks of a lexicon.
-
-    The file has a word a line, or is a table with a column "word", as `zoo words` writes.
-    """
+    """Reads the words of a file, each once, in its order, without the marks of a lexicon."""
     file = files.find(path)
     text = files.read_text(file)
     lines = [*enumerate(text.split("\n"), 1)]

@@ -162,10 +162,7 @@ def passport_of(scored: ScoredText, mixture: Mixture | None = None) -> dict:
 
 
 def unseen(lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
-    """Computes the figures of the lexicon's words that did not occur in the training text.
-
-    Words outside the lexicon, which are read as the unknown word, are not among them.
-    """
+    """Computes the figures of the lexicon's words that did not occur in the training text."""
     marks = [lexicon.ids[word] for word in (lexicon.unknown, lexicon.boundary) if word is not None]
     never = text.occurrences(lexicon) == 0
     return _part(scores, text.known & never & ~np.isin(text.words, marks))

@@ -115,10 +115,7 @@ class Sentences:
 def rows(
     path: str, reading: Reading = PLAIN, *, nbest: bool = False, column: int | None = None
 ) -> Iterator[tuple[str, int, list[str]]]:
-    """Yields (first field or id of the list, line, words) of each sentence while it reads a file.
-
-    A sentence is a field of a line, words between blanks; blank lines are sentences, too.
-    """
+    """Yields (first field or id of the list, line, words) of each line, blank ones too."""
     field = 1 + nbest if column is None else column
     if field < 1:
         raise UserError(f"--column {field}: fields are counted from 1.")
@@ -160,11 +157,7 @@ def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
 
 
 def table(sentences: Sentences, scores: SentenceScores) -> tuple[tuple[str, ...], list[tuple]]:
-    """Returns (the names of the columns, a row for each sentence), log-probabilities in nats.
-
-    Named sentences have a column "id" before these, and n-best lists a column "rank" after them,
-    see `ranks`. The further columns of a table of items come last.
-    """
+    """Returns (the names of the columns, a row for each sentence), log-probabilities in nats."""
     values = (scores.words, scores.unknown, scores.log_prob, scores.log_prob_known)
     columns: tuple[str, ...] = COLUMNS
     rows: list[tuple] = [*zip(sentences.lines, *values, strict=True)]
@@ -208,10 +201,7 @@ def share(words: int, unknown: int, of: str) -> str | None:
 
 
 def score(run, sentences: Sequence[Sequence[str]], name: str) -> SentenceScores:
-    """Scores sentences of words or characters under a run, each from an empty state.
-
-    Common beginnings are computed once. All sentences may be empty.
-    """
+    """Scores sentences of words or characters under a run, each from an empty state."""
     distinct = {words: number for number, words in enumerate(dict.fromkeys(map(tuple, sentences)))}
     text, log_prob = _scored(run, [*map(list, distinct)], name)
     count = len(text.starts)
@@ -393,11 +383,7 @@ def _of_words(tree: PrefixTree, lengths, scores) -> np.ndarray:
 
 
 def _tree_scores(model, params, tables, prepared, tree: PrefixTree, scored) -> np.ndarray:
-    """Computes the scores of a tree's slots, float32, nats.
-
-    They are log p of the last word of each prefix, given the words before it, and then log p of the
-    last word of each sentence.
-    """
+    """Computes the scores of a tree's slots: log p of each prefix's last word, then sentences'."""
     advance, log_prob = compiled(model)
     depths = _depths(tree)
     starts = np.searchsorted(depths, np.arange(depths[-1] + 2))
@@ -471,11 +457,7 @@ def _compiled_levels(model):
 
 
 def _next_words(tree, order, first, end, below):
-    """Returns (nodes of blocks `first` to `end`, from 0; words after them; slots of their scores).
-
-    The words come from the blocks below and from the ends of sentences, which `order` sorts by
-    node.
-    """
+    """Returns (nodes of blocks `first` to `end`, words after them, slots of their scores)."""
     low, high = BLOCK * (1 + first), BLOCK * (1 + end)
     blocks = slice(*below) if len(below) == 2 else slice(0)
     parents = tree.parent[blocks].ravel()

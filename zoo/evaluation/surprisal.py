@@ -39,11 +39,7 @@ def columns(given: GivenText) -> tuple[str, ...]:
 
 
 def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
-    """Yields a tuple of `columns` for each token as it was given and each boundary, in their order.
-
-    docs/scoring.md tells the columns. The sum of surprisals divided by the sum of `words`, over
-    rows that are counted, is the log-perplexity.
-    """
+    """Yields a tuple of `columns`, told in docs/scoring.md, for each given token and boundary."""
     occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
     ends = [*text.starts[1:].tolist(), len(text.words)]
     spans = zip(text.starts.tolist(), ends, given.judged, strict=True)

@@ -37,11 +37,7 @@ def metrics(tokenizer: str) -> dict[str, Any]:
 
 
 def figures(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str) -> dict:
-    """Scores a corpus with one reference a sentence: {name: {"score" (percent), "signature"}}.
-
-    Beside sacrebleu's metrics, "exact match": the share of hypotheses that are their reference,
-    character for character.
-    """
+    """Scores a corpus with one reference a sentence: {name: {"score" (percent), "signature"}}."""
     scores = {}
     for name, metric in metrics(tokenizer).items():
         score = metric.corpus_score(hypotheses, [references]).score
@@ -103,11 +99,7 @@ def _run(run):
 
 
 def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.Path, pathlib.Path]:
-    """Keeps a passport among the results of a run, and the hypotheses beside it, a line each.
-
-    Results of other settings of the search, of another tokenizer or of another ensemble have other
-    names.
-    """
+    """Keeps a passport among the results of a run, and the hypotheses beside it, a line each."""
     how = figures["decoding"]
     plain = dataclasses.asdict(BeamSearch(how["search"]["beam"]))
     variant = f"beam-{plain['beam']}"

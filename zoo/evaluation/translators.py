@@ -206,11 +206,7 @@ def check(translator: Translator, option: str):
 def attention_weights(
     translator: Translator, hypothesis: Hypothesis, source: Sequence[str]
 ) -> np.ndarray:
-    """Computes the attention of each word of a translation to each word of its source, [T, S].
-
-    Rows and columns are in the order of the sentences. An ensemble gives the mean over the runs
-    that have attention.
-    """
+    """Computes the attention of each word of a translation to each word of its source, [T, S]."""
     check(translator, "this")
 
     def of_run(run, batch, words, targets):

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from zoo.arrays import products, row_blocks, sharded_functions
 from zoo.arrays.types import Carry, Key, Keys, Params, accumulator, fold_in_rows
 from zoo.component_registry import Component
-from zoo.errors import check_least
+from zoo.errors import UserError, check_least
 from zoo.layers import dropout
 from zoo.lexicon import Lexicon
 
@@ -79,6 +79,7 @@ class Core(Component):
 
         Raises:
           TypeError: reset is not bool [B, T].
+          UserError: `_apply` returns hidden states of another shape.
         """
         batch, time, _ = inputs.shape
         if not batch * time:
@@ -93,6 +94,11 @@ class Core(Component):
         inputs = inputs.astype(accumulator(inputs))
         given = jax.tree.map(lambda x: _as_type(x, inputs.dtype), carry)
         hidden, last = self._apply(params, inputs, given, reset, of_batch)
+        if hidden.shape != (batch, time, self.output_size):
+            raise UserError(
+                f"{type(self).__name__}._apply returns hidden states of the shape {hidden.shape}: "
+                f"return {(batch, time, self.output_size)}, the last being its output_size"
+            )
         return hidden, jax.tree.map(lambda new, old: _as_type(new, old.dtype), last, carry)
 
     def _apply(self, params, inputs, carry, reset, key):

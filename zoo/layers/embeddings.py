@@ -61,6 +61,16 @@ class Embedding(Component):
         """Computes the vectors of words, [..., E]."""
         raise self._unwritten("apply")
 
+    def vectors(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
+        """Computes the vectors as `apply`; a UserError if they are not of `size` numbers."""
+        vectors = self.apply(params, tables, words)
+        if vectors.shape != (*words.shape, self.size):
+            raise UserError(
+                f"{type(self).__name__}.apply returns vectors of the shape {vectors.shape}: return "
+                f"{(*words.shape, self.size)}, the last being its size"
+            )
+        return vectors
+
     def tables(self, lexicon: Lexicon) -> Tables:
         """Makes the arrays of the words that the embedding needs; {} by default."""
         return {}

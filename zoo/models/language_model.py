@@ -209,7 +209,7 @@ class LanguageModel(OverWords):
         key: Key | None = None,
     ) -> tuple[jax.Array, Carry]:
         """Runs embedding and core: words [B, T] -> (hidden [B, T, D], carry)."""
-        inputs = self.embedding.apply(params["embedding"], tables["embedding"], words)
+        inputs = self.embedding.vectors(params["embedding"], tables["embedding"], words)
         if key is not None and self.word_dropout:
             key = Keys.of(key, words.shape[0])
             of_words = jax.random.fold_in(key.batch, _WORDS)

@@ -202,7 +202,7 @@ class SequenceToSequence(OverWords):
         first = longest - lengths[:, None]
         positions = jnp.arange(longest)[None]
         embedding, core = self._encoder
-        inputs = embedding.apply(params["source_embedding"], tables["source_embedding"], source)
+        inputs = embedding.vectors(params["source_embedding"], tables["source_embedding"], source)
         inputs = inputs if shift is None else inputs + shift
         # The reset at the first word removes the effect of padding on the carry.
         memory, carry = core.apply(

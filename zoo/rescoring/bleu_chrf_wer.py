@@ -71,6 +71,19 @@ def _sacrebleu():
     return sacrebleu.metrics
 
 
+def align(hypothesis: str, reference: str):
+    """Aligns two texts word by word by the fewest edits, as a `jiwer.WordOutput`."""
+    with lazy.extra():
+        import jiwer
+    return jiwer.process_words(" ".join(reference.split()), " ".join(hypothesis.split()))
+
+
+def _counted(official, hypotheses, references) -> np.ndarray:
+    # sacrebleu's own tests are made of these counts; there is no public function.
+    columns = [[text] * len(hypotheses) for text in references]
+    return np.array(official._extract_corpus_statistics(hypotheses, columns), np.float64)
+
+
 def _signature(official) -> str:
     official.corpus_score(["a"], [["a"]])
     return str(official.get_signature())
@@ -104,15 +117,7 @@ class Bleu(Metric):
         return _sacrebleu().BLEU(tokenize=self.tokenize, force=True)
 
     def statistics(self, hypotheses, references):
-        tokens = self._official().tokenizer
-        outputs = [tokens(text.rstrip()).split() for text in hypotheses]
-        wanted_words = [tokens(text.rstrip()).split() for text in references]
-        matches, totals, _ = count_matches(outputs, wanted_words, 4)
-        lengths = np.array([*map(len, outputs)], np.int64)
-        others = np.array(sorted(map(len, wanted_words)), np.int64)
-        # Of two as near the shorter one, which argmin meets first.
-        nearest = others[np.abs(lengths[:, None] - others).argmin(1)]
-        return np.column_stack([lengths, nearest, matches, totals]).astype(np.float64)
+        return _counted(self._official(), hypotheses, references)
 
     def figure(self, statistics):
         """Computes BLEU, 0 to 100; the n-th order without a match counts as 1/2^n matches."""
@@ -152,17 +157,7 @@ class ChrF(Metric):
 
     def statistics(self, hypotheses, references):
         """Counts the statistics of hypotheses, each against its best reference."""
-        outputs, wanted = (["".join(text.split()) for text in x] for x in (hypotheses, references))
-        several = np.stack([self._of_one(outputs, one) for one in wanted])
-        best = self.figure(several).argmax(0)
-        return several[best, np.arange(len(outputs))]
-
-    def _of_one(self, outputs, wanted):
-        matches, totals, (reference,) = count_matches(outputs, [wanted], self.order)
-        totals = np.where(reference > 0, totals, 0)
-        reference = np.broadcast_to(reference, totals.shape)
-        stacked = np.stack([totals, reference, matches], -1)
-        return stacked.reshape(len(outputs), 3 * self.order).astype(np.float64)
+        return _counted(_sacrebleu().CHRF(), hypotheses, references)
 
     def figure(self, statistics):
         """Computes chrF2, 0 to 100: the F-score of mean precision and recall, with beta = 2."""
@@ -205,9 +200,10 @@ class WordErrorRate(Metric):
 
     def statistics(self, hypotheses, references):
         (reference,) = references
-        words = reference.split()
-        errors = count_errors([text.split() for text in hypotheses], words)
-        return np.column_stack([errors, np.full(len(errors), len(words))]).astype(np.float64)
+        aligned = [align(text, reference) for text in hypotheses]
+        rows = [(one.substitutions, one.insertions, one.deletions) for one in aligned]
+        words = np.full((len(rows), 1), len(reference.split()))
+        return np.hstack([np.reshape(rows, (-1, 3)), words]).astype(np.float64)
 
     def figure(self, statistics):
         """Computes the word error rate in per cent; infinite for errors without a reference."""
@@ -236,73 +232,3 @@ def metric_of(name: str, tokenize: str = "none") -> Metric:
     metric = METRICS[name]
     fields = {field.name for field in dataclasses.fields(metric)}
     return metric(**({"tokenize": tokenize} if "tokenize" in fields else {}))
-
-
-# The cost of an edit, and in lower bits its kind: sums of costs then count both.
-_EDIT, _DELETION, _INSERTION = 1 << 42, 1 << 21, 1
-
-
-def count_errors(hypotheses: Sequence[Sequence[str]], reference: Sequence[str]) -> np.ndarray:
-    """Counts the fewest edits between each hypothesis and the reference (Levenshtein 1966)."""
-    # Among alignments with the fewest edits the one with most substitutions is counted. One row of
-    # the table is computed at a time, for all hypotheses and positions of the reference together;
-    # deletions are a running minimum along the row.
-    numbers = {word: n for n, word in enumerate(dict.fromkeys(reference))}
-    target = np.array([numbers[word] for word in reference], np.int64)
-    lengths = np.array([*map(len, hypotheses)], np.int64)
-    words = np.full((len(hypotheses), max([0, *lengths.tolist()])), -1, np.int64)
-    for row, hypothesis in zip(words, hypotheses, strict=True):
-        row[: len(hypothesis)] = [numbers.get(word, -1) for word in hypothesis]
-    steps = np.arange(len(target) + 1) * (_EDIT + _DELETION)
-    cost = np.tile(steps, (len(hypotheses), 1))
-    for position in range(words.shape[1]):
-        substituted = cost[:, :-1] + np.where(words[:, position, None] == target, 0, _EDIT)
-        inserted = cost + (_EDIT + _INSERTION)
-        new = inserted.copy()
-        new[:, 1:] = np.minimum(inserted[:, 1:], substituted)
-        new = np.minimum.accumulate(new - steps, axis=1) + steps
-        cost = np.where((position < lengths)[:, None], new, cost)
-    total = cost[:, -1]
-    edits, deletions = total // _EDIT, total % _EDIT // _DELETION
-    insertions = total % _DELETION
-    return np.stack([edits - deletions - insertions, insertions, deletions], axis=1)
-
-
-def count_matches(
-    hypotheses: Sequence[Sequence], references: Sequence[Sequence], order: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Counts matches of n-grams, clipped by the reference with most (Papineni et al. 2002)."""
-    # matches[h, n] = sum over n-grams g of min(count of g in h, max over r of count of g in r)
-    sequences = [*hypotheses, *references]
-    first = len(hypotheses)
-    lengths = np.array([*map(len, sequences)], np.int64)
-    numbers: dict = {}
-    items = [numbers.setdefault(item, len(numbers)) for one in sequences for item in one]
-    items_array = np.array(items, np.int64)
-    owners = np.repeat(np.arange(len(sequences)), lengths)
-    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(items))  # items from here to end
-    size = len(numbers) + 1
-    grams, starts = items_array, np.arange(len(items))
-    matches = np.zeros((len(sequences), order), np.int64)
-    for n in range(1, order + 1):
-        if n > 1:
-            # An n-gram is an (n-1)-gram, by its number, and the item after it.
-            kept = left[starts] >= n
-            starts = starts[kept]
-            grams = grams[kept] * size + items_array[starts + n - 1]
-        kinds, grams = np.unique(grams, return_inverse=True)
-        matches[:, n - 1] = _clipped(owners[starts], grams, len(kinds), first, len(sequences))
-    totals = np.maximum(lengths[:, None] - np.arange(order), 0)
-    return matches[:first], totals[:first], totals[first:]
-
-
-def _clipped(owners, grams, kinds, first, count):
-    """Sums over n-grams min(count in a sequence, most in a sequence from `first` on), [count]."""
-    if not kinds:
-        return np.zeros(count, np.int64)
-    held, times = np.unique(owners * kinds + grams, return_counts=True)
-    owner, kind = held // kinds, held % kinds
-    most = np.zeros(kinds, np.int64)
-    reference = owner >= first
-    np.maximum.at(most, kind[reference], times[reference])
-    return np.bincount(owner, np.minimum(times, most[kind]), minlength=count).astype(np.int64)

@@ -216,8 +216,8 @@ def _check_spelled(head, path):
     words = {parts[-2]: line for line, parts in reversed(arcs) if parts[-2] not in ("0", "<eps>")}
     if words and all(map(_NODE.fullmatch, words)):
         raise UserError(
-            f"{path}, line {min(words.values())}: the words are numbers: write them by Kaldi's "
-            "utils/int2sym.pl -f 3 words.txt, or give zoo rescore lattices --symbols words.txt."
+            f"{path}, line {min(words.values())}: the words are numbers, as Kaldi's lattice-copy "
+            "writes them: give --words words.txt, or spell them by utils/int2sym.pl -f 3 words.txt."
         )
 
 

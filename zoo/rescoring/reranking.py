@@ -121,7 +121,8 @@ def lines(lists: Iterable[NBestList], form: str, best: bool = False) -> Iterator
             yield best_line(one.id, first.text)
         elif form == "json":
             hypotheses = [{"text": h.text, "score": h.score, **h.features} for h in one.hypotheses]
-            value: dict = {"id": one.id, "hypotheses": hypotheses}
+            id = int(one.id) if one.numbered else one.id
+            value: dict = {"id": id, "hypotheses": hypotheses}
             if one.reference is not None:
                 value["reference"] = one.reference
             yield strict_json.dumps(value, ensure_ascii=False) + "\n"
@@ -131,8 +132,10 @@ def lines(lists: Iterable[NBestList], form: str, best: bool = False) -> Iterator
 
 
 def best_line(id: str, text: str) -> str:
-    """Formats the best hypothesis of a list or lattice as in Kaldi, with a line break."""
-    return f"{id} {text}".rstrip() + "\n"
+    """Formats the best hypothesis of a list or lattice as in Kaldi, with a line break; a tab ends
+    an id with blanks, as `nbest.read_references` reads it."""
+    separator = " " if id.split() == [id] else "\t"
+    return f"{id}{separator}{text}".rstrip(" ") + "\n"
 
 
 # ---- the k best hypotheses of further n-best lists added to the first system's: nk-best lists

@@ -86,11 +86,7 @@ def check_each(*written: tuple[str | pathlib.Path | None, str], read: Iterable[s
 
 
 def _places(text):
-    """Returns the real paths of the files and folders that an argument names.
-
-    A run's folder is replaced by the files in it from which the run is read, and by the files that
-    its recipe names.
-    """
+    """Returns the real paths of the files and folders that an argument names."""
     found = _found(text)
     for folder in [*found]:
         if (recipe := pathlib.Path(folder, _RUN[0])).is_file():
@@ -143,7 +139,7 @@ def line(values: Iterable) -> str:
     Values are separated by tabs. Text is quoted, with quotation marks in it doubled; its line
     breaks, tabs and zero characters are written \\n, \\r, \\t and \\0, so that a row is a line.
     Numbers have all digits that are needed to read back the same number; infinite numbers are Inf
-    and -Inf. True and False are the texts "yes" and "no". Missing values, NaN and None, are empty.
+    and -Inf, truth values TRUE and FALSE. Missing values, NaN and None, are empty.
     """
     return "\t".join(map(_cell, values)) + "\n"
 
@@ -167,7 +163,7 @@ def _cell(value):
     if value is None or math.isnan(value):
         return ""
     if isinstance(value, bool):
-        return '"yes"' if value else '"no"'
+        return "TRUE" if value else "FALSE"
     if math.isinf(value):
         return "Inf" if value > 0 else "-Inf"
     return str(int(value)) if isinstance(value, numbers.Integral) else repr(float(value))
@@ -270,10 +266,7 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2)
 
 
 def tables_beside(blocks: Sequence[Block], left: int = 2) -> Iterator[list[str]]:
-    """Yields the lines of tables that have the blocks side by side, as many as fit `WIDTH`.
-
-    Each table begins with the first column of the first block.
-    """
+    """Yields the lines of tables that have the blocks side by side, as many as fit `WIDTH`."""
     (first, *_), rows = blocks[0]
     names = [first], [row[:1] for row in rows]
     current, lefts = blocks[0], left

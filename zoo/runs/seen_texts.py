@@ -193,11 +193,7 @@ class WordSource(NamedTuple):
 
 
 def of_experiment(experiment: Experiment) -> list[WordSource]:
-    """Returns the parts of a recipe that give knowledge of words, the vocabulary first.
-
-    The files of a prior are its fields `treebanks` and `path`; the files of the data are
-    Conllu.words.
-    """
+    """Returns the parts of a recipe that give knowledge of words, the vocabulary first."""
     vocabulary, head = experiment.vocabulary, experiment.head
     priors: list[tuple[str, Any]] = [("features", prior) for prior in vocabulary.features]
     for prior in (vocabulary.background, head.background):

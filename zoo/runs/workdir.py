@@ -63,10 +63,7 @@ class Workdir:
         return self.path / "experiment.json"
 
     def name(self, experiment: Experiment):
-        """Permits the paths and modules of an experiment that no other person's recipe names.
-
-        See `zoo.trust.permissions`.
-        """
+        """Permits the paths and modules of an experiment that no other person's recipe names."""
         permissions.name_unclosed(permissions.names_in(configuration.to_json(experiment)))
 
     def check(self, experiment: Experiment):
@@ -120,10 +117,7 @@ class Workdir:
         )
 
     def claim(self, experiment: Experiment):
-        """Makes the folder, writes the experiment there, and notes the run as the user's own.
-
-        A recipe with names that are still closed is not noted; see `note`.
-        """
+        """Makes the folder, writes the experiment there, and notes the run as the user's own."""
         self.check(experiment)
         if not self.exists():
             with location.reaching(self.path):

@@ -117,15 +117,24 @@ def form_of(file: pathlib.Path, head: str, column: str = "text") -> str:
 
     A treebank has the suffix .conllu or .conll, or begins as CoNLL-U. A table of items has tabs and
     a header with the column "word" (a word a row; rows that agree in the columns item, id, sentence
-    and condition, where present, form a sentence), or "sentence" or `column` (a sentence a row).
-    Any other file is plain text, a sentence a line, words between white space.
+    and condition, where present, form a sentence), "sentence" or `column` (a sentence a row), or
+    those of `_conditions` (an item a row). Any other file is plain text, a sentence a line, words
+    between white space.
     """
     suffix = files.kind(file)
     if suffix in _TREEBANKS or _begins_as_conllu(head):
         return "treebank"
     names = table_rows.header(head)
     has_header = len(names) > 1 and bool({"word", "sentence", column} & {*names})
-    return "table" if suffix == ".tsv" or has_header else "plain"
+    return "table" if suffix == ".tsv" or has_header or _conditions(names) else "plain"
+
+
+def _conditions(header: list[str]) -> dict[str, str]:
+    """Returns {column: condition} of a table that has a column of sentences for each condition."""
+    if {"good", "bad"} <= {*header}:
+        return {"good": "good", "bad": "bad"}
+    columns = [name for name in header if name.startswith("sentence_")]
+    return {name: name.removeprefix("sentence_") for name in columns if len(columns) > 1}
 
 
 def is_treebank(path: str) -> bool:
@@ -252,24 +261,68 @@ def _of_table(text, path, name, reading, column):
         return _of_words(rows, path, name, reading, header)
     for chosen in (column, "sentence", "text"):
         if chosen in header:
-            given = _of_sentences(rows, name, reading, header, chosen)
+            given = _of_sentences(rows, path, name, reading, header, chosen)
             return dataclasses.replace(given, items=chosen != column)
+    if conditions := _conditions(header):
+        header, rows = _long(header, rows, conditions)
+        given = _of_sentences(rows, path, name, reading, header, "sentence")
+        return dataclasses.replace(given, items=True)
     raise UserError(
-        f"{path}, line 1: no column is called 'word', nor 'sentence': name one so, or call the "
-        "file .txt if it is plain text."
+        f"{path}, line 1: no column is called 'word', nor 'sentence', nor are there sentence_A and "
+        "sentence_B of two conditions: name some so, or call the file .txt if it is plain text."
     )
 
 
-def _of_sentences(rows, name, reading, header, column):
+def _long(header, rows, conditions):
+    """Gives each condition of an item a row of its own, with its critical region."""
+    regions = {f"critical_{condition}" for condition in conditions.values()} & {*header}
+    others = [name for name in header if name not in {*conditions, *regions, "critical"}]
+    renamed = {name: f"given_{name}" if name == "condition" else name for name in others}
+    label = [] if {"item", "id", "sent_id"} & {*header} else ["item"]
+    critical = ["critical"] if regions or "critical" in header else []
+    long = []
+    for count, (number, row) in enumerate(rows, 1):
+        shared = {new: row[name] for name, new in renamed.items()}
+        shared |= dict.fromkeys(label, str(count))
+        for column, condition in conditions.items():
+            region = row.get(f"critical_{condition}", row.get("critical", ""))
+            own = {"condition": condition, "critical": region, "sentence": row[column]}
+            long.append((number, {**shared, **own}))
+    return [*label, *renamed.values(), "condition", *critical, "sentence"], long
+
+
+def _of_sentences(rows, path, name, reading, header, column):
     label = next((key for key in ("item", "id", "sent_id") if key in header), None)
     columns = tuple(key for key in header if key not in (column, label))
     sentences = []
     for count, (number, row) in enumerate(rows, 1):
         extra, line = tuple(row[key] for key in columns), row[column]
-        tokens = [token._replace(extra=extra) for token in tokens_of(line, reading)]
+        placed = tokens_of(line, reading)
+        if "critical" in columns and line.strip():
+            placed = _joined(placed, row["critical"], reading, f"{path}, line {number}")
+        tokens = [token._replace(extra=extra) for token in placed]
         title = row.get(label, str(count))
         sentences.append(Sentence(number, title, tokens, len(line), extra))
     return GivenText(name, sentences, columns)
+
+
+def _joined(tokens, critical, reading, where):
+    """Joins the tokens of the critical region of a sentence, if it has one, to one token."""
+    region = [token.text for token in tokens_of(critical, reading)]
+    end = len(region)
+    texts = [token.text for token in tokens]
+    starts = [at for at in range(len(texts)) if region and texts[at : at + end] == region]
+    if len(starts) != bool(region):
+        raise UserError(
+            f"{where}: the critical region {critical!r} is {len(starts)} times in its sentence: "
+            "copy it from there, or write a table with a word or region a row."
+        )
+    for at in starts:
+        joined = tokens[at : at + end]
+        words = tuple(word for token in joined for word in token.words)
+        one = Token(critical, joined[0].start, joined[-1].end, words)
+        return [*tokens[:at], one, *tokens[at + end :]]
+    return tokens
 
 
 def _of_words(rows, path, name, reading, header):

@@ -279,7 +279,9 @@ def _text(content: bytes, path, number: int = 0) -> str:
         content = content.removeprefix(codecs.BOM_UTF8)
     if b"\0" in content:
         what = f", line {number}: binary" if number else " is a binary file"
-        raise UserError(f"{path}{what}: give a UTF-8 text file.")
+        kaldi = " \0B" in content.decode("latin1")
+        text = ", as Kaldi's lattice-copy ark:- ark,t:- writes" if kaldi else ""
+        raise UserError(f"{path}{what}: give a UTF-8 text file{text}.")
     try:
         return content.decode()
     except UnicodeDecodeError as error:

@@ -39,18 +39,31 @@ _AT_ONCE = 1 << 20
 # ------------------------------------------------------------ writing
 
 
-def write(paths: Sequence[str], out: str | pathlib.Path, keep_blank_lines: bool = False) -> dict:
+def write(
+    paths: Sequence[str],
+    out: str | pathlib.Path,
+    keep_blank_lines: bool = False,
+    column: str = "text",
+) -> dict:
     """Encodes texts line by line; the folder is made whole or not at all."""
-    members = [member for path in paths for member in files.text_files(path)]
-    for member in members:
-        if files.kind(member) in table_rows.READERS:
-            raise UserError(f"{member} is a table: give plain text, a sentence a line.")
     with temporary_files.folder(out) as folder:
-        lines = (line for member in members for _, line in files.read_lines(str(member)))
+        lines = (line for path in paths for line in _lines(path, column))
         record = _write(lines, folder, keep_blank_lines)
         if not record["words"]:
             raise UserError(f"{', '.join(paths)} has no words: give a text with at least one.")
     return record
+
+
+def _lines(path: str, column: str) -> Iterator[str]:
+    """Yields the lines of what `Text` reads; a data set of a hub is not copied to the disk."""
+    if table := table_rows.data_set(path, streaming=True):
+        yield from table_rows.lines_of(table, path, column, "--column")
+        return
+    for member in files.text_files(path):
+        if reader := table_rows.READERS.get(files.kind(member)):
+            yield from table_rows.lines_of(reader(member), member, column, "--column")
+        else:
+            yield from (line for _, line in files.read_lines(str(member)))
 
 
 def _write(lines: Iterable[str], folder, keep_blank_lines) -> dict:

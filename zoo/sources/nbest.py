@@ -50,6 +50,8 @@ class NBestList:
     hypotheses: list[Hypothesis]
     # the reference transcript or translation; None if the file has none
     reference: str | None = None
+    # whether the file has the id as a number of JSON
+    numbered: bool = False
 
 
 def number_of(text: object, where: str, what: str) -> float:
@@ -107,7 +109,8 @@ def _joined(entries) -> Iterator[NBestList]:
         parts = [*group]
         references = [reference for *_, reference in parts if reference is not None]
         hypotheses = [hypothesis for _, _, some, _ in parts for hypothesis in some]
-        yield NBestList(parts[0][1], hypotheses, references[0] if references else None)
+        id, reference = parts[0][1], references[0] if references else None
+        yield NBestList(str(id), hypotheses, reference, isinstance(id, int))
 
 
 def form_of(lines: Iterator[tuple[int, str]]) -> tuple[str, Iterator[tuple[int, str]]]:
@@ -308,7 +311,7 @@ def _of_json(lines, path, _costs):
         key = next((name for name in LISTS if isinstance(value.get(name), list)), None)
         hypotheses = _hypotheses(value, key, number, where, str(id))
         # Two whole lists with one id have different keys: the second is refused.
-        yield (str(id), None if key is None else number), str(id), hypotheses, next(given, None)
+        yield (str(id), None if key is None else number), id, hypotheses, next(given, None)
 
 
 def _objects(lines, path):
@@ -401,6 +404,25 @@ _MANY = 30
 # The first word of a line and the last one, where they may be ids: 1000, utt-7, anna_x, (anna).
 _FIRST = re.compile(r"\s*((?=\S*(?:[\d_]|[A-Za-z][-.:/@][A-Za-z]))\S+|\(\S+\)|\[\S+\]|<\S+>)(?!\S)")
 _LAST = re.compile(r".*?(\([^\s()]+\))\s*")
+
+
+def read_best(path: str) -> dict[str, str]:
+    """Reads the first hypothesis of each list, or lines of an id and words, as {id: words}."""
+    lines = filter(lambda line: line[1].strip(), lines_of(path))
+    if (first := next(lines, None)) is None:
+        raise UserError(f"{path} has no hypotheses: give lists, or lines of an id and words.")
+    form, rest = form_of(itertools.chain([first], lines))
+    if form == "json" or SEPARATOR in first[1]:
+        return {one.id: one.hypotheses[0].text for one in lists_of(rest, path, sparse=True)[1]}
+    best: dict[str, str] = {}
+    for number, text in rest:
+        id, *words = text.split("\t", 1) if "\t" in text else text.split(None, 1)
+        if id.strip() in best:
+            raise UserError(
+                f"{path}, line {number}: the id {id.strip()!r} comes twice: keep one line of it."
+            )
+        best[id.strip()] = " ".join("".join(words).split())
+    return best
 
 
 def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:

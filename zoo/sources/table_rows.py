@@ -44,11 +44,12 @@ def cells(line: str, where: str) -> list[str]:
     return found
 
 
-def header(text: str) -> list[str]:
-    """Returns the cells of a text's first line between tabs, or [] if they cannot be read."""
+def header(text: str, delimiter: str = "\t") -> list[str]:
+    """Returns the cells of a text's first line, or [] if they cannot be read."""
+    first = text.partition("\n")[0]
     try:
-        return cells(text.partition("\n")[0], "line 1")
-    except UserError:
+        return cells(first, "line 1") if delimiter == "\t" else next(_of_csv(first, ""))[1]
+    except (StopIteration, UserError):
         return []
 
 
@@ -196,6 +197,37 @@ def hub(path: str, streaming: bool = False) -> Table:
     return (), dataset_rows(path, *parts[:-1], split=parts[-1], streaming=streaming)
 
 
+# Files that `save_to_disk` of `datasets` writes beside a data set, and beside several splits.
+SAVED, SAVED_SPLITS = "state.json", "dataset_dict.json"
+
+
+def data_set(path: str, streaming: bool = False) -> Table | None:
+    """Reads a data set of a hub, or one that `datasets` saved; None if a path names neither."""
+    if path.startswith("hub:"):
+        return hub(path, streaming)
+    folder = files.found(path)
+    if folder is None:
+        return None
+    if (folder / SAVED_SPLITS).is_file():
+        splits = sorted(member.name for member in folder.iterdir() if (member / SAVED).is_file())
+        raise UserError(
+            f"{path} has the splits {', '.join(splits)} of a data set: name one of them, as in "
+            f"{path}/{splits[0] if splits else 'train'}."
+        )
+    return ((), dataset_rows(folder)) if (folder / SAVED).is_file() else None
+
+
+def lines_of(
+    table: Table, path: pathlib.Path | str, column: str, setting: str = "data.column"
+) -> Iterator[str]:
+    """Yields the lines of the column of text of a table."""
+    for _, (cell,) in texts(table, path, (column,), setting):
+        if isinstance(cell, list):
+            yield " ".join(cell)
+        elif cell is not None:
+            yield from files.lines(cell)
+
+
 def texts(
     table: Table, path: pathlib.Path | str, columns: Sequence[str], setting: str
 ) -> Iterator[tuple[int, list[str | list[str] | None]]]:
@@ -229,7 +261,7 @@ def _text(row, column, path, number, setting, known) -> str | list[str] | None:
         if isinstance(value, list):
             others = sorted({type(item).__name__ for item in value} - {"str"})
             kind = f"a list with items of type {', '.join(others)}"
-        some = "a column of text" if setting == "data.column" else "two columns of text"
+        some = "two columns of text" if setting == "data.columns" else "a column of text"
         raise UserError(
             f"{path}, row {number}: the column {column!r} has {kind}, where a string or a list of "
             f"strings should be: set {setting} to {some}."
@@ -243,7 +275,7 @@ def _text(row, column, path, number, setting, known) -> str | list[str] | None:
 
 
 def _missing(path, column, setting, names):
-    some = "one" if setting == "data.column" else "two"
+    some = "two" if setting == "data.columns" else "one"
     there = f"set {setting} to {some} of {named([*names])}" if names else "nor any other"
     if {"word", "sentence"} & {*names}:
         there += "; or, to score a table of items, separate its columns by tabs"

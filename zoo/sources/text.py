@@ -9,9 +9,6 @@ from zoo.errors import UserError, check_choices
 from zoo.sources import files, mapped_text, moses, table_rows
 from zoo.sources.source import Corpus, FileSource, Form, ranged
 
-# Files that `save_to_disk` of `datasets` writes beside a data set, and beside several splits.
-SAVED, SAVED_SPLITS = "state.json", "dataset_dict.json"
-
 
 @dataclasses.dataclass(frozen=True)
 class Text(FileSource):
@@ -76,41 +73,15 @@ class Text(FileSource):
     def raw_lines(self, path: str) -> list[str]:
         """Returns the lines of a path without a range."""
         files.check_path(path)
-        if path.startswith("hub:"):
-            return self._column(table_rows.hub(path, self.streaming), path)
-        saved = _saved(path)
-        if saved is not None:
-            return self._column(((), table_rows.dataset_rows(saved)), path)
+        if table := table_rows.data_set(path, self.streaming):
+            return [*table_rows.lines_of(table, path, self.column)]
         return [line for member in files.text_files(path) for line in self._lines_of(member)]
 
     def _lines_of(self, member):
         reader = table_rows.READERS.get(files.kind(member))
         if reader is None:
             return files.lines(files.read_text(member))
-        return self._column(reader(member), member)
-
-    def _column(self, table, path):
-        lines = []
-        for _, (cell,) in table_rows.texts(table, path, (self.column,), "data.column"):
-            if isinstance(cell, list):
-                lines.append(" ".join(cell))
-            elif cell is not None:
-                lines += files.lines(cell)
-        return lines
-
-
-def _saved(path):
-    """Returns the folder at `path` if `datasets` saved a data set there, else None."""
-    folder = files.found(path)
-    if folder is None:
-        return None
-    if (folder / SAVED_SPLITS).is_file():
-        splits = sorted(member.name for member in folder.iterdir() if (member / SAVED).is_file())
-        raise UserError(
-            f"{path} has the splits {', '.join(splits)} of a data set: name one of them, as in "
-            f"{path}/{splits[0] if splits else 'train'}."
-        )
-    return folder if (folder / SAVED).is_file() else None
+        return [*table_rows.lines_of(reader(member), member, self.column)]
 
 
 # ---- untokenised text, as people write it: sentences and words are found by the rules of Moses

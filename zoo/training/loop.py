@@ -107,6 +107,7 @@ class Trainer:
             )
         self._stop: signal.Signals | None = None
         self._signals: jax.Array | None = None
+        self._validated = False
         # No other reference to the state may exist while `train` runs: each step donates it.
         self._state: Any = None
         # A resumed run has its values already, and the other run may be gone.
@@ -269,8 +270,10 @@ class Trainer:
         def compile_with(batch):
             """Does the first step with batches of a shape, which the watch does not count."""
             with watch.stopped():
-                if not compiled:
-                    bar.log("compiling the first step, which takes from seconds to minutes.")
+                which = (
+                    f"a step of other shapes, after step {step}" if compiled else "the first step"
+                )
+                bar.log(f"compiling {which}, which takes from seconds to minutes.")
                 begun = time.perf_counter()
                 self._state, results = step_function(self._state, tables, batch, key)
                 jax.block_until_ready(results)
@@ -334,6 +337,9 @@ class Trainer:
         params = average.params_to_evaluate(self._state.params, self._state.optimizer_state)
         params = self.devices.everywhere(params)
         mesh = self.devices.mesh if self.devices.count > 1 else None
+        if not self._validated:
+            self._validated = True
+            bar.log("compiling the validation.")
         validation = self.task.validate(params, mesh)
         # As long as all values are infinite, the best checkpoint is the last.
         better = validation.value < progress.best or validation.value == progress.best == math.inf

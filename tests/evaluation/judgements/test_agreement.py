@@ -138,7 +138,7 @@ def test_the_pairs_are_kept_beside_the_passport(source, tmp_path, capsys):
     scores = sentence_scores.score(run, sentences, "the pairs").of_words.reshape(-1, 2)
     kept = [[float(pair[f"log_prob_{which}"]) for which in ("good", "bad")] for pair in pairs]
     np.testing.assert_allclose(kept, scores, rtol=1e-5)
-    right = [pair["right"] == "yes" for pair in pairs]
+    right = [pair["right"] == "TRUE" for pair in pairs]
     assert right == [good > bad for good, bad in scores]
     (result,) = workdir.path.glob("results/*.json")
     assert json.loads(result.read_text())["figures"]["right"] == sum(right)

@@ -142,6 +142,14 @@ def test_a_table_with_a_header(tmp_path, header, groups):
     assert pair == (["a", '"b"', "c"], ["a", "c", "b"], ('a "b" c', "a c b"), groups)
 
 
+def test_a_table_as_pandas_writes_it(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text(',good,bad,field\n0,"a, b",a c,syntax\n1,"a ""b""",b a,\n')
+    first, second = minimal_pairs.read(str(path))
+    assert first == (["a,", "b"], ["a", "c"], ("a, b", "a c"), ("syntax", ""))
+    assert second == (["a", '"b"'], ["b", "a"], ('a "b"', "b a"), ())
+
+
 def test_words_of_which_one_sentence_has_more_differ():
     differing = minimal_pairs.differing_words
     assert differing(["a", "b", "a"], ["a", "b", "c"]) == {"a", "c"}

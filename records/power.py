@@ -1,0 +1,168 @@
+"""How many runs or sentences would tell two recipes apart, by the variance of kept ones."""
+
+import math
+import statistics
+from typing import NamedTuple
+
+from records import questions
+from records import rows as rows_of
+from records.cells import grid, markdown, mean, origin
+from records.claims import figures
+from zoo.comparison import paired
+from zoo.comparison.paired import p_text
+from zoo.evaluation import significance
+
+POWER = 0.8  # the probability that the test finds the difference
+MOST = 10_000  # runs a side
+
+
+class Compared(NamedTuple):
+    """A recipe and its opponent, whose seeds do not decide which is better."""
+
+    text: str
+    recipe: str
+    opponent: str  # with --constrain, as the recipe is decoded under the grammar
+
+
+FORMS = (
+    Compared("GeoQuery", "geoquery_constrained", "geoquery"),
+    Compared("GeoQuery", "geoquery_attention_constrained", "geoquery_attention"),
+    Compared("Overnight", "overnight_constrained", "overnight"),
+    Compared("Overnight", "overnight_attention_constrained", "overnight_attention"),
+)
+
+
+def power(difference: float, deviations: tuple[float, float], runs: int) -> float:
+    """Computes the probability that Welch's test of two groups of runs has p < 0.05.
+
+    The statistic has a noncentral t distribution, nearly: its noncentrality is d / sqrt((s^2 + r^2)
+    / n), its degrees of freedom those of Welch (1947), (n - 1) (s^2 + r^2)^2 / (s^4 + r^4).
+
+    Args:
+      difference: d, of the means.
+      deviations: s and r, the standard deviations of the runs of each group.
+      runs: n, of each group.
+    """
+    from scipy import stats
+
+    one, other = (deviation**2 for deviation in deviations)
+    freedom = (runs - 1) * (one + other) ** 2 / (one**2 + other**2)
+    noncentral = difference / math.sqrt((one + other) / runs)
+    limit = stats.t.isf(significance.LEVEL / 2, freedom)
+    of_t = stats.nct(freedom, noncentral)
+    return float(of_t.sf(limit) + of_t.cdf(-limit))
+
+
+def runs_needed(difference: float, deviations: tuple[float, float]) -> int | None:
+    """Finds the least number of runs a side with which the test has `POWER`; None above `MOST`."""
+    found = (n for n in range(2, MOST) if power(difference, deviations, n) >= POWER)
+    return next(found, None)
+
+
+def cautious(deviations: tuple[float, float], runs: int) -> tuple[float, float]:
+    """Returns bounds that true standard deviations are below in four of five cases (Browne 1995).
+
+    A deviation s of n runs has the bound s sqrt((n - 1) / q), with q the 0.2 quantile of
+    chi-squared with n - 1 degrees of freedom: 2.1 s for three runs.
+    """
+    from scipy import stats
+
+    factor = math.sqrt((runs - 1) / stats.chi2.ppf(0.2, runs - 1))
+    return deviations[0] * factor, deviations[1] * factor
+
+
+def sentences_needed(difference: float, interval: tuple[float, float], sentences: int) -> int:
+    """Computes the sentences of a test with which its difference is found with `POWER`.
+
+    The standard error is that of the 95 % interval, and falls with the root of their number.
+    """
+    normal = statistics.NormalDist()
+    error = (interval[1] - interval[0]) / (2 * normal.inv_cdf(1 - significance.LEVEL / 2))
+    wanted = normal.inv_cdf(1 - significance.LEVEL / 2) + normal.inv_cdf(POWER)
+    return math.ceil(sentences * (wanted * error / difference) ** 2)
+
+
+def table() -> str:
+    """Makes the table of differences that seeds or sentences do not tell from 0."""
+    rows, runs = [], []
+    for text, recipe, opponent in FORMS:
+        one, other = (_shares(rows_of.FORMS[config]) for config in (recipe, opponent))
+        rows.append([text, f"`{recipe}`", *_of_seeds(one, other, ".1f", " points")])
+        runs += [*rows_of.FORMS[recipe], *rows_of.FORMS[opponent]]
+    adapted, scratch = (figures(of_runs, "test") for of_runs in rows_of.ADAPTATION["5,000"])
+    found = paired.difference(scratch, adapted)
+    assert found is not None
+    captions = ["5,000 captions", "from scratch"]
+    rows.append([*captions, *_of_seeds([*adapted.losses], [*scratch.losses], ".3f", " nats")])
+    needed = sentences_needed(found.nats, found.interval, found.sentences)
+    difference = "{:.3f} [{:.3f}, {:.3f}] nats".format(found.nats, *found.interval)
+    by_sentences = [f"{found.sentences:,} sentences", _p(found.p), "", f"{needed:,}", ""]
+    rows.append([*captions, difference, *by_sentences])
+    runs += [run for of_runs in rows_of.ADAPTATION["5,000"] for run in of_runs]
+    header = ["text", "recipe", "better than its opponent by", "of", "p", "power"]
+    header += ["needed for a power of 0.8", "with bounds of the deviations"]
+    return f"{grid(header, rows)}\n{origin(runs, 'test', spread=False)}"
+
+
+def further() -> str:
+    """Makes the table of the seeds that were run because the first three did not decide."""
+    rows = []
+    first, new = (
+        [of_config[config] for config in rows_of.FORMS_FURTHER]
+        for of_config in (rows_of.FORMS, rows_of.FORMS_FURTHER)
+    )
+    for name, groups in {
+        "0 to 2": first,
+        "3 to 10": new,
+        "all": [[*one, *other] for one, other in zip(first, new, strict=True)],
+    }.items():
+        without, trained = (_shares(runs) for runs in groups)
+        gain = statistics.fmean(trained) - statistics.fmean(without)
+        intervals = (
+            _interval_of_seeds(trained, without),
+            _interval_of_questions(groups[0], groups[1]),
+        )
+        cells = [mean(shares, ".1f") + " %" for shares in (without, trained)]
+        cells += [f"{gain:.1f} points", *(f"{low:.1f} to {high:.1f}" for low, high in intervals)]
+        rows.append([name, *cells, _p(significance.seeds_test(trained, without))])
+    header = ["seeds", *(f"`{config}`" for config in rows_of.FORMS_FURTHER), "difference"]
+    header += ["95 %, by seeds", "95 %, by questions"]
+    runs = [run for group in (*first, *new) for run in group]
+    return markdown([*header, "p by seeds"], rows, runs, "answers:test")
+
+
+def _right(runs):
+    """Returns which questions runs answer right under the grammar, [runs, questions]."""
+    return questions.right(runs, "answers:test", constrained=True)
+
+
+def _shares(runs):
+    return (100 * _right(runs).mean(1)).tolist()
+
+
+def _interval_of_seeds(one, other):
+    """Returns the interval of the difference of means, by Welch's test."""
+    from scipy import stats
+
+    return stats.ttest_ind(one, other, equal_var=False).confidence_interval(1 - significance.LEVEL)
+
+
+def _interval_of_questions(other, one):
+    """Returns the interval of the difference between means of runs, by bootstrap of questions."""
+    gains = 100 * (_right(one).mean(0) - _right(other).mean(0))
+    return significance.bootstrap_interval(gains[:, None], lambda sums: sums[..., 0] / len(gains))
+
+
+def _of_seeds(one, other, form, unit):
+    """Returns the cells of a difference between two groups of runs, as many in each."""
+    difference = statistics.fmean(one) - statistics.fmean(other)
+    deviations = (statistics.stdev(one), statistics.stdev(other))
+    runs = len(one)
+    cells = [f"{difference:{form}}{unit}", f"{runs} runs each"]
+    cells += [_p(significance.seeds_test(one, other)), f"{power(difference, deviations, runs):.2f}"]
+    needed = (runs_needed(difference, by) for by in (deviations, cautious(deviations, runs)))
+    return [*cells, *(f"more than {MOST:,}" if n is None else f"{n:,}" for n in needed)]
+
+
+def _p(p):
+    return p_text(p).removeprefix("p = ").removeprefix("p ")
