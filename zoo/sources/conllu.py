@@ -88,7 +88,7 @@ class Conllu(FileSource):
 
     def read(self, split):
         """Reads the sentences of a split, with POS and morphological features."""
-        rows = self._rows(self.path_of(split))
+        rows = self._each(self.path_of(split), self._row)
         words, features, fused = map(list, zip(*rows, strict=True)) if rows else ([], [], [])
         forms = {} if self.fused == "surface" else fused_forms(words, fused, self.fused == "kept")
         return Corpus(self.part(split).path, words, features, fused=forms)
@@ -103,7 +103,7 @@ class Conllu(FileSource):
 
     def lexicon_entries(self):
         """Returns the words of the files `words`, without features."""
-        rows = itertools.chain.from_iterable(map(self._rows, self.words))
+        rows = (row for path in self.words for row in self._each(path, self._row))
         return {word: () for words, *_ in rows for word in words}
 
     def _each(self, path, call):
@@ -115,11 +115,8 @@ class Conllu(FileSource):
             files.read_text(file)  # which refuses an empty one
         return ranged(part, found)
 
-    def _rows(self, path):
-        """Reads (words, features, [(fused form, its words)]) of each sentence of a path."""
-        return self._each(path, self._row)
-
     def _row(self, sentence):
+        """Returns (words, features, [(fused form, its words)]) of a sentence."""
         tokens = self._chosen(sentence)
         fused = [
             (token["form"], tuple(part["form"] for part in token["parts"]))
@@ -155,10 +152,9 @@ def tags_of_words(
     tags: collections.defaultdict = collections.defaultdict(set)
     for path in paths:
         treebank = Conllu(train=path, validation=path, columns=columns)
-        for words, features, _ in treebank._rows(path):
-            for word, of_word in zip(words, features, strict=True):
-                for form in {word, word.lower()}:
-                    tags[form].update(of_word)
+        for token in itertools.chain.from_iterable(treebank.tokens("train")):
+            for form in {token["form"], token["form"].lower()}:
+                tags[form].update(token_features(token, columns))
     return dict(tags)
 
 
@@ -193,102 +189,82 @@ def parse(lines: Iterable[tuple[int, str]], path) -> Iterator[Sentence]:
             if comment := _COMMENT.fullmatch(line):
                 comments[comment["name"]] = comment["value"].rstrip()
         elif line.strip():
-            token = _token(line, path, number)
-            first = first or number
+            where = f"{path}, line {number}"
+            token, first = _token(line, where), first or number
             # An id is a number, a (start, "-", end) range or an (n, ".", k) empty node.
             if isinstance(token["id"], int):
-                tokens.append((token, number))
+                tokens.append((token, where))
             elif token["id"][1] == "-":
-                tokens.append((token | {"parts": []}, number))
+                tokens.append((token | {"parts": []}, where))
         else:
             if tokens:
-                yield Sentence(_joined(tokens, path), comments, first)
+                yield Sentence(_joined(tokens), comments, first)
             tokens, comments, first = [], {}, 0
 
 
-@functools.cache
-def _library():
-    """Returns the error of the library `conllu`, its parser of lines, and parsers of cells.
-
-    Its own parser of lines takes most of the time of reading; here it only words its errors.
-    """
+@functools.lru_cache(_CACHED)
+def _value(column, cell):
     with lazy.extra():
         import conllu.exceptions
         import conllu.parser
-    parser = conllu.parser
-    cells = (parser.parse_id_value, parser.parse_int_value, parser.parse_paired_list_value)
-    cached = map(functools.lru_cache(_CACHED), cells)
-    return conllu.exceptions.ParseException, parser.parse_line, *cached
+    try:
+        return conllu.parser.DEFAULT_FIELD_PARSERS[column]([cell], 0)
+    except conllu.exceptions.ParseException as error:
+        raise ValueError(f"Failed parsing field '{column}': {error}") from error
 
 
-@functools.lru_cache(_CACHED)
 def pairs(cell: str) -> dict[str, str | None]:
     """Returns {name: value} of a cell of FEATS or MISC."""
-    import conllu.parser
-
-    return conllu.parser.parse_dict_value(cell) or {}
+    return _value("feats", cell) or {}
 
 
-def _token(line, path, number):
-    """Returns the cells of a line, by their names; of the columns ID, HEAD and DEPS as numbers."""
+def _token(line, where):
+    """Returns {column: cell}, with the values of ID, HEAD and DEPS."""
     cells = line.split("\t")
-    if len(cells) != COLUMNS or "  " in line:
-        _check_columns(cells, f"{path}, line {number}")
-        # The library takes two spaces for a tab; in the last column they do not matter.
-        cells[-1] = cells[-1].partition("  ")[0]
-    error_of_library, parse_line, id_of, number_of, deps_of = _library()
+    if len(cells) != COLUMNS:
+        raise UserError(
+            f"{where}: {len(cells)} columns where CoNLL-U has {COLUMNS}, separated by tabs: "
+            "correct the line."
+        )
+    *others, last = cells
+    if "  " in line and any("  " in cell for cell in others):
+        raise UserError(f"{where}: two spaces in a column: leave one of them out.")
+    token: dict = dict(zip(NAMES, [*others, last.partition("  ")[0]], strict=True))
+    token["form"] = sys.intern(token["form"])  # one object a word, not one a token
     try:
-        try:
-            token = dict(zip(NAMES, cells, strict=True))
-            token["id"], token["head"] = id_of(cells[0]), number_of(cells[6])
-            token["deps"] = deps_of(cells[8])
-        except (error_of_library, ValueError):
-            parse_line(line, NAMES)
-            raise
+        for column in ("id", "head", "deps"):
+            token[column] = _value(column, token[column])
         if token["id"] is None:
             raise ValueError("it has no ID in its first column.")
         if not token["form"] or token["form"].isspace():
             raise ValueError("it has no FORM in its second column.")
-    # ValueError also of numbers that Python finds too long to read.
-    except (error_of_library, ValueError) as error:
-        raise UserError(f"{path}, line {number} is not CoNLL-U: {error}") from error
-    token["form"] = sys.intern(token["form"])  # one object a word, not one a token
+    except ValueError as error:  # also of numbers that Python finds too long to read
+        raise UserError(f"{where} is not CoNLL-U: {error}") from error
     return token
 
 
-def _joined(tokens, path):
+def _joined(tokens):
     """Attaches the words of each fused form and returns the tokens of a sentence."""
-    for place, (token, number) in enumerate(tokens):
+    for number, (token, where) in enumerate(tokens):
         if "parts" in token:
             first, _, last = token["id"]
-            parts = [part for part, _ in tokens[place + 1 : place + 2 + last - first]]
+            parts = [part for part, _ in tokens[number + 1 : number + 2 + last - first]]
             ids = [part["id"] for part in parts]
             # Compare the lengths first: a wrong range may be of billions.
             if len(ids) != last + 1 - first or ids != [*range(first, last + 1)]:
                 raise UserError(
-                    f"{path}, line {number}: the words {first} to {last}, of which "
-                    f"{token['form']!r} is made, are not the next ones: correct the range or the "
-                    "words."
+                    f"{where}: the words {first} to {last}, of which {token['form']!r} is made, "
+                    "are not the next ones: correct the range or the words."
                 )
             token["parts"] += parts
-    words = ((token, number) for token, number in tokens if "parts" not in token)
-    for place, (token, number) in enumerate(words, 1):
-        if token["id"] != place:
+    words = ((token, where) for token, where in tokens if "parts" not in token)
+    for number, (token, where) in enumerate(words, 1):
+        if token["id"] != number:
             remedy = "number the words of each sentence from 1, with a blank line after it"
             if token["id"] == 1:
                 remedy = "a blank line is missing before it, where a sentence ends: put one there"
             raise UserError(
-                f"{path}, line {number}: the word {token['form']!r} has the ID {token['id']}, "
-                f"where {place} comes next: {remedy}."
+                f"{where}: the word {token['form']!r} has the ID {token['id']}, where {number} "
+                f"comes next: {remedy}."
             )
     return [token for token, _ in tokens]
-
-
-def _check_columns(columns, where):
-    if len(columns) != COLUMNS:
-        raise UserError(
-            f"{where}: {len(columns)} columns where CoNLL-U has {COLUMNS}, separated by tabs: "
-            "correct the line."
-        )
-    if any("  " in column for column in columns[:-1]):
-        raise UserError(f"{where}: two spaces in a column: leave one of them out.")
