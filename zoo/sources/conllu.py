@@ -14,10 +14,7 @@ from zoo.errors import UserError, check_choices
 from zoo.sources import files
 from zoo.sources.source import Corpus, FileSource, Form, ranged
 
-COLUMNS = 10
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-# Most different cells whose values are kept: treebanks have few, or, of some columns, one a token.
-_CACHED = 1 << 16
 _COMMENT = re.compile(r"#\s*(?P<name>\w[\w-]*)\s*[=:]\s*(?P<value>.*)")
 CHOICES = ("split", "surface", "kept")
 TAGS = ("UPOS", "FEATS", "XPOS", "LEMMA")
@@ -30,7 +27,7 @@ def token_features(token: dict, columns: tuple[str, ...]) -> tuple[str, ...]:
     return _features(columns, token["form"] == "_", *cells)
 
 
-@functools.lru_cache(_CACHED)
+@functools.cache
 def _features(columns, is_underscore, *cells):
     features = []
     for column, cell in zip(columns, cells, strict=True):
@@ -107,7 +104,7 @@ class Conllu(FileSource):
         return {word: () for words, *_ in rows for word in words}
 
     def _each(self, path, call):
-        """Calls a function on the tokens of each sentence of a path, and keeps what it returns."""
+        """Returns the results of a function, called on the tokens of each sentence of a path."""
         part = files.Part.parse(path)
         file = files.find(part.path)
         found = [call(sentence.tokens) for sentence in parse(files.read_lines(part.path), file)]
@@ -202,7 +199,7 @@ def parse(lines: Iterable[tuple[int, str]], path) -> Iterator[Sentence]:
             tokens, comments, first = [], {}, 0
 
 
-@functools.lru_cache(_CACHED)
+@functools.lru_cache(1 << 16)  # a column has few different cells, or, as MISC may, one a token
 def _value(column, cell):
     with lazy.extra():
         import conllu.exceptions
@@ -221,9 +218,9 @@ def pairs(cell: str) -> dict[str, str | None]:
 def _token(line, where):
     """Returns {column: cell}, with the values of ID, HEAD and DEPS."""
     cells = line.split("\t")
-    if len(cells) != COLUMNS:
+    if len(cells) != len(NAMES):
         raise UserError(
-            f"{where}: {len(cells)} columns where CoNLL-U has {COLUMNS}, separated by tabs: "
+            f"{where}: {len(cells)} columns where CoNLL-U has {len(NAMES)}, separated by tabs: "
             "correct the line."
         )
     *others, last = cells

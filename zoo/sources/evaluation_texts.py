@@ -211,7 +211,7 @@ def of_text(text: str, name: str, reading: Reading) -> GivenText:
 def _begins_as_conllu(text):
     for line in text.split("\n", 1000)[:1000]:
         if line.strip() and not line.startswith("#"):
-            return bool(_TOKEN_LINE.match(line)) and line.count("\t") == conllu.COLUMNS - 1
+            return bool(_TOKEN_LINE.match(line)) and line.count("\t") == len(conllu.NAMES) - 1
     return False
 
 
