@@ -7,7 +7,7 @@ import itertools
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from zoo import lazy
 from zoo.errors import UserError, check_choices
@@ -210,7 +210,7 @@ def _value(column, cell):
         raise ValueError(f"Failed parsing field '{column}': {error}") from error
 
 
-def pairs(cell: str) -> dict[str, str | None]:
+def pairs(cell: str) -> dict[str, Any]:
     """Returns {name: value} of a cell of FEATS or MISC."""
     return _value("feats", cell) or {}
 
