@@ -287,8 +287,9 @@ def test_an_option_takes_an_argument_in_every_command_or_in_none():
     for name in command_table.COMMANDS:
         for option, action in actions(parser_of(name)):
             (flags if action.nargs == 0 else others).add(option)
-    # Lists are read by `score` and written by `translate`; `compare` always tunes the weight.
-    assert flags & others == {"--nbest", "--unseen-weight"}
+    # Lists are read by `score` and written by `translate`; `compare` always tunes the weight; of
+    # lattices, --words is a file, as in Kaldi.
+    assert flags & others == {"--nbest", "--unseen-weight", "--words"}
 
 
 def test_configs_are_listed_by_family_with_size_and_time(capsys):

@@ -30,12 +30,13 @@ from zoo.decoding import steps
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.evaluation.run import Run
-from zoo.export import folder, hub, stablehlo, standalone
+from zoo.export import folder, stablehlo, standalone
 from zoo.heads import CharLSTM, LogLinear
 from zoo.lazy import MissingExtra
 from zoo.lexicon import Spelling
 from zoo.priors import KneserNey
 from zoo.priors.strings import DigitStrings
+from zoo.runs import hub
 from zoo.runs.workdir import Workdir
 
 MODELS = pathlib.Path(__file__).parents[2] / "models"
@@ -359,15 +360,20 @@ class FakeHub(types.ModuleType):
         files = [types.SimpleNamespace(rfilename=name) for name in names + self.further]
         return types.SimpleNamespace(sha="c0ffee", siblings=files)
 
-    def snapshot_download(self, repository, revision, local_dir, allow_patterns):
+    def snapshot_download(self, repository, revision, allow_patterns, local_dir=None):
         import pathlib
 
+        local_dir = local_dir or self.place / "cache" / revision
         assert revision == "c0ffee"  # whose names were checked
         for file in (self.place / repository).rglob("*"):
             name = file.relative_to(self.place / repository)
             if file.is_file() and any(name.match(pattern) for pattern in allow_patterns):
                 (pathlib.Path(local_dir) / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, pathlib.Path(local_dir) / name)
+                if local_dir == self.place / "cache" / revision:  # links to what is kept once
+                    (local_dir / name).symlink_to(file)
+                else:
+                    shutil.copyfile(file, pathlib.Path(local_dir) / name)
+        return str(local_dir)
 
 
 def test_it_goes_over_the_hub(exports, tmp_path, monkeypatch):
@@ -379,6 +385,12 @@ def test_it_goes_over_the_hub(exports, tmp_path, monkeypatch):
     names = {f.name for f in out.iterdir()} - {"__pycache__"}
     assert {f.name for f in back.iterdir()} == names  # and nothing else
     assert zoo.load(back).score(TEXTS) == zoo.load(out).score(TEXTS)
+    opened = zoo.load("hub:me/model")  # of the hub's cache, whose files are links
+    assert opened.path == tmp_path / "hub/cache/c0ffee"
+    assert opened.score(TEXTS) == zoo.load(out).score(TEXTS)
+    for name in ("hub:me/no", "hub:model"):
+        with pytest.raises(UserError, match=r"the hub refused me/no|model is neither OWNER/NAME"):
+            zoo.load(name)
     with pytest.raises(UserError, match="not an export"):
         hub.push(path, "me/run")
     with pytest.raises(UserError, match=r"the hub refused me/no \(ConnectionError"):

@@ -72,7 +72,8 @@ EXPORT = (
 
 def run_export(arguments: argparse.Namespace):
     """Writes the folder, prints the size of each file, and uploads it with --push."""
-    from zoo.export import folder, hub
+    from zoo.export import folder
+    from zoo.runs import hub
 
     out = folder.write(arguments.folder, arguments.out, arguments.licence)
     for file in sorted(path for path in out.rglob("*") if path.is_file()):
@@ -89,8 +90,7 @@ PULL = (
 
 def run_pull(arguments: argparse.Namespace):
     """Downloads the folder, and prints where it is."""
-    from zoo.export import hub
-    from zoo.runs import location
+    from zoo.runs import hub, location
 
     pull = location.fetch if location.is_address(arguments.repository) else hub.pull
     print(pull(arguments.repository, arguments.out))

@@ -158,12 +158,7 @@ def draw(
     x_label: str = LABELS["step"],
     limit: float | None = None,
 ):
-    """Draws validation log-perplexity of recipes, and their training loss (dashed) if it is given.
-
-    Of several seeds the line is the mean, the shade reaches from the least to the greatest, and
-    each seed is a thin line. A training loss need not have the denominator of the validation: it is
-    over all that is predicted, with the boundaries, and may be sampled.
-    """
+    """Draws validation log-perplexity of recipes, and dashed their training loss if it is given."""
     several = any(len(curve.validation) > 1 for curve in curves)
     notes = ["shade: least and greatest of the seeds"] * several
     notes += ["dashed: training loss"] * any(curve.training for curve in curves)

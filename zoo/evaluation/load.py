@@ -25,6 +25,7 @@ from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
 from zoo.evaluation.translators import Restoring, Translator
 from zoo.models import SequenceToSequence
+from zoo.runs import hub
 from zoo.sources import evaluation_texts, files, moses
 from zoo.sources import text as texts
 
@@ -42,7 +43,8 @@ def load(
     """Opens the run of a language model.
 
     Args:
-      path: the folder of the run, or an export.
+      path: the folder of the run, or an export; or "hub:OWNER/NAME", an export on the Hugging Face
+        hub, which is downloaded into the hub's cache.
       add_words: a file of words, one a line, that are added to the words of training.
       renormalise: probabilities over the words of the lexicon, of a head that spells.
 
@@ -50,7 +52,7 @@ def load(
       UserError: the folder does not hold a run of a language model, nothing is trained yet, or the
         head does not spell.
     """
-    run = LoadedModel.load(os.fspath(path))
+    run = LoadedModel.load(hub.opened(path))
     if isinstance(run.experiment.model, SequenceToSequence):
         raise UserError(f"{path} translates: open it with zoo.load_translator.")
     run = run.with_lexicon(add_words, add=True)
@@ -61,12 +63,12 @@ def load_translator(path: str | os.PathLike[str]) -> "LoadedTranslator":
     """Opens the run of an encoder-decoder.
 
     Args:
-      path: the folder of the run, or an export.
+      path: as of `load`.
 
     Raises:
       UserError: the folder does not hold a run of an encoder-decoder, or nothing is trained yet.
     """
-    run = LoadedTranslator.load(os.fspath(path))
+    run = LoadedTranslator.load(hub.opened(path))
     if not isinstance(run.experiment.model, SequenceToSequence):
         raise UserError(f"{path} does not translate: open it with zoo.load.")
     return run

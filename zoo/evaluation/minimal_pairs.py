@@ -120,10 +120,7 @@ class PairScores:
         return collections.Counter(word for words in self.missing for word in words).most_common()
 
     def by_group(self) -> dict[str, dict[str, "PairScores"]]:
-        """Returns {"field": {"syntax": the scores of its pairs, ...}, "UID": ...} for `GROUPS`.
-
-        Values are in order of first appearance; a pair without a value is in no group.
-        """
+        """Returns {"field": {"syntax": the scores of its pairs, ...}, "UID": ...} for `GROUPS`."""
         places: dict = {}
         for place, groups in enumerate(self.groups):
             for name, value in zip(GROUPS, groups, strict=False):

@@ -281,10 +281,7 @@ def write_text(path: Any, text: str):
 
 
 def write_new(path: Any, write) -> bool:
-    """Writes a new file atomically, unless the file exists.
-
-    In a bucket two processes at the same moment may both write, as the module's docstring tells.
-    """
+    """Writes a new file atomically, unless the file exists."""
     if is_bucket(path):
         if path.exists():
             return False

@@ -211,10 +211,7 @@ def versions() -> dict[str, str]:
 
 @functools.cache
 def revision() -> str | None:
-    """Returns the git revision of Zoo, with "-dirty" if its files were changed or modules added.
-
-    Other files that git does not know, such as a picture, do not count.
-    """
+    """Returns the git revision of Zoo, with "-dirty" if its files were changed or modules added."""
     folder = pathlib.Path(version.__file__).resolve().parent.parent
 
     def git(*arguments):

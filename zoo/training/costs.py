@@ -33,10 +33,7 @@ def check(experiment: Experiment, lexicons: Sequence[Lexicon], devices: list):
 def needs(
     experiment: Experiment, lexicons: Sequence[Lexicon], devices: int = 1
 ) -> Iterator[tuple[str, int]]:
-    """Yields (name, least bytes) of the needs of a run, the cheapest to compute first.
-
-    Each need is cheap to compute if the needs before it fit in memory.
-    """
+    """Yields (name, least bytes) of the needs of a run, the cheapest to compute first."""
     model = experiment.model
     yield from workdir.of_model(model)
     yield workdir.of_batches(model, experiment.training, "training", "batch")

@@ -10,8 +10,7 @@ import pytest
 
 from tests import object_store
 from tests.malformed import readers
-from zoo.export import hub
-from zoo.runs import location
+from zoo.runs import hub, location
 from zoo.runs.workdir import Workdir, check_folders
 from zoo.sources import fetch
 

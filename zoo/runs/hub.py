@@ -1,5 +1,6 @@
 """Exports on the Hugging Face hub, where the package `huggingface_hub` is installed."""
 
+import os
 import pathlib
 import re
 from typing import Any
@@ -52,30 +53,44 @@ def push(folder: str | pathlib.Path, repository: str, private: bool = True) -> s
 
 def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
     """Downloads an export into a folder, which exists whole or not at all."""
+    with temporary_files.folder(out) as folder:
+        _download(repository, local_dir=str(folder))
+    return pathlib.Path(out)
+
+
+def opened(path: str | os.PathLike[str]) -> str:
+    """Downloads "hub:OWNER/NAME" into the hub's own cache; returns the folder there, or else a path
+    as it is."""
+    repository = os.fspath(path)
+    if not repository.startswith("hub:"):
+        return repository
+    return _download(repository.removeprefix("hub:"))
+
+
+def _download(repository, **where) -> str:
+    """Downloads the newest commit of an export, once its names are checked."""
     if not _NAME.fullmatch(repository):
         raise UserError(
             f"{shortened(repository)} is neither OWNER/NAME on the hub nor an address: give one of "
             "these, as in gs://BUCKET/RUN."
         )
     hub = _hub()
-    with temporary_files.folder(out) as folder:
-        try:
-            found = hub.HfApi().repo_info(repository)
-            names = [file.rfilename for file in found.siblings]
-        except Exception as error:
-            raise _refused(repository, error) from error
-        permissions.check_remote(names, repository)
-        try:  # downloads the commit whose names were checked
-            hub.snapshot_download(
-                repository, revision=found.sha, local_dir=str(folder), allow_patterns=list(FILES)
-            )
-        except Exception as error:
-            if isinstance(error, OSError) and error.errno in temporary_files.FULL:
-                raise
-            raise _refused(repository, error) from error
-        if not workdir.is_whole(folder):
-            raise UserError(
-                f"{repository} exists and does not hold an export of this zoo: name one that "
-                "`zoo export` made."
-            )
-    return pathlib.Path(out)
+    try:
+        found = hub.HfApi().repo_info(repository)
+        names = [file.rfilename for file in found.siblings]
+    except Exception as error:
+        raise _refused(repository, error) from error
+    permissions.check_remote(names, repository)
+    options = {"revision": found.sha, "allow_patterns": list(FILES), **where}
+    try:
+        folder = str(hub.snapshot_download(repository, **options))
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in temporary_files.FULL:
+            raise
+        raise _refused(repository, error) from error
+    if not workdir.is_whole(pathlib.Path(folder)):
+        raise UserError(
+            f"{repository} exists and does not hold an export of this zoo: name one that "
+            "`zoo export` made."
+        )
+    return folder
