@@ -6,14 +6,18 @@ import pathlib
 import re
 import shlex
 import subprocess
+import sys
+import types
 
 import jax
 import numpy as np
 import pytest
 
 import configs
+import zoo
 from tests.training import small
 from zoo import configuration
+from zoo.commands import command_table
 from zoo.evaluation import sentence_scores
 from zoo.heads import CharLSTM
 from zoo.lexicon.spelling import Spelling
@@ -90,6 +94,40 @@ def test_the_best_hypotheses_are_printed(tmp_path):
         ["sh", "-c", snippet], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout == "three\nfour\n"
+
+
+def test_critical_regions_of_the_page_are_put_side_by_side(tmp_path, monkeypatch):
+    """The table of the page by its command; the figures are those of its sentences alone."""
+    page = (DOCS / "scoring.md").read_text(encoding="utf-8")
+    rows = re.search(r"^\| item \|.*?\n\n", page, re.DOTALL | re.MULTILINE)[0].splitlines()
+    cells = [
+        [cell.strip() for cell in row.strip("|").split("|")] for row in rows if "---" not in row
+    ]
+    (tmp_path / "items.tsv").write_text("".join("\t".join(row) + "\n" for row in cells if row))
+    (command,) = re.findall(r"^    python -m zoo (score \S+ items\.tsv .*)$", page, re.MULTILINE)
+    folder, line = str(ROOT / "models" / "french"), command.split()
+    monkeypatch.chdir(tmp_path)
+    command_table.main([folder if part == "models/french" else part for part in line])
+    names = {}
+    (snippet,) = snippets("scoring.md")
+    exec(snippet, names)
+    model = zoo.load(folder)
+    for condition, verb in (("match", "jouent"), ("mismatch", "joue")):
+        words = model.surprisal(f"les enfants du village {verb} dans la rue .")
+        (found,) = names["side_by_side"][condition]
+        assert found == pytest.approx(words[4].surprisal_bits, abs=1e-4)
+
+
+def test_the_page_of_runs_trains_beside_wandb(monkeypatch):
+    calls = []
+    stub = types.SimpleNamespace(
+        init=lambda **options: calls.append(options), finish=lambda: calls.append("finished")
+    )
+    monkeypatch.setitem(sys.modules, "wandb", stub)
+    monkeypatch.setattr(zoo, "train", lambda experiment, folder: calls.append(folder))
+    (snippet,) = snippets("runs.md")
+    exec(snippet, {})
+    assert calls == [{"project": "zoo", "sync_tensorboard": True}, "runs/softmax", "finished"]
 
 
 def test_the_losses_of_the_page_are_computed():

@@ -21,7 +21,7 @@ HEADS = sorted((DOCS / "heads").glob("*.md"))
 # Pages whose Python other tests execute, because it takes a run or because they check more of it.
 ELSEWHERE = {
     *("alignments.md", "characters.md", "configs.md", "decoding.md", "losses.md"),
-    *("python.md", "your_model.md", "own_components.md"),
+    *("python.md", "your_model.md", "own_components.md", "runs.md", "scoring.md"),
 }
 
 
