@@ -7,6 +7,7 @@ import itertools
 import logging
 import operator
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from zoo.lexicon import Lexicon
 from zoo.priors import Background, FeaturePrior
 from zoo.priors.prior import Contextual, check_background, check_features, token_counts
 from zoo.priors.strings import StringClass
-from zoo.sources.mapped_text import MappedCorpus
+from zoo.sources.mapped_text import ArraySentences, Mapped
 from zoo.sources.source import Corpus, Counted, Source
 
 logger = logging.getLogger(__name__)
@@ -229,8 +230,9 @@ class Vocabulary:
     def _as_seen(self, corpus: Corpus, words: set[str]) -> Corpus:
         """Puts <unk> and boundaries into a corpus; the tag of both is "POS:NIL"."""
         ends = [BOUNDARY] * self.boundary_marks if self.boundary != "none" else []
-        if isinstance(corpus, MappedCorpus):
-            return corpus.as_seen(words, UNKNOWN, ends)
+        if isinstance(corpus.sentences, ArraySentences):
+            spelled = (word if word in words else UNKNOWN for word in corpus.sentences.words)
+            return dataclasses.replace(corpus, sentences=corpus.sentences.respelled(spelled, ends))
         sentences = [
             [word if word in words else UNKNOWN for word in sentence] + ends
             for sentence in corpus.sentences
@@ -272,60 +274,63 @@ class Vocabulary:
         Raises:
           UserError: a word is not in the lexicon, and `unknown` is "refused".
         """
-        if isinstance(corpus, MappedCorpus):
+        sentences = corpus.sentences
+        if not isinstance(sentences, ArraySentences):
+            sentences = ArraySentences.of(sentences)
+        if isinstance(sentences.text, Mapped):
             return self._encode_mapped(corpus, lexicon)
         has_boundary = lexicon.boundary is not None and self.boundary != "none"
         marks = self.boundary_marks if has_boundary else 0
         # Bytes of int32 ids after each sentence.
-        memory.check_fields(self, "vocabulary", boundary_marks=8 + 4 * len(corpus.sentences))
-        ids, strings = self._ids(corpus, lexicon)
-        found = ids >= 0
+        memory.check_fields(self, "vocabulary", boundary_marks=8 + 4 * len(sentences))
+        occurs = sentences.totals() > 0
+        ids, strings = self._ids(sentences.words, lexicon)
+        found = (ids >= 0) | ~occurs
         if self.unknown == "refused" and not found.all():
             raise self._refusal(corpus, lexicon)
         unknown_id = lexicon.ids.get(UNKNOWN, -1) if found.all() else lexicon.ids[UNKNOWN]
-        ids = np.where(found, ids, unknown_id).astype(np.int32)
-        lengths = np.fromiter(map(len, corpus.sentences), np.int64, len(corpus.sentences))
-        trained = np.ones(len(ids), bool)
-        if corpus.prefixes:
-            firsts = np.cumsum(lengths) - lengths
-            trained = np.arange(len(ids)) >= np.repeat(firsts + corpus.prefixes, lengths)
+        ids = np.where(ids >= 0, ids, unknown_id).astype(np.int32)
         # The text itself may have <unk>, as the Penn Treebank's language-modelling text.
-        skipped = (ids == unknown_id) & (self.unknown == "skipped")
-
-        is_mark = np.zeros(len(ids) + marks * len(lengths), bool)
+        counted = (ids != unknown_id) | (self.unknown != "skipped")
+        lengths = sentences.lengths.astype(np.int64)
         starts = np.cumsum(lengths + marks) - (lengths + marks)
-        for mark in range(marks):
-            is_mark[starts + lengths + mark] = True
+        size = int((lengths + marks).sum())
 
-        def marked(values, of_marks):
-            if not marks:
-                return values
-            whole = np.full(len(is_mark), of_marks, values.dtype)
-            whole[~is_mark] = values
+        def placed(of_types, of_marks):
+            if (of_types[occurs] == of_marks).all():  # takes no memory
+                return np.broadcast_to(np.array(of_marks, of_types.dtype), size)
+            whole, done = np.full(size, of_marks, of_types.dtype), 0
+            for first, after, block in sentences.blocks():
+                shifts = marks * np.arange(first, after) - marks * sentences.numbers.start
+                places = np.arange(done, done + len(block))
+                places += np.repeat(shifts, sentences.text.lengths[first:after])
+                whole[places] = of_types[block]
+                done += len(block)
             return whole
 
+        trained = np.broadcast_to(np.array(True), size)
+        if corpus.prefixes:
+            within = np.arange(size) - np.repeat(starts, lengths + marks)
+            trained = within >= np.repeat(corpus.prefixes, lengths + marks)
         return EncodedText(
-            marked(ids, lexicon.ids[BOUNDARY] if marks else 0),
-            marked(found, True),
-            marked(trained & ~skipped, self.boundary == "counted"),
+            placed(ids, lexicon.ids[BOUNDARY] if marks else 0),
+            placed(found, True),
+            trained & placed(counted, self.boundary == "counted"),
             starts,
-            marked(trained, True),
-            strings and Strings(marked(strings.log_within, 0.0), marked(strings.counts, -1)),
+            trained,
+            strings and Strings(placed(strings.log_within, 0.0), placed(strings.counts, -1)),
         )
 
-    def _ids(self, corpus: Corpus, lexicon: Lexicon) -> tuple[np.ndarray, Strings | None]:
-        """Looks up each word of a text: (ids int32 [n], -1 for none; the strings of classes)."""
-        words = itertools.chain.from_iterable(corpus.sentences)
-        count = sum(map(len, corpus.sentences))
+    def _ids(self, words: Sequence[str], lexicon: Lexicon) -> tuple[np.ndarray, Strings | None]:
+        """Looks up words: (ids int32 [n], -1 for none; the strings of classes)."""
         opened = self.open_words(lexicon)
         if opened is None:
-            found = map(lexicon.ids.get, words, itertools.repeat(-1))
-            return np.fromiter(found, np.int32, count), None
+            return np.array([lexicon.ids.get(word, -1) for word in words], np.int32), None
         fields = [("id", np.int32), ("log_within", np.float64), ("count", np.int64)]
-        ways = np.fromiter((_way(word, opened) for word in words), fields, count)
-        return ways["id"], Strings(ways["log_within"].copy(), ways["count"].copy())
+        ways = np.array([_way(word, opened) for word in words], fields)
+        return ways["id"], Strings(ways["log_within"], ways["count"])
 
-    def _encode_mapped(self, corpus: MappedCorpus, lexicon: Lexicon) -> EncodedText:
+    def _encode_mapped(self, corpus: Corpus, lexicon: Lexicon) -> EncodedText:
         if self.open_classes:
             raise UserError(
                 f"{corpus.name} is encoded text, in which classes of strings cannot be found: "
@@ -333,12 +338,13 @@ class Vocabulary:
             )
         if self.unknown == "refused" and corpus.token_counts().keys() - lexicon.ids.keys():
             raise self._refusal(corpus, lexicon)
-        words, numbers, ids = corpus.sentences.words, corpus.sentences.numbers, lexicon.ids
+        sentences: Any = corpus.sentences
+        words, numbers, ids = sentences.words, sentences.numbers, lexicon.ids
         known = np.array([word in ids for word in words], bool)
         plain = known & np.array([word != UNKNOWN for word in words], bool)
         boundary = lexicon.boundary_id if self.boundary != "none" else None
         return Layout(
-            corpus.sentences,
+            sentences,
             np.array([ids.get(word, ids.get(UNKNOWN, 0)) for word in words], np.int32),
             known,
             plain | (self.unknown != "skipped"),

@@ -12,7 +12,7 @@ import itertools
 import json
 import pathlib
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +76,7 @@ def digest_of(sentences: Iterable[list[str]]) -> str:
     return hasher.hexdigest()
 
 
-def _described(name: str, sentences: list[list[str]]) -> dict:
+def _described(name: str, sentences: Sequence[list[str]]) -> dict:
     counts = {"sentences": len(sentences), "tokens": sum(map(len, sentences))}
     return {"text": name, "digest": digest_of(sentences), **counts}
 
@@ -89,7 +89,7 @@ class Texts:
     about: tuple[dict, ...] = ()
 
     @classmethod
-    def of(cls, name: str, sentences: list[list[str]], by: str = "this run") -> "Texts":
+    def of(cls, name: str, sentences: Sequence[list[str]], by: str = "this run") -> "Texts":
         """Hashes the sentences of a single text."""
         spelled = (text for text in map(letters, sentences) if text)
         return cls(np.unique(hashes_of(spelled)), ({**_described(name, sentences), "by": by},))
@@ -262,7 +262,7 @@ def recorded(experiment: Experiment, corpora: Mapping[str, Corpus]) -> tuple[dic
     )
 
 
-def sentences_of(path: str, vocabulary: Vocabulary) -> list[list[str]]:
+def sentences_of(path: str, vocabulary: Vocabulary) -> Sequence[list[str]]:
     """Reads the sentences of a treebank, in the vocabulary's case."""
     return vocabulary.read(Conllu(train=path, validation=path), "train").sentences
 

@@ -107,10 +107,7 @@ class Conllu(FileSource):
         """Returns the results of a function, called on the tokens of each sentence of a path."""
         part = files.Part.parse(path)
         file = files.find(part.path)
-        found = [call(sentence.tokens) for sentence in parse(files.read_lines(part.path), file)]
-        if not found:
-            files.read_text(file)  # which refuses an empty one
-        return ranged(part, found)
+        return ranged(part, [call(one.tokens) for one in parse(files.lines_in(file), file)])
 
     def _row(self, sentence):
         """Returns (words, features, [(fused form, its words)]) of a sentence."""
@@ -178,10 +175,9 @@ class Sentence(NamedTuple):
     line: int
 
 
-def parse(lines: Iterable[tuple[int, str]], path) -> Iterator[Sentence]:
-    """Yields the sentences of numbered lines."""
+def parse(lines: Iterable[str], path) -> Iterator[Sentence]:
     tokens, comments, first = [], {}, 0
-    for number, line in itertools.chain(lines, [(0, "")]):
+    for number, line in enumerate(itertools.chain(lines, [""]), 1):
         if line.startswith("#"):
             if comment := _COMMENT.fullmatch(line):
                 comments[comment["name"]] = comment["value"].rstrip()

@@ -216,8 +216,8 @@ def _begins_as_conllu(text):
 
 
 def _of_treebank(text, path, name, reading):
-    sentences, lines = [], enumerate(text.split("\n"), 1)
-    for number, parsed in enumerate(conllu.parse(lines, path), 1):
+    sentences = []
+    for number, parsed in enumerate(conllu.parse(text.split("\n"), path), 1):
         pairs, spaces = [], []
         for token in conllu.surface(parsed.tokens):
             parts = [part["form"] for part in token.get("parts", (token,))]

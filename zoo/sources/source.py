@@ -11,6 +11,7 @@ import numpy as np
 from zoo.alignment import UnknownWords
 from zoo.errors import UserError
 from zoo.sources import files
+from zoo.sources.mapped_text import ArraySentences
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +46,8 @@ class Corpus:
 
     Attributes:
       name: its path or origin, for messages.
-      sentences: the sentences, each a list of words.
+      sentences: the sentences, each a list of words: a list, or a sequence that makes the list of
+        a sentence when it is read.
       features: for each token a tuple of features ("POS:NOUN", "Number:Sing"), or None if the
         source has none.
       prefixes: the length of each sentence's prefix, such as a question or a condition: the model
@@ -61,7 +63,7 @@ class Corpus:
     """
 
     name: str
-    sentences: list[list[str]]
+    sentences: Sequence[list[str]]
     features: list[list[tuple[str, ...]]] | None = None
     prefixes: list[int] | None = None
     mixture: Mixture | None = None
@@ -77,11 +79,17 @@ class Corpus:
 
     def token_counts(self) -> collections.Counter:
         """Counts the occurrences of each word."""
+        if isinstance(self.sentences, ArraySentences):
+            return self.sentences.counts()
         return collections.Counter(itertools.chain.from_iterable(self.sentences))
 
     def lower_cased(self) -> "Corpus":
         """Returns the corpus in lower case."""
-        sentences = [[word.lower() for word in sentence] for sentence in self.sentences]
+        sentences: Sequence[list[str]]
+        if isinstance(self.sentences, ArraySentences):
+            sentences = self.sentences.respelled(map(str.lower, self.sentences.words))
+        else:
+            sentences = [[word.lower() for word in sentence] for sentence in self.sentences]
         fused = {
             form.lower(): tuple(word.lower() for word in words)
             # A form in lower case stands for itself, whatever "Du" is made of.
