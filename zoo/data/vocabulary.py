@@ -7,7 +7,6 @@ import itertools
 import logging
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from zoo.lexicon import Lexicon
 from zoo.priors import Background, FeaturePrior
 from zoo.priors.prior import Contextual, check_background, check_features, token_counts
 from zoo.priors.strings import StringClass
-from zoo.sources.mapped_text import ArraySentences, Mapped
+from zoo.sources.mapped_text import Mapped
 from zoo.sources.source import Corpus, Counted, Source
 
 logger = logging.getLogger(__name__)
@@ -116,10 +115,9 @@ class Vocabulary:
         marks = [BOUNDARY] if self.boundary != "none" else []
         marks += [UNKNOWN] if self.unknown != "refused" else []
         counts = token_counts(corpora, self.splits)
-        others = (corpus.sentences for split, corpus in corpora.items() if split != "train")
-        texts = itertools.chain.from_iterable(others)
+        others = (text.token_counts() for split, text in corpora.items() if split != "train")
         text_notes.warn(counts)
-        text_notes.warn_of_forms(dict.fromkeys((*counts, *itertools.chain.from_iterable(texts))))
+        text_notes.warn_of_forms(dict.fromkeys(itertools.chain(counts, *others)))
         kept = [
             word
             for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -230,13 +228,9 @@ class Vocabulary:
     def _as_seen(self, corpus: Corpus, words: set[str]) -> Corpus:
         """Puts <unk> and boundaries into a corpus; the tag of both is "POS:NIL"."""
         ends = [BOUNDARY] * self.boundary_marks if self.boundary != "none" else []
-        if isinstance(corpus.sentences, ArraySentences):
-            spelled = (word if word in words else UNKNOWN for word in corpus.sentences.words)
-            return dataclasses.replace(corpus, sentences=corpus.sentences.respelled(spelled, ends))
-        sentences = [
-            [word if word in words else UNKNOWN for word in sentence] + ends
-            for sentence in corpus.sentences
-        ]
+        arrays = corpus.arrays()
+        spelled = (word if word in words else UNKNOWN for word in arrays.words)
+        sentences = arrays.respelled(spelled, ends)
         if corpus.features is None:
             return dataclasses.replace(corpus, sentences=sentences)
         nil, features = ("POS:NIL",), []
@@ -274,11 +268,13 @@ class Vocabulary:
         Raises:
           UserError: a word is not in the lexicon, and `unknown` is "refused".
         """
-        sentences = corpus.sentences
-        if not isinstance(sentences, ArraySentences):
-            sentences = ArraySentences.of(sentences)
-        if isinstance(sentences.text, Mapped):
-            return self._encode_mapped(corpus, lexicon)
+        sentences = corpus.arrays()
+        is_mapped = isinstance(sentences.text, Mapped)
+        if is_mapped and self.open_classes:
+            raise UserError(
+                f"{corpus.name} is encoded text, in which classes of strings cannot be found: "
+                "leave vocabulary.open_classes out, or give the text itself."
+            )
         has_boundary = lexicon.boundary is not None and self.boundary != "none"
         marks = self.boundary_marks if has_boundary else 0
         # Bytes of int32 ids after each sentence.
@@ -289,9 +285,14 @@ class Vocabulary:
         if self.unknown == "refused" and not found.all():
             raise self._refusal(corpus, lexicon)
         unknown_id = lexicon.ids.get(UNKNOWN, -1) if found.all() else lexicon.ids[UNKNOWN]
-        ids = np.where(ids >= 0, ids, unknown_id).astype(np.int32)
+        ids = np.where(ids >= 0, ids, max(unknown_id, 0)).astype(np.int32)
         # The text itself may have <unk>, as the Penn Treebank's language-modelling text.
-        counted = (ids != unknown_id) | (self.unknown != "skipped")
+        counted = (ids != unknown_id) | ~occurs | (self.unknown != "skipped")
+        boundary = lexicon.ids[BOUNDARY] if marks else 0
+        if is_mapped:
+            order, ends = np.array(sentences.numbers), self.boundary == "counted"
+            tables = ids, found, counted
+            return Layout(sentences, *tables, boundary, marks, ends, order).text()
         lengths = sentences.lengths.astype(np.int64)
         starts = np.cumsum(lengths + marks) - (lengths + marks)
         size = int((lengths + marks).sum())
@@ -310,12 +311,13 @@ class Vocabulary:
 
         trained = np.broadcast_to(np.array(True), size)
         if corpus.prefixes:
-            within = np.arange(size) - np.repeat(starts, lengths + marks)
-            trained = within >= np.repeat(corpus.prefixes, lengths + marks)
+            begin = np.repeat(starts + corpus.prefixes, lengths + marks)
+            trained = np.arange(size) >= begin
+        is_counted = placed(counted, self.boundary == "counted")
         return EncodedText(
-            placed(ids, lexicon.ids[BOUNDARY] if marks else 0),
+            placed(ids, boundary),
             placed(found, True),
-            trained & placed(counted, self.boundary == "counted"),
+            trained & is_counted if corpus.prefixes else is_counted,
             starts,
             trained,
             strings and Strings(placed(strings.log_within, 0.0), placed(strings.counts, -1)),
@@ -329,30 +331,6 @@ class Vocabulary:
         fields = [("id", np.int32), ("log_within", np.float64), ("count", np.int64)]
         ways = np.array([_way(word, opened) for word in words], fields)
         return ways["id"], Strings(ways["log_within"], ways["count"])
-
-    def _encode_mapped(self, corpus: Corpus, lexicon: Lexicon) -> EncodedText:
-        if self.open_classes:
-            raise UserError(
-                f"{corpus.name} is encoded text, in which classes of strings cannot be found: "
-                "leave vocabulary.open_classes out, or give the text itself."
-            )
-        if self.unknown == "refused" and corpus.token_counts().keys() - lexicon.ids.keys():
-            raise self._refusal(corpus, lexicon)
-        sentences: Any = corpus.sentences
-        words, numbers, ids = sentences.words, sentences.numbers, lexicon.ids
-        known = np.array([word in ids for word in words], bool)
-        plain = known & np.array([word != UNKNOWN for word in words], bool)
-        boundary = lexicon.boundary_id if self.boundary != "none" else None
-        return Layout(
-            sentences,
-            np.array([ids.get(word, ids.get(UNKNOWN, 0)) for word in words], np.int32),
-            known,
-            plain | (self.unknown != "skipped"),
-            boundary or 0,
-            0 if boundary is None else self.boundary_marks,
-            self.boundary == "counted",
-            np.arange(numbers.start, numbers.stop),
-        ).text()
 
 
 @functools.lru_cache(maxsize=2)

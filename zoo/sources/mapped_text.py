@@ -11,6 +11,7 @@ The arrays do not depend on a lexicon: the vocabulary maps rare words to `<unk>`
 import array
 import collections
 import dataclasses
+import functools
 import hashlib
 import itertools
 import json
@@ -59,7 +60,7 @@ def write(
 
 def _write(lines: Iterable[str], folder, keep_blank_lines) -> dict:
     """Writes the files of some lines to an existing folder; returns the record."""
-    types, lengths, total = _types_by_occurrence(), array.array("i"), 0
+    types, lengths, total = _numbered(), array.array("i"), 0
     split = (words for line in lines if (words := line.split()) or keep_blank_lines)
     with open(folder / "ids.npy", "wb") as file:
         _header(file, total)
@@ -99,11 +100,9 @@ def _digest(path: pathlib.Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _types_by_occurrence() -> dict[str, int]:
+def _numbered() -> dict[str, int]:
     """Returns a dict that gives a new word the next id."""
-    numbers: collections.defaultdict = collections.defaultdict()
-    numbers.default_factory = numbers.__len__
-    return numbers
+    return collections.defaultdict(itertools.count().__next__)
 
 
 def _encoded(sentences, types, lengths) -> Iterator[array.array]:
@@ -129,8 +128,9 @@ class Held:
     ids: np.ndarray
     lengths: np.ndarray
 
-    def __post_init__(self):
-        self.starts = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
+    @functools.cached_property
+    def starts(self) -> np.ndarray:
+        return np.cumsum(self.lengths, dtype=np.int64) - self.lengths
 
 
 class Mapped(Held):
@@ -154,7 +154,6 @@ class Mapped(Held):
             raise UserError(
                 f"{folder} has encoded text that cannot be read ({error}): encode the text again."
             ) from error
-        self.__post_init__()
 
     def _check(self):
         """Raises ValueError for ids without a type, and lengths that are not of all words."""
@@ -201,7 +200,7 @@ class ArraySentences(Sequence):
     @classmethod
     def of(cls, sentences: Iterable[Collection[str]]) -> "ArraySentences":
         """Encodes sentences, whose ids are in the order in which distinct words occur."""
-        types, lengths = _types_by_occurrence(), array.array("i")
+        types, lengths = _numbered(), array.array("i")
         ids = np.concatenate([np.asarray(ids) for ids in _encoded(sentences, types, lengths)])
         # One object for the same word of several texts.
         return cls.whole(Held(tuple(map(sys.intern, types)), ids, np.array(lengths)))
@@ -225,10 +224,12 @@ class ArraySentences(Sequence):
         return [*map(self.words.__getitem__, ids.tolist()), *self.ends]
 
     def __iter__(self):
+        spelled, ends = np.array(self.words, object), [*self.ends]
         for first, last, ids in self.blocks():
-            words = map(self.words.__getitem__, ids.tolist())
+            words, end = spelled[ids].tolist(), 0
             for length in self.text.lengths[first:last].tolist():
-                yield [*itertools.islice(words, length), *self.ends]
+                start, end = end, end + length
+                yield words[start:end] + ends
 
     def __eq__(self, other):
         return len(self) == len(other) and all(map(operator.eq, self, other))

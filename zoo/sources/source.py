@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import itertools
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -77,19 +76,19 @@ class Corpus:
     def __repr__(self):
         return f"{type(self).__name__}({self.name!r}: {len(self.sentences):,} sentences)"
 
+    def arrays(self) -> ArraySentences:
+        """Returns the sentences as arrays of ids."""
+        given = self.sentences
+        return given if isinstance(given, ArraySentences) else ArraySentences.of(given)
+
     def token_counts(self) -> collections.Counter:
         """Counts the occurrences of each word."""
-        if isinstance(self.sentences, ArraySentences):
-            return self.sentences.counts()
-        return collections.Counter(itertools.chain.from_iterable(self.sentences))
+        return self.arrays().counts()
 
     def lower_cased(self) -> "Corpus":
         """Returns the corpus in lower case."""
-        sentences: Sequence[list[str]]
-        if isinstance(self.sentences, ArraySentences):
-            sentences = self.sentences.respelled(map(str.lower, self.sentences.words))
-        else:
-            sentences = [[word.lower() for word in sentence] for sentence in self.sentences]
+        arrays = self.arrays()
+        sentences = arrays.respelled(map(str.lower, arrays.words))
         fused = {
             form.lower(): tuple(word.lower() for word in words)
             # A form in lower case stands for itself, whatever "Du" is made of.
