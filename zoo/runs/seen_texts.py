@@ -56,29 +56,29 @@ def letters(sentence: list[str]) -> str:
 
 def hashes_of(spelled: Iterable[str]) -> np.ndarray:
     """Hashes the letters of each sentence, uint64 [n]."""
-    texts = (text.encode("utf-8", "surrogatepass") for text in spelled)
     hashed = bytearray()  # not a list of them, which takes six times as much
-    for text in texts:
-        hashed += hashlib.blake2b(text, digest_size=8).digest()
+    for text in spelled:
+        encoded = text.encode("utf-8", "surrogatepass")
+        hashed += hashlib.blake2b(encoded, digest_size=8).digest()
     return np.frombuffer(hashed, "<u8").astype(np.uint64)
 
 
-def digest_of(sentences: Iterable[list[str]]) -> str:
-    """Computes the SHA-256 of a whole text, as the JSON list of its sentences."""
-    hasher, sentences = hashlib.sha256(b"["), iter(sentences)
+def digest_of(sentences: Iterable[list[str]]) -> tuple[str, int]:
+    """Returns the SHA-256 of a whole text, as the JSON list of its sentences, and its words."""
+    hasher, sentences, words = hashlib.sha256(b"["), iter(sentences), 0
     encoder, before = json.JSONEncoder(ensure_ascii=False), ""
     # Some sentences at a time: a list's text is that of its elements with ", " between them.
     while some := [*itertools.islice(sentences, _AT_ONCE)]:
         text = before + encoder.encode(some)[1:-1]
         hasher.update(text.encode("utf-8", "surrogatepass"))
-        before = ", "
+        before, words = ", ", words + sum(map(len, some))
     hasher.update(b"]")
-    return hasher.hexdigest()
+    return hasher.hexdigest(), words
 
 
 def _described(name: str, sentences: Sequence[list[str]]) -> dict:
-    counts = {"sentences": len(sentences), "tokens": sum(map(len, sentences))}
-    return {"text": name, "digest": digest_of(sentences), **counts}
+    digest, tokens = digest_of(sentences)
+    return {"text": name, "digest": digest, "sentences": len(sentences), "tokens": tokens}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -249,7 +249,7 @@ def recorded(experiment: Experiment, corpora: Mapping[str, Corpus]) -> tuple[dic
     def described(kind, name):
         if kind == "dictionary":
             sorted_entries = [[word, *tags] for word, tags in sorted(entries.items())]
-            return {"text": name, "digest": digest_of(sorted_entries), **_UNNUMBERED}
+            return {"text": name, "digest": digest_of(sorted_entries)[0], **_UNNUMBERED}
         if kind == "file":
             return _of_file(name)
         if kind == "split":

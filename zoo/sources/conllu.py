@@ -91,7 +91,8 @@ class Conllu(FileSource):
         return Corpus(self.part(split).path, words, features, fused=forms)
 
     def tokens(self, split):
-        """Reads the sentences of a split as lists of tokens, each a dict of all columns.
+        """Reads the sentences of a split as lists of tokens, each a dict of all columns, as text
+        but for the numbers of ID and HEAD and the pairs of DEPS.
 
         The tokens are chosen according to `fused`, as in `read`. A fused form has the tokens of its
         words under "parts"; of its columns only the form is filled.
@@ -168,8 +169,6 @@ def fused_forms(sentences, fused, kept: bool) -> dict[str, tuple[str, ...]]:
 
 
 class Sentence(NamedTuple):
-    """A sentence of a treebank."""
-
     tokens: list[dict]
     comments: dict[str, str]
     line: int

@@ -19,6 +19,7 @@ import operator
 import pathlib
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -120,12 +121,24 @@ def _encoded(sentences, types, lengths) -> Iterator[array.array]:
 # ------------------------------------------------------------ reading
 
 
+class Pieces:
+    """An array in pieces; joined, it would take twice its memory for a moment."""
+
+    def __init__(self, pieces: list[np.ndarray]):
+        self.pieces, self.starts = pieces, np.cumsum([0, *map(len, pieces)])
+
+    def __getitem__(self, part: slice) -> np.ndarray:
+        first, last = np.searchsorted(self.starts, (part.start, part.stop), side="right") - 1
+        places = zip(self.pieces[first : last + 1], self.starts[first:], strict=False)
+        return np.concatenate([p[max(part.start - at, 0) : part.stop - at] for p, at in places])
+
+
 @dataclasses.dataclass(eq=False)
-class Held:
+class TextArrays:
     """The arrays of a text in memory."""
 
     types: tuple[str, ...]
-    ids: np.ndarray
+    ids: Any  # int32 [words], an array or `Pieces`
     lengths: np.ndarray
 
     @functools.cached_property
@@ -133,7 +146,7 @@ class Held:
         return np.cumsum(self.lengths, dtype=np.int64) - self.lengths
 
 
-class Mapped(Held):
+class Mapped(TextArrays):
     """The memory-mapped arrays of a folder; parts that are not read take no memory."""
 
     def __init__(self, folder: pathlib.Path):
@@ -192,7 +205,7 @@ def _int32(path, length) -> np.ndarray:
 class ArraySentences(Sequence):
     """Sentences as arrays of ids, in half the memory of lists; each is a list when it is read."""
 
-    text: Held
+    text: TextArrays
     words: tuple[str, ...]  # the spelling of each id
     numbers: range
     ends: tuple[str, ...] = ()
@@ -201,13 +214,10 @@ class ArraySentences(Sequence):
     def of(cls, sentences: Iterable[Collection[str]]) -> "ArraySentences":
         """Encodes sentences, whose ids are in the order in which distinct words occur."""
         types, lengths = _numbered(), array.array("i")
-        ids = np.concatenate([np.asarray(ids) for ids in _encoded(sentences, types, lengths)])
+        ids = Pieces([np.array(ids) for ids in _encoded(sentences, types, lengths)])
         # One object for the same word of several texts.
-        return cls.whole(Held(tuple(map(sys.intern, types)), ids, np.array(lengths)))
-
-    @classmethod
-    def whole(cls, text: Held) -> "ArraySentences":
-        return cls(text, text.types, range(len(text.lengths)))
+        text = TextArrays(tuple(map(sys.intern, types)), ids, np.array(lengths))
+        return cls(text, text.types, range(len(lengths)))
 
     def __len__(self):
         return len(self.numbers)
@@ -232,7 +242,8 @@ class ArraySentences(Sequence):
                 yield words[start:end] + ends
 
     def __eq__(self, other):
-        return len(self) == len(other) and all(map(operator.eq, self, other))
+        is_sequence = isinstance(other, Sequence)
+        return is_sequence and len(self) == len(other) and all(map(operator.eq, self, other))
 
     def __repr__(self):
         return repr([*self])
@@ -256,7 +267,7 @@ class ArraySentences(Sequence):
         """Counts the words of each id."""
         totals = np.zeros(len(self.words), np.int64)
         for *_, ids in self.blocks():
-            totals += np.bincount(ids, minlength=len(totals))
+            np.add.at(totals, ids, 1)
         return totals
 
     def counts(self) -> collections.Counter:

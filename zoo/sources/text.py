@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import logging
 from collections.abc import Iterable, Iterator
 
 from zoo.errors import UserError, check_choices
@@ -70,7 +69,8 @@ class Text(FileSource):
                 f"data.blank_lines is {self.blank_lines!r}: change that setting, or encode the "
                 "text again."
             )
-        return Corpus(part.path, ranged(part, ArraySentences.whole(text)))
+        whole = ArraySentences(text, text.types, range(len(text.lengths)))
+        return Corpus(part.path, ranged(part, whole))
 
     def raw_lines(self, path: str) -> Iterator[str]:
         """Yields the lines of a path without a range."""
@@ -78,8 +78,6 @@ class Text(FileSource):
 
 
 # ---- untokenised text, as people write it: sentences and words are found by the rules of Moses
-
-logger = logging.getLogger(__name__)
 
 LINES = ("sentences", "paragraphs", "wrapped")
 # A text without full stops, such as a transcript, would be a single sentence, which no range can
