@@ -225,4 +225,4 @@ def test_a_treebank_takes_little_more_than_its_words_and_their_tags(tmp_path):
         finally:
             tracemalloc.stop()
     assert len(corpus.sentences) == 3000 and corpus.sentences[-1][-1] == "mot20"
-    assert most[1] - most[0] < 2000 * 20 * 2 * 8 * 1.5
+    assert most[1] - most[0] < 2000 * 20 * 4 * 8
