@@ -9,9 +9,11 @@ from the same million in memory, each in its own process.
 
 With `--readers`, times what reads and counts texts whole: five-grams with Kneser-Ney smoothing of a
 text and of 2, 4 and 10 copies of it, each with its words exchanged at random, so that n-grams do
-not recur; and a treebank once, and 2 and 4 times in one file. CPU time, each in its own process.
+not recur; a treebank once, and 2 and 4 times in one file; and with "drawn", texts of 25, 50 and 100
+MB drawn as above, read into memory, counted and encoded. CPU time, each in its own process.
 
     python -m benchmarks.mapped_text FOLDER --readers ptb/ptb.train.txt ud_french/fr-ud-train.conllu
+    python -m benchmarks.mapped_text FOLDER --readers drawn
 """
 
 import argparse
@@ -27,6 +29,7 @@ import numpy as np
 
 TYPES, BATCH, LENGTH = 50_000, 64, 20
 IN_MEMORY = 50_000  # sentences
+DRAWN = "drawn"
 _MODULE = (sys.executable, "-m", "benchmarks.mapped_text")
 
 
@@ -115,7 +118,7 @@ def _steps(trainer, batches, steps):
 
 
 def read_or_count(path, copies, folder):
-    """Prints the CPU time and memory of counting n-grams of a text, or of reading a treebank."""
+    """Prints the CPU time and memory of reading a text or treebank, or of counting n-grams."""
     from zoo.commands import program
 
     program.keep_memory()
@@ -125,8 +128,11 @@ def read_or_count(path, copies, folder):
     from zoo.sources import files
 
     is_treebank = path.endswith(".conllu")
-    larger = folder / "copies.conllu"
-    if is_treebank:
+    larger, drawn = folder / "copies.conllu", [str(folder / "drawn.txt"), str(folder / "few.txt")]
+    vocabulary = Vocabulary(minimum_count=3)
+    if path == DRAWN:
+        vocabulary.build(Text(drawn[1], drawn[1]))
+    elif is_treebank:
         with open(larger, "w", encoding="utf-8") as file:
             for _ in range(copies):
                 file.write(files.read(path)[1])
@@ -143,14 +149,18 @@ def read_or_count(path, copies, folder):
         KneserNey(order=2).prepare(lexicon, {"train": encode(lexicon, [["the"]])})
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     start = time.process_time()
-    if is_treebank:
+    if path == DRAWN:
+        lexicon, corpora = vocabulary.build(Text(*drawn))
+        tokens = len(vocabulary.encode(corpora["train"], lexicon).words)
+    elif is_treebank:
         tokens = sum(map(len, Conllu(str(larger), str(larger)).read("train").sentences))
     else:
         tokens = len(text.words)
         KneserNey(order=5).prepare(lexicon, {"train": text})
     seconds = time.process_time() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3 - before
-    print(f"{path} x {copies}: {tokens:,} tokens, {seconds:.2f} s, {memory:.0f} MB more")
+    rate = f"{tokens / seconds:,.0f} a second"
+    print(f"{path} x {copies}: {tokens:,} tokens, {seconds:.2f} s, {rate}, {memory:.0f} MB more")
 
 
 def main():
@@ -173,7 +183,11 @@ def main():
     if arguments.readers:
         folder.mkdir(parents=True, exist_ok=True)
         for path in arguments.readers:
-            for copies in (1, 2, 4) if path.endswith(".conllu") else (1, 2, 4, 10):
+            is_read = path == DRAWN or path.endswith(".conllu")
+            for copies in (1, 2, 4) if is_read else (1, 2, 4, 10):
+                if path == DRAWN:
+                    generate(folder / "few.txt", 1000)
+                    generate(folder / "drawn.txt", copies * 5_000_000)
                 again = ["--readers", path, "--copies", str(copies)]
                 subprocess.run([*_MODULE, str(folder), *again], check=True)
         return
