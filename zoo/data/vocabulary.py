@@ -293,9 +293,8 @@ class Vocabulary:
             order, ends = np.array(sentences.numbers), self.boundary == "counted"
             tables = ids, found, counted
             return Layout(sentences, *tables, boundary, marks, ends, order).text()
-        lengths = sentences.lengths.astype(np.int64)
-        starts = np.cumsum(lengths + marks) - (lengths + marks)
-        size = int((lengths + marks).sum())
+        lengths = sentences.lengths.astype(np.int64) + marks
+        starts, size = np.cumsum(lengths) - lengths, int(lengths.sum())
 
         def placed(of_types, of_marks):
             if (of_types[occurs] == of_marks).all():  # takes no memory
@@ -311,8 +310,7 @@ class Vocabulary:
 
         trained = np.broadcast_to(np.array(True), size)
         if corpus.prefixes:
-            begin = np.repeat(starts + corpus.prefixes, lengths + marks)
-            trained = np.arange(size) >= begin
+            trained = np.arange(size) >= np.repeat(starts + corpus.prefixes, lengths)
         is_counted = placed(counted, self.boundary == "counted")
         return EncodedText(
             placed(ids, boundary),
