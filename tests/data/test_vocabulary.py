@@ -7,7 +7,7 @@ import logging
 import numpy as np
 import pytest
 
-from zoo.data import Corpus, Source
+from zoo.data import Corpus, Source, Text
 from zoo.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from zoo.errors import UserError
 from zoo.priors import (
@@ -167,6 +167,17 @@ def test_encoding_is_that_of_a_loop_over_words(
         np.testing.assert_array_equal(array, expected)
     of_strings = text.strings.log_within
     assert ((of_strings < 0) == (text.strings.counts >= 0)).all()
+
+
+def test_sentences_within_a_text_are_encoded_as_if_alone(tmp_path):
+    (tmp_path / "a").write_text("a b c\nd\na a\nb d e\nc\n")
+    vocabulary, source = Vocabulary(boundary_marks=2), Text(f"{tmp_path}/a", f"{tmp_path}/a")
+    lexicon, corpora = vocabulary.build(source)
+    within = Corpus("b", corpora["train"].sentences[2:4])
+    text = vocabulary.encode(within, lexicon)
+    found = [lexicon.words[word_id] for word_id in text.words]
+    assert found == ["a", "a", BOUNDARY, BOUNDARY, "b", "d", "e", BOUNDARY, BOUNDARY]
+    assert text.starts.tolist() == [0, 4] and within.token_counts()["a"] == 2
 
 
 def test_unknown_words_are_refused_by_name():
