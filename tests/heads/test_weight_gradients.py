@@ -46,9 +46,9 @@ class Case:
     signatures: Form = Form.DENSE_SUMS
 
 
-# Blocks of four tokens, of which fifteen make four, and of the vocabulary.
+# Blocks of four tokens, of which fifteen make four, and within them blocks of four words.
 OF_TOKENS = ((*LOGITS, 4 * 13), (*LEAST, 1))
-OF_WORDS = ((*LOGITS, 4 * 13),)
+OF_WORDS = (*OF_TOKENS, (softmax, "ENTRIES_AT_A_TIME", 1), (softmax, "LEAST_ROWS_AT_A_TIME", 4))
 SOFTMAX = head_references.softmax
 PENALTY = LogLinear(penalty=0.2)
 FORMS = {

@@ -90,6 +90,84 @@ def test_weighted_loss_and_gradients(random, block):
     assert_all_close(gradients, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.fixture(params=[(13, 4), (12, 4), (13, 1)], ids=str)
+def words_in_blocks(request, monkeypatch):
+    """The number of words, in blocks of a few, which divide them, overlap, or are single words."""
+    words, rows = request.param
+    monkeypatch.setattr(softmax, "ENTRIES_AT_A_TIME", rows * 5)
+    monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 1)
+    return words
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("shape", [{}, {"label_smoothing": 0.2}, {"soft_cap": 1.5, "penalty": 0.3}])
+def test_weighted_loss_by_blocks_of_words(random, words_in_blocks, shape):
+    arguments = problem(random, words_in_blocks)
+    token_weights = np.array([0.3, 0, 1, 2, 0, 0.7, 0.1])
+    shaping = softmax.Shaping.of(shape.get("soft_cap"), 0.7)
+    wanted = softmax.Wanted(shape.get("label_smoothing", 0.0))
+
+    def objective(*arguments):
+        return softmax.weighted_softmax_loss(*arguments, token_weights, 3, temperature=0.7, **shape)
+
+    def by_definition(*arguments):
+        loss, log_z, *_ = softmax.plain_terms(wanted, *arguments, shaping)
+        return token_weights @ (loss + shape.get("penalty", 0.0) * log_z**2)
+
+    value, gradients = jax.jit(jax.value_and_grad(objective, (0, 1, 2)))(*arguments)
+    expected, slopes = jax.value_and_grad(by_definition, (0, 1, 2))(*arguments)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    assert_all_close(gradients, slopes, rtol=1e-9, atol=1e-12)
+    if not shape:
+        hidden, weights, bias, targets = arguments
+        by_hand, _ = references.softmax_loss(hidden / 0.7, weights, bias / 0.7, targets)
+        np.testing.assert_allclose(value, by_hand @ token_weights, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_blocks_of_words_change_no_more_than_rounding(random, words_in_blocks, dtype, monkeypatch):
+    arguments = [jnp.asarray(x, dtype) for x in problem(random, words_in_blocks)[:3]]
+    given = *arguments, random.integers(words_in_blocks, size=7), np.array([1, 0, 2, 0.5, 0, 3, 1])
+    given = given[0].at[jnp.array([1, 4])].set(jnp.nan), *given[1:]  # padding may hold anything
+
+    def graded(*given):
+        return jax.value_and_grad(softmax.weighted_softmax_loss, (0, 1, 2))(*given)
+
+    found = jax.jit(graded)(*given)
+    monkeypatch.setattr(softmax, "ENTRIES_AT_A_TIME", 10**6)
+    whole = jax.jit(lambda *given: graded(*given))(*given)
+    step = {"float32": 1e-6, "bfloat16": 2**-7}[dtype]
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(whole), strict=True):
+        assert one.dtype == other.dtype
+        one, other = np.float64(one), np.float64(other)
+        np.testing.assert_allclose(one, other, rtol=step, atol=step * np.abs(other).max())
+
+
+def test_the_weighted_loss_takes_a_tenth_of_the_memory_of_all_logits():
+    tokens, size, words = 4096, 64, 40_000
+    shapes = [(tokens, size), (words, size), (words,)]
+    floats = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
+    integers = jax.ShapeDtypeStruct((tokens,), jnp.int32)
+
+    def plain(*arguments):
+        return softmax.plain_terms(softmax.Wanted(), *arguments).loss.mean()
+
+    def fused(*arguments):
+        return softmax.weighted_softmax_loss(*arguments, jnp.full(tokens, 1 / tokens))
+
+    held = [
+        jax.jit(jax.value_and_grad(function, (0, 1, 2)))
+        .lower(*floats, integers)
+        .compile()
+        .memory_analysis()
+        .temp_size_in_bytes
+        for function in (fused, plain)
+    ]
+    assert held[0] < held[1] / 10
+    # The logits of a block are not larger than the gradient of W, beside some megabytes.
+    assert held[0] < 4 * words * size + 4 * softmax.LOGITS_AT_A_TIME
+
+
 @pytest.mark.usefixtures("float64")
 def test_weighted_loss_without_gradients(random):
     arguments, token_weights = problem(random), random.uniform(size=7)
@@ -118,10 +196,6 @@ def test_losses_of_any_leading_axes_choose_their_blocks(random, monkeypatch):
     token_weights = np.arange(6.0).reshape(2, 3)
     total = jax.jit(softmax.weighted_softmax_loss)(hidden, weights, bias, targets, token_weights)
     np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
-    # Blocks of tokens this small are not worth it; with this constant they are.
-    monkeypatch.setattr(softmax, "LEAST_TOKENS_AT_A_TIME", 1)
-    total = softmax.weighted_softmax_loss(hidden, weights, bias, targets, token_weights)
-    np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
 
 
 def test_blocks_of_tokens_are_even(monkeypatch):
@@ -130,6 +204,7 @@ def test_blocks_of_tokens_are_even(monkeypatch):
     assert softmax.token_block(101, 1000) == 51
     assert softmax.token_block(210, 1000) == 70
     assert softmax.token_block(640, 10**6) == 1
+    assert softmax.token_block(640, 10**6, least=280) == 214
 
 
 def test_blocks_of_words_do_not_outgrow_the_vocabulary():
@@ -163,16 +238,18 @@ def test_measured_losses_hold_some_tokens_at_a_time(monkeypatch, width, tokens):
     assert {n for n in range(1, 9) if f"f32[{n},5]" in program} == {tokens}
 
 
-def test_weighted_losses_hold_as_many_tokens_at_a_time_as_the_words_allow(monkeypatch):
+# As many as the words allow, or a number of tokens, which is at most the columns of W.
+@pytest.mark.parametrize(("least", "tokens"), [(1, 2), (4, 4), (280, 8)])
+def test_weighted_losses_hold_some_tokens_at_a_time(monkeypatch, least, tokens):
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 10)
-    monkeypatch.setattr(softmax, "LEAST_TOKENS_AT_A_TIME", 1)
+    monkeypatch.setattr(softmax, "LEAST_TOKENS_AT_A_TIME", least)
     weights, bias, targets = jnp.ones((5, 9)), jnp.ones(5), jnp.zeros(8, int)
 
     def loss(hidden):
         return softmax.weighted_softmax_loss(hidden, weights, bias, targets, jnp.ones(8))
 
     program = str(jax.make_jaxpr(loss)(jnp.ones((8, 9))))
-    assert {n for n in range(1, 9) if f"f32[{n},5]" in program} == {2}
+    assert {n for n in range(1, 9) if f"f32[{n},5]" in program} == {tokens}
 
 
 @pytest.mark.parametrize("block", [None, 256])

@@ -141,25 +141,28 @@ class Sorted(NamedTuple):
 class Cut(NamedTuple):
     """Blocks of a table's rows that a loop reads or writes, one at a time.
 
-    If their number divides the rows, blocks are strides. Otherwise they are runs of adjacent rows,
-    and the last block is shifted back to end with the table: its first rows are also in the block
-    before, and must be masked, or they would count twice.
+    If their number divides the rows, blocks are strides, unless adjacent rows are asked for.
+    Otherwise they are runs of adjacent rows, and the last block is shifted back to end with the
+    table: its first rows are also in the block before, and must be masked, or they would count
+    twice.
     """
 
     rows: int
     blocks: int
     size: int
+    strided: bool
 
     @classmethod
-    def of(cls, rows: int, most: int) -> "Cut":
+    def of(cls, rows: int, most: int, adjacent=False) -> "Cut":
         """Cuts N rows into blocks of `most` rows, or into a few more blocks that divide N."""
         size = even(rows, most)
         count = -(-rows // size)
-        return cls(rows, count, size if rows % count == 0 else min(most, rows))
+        divided = rows % count == 0
+        return cls(rows, count, size if divided else min(most, rows), divided and not adjacent)
 
     @property
-    def strided(self) -> bool:
-        return self.blocks * self.size == self.rows
+    def overlapping(self) -> bool:
+        return self.blocks * self.size != self.rows
 
     def numbers(self) -> jax.Array:
         return jnp.arange(self.blocks)
@@ -172,7 +175,7 @@ class Cut(NamedTuple):
 
     def masked(self, number, array, value):
         """Replaces the entries of array [..., size] at rows that an earlier block has."""
-        if self.strided:
+        if not self.overlapping:
             return array
         new = self.row_numbers(number) >= number * self.size
         return jnp.where(jnp.broadcast_to(new, array.shape), array, value)
@@ -183,16 +186,25 @@ class Cut(NamedTuple):
             return jax.lax.dynamic_index_in_dim(self._strides(array), number, 1, keepdims=False)
         return jax.lax.dynamic_slice_in_dim(array, self._start(number), self.size)
 
+    def take_narrow(self, number, array):
+        """Returns the rows of a block of a table, which may be of 16-bit numbers."""
+        return of_bits(self.take(number, bits(array)), array)
+
     def put(self, number, array, rows):
         """Replaces the rows of a block, except those that an earlier block has."""
         if self.strided:
             strides = self._strides(array)
             strides = jax.lax.dynamic_update_index_in_dim(strides, rows, number, 1)
             return strides.reshape(array.shape)
-        columns = (1,) * (rows.ndim - 1)
-        new = (self.row_numbers(number) >= number * self.size).reshape(-1, *columns)
-        rows = jnp.where(jnp.broadcast_to(new, rows.shape), rows, self.take(number, array))
+        if self.overlapping:
+            columns = (1,) * (rows.ndim - 1)
+            new = (self.row_numbers(number) >= number * self.size).reshape(-1, *columns)
+            rows = jnp.where(jnp.broadcast_to(new, rows.shape), rows, self.take(number, array))
         return jax.lax.dynamic_update_slice_in_dim(array, rows, self._start(number), 0)
+
+    def add(self, number, array, rows):
+        """Adds to the rows of a block; `rows` are 0 where an earlier block has them."""
+        return self.put(number, array, self.take(number, array) + rows.astype(array.dtype))
 
     def _start(self, number):
         return jnp.minimum(number * self.size, self.rows - self.size)
@@ -208,6 +220,11 @@ def bits(array):
     """
     narrow = jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize == 2
     return jax.lax.bitcast_convert_type(array, jnp.uint16) if narrow else array
+
+
+def of_bits(array, like):
+    """Returns the numbers, of the type of `like`, whose bits are given."""
+    return jax.lax.bitcast_convert_type(array, like.dtype)
 
 
 # ---- functions of spellings at a cost by their own lengths, not by the length of the longest

@@ -26,6 +26,12 @@ def accumulator(array):
     return jnp.promote_types(array.dtype, jnp.float32)
 
 
+def as_wide(hidden, *arrays):
+    """Returns states in float64 if a parameter has it, as the sums over blocks of words do."""
+    wide = any(array.dtype == jnp.float64 for array in arrays)
+    return hidden.astype(jnp.float64) if wide else hidden
+
+
 class Keys(NamedTuple):
     """Random keys of a batch, with results that do not depend on how devices share its batch rows.
 

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import row_blocks, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
+from zoo.arrays.types import as_wide
 from zoo.losses import softmax
 from zoo.losses.softmax import Exponentials, Shaping, Terms, Wanted
 from zoo.losses.value_checks import check_shapes, of_ids
@@ -119,8 +120,8 @@ def softmax_kl_divergence(
     )
     shaping = Shaping.of(soft_cap, temperature)
     shape = hidden.shape[:-1]
-    p = hidden.reshape(-1, hidden.shape[-1]), weights, bias
-    q = q_hidden.reshape(-1, q_hidden.shape[-1]), q_weights, q_bias
+    p = as_wide(hidden, weights, bias).reshape(-1, hidden.shape[-1]), weights, bias
+    q = as_wide(q_hidden, q_weights, q_bias).reshape(-1, q_hidden.shape[-1]), q_weights, q_bias
     p, q = sharded_functions.alike((p, q))
     block = softmax.vocabulary_block(p[0].shape[0], len(bias), p[0].shape[1] + q[0].shape[1])
     return _kl_divergence(block, p, q, shaping).reshape(shape)

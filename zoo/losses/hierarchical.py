@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import products, row_blocks, row_lookup, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
-from zoo.arrays.types import accumulator
+from zoo.arrays.types import accumulator, as_wide
 from zoo.losses import softmax, token_blocks, top_k, value_checks
 from zoo.losses.token_blocks import weighted_rows
 from zoo.losses.value_checks import check_shapes
@@ -232,7 +232,7 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
     flat, (count, size) = hidden.reshape(-1, hidden.shape[-1]), bias.shape
     arrays = flat, class_weights, class_bias, weights, bias
     flat, class_weights, class_bias, weights, bias = sharded_functions.alike(arrays)
-    flat = top_k.as_wide(flat, class_weights, class_bias, weights, bias)
+    flat = as_wide(flat, class_weights, class_bias, weights, bias)
     tokens, dtype = flat.shape[0], accumulator(flat)
     block = softmax.vocabulary_block(tokens, count * size, flat.shape[1])
     cut = row_blocks.Cut.of(count, max(1, block // size))

@@ -2,23 +2,18 @@
 
 The sum computes its gradients in the forward pass: see `zoo.losses.token_blocks`. The gradient
 needs the posterior of the components, which needs the scores of all words. So a block is some
-tokens with the whole vocabulary.
+tokens, whose components are held as the tokens of a softmax.
 """
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import products, row_blocks
 from zoo.arrays.sharded_functions import over_tokens
+from zoo.arrays.types import as_wide
 from zoo.losses import softmax, token_blocks, value_checks
 from zoo.losses.softmax import Shaping
-from zoo.losses.token_blocks import (
-    usable_states,
-    weighted_rows,
-    weighted_sum,
-    without_gradient,
-)
+from zoo.losses.token_blocks import usable_states, weighted_rows, without_gradient
 
 
 @over_tokens("contexts", axes=2)
@@ -52,8 +47,11 @@ def mixture_loss(contexts, log_prior, weights, bias, targets, *, soft_cap=None):
     """
     _check(contexts, log_prior, weights, bias, targets=targets)
     _check_prior(log_prior)
-    losses = _losses(contexts, log_prior, weights, bias, targets, Shaping.of(soft_cap, 1.0))
-    return value_checks.of_ids(losses, len(bias), targets)
+    words = jnp.broadcast_to(targets[..., None], log_prior.shape)
+    shaping = Shaping.of(soft_cap, 1.0)
+    losses = softmax.exact_terms(contexts, weights, bias, words, None, shaping).loss
+    mixed = -jax.nn.logsumexp(log_prior - losses, axis=-1)
+    return value_checks.of_ids(mixed, len(bias), targets)
 
 
 def _check_prior(log_prior):
@@ -63,21 +61,11 @@ def _check_prior(log_prior):
         )
 
 
-def _losses(contexts, log_prior, weights, bias, targets, shaping):
-    """Computes `mixture_loss` without checks; tokens of weight 0 may hold anything."""
-    targets = jnp.broadcast_to(targets[..., None], log_prior.shape)
-    losses = softmax.exact_terms(contexts, weights, bias, targets, None, shaping).loss
-    return -jax.nn.logsumexp(log_prior - losses, axis=-1)
-
-
 @over_tokens("contexts", axes=2)
 def weighted_mixture_loss(
     contexts, log_prior, weights, bias, targets, token_weights, block=None, *, soft_cap=None
 ):
     """Computes sum_n u_n loss_n of `mixture_loss`, and its gradients in the same pass.
-
-    It is computed by blocks of tokens, or by blocks of the vocabulary where that is faster, with
-    gradients in a backward pass.
 
     Args:
       contexts: g, [..., M, D].
@@ -109,7 +97,7 @@ def weighted_mixture_loss(
     """
     _check(contexts, log_prior, weights, bias, targets=targets, token_weights=token_weights)
     shaping, components, vocabulary = Shaping.of(soft_cap, 1.0), contexts.shape[-2], len(bias)
-    contexts = contexts.reshape(-1, *contexts.shape[-2:])
+    contexts = as_wide(contexts, weights, bias).reshape(-1, *contexts.shape[-2:])
     log_prior = log_prior.reshape(-1, components)
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
     usable = usable_states(contexts).all(axis=-1) & usable_states(jnp.exp(log_prior))
@@ -118,17 +106,13 @@ def weighted_mixture_loss(
     log_prior = jnp.where(without_state[:, None], 0, log_prior)
     token_weights = without_gradient(token_weights, without_state)
     undefined = value_checks.of_ids(jnp.zeros(()), vocabulary, targets, token_weights)
-    by_token = block is not None
-    if not by_token:
-        block = softmax.token_block(targets.shape[0], components * vocabulary)
-    least = row_blocks.at_most(softmax.LEAST_TOKENS_AT_A_TIME, targets.shape[0])
-    if by_token or block * components >= least:
-        columns = contexts, log_prior
-        return undefined + token_blocks.weighted_loss(
-            _block, block, (weights, bias), shaping, columns, targets, token_weights
-        )
-    losses = _losses(contexts, log_prior, weights, bias, targets, shaping)
-    return undefined + weighted_sum(losses, token_weights)
+    if block is None:
+        least = min(softmax.LEAST_TOKENS_AT_A_TIME, weights.shape[1]) // components
+        block = softmax.token_block(targets.shape[0], components * vocabulary, least)
+    columns = contexts, log_prior
+    return undefined + token_blocks.weighted_loss(
+        _block, block, (weights, bias), shaping, columns, targets, token_weights
+    )
 
 
 @over_tokens("contexts", axes=2)
@@ -177,25 +161,15 @@ def _block(shared, shaping, columns, x, u):
     """
     (weights, bias), (g, log_prior) = shared, columns
     # One product over all components of all tokens: XLA's batched products are slower.
-    rows = g.reshape(-1, g.shape[-1])
-    scores = softmax.logits(rows, weights, bias, shaping)
-    block_logits = scores.reshape(*log_prior.shape, -1)
-    target_logits = jnp.take_along_axis(block_logits, x[:, None, None], axis=-1)[..., 0]
-    largest = block_logits.max(axis=-1)
-    exponentials = jnp.exp(block_logits - largest[..., None])
-    z = exponentials.sum(axis=-1)
-    joint = log_prior + target_logits - largest - jnp.log(z)
+    rows, words = g.reshape(-1, g.shape[-1]), jnp.repeat(x, log_prior.shape[1])
+    terms, held = softmax.Held.of(softmax.Wanted(), rows, weights, bias, words, shaping)
+    joint = log_prior - terms.loss.reshape(log_prior.shape)
     log_p = jax.nn.logsumexp(joint, axis=-1)
 
     def gradients(sums):
-        posterior = jnp.exp(joint - log_p[:, None])
-        share = weighted_rows(u[:, None] * posterior, u)
-        expected = (exponentials * (share / z)[..., None]).reshape(len(rows), -1)
-        of_components = jnp.repeat(x, log_prior.shape[1]), share.reshape(-1)
-        slopes = shaping.slopes(scores, softmax.difference(expected, *of_components))
-        slopes = weighted_rows(slopes, jnp.repeat(u, log_prior.shape[1]))
-        rows_gradient, weights_gradient = products.both_gradients(slopes, rows, weights)
-        sums = token_blocks.added(sums, (weights_gradient, slopes.sum(axis=0)))
-        return sums, (rows_gradient.reshape(g.shape), -share)
+        share = weighted_rows(u[:, None] * jnp.exp(joint - log_p[:, None]), u)
+        slopes = share.reshape(-1), share.reshape(-1)
+        sums, of_rows = held.gradients(sums, rows, weights, words, shaping, *slopes)
+        return sums, (of_rows.reshape(g.shape), -share)
 
     return -log_p, gradients

@@ -12,7 +12,8 @@ words in the same way, and draws.
 Training uses `weighted_softmax_loss`, the weighted sum of the losses by blocks of tokens. Its
 gradients are computed in the forward pass, from the logits of each block (see
 `zoo.losses.token_blocks`): no product is computed twice, where losses per token recompute the
-logits. In return, it gives only a sum, whose weights must be known beforehand.
+logits. In return, it gives only a sum, whose weights must be known beforehand. Within a block of
+tokens both passes go by blocks of words, whose rows of W stay in cache.
 
 Classes may have a measure m_nv that depends on the token, such as their mass under a background
 with a context: log Z = log sum_v m_nv exp(o_v). An array of measures, [tokens, V], would be as
@@ -32,9 +33,9 @@ import numpy as np
 
 from zoo.arrays import products, row_blocks, row_lookup, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
-from zoo.arrays.types import accumulator
+from zoo.arrays.types import accumulator, as_wide
 from zoo.losses import token_blocks, value_checks
-from zoo.losses.token_blocks import present_states, weighted_rows, weighted_sum
+from zoo.losses.token_blocks import present_states, weighted_rows
 
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
 LOGITS_AT_A_TIME = 3 * 1024 * 1024
@@ -45,9 +46,13 @@ MOST_ROWS_AT_A_TIME = 2048
 NARROW = 8
 LEAST_ROWS_AT_A_TIME = 128
 
-# Every block of tokens reads W and adds to a [V, D] gradient. With fewer tokens than this (V above
-# about 24,000), blocks of the vocabulary are faster, although they compute logits twice.
-LEAST_TOKENS_AT_A_TIME = 128
+# Every block of tokens reads W and adds to a [V, D] gradient, so that the weighted loss takes this
+# many tokens at a time also where their logits are more, but no more than W has columns: then the
+# logits are not larger than the gradient of W.
+LEAST_TOKENS_AT_A_TIME = 280
+# Entries of W in a block of words of the weighted loss: on a CPU, rows, their gradients and logits
+# stay in the cache of a core between the passes over them. On other platforms all words at once.
+ENTRIES_AT_A_TIME = 1 << 17
 
 # The number of tokens for which blocks are chosen if a program is exported for any number.
 TOKENS_OF_ANY = 1024
@@ -182,7 +187,7 @@ def logits_of_rows(cut, number, shaping, hidden, weights, bias):
 
     Gives (logits [N, size], -inf for words that an earlier block has; the block's rows of W).
     """
-    rows = _of_bits(cut.take(number, row_blocks.bits(weights)), weights)
+    rows = cut.take_narrow(number, weights)
     block_logits = logits(hidden, rows, cut.take(number, bias), shaping)
     return cut.masked(number, block_logits, -jnp.inf), rows
 
@@ -243,6 +248,15 @@ def blocked_terms(wanted, block, hidden, weights, bias, targets, shaping=UNSHAPE
     Memory beside arguments and results is O(N * block), forward and backward.
     """
     cut = row_blocks.Cut.of(weights.shape[0], block)
+    terms, _, _ = _walk(wanted, cut, hidden, weights, bias, targets, shaping)
+    return terms
+
+
+def _walk(wanted, cut, hidden, weights, bias, targets, shaping, measure=None, kept=False):
+    """Computes the terms by blocks of words, and of one block also with a measure, log m [N, V].
+
+    Gives (terms, the running sum, the logits [blocks, N, size] if they are to be kept).
+    """
     of_target = target_logits(hidden, weights, bias, targets, shaping)
 
     def step(carry, number):
@@ -253,21 +267,26 @@ def blocked_terms(wanted, block, hidden, weights, bias, targets, shaping=UNSHAPE
         if wanted.statistics:
             is_target = cut.row_numbers(number)[None] == targets[:, None]
             rival = jnp.maximum(rival, jnp.where(is_target, -jnp.inf, block_logits).max(axis=-1))
-        new = sums.plus(block_logits)
+        new = sums.plus(_measured(block_logits, measure))
         if wanted.statistics:
             below = sums.moved(below, new) + _below(block_logits, new.largest).sum(axis=-1)
-        return (new, total, rival, below), None
+        return (new, total, rival, below), block_logits if kept else None
 
     zeros = sharded_functions.zeros(hidden.shape[0], accumulator(hidden), hidden)
     initial = Exponentials.none(hidden), zeros, zeros - jnp.inf, zeros
-    (sums, total, rival, below), _ = jax.lax.scan(step, initial, cut.numbers())
+    (sums, total, rival, below), scores = jax.lax.scan(step, initial, cut.numbers())
     log_z, smoothed = sums.log(), of_target
     if wanted.smoothing:
         smoothed += wanted.smoothing * (total / cut.rows - of_target)
-    if not wanted.statistics:
-        return Terms(log_z - smoothed, log_z)
-    entropy = jnp.log(sums.total) - below / sums.total
-    return Terms(log_z - smoothed, log_z, entropy, of_target > rival)
+    terms = Terms(log_z - smoothed, log_z)
+    if wanted.statistics:
+        entropy = jnp.log(sums.total) - below / sums.total
+        terms = Terms(*terms[:2], entropy, of_target > rival)
+    return terms, sums, scores
+
+
+def _measured(scores, measure):
+    return scores if measure is None else scores + measure.astype(scores.dtype)
 
 
 def _below(scores, largest):
@@ -338,13 +357,9 @@ def gradients_by_words(cut, tables, shaping, slopes_of):
     ]
     sums, _ = jax.lax.scan(step, initial, cut.numbers())
     return [
-        (of_hidden.astype(hidden.dtype), *map(_of_bits, of_words, table))
+        (of_hidden.astype(hidden.dtype), *map(row_blocks.of_bits, of_words, table))
         for (of_hidden, *of_words), (hidden, *table) in zip(sums, tables, strict=True)
     ]
-
-
-def _of_bits(bits, like):
-    return jax.lax.bitcast_convert_type(bits, like.dtype)
 
 
 def _with_block(cut, number, sums, table, rows, slopes):
@@ -482,7 +497,7 @@ def exact_terms(
 ) -> Terms:
     """Computes the terms, [...], without checks, so that targets of padding may be anything."""
     hidden, weights, bias, targets = sharded_functions.alike((hidden, weights, bias, targets))
-    shape = targets.shape
+    hidden, shape = as_wide(hidden, weights, bias), targets.shape
     hidden, targets = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
     if block is None:
         block = vocabulary_block(hidden.shape[0], *weights.shape)
@@ -524,34 +539,69 @@ def check_softmax(hidden, weights, bias, block=None, **of_tokens):
 # ---------------------------------------------------------------- the weighted sum
 
 
-def token_block(tokens: int, vocabulary: int) -> int:
-    """Returns the number of tokens in a block of the weighted loss."""
-    return row_blocks.even(tokens, LOGITS_AT_A_TIME // vocabulary)
+def token_block(tokens: int, vocabulary: int, least: int = 1) -> int:
+    """Returns the number of tokens in a block of which all scores are held."""
+    return row_blocks.even(tokens, max(LOGITS_AT_A_TIME // vocabulary, least))
+
+
+class Held(NamedTuple):
+    """What a block of tokens holds between its two passes over the words."""
+
+    cut: row_blocks.Cut
+    scores: jax.Array  # o, [blocks of words, n, size], nats
+    measure: jax.Array | None  # log m, [n, V], nats; then there is one block of words
+    exponentials: Exponentials
+
+    @classmethod
+    def of(cls, wanted, hidden, weights, bias, targets, shaping, measure=None):
+        """Computes (terms, what is held) of tokens [n]."""
+        words, columns = weights.shape
+        if measure is None and jax.default_backend() == "cpu":
+            words = max(LEAST_ROWS_AT_A_TIME, ENTRIES_AT_A_TIME // columns)
+        cut = row_blocks.Cut.of(len(weights), min(words, len(weights)), adjacent=True)
+        arguments = wanted, cut, hidden, weights, bias, targets, shaping, measure
+        terms, exponentials, scores = _walk(*arguments, kept=True)
+        return terms, cls(cut, scores, measure, exponentials)
+
+    def gradients(self, sums, hidden, weights, targets, shaping, of_log_z, of_target, of_all=None):
+        """Adds the gradients of (weights, bias) to their sums, and computes those of hidden.
+
+        The last three are the slopes of log Z, of -o_x, and of -o_v for every word v, [n]; a token
+        whose `of_target` is 0 has no gradient.
+        """
+
+        def step(carry, inputs):
+            (of_weights, of_bias), of_hidden = carry
+            number, scores = inputs
+            share = jnp.exp(_measured(scores, self.measure) - self.exponentials.largest[:, None])
+            expected = share * (of_log_z / self.exponentials.total)[:, None]
+            slopes = difference(expected, targets, of_target, self.cut.row_numbers(number))
+            if of_all is not None:
+                slopes -= of_all[:, None]
+            slopes = weighted_rows(shaping.slopes(scores, slopes), of_target)
+            slopes = self.cut.masked(number, slopes, 0)
+            rows = self.cut.take_narrow(number, weights)
+            of_block, of_rows = products.both_gradients(slopes, hidden, rows)
+            of_weights = self.cut.add(number, of_weights, of_rows)
+            of_bias = self.cut.add(number, of_bias, slopes.sum(axis=0))
+            return ((of_weights, of_bias), of_hidden + of_block), None
+
+        zeros = sharded_functions.zeros(hidden.shape, accumulator(hidden), hidden)
+        return jax.lax.scan(step, (sums, zeros), (self.cut.numbers(), self.scores))[0]
 
 
 def _block_of_tokens(penalty, smoothing, shared, fixed, h, data, u):
     """Computes a block's losses and their gradients: see `zoo.losses.token_blocks`."""
     (weights, bias), (log_measure, shaping), (x, contexts) = shared, fixed, data
-    scores = logits(h, weights, bias, shaping)
-    measured = scores
-    if log_measure is not None:
-        measured += log_measure(contexts).astype(scores.dtype)
-    largest = measured.max(axis=-1)
-    exponentials = jnp.exp(measured - largest[:, None])
-    z = exponentials.sum(axis=-1)
-    log_z = largest + jnp.log(z)
-    losses = log_z - _smoothed(smoothing, scores, x) + penalty * log_z * log_z
+    measure = None if log_measure is None else log_measure(contexts)
+    terms, held = Held.of(Wanted(smoothing), h, weights, bias, x, shaping, measure)
 
     def gradients(sums):
-        expected = exponentials * (u * (1 + 2 * penalty * log_z) / z)[:, None]
-        slopes = difference(expected, x, u * (1 - smoothing))
-        if smoothing:
-            slopes -= (u * smoothing / len(bias))[:, None]
-        slopes = weighted_rows(shaping.slopes(scores, slopes), u)
-        hidden_gradient, weights_gradient = products.both_gradients(slopes, h, weights)
-        return token_blocks.added(sums, (weights_gradient, slopes.sum(axis=0))), hidden_gradient
+        of_log_z, of_target = u * (1 + 2 * penalty * terms.log_z), u * (1 - smoothing)
+        of_all = u * smoothing / len(bias) if smoothing else None
+        return held.gradients(sums, h, weights, x, shaping, of_log_z, of_target, of_all)
 
-    return losses, gradients
+    return terms.loss + penalty * terms.log_z * terms.log_z, gradients
 
 
 @over_tokens("hidden")
@@ -574,8 +624,7 @@ def weighted_softmax_loss(
     """Computes sum_n u_n (loss_n + penalty log^2 Z_n) of the softmax, with its gradients.
 
     See `softmax_loss` for loss_n and log Z_n. The sum is computed by blocks of tokens, with
-    gradients in the forward pass, or by blocks of the vocabulary where that is faster. No array
-    [tokens, V] is held.
+    gradients in the forward pass. No array [tokens, V] is held.
 
     Args:
       hidden: h, [..., D].
@@ -595,8 +644,8 @@ def weighted_softmax_loss(
       label_smoothing: epsilon, at least 0 and below 1.
 
     Returns:
-      A scalar, nats. Memory beside arguments and results is a small multiple of
-      `LOGITS_AT_A_TIME`, or O(block * V).
+      A scalar, nats. Memory beside arguments and results is some 12 MiB or, if that is more, V
+      logits of each token of a block: by default of 280 tokens, or as many as W has columns.
 
     Raises:
       ValueError: shapes do not agree, or a number is out of range. TypeError: targets are not whole
@@ -619,23 +668,18 @@ def weighted_softmax_loss(
     shaping = Shaping.of(soft_cap, temperature)
     hidden, contexts = _flat(log_measure, hidden, contexts, targets, weights.shape[0])
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
-    hidden, token_weights = present_states(hidden, token_weights)
+    hidden, token_weights = present_states(as_wide(hidden, weights, bias), token_weights)
     tokens, vocabulary = targets.shape[0], weights.shape[0]
-    by_token = block is not None or log_measure is not None
-    block = token_block(tokens, max(vocabulary, width)) if block is None else block
+    if block is None:
+        least = 1 if log_measure is not None else min(LEAST_TOKENS_AT_A_TIME, weights.shape[1])
+        block = token_block(tokens, max(vocabulary, width), least)
     undefined = value_checks.of_ids(jnp.zeros(()), vocabulary, targets, token_weights)
-    if by_token or block >= row_blocks.at_most(LEAST_TOKENS_AT_A_TIME, tokens):
-        return undefined + token_blocks.weighted_loss(
-            functools.partial(_block_of_tokens, penalty, label_smoothing),
-            block,
-            (weights, bias),
-            (log_measure, shaping),
-            hidden,
-            (targets, contexts),
-            token_weights,
-        )
-    wanted = Wanted(label_smoothing)
-    losses, log_z, *_ = exact_terms(hidden, weights, bias, targets, None, shaping, wanted)
-    if penalty:
-        losses += penalty * log_z * log_z
-    return undefined + weighted_sum(losses, token_weights)
+    return undefined + token_blocks.weighted_loss(
+        functools.partial(_block_of_tokens, penalty, label_smoothing),
+        block,
+        (weights, bias),
+        (log_measure, shaping),
+        hidden,
+        (targets, contexts),
+        token_weights,
+    )

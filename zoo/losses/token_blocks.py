@@ -44,6 +44,7 @@ def weighted_loss(of_block, block, shared, fixed, columns, data, token_weights):
     The gradient of a weight is the token's loss, or 0 if the weight is 0 and the loss not finite:
     see the module's docstring.
     """
+    shared = jax.tree.map(jnp.asarray, shared)  # numpy's arrays take no traced numbers of rows
     shared, *of_tokens = sharded_functions.alike((shared, columns, data, token_weights))
     return _weighted_loss(of_block, block, shared, fixed, *of_tokens)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from zoo.arrays import row_blocks, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
-from zoo.arrays.types import accumulator
+from zoo.arrays.types import accumulator, as_wide
 from zoo.losses.softmax import (
     UNSHAPED,
     Exponentials,
@@ -72,12 +72,6 @@ def blocked_pass(hidden, weights, bias, block, shaping=UNSHAPED, *, k=0, key=Non
     )
     (sums, (values, words), _, sample), _ = jax.lax.scan(step, initial, cut.numbers())
     return Pass(sums.log(), values, words, None if key is None else sample)
-
-
-def as_wide(hidden, *arrays):
-    """Returns states in float64 if a parameter has it, as the sums over blocks of words do."""
-    wide = any(array.dtype == jnp.float64 for array in arrays)
-    return hidden.astype(jnp.float64) if wide else hidden
 
 
 def check_k(k, vocabulary: int):
