@@ -51,14 +51,16 @@ models: $(VENV)/installed
 data: $(VENV)/installed
 	$(BIN)/python -m zoo data $(or $(NAMES),wikitext-2 tinyshakespeare multi30k ud_french_gsd)
 
-# The site, into site/, of docs/ and the docstrings; `python -m http.server -d site` shows it with
-# its search. A dead link, a page without a place in the navigation or an unknown name fails.
+# The site, into site/, of docs/ and the docstrings, which are written as pages into build/pages;
+# `python -m http.server -d site` shows it with its search. A dead link, a page without a place in the navigation or an unknown name fails.
 $(VENV)/docs: docs/site/requirements.txt $(VENV)/installed
 	$(BIN)/python -m pip install --quiet -r docs/site/requirements.txt
 	touch $@
 
 docs: $(VENV)/docs
+	JAX_PLATFORMS=cpu $(BIN)/python docs/site/pages.py
 	NO_MKDOCS_2_WARNING=1 JAX_PLATFORMS=cpu $(BIN)/python -m mkdocs build --strict
+	$(BIN)/python docs/site/pages.py --check site
 
 # The tables of docs/results.md whose passports are kept.
 tables: $(VENV)/installed

@@ -6,9 +6,18 @@ model (LSTM 128, 1,024 noise words), are timed from all of it, from their first 
 from the same million in memory, each in its own process.
 
     python -m benchmarks.mapped_text FOLDER [--tokens 100000000]
+
+With `--readers`, times what reads and counts texts whole: five-grams with Kneser-Ney smoothing of a
+text and of 2, 4 and 10 copies of it, each with its words exchanged at random, so that n-grams do
+not recur; a treebank once, and 2 and 4 times in one file; and with "drawn", texts of 25, 50 and 100
+MB drawn as above, read into memory, counted and encoded. CPU time, each in its own process.
+
+    python -m benchmarks.mapped_text FOLDER --readers ptb/ptb.train.txt ud_french/fr-ud-train.conllu
+    python -m benchmarks.mapped_text FOLDER --readers drawn
 """
 
 import argparse
+import dataclasses
 import json
 import pathlib
 import resource
@@ -20,6 +29,8 @@ import numpy as np
 
 TYPES, BATCH, LENGTH = 50_000, 64, 20
 IN_MEMORY = 50_000  # sentences
+DRAWN = "drawn"
+_MODULE = (sys.executable, "-m", "benchmarks.mapped_text")
 
 
 def generate(path, tokens):
@@ -106,17 +117,79 @@ def _steps(trainer, batches, steps):
     return steps * BATCH * LENGTH / (time.perf_counter() - start)
 
 
+def read_or_count(path, copies, folder):
+    """Prints the CPU time and memory of reading a text or treebank, or of counting n-grams."""
+    from zoo.commands import program
+
+    program.keep_memory()
+    from zoo.data import Conllu, Text, Vocabulary
+    from zoo.data.vocabulary import encode
+    from zoo.priors import KneserNey
+    from zoo.sources import files
+
+    is_treebank = path.endswith(".conllu")
+    larger, drawn = folder / "copies.conllu", [str(folder / "drawn.txt"), str(folder / "few.txt")]
+    vocabulary = Vocabulary(minimum_count=3)
+    if path == DRAWN:
+        vocabulary.build(Text(drawn[1], drawn[1]))
+    elif is_treebank:
+        with open(larger, "w", encoding="utf-8") as file:
+            for _ in range(copies):
+                file.write(files.read(path)[1])
+    else:
+        lexicon, corpora = Vocabulary().build(Text(path, path))
+        text = encode(lexicon, corpora["train"].sentences)
+        random, exchanged = np.random.default_rng(0), np.arange(len(lexicon))
+        others = np.delete(exchanged, lexicon.boundary_id)
+        words = [text.words]
+        for _ in range(copies - 1):
+            exchanged[others] = random.permutation(others)
+            words.append(exchanged[text.words].astype(np.int32))
+        text = dataclasses.replace(text, words=np.concatenate(words))
+        KneserNey(order=2).prepare(lexicon, {"train": encode(lexicon, [["the"]])})
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    start = time.process_time()
+    if path == DRAWN:
+        lexicon, corpora = vocabulary.build(Text(*drawn))
+        tokens = len(vocabulary.encode(corpora["train"], lexicon).words)
+    elif is_treebank:
+        tokens = sum(map(len, Conllu(str(larger), str(larger)).read("train").sentences))
+    else:
+        tokens = len(text.words)
+        KneserNey(order=5).prepare(lexicon, {"train": text})
+    seconds = time.process_time() - start
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3 - before
+    rate = f"{tokens / seconds:,.0f} a second"
+    print(f"{path} x {copies}: {tokens:,} tokens, {seconds:.2f} s, {rate}, {memory:.0f} MB more")
+
+
 def main():
     """Writes and encodes the text if it does not exist, and prints the measurements."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--tokens", type=int, default=100_000_000)
     parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--readers", nargs="+", help="texts and treebanks to read and count")
+    parser.add_argument("--copies", type=int, help="of the one file to read in this process")
     parser.add_argument("--measure", help="the training text to measure in this process")
     arguments = parser.parse_args()
     folder = arguments.folder
     if arguments.measure:
         measure(arguments.measure, str(folder / "validation.txt"), arguments.steps)
+        return
+    if arguments.copies:
+        read_or_count(arguments.readers[0], arguments.copies, folder)
+        return
+    if arguments.readers:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in arguments.readers:
+            is_read = path == DRAWN or path.endswith(".conllu")
+            for copies in (1, 2, 4) if is_read else (1, 2, 4, 10):
+                if path == DRAWN:
+                    generate(folder / "few.txt", 1000)
+                    generate(folder / "drawn.txt", copies * 5_000_000)
+                again = ["--readers", path, "--copies", str(copies)]
+                subprocess.run([*_MODULE, str(folder), *again], check=True)
         return
     text, encoded = folder / "text.txt", folder / "encoded"
     if not encoded.exists():
@@ -135,7 +208,7 @@ def main():
                 beginning.write_text("".join(next(lines) for _ in range(IN_MEMORY)))
             train = str(beginning)
         again = ["--measure", train, "--steps", str(arguments.steps)]
-        command = [sys.executable, "-m", "benchmarks.mapped_text", str(folder), *again]
+        command = [*_MODULE, str(folder), *again]
         print(train, subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 

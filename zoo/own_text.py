@@ -152,7 +152,7 @@ def of_text(
 def _of_words(path, language=None):
     _check_path(path)
     as_lines = RawText(train=path, validation=path, language="", lines="sentences")
-    lines = as_lines.raw_lines(path)
+    lines = [*as_lines.raw_lines(path)]
     words = [*itertools.islice((word for line in lines for word in line.split()), _SAMPLE)]
     _check_blanks(path, words)
     language = _language(words) if language is None else language

@@ -285,3 +285,34 @@ def test_ids_stay_as_they_are(call, tmp_path):
         (tmp_path / "l").write_text(f'{{"id": {id}, "hypotheses": [{{"text": "a", "x": 2}}]}}\n')
         assert call("apply", "l", "w.json")[1].startswith(f'{{"id": {id}, ')
     assert call("apply", "l", "w.json", "--best")[1] == "s 1\ta\n"
+
+
+def test_an_arpa_model_is_a_feature(call, tmp_path):
+    """log10 p by hand: a listed bigram, a back-off, an unknown word."""
+    unigrams = "-1 <unk>\n-99 <s> -0.5\n-0.7 le -0.3\n-0.6 </s>\n"
+    text = f"\\data\\\nngram 1=4\nngram 2=1\n\n\\1-grams:\n{unigrams}\n\\2-grams:\n-0.2 <s> le\n"
+    (tmp_path / "news.arpa").write_text(f"{text}\n\\end\\\n")
+    (tmp_path / "l").write_text("0 ||| le ||| x= 0 ||| 0\n0 ||| un ||| x= 0 ||| 0\n")
+    (tmp_path / "w.json").write_text('{"weights": {"x": 0, "news.arpa": 1}}')
+    line = ("apply", "l", "w.json", "--arpa", "news.arpa")
+    code, printed, errors = call(*line)
+    assert (
+        code == 0 and errors == "1 of the 2 words of the lists are unknown to news.arpa (50.00%)\n"
+    )
+    scores = [float(line.split()[-1]) for line in printed.splitlines()]
+    log_10 = [-0.2 - 0.3 - 0.6, -0.5 - 1 - 0.6]  # <s> le </s>, and <s> <unk> </s>
+    assert scores == pytest.approx([value * 2.302585093 for value in log_10])
+    counts = '{"weights": {"x": 0, "news.arpa": 0, "news.arpa.unknown": 1}}'
+    (tmp_path / "counts.json").write_text(counts)
+    counted = call("apply", "l", "counts.json", *line[3:], "--unknown-count")[1]
+    assert [line.split()[2] for line in counted.splitlines()] == ["un", "le"]
+    assert "are one folder" in call(*line, "--arpa", "./news.arpa")[2]
+    assert (
+        "--unknown-count counts the unknown words of models"
+        in call(*line[:3], "--unknown-count")[2]
+    )
+    (tmp_path / "words").write_text(f"{text}\n\\end\\\n")
+    named = call(*line[:3], "--word-count", "--arpa", "words")
+    assert named[0] == 2 and "the model 'words' has the name of another feature" in named[2]
+    (tmp_path / "news.arpa").write_text(f"{text}\n\\end\\\n".replace("</s>", "fin"))
+    assert "news.arpa has no </s>, which ends sentences" in call(*line)[2]

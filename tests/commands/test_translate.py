@@ -505,7 +505,7 @@ def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders,
     loaded = Run.load(run)
     corpus = loaded.experiment.vocabulary.read(loaded.experiment.data, "test")
     lengths = [len(words) for words in loaded.experiment.source_of(corpus).sentences]
-    _, hypotheses = translation_quality.read(run, "test")
+    _, hypotheses = translation_quality.read(result)
     rows = [line.split() for line in table.splitlines() if re.match(r"\s*\d+-\d+ ", line)]
     assert sum(int(row[1]) for row in rows) == len(corpus.sentences)
     for span, count, score, low, high in rows:

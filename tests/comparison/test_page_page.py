@@ -233,7 +233,7 @@ def test_bleu_of_seeds_is_a_mean_with_its_range(translated):
     )
     (row,) = translation_quality.compare(
         ["one"],
-        [translation_quality.read(translated[0], "test")],
+        [translation_quality.read(path)],
         Run.load(translated[0]).read("test").sentences,
         1000,
     )

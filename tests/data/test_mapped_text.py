@@ -19,7 +19,6 @@ from zoo.errors import UserError
 from zoo.priors import DigitStrings, KneserNey, TopWords, Unigram
 from zoo.runs.seen_texts import Texts
 from zoo.sources import mapped_text
-from zoo.sources.mapped_text import MappedCorpus
 
 VOCABULARIES = {
     "counted": Vocabulary(),
@@ -57,7 +56,7 @@ def built(vocabulary, path, validation):
 def test_words_and_lexicon_are_those_of_the_text(name, text):
     vocabulary = VOCABULARIES[name]
     (held, corpora), (lexicon, mapped) = (built(vocabulary, path, text[0]) for path in text)
-    assert type(mapped["train"]) is MappedCorpus
+    assert type(mapped["train"].sentences.text) is mapped_text.Mapped
     assert lexicon.digest() == held.digest() and lexicon.left_out == held.left_out
     wanted = vocabulary.encode(corpora["train"], held)
     found = vocabulary.encode(mapped["train"], lexicon)

@@ -1,16 +1,18 @@
 """From text to words, by hand."""
 
+import collections
 import dataclasses
 import logging
 
 import numpy as np
 import pytest
 
-from zoo.data import Corpus, Source
+from zoo.data import Corpus, Source, Text
 from zoo.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from zoo.errors import UserError
 from zoo.priors import (
     Background,
+    DigitStrings,
     FeaturePrior,
     Morphology,
     Numbers,
@@ -19,6 +21,7 @@ from zoo.priors import (
     Unigram,
     WordList,
 )
+from zoo.sources import mapped_text
 from zoo.sources.source import Held
 
 
@@ -103,6 +106,78 @@ def test_encoding(options, spellings, counted):
 def test_sentences_start_after_their_boundaries():
     _, _, starts = encoded("train", boundary_marks=2)
     assert starts == [0, 8]
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 1 << 16])
+@pytest.mark.parametrize("unknown", ["counted", "skipped"])
+@pytest.mark.parametrize(
+    ("boundary", "marks"), [("counted", 1), ("uncounted", 3), ("counted", 2), ("none", 1)]
+)
+def test_encoding_is_that_of_a_loop_over_words(
+    random, monkeypatch, at_once, unknown, boundary, marks
+):
+    monkeypatch.setattr(mapped_text, "_AT_ONCE", at_once)
+    letters = [*"abcdefghijkl" * 2, UNKNOWN, BOUNDARY, "12", "3"]
+    train, other = (
+        [random.choice(letters, random.integers(0, 9)).tolist() for _ in range(count)] + [[UNKNOWN]]
+        for count in (40, 23)
+    )
+    prefixes = [int(random.integers(0, len(sentence) + 1)) for sentence in other]
+    corpora = {"train": Corpus("a", train), "validation": Corpus("b", other, prefixes=prefixes)}
+    digits = DigitStrings(("Word:@not_top",))
+    vocabulary = Vocabulary(
+        minimum_count=12,
+        unknown=unknown,
+        boundary=boundary,
+        boundary_marks=marks,
+        features=(TopWords(3),),
+        open_classes=(digits,),
+    )
+    lexicon, _ = vocabulary.build(Held(corpora))
+    counts = collections.Counter(word for sentence in train for word in sentence)
+    known = {word for word, count in counts.items() if count >= 12}
+    assert 3 < len(known) < 14 and not known & {"12", "3"}
+    words, found, counted, trained, starts, strings = [], [], [], [], [], []
+    for sentence, prefix in zip(other, prefixes, strict=True):
+        starts.append(len(words))
+        for number, word in enumerate(sentence):
+            is_string = word.isdigit()
+            is_word = word in known or (word in (UNKNOWN, BOUNDARY) and word in lexicon.ids)
+            words.append(digits.name if is_string else word if is_word else UNKNOWN)
+            found.append(is_string or is_word)
+            trained.append(number >= prefix)
+            counted.append(trained[-1] and not (unknown == "skipped" and words[-1] == UNKNOWN))
+            strings.append(counts[word] if is_string else -1)
+        for _ in range(marks if boundary != "none" else 0):
+            words.append(BOUNDARY)
+            found.append(True)
+            trained.append(True)
+            counted.append(boundary == "counted")
+            strings.append(-1)
+    text = vocabulary.encode(corpora["validation"], lexicon)
+    assert [lexicon.words[word_id] for word_id in text.words] == words
+    assert text.words.dtype == np.int32
+    for array, expected in (
+        (text.known, found),
+        (text.counted, counted),
+        (text.trained, trained),
+        (text.starts, starts),
+        (text.strings.counts, strings),
+    ):
+        np.testing.assert_array_equal(array, expected)
+    of_strings = text.strings.log_within
+    assert ((of_strings < 0) == (text.strings.counts >= 0)).all()
+
+
+def test_sentences_within_a_text_are_encoded_as_if_alone(tmp_path):
+    (tmp_path / "a").write_text("a b c\nd\na a\nb d e\nc\n")
+    vocabulary, source = Vocabulary(boundary_marks=2), Text(f"{tmp_path}/a", f"{tmp_path}/a")
+    lexicon, corpora = vocabulary.build(source)
+    within = Corpus("b", corpora["train"].sentences[2:4])
+    text = vocabulary.encode(within, lexicon)
+    found = [lexicon.words[word_id] for word_id in text.words]
+    assert found == ["a", "a", BOUNDARY, BOUNDARY, "b", "d", "e", BOUNDARY, BOUNDARY]
+    assert text.starts.tolist() == [0, 4] and within.token_counts()["a"] == 2
 
 
 def test_unknown_words_are_refused_by_name():

@@ -23,7 +23,7 @@ from zoo.data import Characters
 from zoo.data.vocabulary import Vocabulary
 from zoo.decoding.steps import States
 from zoo.errors import UserError
-from zoo.evaluation import sentence_scores
+from zoo.evaluation import scored_texts, sentence_scores, surprisal
 from zoo.evaluation.load import LoadedModel
 from zoo.evaluation.minimal_pairs import PairScores
 from zoo.evaluation.run import Run
@@ -55,6 +55,30 @@ def test_scores_are_those_of_the_command(loaded, trained, tmp_path):
     assert [row.sentence for row in loaded.score(["", []])] == ["", ""]
     with pytest.raises(UserError, match=r"give \[sentence\]"):
         loaded.score("le chat")
+
+
+def test_scores_after_prefixes_are_sums_of_steps(loaded, tmp_path):
+    """log p(sentence | prefix), without the boundary, by one step after another; and the same of a
+    table of regions at the command line."""
+    prefixes = ["le chat", "", ["les", "zèbre"], "le chat", "le"]
+    sentences = ["dort .", "les chats", "Dort zèbre .", "", ["chat", "dort"]]
+    rows = loaded.score(sentences, prefixes=prefixes)
+    for row, prefix, sentence in zip(rows, prefixes, sentences, strict=True):
+        words, total = loaded.words_in(prefix), 0.0
+        for word in loaded.words_in(sentence):
+            total += float(loaded.log_probs(words)[loaded.id(word)])
+            words = [*words, word]
+        assert row.log_prob == pytest.approx(total, rel=1e-5)
+    assert [(row.words, row.unknown) for row in rows] == [(2, 0), (2, 0), (3, 1), (0, 0), (2, 0)]
+    assert rows[2].sentence == "Dort zèbre ." and rows[4].sentence == "chat dort"
+    for wrong in ("le chat", ["le"]):
+        with pytest.raises(UserError, match="prefixes are one for each sentence"):
+            loaded.score(["dort", "dort ."], prefixes=wrong)
+    (tmp_path / "t.tsv").write_text("item\tword\n1\tle chat\n1\tdort .\n", encoding="utf-8")
+    (scored,) = scored_texts.score(loaded, [], str(tmp_path / "t.tsv"), lines=True)
+    table = surprisal.rows(scored.given, scored.text, scored.scores, loaded.lexicon)
+    nats = [row[surprisal.COLUMNS.index("surprisal_nats")] for row in table]
+    assert nats[1] == pytest.approx(-rows[0].log_prob, rel=1e-5)
 
 
 def expected_surprisals(run, sentences):

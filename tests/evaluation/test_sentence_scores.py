@@ -112,6 +112,25 @@ def test_every_line_has_a_row(call, trained, run, text):
     assert "1 unknown word was scored as <unk>, which the training text never had" in errors
 
 
+def test_base_10_and_the_sums_of_kenlm(call, trained, run, text):
+    """The same scores over ln 10, and sums by hand: 45 words of 4 sentences, one of them <unk>."""
+    _, scores = scored_sentences.scored(run, text)
+    code, (_, *rows), errors = call(trained, text, "--base", 10)
+    assert code == 0
+    log_10 = scores.log_prob / 2.302585092994046
+    known = scores.log_prob_known / 2.302585092994046
+    np.testing.assert_allclose([float(row[3]) for row in rows], log_10, rtol=1e-14)
+    np.testing.assert_allclose([float(row[4]) for row in rows], known, rtol=1e-14)
+    some = scores.words > 0  # a blank line is no sentence
+    total, without = log_10[some].sum(), known[some].sum()
+    assert errors.splitlines()[-1] == (
+        f"Total: {total:.4f}, excluding OOVs: {without:.4f}; Perplexity including OOVs: "
+        f"{10 ** (-total / 49):.6g}, excluding OOVs: {10 ** (-without / 48):.6g}; OOVs: 1, "
+        "Tokens: 49"
+    )
+    assert "Total" not in call(trained, text)[2]
+
+
 def test_nbest_lists_keep_their_order_and_rank_their_hypotheses(call, trained, nbest, tmp_path):
     file = tmp_path / "scores.tsv"
     code, printed, errors = call(trained, nbest, "--nbest", "--output", file)
@@ -237,7 +256,6 @@ def test_streams_are_scored_in_parts_and_the_same(
     """The parts of two lines are what one of all lines is; lists stay whole."""
     whole = [call(trained, nbest, "--nbest"), call(trained, text)]
     monkeypatch.setattr(score_stream, "TOGETHER", 2)
-    monkeypatch.setattr(sentence_scores, "CACHED", 1)
     parts = [call(trained, nbest, "--nbest"), call(trained, text)]
     for (code, rows, errors), (_, expected, notes) in zip(parts, whole, strict=True):
         assert (code, errors) == (0, notes)
@@ -253,24 +271,6 @@ def test_a_list_that_goes_on_after_another_one_is_refused(call, trained, tmp_pat
     code, rows, errors = call(trained, tmp_path / "l", "--nbest", "--output", tmp_path / "t")
     assert (code, rows, (tmp_path / "t").exists()) == (2, [], False)
     assert "l, line 3: the list '7' comes again after another one" in errors
-
-
-def test_what_was_scored_is_remembered(run, monkeypatch):
-    asked = []
-    score = sentence_scores.score
-
-    def spy(run, sentences, name):
-        asked.append([" ".join(words) for words in sentences])
-        return score(run, sentences, name)
-
-    monkeypatch.setattr(sentence_scores, "score", spy)
-    monkeypatch.setattr(sentence_scores, "CACHED", 2)
-    scorer = sentence_scores.CachedScores(run)
-    texts = [["a b", "a", "a b"], ["a", "c"], ["a b", "c"]]
-    found = [scorer.score([text.split() for text in some], "t").log_prob for some in texts]
-    assert asked == [["a b", "a"], ["c"], ["a b"]]  # of three, the last two stay
-    assert found[0][0] == found[0][2] and found[0][1] == found[1][0]
-    np.testing.assert_allclose(found[2], [found[0][0], found[1][1]], rtol=1e-6)
 
 
 def test_marks_on_unknown_words_are_noted_unless_marks_stand_alone(run, call, trained, tmp_path):

@@ -38,8 +38,8 @@ def test_public_functions_are_documented(name):
     text = inspect.getdoc(function)
     assert re.match(r"(Computes|Draws|Finds|Makes) [^\n]+\.\n", text), text
     of_arguments = text.partition("\nArgs:\n")[2].partition("\n\n")[0]
-    items = re.findall(r"^  (\w+): ", of_arguments, re.MULTILINE)
-    assert items == list(inspect.signature(function).parameters)
+    items = re.findall(r"^  (\w[\w, ]*): ", of_arguments, re.MULTILINE)
+    assert ", ".join(items).split(", ") == list(inspect.signature(function).parameters)
     assert "\nReturns:\n" in text
     assert "\nExample:\n  >>> " in text
 

@@ -204,7 +204,7 @@ def test_blocks_of_tokens_are_even(monkeypatch):
     assert softmax.token_block(101, 1000) == 51
     assert softmax.token_block(210, 1000) == 70
     assert softmax.token_block(640, 10**6) == 1
-    assert softmax.token_block(640, 10**6, least=280) == 214
+    assert softmax.token_block(640, 10**6, least=280) == 160
 
 
 def test_blocks_of_words_do_not_outgrow_the_vocabulary():

@@ -216,7 +216,7 @@ def _translations(content, folder):
 
     def read(run):
         pathlib.Path(run, file).with_suffix(".txt").write_text("a\n")
-        translation_quality.read(run, "test")
+        translation_quality.read(pathlib.Path(run, file))
 
     _workdir(file, read)(content, folder)
 

@@ -22,7 +22,8 @@ PUBLIC = {
 }
 ZOO = pathlib.Path(losses.__file__).parents[1]
 OWN = ("self", "cls")
-ITEM = re.compile(r"(\*{0,2}\w+): \S")
+# "name: what it is", or "some, names: see `function`", whose docstring tells them.
+ITEM = re.compile(r"((?:\w+, )+\w+(?=: see)|\*{0,2}\w+): \S")
 
 
 def items(docstring: str, section: str) -> dict[str, str]:
@@ -39,7 +40,8 @@ def items(docstring: str, section: str) -> dict[str, str]:
         else:
             match = ITEM.match(line.strip())
             assert match, f"{line!r} begins with no name"
-            found[match[1]] = line.strip()[match.end() - 1 :]
+            text = line.strip()[match.end() - 1 :]
+            found |= dict.fromkeys(match[1].split(", "), text)
     return found
 
 

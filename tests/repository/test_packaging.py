@@ -370,7 +370,7 @@ SCORE = "import zoo; print(zoo.load('models/micro').score(['la souleur'])[0].log
         ("program('zoo', 'score', 'models/micro', 'README.md')", "tqdm", "safetensors"),
         ("program('zoo', 'compare', 'models/micro', '--plot', 'a.svg')", "matplotlib", ""),
         ("from zoo.interop import linen", "flax", ""),
-        ("from zoo.sources import conllu; conllu.parse(open(CONLLU).read(), CONLLU)", "conllu", ""),
+        ("from zoo.data import Conllu; Conllu(CONLLU, CONLLU).read('train')", "conllu", ""),
         (SCORE, "safetensors", ""),
     ],
 )

@@ -43,6 +43,57 @@ def test_every_page_has_a_place_in_the_navigation():
         assert navigation.count(f" {page.relative_to(DOCS).as_posix()}\n") == 1, page
 
 
+@pytest.fixture
+def pages():
+    """docs/site/pages.py, without mkdocs."""
+    for name in ("yaml", "latex2mathml"):
+        pytest.importorskip(name)
+    spec = importlib.util.spec_from_file_location("pages", DOCS / "site" / "pages.py")
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "mkdocs", None)
+        spec.loader.exec_module(module)
+    return module
+
+
+def test_pages_are_written_as_files(pages, tmp_path):
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "old.md").write_text("# Of a page that went\n")
+    pages.write(folder)
+    written = {file.relative_to(folder).as_posix() for file in folder.rglob("*.md")}
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    assert written == {*re.findall(r" (\S+\.md)$", navigation, re.MULTILINE)}
+    assert not [*folder.rglob("*.py")] and (folder / "site" / "style.css").is_file()
+    for place in written:
+        text = (folder / place).read_text("utf-8")
+        assert "```math" not in text
+        if place.startswith("reference/"):
+            assert f"\n::: {place[10:-3]}\n" in text
+        for target in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text):
+            assert (folder / place).parent.joinpath(target).exists(), (place, target)
+    assert "<svg" in (folder / "index.md").read_text("utf-8")
+    softmax = (folder / "heads" / "softmax.md").read_text("utf-8")
+    assert softmax.count('<div class="equation"><math') == 1 and "\n## Parameters\n" in softmax
+
+
+def test_links_of_the_repository_become_links_of_the_site(pages):
+    text = "[Changes](../CHANGELOG.md#fixed), [data.md](data.md)"
+    expected = "[Changes](changelog.md#fixed), [Corpora](data.md)"
+    assert pages.of_site(text, "runs.md").startswith(expected)
+    assert pages.of_site("[x](docs/runs.md)", "changelog.md") == "[x](runs.md)"
+    with pytest.raises(SystemExit, match=r"runs\.md: the link \.\./train\.py leads to no page"):
+        pages.of_site("[x](../train.py)", "runs.md")
+
+
+def test_pages_that_load_from_the_network_are_refused(pages, tmp_path):
+    (tmp_path / "a.html").write_text('<a href="https://example.com">x</a><img src="x.svg">')
+    pages.check(tmp_path)
+    (tmp_path / "b.html").write_text('<link rel="stylesheet" href="https://example.com/x.css">')
+    with pytest.raises(SystemExit, match=r"b\.html loads <link"):
+        pages.check(tmp_path)
+
+
 def test_every_page_with_python_is_executed():
     pages = {page.name for page in DOCS.glob("*.md") if python_of(page)}
     assert pages - {"export.md", "log_linear.md"} == ELSEWHERE

@@ -160,6 +160,13 @@ def by_hand(run, lattice, weight, language_weight, penalty):
     return best
 
 
+def searched(search, *runs_and_lattice):
+    """The paths of a lattice, the best first."""
+    *runs, lattice = runs_and_lattice
+    (found,) = search.search_all(runs, [lattice])
+    return found.paths
+
+
 @pytest.mark.slow
 def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
     monkeypatch.setattr(sentence_scores, "BLOCK", 8)
@@ -169,7 +176,7 @@ def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
         lattice = random_lattice(random)
         expected = by_hand(run, lattice, 0.8, 0.6, 0.3)
         assert len(expected) > 5
-        found = LatticeSearch(0.8, 0.6, 0.3, nbest=5).search(run, lattice)
+        found = searched(LatticeSearch((0.8,), 0.6, 0.3, nbest=5), run, lattice)
         best = sorted(expected.items(), key=lambda item: -item[1])[:5]
         assert [one.words for one in found] == [words for words, _ in best]
         np.testing.assert_allclose([one.score for one in found], [s for _, s in best], rtol=1e-5)
@@ -183,7 +190,7 @@ def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
             np.testing.assert_allclose(np.dot(weights, parts), one.score, rtol=1e-5)
         # As many words as a path can have are all; fewer, or a beam, find a path that is there.
         for settings in ({"history": 5}, {"history": 1}, {"beam": 1.0}):
-            (some,) = LatticeSearch(0.8, 0.6, 0.3, **settings).search(run, lattice)
+            (some,) = searched(LatticeSearch((0.8,), 0.6, 0.3, **settings), run, lattice)
             assert some.score <= best[0][1] + 1e-4
             if settings == {"history": 5}:
                 assert some.words == best[0][0]
@@ -199,8 +206,8 @@ def without_lines(lattice):
 def test_lattices_are_written_with_new_scores_and_read_back(trained, random, tmp_path, history):
     run = zoo.load(trained)
     lattice = random_lattice(random)
-    search = LatticeSearch(0.8, 0.6, 0.3, history=history)
-    (found,) = search.search_all(run, [lattice], expand=True)
+    search = LatticeSearch((0.8,), 0.6, 0.3, history=history)
+    (found,) = search.search_all([run], [lattice], expand=True)
     new = found.lattice
     # The best path by the lattice's own scores is the search's, and has its score.
     own = by_hand(run, new, 0, 1, 0)
@@ -241,13 +248,13 @@ def test_lattices_side_by_side_are_those_one_by_one_and_compile_nothing(trained,
     lattices = [
         dataclasses.replace(random_lattice(random, nodes), id=str(nodes)) for nodes in (3, 9, 6, 2)
     ]
-    search = LatticeSearch(0.8, history=2, nbest=2)
+    search = LatticeSearch((0.8,), history=2, nbest=2)
     programs = lattice_rescoring.compiled(run.experiment.language_model)
     for one in programs:
         one.clear_cache()
-    single = [search.search(run, lattice) for lattice in lattices]
+    single = [searched(search, run, lattice) for lattice in lattices]
     compiled = [one._cache_size() for one in programs]
-    together = [*search.search_all(run, iter(lattices), together=3)]
+    together = [*search.search_all([run], iter(lattices), together=3)]
     assert [found.id for found in together] == ["3", "9", "6", "2"]
     for found, paths in zip(together, single, strict=True):
         assert [one.words for one in found.paths] == [one.words for one in paths]
@@ -256,7 +263,7 @@ def test_lattices_side_by_side_are_those_one_by_one_and_compile_nothing(trained,
         )
     more = [random_lattice(random, nodes) for nodes in (4, 7, 8)]
     for lattice in more:
-        search.search(run, lattice)
+        searched(search, run, lattice)
     # One program for each of two sizes of blocks, of which the small one may be all there is.
     assert [one._cache_size() for one in programs] == compiled
     assert all(count <= 2 for count in compiled)
@@ -276,14 +283,14 @@ def test_a_million_paths_end_in_bounded_time_and_memory(trained, random):
     """4 ** 10 paths, of which no two are merged by their words."""
     run = zoo.load(trained)
     lattice = chain_of_choices(random, 10, ["le", "les", "chat", "chats"])
-    (found,) = LatticeSearch(0.5, most=20).search_all(run, [lattice])
+    (found,) = LatticeSearch((0.5,), most=20).search_all([run], [lattice])
     assert found.dropped == (4 * 16 - 20) + 7 * (4 * 20 - 20)
-    (beam,) = LatticeSearch(0.5, most=20, look_ahead=3.0).search_all(run, [lattice])
+    (beam,) = LatticeSearch((0.5,), most=20, look_ahead=3.0).search_all([run], [lattice])
     assert beam.dropped < found.dropped
     for one in (found.paths[0], beam.paths[0]):
         assert len(one.words) == 10
     # The heuristic is exact for a model without weight: a beam of next to nothing finds the best.
-    (best,) = LatticeSearch(0.0, look_ahead=1e-6, most=None).search(run, lattice)
+    (best,) = searched(LatticeSearch((0.0,), look_ahead=1e-6, most=None), run, lattice)
     by_acoustics = sum(
         max(x.acoustic + x.language for x in lattice.links if x.start == n) for n in range(10)
     )
@@ -301,7 +308,7 @@ def test_several_models_count_by_their_weights(trained, random):
     two = second_of(one)
     lattice = random_lattice(random)
     both = one, two
-    found = LatticeSearch((0.8, 0.3), 0.6, nbest=4).search(both, lattice)
+    found = searched(LatticeSearch((0.8, 0.3), 0.6, nbest=4), *both, lattice)
     first = by_hand(one, lattice, 0.8, 0.6, 0)
     texts = [list(path.words) for path in found]
     log_probs = np.stack([sentence_log_probs(one, texts), sentence_log_probs(two, texts)], axis=1)
@@ -312,30 +319,23 @@ def test_several_models_count_by_their_weights(trained, random):
     np.testing.assert_allclose([path.score for path in found], expected, rtol=1e-5)
     # The mean of the two, word by word.
     shares = (0.25, 0.75)
-    (path,) = LatticeSearch(0.8, shares=shares).search(both, lattice)
+    (path,) = searched(LatticeSearch((0.8,), shares=shares), *both, lattice)
     ids = {"one": one, "two": two}
     mean = Interpolation({"one": 0.25, "two": 0.75}).score(ids, [list(path.words)], "a path")
     np.testing.assert_allclose(path.log_probs, mean, rtol=1e-5)
     np.testing.assert_allclose(path.score, np.sum(path.parts) + 0.8 * mean[0], rtol=1e-5)
-    for search, message in (
-        (LatticeSearch(1.0), "1 weights for 2 models: give 2"),
-        (LatticeSearch((1.0, 1.0), shares=shares), "2 weights for the mean of the models: give 1"),
-        (LatticeSearch(1.0, shares=(1.0,)), "1 shares for 2 models"),
-    ):
-        with pytest.raises(UserError, match=message):
-            search.search(both, lattice)
 
 
 def test_posteriors_of_links_count_by_their_weight(trained, tmp_path):
     text = ON_NODES.replace("a=-2", "a=-2 p=0.5").replace("a=-1", "a=-1 p=0")
     (lattice,) = read(text, tmp_path)
     assert [link.log_posterior for link in lattice.links] == [math.log(0.5), math.log(1e-6)]
-    (path,) = LatticeSearch(0.0, posterior_weight=2.0).search(zoo.load(trained), lattice)
+    (path,) = searched(LatticeSearch((0.0,), posterior_weight=2.0), zoo.load(trained), lattice)
     posterior = math.log(0.5) + math.log(1e-6)
     np.testing.assert_allclose(path.parts, [-3, 0, posterior])
     np.testing.assert_allclose(path.score, -3 + 2 * posterior)
-    weighted = LatticeSearch(0.0, posterior_weight=2.0, acoustic_weight=0.5)
-    (expanded,) = weighted.search_all(zoo.load(trained), [lattice], expand=True)
+    weighted = LatticeSearch((0.0,), posterior_weight=2.0, acoustic_weight=0.5)
+    (expanded,) = weighted.search_all([zoo.load(trained)], [lattice], expand=True)
     np.testing.assert_allclose(expanded.paths[0].score, -1.5 + 2 * posterior)
     links = expanded.lattice.links
     scale = expanded.lattice.acoustic_scale
@@ -366,6 +366,8 @@ def test_the_command(trained, tmp_path, call):
     code, out, _ = call("lattices", trained, "l.txt", "--run", "other", *given, "--nbest", 1)
     assert code == 0 and " interpolated= " in out
     pathlib.Path("mean").write_text('{"interpolation": {"other": 0.5, "none": 0.5}}')
+    name = zoo.load(trained).path.name
+    pathlib.Path("one").write_text(f'{{"interpolation": {{"{name}": 1}}}}')
     assert call("lattices", trained, "none.txt")[0] == 2
     code, out, _ = call("lattices", trained, "l.txt", "--kaldi", "--slf", ".")
     assert code == 0 and out.startswith("utt-1\n0 1 le ") and out.count("\n\n") == 2
@@ -389,10 +391,14 @@ def test_the_command(trained, tmp_path, call):
         (("l.txt", "--run", trained), "are one folder: give each run once"),
         (
             ("l.txt", "--run", "acoustic", "--nbest", 2),
-            "the run 'acoustic' has the name of another",
+            "the model 'acoustic' has the name of another",
         ),
         (("l.txt", "--run", "other", "--weight", 1), "there are 1 weights for 2 models: give 2"),
         (("l.txt", "--interpolation", "mean"), "mean has weights of 'other', 'none', and the runs"),
+        (
+            ("l.txt", "--interpolation", "one", *("--weight", 1) * 2),
+            "for the mean of the models: give 1",
+        ),
     ):
         code, out, errors = call("lattices", trained, *words)
         assert (code, out) == (2, "") and message in errors
@@ -477,7 +483,7 @@ def test_a_probability_of_0_ends_no_search_whatever_its_weight(trained, tmp_path
     text = "base=0\nN=2 L=2\nI=0\nI=1\nJ=0 S=0 E=1 W=le a=0 l=1\nJ=1 S=0 E=1 W=chat a=0.5 l=1\n"
     (lattice,) = read(text, tmp_path)
     for settings in ({"acoustic_weight": 0.0}, {"acoustic_weight": -1.0}):
-        paths = LatticeSearch(nbest=2, **settings).search(zoo.load(trained), lattice)
+        paths = searched(LatticeSearch(nbest=2, **settings), zoo.load(trained), lattice)
         assert [path.words for path in paths] == [("chat",)]
 
 
@@ -489,7 +495,7 @@ def test_lattices_of_a_recogniser(trained):
     for path in (f"{folder}/words_on_links.slf", f"{folder}/dev/lattices/u0001.slf.gz"):
         (lattice,) = read_lattices(path)
         assert lattice.nodes > 10
-        paths = LatticeSearch(history=1, nbest=3).search(run, lattice)
+        paths = searched(LatticeSearch(history=1, nbest=3), run, lattice)
         assert len(paths) == 3
         texts = [list(one.words) for one in paths]
         assert all(a.score >= b.score for a, b in itertools.pairwise(paths))
@@ -524,7 +530,7 @@ def test_a_lattice_of_silence_gives_an_empty_line(trained, tmp_path, call):
     (again,) = read_lattices("s.slf.gz")
     assert again.words == []
     run = zoo.load(trained)
-    (path,) = LatticeSearch(0.5).search(run, next(read_lattices("s.slf")))
+    (path,) = searched(LatticeSearch((0.5,)), run, next(read_lattices("s.slf")))
     np.testing.assert_allclose(
         path.score, -1 + 0.5 * run.score([[], ["le"]])[0].log_prob, rtol=1e-6
     )

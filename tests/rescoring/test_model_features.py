@@ -10,6 +10,7 @@ import pytest
 from tests import scored_sentences
 from zoo.errors import UserError
 from zoo.evaluation.run import Run
+from zoo.priors.arpa import SentenceScorer
 from zoo.rescoring.lattices import Lattice, Link
 from zoo.rescoring.model_features import Columns, LatticeFolder, best_parts
 from zoo.rescoring.reranking import Weights
@@ -42,7 +43,7 @@ def test_features_are_scores_and_counts(trained, tmp_path, monkeypatch):
     assert [row["rank"] for row in rows] == [0, -math.log(2), -math.log(3), 0, 0, 0]
     (alone,) = columns.add(lists_of("x ||| \n", tmp_path))
     assert alone.hypotheses[0].features["words"] == 0
-    with pytest.raises(UserError, match=r"the list '0' has a feature 'words' already"):
+    with pytest.raises(UserError, match=r"the list '0' has a feature 'words' already: rename"):
         [*Columns(word_count=True).add(lists_of("0 ||| a ||| words= 1\n", tmp_path))]
 
 
@@ -76,14 +77,14 @@ def test_unknown_words_of_lists_and_texts_are_told(trained, tmp_path, call):
 
     name = Run.load(trained).path.name
     lists = "0 ||| le kiwi ||| f= 0\n0 ||| le ||| f= 1\n"
-    share = f"1 of the 3 words of the lists, by {name}, are unknown to the run (33.33%)\n"
+    share = f"1 of the 3 words of the lists are unknown to {name} (33.33%)\n"
     tune = ("tune", "l", "r", "--metric", "wer", "--weights", "w", "--run", str(trained))
     apply = ("apply", "l", "w", "--run", str(trained))
     assert share in errors(lists, *tune)
     assert errors(lists, *apply) == share
     assert errors(lists.replace("kiwi", "chat"), *apply) == ""
     every = errors("0 ||| a kiwi ||| f= 0\n0 ||| kiwi ||| f= 1\n", *apply)
-    assert every.startswith(f"all 3 words of the lists, by {name}, are unknown to the run, and ")
+    assert every.startswith(f"all 3 words of the lists are unknown to {name}, and ")
     runs = ("--run", str(trained), "--run", "other")
     told = errors(lists, "interpolate", "t", *runs)
     assert told == "1 of the 2 words of t are unknown to the run (50.00%)\n"
@@ -93,12 +94,12 @@ def test_runs_whose_names_mean_something_else_are_refused(trained):
     """Their features would take the place of others."""
     run = Run.load(trained)
     for name in ("words", "text", "score"):
-        with pytest.raises(UserError, match=f"the run '{name}' has the name of another feature"):
+        with pytest.raises(UserError, match=f"the model '{name}' has the name of another feature"):
             Columns({name: run}, word_count=True)
     for name in ("my run", "a=b", "a|||b", ""):
         with pytest.raises(UserError, match="cannot give its name to a feature of the lists"):
             Columns({name: run})
-    with pytest.raises(UserError, match=r"the run 'm\.unknown' has the name of another feature"):
+    with pytest.raises(UserError, match=r"the model 'm\.unknown' has the name of another feature"):
         Columns({"m": run, "m.unknown": run}, unknown_count=True)
     assert Columns({"words": run}).names == ("words",)
 
@@ -230,3 +231,18 @@ def test_both_commands_take_them(folder, call):
     ):
         code, _, errors = call(*words)
         assert code == 2 and message in errors
+
+
+def test_unknown_words_of_an_ngram_model_are_counted_for_each_file_of_lists(tmp_path):
+    """As tune reads lists to tune on and lists to test with one model."""
+    unigrams = "-1 <unk>\n-99 <s>\n-0.7 le\n-0.6 </s>"
+    text = f"\\data\\\nngram 1=4\n\n\\1-grams:\n{unigrams}\n\n\\end\\\n"
+    (tmp_path / "one.arpa").write_text(text)
+    columns = Columns(ngrams={"one": SentenceScorer(str(tmp_path / "one.arpa"))})
+    for hypothesis in ("le un deux", "le un"):
+        (one,) = columns.add(lists_of(f"0 ||| {hypothesis}\n", tmp_path))
+    assert one.hypotheses[0].features == {"one": pytest.approx((-0.7 - 1 - 0.6) * math.log(10))}
+    assert columns.notes == [
+        "2 of the 3 words of the lists are unknown to one (66.67%)",
+        "1 of the 2 words of the lists are unknown to one (50.00%)",
+    ]

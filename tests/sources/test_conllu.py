@@ -1,13 +1,17 @@
 """Treebanks, by hand."""
 
 import dataclasses
+import tracemalloc
 
+import numpy as np
 import pytest
+from conllu import parser
 
 from zoo.data import Conllu, Corpus, Vocabulary
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.priors import Morphology
+from zoo.sources.conllu import pairs
 
 BANK = """# sent_id = 1
 # text = Il parle du chat.
@@ -144,3 +148,81 @@ def test_tags_are_of_the_columns_that_are_asked_for(tmp_path, columns, expected)
 def test_columns_that_there_are_not(bank, columns):
     with pytest.raises(UserError, match=r"data\.columns is .*: give some of UPOS, FEATS, XPOS"):
         read(bank, columns=columns)
+
+
+# Cells that the library reads in its own way: values of several kinds, blanks, and empty ones.
+CELLS = {
+    "form": ["_", "a b", "=", "é\u2028", "1", "#", "du"],
+    "lemma": ["_", "", "a b", "le|la"],
+    "upos": ["_", "", "NOUN"],
+    "xpos": ["_", "NN|NNS", ""],
+    "feats": ["_", "", "A=b", "A=b,c|Number[psor]=Sing", "A", "A=", "A=b=c", "|", "A=_|B=d"],
+    "head": ["_", "0", "3", "12"],
+    "deprel": ["_", "nsubj:pass", ""],
+    "deps": ["_", "", "2:nsubj", "2:nsubj|4:conj", "5.1:obl:de", "a"],
+    "misc": ["_", "SpaceAfter=No", "A=b|C", " ", "x y|Gloss=a=b", "Gloss=a  b", ""],
+}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_tokens_are_those_of_the_library(tmp_path, seed):
+    random = np.random.default_rng(seed)
+    lines = []
+    for number in range(1, 80):
+        cells = [random.choice(some) for some in CELLS.values()]
+        lines.append("\t".join((str(number), *cells)))
+    (tmp_path / "bank.conllu").write_text("\n".join(lines), encoding="utf-8")
+    source = Conllu(str(tmp_path / "bank.conllu"), "", columns=("UPOS", "FEATS", "XPOS", "LEMMA"))
+    (tokens,), corpus = source.tokens("train"), source.read("train")
+    for line, token, features in zip(lines, tokens, corpus.features[0], strict=True):
+        own = parser.parse_line(line, parser.DEFAULT_FIELDS)
+        for name in ("id", "form", "head", "deps"):
+            assert token[name] == own[name], (line, name)
+        for name in ("feats", "misc"):
+            assert pairs(token[name]) == (own[name] or {}), (line, name)
+        expected = [f"POS:{own['upos'] or '_'}"]
+        for name, value in sorted((own["feats"] or {}).items()):
+            expected += [f"{name}:{one}" for one in (value or "_").split(",")]
+        expected += [f"XPOS:{own['xpos']}"] * bool(own["xpos"])
+        if own["lemma"] and (own["lemma"] != "_" or own["form"] == "_"):
+            expected.append(f"Lemma:{own['lemma']}")
+        assert features == tuple(dict.fromkeys(expected)), line
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("2\ta\t_", "bank.conllu, line 4: 3 columns where CoNLL-U has 10"),
+        ("2\ta  b" + 8 * "\t_", "bank.conllu, line 4: two spaces in a column"),
+        ("_\ta" + 8 * "\t_", "line 4 is not CoNLL-U: it has no ID"),
+        ("x\ta" + 8 * "\t_", "line 4 is not CoNLL-U: Failed parsing field 'id'"),
+        ("2\ta" + 4 * "\t_" + "\tx" + 3 * "\t_", "line 4 is not CoNLL-U: Failed .*'head'"),
+        ("2\t " + 8 * "\t_", "line 4 is not CoNLL-U: it has no FORM"),
+        ("3\ta" + 8 * "\t_", "line 4: the word 'a' has the ID 3, where 2 comes next: number"),
+        ("1\ta" + 8 * "\t_", "line 4: the word 'a' has the ID 1, .* a blank line is missing"),
+        ("2-3\ta" + 8 * "\t_", "line 4: the words 2 to 3, of which 'a' is made, are not the next"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path, line, told):
+    before = "# a comment\n\n1\tun" + 8 * "\t_" + "\n"
+    (tmp_path / "bank.conllu").write_text(before + line + "\n\n1\ta" + 8 * "\t_" + "\n")
+    with pytest.raises(UserError, match=told):
+        read(tmp_path / "bank.conllu")
+
+
+def test_a_treebank_takes_little_more_than_its_words_and_their_tags(tmp_path):
+    """Two pointers a token, to words and tags of which there are few, and not its columns."""
+    sentence = "# text = il\n" + "".join(
+        f"{n}\tmot{n}\tmot\tNOUN\t_\tNumber=Sing\t0\troot\t_\tId={n}\n" for n in range(1, 21)
+    )
+    most = []
+    for count in (1000, 3000):
+        (tmp_path / "bank.conllu").write_text((sentence + "\n") * count)
+        tracemalloc.start()
+        try:
+            corpus = read(tmp_path / "bank.conllu")
+            most.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert len(corpus.sentences) == 3000 and corpus.sentences[-1][-1] == "mot20"
+    assert most[1] - most[0] < 2000 * 20 * 4 * 8

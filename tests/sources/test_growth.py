@@ -3,7 +3,7 @@
 A text of n units, such as marks, rows or links, is read beside one of 16 n. Memory is counted by
 the allocator. Time is the least of many runs on the process's own clock, and a reader is measured
 again before it is found too slow: a reader that is linear may take three times as long for a unit
-of the longer text, which leaves the processor's caches; a quadratic one takes sixteen times as long.
+of the longer text, which leaves the processor's caches; of a quadratic one each takes 16 times.
 """
 
 import gc

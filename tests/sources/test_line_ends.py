@@ -23,6 +23,7 @@ def written(path, lines, end):
 READERS = {
     "text": lambda path: Text(path, path).read("train").sentences,
     "stream": lambda path: [*files.read_lines(path)],
+    "pieces": lambda path: [*files.lines_in(files.find(path))],
     "characters": lambda path: text.lines_of(files.read_text(files.find(path))),
     "pairs": lambda path: Pairs((path, path), (path, path)).read("train").sentences,
     "n-best lists": lambda path: [*nbest.lines_of(path)],
@@ -50,7 +51,7 @@ FORMATS = {
         ".conllu",
         (),
         lambda text: f"# text = {text}|1\tword" + 8 * "\t_" + "|",
-        lambda path: len(conllu.parse(files.read(path)[1], path)),
+        lambda path: len([*conllu.parse(files.lines_in(files.find(path)), path)]),
     ),
     "items": (
         ".tsv",

@@ -6,14 +6,15 @@ import gzip
 import json
 import logging
 import lzma
+import tracemalloc
 
 import datasets
 import pytest
 
-from zoo.data import Text, Vocabulary
+from zoo.data import Characters, RawText, Text, Vocabulary
 from zoo.data.batches import Batches
 from zoo.errors import UserError
-from zoo.sources import files
+from zoo.sources import files, mapped_text
 from zoo.sources.files import Part
 
 EXPECTED = [["one", "two"], ["three"], ["four", "été"]]
@@ -289,3 +290,69 @@ def test_a_missing_file_of_a_free_corpus_names_the_command_that_fetches_it(path,
     fetched = rf", or fetch it by python -m zoo data {name}" if name else ""
     with pytest.raises(UserError, match=rf"to the folder that holds it{fetched}\.$"):
         files.find(path)
+
+
+@pytest.mark.parametrize("piece", [1, 2, 7, 64, 1 << 18])
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_a_text_is_read_in_pieces(tmp_path, monkeypatch, piece, compress):
+    """Pieces end within characters of several bytes, between \\r and \\n, and within long lines."""
+    monkeypatch.setattr(files, "_PIECE", piece)
+    content = "\ufeffun été\r\n\n" + "déjà\rvu \r\r\n \u2028\n" * 3 + "long " * 40 + "\ndernier\r"
+    (tmp_path / "a").write_bytes(compress(content.encode()))
+    assert files.read_text(tmp_path / "a") == files.with_line_feeds(content[1:])
+    kept = [["un", "été"], [], *([["déjà", "vu"], []] * 3), ["long"] * 40, ["dernier"]]
+    assert sentences(tmp_path / "a", blank_lines="kept") == kept
+    (tmp_path / "mac").write_bytes(compress("un\r\rété\r".encode()))
+    assert sentences(tmp_path / "mac", blank_lines="kept") == [["un"], [], ["été"]]
+
+
+@pytest.mark.parametrize("piece", [1, 5, 1 << 18])
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"a b\n\nc\n" + "été".encode("latin1") + b" d\n", "a, line 4: not UTF-8 .byte 0xe9.: "),
+        (b"a\nb\n\x89PNG\n\0", "a, line 3: not UTF-8|a is a binary file: give"),
+        (b"a b\n" * 9 + b"a\0b\n", "a is a binary file: give a UTF-8 text file"),
+        (b"\n \t\r\n\n  \n", "a is empty: give a file with text"),
+    ],
+)
+def test_errors_of_pieces_are_those_of_the_text(tmp_path, monkeypatch, piece, content, told):
+    monkeypatch.setattr(files, "_PIECE", piece)
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(UserError, match=told):
+        sentences(tmp_path / "a")
+
+
+def test_sentences_are_a_sequence_of_lists(tmp_path, monkeypatch):
+    monkeypatch.setattr(mapped_text, "_AT_ONCE", 4)  # ids in pieces of one or several sentences
+    lines = ["a b c d e f", "b", "", "c c", "d e a", "b a", "", "g"]
+    (tmp_path / "a").write_text("\n".join(lines) + "\n")
+    found, expected = sentences(tmp_path / "a", blank_lines="kept"), [*map(str.split, lines)]
+    assert found == expected == [*found] and expected == found and repr(found) == repr(expected)
+    assert [found[n] for n in range(-8, 8)] == expected * 2
+    for part in (slice(2, 6), slice(None, -3), slice(5, 2), slice(None, None, 3), slice(6, 1, -2)):
+        assert [*found[part]] == expected[part] and len(found[part]) == len(expected[part])
+    assert found[1:7][1:][2] == expected[4] and found[:2] != expected and found != "a"
+    assert list(reversed(found)) == expected[::-1] and ["b"] in found
+    with pytest.raises(IndexError):
+        found[8]
+    ranged = Text(f"{tmp_path}/a[3:6]", "").read("train")
+    assert [*ranged.token_counts().items()] == [("d", 1), ("e", 1), ("a", 2), ("b", 1), ("g", 1)]
+
+
+@pytest.mark.parametrize("kind", [Text, RawText, Characters])
+def test_a_text_takes_little_more_than_its_ids(tmp_path, kind):
+    """Of 4 bytes a token, in the corpus and for the model; lists took 8 and 8 for the sentence."""
+    (tmp_path / "a").write_text("a bc a d\n" * 20_000)
+    options = {"language": "", "lines": "sentences"} if kind is RawText else {}
+    source, vocabulary = kind(f"{tmp_path}/a", f"{tmp_path}/a[:9]", **options), Vocabulary()
+    vocabulary.build(source)
+    tracemalloc.start()
+    try:
+        lexicon, corpora = vocabulary.build(source)
+        encoded = vocabulary.encode(corpora["train"], lexicon)
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    # 8 bytes for each start of a sentence, twice, and 4 for its length.
+    assert taken < 8 * len(encoded.words) + 20 * len(encoded.starts) + 500_000

@@ -8,7 +8,7 @@ import math
 import os
 import pathlib
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,12 @@ def unpacked(path: Any, known: Callable[[str], bool], prefix: str = "") -> dict[
             raise
         except Exception as error:  # a damaged archive shows itself in many ways
             raise ValueError(str(error) or type(error).__name__) from error
+
+
+def write(path: Any, arrays: Mapping[str, np.ndarray], compressed: bool = True):
+    """Writes arrays to one archive."""
+    with open(path, "wb") as file:  # numpy would add .npz to a path without it
+        (np.savez_compressed if compressed else np.savez)(file, **arrays)  # type: ignore[arg-type]
 
 
 def check(array: np.ndarray, kind: type, name: str):

@@ -96,10 +96,7 @@ def _sharded_like(array, function, *operands):
 
 
 def both_gradients(slopes, inputs, weights):
-    """Computes the gradients of matmul_transposed(inputs, weights), [N, K] and [M, K].
-
-    Both are in at least float32.
-    """
+    """Computes the gradients of matmul_transposed(inputs, weights), in at least float32."""
     slopes = rounded_as(slopes, weights)
     return matmul(slopes, weights), einsum("nm,nk->mk", slopes, rounded_as(inputs, weights))
 

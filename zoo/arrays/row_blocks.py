@@ -61,11 +61,8 @@ def map_rows(function, arrays, block):
 
 
 def of_rows(tree, block, filling="constant"):
-    """Reshapes leaves [N, ...] to [blocks, block, ...], padding the last rows of some blocks.
-
-    `filling`: "constant" pads with zeros; "edge" with the last row, for arrays in which zeros would
-    not be a valid row.
-    """
+    """Reshapes leaves [N, ...] to [blocks, block, ...]; pads some blocks with zeros, or by "edge"
+    with the last row, where zeros would not be a valid row."""
 
     def cut(x):
         count = -(-x.shape[0] // block)
@@ -299,10 +296,8 @@ def map_by_length(function, params, letters, lengths, others=(), *, least=1, cou
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def _of_blocks(function, cuts, params, letters, lengths, others):
-    """Computes [m, n, ...] of blocks: letters [m, n, L], lengths [m, n], others [m, n, ...].
-
-    Blocks without a spelling are the last; they are not computed and their results are 0.
-    """
+    """Computes [m, n, ...] of blocks: letters [m, n, L], lengths [m, n], others [m, n, ...]; 0 of
+    those without a spelling, which are the last and not computed."""
     return _forward(function, cuts, params, letters, lengths, others)[0]
 
 

@@ -44,11 +44,8 @@ def levels(
     height: int,
     width: int | None = None,
 ) -> Levels:
-    """Makes the levels of lists of a sparse matrix.
-
-    Gives {"columns": int32 [lists, width], "values": float32 [lists, width]} for each level, padded
-    with the value 0.
-    """
+    """Makes {"columns": int32 [lists, width], "values": float32 [lists, width]} of each level of a
+    sparse matrix, padded with the value 0."""
     made = []
     if width is None:
         width = _best_width(np.bincount(rows, minlength=height))

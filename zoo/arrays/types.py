@@ -1,4 +1,4 @@
-"""Types of the contracts of components: trees of arrays, and random keys of a batch.
+"""Types of the contracts of components: trees of arrays, random keys and start values.
 
 The arrays of a tree depend on the component: the docstring of the method that makes a tree lists
 them.
@@ -60,6 +60,11 @@ class Keys(NamedTuple):
 def fold_in_rows(rows: jax.Array, data: int) -> jax.Array:
     """Returns keys of batch rows for another use."""
     return jax.vmap(lambda key: jax.random.fold_in(key, data))(rows)
+
+
+def uniform(key: jax.Array, shape: tuple[int, ...], scale) -> jax.Array:
+    """Draws start values, uniform in +-scale."""
+    return jax.random.uniform(key, shape, minval=-scale, maxval=scale)
 
 
 # One random key, or the keys of a batch and its rows.

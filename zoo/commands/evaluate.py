@@ -115,6 +115,11 @@ SCORE = (
     Option(
         "--column N", "the sentence is field N of a line, between tabs or |||", options.whole(1)
     ),
+    Option(
+        "--base B",
+        "logarithms to base B, 10 as in ARPA files, and a last line of sums; default: e",
+        options.number(1, 1e6, above=True),
+    ),
     options.DYNAMIC,
     *options.LEXICON,
     options.CACHE,
@@ -131,7 +136,8 @@ def run_score(arguments: argparse.Namespace):
     if arguments.words:
         _score_words(run, arguments)
     else:
-        stream = score_stream.Stream(run, arguments.file, arguments.nbest, arguments.column)
+        form = arguments.nbest, arguments.column, arguments.base
+        stream = score_stream.Stream(run, arguments.file, *form)
         options.write(stream.lines(), arguments.output, "the table")
         options.print_notes(stream.notes())
 

@@ -386,7 +386,7 @@ _OF_LEXICON = """
 --spread-letters needs --add-words FILE, --lexicon FILE: is for new words
 """
 _OF_LISTS = f"""{_OF_ADDED_WORDS}
---unknown-count needs --run DIR: counts the unknown words of a run
+--unknown-count needs --run DIR, --arpa FILE: counts the unknown words of models
 --interpolation needs --run DIR: averages runs
 --also-best needs --also LISTS
 """
@@ -402,7 +402,7 @@ RULES = {
         --split needs --words
         --state needs --words
         --dynamic needs --words
-        --words excludes --nbest, --column: writes the words of a text
+        --words excludes --nbest, --column, --base: writes the words of a text, in nats and bits
         """,
     "generate": "--spell excludes --top-k, --nucleus: draws letters, without truncation",
     "translate": """

@@ -17,6 +17,7 @@ from zoo.commands.options import Inner, Option
 from zoo.errors import UserError, named, printable, shortened
 from zoo.evaluation import sentence_scores, significance
 from zoo.evaluation.run import short_names
+from zoo.priors.arpa import SentenceScorer
 from zoo.rescoring import bleu_chrf_wer, lattices, reranking, run_interpolation, tune
 from zoo.rescoring.bleu_chrf_wer import METRICS
 from zoo.rescoring.lattice_rescoring import LatticeSearch
@@ -31,9 +32,10 @@ from zoo.sources.nbest import read_references
 
 _COLUMNS = (
     Option("--run DIR ...", "adds a run's log-probability as a feature"),
+    Option("--arpa FILE ...", "adds log p under an n-gram model, named after its ARPA file"),
     Option("--word-count", "adds the number of words"),
     Option("--rank", "adds minus the logarithm of the rank in the list"),
-    Option("--unknown-count", "adds the number of unknown words of each run"),
+    Option("--unknown-count", "adds the number of unknown words of each model"),
     *options.ADDED_WORDS,
     Option(
         "--lattices FOLDER",
@@ -99,9 +101,8 @@ def _tune(arguments):
     parts = _parts(lists, arguments.hold_out)
     if arguments.test:
         given = arguments.test, arguments.test_references, arguments.test_costs
-        of_test = dataclasses.replace(
-            columns, lattices=_lattices(arguments.test_lattices or arguments.lattices)
-        )
+        folder = arguments.test_lattices or arguments.lattices
+        of_test = dataclasses.replace(columns, lattices=folder and LatticeFolder(folder))
         parts["test"] = _arrays(*given, of_test, arguments, metric)
         if arguments.sparse:  # a feature without a weight counts nothing
             parts["test"] = parts["test"].with_features(lists.names)
@@ -166,12 +167,10 @@ def _parts(lists, hold_out):
 def _columns(arguments):
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     counts = arguments.word_count, arguments.unknown_count, arguments.rank
-    runs = _runs(arguments) if arguments.run else {}
-    return Columns(runs, *counts, mean, _lattices(arguments.lattices))
-
-
-def _lattices(folder):
-    return LatticeFolder(folder) if folder else None
+    names = short_names(arguments.arpa)
+    ngrams = dict(zip(names, map(SentenceScorer, arguments.arpa), strict=True))
+    folder = arguments.lattices and LatticeFolder(arguments.lattices)
+    return Columns(_runs(arguments), *counts, mean, folder, ngrams)
 
 
 def _runs(arguments):
@@ -397,7 +396,9 @@ def _rescore_lattices(arguments):
         most=arguments.most or None,
         nbest=1 if arguments.nbest is None else arguments.nbest,
     )
-    search.check_models(len(folders))
+    if (given := len(search.weights)) != len(columns):
+        of = f"{len(folders)} models" if mean is None else "the mean of the models"
+        raise UserError(f"there are {given} weights for {of}: give {len(columns)}.")
     options.check_outputs(arguments, output="the paths")
     if arguments.slf:
         folder = pathlib.Path(arguments.slf)  # is made, but not the folder that it lies in
@@ -419,11 +420,11 @@ def _search_weights(arguments, columns):
         given = {name: getattr(arguments, name) for name in ("weight", *FEATURES.values())}
         given = {name: value for name, value in given.items() if value not in (None, [])}
         weight = given.pop("weight", [1.0] * len(columns))
-        return {"weight": tuple(weight), **given}
+        return {"weights": tuple(weight), **given}
     weights = Weights.read(arguments.weights)
     weights.check((*FEATURES, *columns), arguments.weights)
     settings = {setting: weights.weights[name] for name, setting in FEATURES.items()}
-    return {"weight": tuple(weights.weights[name] for name in columns), **settings}
+    return {"weights": tuple(weights.weights[name] for name in columns), **settings}
 
 
 def _lattice_lines(search, runs, columns, arguments, words) -> Iterator[str]:

@@ -126,10 +126,8 @@ def _draw_bars(axes: Axes, groups: Sequence[str], bars) -> bool:
 
 
 def _name_bars(axes, groups, bars, unit, value_format):
-    """Writes the value of each bar at its foot, and its count below the group or beside it.
-
-    At the foot a value meets neither its interval nor the line of chance.
-    """
+    """Writes the value of each bar at its foot, where it meets no line, and its count below the
+    group or beside it."""
     width = 0.8 / max(len(bars), 1)
     names = []
     for x, group in enumerate(groups):

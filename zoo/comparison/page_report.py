@@ -144,10 +144,7 @@ def _predictions(runs, firsts, split, text, sentences):
 
 
 def _whole(title, lead, sections):
-    """Returns the document.
-
-    Its policy allows this style and this script, and nothing from anywhere else.
-    """
+    """Returns the document, whose policy allows this style and this script, and nothing else."""
     style, script = part("page.css"), part("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ class Shown(NamedTuple):
     features: list[Contributions] | None
     why: str
     words: tuple[str, ...]
-    sources: list[list[str]] | None
+    sources: Sequence[list[str]] | None
     of_characters: bool
 
 

@@ -64,7 +64,7 @@ def _names(given) -> list[str]:
 
 def _read(of_runs, split):
     """Returns (results of translations, the experiment of the first, the text they translate)."""
-    read = [translation_quality.read(file, split) for file in of_runs.values()]
+    read = [translation_quality.read(file) for file in of_runs.values()]
     first = next(iter(of_runs.values()))
     whole = first if location.is_bucket(first) else first.absolute()
     experiment = Workdir(whole.parent.parent).experiment()
@@ -144,7 +144,7 @@ def section(runs: Comparison) -> str:
     for recipe in runs.groups:
         for name, path in recipe.of(runs.paths).items():
             run = runs.loaded[0].get(name)
-            for place, passport in results.read_translations(path):
+            for place, passport in results.of_kinds(path, ("translation",)):
                 scored = Scored(passport, _intervals(run, place, passport))
                 rows = texts.setdefault(repr(quantity(passport, OF_TRANSLATIONS)), {})
                 rows.setdefault((recipe.name, search_of(passport)), []).append(scored)
@@ -213,7 +213,7 @@ def _intervals(run, place, passport):
         return {}
     split = passport["split"].removeprefix("translation-")
     try:
-        result = translation_quality.read(place.scores.parent / place.name, split)
+        result = translation_quality.read(place.scores.parent / place.name)
         corpus = _references(run.experiment, split)
         (row,) = translation_quality.compare([""], [result], corpus.sentences, SAMPLES)
     except UserError:

@@ -139,10 +139,7 @@ def _adaptive(experiment, words):
 
 
 def _mixed(kind, experiment, words):
-    """Makes a mixture whose size of word vectors gives it a softmax's parameters.
-
-    V s + 3 D s = V D, as in ptb_mixture.
-    """
+    """Makes a mixture with a softmax's number of parameters, V s + 3 D s = V D (ptb_mixture)."""
     size = _size(experiment)
     return kind(components=3, size=max(1, words.size * size // (words.size + 3 * size)))
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo.lexicon import Lexicon
-from zoo.sources.mapped_text import MappedSentences
+from zoo.sources.mapped_text import ArraySentences
 
 # Elements of an array that are hashed at once.
 _AT_ONCE = 1 << 20
@@ -39,7 +39,7 @@ class EncodedText:
 
     def __post_init__(self):
         if self.trained is None:
-            object.__setattr__(self, "trained", np.ones(len(self.words), bool))
+            object.__setattr__(self, "trained", np.broadcast_to(np.array(True), len(self.words)))
 
     def __repr__(self):
         sizes = f"{len(self.words):,} words, {len(self.starts):,} sentences"
@@ -145,7 +145,7 @@ class MappedText(EncodedText):
 class Layout:
     """Mapped sentences in an order, with boundaries after each."""
 
-    sentences: MappedSentences
+    sentences: ArraySentences
     table: np.ndarray  # int32 [types], the word id of each type
     known: np.ndarray  # bool [types], whether the lexicon has the type
     counted: np.ndarray  # bool [types], whether a perplexity counts the type

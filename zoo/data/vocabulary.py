@@ -20,7 +20,7 @@ from zoo.lexicon import Lexicon
 from zoo.priors import Background, FeaturePrior
 from zoo.priors.prior import Contextual, check_background, check_features, token_counts
 from zoo.priors.strings import StringClass
-from zoo.sources.mapped_text import MappedCorpus
+from zoo.sources.mapped_text import Mapped
 from zoo.sources.source import Corpus, Counted, Source
 
 logger = logging.getLogger(__name__)
@@ -122,10 +122,9 @@ class Vocabulary:
         marks = [BOUNDARY] if self.boundary != "none" else []
         marks += [UNKNOWN] if self.unknown != "refused" else []
         counts = token_counts(corpora, self.splits)
-        others = (corpus.sentences for split, corpus in corpora.items() if split != "train")
-        texts = itertools.chain.from_iterable(others)
+        others = (text.token_counts() for split, text in corpora.items() if split != "train")
         text_notes.warn(counts)
-        text_notes.warn_of_forms(dict.fromkeys((*counts, *itertools.chain.from_iterable(texts))))
+        text_notes.warn_of_forms(dict.fromkeys(itertools.chain(counts, *others)))
         kept = [
             word
             for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -242,12 +241,9 @@ class Vocabulary:
     def _as_seen(self, corpus: Corpus, words: set[str]) -> Corpus:
         """Puts <unk> and boundaries into a corpus; the tag of both is "POS:NIL"."""
         ends = [BOUNDARY] * self.boundary_marks if self.boundary != "none" else []
-        if isinstance(corpus, MappedCorpus):
-            return corpus.as_seen(words, UNKNOWN, ends)
-        sentences = [
-            [word if word in words else UNKNOWN for word in sentence] + ends
-            for sentence in corpus.sentences
-        ]
+        arrays = corpus.arrays()
+        spelled = (word if word in words else UNKNOWN for word in arrays.words)
+        sentences = arrays.respelled(spelled, ends)
         if corpus.features is None:
             return dataclasses.replace(corpus, sentences=sentences)
         nil, features = ("POS:NIL",), []
@@ -296,83 +292,69 @@ class Vocabulary:
         if self.subwords is not None:
             split = _subwords(lexicon).split
             pieces = [[*map(split, words)] for words in corpus.sentences]
-            sentences = [[*itertools.chain.from_iterable(words)] for words in pieces]
-            corpus = Corpus(corpus.name, sentences)
-        if isinstance(corpus, MappedCorpus):
-            return self._encode_mapped(corpus, lexicon)
-        has_boundary = lexicon.boundary is not None and self.boundary != "none"
-        marks = self.boundary_marks if has_boundary else 0
-        # Bytes of int32 ids after each sentence.
-        memory.check_fields(self, "vocabulary", boundary_marks=8 + 4 * len(corpus.sentences))
-        ids, strings = self._ids(corpus, lexicon)
-        found = ids >= 0
-        if self.unknown == "refused" and not found.all():
-            raise self._refusal(corpus, lexicon)
-        unknown_id = lexicon.ids.get(UNKNOWN, -1) if found.all() else lexicon.ids[UNKNOWN]
-        ids = np.where(found, ids, unknown_id).astype(np.int32)
-        lengths = np.fromiter(map(len, corpus.sentences), np.int64, len(corpus.sentences))
-        trained = np.ones(len(ids), bool)
-        if corpus.prefixes:
-            firsts = np.cumsum(lengths) - lengths
-            trained = np.arange(len(ids)) >= np.repeat(firsts + corpus.prefixes, lengths)
-        # The text itself may have <unk>, as the Penn Treebank's language-modelling text.
-        skipped = (ids == unknown_id) & (self.unknown == "skipped")
-
-        is_mark = np.zeros(len(ids) + marks * len(lengths), bool)
-        starts = np.cumsum(lengths + marks) - (lengths + marks)
-        for mark in range(marks):
-            is_mark[starts + lengths + mark] = True
-
-        def marked(values, of_marks):
-            if not marks:
-                return values
-            whole = np.full(len(is_mark), of_marks, values.dtype)
-            whole[~is_mark] = values
-            return whole
-
-        return EncodedText(
-            marked(ids, lexicon.ids[BOUNDARY] if marks else 0),
-            marked(found, True),
-            marked(trained & ~skipped, self.boundary == "counted"),
-            starts,
-            marked(trained, True),
-            strings and Strings(marked(strings.log_within, 0.0), marked(strings.counts, -1)),
-        )
-
-    def _ids(self, corpus: Corpus, lexicon: Lexicon) -> tuple[np.ndarray, Strings | None]:
-        """Looks up each word of a text: (ids int32 [n], -1 for none; the strings of classes)."""
-        words = itertools.chain.from_iterable(corpus.sentences)
-        count = sum(map(len, corpus.sentences))
-        opened = self.open_words(lexicon)
-        if opened is None:
-            found = map(lexicon.ids.get, words, itertools.repeat(-1))
-            return np.fromiter(found, np.int32, count), None
-        fields = [("id", np.int32), ("log_within", np.float64), ("count", np.int64)]
-        ways = np.fromiter((_way(word, opened) for word in words), fields, count)
-        return ways["id"], Strings(ways["log_within"].copy(), ways["count"].copy())
-
-    def _encode_mapped(self, corpus: MappedCorpus, lexicon: Lexicon) -> EncodedText:
-        if self.open_classes:
+            whole = [[*itertools.chain.from_iterable(words)] for words in pieces]
+            corpus = Corpus(corpus.name, whole)
+        sentences = corpus.arrays()
+        is_mapped = isinstance(sentences.text, Mapped)
+        if is_mapped and self.open_classes:
             raise UserError(
                 f"{corpus.name} is encoded text, in which classes of strings cannot be found: "
                 "leave vocabulary.open_classes out, or give the text itself."
             )
-        if self.unknown == "refused" and corpus.token_counts().keys() - lexicon.ids.keys():
+        has_boundary = lexicon.boundary is not None and self.boundary != "none"
+        marks = self.boundary_marks if has_boundary else 0
+        # Bytes of int32 ids after each sentence.
+        memory.check_fields(self, "vocabulary", boundary_marks=8 + 4 * len(sentences))
+        occurs = sentences.totals() > 0
+        ids, strings = self._ids(sentences.words, lexicon)
+        found = (ids >= 0) | ~occurs
+        if self.unknown == "refused" and not found.all():
             raise self._refusal(corpus, lexicon)
-        words, numbers, ids = corpus.sentences.words, corpus.sentences.numbers, lexicon.ids
-        known = np.array([word in ids for word in words], bool)
-        plain = known & np.array([word != UNKNOWN for word in words], bool)
-        boundary = lexicon.boundary_id if self.boundary != "none" else None
-        return Layout(
-            corpus.sentences,
-            np.array([ids.get(word, ids.get(UNKNOWN, 0)) for word in words], np.int32),
-            known,
-            plain | (self.unknown != "skipped"),
-            boundary or 0,
-            0 if boundary is None else self.boundary_marks,
-            self.boundary == "counted",
-            np.arange(numbers.start, numbers.stop),
-        ).text()
+        unknown_id = lexicon.ids.get(UNKNOWN, -1) if found.all() else lexicon.ids[UNKNOWN]
+        ids = np.where(ids >= 0, ids, max(unknown_id, 0)).astype(np.int32)
+        # The text itself may have <unk>, as the Penn Treebank's language-modelling text.
+        counted = (ids != unknown_id) | ~occurs | (self.unknown != "skipped")
+        boundary = lexicon.ids[BOUNDARY] if marks else 0
+        if is_mapped:
+            order, ends = np.array(sentences.numbers), self.boundary == "counted"
+            tables = ids, found, counted
+            return Layout(sentences, *tables, boundary, marks, ends, order).text()
+        lengths = sentences.lengths.astype(np.int64) + marks
+        starts, size = np.cumsum(lengths) - lengths, int(lengths.sum())
+
+        def placed(of_types, of_marks):
+            if (of_types[occurs] == of_marks).all():  # takes no memory
+                return np.broadcast_to(np.array(of_marks, of_types.dtype), size)
+            whole, done = np.full(size, of_marks, of_types.dtype), 0
+            for first, after, block in sentences.blocks():
+                shifts = marks * np.arange(first, after) - marks * sentences.numbers.start
+                places = np.arange(done, done + len(block))
+                places += np.repeat(shifts, sentences.text.lengths[first:after])
+                whole[places] = of_types[block]
+                done += len(block)
+            return whole
+
+        trained = np.broadcast_to(np.array(True), size)
+        if corpus.prefixes:
+            trained = np.arange(size) >= np.repeat(starts + corpus.prefixes, lengths)
+        is_counted = placed(counted, self.boundary == "counted")
+        return EncodedText(
+            placed(ids, boundary),
+            placed(found, True),
+            trained & is_counted if corpus.prefixes else is_counted,
+            starts,
+            trained,
+            strings and Strings(placed(strings.log_within, 0.0), placed(strings.counts, -1)),
+        )
+
+    def _ids(self, words: Sequence[str], lexicon: Lexicon) -> tuple[np.ndarray, Strings | None]:
+        """Looks up words: (ids int32 [n], -1 for none; the strings of classes)."""
+        opened = self.open_words(lexicon)
+        if opened is None:
+            return np.array([lexicon.ids.get(word, -1) for word in words], np.int32), None
+        fields = [("id", np.int32), ("log_within", np.float64), ("count", np.int64)]
+        ways = np.array([_way(word, opened) for word in words], fields)
+        return ways["id"], Strings(ways["log_within"], ways["count"])
 
 
 @functools.lru_cache(maxsize=2)

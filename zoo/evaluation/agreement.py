@@ -17,6 +17,7 @@ from zoo.errors import UserError, named
 from zoo.evaluation import minimal_pairs, passport, significance
 from zoo.evaluation.passport import Judgement
 from zoo.evaluation.run import Run
+from zoo.sources import conllu
 from zoo.sources.conllu import Conllu
 
 # The distances of cases.
@@ -255,4 +256,4 @@ def pairs_of(
 
 
 def _features(token) -> Features:
-    return frozenset((token["feats"] or {}).items())
+    return frozenset(conllu.pairs(token["feats"]).items())

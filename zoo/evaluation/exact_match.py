@@ -115,8 +115,8 @@ def questions(corpus: Corpus) -> Corpus:
     """Returns the sentences of a mixture that have a prefix; raises UserError if there are none."""
     if corpus.prefixes is None:
         return corpus  # pairs; for other corpora `answer` raises the error
-    kept = np.flatnonzero(corpus.prefixes)
-    if not len(kept):
+    kept = np.flatnonzero(corpus.prefixes).tolist()
+    if not kept:
         raise UserError(f"no sentence of {corpus.name} has a question: give another split.")
     return dataclasses.replace(
         corpus,

@@ -74,12 +74,7 @@ def path_of(result: pathlib.Path) -> pathlib.Path:
 
 def write(result: pathlib.Path, arrays: Arrays):
     """Writes the scores of a result beside it, whole or not at all."""
-
-    def save(path):
-        with open(path, "wb") as file:  # numpy would add .npz to a path without it
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-
-    location.write_whole(path_of(result), save)
+    location.write_whole(path_of(result), lambda path: array_files.write(path, arrays))
 
 
 def read(result: pathlib.Path, passport: dict) -> Arrays | None:

@@ -139,7 +139,7 @@ OF_LONG = 0.05
 OF_ALL = 0.25
 
 
-def of_text(sentences: list[list[str]], seen: SeenTexts) -> dict:
+def of_text(sentences: Sequence[list[str]], seen: SeenTexts) -> dict:
     """Counts how much of a text is among the texts seen in each role."""
     counts_of = {role: found_in(sentences, getattr(seen, role)) for role in ROLES}
     return {"letters": LETTERS, **counts_of}

@@ -80,9 +80,7 @@ class Loaded(Run):
     def evaluate(
         self, split: str | None = None, *, data: str | None = None, state: str | None = None
     ) -> list[scored_texts.Row]:
-        """Computes the exact perplexity of texts, and keeps each with its passport as evaluate.py
-        does.
-        """
+        """Computes the exact perplexity of texts, and keeps each as evaluate.py does."""
         splits = [split] if split is not None else []
         if split is None and data is None:
             splits = scored_texts.unseen_splits(self)
@@ -115,8 +113,11 @@ class LoadedModel(Loaded):
             raise UserError(f"{self.path} has no boundary to start from: give a prefix.")
         return boundary
 
-    def score(self, sentences: Sequence[Sentence]) -> list[sentence_scores.Row]:
-        """Computes log p(w_1 ... w_n </s>) of sentences, each from an empty state, exactly."""
+    def score(
+        self, sentences: Sequence[Sentence], prefixes: Sequence[Sentence] | None = None
+    ) -> list[sentence_scores.Row]:
+        """Computes log p(w_1 ... w_n </s>) of sentences, each from an empty state, exactly; with a
+        prefix for each, log p(w_1 ... w_n | prefix), without the boundary."""
         if isinstance(sentences, str):
             raise UserError("score takes a list of sentences: give [sentence] for a single one.")
         if not self.lexicon.of_characters:
@@ -126,7 +127,12 @@ class LoadedModel(Loaded):
             for one in sentences
         ]
         texts = [one if isinstance(one, str) else " ".join(one) for one in sentences]
-        return sentence_scores.score(self, read, "the sentences").rows(texts)
+        if prefixes is None:
+            return sentence_scores.score(self, read, "the sentences").rows(texts)
+        if isinstance(prefixes, str) or len(prefixes) != len(sentences):
+            raise UserError("prefixes are one for each sentence: give a list of as many.")
+        pairs = [*map(self.words_in, prefixes)], [*map(self.words_in, sentences)]
+        return sentence_scores.score_after(self, *pairs, "the sentences").rows(texts)
 
     def surprisal(self, text: str, state: str | None = None) -> list[word_surprisal.Row]:
         """Computes -log p of each word of a text, as `zoo score --words` writes it."""
@@ -145,8 +151,7 @@ class LoadedModel(Loaded):
 
     def agreement(self, split: str = "test", *, data: str | None = None) -> list[agreement.Row]:
         """Compares sentences of a treebank with copies that have one wrong form, and keeps the
-        figures as `zoo evaluate --agreement` does.
-        """
+        figures as `zoo evaluate --agreement` does."""
         splits = [split] if data is None else []
         return self._kept(agreement.judge(self, splits, data))
 
@@ -197,9 +202,7 @@ class LoadedModel(Loaded):
         return moses.text(words, self.experiment.data.form.language)
 
     def id(self, word: str) -> int:
-        """Returns the id of a word as the model reads it: of `<unk>`, or of its class, for unknown
-        words.
-        """
+        """Returns the id of a word as the model reads it: of `<unk>` or its class, if unknown."""
         lexicon, vocabulary = self.lexicon, self.experiment.vocabulary
         word = word.lower() if vocabulary.lower_case and word not in lexicon.ids else word
         opened = vocabulary.open_words(lexicon)

@@ -75,7 +75,7 @@ def of_source(run: Run, corpus: Corpus) -> dict:
     return {"source": {**record, "out_of_vocabulary": sum(missing.values())}}
 
 
-def of_sentences(run: Run, sentences: list[list[str]]) -> dict:
+def of_sentences(run: Run, sentences: Sequence[list[str]]) -> dict:
     """Returns the fields of passports of sentences that each start from an empty state."""
     apart = {**policies(run), "state": "sentences", "batch": None}
     return {"policies": apart, **of_run(run, sentences)}
@@ -90,16 +90,12 @@ def of_translations(run: Run, corpus: Corpus) -> dict:
     }
 
 
-def data_of(path: str, sentences: list[list[str]]) -> dict:
+def data_of(path: str, sentences: Sequence[list[str]]) -> dict:
     """Describes a text by path, size and a hash of its words as read, which the path does not
     change.
     """
-    return {
-        "path": path,
-        "sha256": seen_texts.digest_of(sentences),
-        "sentences": len(sentences),
-        "words": sum(map(len, sentences)),
-    }
+    digest, words = seen_texts.digest_of(sentences)
+    return {"path": path, "sha256": digest, "sentences": len(sentences), "words": words}
 
 
 def policies(run: Run) -> dict:
@@ -148,7 +144,7 @@ def counts_sentence(run: Run) -> str:
     return sentence.replace("word", "character") if run.lexicon.of_characters else sentence
 
 
-def _seen(run: Run, sentences: list[list[str]]) -> dict:
+def _seen(run: Run, sentences: Sequence[list[str]]) -> dict:
     """Returns the texts that the model had seen, as far as known, and their overlap with a text."""
     seen, workdir = run.seen_texts, Workdir(run.path)
     return {
@@ -167,7 +163,7 @@ def _seen(run: Run, sentences: list[list[str]]) -> dict:
     }
 
 
-def of_run(run: Run, sentences: list[list[str]]) -> dict:
+def of_run(run: Run, sentences: Sequence[list[str]]) -> dict:
     """Returns the fields of passports of all kinds; `sentences` is the judged text."""
     leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
     head = run.experiment.head

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zoo import strict_json
+from zoo.arrays import array_files
 from zoo.errors import UserError
 from zoo.evaluation import item_scores
 from zoo.experiment import Experiment
@@ -129,11 +130,6 @@ def write(
     for run, of_results in scores.items():
         for result, of_result in of_results.items():
             arrays |= {f"{run}/{result}/{name}": array for name, array in of_result.items()}
-
-    def save(path):
-        with open(path, "wb") as opened:  # numpy would add .npz to a path without it
-            np.savez_compressed(opened, **arrays)
-
     if arrays:
-        location.write_whole(scores_file(file), save)
+        location.write_whole(scores_file(file), lambda path: array_files.write(path, arrays))
     location.write_text(file, text)

@@ -109,9 +109,7 @@ class Column(NamedTuple):
 
 
 def names_of(columns: Iterable[Column]) -> dict[Column, str]:
-    """Names each column, with lexicon and normalisation where columns of one text and policy
-    differ.
-    """
+    """Names columns, with lexicon and normalisation where columns of one text and policy differ."""
     columns, names = [*columns], {}
     for column in columns:
         alike = [other for other in columns if str(other) == str(column)]
@@ -255,9 +253,11 @@ def judged_texts(folder: str | pathlib.Path) -> set[tuple[str, str]]:
     return {(passport["split"], passport["data"]["sha256"]) for passport in found}
 
 
-def read_translations(run: str | pathlib.Path) -> list[tuple[Place, dict]]:
-    """Reads (place, passport) of the translations of a run, in the order of file names."""
-    return [*of_kinds(run, ("translation",))]
+def _twice(folder, what, first, place):
+    return UserError(
+        f"{folder} has two results of {what}: {first} and {place.name}; take the one that is not "
+        "meant out of its results."
+    )
 
 
 def _in_columns(folder, found):
@@ -267,10 +267,7 @@ def _in_columns(folder, found):
     for place, passport in found:
         column = Column.of(passport)
         if column in of_columns:
-            raise UserError(
-                f"{folder} has two results of {column}: {names[column]} and {place.name}; take the "
-                "one that is not meant out of its results."
-            )
+            raise _twice(folder, column, names[column], place)
         of_columns[column], names[column] = {**passport, "place": place}, place.name
     return of_columns
 
@@ -420,10 +417,7 @@ def read_answers(folders: Iterable[str | pathlib.Path]) -> dict[Questions, _OfRu
         for place, passport in of_kinds(folder, ANSWERS):
             questions = Questions(passport["split"], passport["data"]["sha256"], _options(passport))
             if other := names.get((folder, questions)):
-                raise UserError(
-                    f"{folder} has two results of {questions}: {other} and {place.name}; take the "
-                    "one that is not meant out of its results."
-                )
+                raise _twice(folder, questions, other, place)
             names[folder, questions] = place.name
             of_runs = every.setdefault(questions[:2], {})
             answers = passport, place.read_scores(passport)

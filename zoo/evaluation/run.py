@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import pathlib
 import re
+from collections.abc import Sequence
 from typing import Any, Self
 
 import jax
@@ -293,7 +294,7 @@ class Run:
     def _as_given(self, corpus):
         return texts.of_corpus(corpus, "" if self.lexicon.of_characters else " ")
 
-    def notes(self, sentences: list[list[str]]) -> list[str]:
+    def notes(self, sentences: Sequence[list[str]]) -> list[str]:
         """Returns notes on unknown words of a text that the run knows in another form."""
         unknown = [*self.experiment.vocabulary.missing(sentences, self.lexicon)]
         notes = (
@@ -304,7 +305,7 @@ class Run:
         )
         return [note for note in notes if note]
 
-    def share(self, sentences: list[list[str]], of: str) -> str | None:
+    def share(self, sentences: Sequence[list[str]], of: str) -> str | None:
         """Returns a note on the share of unknown words in sentences; None without any."""
         unknown = self.experiment.vocabulary.missing(sentences, self.lexicon).values()
         return sentence_scores.share(sum(map(len, sentences)), sum(unknown), of)

@@ -5,12 +5,14 @@ ten thousand. Treebanks and tables of items are read whole.
 """
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator
 
 from zoo import lazy
 from zoo.data import text_notes
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
+from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.sentence_scores import Sentences
 from zoo.runs import output_files
 from zoo.sources import evaluation_texts, files
@@ -77,11 +79,12 @@ def _apart(rows, path):
 class Stream:
     """The table of the scores of a file's sentences, and totals of those scored so far."""
 
-    def __init__(self, run, path: str, nbest: bool = False, column: int | None = None):
+    def __init__(self, run, path: str, nbest=False, column=None, base: float | None = None):
         sentence_scores.check_run(run)
-        self.path, self.run, self.parts = path, run, chunks(run, path, nbest, column)
-        self.scorer = sentence_scores.CachedScores(run)
-        self.sentences, self.lists, self.log_prob = 0, 0, 0.0
+        self.path, self.run, self.base = path, run, base
+        self.parts = chunks(run, path, nbest, column)
+        self.sentences = self.lists = self.words = self.unknown_words = 0
+        self.log_prob = self.log_prob_known = 0.0
         self.nbest = False
         self.unknown: dict[str, None] = {}
         self.marks: set[str] = set()  # punctuation that stands alone
@@ -92,25 +95,26 @@ class Stream:
         with lazy.extra():
             from tqdm import tqdm
         bar = tqdm(unit=" sentences", disable=None)
-        header = False
-        for sentences in self.parts:
-            scores = self.scorer.score(sentences.words, self.path)
-            columns, rows = sentence_scores.table(sentences, scores)
-            if not header:
+        for number, sentences in enumerate(self.parts):
+            scores = sentence_scores.score(self.run, sentences.words, self.path)
+            columns, rows = sentence_scores.table(sentences, scores, math.log(self.base or math.e))
+            if not number:
                 yield output_files.line(columns)
-                header = True
             yield from map(output_files.line, rows)
             self._add(sentences, scores)
             bar.update(len(rows))
         bar.close()
-        if not self.scorer.words:
+        if not self.words:
             raise UserError(f"{self.path} has no words to score: give a text that has some.")
 
     def _add(self, sentences, scores):
         # A blank line of a text has a row, and is no sentence; an empty hypothesis is one.
         some = (scores.words > 0) | sentences.nbest
         self.sentences += int(some.sum())
+        self.words += int(scores.words.sum())
+        self.unknown_words += int(scores.unknown.sum())
         self.log_prob += float(scores.log_prob[some].sum())
+        self.log_prob_known += float(scores.log_prob_known[some].sum())
         self.nbest = sentences.nbest and sentences.ids is not None
         if sentences.ids is not None:
             self.lists += len({*sentences.ids})
@@ -122,7 +126,7 @@ class Stream:
 
     def notes(self) -> list[str]:
         """Returns lines on how much was scored and on its unknown words."""
-        words, unknown = self.scorer.words, self.scorer.unknown
+        words, unknown = self.words, self.unknown_words
         what = f"{self.sentences:,} sentences"
         if self.nbest:
             what = f"{self.lists:,} lists, {self.sentences:,} hypotheses"
@@ -135,4 +139,15 @@ class Stream:
             notes.append(sentence_scores.share(words, unknown, self.path))
         known_apart = map(str.split, self.spaced)
         notes += self.run.notes([[*self.unknown], [*self.marks], *known_apart])
-        return [note for note in notes if note]
+        sums = None if self.base is None else self._sums(math.log(self.base))
+        return [note for note in (*notes, sums) if note]
+
+    def _sums(self, unit):
+        """Tells the sums of KenLM's query, whose tokens are words and ends of sentences."""
+        tokens, unknown = self.words + self.sentences, self.unknown_words
+        excluding = perplexity_of(-self.log_prob_known / (tokens - unknown))
+        return (
+            f"Total: {self.log_prob / unit:.4f}, excluding OOVs: {self.log_prob_known / unit:.4f}; "
+            f"Perplexity including OOVs: {perplexity_of(-self.log_prob / tokens):.6g}, "
+            f"excluding OOVs: {excluding:.6g}; OOVs: {unknown}, Tokens: {tokens}"
+        )

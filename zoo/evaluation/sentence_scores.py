@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,8 +30,6 @@ from zoo.sources import nbest as nbest_lists
 from zoo.sources.evaluation_texts import GivenText, Reading
 
 PLAIN = Reading()
-# Sentences that are remembered, and their words at most.
-CACHED, CACHED_WORDS = 1 << 14, 64
 LINE_BREAK = "\n"
 COLUMNS = ("line", "words", "unknown", "log_prob", "log_prob_known")
 
@@ -117,8 +115,6 @@ def rows(
 ) -> Iterator[tuple[str, int, list[str]]]:
     """Yields (first field or id of the list, line, words) of each line, blank ones too."""
     field = 1 + nbest if column is None else column
-    if field < 1:
-        raise UserError(f"--column {field}: fields are counted from 1.")
     form, lines = nbest_lists.form_of(
         nbest_lists.lines_of(path) if nbest else files.read_lines(path)
     )
@@ -156,21 +152,17 @@ def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
     return rank_of
 
 
-def table(sentences: Sentences, scores: SentenceScores) -> tuple[tuple[str, ...], list[tuple]]:
-    """Returns (the names of the columns, a row for each sentence), log-probabilities in nats."""
-    values = (scores.words, scores.unknown, scores.log_prob, scores.log_prob_known)
-    columns: tuple[str, ...] = COLUMNS
-    rows: list[tuple] = [*zip(sentences.lines, *values, strict=True)]
-    if sentences.ids is not None:
-        columns = ("id", *columns)
-        rows = [(name, *row) for name, row in zip(sentences.ids, rows, strict=True)]
+def table(sentences: Sentences, scores: SentenceScores, unit=1.0) -> tuple[tuple, list[tuple]]:
+    """Returns (the names of the columns, a row for each sentence), in units of so many nats."""
+    values = (scores.words, scores.unknown, scores.log_prob / unit, scores.log_prob_known / unit)
+    columns: dict[str, Any] = {} if sentences.ids is None else {"id": sentences.ids}
+    columns |= dict(zip(COLUMNS, (sentences.lines, *values), strict=True))
     if sentences.nbest and sentences.ids is not None:
-        rank_of = ranks(sentences.ids, scores.log_prob)
-        columns, rows = (*columns, "rank"), [(*r, p) for r, p in zip(rows, rank_of, strict=True)]
+        columns["rank"] = ranks(sentences.ids, scores.log_prob)
+    rows = [*zip(*columns.values(), strict=True)]
     if sentences.columns:
-        columns = (*columns, *output_files.beside(columns, sentences.columns))
         rows = [(*row, *extra) for row, extra in zip(rows, sentences.extra, strict=True)]
-    return columns, rows
+    return (*columns, *output_files.beside((*columns,), sentences.columns)), rows
 
 
 def warning(lexicon: Lexicon, unknown: int) -> str | None:
@@ -186,18 +178,16 @@ def warning(lexicon: Lexicon, unknown: int) -> str | None:
     )
 
 
-def share(words: int, unknown: int, of: str) -> str | None:
+def share(words: int, unknown: int, of: str, to: str = "the run") -> str | None:
     """Returns a note on the share of unknown words in a text or lists; None without any."""
     if not unknown:
         return None
     if unknown == words:
         return (
-            f"all {words:,} words of {of} are unknown to the run, and nothing is measured but "
+            f"all {words:,} words of {of} are unknown to {to}, and nothing is measured but "
             "<unk>: give words in the language, tokenisation and case of its training text"
         )
-    return (
-        f"{unknown:,} of the {words:,} words of {of} are unknown to the run ({unknown / words:.2%})"
-    )
+    return f"{unknown:,} of the {words:,} words of {of} are unknown to {to} ({unknown / words:.2%})"
 
 
 def score(run, sentences: Sequence[Sequence[str]], name: str) -> SentenceScores:
@@ -218,6 +208,15 @@ def score(run, sentences: Sequence[Sequence[str]], name: str) -> SentenceScores:
     parts = (part(is_word & ~unread), part(unread), part(~is_word))
     back = np.array([distinct[tuple(words)] for words in sentences], np.int64)
     return SentenceScores(*(array[back] for array in (lengths, unknown, *parts)))
+
+
+def score_after(run, prefixes: Sequence, sentences: Sequence, name: str) -> SentenceScores:
+    """Scores the words of sentences, each after its prefix, without the boundary."""
+    whole = [[*first, *rest] for first, rest in zip(prefixes, sentences, strict=True)]
+    before, both = score(run, prefixes, name), score(run, whole, name)
+    fields = ("words", "unknown", "of_known", "of_unknown")
+    parts = (getattr(both, field) - getattr(before, field) for field in fields)
+    return SentenceScores(*[*parts, np.zeros(len(whole))])
 
 
 def word_log_probs(run, sentences: Sequence[list[str]], name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -276,38 +275,6 @@ def check_run(run):
             f"{run.path} was trained on what follows a question or a condition, not on sentences: "
             "score its words with python -m zoo score DIR FILE --words."
         )
-
-
-class CachedScores:
-    """Scores of sentences under a run; the score of a repeated sentence is looked up.
-
-    The last CACHED different sentences of at most CACHED_WORDS words are remembered: hypotheses of
-    neighbouring lists are often alike, and memory stays bounded.
-    """
-
-    def __init__(self, run):
-        """Starts with an empty cache."""
-        self.run = run
-        self.known: dict[tuple[str, ...], tuple] = {}
-        self.words = self.unknown = 0  # in all sentences so far
-
-    def score(self, sentences: list[list[str]], name: str) -> SentenceScores:
-        """Returns the scores of sentences; see `score`."""
-        new = [*dict.fromkeys(words for words in map(tuple, sentences) if words not in self.known)]
-        values = dict(self.known)
-        if new:
-            scores = score(self.run, [*map(list, new)], name)
-            columns = (getattr(scores, field.name) for field in dataclasses.fields(scores))
-            values.update(zip(new, zip(*columns, strict=True), strict=True))
-        rows = [values[words] for words in map(tuple, sentences)]
-        short = {words: row for words, row in values.items() if len(words) <= CACHED_WORDS}
-        self.known = dict(itertools.islice(short.items(), max(0, len(short) - CACHED), None))
-        if not rows:
-            return score(self.run, [], name)
-        scored = SentenceScores(*map(np.array, zip(*rows, strict=True)))
-        self.words += int(scored.words.sum())
-        self.unknown += int(scored.unknown.sum())
-        return scored
 
 
 # ------- exact log-probabilities of many sentences; each common beginning is computed once
@@ -388,7 +355,7 @@ def _tree_scores(model, params, tables, prepared, tree: PrefixTree, scored) -> n
     depths = _depths(tree)
     starts = np.searchsorted(depths, np.arange(depths[-1] + 2))
     room = LARGE * BLOCK * _capacity(-(-int(np.diff(starts).max()) // LARGE))
-    level, before = levels(model, params, tables, prepared, room)
+    level, before = levels(model)(params, tables, prepared, room)
     order = np.argsort(tree.node, kind="stable")
     scores = np.zeros(BLOCK * (1 + len(tree.parent)) + len(tree.node), np.float32)
     asked = []
@@ -434,14 +401,10 @@ def outputs(states):
     return hidden, context, log_z
 
 
-def levels(model, params, tables, prepared, rows):
-    """Allocates the states of nodes of two depths; the second holds those before any word."""
-    return _compiled_levels(model)(params, tables, prepared, rows)
-
-
 @functools.cache
-def _compiled_levels(model):
-    """Compiles `levels`, so that shapes are found once."""
+def levels(model):
+    """Compiles a function, so that shapes are found once, that allocates the states of nodes of two
+    depths; the second holds those before any word."""
 
     def allocate(params, tables, prepared, rows):
         carry = model.initial_carry(rows)
@@ -486,10 +449,8 @@ def _capacity(blocks):
 
 
 def states_after(model, params, tables, prepared, words, carry):
-    """Computes (hidden [rows, D], context, carry, log Z [rows]) after a word in each row.
-
-    log Z is 0 where the head needs none: see `Head.target_scores`.
-    """
+    """Computes (hidden [rows, D], context, carry, log Z [rows], 0 where the head needs none) after
+    a word in each row."""
     hidden, context, carry = model.states(params, tables, words[:, None], carry)
     hidden, context = hidden[:, 0], jax.tree.map(lambda leaf: leaf[:, 0], context)
     given = model.head_params(params), tables["head"], hidden, jnp.zeros_like(words)

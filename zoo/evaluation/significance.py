@@ -20,10 +20,8 @@ Figure = Callable[[np.ndarray], np.ndarray]
 def bootstrap_interval(
     statistics: np.ndarray, figure: Figure, seed: int = 0, samples: int = SAMPLES
 ) -> tuple[float, float]:
-    """Computes the 95 % interval of a figure by drawing sentences with replacement.
-
-    Efron (1979); for translations Koehn (2004).
-    """
+    """Computes the 95 % interval of a figure by drawing sentences with replacement (Efron 1979; for
+    translations Koehn 2004)."""
     count = len(statistics)
     if count < 2 or not np.isfinite(statistics).all():
         return math.nan, math.nan
@@ -96,10 +94,8 @@ def mcnemar_test(only_one: int, only_other: int) -> float:
 
 
 def seeds_test(one: list[float], other: list[float]) -> float:
-    """Computes the probability of as large a difference of means if two groups of runs were alike.
-
-    This is Welch's t-test (1947) of the figures of runs that differ in their seed.
-    """
+    """Computes the probability of as large a difference of means if two groups of seeds were alike,
+    by Welch's t-test (1947)."""
     if min(len(one), len(other)) < 2:
         return math.nan
     from scipy import stats  # half a second, which few commands need

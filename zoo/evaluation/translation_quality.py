@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import json
-import os
 import pathlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -120,21 +119,8 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
     return result, path
 
 
-def read(path: Any, split: str) -> tuple[dict, list[str]]:
-    """Reads (passport, hypotheses) of a split."""
-    file = path = location.path_of(path)
-    # os.path.isdir takes a name that is too long, unlike pathlib.
-    if file.is_dir() if location.is_bucket(file) else os.path.isdir(file):
-        files = sorted((path / "results").glob(f"translation-{split}.*.json"))
-        if not files:
-            raise UserError(
-                f"{path} has no translations of {split}: python -m zoo translate {path} --split "
-                f"{split} --bleu makes them."
-            )
-        if len(files) > 1:
-            names = ", ".join(one.name for one in files)
-            raise UserError(f"{path} has several results, {names}: name one, with its folder.")
-        (file,) = files
+def read(file: Any) -> tuple[dict, list[str]]:
+    """Reads (passport, hypotheses) of a result of translations."""
     try:
         figures = read_passport(file)
         lines = file.with_suffix(".txt").read_text(encoding="utf-8")
@@ -159,9 +145,7 @@ def read(path: Any, split: str) -> tuple[dict, list[str]]:
 def check_results(
     names: Sequence[str], results: Sequence[tuple[dict, list[str]]], references: list[list[str]]
 ):
-    """Raises UserError unless figures are of the same quantity and were computed against the
-    references.
-    """
+    """Raises UserError unless figures are of the same quantity and of these references."""
     first = results[0][0]
     for name, (other, _) in zip(names[1:], results[1:], strict=True):
         check_comparable(first, other, (names[0], name), OF_TRANSLATIONS, "translate")
@@ -189,9 +173,7 @@ def by_length(
     step: int,
     samples: int = significance.SAMPLES,
 ) -> list[OfLength]:
-    """Computes BLEU of the sentences of about one length, as in figure 3 of Sutskever et al.
-    (2014).
-    """
+    """Computes BLEU of the sentences of about one length (Sutskever et al. 2014, figure 3)."""
     metric = metrics(results[0][0]["tokenizer"])["BLEU"]
     figure = figure_of(metric)
     groups: dict[int, list[int]] = {}

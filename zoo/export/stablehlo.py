@@ -47,10 +47,7 @@ class Programs(NamedTuple):
 def of_language_model(
     model: LanguageModel, params: Any, tables: Any, platforms: tuple[str, ...] = PLATFORMS
 ) -> Programs:
-    """Exports the scoring function of a model, and its step if its head has all words' log p.
-
-    Products are in full float32 on each platform, as in all figures of Zoo.
-    """
+    """Exports the scoring function of a model, and its step if its head has all words' log p."""
     groups, arrays = _arrays(model, params, tables)
     row = jax.tree.leaves(model.initial_carry(1))
     of_carry = functools.partial(jax.tree.unflatten, jax.tree.structure(model.initial_carry(1)))
@@ -81,10 +78,8 @@ def of_language_model(
 def of_sequence_to_sequence(
     model: SequenceToSequence, params: Any, tables: Any, platforms: tuple[str, ...] = PLATFORMS
 ) -> Programs:
-    """Exports the scoring function of an encoder-decoder, its encoder and the decoder's step.
-
-    Encoder and step are left out if its head does not have all words' log p.
-    """
+    """Exports an encoder-decoder's scoring function and, if its head has all words' log p, its
+    encoder and the decoder's step."""
     groups, arrays = _arrays(model, params, tables)
     rows, source, length = export.symbolic_shape("rows, source, length")
     held, numbers = _like(arrays), jax.ShapeDtypeStruct((rows,), jnp.int32)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.sharded_functions import HIDDEN, VECTOR, WORDS, Axes
-from zoo.arrays.types import Params, Tables
+from zoo.arrays.types import Params, Tables, uniform
 from zoo.errors import UserError, check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
@@ -64,10 +64,8 @@ class AdaptiveSoftmax(Head):
         return frequency_tables(lexicon.counts)
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """Draws the parameters.
-
-        {"head" [c_0 + tails, D], "head_bias", "projection_i" [D, D_i], "tail_i" [V_i, D_i]}.
-        """
+        """Draws {"head" [c_0 + tails, D], "head_bias", "projection_i" [D, D_i], "tail_i" [V_i,
+        D_i]}."""
         if self.cutoffs[-1] >= len(lexicon):
             raise UserError(
                 f"cutoffs of AdaptiveSoftmax are {self.cutoffs} and leave no words for the last "
@@ -77,9 +75,7 @@ class AdaptiveSoftmax(Head):
         of_head, *of_tails = jax.random.split(key, 1 + 2 * len(self.cutoffs))
         classes = frequent + len(self.cutoffs)
         params = {
-            "head": jax.random.uniform(
-                of_head, (classes, hidden_size), minval=-scale, maxval=scale
-            ),
+            "head": uniform(of_head, (classes, hidden_size), scale),
             "head_bias": jnp.zeros(classes),
         }
         ends = (*self.cutoffs[1:], len(lexicon))
@@ -89,7 +85,7 @@ class AdaptiveSoftmax(Head):
                 ("projection", of_tails[2 * tail], (hidden_size, size), hidden_size**-0.5),
                 ("tail", of_tails[2 * tail + 1], (end - start, size), scale),
             ):
-                params[f"{name}_{tail}"] = jax.random.uniform(k, shape, minval=-width, maxval=width)
+                params[f"{name}_{tail}"] = uniform(k, shape, width)
         return params
 
     def _arrays(self, params: Params) -> tuple[jax.Array, jax.Array, list]:

@@ -30,7 +30,7 @@ import jax.numpy as jnp
 from zoo.arrays import products, row_lookup, sharded_functions
 from zoo.arrays.row_blocks import map_by_length
 from zoo.arrays.sharded_functions import HIDDEN, axes
-from zoo.arrays.types import Params, Tables
+from zoo.arrays.types import Params, Tables, uniform
 from zoo.errors import check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
@@ -91,10 +91,7 @@ class CharLSTM(Head):
         check_least(self, size=1, letter_size=1)
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Returns {"letters": int32 [V, L], "lengths": int32 [V]} and the words' PrefixTree.
-
-        See Spelling.sequence_tables; the fields of the PrefixTree are tables of their own.
-        """
+        """Returns the tables of Spelling.sequence_tables, and the words' PrefixTree."""
         tables = self.spelling.sequence_tables(lexicon)
         tables |= prefix_tree(tables["letters"], tables["lengths"], BEGIN)._asdict()
         return {name: jnp.asarray(array) for name, array in tables.items()}
@@ -126,30 +123,24 @@ class CharLSTM(Head):
         letters = self.spelling.letter_count(lexicon)
         keys = iter(jax.random.split(key, 5))
 
-        def uniform(inputs, outputs):
-            scale = inputs**-0.5
-            return jax.random.uniform(next(keys), (inputs, outputs), minval=-scale, maxval=scale)
+        def linear(inputs, outputs):
+            return uniform(next(keys), (inputs, outputs), inputs**-0.5)
 
-        scale = self.initial_scale
         return {
-            "letters": jax.random.uniform(
-                next(keys), (letters, self.letter_size), minval=-scale, maxval=scale
-            ),
-            "input": uniform(self.letter_size, 4 * self.size),
-            "hidden": uniform(hidden_size, 4 * self.size),
-            "recurrent": uniform(self.size, 4 * self.size),
+            "letters": uniform(next(keys), (letters, self.letter_size), self.initial_scale),
+            "input": linear(self.letter_size, 4 * self.size),
+            "hidden": linear(hidden_size, 4 * self.size),
+            "recurrent": linear(self.size, 4 * self.size),
             "bias": jnp.zeros((4, self.size)).at[1].set(1.0).reshape(-1),
-            "output": uniform(self.size, letters - END),
+            "output": linear(self.size, letters - END),
             "output_bias": jnp.zeros(letters - END),
         }
 
     # ------------------------------------------------------------ spelling
 
     def spelling_step(self, params: Params, projected, previous, state):
-        """Reads the letters before, int [n]; returns (log p of the next one [n, A'], the state).
-
-        `projected`, [n, 4 size], is the hidden states' part of the gates.
-        """
+        """Reads the letters before, int [n], and the hidden states' part of the gates, [n, 4 size];
+        returns (log p of the next letter [n, A'], the state)."""
         u, s = state
         inputs = products.matmul(params["letters"][previous], params["input"]) + projected
         u, s = cell(activated(inputs, u, params["recurrent"]), s)
@@ -184,10 +175,8 @@ class CharLSTM(Head):
         return jnp.where(there, log_prob, 0).sum(axis=0)
 
     def spelled_log_prob(self, params: Params, hidden: jax.Array, letters, lengths, rows=1):
-        """Computes log p of any spellings of N tokens in `rows` batch rows, [N], nats.
-
-        It is normalised over all spellings; see Spelling.sequence_tables for letters and lengths.
-        """
+        """Computes log p of any spellings of N tokens in `rows` batch rows, [N], nats, normalised
+        over all spellings; see Spelling.sequence_tables."""
         projected = self.hidden_projection(params, hidden)
         return map_by_length(self._spelled, params, letters, lengths, (projected,), rows=rows)
 
@@ -225,21 +214,16 @@ class CharLSTM(Head):
         return log_prob.reshape(targets.shape)
 
     def _over_open_log_probs(self, function, params: Params, tables: Tables, hidden: jax.Array):
-        """Applies a function to log p of every word [V], one position after another.
-
-        log p is normalised over all spellings. A prefix that words share is read once: see
-        zoo.lexicon.spelling.
-        """
+        """Applies a function to log p of every word [V], normalised over all spellings, one
+        position after another; a prefix that words share is read once."""
         flat = self.hidden_projection(params, hidden.reshape(-1, hidden.shape[-1]))
         tree = PrefixTree(*(tables[name] for name in PrefixTree._fields))
         results = jax.lax.map(lambda row: function(self._of_words(params, tree, row)), flat)
         return results.reshape(*hidden.shape[:-1], *results.shape[1:])
 
     def _of_words(self, params: Params, tree, projected):
-        """Computes log p of every word at one position, normalised over all spellings, [V].
-
-        `projected`, [4 size], is the hidden state's part of the gates.
-        """
+        """Computes log p of every word, normalised over all spellings, [V], at the position whose
+        hidden state's part of the gates is `projected`, [4 size]."""
         inputs = products.matmul(params["letters"], params["input"]) + projected[None]
         outputs, output_bias = params["output"].T, params["output_bias"]
 

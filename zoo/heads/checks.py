@@ -292,10 +292,8 @@ def _check_hidden_size(name, parameter_axes, arguments):
 
 
 def _check_context(name, head, arguments):
-    """Raises TypeError if a context is missing or superfluous, ValueError if its shape is wrong.
-
-    A head with a background needs a context of every token; other heads take none.
-    """
+    """Raises TypeError unless there is a context just where the head has a background, ValueError
+    unless it has one of every token."""
     context = arguments["context"]
     if context is None:
         if head.background is not None:
@@ -404,10 +402,8 @@ def _vocabulary_size(head, arguments):
 
 
 def _of_no_tokens(function, arguments):
-    """Returns the results of a function for no tokens: empty arrays, and 0 for sums.
-
-    Shapes and types are derived from the function's results for one token, by tracing alone.
-    """
+    """Returns the results of a function for no tokens, of shapes traced for one token: empty
+    arrays, and 0 for sums."""
     shape = arguments["hidden"].shape[:-1]
 
     def some(array):
@@ -436,11 +432,8 @@ OF_TOKENS = ("targets", "token_weights", "context")
 
 
 def _over_explicit(head, name, function, given, mesh):
-    """Calls a method whose results are laid out like its arguments.
-
-    Their token axes are laid out like the hidden states, and a word axis like the words of the
-    parameters.
-    """
+    """Calls a method whose results are laid out like the hidden states along tokens, and like the
+    words of the parameters along words."""
     of_tokens = sharded_functions.spec_of(given["hidden"])[:-1]
     axes = {name for names in of_tokens for name in names}
     words = _axes_of_words(given["params"], axes) if name.endswith(".log_probs") else ()

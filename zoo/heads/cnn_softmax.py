@@ -18,7 +18,7 @@ import numpy as np
 
 from zoo.arrays import products, row_lookup
 from zoo.arrays.sharded_functions import HIDDEN, VECTOR, WORDS, axes
-from zoo.arrays.types import Params, Prepared, Tables
+from zoo.arrays.types import Params, Prepared, Tables, uniform
 from zoo.errors import UserError, check_least
 from zoo.heads import noise
 from zoo.heads.checks import Shapes
@@ -158,9 +158,8 @@ class CNNSoftmax(Head):
                 "correction": (len(lexicon), self.correction),
                 "projection": (self.correction, hidden_size),
             }
-            scale = self.initial_scale
             for k, (name, shape) in zip(keys, shapes.items(), strict=True):
-                params[name] = jax.random.uniform(k, shape, minval=-scale, maxval=scale)
+                params[name] = uniform(k, shape, self.initial_scale)
         if self.sampled is not None:
             # Tied, for its word vectors are these: it has none of its own to draw.
             others = dataclasses.replace(self.sampled, tied=True).init(key, hidden_size, lexicon)
@@ -247,10 +246,8 @@ class CNNSoftmax(Head):
     def _loss_of_open_noise(
         self, params: Params, tables: Tables, hidden: jax.Array, targets: jax.Array, key
     ):
-        """Computes the sampled loss with noise words that the letter model spells, [...].
-
-        The vectors of the targets, followed by the vectors of the noise words, are its weights.
-        """
+        """Computes the sampled loss with noise words that the letter model spells, [...]; its
+        weights are the vectors of the targets, then of the noise words."""
         if key is None:
             raise ValueError("CNNSoftmax.loss draws noise words: give it a key")
         network, samples = self.network, self._sampled.samples

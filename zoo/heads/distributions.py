@@ -151,10 +151,7 @@ def _words(given):
 
 
 def _over_blocks(function, *distributions):
-    """Applies a function to log p of every word, [n, V] of each distribution, by token blocks.
-
-    Returns its results of all tokens, [...].
-    """
+    """Computes a function of log p of every word, [n, V] of each distribution, by token blocks."""
     distributions = tuple(d._replace(hidden=jnp.asarray(d.hidden)) for d in distributions)
     shape = distributions[0].hidden.shape[:-1]
     tokens = math.prod(shape)

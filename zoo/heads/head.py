@@ -147,8 +147,7 @@ class Head(Component):
 
     @property
     def parameter_axes(self) -> Axes:
-        """Names of the parameters' axes, for the parameters that have any: see
-        `zoo.arrays.sharded_functions`."""
+        """Names of the axes of parameters that have any: see `zoo.arrays.sharded_functions`."""
         return {}
 
     # A prior that runs along the sequence and gives `context`; the model feeds it.

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
-from zoo.arrays.types import Params, Tables
+from zoo.arrays.types import Params, Tables, uniform
 from zoo.errors import check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
@@ -73,14 +73,10 @@ class HierarchicalSoftmax(Head):
         count, size = self._shape(len(lexicon))
         of_classes, of_words = jax.random.split(key)
         scale = self.initial_scale
-
-        def uniform(k, *shape):
-            return jax.random.uniform(k, shape, minval=-scale, maxval=scale)
-
         return {
-            "classes": uniform(of_classes, count, hidden_size),
+            "classes": uniform(of_classes, (count, hidden_size), scale),
             "class_bias": jnp.zeros(count),
-            "weights": uniform(of_words, count, size, hidden_size),
+            "weights": uniform(of_words, (count, size, hidden_size), scale),
             "bias": jnp.zeros((count, size)),
         }
 

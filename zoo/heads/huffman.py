@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
-from zoo.arrays.types import Params, Tables
+from zoo.arrays.types import Params, Tables, uniform
 from zoo.errors import UserError
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
@@ -47,8 +47,7 @@ class HuffmanSoftmax(Head):
                 f"HuffmanSoftmax needs at least two words, and the lexicon has {len(lexicon)}: "
                 "give a larger one."
             )
-        shape, scale = (len(lexicon) - 1, hidden_size), self.initial_scale
-        weights = jax.random.uniform(key, shape, minval=-scale, maxval=scale)
+        weights = uniform(key, (len(lexicon) - 1, hidden_size), self.initial_scale)
         return {"weights": weights, "bias": jnp.zeros(len(lexicon) - 1)}
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:

@@ -29,7 +29,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import products
 from zoo.arrays.sharded_functions import FEATURES, HIDDEN, axes
-from zoo.arrays.types import Context, Params, Prepared, Tables
+from zoo.arrays.types import Context, Params, Prepared, Tables, uniform
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head
@@ -111,10 +111,9 @@ class LogLinear(Head):
                 "features=(priors.TopWords(2500), priors.Morphology())."
             )
         shape = (len(lexicon.of_kinds(self.kinds).feature_names), hidden_size)
-        scale = self.initial_scale
         params = {"bias": jnp.zeros(shape[0])}
         if not self.tied:
-            params["weights"] = jax.random.uniform(key, shape, minval=-scale, maxval=scale)
+            params["weights"] = uniform(key, shape, self.initial_scale)
         return params
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
@@ -153,10 +152,8 @@ class LogLinear(Head):
         return feature_signatures.form_of(tables).name.lower()
 
     def _signature_weights(self, params: Params, tables: Tables):
-        """Computes the weights [S, D] and the bias [S] of the softmax over signatures.
-
-        The bias includes log B(s), unless B(s) depends on the context.
-        """
+        """Computes the weights [S, D] and the bias [S] of the softmax over signatures; the bias
+        includes log B(s), unless B(s) depends on the context."""
         vectors = params["weights"]
         weights = products.rounded_as(feature_signatures.sum_features(tables, vectors), vectors)
         bias = feature_signatures.sum_features(tables, params["bias"][:, None])[:, 0]
@@ -175,10 +172,7 @@ class LogLinear(Head):
         return feature_signatures.form_of(tables) is feature_signatures.Form.PRODUCT
 
     def _measure(self, tables: Tables, context: Context) -> dict[str, Any]:
-        """Returns the measure of signatures, log B(s | c), as the softmax's losses take it.
-
-        {} if the bias of the signatures includes it.
-        """
+        """Returns log B(s | c), a measure for the softmax's losses; {} if the bias includes it."""
         if self.background is None:
             return {}
         log_masses = jax.tree_util.Partial(
@@ -190,10 +184,8 @@ class LogLinear(Head):
         return {"log_measure": log_masses, "contexts": context, "width": width}
 
     def _known(self, tables: Tables, context: Context, targets: jax.Array):
-        """Computes the part of log p(targets) beside the signatures' scores, without gradient.
-
-        It is log b(x) - log B(s(x)), or log b(x | c) if the measure of signatures is B(s | c).
-        """
+        """Computes the part of log p(targets) beside the signatures' scores, without gradient: log
+        b(x) - log B(s(x)), or log b(x | c) if their measure is B(s | c)."""
         if self.background is None:
             return tables["log_within"][targets]
         return jax.lax.stop_gradient(
@@ -237,10 +229,8 @@ class LogLinear(Head):
         return self._known(tables, context, targets) - loss, log_z
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):
-        """Computes a . phi(x) plus the logarithm of the background; see `Head.target_scores`.
-
-        Returns None if scores are a product, or if the background depends on the context.
-        """
+        """Computes a . phi(x) plus the logarithm of the background, see `Head.target_scores`; None
+        of a product, or if the background depends on the context."""
         if self._is_product(tables) or self.background is not None:
             return None
         weights, bias = prepared or self._signature_weights(params, tables)

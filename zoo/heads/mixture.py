@@ -22,7 +22,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import products
 from zoo.arrays.sharded_functions import HIDDEN, VECTOR, WORDS, axes
-from zoo.arrays.types import Keys, Params, fold_in_rows
+from zoo.arrays.types import Keys, Params, fold_in_rows, uniform
 from zoo.errors import check_least
 from zoo.heads.checks import Shapes
 from zoo.heads.softmax import Softmax, WordVectors, check_soft_cap
@@ -67,16 +67,12 @@ class _Mixture(WordVectors):
             ("prior", of_prior, self.components),
             ("projection", of_projection, self.components * size),
         ):
-            shape = (hidden_size, columns)
-            params[name] = jax.random.uniform(k, shape, minval=-scale, maxval=scale)
+            params[name] = uniform(k, (hidden_size, columns), scale)
         params["projection_bias"] = jnp.zeros(self.components * size)
         return params
 
     def contexts(self, params: Params, hidden: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Computes (log pi [..., M], g [..., M, size]).
-
-        log pi is in nats. Both are at least float32.
-        """
+        """Computes (log pi [..., M], nats, g [..., M, size]), both in at least float32."""
         log_prior = jax.nn.log_softmax(products.matmul(hidden, params["prior"]), axis=-1)
         projected = products.affine(hidden, params["projection"], params["projection_bias"])
         shape = (*hidden.shape[:-1], self.components, -1)

@@ -186,10 +186,8 @@ class LetterNoise(Noise):
 
 
 def _automaton(words, weights, letter_count, recipe):
-    """Returns (p of the letters from END on, float64 [C, A'], state after each, int64 [C, A']).
-
-    A context is coded as a number in base `letter_count`, its last letter being the last digit.
-    """
+    """Returns (p of the letters from END on, float64 [C, A'], state after each, int64 [C, A']); a
+    context is coded as a number in base `letter_count`, its last letter the last digit."""
     letters, longest = words["letters"].astype(np.int64), recipe.order - 1
     if letter_count**recipe.order > np.iinfo(np.int64).max:
         raise UserError(

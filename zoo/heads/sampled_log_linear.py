@@ -90,10 +90,8 @@ class SampledLogLinear(LogLinear):
         return f"{self.estimate} estimate"
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """Returns the tables of LogLinear and "draws", the noise tables and features of signatures.
-
-        The noise distribution is the background's mass of each signature.
-        """
+        """Returns the tables of LogLinear and "draws": the noise tables of the background's mass of
+        each signature, and the signatures' features."""
         tables = super()._tables(lexicon)
         if not tables:
             return tables
@@ -129,10 +127,8 @@ class SampledLogLinear(LogLinear):
     _weighted_loss = Head._weighted_loss  # not LogLinear's, of the exact loss
 
     def _scores(self, params: Params, draws: Tables, hidden: jax.Array, chosen, product):
-        """Computes a . phi_s of some signatures, in at least float32.
-
-        `product` is the einsum of hidden states and signatures' vectors; it sets the shape.
-        """
+        """Computes a . phi_s of some signatures, in at least float32, by the einsum `product` of
+        hidden states and signatures' vectors."""
         features, values = draws["features"][chosen], draws["feature_values"][chosen]
         rows = row_lookup.take(params["weights"], features)
         vectors = products.rounded_as(products.einsum("...pd,...p->...d", rows, values), rows)

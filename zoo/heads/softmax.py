@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.sharded_functions import HIDDEN, WORDS, axes
-from zoo.arrays.types import Params
+from zoo.arrays.types import Params, uniform
 from zoo.errors import UserError, check_least, check_rates
 from zoo.heads.checks import Shapes
 from zoo.heads.head import Head, SoftmaxArrays
@@ -39,9 +39,7 @@ class WordVectors(Head):
         """Draws {"weights": [V, D] unless tied, "bias": [V] if there is one}."""
         params = {}
         if not self.tied:
-            shape = (len(lexicon), hidden_size)
-            scale = self.initial_scale
-            params["weights"] = jax.random.uniform(key, shape, minval=-scale, maxval=scale)
+            params["weights"] = uniform(key, (len(lexicon), hidden_size), self.initial_scale)
         if self.bias:
             params["bias"] = jnp.zeros(len(lexicon))
         return params

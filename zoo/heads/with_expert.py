@@ -162,10 +162,7 @@ def _distinct(named):
 
 
 def _log_sum(log_probs, chosen):
-    """Computes the log of the sum of chosen probabilities, [...].
-
-    If none is chosen, it is the least finite number of the type.
-    """
+    """Computes the log of the sum of chosen probabilities; of none, the least finite number."""
     least = jnp.finfo(log_probs.dtype).min
     # The least finite number replaces -inf, whose gradient is undefined.
     return jax.nn.logsumexp(jnp.where(chosen, jnp.maximum(log_probs, least), least), axis=-1)

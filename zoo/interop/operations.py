@@ -64,10 +64,8 @@ class HeadOperations(abc.ABC):
     def weighted_loss(
         self, hidden, targets, token_weights, *, key: Any = None, **options: Any
     ) -> jax.Array:
-        """Computes the sum of token_weights * loss, a scalar in nats, the objective of training.
-
-        `token_weights` are [...] or broadcast to it, 0 for padding.
-        """
+        """Computes the sum of token_weights * loss, nats, the objective of training; weights are
+        [...] or broadcast to it, 0 for padding."""
         given = hidden, targets, token_weights
         return self._call("weighted_loss", *given, key=self._noise(key), **options)
 

@@ -21,20 +21,16 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products
-from zoo.arrays.types import Params, accumulator
+from zoo.arrays.types import Params, accumulator, uniform
 from zoo.component_registry import Component
 from zoo.errors import check_least
 
 
 @jax.custom_vjp
 def additive_scores(queries: jax.Array, keys: jax.Array, vector: jax.Array) -> jax.Array:
-    """Computes s(h, m) = v . tanh(q + k), Bahdanau's score for q = W h and k = U m.
-
-    It is computed in at least float32. Of the [B, T, S, A] activations, at most [B, S, A] are held
-    at a time; the backward pass recomputes them in the same way.
-
-    Gives scores [B, T, S].
-    """
+    """Computes s(h, m) = v . tanh(q + k), [B, T, S], Bahdanau's score for q = W h and k = U m, in
+    at least float32. Of the [B, T, S, A] activations, at most [B, S, A] are held at a time; the
+    backward pass recomputes them in the same way."""
 
     def scores(query):
         return products.matmul(jnp.tanh(query[:, None] + keys), vector)
@@ -130,7 +126,7 @@ class Attention(Component, abc.ABC):
         of_state, of_scores = jax.random.split(key)
         size = self.output_size(hidden_size)
         return {
-            "state": uniform(of_state, (memory_size + hidden_size, size)),
+            "state": _weights(of_state, (memory_size + hidden_size, size)),
             "state_bias": jnp.zeros(size),
             **self._init_scores(of_scores, hidden_size, memory_size),
         }
@@ -194,9 +190,8 @@ class Attention(Component, abc.ABC):
         )
 
 
-def uniform(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    scale = shape[0] ** -0.5
-    return jax.random.uniform(key, shape, minval=-scale, maxval=scale)
+def _weights(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    return uniform(key, shape, shape[0] ** -0.5)
 
 
 # ---- bahdanau's additive attention: v . tanh(W h + U m) (Bahdanau, Cho and Bengio 2015, A.1.2)
@@ -238,10 +233,10 @@ class Bahdanau(Attention):
         units = self.units or hidden_size
         of_queries, of_keys, of_vector = jax.random.split(key, 3)
         return {
-            "queries": uniform(of_queries, (hidden_size, units)),
-            "keys": uniform(of_keys, (memory_size, units)),
+            "queries": _weights(of_queries, (hidden_size, units)),
+            "keys": _weights(of_keys, (memory_size, units)),
             "keys_bias": jnp.zeros(units),
-            "vector": uniform(of_vector, (units, 1))[:, 0],
+            "vector": _weights(of_vector, (units, 1))[:, 0],
         }
 
     def _keys(self, params: Params, memory: jax.Array) -> jax.Array:
@@ -274,7 +269,7 @@ class Luong(Attention):
     size: int = 0
 
     def _init_scores(self, key: jax.Array, hidden_size: int, memory_size: int) -> Params:
-        return {"keys": uniform(key, (memory_size, hidden_size))}
+        return {"keys": _weights(key, (memory_size, hidden_size))}
 
     def _keys(self, params: Params, memory: jax.Array) -> jax.Array:
         return products.matmul(memory, params["keys"])

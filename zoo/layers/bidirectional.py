@@ -117,10 +117,7 @@ def backward_order(reset: jax.Array) -> jax.Array:
 
 
 def _reordered(x, order):
-    """Reorders the positions of x [B, T, *] by an order that is its own inverse.
-
-    An order of None reverses all positions.
-    """
+    """Reorders positions of x [B, T, *] by an order that is its own inverse; None reverses all."""
     return x[:, ::-1] if order is None else _permuted(x, order)
 
 

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import products, row_blocks
 from zoo.arrays.row_blocks import Differentiated, map_by_length
-from zoo.arrays.types import accumulator
+from zoo.arrays.types import accumulator, uniform
 from zoo.errors import UserError, check_choices, check_least
 from zoo.lexicon.spelling import Spelling
 
@@ -95,10 +95,10 @@ class Convolution:
         """
         filters = self.filters or (size,)
         keys = iter(jax.random.split(key, 2 + len(filters) + 2 * self.highway))
-        shape, scale = (self.spelling.letter_count(lexicon), self.letter_size), self.initial_scale
+        shape = (self.spelling.letter_count(lexicon), self.letter_size)
         total = sum(filters)
         params = {
-            "letters": jax.random.uniform(next(keys), shape, minval=-scale, maxval=scale),
+            "letters": uniform(next(keys), shape, self.initial_scale),
             "filters": tuple(
                 _linear(next(keys), width * self.letter_size, count)
                 for width, count in zip(self.widths, filters, strict=True)
@@ -220,10 +220,8 @@ class Convolution:
         return most + filters["bias"][None], position
 
     def _maximum_gradient(self, of_letters, lengths, width, filters, position, cotangent):
-        """Computes the gradients of the filters' weights and of the windows [n, p, n d_c].
-
-        If several windows have the maximum, the first one gets the whole gradient.
-        """
+        """Computes the gradients of the filters' weights and of the windows [n, p, n d_c]; of
+        several windows with the maximum the first gets all of it."""
         windows = _windows(of_letters, width)
         positions = jnp.arange(windows.shape[1], dtype=jnp.int32)[None, :, None]
         to_x = jnp.where(position[:, None] == positions, cotangent[:, None], 0)
@@ -279,8 +277,7 @@ def _linear_shapes(path, inputs, outputs, prefix=""):
 
 def _linear(key, inputs, outputs):
     """Draws {"weights", "bias"}: weights uniform with the variance 1 / inputs, biases of 0."""
-    scale = (3 / inputs) ** 0.5
-    weights = jax.random.uniform(key, (inputs, outputs), minval=-scale, maxval=scale)
+    weights = uniform(key, (inputs, outputs), (3 / inputs) ** 0.5)
     return {"weights": weights, "bias": jnp.zeros(outputs)}
 
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products, row_blocks, sharded_functions
-from zoo.arrays.types import Carry, Key, Keys, Params, accumulator, fold_in_rows
+from zoo.arrays.types import Carry, Key, Keys, Params, accumulator, fold_in_rows, uniform
 from zoo.component_registry import Component
 from zoo.errors import UserError, check_least
 from zoo.layers import dropout
@@ -120,12 +120,8 @@ def _as_type(array, dtype):
 
 
 def in_chunks(function: Callable, length: int, weights: Any, arrays: Any, state: Any):
-    """Applies a function along time, chunk by chunk, with rematerialisation.
-
-    Gives (outputs, leaves [T, ...]; the state after the last position). `function`: (weights,
-    arrays, state) -> (outputs, state), for any number of positions, where a position depends on
-    earlier ones only through the state.
-    """
+    """Applies function(weights, arrays, state) -> (outputs [T, ...], state), whose positions depend
+    on earlier ones only through the state, chunk by chunk with rematerialisation."""
     time = jax.tree.leaves(arrays)[0].shape[0]
     if not length or not row_blocks.is_known(time):  # exported for any number: keeps nothing anyway
         return function(weights, arrays, state)
@@ -239,7 +235,7 @@ class Stacked(Core, abc.ABC):
             shapes = self._weight_shapes(layer, inputs)
             of_weights = jax.random.split(jax.random.fold_in(key, layer), len(shapes))
             weights = {
-                name: jax.random.uniform(k, shape, minval=-scale, maxval=scale)
+                name: uniform(k, shape, scale)
                 for k, (name, shape) in zip(of_weights, shapes.items(), strict=True)
             }
             params.append({**weights, **self._biases(layer)})

@@ -32,12 +32,8 @@ def _threshold(rate):
 
 
 def masks(keys: jax.Array, shape: tuple[int, ...], rate: float, dtype) -> jax.Array:
-    """Draws masks: 0 with probability `rate`, rounded to 1/65536, and 1 / (1 - rate) otherwise.
-
-    Each number takes 16 random bits, which halves the generator's share of a training step.
-
-    Gives [B, *shape].
-    """
+    """Draws masks [B, *shape]: 0 with probability `rate`, rounded to 1/65536, and 1 / (1 - rate)
+    otherwise. Each takes 16 random bits, which halves the generator's share of a training step."""
     return jnp.where(_kept(keys, shape, rate), _factor(rate), 0).astype(dtype)
 
 
@@ -87,12 +83,8 @@ def drop_weights(weights: jax.Array, mask: WeightMask | None) -> jax.Array:
 
 
 def drop_words(vectors: jax.Array, words: jax.Array, rate: float, key: jax.Array) -> jax.Array:
-    """Multiplies the vectors of words by masks: one number a word, the same wherever it occurs.
-
-    Source: Gal and Ghahramani (2016), section 4.2.
-
-    Gives [..., E].
-    """
+    """Multiplies vectors [..., E] by one number a word, the same wherever the word occurs (Gal and
+    Ghahramani 2016, section 4.2)."""
     keys = jax.vmap(lambda word: jax.random.fold_in(key, word))(words.reshape(-1))
     return vectors * masks(keys, (1,), rate, vectors.dtype).reshape(*words.shape, 1)
 

@@ -26,11 +26,8 @@ ACTIVATIONS = {
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def elman(activation, projections, recurrent, hidden, keep, mask=None):
-    """Computes h_t = f(x_t W + b + h_(t-1) U) at all positions.
-
-    Gives (hidden of all positions [T, B, D], last hidden [B, D]). `keep`: [T, B, 1], 0 where the
-    carry is zeroed before the position and 1 elsewhere; gets no gradient.
-    """
+    """Computes h_t = f(x_t W + b + h_(t-1) U), (all positions [T, B, D], the last [B, D]); `keep`:
+    [T, B, 1], 0 where the carry is zeroed before the position, else 1, without gradient."""
     return _forward(activation, projections, recurrent, hidden, keep, mask)[0]
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import row_lookup, sharded_functions
 from zoo.arrays.sharded_functions import FEATURES, HIDDEN, WORDS, Axes, axes, named
-from zoo.arrays.types import Params, Tables
+from zoo.arrays.types import Params, Tables, uniform
 from zoo.component_registry import Component
 from zoo.errors import UserError, check_least
 from zoo.layers.char_convolution import Convolution
@@ -120,8 +120,7 @@ class Lookup(Embedding):
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
         """Initialises {"table": [V, E]}."""
-        shape, scale = (len(lexicon), self.size), self.initial_scale
-        return {"table": jax.random.uniform(key, shape, minval=-scale, maxval=scale)}
+        return {"table": uniform(key, (len(lexicon), self.size), self.initial_scale)}
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """Returns the vectors of the words of another lexicon; new words get the unknown word's.
@@ -193,8 +192,7 @@ class Features(Embedding):
                 "give the config's vocabulary some, or use embeddings.Lookup."
             )
         count = len(lexicon.of_kinds(self.kinds).feature_names)
-        shape, scale = (count, self.size), self.initial_scale
-        return {"table": jax.random.uniform(key, shape, minval=-scale, maxval=scale)}
+        return {"table": uniform(key, (count, self.size), self.initial_scale)}
 
     @sharded_functions.over_tokens("words", axes=0)
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:

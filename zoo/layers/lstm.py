@@ -39,11 +39,9 @@ def _project(hidden, projection):
 
 
 def lstm(projections, recurrent, hidden, cell_state, keep, projection=None, mask=None):
-    """Computes a layer's hidden states from its projected inputs.
-
-    Gives (hidden of all positions [T, B, R], (last hidden, last cell)). `keep`: [T, B, 1], 0 where
-    the carry is zeroed before the position and 1 elsewhere; gets no gradient.
-    """
+    """Computes a layer's (hidden of all positions [T, B, R], (last hidden, last cell)) from its
+    projected inputs; `keep`: [T, B, 1], 0 where the carry is zeroed before the position, else 1,
+    without gradient."""
     arguments = projections, recurrent, hidden, cell_state, keep, projection, mask
     return _lstm(*sharded_functions.alike(arguments))
 

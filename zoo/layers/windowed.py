@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import products
-from zoo.arrays.types import Carry, Keys, fold_in_rows
+from zoo.arrays.types import Carry, Keys, fold_in_rows, uniform
 from zoo.errors import UserError, check_least
 from zoo.layers import dropout
 from zoo.layers.core import Core
@@ -164,18 +164,17 @@ class NGram(Core):
           {"context": [n - 1, E, D], the last word first, "bias": [D], "layers": a tuple of
           {"weights": [D, D], "bias": [D]}, one for each further layer}.
         """
+
+        def layer(key):
+            weights = uniform(key, (self.size, self.size), (6 / self.size) ** 0.5)
+            return {"weights": weights, "bias": jnp.zeros(self.size)}
+
         context_key, *keys = jax.random.split(key, self.layers)
         shape = (self.order - 1, input_size, self.size)
         return {
-            "context": _uniform(context_key, shape, shape[0] * shape[1]),
+            "context": uniform(context_key, shape, (6 / (shape[0] * input_size)) ** 0.5),
             "bias": jnp.zeros(self.size),
-            "layers": tuple(
-                {
-                    "weights": _uniform(k, (self.size, self.size), self.size),
-                    "bias": jnp.zeros(self.size),
-                }
-                for k in keys
-            ),
+            "layers": tuple(map(layer, keys)),
         }
 
     def initial_carry(self, batch: int) -> Carry:
@@ -216,8 +215,3 @@ def _drop(x, rate, rows, use):
     if rows is None or not rate:
         return x
     return x * dropout.masks(fold_in_rows(rows, use), x.shape[1:], rate, x.dtype)
-
-
-def _uniform(key, shape, inputs):
-    scale = (6 / inputs) ** 0.5
-    return jax.random.uniform(key, shape, minval=-scale, maxval=scale)

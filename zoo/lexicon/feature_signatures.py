@@ -51,10 +51,8 @@ BY_NAME = {form.name.lower(): form for form in Form}
 
 
 def is_private(rows: np.ndarray, ids: np.ndarray, features: int) -> np.ndarray:
-    """Whether no other signature has the feature of an entry of phi, bool [m].
-
-    Only the first MOST_PRIVATE such entries of a signature count.
-    """
+    """Whether no other signature has the feature of an entry of phi, bool [m], of each signature's
+    first MOST_PRIVATE such entries."""
     alone = np.bincount(ids, minlength=features)[ids] == 1
     before = np.cumsum(alone) - alone  # in all rows; less those before the row, in it
     places = np.arange(len(rows))
@@ -149,11 +147,8 @@ class FeatureSets(Sequence):
 
 
 def grouped(words: FeatureSets) -> tuple[np.ndarray, FeatureSets]:
-    """Finds words with the same features.
-
-    Gives (the number of each word's feature set, int32 [V]; the sets, in the order of their first
-    words).
-    """
+    """Returns (the number of each word's feature set, int32 [V]; the sets, in the order of their
+    first words)."""
     bits = words.values.view(f"i{words.values.itemsize}")
     entries = np.stack([words.ids, bits], axis=1)
     as_bytes, starts = entries.tobytes(), words.offsets * entries.dtype.itemsize * 2
@@ -176,11 +171,8 @@ def tables(lexicon, form: Form | None = None) -> dict[str, np.ndarray]:
 
 
 def mass_tables(lexicon) -> dict[str, np.ndarray]:
-    """Computes the signature of each word, and the background masses of signatures.
-
-    Gives signature: int32 [V]. log_mass: log B(s), [S], nats. log_within: log b(v)/B(s(v)), [V],
-    nats.
-    """
+    """Computes {"signature": int32 [V], "log_mass": log B(s), [S], "log_within": log b(v)/B(s(v)),
+    [V]}, nats."""
     signature, members = lexicon.signatures
     log_background = lexicon.background_log_probs
     log_mass = np.full(len(members), -np.inf)
@@ -208,10 +200,7 @@ def _padded(rows, ids, values, height, filling):
 
 
 def feature_tables(lexicon) -> dict:
-    """Makes the tables of the features of each signature, padded with 0.
-
-    Gives features: int32 [S, P], feature ids. feature_values: [S, P].
-    """
+    """Makes {"features": int32 [S, P], "feature_values": [S, P]} of signatures, padded with 0."""
     sets = lexicon.signatures[1]
     rows, ids, values = sets.entries()
     features, feature_values = _padded(rows, ids, values, len(sets), 0)
@@ -219,11 +208,8 @@ def feature_tables(lexicon) -> dict:
 
 
 def product_tables(lexicon) -> dict:
-    """Makes the tables of sparse products.
-
-    Gives of_signature, of_feature: the levels (see zoo.arrays.sparse_products) of phi [S, F] and of
-    its transpose; and `feature_tables`.
-    """
+    """Makes `feature_tables` and the levels (see zoo.arrays.sparse_products) of phi [S, F],
+    "of_signature", and of its transpose, "of_feature"."""
     rows, ids, values = lexicon.signatures[1].entries()
     signature_count = len(lexicon.signatures[1])
     # For scores of few tokens at a time, fewer levels save more than fewer slots.
@@ -340,10 +326,7 @@ _sums.defvjp(lambda vectors, tables: (_sums(vectors, tables), (tables, vectors))
 
 
 def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
-    """Computes the vector of each signature, sum_f phi_sf * vectors_f.
-
-    Gives [S, D], in at least float32.
-    """
+    """Computes sum_f phi_sf * vectors_f of each signature, [S, D], in at least float32."""
     vectors = sharded_functions.rows_whole(vectors)
     if "of_signature" in tables:
         vectors = vectors.astype(accumulator(vectors))

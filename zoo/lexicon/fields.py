@@ -179,10 +179,9 @@ def digest(value) -> str:
 def save(lexicon, path):
     """Writes a lexicon to one .npz file."""
     depended, notes = arrays(lexicon), _notes(lexicon)
-    with open(path, "wb") as file:  # numpy would add .npz to a path without it
-        # The digest comes first: an archive whose list is cut short lacks the last arrays.
-        first = np.frombuffer(digest(depended | notes).encode(), np.uint8)
-        np.savez_compressed(file, digest=first, **notes, **depended)
+    # The digest comes first: an archive whose list is cut short lacks the last arrays.
+    first = np.frombuffer(digest(depended | notes).encode(), np.uint8)
+    array_files.write(path, {"digest": first, **notes, **depended})
 
 
 def load(kind, path):

@@ -119,10 +119,8 @@ class Spelling:
         return 1 + (missing + 1) // 2, 1 + missing // 2
 
     def padded(self, letters, window: int) -> tuple[jax.Array, jax.Array]:
-        """Pads letters of a speller, int32 [n, longest], as `tables` pads the words of a lexicon.
-
-        Gives (letters int32 [n, L], lengths int32 [n]).
-        """
+        """Pads a speller's letters, int32 [n, longest], as `tables` pads words; returns (letters
+        int32 [n, L], lengths int32 [n])."""
         sizes = (letters > END).sum(axis=1)
         begins, ends = self._marks_around(sizes, window)
         ends = ends + (sizes + begins + ends == 0)
@@ -147,10 +145,7 @@ class Spelling:
 
 
 def table(rows: list[list[int]]) -> dict[str, np.ndarray]:
-    """Pads rows of letters to one array.
-
-    Gives {"letters": int32 [V, L], filled up with PADDING; "lengths": int32 [V]}.
-    """
+    """Pads rows of letters to {"letters": int32 [V, L], by PADDING; "lengths": int32 [V]}."""
     lengths = np.array([len(row) for row in rows], np.int32)
     letters = np.full((len(rows), lengths.max()), PADDING, np.int32)
     letters[np.arange(letters.shape[1])[None] < lengths[:, None]] = np.concatenate(rows)

@@ -11,97 +11,51 @@ assume `import jax`, `import jax.numpy as jnp`, `import numpy as np`, `from zoo 
 `np.set_printoptions(precision=4, suppress=True)`; a test runs them.
 """
 
-from zoo.losses.adaptive import (
-    adaptive_log_probs,
-    adaptive_loss,
-    adaptive_sample,
-    adaptive_top_k,
-    weighted_adaptive_loss,
-)
-from zoo.losses.blackout import blackout_loss
-from zoo.losses.entropy import Statistics, softmax_kl_divergence, softmax_statistics
-from zoo.losses.hierarchical import (
-    hierarchical_log_probs,
-    hierarchical_loss,
-    hierarchical_sample,
-    hierarchical_top_k,
-)
-from zoo.losses.huffman import huffman_paths, path_log_probs, path_loss
-from zoo.losses.importance import importance_loss
-from zoo.losses.log_linear import (
-    adaptor_penalty,
-    log_expert_mass,
-    log_linear_log_probs,
-    log_linear_loss,
-    log_linear_weights,
-    sparse_log_linear_log_probs,
-    sparse_log_linear_loss,
-    weighted_sparse_log_linear_loss,
-)
-from zoo.losses.mixture import mixture_log_probs, mixture_loss, weighted_mixture_loss
-from zoo.losses.nce import nce_loss
-from zoo.losses.noise_sampling import (
-    NoiseSample,
-    alias_table,
-    draw_noise,
-    log_expected_count,
-    noise_tables,
-    sample_noise,
-)
-from zoo.losses.sampled_log_linear import importance_weights, metropolis_choice, metropolis_walk
-from zoo.losses.softmax import softmax_loss, weighted_softmax_loss
-from zoo.losses.token_blocks import weighted_sum
-from zoo.losses.top_k import softmax_sample, softmax_top_k
+from typing import TYPE_CHECKING
 
-__all__ = [  # noqa: RUF022 in groups
-    # Softmax: exact, without a [tokens, V] array
-    "Statistics",
-    "softmax_kl_divergence",
-    "softmax_loss",
-    "softmax_sample",
-    "softmax_statistics",
-    "softmax_top_k",
-    "weighted_softmax_loss",
-    # Log-linear models: words as sets of features over a background
-    "adaptor_penalty",
-    "log_linear_log_probs",
-    "log_linear_loss",
-    "log_linear_weights",
-    "sparse_log_linear_log_probs",
-    "sparse_log_linear_loss",
-    "weighted_sparse_log_linear_loss",
-    "importance_weights",
-    "metropolis_choice",
-    "metropolis_walk",
-    "log_expert_mass",
-    # Mixtures of softmaxes
-    "mixture_log_probs",
-    "mixture_loss",
-    "weighted_mixture_loss",
-    # Clusters, classes and trees
-    "adaptive_log_probs",
-    "adaptive_loss",
-    "adaptive_sample",
-    "adaptive_top_k",
-    "weighted_adaptive_loss",
-    "hierarchical_log_probs",
-    "hierarchical_loss",
-    "hierarchical_sample",
-    "hierarchical_top_k",
-    "huffman_paths",
-    "path_log_probs",
-    "path_loss",
-    # Sampled losses, for training only
-    "blackout_loss",
-    "importance_loss",
-    "nce_loss",
-    # Noise words of sampled losses
-    "NoiseSample",
-    "alias_table",
-    "draw_noise",
-    "log_expected_count",
-    "noise_tables",
-    "sample_noise",
-    # Sums over tokens with weights
-    "weighted_sum",
-]
+from zoo.losses.adaptive import adaptive_log_probs as adaptive_log_probs
+from zoo.losses.adaptive import adaptive_loss as adaptive_loss
+from zoo.losses.adaptive import adaptive_sample as adaptive_sample
+from zoo.losses.adaptive import adaptive_top_k as adaptive_top_k
+from zoo.losses.adaptive import weighted_adaptive_loss as weighted_adaptive_loss
+from zoo.losses.blackout import blackout_loss as blackout_loss
+from zoo.losses.entropy import Statistics as Statistics
+from zoo.losses.entropy import softmax_kl_divergence as softmax_kl_divergence
+from zoo.losses.entropy import softmax_statistics as softmax_statistics
+from zoo.losses.hierarchical import hierarchical_log_probs as hierarchical_log_probs
+from zoo.losses.hierarchical import hierarchical_loss as hierarchical_loss
+from zoo.losses.hierarchical import hierarchical_sample as hierarchical_sample
+from zoo.losses.hierarchical import hierarchical_top_k as hierarchical_top_k
+from zoo.losses.huffman import huffman_paths as huffman_paths
+from zoo.losses.huffman import path_log_probs as path_log_probs
+from zoo.losses.huffman import path_loss as path_loss
+from zoo.losses.importance import importance_loss as importance_loss
+from zoo.losses.log_linear import adaptor_penalty as adaptor_penalty
+from zoo.losses.log_linear import log_expert_mass as log_expert_mass
+from zoo.losses.log_linear import log_linear_log_probs as log_linear_log_probs
+from zoo.losses.log_linear import log_linear_loss as log_linear_loss
+from zoo.losses.log_linear import log_linear_weights as log_linear_weights
+from zoo.losses.log_linear import sparse_log_linear_log_probs as sparse_log_linear_log_probs
+from zoo.losses.log_linear import sparse_log_linear_loss as sparse_log_linear_loss
+from zoo.losses.log_linear import weighted_sparse_log_linear_loss as weighted_sparse_log_linear_loss
+from zoo.losses.mixture import mixture_log_probs as mixture_log_probs
+from zoo.losses.mixture import mixture_loss as mixture_loss
+from zoo.losses.mixture import weighted_mixture_loss as weighted_mixture_loss
+from zoo.losses.nce import nce_loss as nce_loss
+from zoo.losses.noise_sampling import NoiseSample as NoiseSample
+from zoo.losses.noise_sampling import alias_table as alias_table
+from zoo.losses.noise_sampling import draw_noise as draw_noise
+from zoo.losses.noise_sampling import log_expected_count as log_expected_count
+from zoo.losses.noise_sampling import noise_tables as noise_tables
+from zoo.losses.noise_sampling import sample_noise as sample_noise
+from zoo.losses.sampled_log_linear import importance_weights as importance_weights
+from zoo.losses.sampled_log_linear import metropolis_choice as metropolis_choice
+from zoo.losses.sampled_log_linear import metropolis_walk as metropolis_walk
+from zoo.losses.softmax import softmax_loss as softmax_loss
+from zoo.losses.softmax import weighted_softmax_loss as weighted_softmax_loss
+from zoo.losses.token_blocks import weighted_sum as weighted_sum
+from zoo.losses.top_k import softmax_sample as softmax_sample
+from zoo.losses.top_k import softmax_top_k as softmax_top_k
+
+if not TYPE_CHECKING:  # type checkers read the imports
+    __all__ = sorted(name for name, value in globals().items() if callable(value))

@@ -69,11 +69,7 @@ def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
     """Computes sum_n u_n loss_n of `adaptive_loss`, and its gradients in the same pass if faster.
 
     Args:
-      hidden: h, [..., D].
-      weights: [c_0 + tails, D], see `adaptive_loss`.
-      bias: [c_0 + tails].
-      tails: pairs (projection [D, D_i], word vectors [V_i, D_i]).
-      ranks: int [...].
+      hidden, weights, bias, tails, ranks: see `adaptive_loss`.
       token_weights: u, [...].
 
     Returns:
@@ -105,10 +101,7 @@ def adaptive_log_probs(hidden, weights, bias, tails):
     """Computes log p of every word, in the order of ranks.
 
     Args:
-      hidden: h, [..., D].
-      weights: [c_0 + tails, D], see `adaptive_loss`.
-      bias: [c_0 + tails].
-      tails: pairs (projection [D, D_i], word vectors [V_i, D_i]).
+      hidden, weights, bias, tails: see `adaptive_loss`.
 
     Returns:
       [..., V], nats.
@@ -140,10 +133,7 @@ def adaptive_sample(hidden, weights, bias, tails, key):
     """Draws words from the adaptive softmax: a word or a tail of the head, then a word of the tail.
 
     Args:
-      hidden: h, [..., D].
-      weights: [c_0 + tails, D], see `adaptive_loss`.
-      bias: [c_0 + tails].
-      tails: pairs (projection [D, D_i], word vectors [V_i, D_i]).
+      hidden, weights, bias, tails: see `adaptive_loss`.
       key: a key of `jax.random`.
 
     Returns:
@@ -177,10 +167,7 @@ def adaptive_top_k(hidden, weights, bias, tails, k):
     """Finds the k most probable words of the adaptive softmax, by blocks of each cluster's words.
 
     Args:
-      hidden: h, [..., D].
-      weights: [c_0 + tails, D], see `adaptive_loss`.
-      bias: [c_0 + tails].
-      tails: pairs (projection [D, D_i], word vectors [V_i, D_i]).
+      hidden, weights, bias, tails: see `adaptive_loss`.
       k: the number of words, at most V.
 
     Returns:
@@ -300,12 +287,8 @@ class _Blocks(NamedTuple):
         return self.hidden[number], mine, jnp.where(mine, self.tail_row[number], 0)
 
     def of_runs(self, weighted, shared, hidden, token_weights, rows):
-        """Computes a weighted sum over a block, and its gradients for each run apart.
-
-        Each run lies on one device, so that its gradients need not be summed over devices here.
-
-        Gives (the sum, (gradients of shared [runs, ...], of hidden, of token_weights)).
-        """
+        """Computes a weighted sum over a block, and its gradients for each run apart, shared ones
+        [runs, ...]: a run lies on one device, so that nothing is summed over devices here."""
         gradients = jax.value_and_grad(weighted, (0, 1, 2))
         of_tokens = hidden, token_weights, rows
         runs = self.order.order.shape[0]
@@ -395,10 +378,8 @@ _weighted_tail_sum.defvjp(_sum_forward, _sum_backward)
 
 
 def _tail_gradients(tails, hidden, cluster, tail_row, token_weights):
-    """Computes sum_n u_n loss_n of the tails of tokens [N], and its gradients in the same pass.
-
-    Gives (the sum, its gradients for the tails, for hidden [N, D], and for the weights [N]).
-    """
+    """Computes sum_n u_n loss_n of the tails of tokens [N], and in the same pass its gradients for
+    the tails, for hidden [N, D] and for the weights [N]."""
     blocks = _Blocks.of(tails, hidden, cluster, tail_row)
     weights, runs = blocks.order.cut(token_weights), blocks.order.order.shape[0]
 

@@ -28,11 +28,8 @@ def blackout_loss(true_logits, noise_logits, log_expected_true, log_expected_noi
     """Computes -log p~_0 - sum_k log(1 - p~_k), the sum over the draws in S.
 
     Args:
-      true_logits: o_x of the target, [...], nats.
-      noise_logits: o_k of the noise words, [..., K], nats.
-      log_expected_true: log E_x, [...]; see `log_expected_count`.
-      log_expected_noise: log E_k, [..., K].
-      left_out: bool [..., K], draws that are not in S: see `importance_loss`.
+      true_logits, noise_logits, log_expected_true, log_expected_noise, left_out: see
+        `importance_loss`.
 
     Returns:
       The loss, [...], nats. It is not a log-probability: use it for training only.

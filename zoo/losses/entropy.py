@@ -45,11 +45,7 @@ def softmax_statistics(hidden, weights, bias, targets, *, soft_cap=None, tempera
     """Computes log p(x), the entropy of p and whether x is its best word, in one pass.
 
     Args:
-      hidden: h, [..., D].
-      weights: W, [V, D].
-      bias: c, [V].
-      targets: x, int [...], each in [0, V).
-      soft_cap: the number beyond which no score goes, see `softmax_loss`; None for no cap.
+      hidden, weights, bias, targets, soft_cap: see `softmax_loss`.
       temperature: T, above 0.
 
     Returns:

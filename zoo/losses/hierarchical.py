@@ -33,10 +33,8 @@ def token_block(tokens, size, width):
 
 
 def within_log_probs(weights, bias, hidden, classes, vocabulary):
-    """Computes log softmax(W_c h + b_c) over the slots of class c that hold a word.
-
-    Gives [..., M], nats; -inf in slots without a word.
-    """
+    """Computes log softmax(W_c h + b_c) over the slots of class c, [..., M], nats; -inf without a
+    word."""
     gathered = row_lookup.take(weights, classes), row_lookup.take(bias, classes)
     return _log_probs(*gathered, hidden, classes, vocabulary)
 
@@ -126,12 +124,7 @@ def hierarchical_log_probs(hidden, class_weights, class_bias, weights, bias, voc
     """Computes log p of every word, in the order of ranks.
 
     Args:
-      hidden: h, [..., D].
-      class_weights: R, [C, D].
-      class_bias: r, [C].
-      weights: W, [C, M, D].
-      bias: b, [C, M].
-      vocabulary: V; see `hierarchical_loss`.
+      hidden, class_weights, class_bias, weights, bias, vocabulary: see `hierarchical_loss`.
 
     Returns:
       [..., C M], nats; -inf in the slots beyond V, which hold no word.
@@ -162,12 +155,7 @@ def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabu
     """Draws words from the hierarchical softmax: a class, then one of its words.
 
     Args:
-      hidden: h, [..., D].
-      class_weights: R, [C, D].
-      class_bias: r, [C].
-      weights: W, [C, M, D].
-      bias: b, [C, M].
-      vocabulary: V; see `hierarchical_loss`.
+      hidden, class_weights, class_bias, weights, bias, vocabulary: see `hierarchical_loss`.
       key: a key of `jax.random`.
 
     Returns:
@@ -205,12 +193,7 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
     """Finds the k most probable words of the hierarchical softmax, by blocks of classes.
 
     Args:
-      hidden: h, [..., D].
-      class_weights: R, [C, D].
-      class_bias: r, [C].
-      weights: W, [C, M, D].
-      bias: b, [C, M].
-      vocabulary: V; see `hierarchical_loss`.
+      hidden, class_weights, class_bias, weights, bias, vocabulary: see `hierarchical_loss`.
       k: the number of words, at most V.
 
     Returns:

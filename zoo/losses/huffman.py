@@ -22,7 +22,16 @@ from zoo.losses import softmax, value_checks
 from zoo.losses.value_checks import check_shapes
 
 
-def _check_paths(weights, nodes, turns):
+def _check(words, hidden, weights, bias, nodes, turns):
+    """Checks the arguments of a function of `words`, "..." of tokens or "V" of the vocabulary."""
+    check_shapes(
+        hidden=(hidden, "... D"),
+        weights=(weights, "N D"),
+        bias=(bias, "N"),
+        nodes=(nodes, f"{words} L"),
+        turns=(turns, f"{words} L"),
+        integers=("nodes",),
+    )
     value_checks.check_ids(weights.shape[0], turns, nodes=nodes)
     if (known := value_checks.known(turns)) is not None:
         value_checks.refuse(
@@ -56,15 +65,7 @@ def path_loss(hidden, weights, bias, nodes, turns):
 
     Source: Morin and Bengio (2005); Mikolov et al. (2013), appendix.
     """
-    check_shapes(
-        hidden=(hidden, "... D"),
-        weights=(weights, "N D"),
-        bias=(bias, "N"),
-        nodes=(nodes, "... L"),
-        turns=(turns, "... L"),
-        integers=("nodes",),
-    )
-    _check_paths(weights, nodes, turns)
+    _check("...", hidden, weights, bias, nodes, turns)
     scores = products.einsum("...ld,...d->...l", row_lookup.take(weights, nodes), hidden)
     scores += row_lookup.take(bias, nodes)
     return jnp.where(turns == 0, 0, jax.nn.softplus(-turns * scores)).sum(-1)
@@ -75,9 +76,7 @@ def path_log_probs(hidden, weights, bias, nodes, turns):
     """Computes log p of every word of a binary tree.
 
     Args:
-      hidden: h, [..., D].
-      weights: w of the inner nodes, [V - 1, D].
-      bias: c of the inner nodes, [V - 1].
+      hidden, weights, bias: see `path_loss`.
       nodes: n, inner nodes on the way to each word: int [V, L].
       turns: s, +1 or -1, 0 beyond the end of a path: [V, L].
 
@@ -95,15 +94,7 @@ def path_log_probs(hidden, weights, bias, nodes, turns):
 
     Source: Morin and Bengio (2005); Mikolov et al. (2013), appendix.
     """
-    check_shapes(
-        hidden=(hidden, "... D"),
-        weights=(weights, "N D"),
-        bias=(bias, "N"),
-        nodes=(nodes, "V L"),
-        turns=(turns, "V L"),
-        integers=("nodes",),
-    )
-    _check_paths(weights, nodes, turns)
+    _check("V", hidden, weights, bias, nodes, turns)
     scores = softmax.logits(hidden, weights, bias)
 
     def step(total, level):

@@ -63,10 +63,7 @@ def log_linear_loss(hidden, features, log_background, weights, bias, targets):
 
     Args:
       hidden: h, [..., D].
-      features: phi, [V, F].
-      log_background: log b, [V], nats, up to a constant.
-      weights: W, the vectors of the features, [F, D].
-      bias: c, [F].
+      features, log_background, weights, bias: see `log_linear_weights`.
       targets: x, int [...], each in [0, V).
 
     Returns:
@@ -94,8 +91,7 @@ def log_linear_log_probs(adaptor, features, log_background):
 
     Args:
       adaptor: a, [..., F].
-      features: phi, [V, F].
-      log_background: log b, [V], nats, up to a constant.
+      features, log_background: see `log_linear_weights`.
 
     Returns:
       [..., V], nats.
@@ -122,8 +118,7 @@ def adaptor_penalty(hidden, weights, bias, penalty, norm=2.0):
 
     Args:
       hidden: h, [..., D].
-      weights: W, the vectors of the features, [F, D].
-      bias: c, [F].
+      weights, bias: see `log_linear_weights`.
       penalty: nats per unit of |a|^norm, at least 0.
       norm: the exponent, at least 1.
 
@@ -273,12 +268,7 @@ def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, t
     """Computes sum_n u_n loss_n of `sparse_log_linear_loss`, and its gradients in the same pass.
 
     Args:
-      tables: "of_signature", "of_feature": the levels of phi, [S, F], and of its transpose, see
-        `zoo.arrays.sparse_products.levels`; "log_mass": log B, [S], nats.
-      weights: W, the vectors of the features, [F, D].
-      bias: c, [F].
-      hidden: h, [..., D].
-      signatures: s, int [...], each in [0, S).
+      tables, weights, bias, hidden, signatures: see `sparse_log_linear_loss`.
       token_weights: u, [...]; 0 for padding, whose hidden states and signatures may be anything.
 
     Returns:
@@ -364,11 +354,7 @@ def sparse_log_linear_log_probs(tables, weights, bias, hidden):
     """Computes log p of each signature of a sparse phi.
 
     Args:
-      tables: "of_signature", "of_feature": the levels of phi, [S, F], and of its transpose, see
-        `zoo.arrays.sparse_products.levels`; "log_mass": log B, [S], nats.
-      weights: W, the vectors of the features, [F, D].
-      bias: c, [F].
-      hidden: h, [..., D].
+      tables, weights, bias, hidden: see `sparse_log_linear_loss`.
 
     Returns:
       [..., S], nats.

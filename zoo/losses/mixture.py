@@ -68,15 +68,11 @@ def weighted_mixture_loss(
     """Computes sum_n u_n loss_n of `mixture_loss`, and its gradients in the same pass.
 
     Args:
-      contexts: g, [..., M, D].
-      log_prior: log pi, [..., M], nats.
-      weights: W, [V, D].
-      bias: c, [V].
-      targets: x, int [...], each in [0, V).
+      contexts, log_prior, weights, bias, targets: see `mixture_loss`.
       token_weights: u, [...]; 0 for padding, whose contexts and targets may be anything.
       block: the number of tokens in a block, which need not divide the number of tokens; None for a
         fast choice.
-      soft_cap: the number beyond which no score goes, see `softmax_loss`; None for no cap.
+      soft_cap: see `mixture_loss`.
 
     Returns:
       A scalar, nats.
@@ -120,11 +116,7 @@ def mixture_log_probs(contexts, log_prior, weights, bias, *, soft_cap=None):
     """Computes log p of every word under a mixture of softmaxes.
 
     Args:
-      contexts: g, [..., M, D].
-      log_prior: log pi, [..., M], nats.
-      weights: W, [V, D].
-      bias: c, [V].
-      soft_cap: the number beyond which no score goes, see `softmax_loss`; None for no cap.
+      contexts, log_prior, weights, bias, soft_cap: see `mixture_loss`.
 
     Returns:
       [..., V], nats. The logits of all components are held, too: [..., M, V].

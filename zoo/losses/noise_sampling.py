@@ -180,11 +180,8 @@ def log_expected_count(log_q, draws: int, distinct: bool):
 
 
 def draw_per_unit(function, key, shape, draws: int, per: str):
-    """Draws random arrays for each unit of some tokens.
-
-    Gives the arrays of `function`: [draws] for the batch, [B, draws] for each batch row, [...,
-    draws] for each token.
-    """
+    """Draws an array of `function` for each unit of some tokens: [draws] for the batch, [B, draws]
+    for each batch row, [..., draws] for each token."""
     if per not in UNITS:
         raise ValueError(f"per is {per!r}: give one of {', '.join(UNITS)}")
     if per == "row" and not shape:

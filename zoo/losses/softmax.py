@@ -554,7 +554,7 @@ class Held(NamedTuple):
 
     @classmethod
     def of(cls, wanted, hidden, weights, bias, targets, shaping, measure=None):
-        """Computes (terms, what is held) of tokens [n]."""
+        """Computes the terms of tokens [n], and holds what their gradients need."""
         words, columns = weights.shape
         if measure is None and jax.default_backend() == "cpu":
             words = max(LEAST_ROWS_AT_A_TIME, ENTRIES_AT_A_TIME // columns)

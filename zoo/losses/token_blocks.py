@@ -235,12 +235,9 @@ def weighted_rows(slopes, token_weights):
 
 
 def sum_by_length(function, params, letters, lengths, others, weights, *, rows=1):
-    """Computes sum_n u_n loss_n of spellings, with the gradients in the forward pass.
-
-    Gives a scalar, differentiable backwards in params, others and weights. `function`: (params,
-    letters [n, l], lengths [n], *others [n, ...]) -> losses [n], row by row, the same for every l
-    >= lengths.
-    """
+    """Computes sum_n u_n loss_n of spellings, with the gradients (of params, others and weights) in
+    the forward pass. `function`: (params, letters [n, l], lengths [n], *others [n, ...]) -> losses
+    [n], row by row, the same for every l >= lengths."""
     arrays = params, letters, lengths, others, weights
     params, letters, lengths, others, weights = sharded_functions.alike(arrays)
     runs, block = sharded_functions.shares(rows, row_blocks.BLOCK, (params, lengths, others))

@@ -85,10 +85,8 @@ def check_k(k, vocabulary: int):
 
 
 def best(k, *found):
-    """Returns the k best of some candidates, best first; of equal values, lower words first.
-
-    Gives (values [N, k], words int32 [N, k]).
-    """
+    """Returns the k best of some candidates, (values [N, k], words int32 [N, k]), best first; of
+    equal values, lower words first."""
     values, words = (jnp.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
     falling, words = jax.lax.sort((-values, words), num_keys=2)
     return -falling[:, :k], words[:, :k]
@@ -99,11 +97,9 @@ def softmax_top_k(hidden, weights, bias, k, *, soft_cap=None):
     """Finds the k most probable words of the softmax, by blocks of the vocabulary.
 
     Args:
-      hidden: h, [..., D].
-      weights: W, [V, D].
-      bias: c, [V].
+      hidden, weights, bias: see `softmax_loss`.
       k: the number of words, at most V.
-      soft_cap: the number beyond which no score goes, see `softmax_loss`; None for no cap.
+      soft_cap: see `softmax_loss`.
 
     Returns:
       (log-probabilities [..., k], nats; words int32 [..., k]), best first.
@@ -131,11 +127,9 @@ def softmax_sample(hidden, weights, bias, key, *, soft_cap=None, temperature=1.0
     """Draws words from the softmax, by blocks of the vocabulary.
 
     Args:
-      hidden: h, [..., D].
-      weights: W, [V, D].
-      bias: c, [V].
+      hidden, weights, bias: see `softmax_loss`.
       key: a key of `jax.random`.
-      soft_cap: the number beyond which no score goes, see `softmax_loss`; None for no cap.
+      soft_cap: see `softmax_loss`.
       temperature: T, above 0.
 
     Returns:

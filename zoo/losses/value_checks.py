@@ -12,11 +12,8 @@ ROUNDING, COARSE_ROUNDING = 1e-4, 0.05
 
 
 def known(array) -> np.ndarray | None:
-    """Returns the numbers of an array, or None if they are not known.
-
-    They are not known if the array is traced, or computed when looked up, or if other processes
-    have parts of it.
-    """
+    """Returns the numbers of an array; None if it is traced, or computed when looked up, or if
+    other processes have parts of it."""
     if isinstance(array, jax.core.Tracer):
         return None
     if isinstance(array, jax.Array):
@@ -148,10 +145,7 @@ def check_words(table, targets=None, token_weights=None):
 
 
 def check_shapes(integers=(), **arguments):
-    """Checks shapes of arrays when a function is traced; compiled code has no trace of it.
-
-    Gives the sizes of the named axes.
-    """
+    """Checks shapes of arrays, in compiled code when traced; returns the sizes of named axes."""
     sizes: dict[str, int] = {}
     given_by: dict[str, str] = {}
     for name, (array, axes) in arguments.items():

@@ -251,10 +251,8 @@ class LanguageModel(OverWords):
         reset: jax.Array | None = None,
         key: Key | None = None,
     ) -> tuple[jax.Array, jax.Array, Carry]:
-        """Computes (sum of token_weights * loss, its part that is penalty, carry).
-
-        Both sums are scalars in nats; training minimises the first.
-        """
+        """Computes (sum of token_weights * loss, which training minimises, its part that is
+        penalty, carry), both sums in nats."""
         if key is not None:
             key = Keys.of(key, words.shape[0])
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset, key=key)
@@ -263,15 +261,8 @@ class LanguageModel(OverWords):
             rows = fold_in_rows(key.rows, _OUTPUTS)
             read = dropout.drop(hidden.swapaxes(0, 1), self.output_dropout, rows, locked=True)
             read = read.swapaxes(0, 1)
-        loss, penalty = self.head.weighted_loss_and_penalty(
-            self.head_params(params),
-            tables["head"],
-            read,
-            targets,
-            token_weights,
-            key=key,
-            context=context,
-        )
+        of_tokens = self.head_params(params), tables["head"], read, targets, token_weights
+        loss, penalty = self.head.weighted_loss_and_penalty(*of_tokens, key=key, context=context)
         if self.activation_penalty or self.temporal_penalty:
             penalties = self.activation_penalty * dropout.activation_penalty(read)
             steps = dropout.temporal_penalty(hidden, reset)
@@ -309,15 +300,9 @@ class LanguageModel(OverWords):
     ) -> tuple[tuple[jax.Array, jax.Array], Carry]:
         """Computes ((log p(target), log Z), [B, T] each, in nats, exact; carry)."""
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset)
-        results = self.head.log_prob_and_log_z(
-            self.head_params(params),
-            tables["head"],
-            hidden,
-            targets,
-            context=context,
-            prepared=prepared,
-        )
-        return results, carry
+        of_tokens = self.head_params(params), tables["head"], hidden, targets
+        options = {"context": context, "prepared": prepared}
+        return self.head.log_prob_and_log_z(*of_tokens, **options), carry
 
 
 # ---- tied weights: a head whose output vectors are the embedding's table (Press and Wolf 2017)

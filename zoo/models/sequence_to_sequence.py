@@ -338,15 +338,8 @@ class SequenceToSequence(OverWords):
             key = Keys.of(key, words.shape[0])
         encoded = self.encode(params, tables, source, lengths, key=key)
         hidden, context = self.states(params, tables, encoded, words, key=key)
-        return self.head.weighted_loss_and_penalty(
-            self.head_params(params),
-            tables["head"],
-            hidden,
-            targets,
-            token_weights,
-            key=key,
-            context=context,
-        )
+        of_tokens = self.head_params(params), tables["head"], hidden, targets, token_weights
+        return self.head.weighted_loss_and_penalty(*of_tokens, key=key, context=context)
 
     def log_prob_and_log_z(
         self,
@@ -362,14 +355,8 @@ class SequenceToSequence(OverWords):
         """Computes (log p(target | source, targets before), log Z), [B, T] each, in nats, exact."""
         encoded = self.encode(params, tables, source, lengths)
         hidden, context = self.states(params, tables, encoded, words)
-        return self.head.log_prob_and_log_z(
-            self.head_params(params),
-            tables["head"],
-            hidden,
-            targets,
-            context=context,
-            prepared=prepared,
-        )
+        of_tokens = self.head_params(params), tables["head"], hidden, targets
+        return self.head.log_prob_and_log_z(*of_tokens, context=context, prepared=prepared)
 
 
 # Folded into the batch's key for the encoder's dropout; the decoder uses the key itself.

@@ -23,21 +23,33 @@ from typing import TYPE_CHECKING
 from zoo import lazy
 
 if TYPE_CHECKING:
-    from zoo.priors.arpa import Arpa
-    from zoo.priors.evidence import Evidence
-    from zoo.priors.experts import Expert, KnowledgeBase, PrefixWords, RecentWords
-    from zoo.priors.grammar import Grammar
-    from zoo.priors.kneser_ney import KneserNey
-    from zoo.priors.morphology import Morphology, SuffixGuesser
-    from zoo.priors.prior import Background, ContextualBackground, FeaturePrior, Uniform, Unigram
-    from zoo.priors.spelling_features import Affixes, LetterNgrams, Numbers, TopWords
-    from zoo.priors.strings import DigitStrings, LetterStrings, StringClass
-    from zoo.priors.tables import WordFunction, WordList, WordTable
-
-# Imported at first use: most programs need few of them.
-__getattr__, __dir__ = lazy.names(
-    __name__,
-    {
+    from zoo.priors.arpa import Arpa as Arpa
+    from zoo.priors.evidence import Evidence as Evidence
+    from zoo.priors.experts import Expert as Expert
+    from zoo.priors.experts import KnowledgeBase as KnowledgeBase
+    from zoo.priors.experts import PrefixWords as PrefixWords
+    from zoo.priors.experts import RecentWords as RecentWords
+    from zoo.priors.grammar import Grammar as Grammar
+    from zoo.priors.kneser_ney import KneserNey as KneserNey
+    from zoo.priors.morphology import Morphology as Morphology
+    from zoo.priors.morphology import SuffixGuesser as SuffixGuesser
+    from zoo.priors.prior import Background as Background
+    from zoo.priors.prior import ContextualBackground as ContextualBackground
+    from zoo.priors.prior import FeaturePrior as FeaturePrior
+    from zoo.priors.prior import Uniform as Uniform
+    from zoo.priors.prior import Unigram as Unigram
+    from zoo.priors.spelling_features import Affixes as Affixes
+    from zoo.priors.spelling_features import LetterNgrams as LetterNgrams
+    from zoo.priors.spelling_features import Numbers as Numbers
+    from zoo.priors.spelling_features import TopWords as TopWords
+    from zoo.priors.strings import DigitStrings as DigitStrings
+    from zoo.priors.strings import LetterStrings as LetterStrings
+    from zoo.priors.strings import StringClass as StringClass
+    from zoo.priors.tables import WordFunction as WordFunction
+    from zoo.priors.tables import WordList as WordList
+    from zoo.priors.tables import WordTable as WordTable
+else:  # imported at first use: most programs need few of them
+    _NAMES = {
         "zoo.priors.arpa": ("Arpa",),
         "zoo.priors.evidence": ("Evidence",),
         "zoo.priors.experts": ("Expert", "KnowledgeBase", "PrefixWords", "RecentWords"),
@@ -54,33 +66,6 @@ __getattr__, __dir__ = lazy.names(
         "zoo.priors.spelling_features": ("Affixes", "LetterNgrams", "Numbers", "TopWords"),
         "zoo.priors.strings": ("DigitStrings", "LetterStrings", "StringClass"),
         "zoo.priors.tables": ("WordFunction", "WordList", "WordTable"),
-    },
-)
-
-__all__ = [
-    "Affixes",
-    "Arpa",
-    "Background",
-    "ContextualBackground",
-    "DigitStrings",
-    "Evidence",
-    "Expert",
-    "FeaturePrior",
-    "Grammar",
-    "KneserNey",
-    "KnowledgeBase",
-    "LetterNgrams",
-    "LetterStrings",
-    "Morphology",
-    "Numbers",
-    "PrefixWords",
-    "RecentWords",
-    "StringClass",
-    "SuffixGuesser",
-    "TopWords",
-    "Uniform",
-    "Unigram",
-    "WordFunction",
-    "WordList",
-    "WordTable",
-]
+    }
+    __getattr__, __dir__ = lazy.names(__name__, _NAMES)
+    __all__ = sorted(name for names in _NAMES.values() for name in names)

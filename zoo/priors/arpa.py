@@ -17,6 +17,7 @@ r"""n-gram backgrounds from ARPA files, as KenLM, SRILM and others write them.
 import dataclasses
 import math
 import re
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -80,11 +81,9 @@ class Arpa(backoff.Backoff):
                 f"{file} has n-grams up to {len(listed)}: set order to {len(listed)} or less."
             )
         unigrams, *longer = listed[: self.order]
-        is_upper = (UNKNOWN,) not in unigrams and (UNKNOWN.upper(),) in unigrams
-        unknown = UNKNOWN.upper() if is_upper else UNKNOWN  # <UNK>, as some programs write it
-        contexts = _in_lexicon(listed[: self.order - 1], lexicon, unknown, predicted=False)
-        grams = _in_lexicon(longer, lexicon, unknown, predicted=True)
-        log_unigram = self._log_unigram(unigrams, lexicon, unknown, file)
+        contexts = _in_lexicon(listed[: self.order - 1], lexicon, predicted=False)
+        grams = _in_lexicon(longer, lexicon, predicted=True)
+        log_unigram = self._log_unigram(unigrams, lexicon, file)
 
         ids, of_grams = (
             [np.array([*level], np.int64).reshape(-1, size) for size, level in enumerate(levels, n)]
@@ -104,13 +103,13 @@ class Arpa(backoff.Backoff):
         whole = {"log_unigram": log_unigram * in_nats, "log_backoff": weights * in_nats}
         return backoff.prepare(trie, "list_log_prob", lists, **whole)
 
-    def _log_unigram(self, unigrams, lexicon, unknown, file):
+    def _log_unigram(self, unigrams, lexicon, file):
         """Returns log10 p(x), [V]; words that are not in the file share <unk>'s probability."""
         names = [END if word == lexicon.boundary else word for word in lexicon.words]
-        names = [name if (name,) in unigrams else unknown for name in names]
+        names = [name if (name,) in unigrams else UNKNOWN for name in names]
         listed = {name: unigrams.get((name,), (FLOOR, 0.0))[0] for name in names}
-        absent = [w for n, w in zip(names, lexicon.words, strict=True) if n == unknown]
-        if absent and listed[unknown] == FLOOR:
+        absent = [w for n, w in zip(names, lexicon.words, strict=True) if n == UNKNOWN]
+        if absent and listed[UNKNOWN] == FLOOR:
             if lexicon.boundary in absent:
                 raise UserError(
                     f"{file} has neither {END}, which ends sentences of the lexicon, nor "
@@ -127,18 +126,18 @@ class Arpa(backoff.Backoff):
                     "the lexicon: take a model that can predict it, or a vocabulary without it."
                 )
         return np.array(
-            [listed[n] - (math.log10(len(absent)) if n == unknown else 0) for n in names]
+            [listed[n] - (math.log10(len(absent)) if n == UNKNOWN else 0) for n in names]
         )
 
 
-def _in_lexicon(levels, lexicon, unknown, predicted):
+def _in_lexicon(levels, lexicon, predicted):
     """Returns the n-grams as tuples of ids, without n-grams of words outside the lexicon."""
     ids = {word: word_id for word_id, word in enumerate(lexicon.words) if word != lexicon.boundary}
     context, last = dict(ids), dict(ids)
     if lexicon.boundary is not None:
         context[BEGIN] = last[END] = lexicon.ids[lexicon.boundary]
     if lexicon.unknown is not None:
-        context[unknown] = last[unknown] = lexicon.ids[lexicon.unknown]
+        context[UNKNOWN] = last[UNKNOWN] = lexicon.ids[lexicon.unknown]
     final = last if predicted else context
     return [
         {
@@ -211,6 +210,36 @@ def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
     return levels
 
 
+class SentenceScorer:
+    """Scores of sentences by the n-grams of an ARPA file; unlike `Arpa` it needs no lexicon."""
+
+    def __init__(self, path: str):
+        self.levels = read(files.read_text(files.find(path)), path)
+        if (END,) not in self.levels[0]:
+            raise UserError(f"{path} has no {END}, which ends sentences: give a model that has it.")
+
+    def score(self, texts: Iterable[str]) -> np.ndarray:
+        """Computes log p(words </s> | <s>), nats, as KenLM does, and counts words and unknown
+        words, each a row of float64 [3, texts]."""
+        rows = []
+        for text in texts:
+            words = [word if (word,) in self.levels[0] else UNKNOWN for word in text.split()]
+            given = (BEGIN, *words, END)
+            starts = range(2 - len(self.levels), len(words) + 3 - len(self.levels))
+            grams = (given[max(0, start) : start + len(self.levels)] for start in starts)
+            log_10 = math.fsum(map(self._log10, grams))
+            rows.append((math.log(10) * log_10, len(words), words.count(UNKNOWN)))
+        return np.array(rows).reshape(-1, 3).T
+
+    def _log10(self, gram):
+        """Computes log10 p of the last word after the others."""
+        level = self.levels[len(gram) - 1]
+        if gram in level or len(gram) == 1:
+            return level.get(gram, (FLOOR, 0.0))[0]
+        weight = self.levels[len(gram) - 2].get(gram[:-1], (0.0, 0.0))[1]
+        return weight + self._log10(gram[1:])
+
+
 def _fail(path, number, what):
     raise UserError(f"{path}, line {number}: {what}.")
 
@@ -227,4 +256,6 @@ def _entry(line, order, path, number):
         _fail(path, number, f"{line!r} does not begin with a number, or end with one")
     if not probability <= 0 or not weight <= -ZERO:
         _fail(path, number, f"log10 of a probability is {probability}, of a weight {weight}")
-    return tuple(rest[:order]), (max(probability, ZERO), max(weight, ZERO))
+    # Some programs write <UNK>; KenLM reads both as one word, too.
+    words = (UNKNOWN if word == UNKNOWN.upper() else word for word in rest[:order])
+    return tuple(words), (max(probability, ZERO), max(weight, ZERO))

@@ -230,10 +230,8 @@ def _log_values(tables, contexts, lists):
 
 
 def _first_above(ends, values):
-    """Returns the index of the first of the rising ends [N] above each value, N if none is.
-
-    N may be symbolic, as in a program that is exported for any number of rows.
-    """
+    """Returns the index of the first of the rising ends [N], N perhaps symbolic, above each value;
+    N if none is."""
     if is_known(ends.shape[0]):
         return jnp.searchsorted(ends, values, side="right")
     return (ends[None] <= values[:, None]).sum(axis=1, dtype=jnp.int32)

@@ -17,11 +17,8 @@ NOTHING = -1
 
 
 class Expert(Contextual):
-    """A prior that names one or several words at each position.
-
-    The contexts of `apply` are word ids, int32 [B, T] or [B, T, M]. Any of them may be `NOTHING`,
-    and words may be repeated.
-    """
+    """A prior that names words at each position: contexts are word ids, int32 [B, T] or [B, T, M],
+    any of them `NOTHING`, perhaps repeated."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -106,10 +106,8 @@ class Grammar(ContextualBackground):
                 )
 
     def violations(self, tables, lexicon, sentences) -> np.ndarray:
-        """Finds the position of the first word that the grammar does not allow, -1 for none.
-
-        Gives int [sentences], for sentences of word ids with their boundaries.
-        """
+        """Finds the position of the first word that the grammar does not allow, -1 for none, of
+        each sentence of word ids with its boundaries."""
         # Only a word that is not allowed has no mass.
         tables = tables | self._marks(lexicon) | {"log_background": jnp.zeros(len(lexicon))}
         boundary = lexicon.boundary_id
@@ -177,10 +175,8 @@ class Grammar(ContextualBackground):
         return along(step, carry, words, reset)
 
     def _may_move(self, tables, contexts, classes=None):
-        """Finds the moves that may be taken from each state of the stacks.
-
-        A state of a stack may read a word if all states above it are complete.
-        """
+        """Finds the moves that may be taken from each state of the stacks: it may read if all
+        states above it are complete."""
         stack, size, left = contexts["stack"], contexts["size"], contexts["left"]
         level = jnp.arange(self.depth).reshape((1,) * (stack.ndim - 1) + (self.depth,))
         there = level < size[..., None]

@@ -112,10 +112,8 @@ def read(text: str, path) -> Automata:
 
 
 class _Parser:
-    """Recursive descent over the tokens of one rule, to a nondeterministic automaton.
-
-    `moves[state]` is a list of (symbol, state); the symbol None is a move without a word.
-    """
+    """Recursive descent over the tokens of one rule, to a nondeterministic automaton:
+    `moves[state]` is a list of (symbol, state), the symbol None a move without a word."""
 
     def __init__(self, tokens, path, line):
         self.tokens, self.path, self.line, self.position = tokens, path, line, 0

@@ -249,10 +249,7 @@ class WordFunction(FeaturePrior):
     function: str
 
     def features(self, words, corpora, entries):
-        """Calls the function on each word and returns its features.
-
-        Exceptions of the function and of its module are not caught.
-        """
+        """Returns the features that the function gives each word; its exceptions are not caught."""
         function = self._load()
         return [self._of_word(function, word) for word in words]
 

@@ -62,7 +62,7 @@ class Searched(NamedTuple):
 class LatticeSearch:
     """Settings of the search for paths."""
 
-    weight: float | tuple[float, ...] = 1.0
+    weights: tuple[float, ...] = (1.0,)  # of the models, or of their mean
     language_weight: float = 1.0
     word_penalty: float = 0.0
     history: int | None = None
@@ -76,35 +76,14 @@ class LatticeSearch:
     posterior_weight: float = 0.0
     acoustic_weight: float = 1.0
 
-    @property
-    def weights(self) -> tuple[float, ...]:
-        """The weights of the models, or of their mean."""
-        return self.weight if isinstance(self.weight, tuple) else (self.weight,)
-
-    def check_models(self, count: int):
-        """Raises UserError unless the number of weights fits `count` models."""
-        columns = count if self.shares is None else 1
-        if len(self.weights) != columns:
-            of = f"{count} models" if self.shares is None else "the mean of the models"
-            raise UserError(f"there are {len(self.weights)} weights for {of}: give {columns}.")
-        if self.shares is not None and len(self.shares) != count:
-            raise UserError(
-                f"there are {len(self.shares)} shares for {count} models: give as many."
-            )
-
-    def search(self, run: Run | Sequence[Run], lattice: Lattice) -> list[Path]:
-        """Returns the best paths of a lattice with different words, the best first."""
-        (searched,) = self.search_all(run, [lattice])
-        return searched.paths
-
     def search_all(
         self,
-        run: Run | Sequence[Run],
+        runs: Sequence[Run],
         lattices: Iterable[Lattice],
         together: int = TOGETHER,
         expand: bool = False,
     ) -> Iterator[Searched]:
-        """Searches several lattices, and yields their results in their order.
+        """Searches several lattices, and yields their results in their order, the best paths first.
 
         With `expand` a lattice gets a node for each node and history that the search kept. Each
         link then has the language score
@@ -114,8 +93,6 @@ class LatticeSearch:
         whose scale is 1, so that a path's score is the search's. Links without a word to a last
         node have log p(</s> | history).
         """
-        runs = [*run] if isinstance(run, Sequence) else [run]
-        self.check_models(len(runs))
         if self.shares is not None:
             run_interpolation.check_same_words({f"model {n}": one for n, one in enumerate(runs, 1)})
         waiting = iter(lattices)
@@ -202,12 +179,12 @@ class _Model:
         self.model = run.experiment.language_model
         self.given = run.params, run.tables, self.model.prepared(run.params, run.tables)
         self.step, self.log_prob = compiled(self.model)
-        self.states = sentence_scores.levels(self.model, *self.given, ROOM)[1]
+        self.states = sentence_scores.levels(self.model)(*self.given, ROOM)[1]
 
     def grow(self):
         """Makes the array four times as large, and returns its size before."""
         size = len(jax.tree.leaves(self.states)[0])
-        more = sentence_scores.levels(self.model, *self.given, 3 * size)[1]
+        more = sentence_scores.levels(self.model)(*self.given, 3 * size)[1]
         self.states = jax.tree.map(lambda *x: jnp.concatenate(x), self.states, more)
         return size
 

@@ -6,6 +6,7 @@ start to one end. Scores are natural logarithms, larger is better.
 
 import collections
 import dataclasses
+import graphlib
 import itertools
 import math
 import re
@@ -331,7 +332,7 @@ def lattice_of(
             f"{path}: no path leads from the start of the lattice {shortened(name, 80)} to its "
             "end: get the file again, or name other nodes."
         )
-    numbers = _ordered(start, kept, path, name)
+    numbers = _ordered(kept, path, name)
     numbered_links = [
         Link(numbers[link[0]], numbers[link[1]], *link[2:])
         for link in sorted(kept, key=lambda link: numbers[link[0]])
@@ -366,29 +367,20 @@ def _reached(node, links, one, other):
     return reached
 
 
-def _ordered(start, links, path, name):
+def _ordered(links, path, name):
     """Sorts nodes topologically: returns {node: number}, or raises UserError for a cycle."""
-    following = collections.defaultdict(list)
-    entering: collections.Counter[Hashable] = collections.Counter()
+    sorter: graphlib.TopologicalSorter[Hashable] = graphlib.TopologicalSorter()
     for link in links:
-        following[link[0]].append(link)
-        entering[link[1]] += 1
-    numbers: dict[Hashable, int] = {}
-    waiting = collections.deque([] if entering[start] else [start])
-    while waiting:
-        node = waiting.popleft()
-        numbers[node] = len(numbers)
-        for link in following[node]:
-            entering[link[1]] -= 1
-            if not entering[link[1]]:
-                waiting.append(link[1])
-    for link in links:
-        if link[1] not in numbers:
-            raise UserError(
-                f"{path}, line {link[5]}: the link to {link[1]} is on or behind a cycle of the "
-                f"lattice {shortened(name, 80)}: correct its ends."
-            )
-    return numbers
+        sorter.add(link[1], link[0])
+    try:
+        return {node: number for number, node in enumerate(sorter.static_order())}
+    except graphlib.CycleError as error:
+        cycle = {*itertools.pairwise(error.args[1])}
+        link = next(link for link in links if link[:2] in cycle)
+        raise UserError(
+            f"{path}, line {link[5]}: the link to {link[1]} is on a cycle of the lattice "
+            f"{shortened(name, 80)}: correct its ends."
+        ) from error
 
 
 # ------- writers of lattices: HTK's standard lattice format (SLF), and Kaldi's text format

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from zoo.errors import UserError, shortened
+from zoo.priors.arpa import SentenceScorer
 from zoo.rescoring import run_interpolation
 from zoo.rescoring.lattices import Lattice, read_lattices
 from zoo.rescoring.run_interpolation import Interpolation
@@ -125,18 +126,18 @@ class LatticeFolder:
 
 
 def check_names(runs: Iterable[str], others: Iterable[str]):
-    """Checks that the names of runs can be names of features."""
+    """Checks that the names of models can be names of features."""
     others = {*others}
     for name in runs:
         if name in others:
             raise UserError(
-                f"the run {name!r} has the name of another feature or field of the lists: rename "
-                "its folder, or give a link to it."
+                f"the model {name!r} has the name of another feature or field of the lists: rename "
+                "its folder or file, or give a link to it."
             )
         if name.split() != [name] or "|||" in name or "=" in name:
             raise UserError(
-                f"the run {name!r} cannot give its name to a feature of the lists: rename its "
-                "folder, or give a link to it, without blanks, '=' and '|||'."
+                f"the model {name!r} cannot give its name to a feature of the lists: rename its "
+                "folder or file, or give a link to it, without blanks, '=' and '|||'."
             )
 
 
@@ -151,19 +152,22 @@ class Columns:
     rank: bool = False
     interpolation: Interpolation | None = None
     lattices: LatticeFolder | None = None
+    # {name: an n-gram model}; each adds NAME, as a run does
+    ngrams: dict[str, SentenceScorer] = dataclasses.field(default_factory=dict)
     # notes on the shares of unknown words in the lists that features were added to
     notes: list[str | None] = dataclasses.field(default_factory=list)
 
     def __post_init__(self):
-        others = collections.Counter(self.names) - collections.Counter([*self.runs])
-        check_names(self.runs, (*others, *_FIELDS, *([LANGUAGE] if self.lattices else [])))
+        models = {**self.runs, **self.ngrams}
+        others = collections.Counter(self.names) - collections.Counter([*models])
+        check_names(models, (*others, *_FIELDS, *([LANGUAGE] if self.lattices else [])))
 
     @property
     def names(self) -> tuple[str, ...]:
-        of_runs = [
+        of_models = [
             name
-            for run in self.runs
-            for name in ((run, f"{run}.{UNKNOWN}") if self.unknown_count else (run,))
+            for model in (*self.runs, *self.ngrams)
+            for name in ((model, f"{model}.{UNKNOWN}") if self.unknown_count else (model,))
         ]
         others = (
             (run_interpolation.NAME, self.interpolation is not None),
@@ -171,7 +175,7 @@ class Columns:
             (WORDS, self.word_count),
             (RANK, self.rank),
         )
-        return (*of_runs, *(name for name, wanted in others if wanted))
+        return (*of_models, *(name for name, wanted in others if wanted))
 
     def add(self, lists: Iterable[NBestList]) -> Iterator[NBestList]:
         """Yields the lists with the added features; some thousand hypotheses are held at a time."""
@@ -181,7 +185,7 @@ class Columns:
         if not self.names:
             yield from waiting
             return
-        scorers = {name: sentence_scores.CachedScores(run) for name, run in self.runs.items()}
+        counts = {name: np.zeros(2, np.int64) for name in (*self.runs, *self.ngrams)}
         for run in self.runs.values():
             sentence_scores.check_hypotheses(run)
         if self.interpolation is not None:
@@ -192,23 +196,21 @@ class Columns:
             while size < TOGETHER and (one := next(waiting, None)) is not None:
                 chunk.append(one)
                 size += len(one.hypotheses)
-            yield from self._added(chunk, scorers, of_lattices)
-        for name, scorer in scorers.items():
-            of = f"the lists, by {name},"
-            self.notes.append(sentence_scores.share(scorer.words, scorer.unknown, of))
+            yield from self._added(chunk, counts, of_lattices)
+        for name, counted in counts.items():
+            words, unknown = counted.tolist()
+            self.notes.append(sentence_scores.share(words, unknown, "the lists", name))
 
-    def _added(self, chunk, scorers, of_lattices):
+    def _added(self, chunk, counts, of_lattices):
         """Yields a chunk's lists; `of_lattices` keeps the names of the first list's features."""
-        from zoo.evaluation import sentence_scores
-
         texts = [hypothesis.text for one in chunk for hypothesis in one.hypotheses]
         columns: dict[str, Sequence[float]] = {}
-        for name, scorer in scorers.items():
-            sentences = [sentence_scores.words_by(scorer.run, text) for text in texts]
-            scores = scorer.score(sentences, "the n-best lists")
-            columns[name] = scores.log_prob.tolist()
+        for name, model in {**self.runs, **self.ngrams}.items():
+            log_prob, words, unknown = _scores(model, texts)
+            counts[name] += int(words.sum()), int(unknown.sum())
+            columns[name] = log_prob.tolist()
             if self.unknown_count:
-                columns[f"{name}.{UNKNOWN}"] = scores.unknown.astype(float).tolist()
+                columns[f"{name}.{UNKNOWN}"] = unknown.astype(float).tolist()
         if self.interpolation is not None:
             columns[run_interpolation.NAME] = self._interpolated(texts)
         if self.lattices is not None:
@@ -230,8 +232,8 @@ class Columns:
             for name in columns:
                 if name in one.hypotheses[0].features:
                     raise UserError(
-                        f"the list {one.id!r} has a feature {name!r} already: rename the folder of "
-                        "the run, or leave the option out."
+                        f"the list {one.id!r} has a feature {name!r} already: rename the model's "
+                        "folder or file, or leave the option out."
                     )
             hypotheses = []
             for hypothesis in one.hypotheses:
@@ -245,10 +247,19 @@ class Columns:
 
         assert self.interpolation is not None
         run = next(run for name, run in self.runs.items() if name in self.interpolation.weights)
-        numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-        sentences = [sentence_scores.words_by(run, text) for text in numbers]
-        scores = self.interpolation.score(self.runs, sentences, "the n-best lists").tolist()
-        return [scores[numbers[text]] for text in texts]
+        sentences = [sentence_scores.words_by(run, text) for text in texts]
+        return self.interpolation.score(self.runs, sentences, "the n-best lists").tolist()
+
+
+def _scores(model, texts):
+    """Returns (log p, nats, words, unknown words) of hypotheses under a run or an n-gram model."""
+    from zoo.evaluation import sentence_scores
+
+    if isinstance(model, SentenceScorer):
+        return model.score(texts)
+    sentences = [sentence_scores.words_by(model, text) for text in texts]
+    scores = sentence_scores.score(model, sentences, "the n-best lists")
+    return scores.log_prob, scores.words, scores.unknown
 
 
 # ---- N-best lists as arrays: features and statistics of every hypothesis, in the order of the file

@@ -183,10 +183,8 @@ class Checkpoints:
 
 
 def _full(error: Exception) -> int | None:
-    """Returns the number of an error if it is one of `temporary_files.FULL`, else None.
-
-    orbax and tensorstore wrap the system's error in their own; only its text remains.
-    """
+    """Returns the number of an error if it is one of `temporary_files.FULL`, else None, by its
+    text: orbax and tensorstore wrap the system's error."""
     text = str(error).lower()
     return next((n for n in temporary_files.FULL if os.strerror(n).lower() in text), None)
 

@@ -16,10 +16,8 @@ _SMALL = 1 << 20
 
 
 def leaf_names(tree: Any, is_leaf=None) -> dict[str, Any]:
-    """Returns the leaves of a pytree by path, such as "params/head/bias".
-
-    A field of a named tuple has the same path as the key of a dict, to which orbax converts it.
-    """
+    """Returns the leaves of a pytree by path, "params/head/bias"; fields of named tuples have the
+    paths of the keys of the dicts that orbax makes of them."""
     leaves = jax.tree_util.tree_leaves_with_path(tree, is_leaf)
     return {jax.tree_util.keystr(path, simple=True, separator="/"): leaf for path, leaf in leaves}
 

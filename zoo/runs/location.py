@@ -306,10 +306,8 @@ def _finished(path, write):
 
 
 def place_new(own: pathlib.Path, path: pathlib.Path) -> bool:
-    """Whether the file `own` could be linked to `path`, where no file was.
-
-    Of several processes, on any machines, exactly one succeeds.
-    """
+    """Whether the file `own` could be linked to `path`, where no file was; of several processes, on
+    any machines, exactly one succeeds."""
     try:
         os.link(own, path)
     except FileExistsError:

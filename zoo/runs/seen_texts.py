@@ -12,7 +12,7 @@ import itertools
 import json
 import pathlib
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,38 +47,35 @@ _ABOUT = {
 
 
 def letters(sentence: list[str]) -> str:
-    """Returns the letters of a sentence, from which its hash is made.
-
-    Words are joined, blanks removed, case folded and accents composed (NFC).
-    """
+    """Returns the letters of a sentence for its hash: no blanks, case folded, accents composed."""
     return unicodedata.normalize("NFC", "".join("".join(sentence).split()).casefold())
 
 
 def hashes_of(spelled: Iterable[str]) -> np.ndarray:
     """Hashes the letters of each sentence, uint64 [n]."""
-    texts = (text.encode("utf-8", "surrogatepass") for text in spelled)
     hashed = bytearray()  # not a list of them, which takes six times as much
-    for text in texts:
-        hashed += hashlib.blake2b(text, digest_size=8).digest()
+    for text in spelled:
+        encoded = text.encode("utf-8", "surrogatepass")
+        hashed += hashlib.blake2b(encoded, digest_size=8).digest()
     return np.frombuffer(hashed, "<u8").astype(np.uint64)
 
 
-def digest_of(sentences: Iterable[list[str]]) -> str:
-    """Computes the SHA-256 of a whole text, as the JSON list of its sentences."""
-    hasher, sentences = hashlib.sha256(b"["), iter(sentences)
+def digest_of(sentences: Iterable[list[str]]) -> tuple[str, int]:
+    """Returns the SHA-256 of a whole text, as the JSON list of its sentences, and its words."""
+    hasher, sentences, words = hashlib.sha256(b"["), iter(sentences), 0
     encoder, before = json.JSONEncoder(ensure_ascii=False), ""
     # Some sentences at a time: a list's text is that of its elements with ", " between them.
     while some := [*itertools.islice(sentences, _AT_ONCE)]:
         text = before + encoder.encode(some)[1:-1]
         hasher.update(text.encode("utf-8", "surrogatepass"))
-        before = ", "
+        before, words = ", ", words + sum(map(len, some))
     hasher.update(b"]")
-    return hasher.hexdigest()
+    return hasher.hexdigest(), words
 
 
-def _described(name: str, sentences: list[list[str]]) -> dict:
-    counts = {"sentences": len(sentences), "tokens": sum(map(len, sentences))}
-    return {"text": name, "digest": digest_of(sentences), **counts}
+def _described(name: str, sentences: Sequence[list[str]]) -> dict:
+    digest, tokens = digest_of(sentences)
+    return {"text": name, "digest": digest, "sentences": len(sentences), "tokens": tokens}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -89,7 +86,7 @@ class Texts:
     about: tuple[dict, ...] = ()
 
     @classmethod
-    def of(cls, name: str, sentences: list[list[str]], by: str = "this run") -> "Texts":
+    def of(cls, name: str, sentences: Sequence[list[str]], by: str = "this run") -> "Texts":
         """Hashes the sentences of a single text."""
         spelled = (text for text in map(letters, sentences) if text)
         return cls(np.unique(hashes_of(spelled)), ({**_described(name, sentences), "by": by},))
@@ -148,8 +145,7 @@ class SeenTexts:
         rest = {name: getattr(self, name) for name in _REST}
         arrays = {role: getattr(self, role).hashes for role in ROLES}
         arrays["about"] = np.frombuffer(json.dumps({**about, **rest}).encode(), np.uint8)
-        with open(path, "wb") as file:  # numpy would add .npz to a path without it
-            np.savez(file, **arrays)  # hashes do not get smaller by compression
+        array_files.write(path, arrays, compressed=False)  # hashes would not get smaller
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "SeenTexts":
@@ -249,7 +245,7 @@ def recorded(experiment: Experiment, corpora: Mapping[str, Corpus]) -> tuple[dic
     def described(kind, name):
         if kind == "dictionary":
             sorted_entries = [[word, *tags] for word, tags in sorted(entries.items())]
-            return {"text": name, "digest": digest_of(sorted_entries), **_UNNUMBERED}
+            return {"text": name, "digest": digest_of(sorted_entries)[0], **_UNNUMBERED}
         if kind == "file":
             return _of_file(name)
         if kind == "split":
@@ -262,7 +258,7 @@ def recorded(experiment: Experiment, corpora: Mapping[str, Corpus]) -> tuple[dic
     )
 
 
-def sentences_of(path: str, vocabulary: Vocabulary) -> list[list[str]]:
+def sentences_of(path: str, vocabulary: Vocabulary) -> Sequence[list[str]]:
     """Reads the sentences of a treebank, in the vocabulary's case."""
     return vocabulary.read(Conllu(train=path, validation=path), "train").sentences
 

@@ -2,39 +2,47 @@
 
 import collections
 import dataclasses
+import functools
 import itertools
 import re
-from typing import NamedTuple
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from zoo import lazy
 from zoo.errors import UserError, check_choices
 from zoo.sources import files
 from zoo.sources.source import Corpus, FileSource, Form, ranged
 
-COLUMNS = 10
+NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _COMMENT = re.compile(r"#\s*(?P<name>\w[\w-]*)\s*[=:]\s*(?P<value>.*)")
 CHOICES = ("split", "surface", "kept")
 TAGS = ("UPOS", "FEATS", "XPOS", "LEMMA")
 
 
-def token_features(token: dict, columns: tuple[str, ...]) -> list[str]:
-    """Returns features such as ["POS:NOUN", "Gender:Fem", "XPOS:NCS", "Lemma:chat"] of a token."""
+def token_features(token: dict, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns features such as ("POS:NOUN", "Gender:Fem", "XPOS:NCS", "Lemma:chat") of a token."""
+    # Many tokens share these cells, and so the tuple.
+    cells = (token[column.lower()] for column in columns)
+    return _features(columns, token["form"] == "_", *cells)
+
+
+@functools.cache
+def _features(columns, is_underscore, *cells):
     features = []
-    for column in columns:
+    for column, cell in zip(columns, cells, strict=True):
         if column == "UPOS":
-            features.append(f"POS:{token['upos'] or '_'}")
+            features.append(f"POS:{cell or '_'}")
         elif column == "FEATS":
             features += [
                 f"{name}:{value}"
-                for name, values in sorted((token["feats"] or {}).items())
+                for name, values in sorted(pairs(cell).items())
                 for value in (values or "_").split(",")
             ]
-        elif column == "XPOS":
-            features += [f"XPOS:{token['xpos']}"] if token["xpos"] else []
         # An empty column is "_", but the lemma of the word "_" is "_", too.
-        elif token["lemma"] and (token["lemma"] != "_" or token["form"] == "_"):
-            features.append(f"Lemma:{token['lemma']}")
-    return features
+        elif cell and (cell != "_" or (column == "LEMMA" and is_underscore)):
+            features.append(f"{'XPOS' if column == 'XPOS' else 'Lemma'}:{cell}")
+    return tuple(dict.fromkeys(features))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,35 +85,46 @@ class Conllu(FileSource):
 
     def read(self, split):
         """Reads the sentences of a split, with POS and morphological features."""
-        sentences = self._read(self.path_of(split))
-        tokens = [*map(self._chosen, sentences)]
-        words = [[token["form"] for token in sentence] for sentence in tokens]
-        features = [[self._tags(token) for token in sentence] for sentence in tokens]
-        fused = {} if self.fused == "surface" else fused_forms(sentences)
-        return Corpus(self.part(split).path, words, features, fused=fused)
+        rows = self._each(self.path_of(split), self._row)
+        words, features, fused = map(list, zip(*rows, strict=True)) if rows else ([], [], [])
+        forms = {} if self.fused == "surface" else fused_forms(words, fused, self.fused == "kept")
+        return Corpus(self.part(split).path, words, features, fused=forms)
 
     def tokens(self, split):
-        """Reads the sentences of a split as lists of tokens, each a dict of all columns.
+        """Reads the sentences of a split as lists of tokens, each a dict of all columns, as text
+        but for the numbers of ID and HEAD and the pairs of DEPS.
 
         The tokens are chosen according to `fused`, as in `read`. A fused form has the tokens of its
         words under "parts"; of its columns only the form is filled.
         """
-        return [*map(self._chosen, self._read(self.path_of(split)))]
+        return self._each(self.path_of(split), self._chosen)
 
     def lexicon_entries(self):
         """Returns the words of the files `words`, without features."""
-        sentences = itertools.chain.from_iterable(map(self._read, self.words))
-        return {token["form"]: () for one in sentences for token in self._chosen(one)}
+        rows = (row for path in self.words for row in self._each(path, self._row))
+        return {word: () for words, *_ in rows for word in words}
 
-    def _read(self, path):
+    def _each(self, path, call):
+        """Returns the results of a function, called on the tokens of each sentence of a path."""
         part = files.Part.parse(path)
-        file, text = files.read(part.path)
-        return ranged(part, [sentence.tokens for sentence in parse(text, file)])
+        file = files.find(part.path)
+        return ranged(part, [call(one.tokens) for one in parse(files.lines_in(file), file)])
+
+    def _row(self, sentence):
+        """Returns (words, features, [(fused form, its words)]) of a sentence."""
+        tokens = self._chosen(sentence)
+        fused = [
+            (token["form"], tuple(part["form"] for part in token["parts"]))
+            for token in sentence
+            if "parts" in token
+        ]
+        return [token["form"] for token in tokens], [*map(self._tags, tokens)], fused
 
     def _tags(self, token):
         """Returns the features of a token; a fused form read alone has all its words' features."""
-        parts = token.get("parts", (token,)) if self.fused == "surface" else (token,)
-        tags = (token_features(part, self.columns) for part in parts)
+        if self.fused != "surface" or "parts" not in token:
+            return token_features(token, self.columns)
+        tags = (token_features(part, self.columns) for part in token["parts"])
         return tuple(dict.fromkeys(itertools.chain.from_iterable(tags)))
 
     def _chosen(self, sentence):
@@ -134,16 +153,14 @@ def tags_of_words(
     return dict(tags)
 
 
-def fused_forms(sentences) -> dict[str, tuple[str, ...]]:
+def fused_forms(sentences, fused, kept: bool) -> dict[str, tuple[str, ...]]:
     """Returns {fused form: its most frequent words}, without forms such as French "des" that occur
-    more often as a single word."""
+    more often as a single word; `kept` if the sentences have the forms beside their words."""
     ways: collections.defaultdict = collections.defaultdict(collections.Counter)
-    alone: collections.Counter = collections.Counter()
-    for token in itertools.chain.from_iterable(map(surface, sentences)):
-        if "parts" in token:
-            ways[token["form"]][tuple(part["form"] for part in token["parts"])] += 1
-        else:
-            alone[token["form"]] += 1
+    alone = collections.Counter(itertools.chain.from_iterable(sentences))
+    for form, words in itertools.chain.from_iterable(fused):
+        ways[form][words] += 1
+        alone.subtract((form, *words) if kept else words)
     return {
         form: counts.most_common(1)[0][0]
         for form, counts in ways.items()
@@ -152,35 +169,20 @@ def fused_forms(sentences) -> dict[str, tuple[str, ...]]:
 
 
 class Sentence(NamedTuple):
-    """A sentence of a treebank."""
-
     tokens: list[dict]
     comments: dict[str, str]
     line: int
 
 
-def parse(text: str, path) -> list[Sentence]:
-    with lazy.extra():
-        import conllu.exceptions
-        import conllu.parser
-    sentences, tokens, comments, first = [], [], {}, 0
-    for number, line in enumerate([*text.split("\n"), ""], 1):
+def parse(lines: Iterable[str], path) -> Iterator[Sentence]:
+    tokens, comments, first = [], {}, 0
+    for number, line in enumerate(itertools.chain(lines, [""]), 1):
         if line.startswith("#"):
             if comment := _COMMENT.fullmatch(line):
                 comments[comment["name"]] = comment["value"].rstrip()
         elif line.strip():
             where = f"{path}, line {number}"
-            _check_columns(line, where)
-            try:
-                token: dict = conllu.parser.parse_line(line, conllu.parser.DEFAULT_FIELDS)
-                if token["id"] is None:
-                    raise ValueError("it has no ID in its first column.")
-                if not token["form"] or token["form"].isspace():
-                    raise ValueError("it has no FORM in its second column.")
-            # ValueError also of numbers that Python finds too long to read.
-            except (conllu.exceptions.ParseException, ValueError) as error:
-                raise UserError(f"{where} is not CoNLL-U: {error}") from error
-            first = first or number
+            token, first = _token(line, where), first or number
             # An id is a number, a (start, "-", end) range or an (n, ".", k) empty node.
             if isinstance(token["id"], int):
                 tokens.append((token, where))
@@ -188,9 +190,49 @@ def parse(text: str, path) -> list[Sentence]:
                 tokens.append((token | {"parts": []}, where))
         else:
             if tokens:
-                sentences.append(Sentence(_joined(tokens), comments, first))
+                yield Sentence(_joined(tokens), comments, first)
             tokens, comments, first = [], {}, 0
-    return sentences
+
+
+@functools.lru_cache(1 << 16)  # a column has few different cells, or, as MISC may, one a token
+def _value(column, cell):
+    with lazy.extra():
+        import conllu.exceptions
+        import conllu.parser
+    try:
+        return conllu.parser.DEFAULT_FIELD_PARSERS[column]([cell], 0)
+    except conllu.exceptions.ParseException as error:
+        raise ValueError(f"Failed parsing field '{column}': {error}") from error
+
+
+def pairs(cell: str) -> dict[str, Any]:
+    """Returns {name: value} of a cell of FEATS or MISC."""
+    return _value("feats", cell) or {}
+
+
+def _token(line, where):
+    """Returns {column: cell}, with the values of ID, HEAD and DEPS."""
+    cells = line.split("\t")
+    if len(cells) != len(NAMES):
+        raise UserError(
+            f"{where}: {len(cells)} columns where CoNLL-U has {len(NAMES)}, separated by tabs: "
+            "correct the line."
+        )
+    *others, last = cells
+    if "  " in line and any("  " in cell for cell in others):
+        raise UserError(f"{where}: two spaces in a column: leave one of them out.")
+    token: dict = dict(zip(NAMES, [*others, last.partition("  ")[0]], strict=True))
+    token["form"] = sys.intern(token["form"])  # one object a word, not one a token
+    try:
+        for column in ("id", "head", "deps"):
+            token[column] = _value(column, token[column])
+        if token["id"] is None:
+            raise ValueError("it has no ID in its first column.")
+        if not token["form"] or token["form"].isspace():
+            raise ValueError("it has no FORM in its second column.")
+    except ValueError as error:  # also of numbers that Python finds too long to read
+        raise UserError(f"{where} is not CoNLL-U: {error}") from error
+    return token
 
 
 def _joined(tokens):
@@ -218,15 +260,3 @@ def _joined(tokens):
                 f"comes next: {remedy}."
             )
     return [token for token, _ in tokens]
-
-
-def _check_columns(line, where):
-    columns = line.split("\t")
-    if len(columns) != COLUMNS:
-        raise UserError(
-            f"{where}: {len(columns)} columns where CoNLL-U has {COLUMNS}, separated by tabs: "
-            "correct the line."
-        )
-    # The parser would take two spaces for a tab; in the last column it does not matter.
-    if any("  " in column for column in columns[:-1]):
-        raise UserError(f"{where}: two spaces in a column: leave one of them out.")

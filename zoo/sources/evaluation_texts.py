@@ -211,18 +211,18 @@ def of_text(text: str, name: str, reading: Reading) -> GivenText:
 def _begins_as_conllu(text):
     for line in text.split("\n", 1000)[:1000]:
         if line.strip() and not line.startswith("#"):
-            return bool(_TOKEN_LINE.match(line)) and line.count("\t") == conllu.COLUMNS - 1
+            return bool(_TOKEN_LINE.match(line)) and line.count("\t") == len(conllu.NAMES) - 1
     return False
 
 
 def _of_treebank(text, path, name, reading):
     sentences = []
-    for number, parsed in enumerate(conllu.parse(text, path), 1):
+    for number, parsed in enumerate(conllu.parse(text.split("\n"), path), 1):
         pairs, spaces = [], []
         for token in conllu.surface(parsed.tokens):
             parts = [part["form"] for part in token.get("parts", (token,))]
             pairs.append((token["form"], reading.words_of(token["form"], parts)))
-            spaces.append("" if (token["misc"] or {}).get("SpaceAfter") == "No" else " ")
+            spaces.append("" if conllu.pairs(token["misc"]).get("SpaceAfter") == "No" else " ")
         comments = parsed.comments
         line = comments.get("text") or comments.get("sentence-text") or ""
         tokens = _found_in(line, pairs)

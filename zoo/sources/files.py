@@ -40,7 +40,7 @@ LONGEST_SENTENCE = 1 << 20
 LONGEST_LIST = 1 << 24
 # The beginning of a JSON list, perhaps after a byte order mark.
 _LIST = (b"[", b"\xef\xbb\xbf[")
-_PIECE = 1 << 20  # bytes that are decompressed at a time
+_PIECE = 1 << 18  # bytes that are decompressed at a time
 # Formats that are not read: their first bytes, and the remedy.
 OTHERS = (
     (b"PK\x03\x04", "is a zip archive: unpack it"),
@@ -181,11 +181,13 @@ def read(path: str) -> tuple[pathlib.Path, str]:
 
 def read_text(path: pathlib.Path) -> str:
     """Reads a UTF-8 file, perhaps compressed with gzip, bzip2 or xz; see `with_line_feeds`."""
-    with _opened(path) as file:
-        content = file.read() if isinstance(file, io.BufferedReader) else _pieces(file, path)
-    if not content.strip():
-        raise UserError(f"{path} is empty: give a file with text.")
-    return with_line_feeds(_text(content, path))
+    return "".join(_texts(path))
+
+
+def lines_in(path: pathlib.Path) -> Iterator[str]:
+    """Yields the lines of what `read_text` reads, in memory for little more than one of them."""
+    for text in _texts(path):
+        yield from lines(text)
 
 
 def lines(text: str) -> list[str]:
@@ -253,17 +255,31 @@ def _opened(path, after: Callable[[], str] = str) -> Iterator[Any]:
         ) from error
 
 
-def _pieces(file, path) -> bytes:
-    """Reads a decompressed file in pieces; raises UserError for a line that is too long."""
-    pieces, number, length = [], 1, 0
-    while piece := file.read(_PIECE):
-        last = piece.rfind(b"\n")
-        length = length + len(piece) if last < 0 else len(piece) - last - 1
-        number += piece.count(b"\n")
-        if length > LONGEST_LINE:
-            raise _too_long(f"{path}, line {number},", LONGEST_LINE)
-        pieces.append(piece)
-    return b"".join(pieces)
+def _texts(path) -> Iterator[str]:
+    """Yields a text in pieces of whole lines; raises UserError if all are blank."""
+    before, begun, is_blank = 0, b"", True
+    with _opened(path) as file:
+        while True:
+            pieces = [begun]
+            # The rest of a line that no piece ends.
+            while (piece := file.read(_PIECE)) and b"\n" not in piece:
+                pieces.append(piece)
+                # A compressed file of a few kB may hold a line larger than memory.
+                if not isinstance(file, io.BufferedReader) and sum(map(len, pieces)) > LONGEST_LINE:
+                    raise _too_long(f"{path}, line {before + 1},", LONGEST_LINE)
+            # A binary file is refused as one, whatever its first lines are.
+            end = len(piece) if b"\0" in piece else piece.rfind(b"\n") + 1
+            content, begun = b"".join([*pieces, piece[:end]]), piece[end:]
+            if content:
+                is_blank = is_blank and not content.strip()
+                text = _text(content, path, before=before)
+                # A later piece without \n is the last line of a text that has others.
+                yield text.replace("\r", " ") if before and not end else with_line_feeds(text)
+                before += content.count(b"\n")
+            if not piece:
+                break
+    if is_blank:
+        raise UserError(f"{path} is empty: give a file with text.")
 
 
 def _too_long(where, longest):
@@ -273,9 +289,9 @@ def _too_long(where, longest):
     )
 
 
-def _text(content: bytes, path, number: int = 0) -> str:
-    """Decodes UTF-8, a line by its number or a whole file, without a byte order mark."""
-    if number < 2:
+def _text(content: bytes, path, number: int = 0, before: int = 0) -> str:
+    """Decodes UTF-8, a line by its number or all lines after some, without a byte order mark."""
+    if number < 2 and not before:
         content = content.removeprefix(codecs.BOM_UTF8)
     if b"\0" in content:
         what = f", line {number}: binary" if number else " is a binary file"
@@ -285,7 +301,7 @@ def _text(content: bytes, path, number: int = 0) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        line = number or content.count(b"\n", 0, error.start) + 1
+        line = number or before + content.count(b"\n", 0, error.start) + 1
         raise UserError(
             f"{path}, line {line}: not UTF-8 (byte {content[error.start]:#04x}): convert it, "
             "for instance with iconv -f latin1 -t utf-8."
@@ -373,3 +389,19 @@ def _told(path, chosen):
     check_path(path, chosen)
     logger.info("%s: %d files: %s", path, len(chosen), named([str(p) for p in chosen], 3))
     return chosen
+
+
+def lines_at(
+    path: str, column: str, streaming: bool, setting: str = "data.column", after: tuple = ()
+) -> Iterator[str]:
+    """Yields the lines of texts at a path without a range, with some lines after each file."""
+    check_path(path)
+    if table := table_rows.data_set(path, streaming):
+        yield from table_rows.lines_of(table, path, column, setting)
+        return
+    for member in text_files(path):
+        if reader := table_rows.READERS.get(kind(member)):
+            yield from table_rows.lines_of(reader(member), member, column, setting)
+        else:
+            yield from lines_in(member)
+        yield from after

@@ -1,4 +1,4 @@
-"""Text larger than memory: encoded once into arrays, which are memory-mapped for reading.
+"""Text as arrays of the ids of its words, in memory or, if it is larger, memory-mapped files:
 
     types.txt        the distinct words, a line each; the id of a word is its line, from 0
     ids.npy          int32 [words], the ids of the words
@@ -11,18 +11,22 @@ The arrays do not depend on a lexicon: the vocabulary maps rare words to `<unk>`
 import array
 import collections
 import dataclasses
+import functools
 import hashlib
+import itertools
 import json
+import operator
 import pathlib
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from zoo import strict_json, temporary_files
 from zoo.arrays import array_files
 from zoo.errors import UserError
-from zoo.sources import files, table_rows
-from zoo.sources.source import Corpus
+from zoo.sources import files
 
 RECORD = "encoded.json"
 BLANK_LINES = ("skipped", "kept")
@@ -33,7 +37,7 @@ _SHAPE = {
     "sha256": dict.fromkeys(_FILES, str),
 }
 # Words that are written, or converted to strings, at a time.
-_AT_ONCE = 1 << 20
+_AT_ONCE = 1 << 16
 
 
 # ------------------------------------------------------------ writing
@@ -47,53 +51,33 @@ def write(
 ) -> dict:
     """Encodes texts line by line; the folder is made whole or not at all."""
     with temporary_files.folder(out) as folder:
-        lines = (line for path in paths for line in _lines(path, column))
-        record = _write(lines, folder, keep_blank_lines)
+        # A data set of a hub is not copied to the disk.
+        lines = (files.lines_at(path, column, True, "--column") for path in paths)
+        record = _write(itertools.chain.from_iterable(lines), folder, keep_blank_lines)
         if not record["words"]:
             raise UserError(f"{', '.join(paths)} has no words: give a text with at least one.")
     return record
 
 
-def _lines(path: str, column: str) -> Iterator[str]:
-    """Yields the lines of what `Text` reads; a data set of a hub is not copied to the disk."""
-    if table := table_rows.data_set(path, streaming=True):
-        yield from table_rows.lines_of(table, path, column, "--column")
-        return
-    for member in files.text_files(path):
-        if reader := table_rows.READERS.get(files.kind(member)):
-            yield from table_rows.lines_of(reader(member), member, column, "--column")
-        else:
-            yield from (line for _, line in files.read_lines(str(member)))
-
-
 def _write(lines: Iterable[str], folder, keep_blank_lines) -> dict:
     """Writes the files of some lines to an existing folder; returns the record."""
-    numbers: collections.defaultdict = collections.defaultdict()
-    numbers.default_factory = numbers.__len__  # a new word gets the next id
-    ids, lengths, total = array.array("i"), array.array("i"), 0
+    types, lengths, total = _numbered(), array.array("i"), 0
+    split = (words for line in lines if (words := line.split()) or keep_blank_lines)
     with open(folder / "ids.npy", "wb") as file:
         _header(file, total)
-        for line in lines:
-            words = line.split()
-            if words or keep_blank_lines:
-                ids.extend(map(numbers.__getitem__, words))
-                lengths.append(len(words))
-            if len(ids) >= _AT_ONCE:
-                total += len(ids)
-                file.write(ids)
-                ids = array.array("i")
-        total += len(ids)
-        file.write(ids)
+        for ids in _encoded(split, types, lengths):
+            total += len(ids)
+            file.write(ids)
         file.seek(0)
         _header(file, total)
     with open(folder / "lengths.npy", "wb") as file:
         _header(file, len(lengths))
         file.write(lengths)
-    (folder / "types.txt").write_text("\n".join(numbers), encoding="utf-8")
+    (folder / "types.txt").write_text("\n".join(types), encoding="utf-8")
     record = {
         "words": total,
         "sentences": len(lengths),
-        "types": len(numbers),
+        "types": len(types),
         "blank_lines": "kept" if keep_blank_lines else "skipped",
         "sha256": {name: _digest(folder / name) for name in _FILES},
     }
@@ -117,10 +101,52 @@ def _digest(path: pathlib.Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _numbered() -> dict[str, int]:
+    """Returns a dict that gives a new word the next id."""
+    return collections.defaultdict(itertools.count().__next__)
+
+
+def _encoded(sentences, types, lengths) -> Iterator[array.array]:
+    """Yields the ids of the words of many sentences at a time, and adds types and lengths."""
+    ids = array.array("i")
+    for words in sentences:
+        ids.extend(map(types.__getitem__, words))
+        lengths.append(len(words))
+        if len(ids) >= _AT_ONCE:
+            yield ids
+            ids = array.array("i")
+    yield ids
+
+
 # ------------------------------------------------------------ reading
 
 
-class Mapped:
+class Pieces:
+    """An array in pieces; joined, it would take twice its memory for a moment."""
+
+    def __init__(self, pieces: list[np.ndarray]):
+        self.pieces, self.starts = pieces, np.cumsum([0, *map(len, pieces)])
+
+    def __getitem__(self, part: slice) -> np.ndarray:
+        first, last = np.searchsorted(self.starts, (part.start, part.stop), side="right") - 1
+        places = zip(self.pieces[first : last + 1], self.starts[first:], strict=False)
+        return np.concatenate([p[max(part.start - at, 0) : part.stop - at] for p, at in places])
+
+
+@dataclasses.dataclass(eq=False)
+class TextArrays:
+    """The arrays of a text in memory."""
+
+    types: tuple[str, ...]
+    ids: Any  # int32 [words], an array or `Pieces`
+    lengths: np.ndarray
+
+    @functools.cached_property
+    def starts(self) -> np.ndarray:
+        return np.cumsum(self.lengths, dtype=np.int64) - self.lengths
+
+
+class Mapped(TextArrays):
     """The memory-mapped arrays of a folder; parts that are not read take no memory."""
 
     def __init__(self, folder: pathlib.Path):
@@ -141,7 +167,6 @@ class Mapped:
             raise UserError(
                 f"{folder} has encoded text that cannot be read ({error}): encode the text again."
             ) from error
-        self.starts = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
 
     def _check(self):
         """Raises ValueError for ids without a type, and lengths that are not of all words."""
@@ -176,14 +201,23 @@ def _int32(path, length) -> np.ndarray:
     return array
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class MappedSentences(Sequence):
-    """A sequence of mapped sentences; each is decoded to a list of words on access."""
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class ArraySentences(Sequence):
+    """Sentences as arrays of ids, in half the memory of lists; each is a list when it is read."""
 
-    text: Mapped
+    text: TextArrays
     words: tuple[str, ...]  # the spelling of each id
+    numbers: range
     ends: tuple[str, ...] = ()
-    numbers: range = range(0)
+
+    @classmethod
+    def of(cls, sentences: Iterable[Collection[str]]) -> "ArraySentences":
+        """Encodes sentences, whose ids are in the order in which distinct words occur."""
+        types, lengths = _numbered(), array.array("i")
+        ids = Pieces([np.array(ids) for ids in _encoded(sentences, types, lengths)])
+        # One object for the same word of several texts.
+        text = TextArrays(tuple(map(sys.intern, types)), ids, np.array(lengths))
+        return cls(text, text.types, range(len(lengths)))
 
     def __len__(self):
         return len(self.numbers)
@@ -192,7 +226,7 @@ class MappedSentences(Sequence):
         if isinstance(index, slice):
             numbers = self.numbers[index]
             if numbers.step != 1 and len(numbers) > 1:
-                raise ValueError("mapped sentences are sliced with step 1 alone")
+                return [self[number] for number in range(len(self))[index]]
             return dataclasses.replace(self, numbers=numbers)
         number = self.numbers[index]
         first = int(self.text.starts[number])
@@ -200,15 +234,26 @@ class MappedSentences(Sequence):
         return [*map(self.words.__getitem__, ids.tolist()), *self.ends]
 
     def __iter__(self):
-        for first, last, ids in self._blocks():
-            words = list(map(self.words.__getitem__, ids.tolist()))
-            end = 0
+        spelled, ends = np.array(self.words, object), [*self.ends]
+        for first, last, ids in self.blocks():
+            words, end = spelled[ids].tolist(), 0
             for length in self.text.lengths[first:last].tolist():
                 start, end = end, end + length
-                yield [*words[start:end], *self.ends]
+                yield words[start:end] + ends
 
-    def _blocks(self) -> Iterator[tuple[int, int, np.ndarray]]:
-        """Yields blocks: (first sentence, last sentence + 1, the ids of their words)."""
+    def __eq__(self, other):
+        is_sequence = isinstance(other, Sequence)
+        return is_sequence and len(self) == len(other) and all(map(operator.eq, self, other))
+
+    def __repr__(self):
+        return repr([*self])
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return self.text.lengths[self.numbers.start : self.numbers.start + len(self)]
+
+    def blocks(self) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Yields (first sentence, last sentence + 1, the ids of their words) of parts of a text."""
         text = self.text
         first, last = self.numbers.start, self.numbers.start + len(self.numbers)
         while first < last:
@@ -218,41 +263,21 @@ class MappedSentences(Sequence):
             yield first, after, text.ids[int(text.starts[first]) : end]
             first = after
 
-    def counts(self) -> collections.Counter:
+    def totals(self) -> np.ndarray:
+        """Counts the words of each id."""
         totals = np.zeros(len(self.words), np.int64)
-        for *_, ids in self._blocks():
-            totals += np.bincount(ids, minlength=len(totals))
-        found: collections.Counter = collections.Counter()
+        for *_, ids in self.blocks():
+            np.add.at(totals, ids, 1)
+        return totals
+
+    def counts(self) -> collections.Counter:
+        totals, found = self.totals(), collections.Counter[str]()
         for number in np.flatnonzero(totals).tolist():
             found[self.words[number]] += int(totals[number])
         for word in self.ends:
             found[word] += len(self)
         return found
 
-
-@dataclasses.dataclass(frozen=True)
-class MappedCorpus(Corpus):
-    """A split whose sentences are mapped; only its distinct words are held as strings."""
-
-    sentences: MappedSentences  # type: ignore[assignment]
-
-    @classmethod
-    def of(cls, name: str, folder: pathlib.Path) -> "MappedCorpus":
-        """Makes the corpus of all sentences of a folder."""
-        text = Mapped(folder)
-        return cls(name, MappedSentences(text, text.types, (), range(len(text.lengths))))
-
-    def token_counts(self) -> collections.Counter:
-        return self.sentences.counts()
-
-    def lower_cased(self) -> "MappedCorpus":
-        return self._respelled(tuple(word.lower() for word in self.sentences.words))
-
-    def as_seen(self, words: set[str], unknown: str, ends: Sequence[str]) -> "MappedCorpus":
-        """Returns the corpus with unknown words replaced by a mark."""
-        spelled = (word if word in words else unknown for word in self.sentences.words)
-        return self._respelled(tuple(spelled), tuple(ends))
-
-    def _respelled(self, words, ends=()):
-        sentences = dataclasses.replace(self.sentences, words=words, ends=ends)
-        return dataclasses.replace(self, sentences=sentences)
+    def respelled(self, words: Iterable[str], ends: Sequence[str] = ()) -> "ArraySentences":
+        """Returns the sentences with other spellings of all ids, and words after each sentence."""
+        return dataclasses.replace(self, words=tuple(words), ends=tuple(ends))

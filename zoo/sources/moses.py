@@ -50,7 +50,7 @@ def spans(line: str, language: str) -> list[tuple[int, int]]:
     plain = line.translate(_APOSTROPHE)
     found: list[tuple[int, int]] = []
     end = 0
-    for token in _tokenizer(language).tokenize(plain, escape=False):
+    for token in _made("MosesTokenizer", language).tokenize(plain, escape=False):
         places = []
         for letter in token:  # Moses leaves control characters out
             end = plain.find(letter, end) + 1
@@ -77,7 +77,7 @@ def text(tokens: list[str], language: str) -> str:
     if not language or not tokens:
         return " ".join(tokens)
     plain = [token.translate(_APOSTROPHE) for token in tokens]
-    joined = _detokenizer(language).detokenize(plain, unescape=False)
+    joined = _made("MosesDetokenizer", language).detokenize(plain, unescape=False)
     letters = iter("".join(tokens))
     if len(joined.replace(" ", "")) != len("".join(tokens)):
         return " ".join(tokens)  # one of them stands for something else in Moses, such as @-@
@@ -134,10 +134,5 @@ def _sacremoses():
 
 
 @functools.cache
-def _tokenizer(language):
-    return _sacremoses().MosesTokenizer(language)
-
-
-@functools.cache
-def _detokenizer(language):
-    return _sacremoses().MosesDetokenizer(language)
+def _made(kind, language):
+    return getattr(_sacremoses(), kind)(language)

@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import itertools
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -11,6 +10,7 @@ import numpy as np
 from zoo.alignment import UnknownWords
 from zoo.errors import UserError
 from zoo.sources import files
+from zoo.sources.mapped_text import ArraySentences
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,8 @@ class Corpus:
 
     Attributes:
       name: its path or origin, for messages.
-      sentences: the sentences, each a list of words.
+      sentences: the sentences, each a list of words: a list, or a sequence that makes the list of
+        a sentence when it is read.
       features: for each token a tuple of features ("POS:NOUN", "Number:Sing"), or None if the
         source has none.
       prefixes: the length of each sentence's prefix, such as a question or a condition: the model
@@ -61,7 +62,7 @@ class Corpus:
     """
 
     name: str
-    sentences: list[list[str]]
+    sentences: Sequence[list[str]]
     features: list[list[tuple[str, ...]]] | None = None
     prefixes: list[int] | None = None
     mixture: Mixture | None = None
@@ -75,13 +76,19 @@ class Corpus:
     def __repr__(self):
         return f"{type(self).__name__}({self.name!r}: {len(self.sentences):,} sentences)"
 
+    def arrays(self) -> ArraySentences:
+        """Returns the sentences as arrays of ids."""
+        given = self.sentences
+        return given if isinstance(given, ArraySentences) else ArraySentences.of(given)
+
     def token_counts(self) -> collections.Counter:
         """Counts the occurrences of each word."""
-        return collections.Counter(itertools.chain.from_iterable(self.sentences))
+        return self.arrays().counts()
 
     def lower_cased(self) -> "Corpus":
         """Returns the corpus in lower case."""
-        sentences = [[word.lower() for word in sentence] for sentence in self.sentences]
+        arrays = self.arrays()
+        sentences = arrays.respelled(map(str.lower, arrays.words))
         fused = {
             form.lower(): tuple(word.lower() for word in words)
             # A form in lower case stands for itself, whatever "Du" is made of.

@@ -2,11 +2,11 @@
 
 import dataclasses
 import itertools
-import logging
-import sys
+from collections.abc import Iterable, Iterator
 
 from zoo.errors import UserError, check_choices
-from zoo.sources import files, mapped_text, moses, table_rows
+from zoo.sources import files, mapped_text, moses
+from zoo.sources.mapped_text import ArraySentences
 from zoo.sources.source import Corpus, FileSource, Form, ranged
 
 
@@ -56,37 +56,28 @@ class Text(FileSource):
         if folder is not None and (folder / mapped_text.RECORD).is_file():
             return self._encoded(part, folder)
         lines = self.raw_lines(part.path)
-        # Intern words: one object a word, not one a token.
-        sentences = [[*map(sys.intern, words)] for line in lines if (words := line.split()) or kept]
-        return Corpus(part.path, ranged(part, sentences))
+        whole = ArraySentences.of(words for line in lines if (words := line.split()) or kept)
+        chosen = ranged(part, whole)
+        # Without the words outside the range.
+        return Corpus(part.path, whole if len(chosen) == len(whole) else ArraySentences.of(chosen))
 
     def _encoded(self, part, folder):
-        corpus = mapped_text.MappedCorpus.of(part.path, folder)
-        if self.blank_lines != corpus.sentences.text.blank_lines:
+        text = mapped_text.Mapped(folder)
+        if self.blank_lines != text.blank_lines:
             raise UserError(
-                f"{part.path} was encoded with blank lines "
-                f"{corpus.sentences.text.blank_lines}, and data.blank_lines is "
-                f"{self.blank_lines!r}: change that setting, or encode the text again."
+                f"{part.path} was encoded with blank lines {text.blank_lines}, and "
+                f"data.blank_lines is {self.blank_lines!r}: change that setting, or encode the "
+                "text again."
             )
-        return dataclasses.replace(corpus, sentences=ranged(part, corpus.sentences))
+        whole = ArraySentences(text, text.types, range(len(text.lengths)))
+        return Corpus(part.path, ranged(part, whole))
 
-    def raw_lines(self, path: str) -> list[str]:
-        """Returns the lines of a path without a range."""
-        files.check_path(path)
-        if table := table_rows.data_set(path, self.streaming):
-            return [*table_rows.lines_of(table, path, self.column)]
-        return [line for member in files.text_files(path) for line in self._lines_of(member)]
-
-    def _lines_of(self, member):
-        reader = table_rows.READERS.get(files.kind(member))
-        if reader is None:
-            return files.lines(files.read_text(member))
-        return [*table_rows.lines_of(reader(member), member, self.column)]
+    def raw_lines(self, path: str) -> Iterator[str]:
+        """Yields the lines of a path without a range."""
+        return files.lines_at(path, self.column, self.streaming)
 
 
 # ---- untokenised text, as people write it: sentences and words are found by the rules of Moses
-
-logger = logging.getLogger(__name__)
 
 LINES = ("sentences", "paragraphs", "wrapped")
 # A text without full stops, such as a transcript, would be a single sentence, which no range can
@@ -132,21 +123,19 @@ class RawText(Text):
     def read(self, split):
         part = self.part(split)
         written = ranged(part, self.written(part.path))
-        # Intern words: one object a word, not one a token.
-        return Corpus(
-            part.path, [[*map(sys.intern, moses.words(one, self.language))] for one in written]
-        )
+        words = (moses.words(one, self.language) for one in written)
+        return Corpus(part.path, ArraySentences.of(words))
 
     def written(self, path: str) -> list[str]:
         """Returns the sentences of a file, a path without a range, as they are written."""
         return split(self.raw_lines(path), self.lines, self.language)
 
-    def _lines_of(self, member):
-        """Reads the lines of one file, and a blank one, as paragraphs end with their file."""
-        return [*super()._lines_of(member), ""]
+    def raw_lines(self, path):
+        """Yields the lines, and a blank one after each file, where a paragraph ends, too."""
+        return files.lines_at(path, self.column, self.streaming, after=("",))
 
 
-def split(lines: list[str], kind: str, language: str) -> list[str]:
+def split(lines: Iterable[str], kind: str, language: str) -> list[str]:
     """Splits lines into sentences; see `RawText.lines`."""
     if kind == "wrapped":
         lines = paragraphs(lines)
@@ -161,7 +150,7 @@ def split(lines: list[str], kind: str, language: str) -> list[str]:
     ]
 
 
-def paragraphs(lines: list[str]) -> list[str]:
+def paragraphs(lines: Iterable[str]) -> list[str]:
     """Joins lines up to the next blank one, with blanks between them."""
     groups = itertools.groupby(map(str.strip, lines), key=bool)
     return [" ".join(group) for filled, group in groups if filled]
@@ -203,7 +192,7 @@ class Characters(FileSource):
     def read(self, split):
         """Reads the lines of a split as lists of characters, each ending with its line break."""
         part = self.part(split)
-        return Corpus(part.path, [[*line] for line in ranged(part, self.written(part.path))])
+        return Corpus(part.path, ArraySentences.of(ranged(part, self.written(part.path))))
 
     def written(self, path: str) -> list[str]:
         """Returns the lines of a file, each with its line break, cut into pieces."""

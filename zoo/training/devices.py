@@ -98,10 +98,7 @@ class Devices:
         return self.for_steps(jax.jit(initial_state, out_shardings=layouts)(key, parts))
 
     def restored(self, state):
-        """Copies a TrainState read from a checkpoint into memory that a step may donate.
-
-        The given leaves are deleted one by one.
-        """
+        """Copies a TrainState into memory that a step may donate, and deletes the given leaves."""
         leaves, structure = jax.tree.flatten(state)
         del state
         copies = []
@@ -117,11 +114,8 @@ class Devices:
         return jax.jit(carry, out_shardings=layouts)
 
     def compile(self, step, **static):
-        """Compiles step(state, tables, batch, key, axis=..., **static) for the devices.
-
-        The compiled step returns (state, results). Its state is donated; results are the same on
-        every device.
-        """
+        """Compiles step(state, tables, batch, key, axis=..., **static), which donates its state and
+        returns (state, results), the same on every device."""
         return jax.jit(functools.partial(step, axis=None, **static), donate_argnums=0)
 
     def for_steps(self, state):

@@ -169,10 +169,8 @@ class Trainer:
             yield metrics, bar
 
     def _begin(self, checkpoints: Checkpoints) -> Progress:
-        """Puts the state of the last checkpoint, or the state before step 1, on the devices.
-
-        The state of a finished run stays on the disk.
-        """
+        """Puts the last checkpoint's state, or the state before step 1, on the devices; of a
+        finished run none."""
         shapes = self.devices.laid_out(jax.eval_shape(self.initial_state))
         restored = checkpoints.restore("last", shapes, self.log)
         if not restored:

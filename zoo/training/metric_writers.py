@@ -120,11 +120,8 @@ class Metrics:
             os.fsync(self._file.fileno())
 
     def step(self, step, progress, results):
-        """Writes a line every `EVERY` steps.
-
-        It has the step's mean loss, nats per token, its gradient norm, and its mean penalty if
-        that is not 0.
-        """
+        """Writes a line every `EVERY` steps: the step's loss and penalty, nats per token, and
+        gradient norm."""
         if step % EVERY == 0:
             values = {
                 "epoch": progress.epoch,
@@ -136,11 +133,8 @@ class Metrics:
             self._write(step, values)
 
     def validation(self, step, progress, figures):
-        """Writes the line of a validation.
-
-        It has the mean loss since the epoch's start, the mean penalty if that is not 0, and the
-        figures.
-        """
+        """Writes the line of a validation: its figures, and the mean loss and penalty since the
+        epoch's start."""
         tokens = max(progress.tokens, 1)
         values = {"epoch": progress.epoch, "epoch_training_loss": progress.loss / tokens}
         if progress.penalty:
@@ -240,10 +234,8 @@ class ProgressBar:
             self._bar.last_print_t += seconds
 
     def _step_of_log(self, step, share, progress, now):
-        """Logs the tokens per second since the last line, and the time left.
-
-        The time left is computed from all steps but the first, and from no compilation.
-        """
+        """Logs the tokens per second since the last line, and the time left by all steps but the
+        first, without compilation."""
         if self._first is None:
             self._first = step, now
             self._tokens, self._since = 0.0, now
@@ -274,9 +266,7 @@ class ProgressBar:
 
 
 def _check_unread(error):
-    """Raises an error again unless it means that standard output has been closed.
-
-    A run behind "| head", or whose terminal is closed, continues without output.
-    """
+    """Raises an error again, unless standard output was closed, as behind "| head": a run
+    continues."""
     if error.errno not in (errno.EPIPE, errno.EIO):
         raise error

@@ -148,10 +148,8 @@ class Task(abc.ABC):
         return None
 
     def start(self, path: str, frozen: tuple[str, ...]) -> warm_start.Start:
-        """Reads start values from another run: the parts whose parameters fit this task's.
-
-        The parts in `frozen` must be taken.
-        """
+        """Reads start values from another run: the parts that fit this task's; those in `frozen`
+        must be taken."""
         raise UserError(
             f"init_from={path}: a {type(self).__name__} cannot start from another run: leave it "
             "out."
@@ -355,16 +353,9 @@ def validation_of(scores: perplexity.Scores, text: EncodedText, lexicon: Lexicon
 
 def words_loss(model, params, tables, inputs, weights, carry, key):
     """Computes the `weighted_loss` of a language model on `Words`; see Task.loss."""
-    return model.weighted_loss(
-        params,
-        tables,
-        inputs.words,
-        inputs.targets,
-        weights,
-        carry,
-        reset=inputs.reset,
-        key=key,
-    )
+    words, targets, reset = inputs
+    given = params, tables, words, targets, weights, carry
+    return model.weighted_loss(*given, reset=reset, key=key)
 
 
 # ---- translation: target sentences given sources, validated by their exact log-perplexity

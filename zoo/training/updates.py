@@ -131,10 +131,7 @@ class RowAdagrad:
 
 @dataclasses.dataclass(frozen=True)
 class RowAdam:
-    """Lazy Adam: the moments of a row decay only at steps that touch it.
-
-    The bias correction counts all steps, not only steps that touch the row.
-    """
+    """Lazy Adam: only steps that touch a row decay its moments; the bias correction counts all."""
 
     beta1: float
     beta2: float
@@ -181,11 +178,8 @@ class SparseGradients(NamedTuple):
 
 
 class RowSparseUpdates(Updates):
-    """Updates of tables by their touched rows, and of all other parameters by optax.
-
-    The state is {"dense": optax's state, "rows": {path such as "embedding.table": the rule's
-    state}}.
-    """
+    """Updates of tables by their touched rows, and of all other parameters by optax; the state is
+    {"dense": optax's, "rows": {path such as "embedding.table": the rule's}}."""
 
     def __init__(
         self,

@@ -81,11 +81,8 @@ def stranger(name: str, *, path: bool = False) -> str | None:
 
 
 def component(name: str) -> type:
-    """Returns the class of a component name in a recipe.
-
-    The class is one of zoo's (see `zoo.component_registry`), one of a module that the program
-    has imported already, or one that the user names, whose module is then imported.
-    """
+    """Returns the class of a component name in a recipe: of zoo, of a module that the program has
+    imported, or one that the user names, whose module is then imported."""
     kind = component_registry.component(name) or component_registry.imported(name)
     if kind is not None:
         return kind

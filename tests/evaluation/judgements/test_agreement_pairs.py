@@ -77,7 +77,7 @@ def test_a_form_that_may_be_right_is_no_twin(sentences):
 
 def test_what_differs_in_gender_does_not_agree_in_number(sentences):
     forms = agreement.paradigms(sentences)
-    sentences[1][3]["feats"] = {"Gender": "Masc", "Number": "Sing"}
+    sentences[1][3]["feats"] = "Gender=Masc|Number=Sing"
     pairs = agreement.pairs_of(sentences[1:2], forms, True)
     assert [bad for _, bad, _ in pairs] == [["une", "maison", "sont", "petite"]]
 

@@ -155,7 +155,8 @@ CALLS = {
     "passports": _passport("passports", _compared),
     "answers": _passport("answers", _compared),
     "translations": _passport(
-        "translations", lambda folder: translation_quality.read(folder / "run", "test")
+        "translations",
+        lambda folder: translation_quality.read(folder / "run/results/translation-test.x.json"),
     ),
     "scores.npz": _scores("passports"),
     "scores.npz of answers": _scores("answers"),

@@ -312,3 +312,27 @@ def test_a_model_of_which_no_long_n_gram_is_in_the_lexicon(tmp_path):
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     found = background.log_probs(tables, contexts)[..., 1]
     np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("mark", ["<unk>", "<UNK>"])
+def test_sentences_are_scored_as_kenlm_does(tmp_path, mark):
+    """log10 p by hand, and by the package kenlm, which gives the same."""
+    (tmp_path / "model.arpa").write_text(TEXT.replace("<unk>", mark))
+    scorer = arpa.SentenceScorer(str(tmp_path / "model.arpa"))
+    texts = {
+        "le chat dort": -0.2 - 0.1 + (-0.25 - 0.7) - 0.35,
+        "chat": (-0.4 - 0.6) + (-0.2 - 0.9),
+        "le chien le": -0.2 + (-0.15 - 0.3 - 1.2) - 0.5 + (-0.3 - 0.9),  # <unk> has the weight 1
+        "": -0.4 - 0.9,
+        "le dort le dort": -0.2 + (-0.15 - 1.1) + (-0.1 - 0.5) - 1.1 - 0.4,
+    }
+    log_probs, words, unknown = scorer.score(texts)
+    np.testing.assert_allclose(log_probs, np.array([*texts.values()]) * np.log(10), rtol=1e-12)
+    assert words.tolist() == [3, 1, 3, 0, 4] and unknown.tolist() == [0, 0, 1, 0, 0]
+
+
+def test_an_unknown_word_without_a_mark_has_the_least_probability(tmp_path):
+    text = TEXT.replace("ngram 1=6", "ngram 1=5").replace("-1.2\t<unk>\t0\n", "")
+    (tmp_path / "model.arpa").write_text(text)
+    (score,), *_ = arpa.SentenceScorer(str(tmp_path / "model.arpa")).score(["chien"])
+    assert score == pytest.approx((-0.4 - 100 - 0.9) * np.log(10))

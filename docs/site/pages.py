@@ -1,8 +1,11 @@
-"""Hooks of mkdocs: pages from outside docs/, equations as MathML, and the API reference.
+"""Writes the pages of the site as files: docs/, pages from outside docs/, and the API reference.
 
-Links in the pages are the repository host's, relative to files of the repository; here they are
-turned into the site's. Equations are fences of the language `math`, which the repository host
-renders too.
+python docs/site/pages.py writes build/pages, Markdown that mkdocs.yml reads. Other builders can
+read it: Zensical builds the same pages by mkdocs.yml. python docs/site/pages.py --check SITE fails
+if a built page loads something from the network.
+
+Links in the repository are relative to its files; here they are turned into the site's. Equations
+are fences of the language `math`, which the repository host renders too; here they are MathML.
 """
 
 import dataclasses
@@ -12,10 +15,11 @@ import json
 import os
 import pathlib
 import re
+import shutil
+import sys
 
+import yaml
 from latex2mathml.converter import convert
-from mkdocs.exceptions import PluginError
-from mkdocs.structure.files import File
 
 from zoo import heads
 
@@ -31,32 +35,35 @@ OUTSIDE = {
 }
 INSIDE = {place: file for file, place in OUTSIDE.items()}
 LINK = re.compile(r"\[([^\[\]]+)\]\(([\w./-]+)(#[\w-]+)?\)")
+EQUATION = re.compile(r"^```math\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 REFERENCE = re.compile(r"reference/(.+)\.md")
 LOADED = re.compile(r'<(?:script|img|iframe)[^>]* src="?http|<link[^>]* href="?http')
-DRAWING = re.compile(r'<img [^>]*src="[^"]*pictures/model\.svg"[^>]*>')
+DRAWING = re.compile(r"!\[[^]]*\]\([^)]*pictures/model\.svg\)")
 
 
-def on_config(config):
-    """Adds the fence `math`."""
-    fence = {"name": "math", "class": "math", "format": equation}
-    config.mdx_configs["pymdownx.superfences"] = {"custom_fences": [fence]}
-
-
-def equation(source, *_, **__):
-    """Renders an equation."""
-    return f'<div class="equation">{convert(source, display="block")}</div>'
-
-
-def on_files(files, config):
-    """Adds the files from outside docs/, and a page for each public package of the navigation."""
+def write(folder):
+    """Writes the pages, and the files that they show, into a folder, in place of what it has."""
+    shutil.rmtree(folder, ignore_errors=True)
+    code = shutil.ignore_patterns("*.py", "requirements.txt", "__pycache__")
+    shutil.copytree(ROOT / "docs", folder, ignore=code)
     for name, place in OUTSIDE.items():
         text = (ROOT / name).read_text(encoding="utf-8")
         text = notebook(text) if name.endswith(".ipynb") else text
-        files.append(File.generated(config, place, content=text))
+        (folder / place).write_text(text, encoding="utf-8")
+    (folder / "reference").mkdir()
+    navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
     shown = set()  # `zoo` comes last, and refers to the names of its packages
-    for place in sorted(_places(config["nav"]), key=len, reverse=True):
+    for place in sorted(_places(navigation), key=len, reverse=True):
         if match := REFERENCE.fullmatch(place):
-            files.append(File.generated(config, place, content=reference(match[1], shown)))
+            (folder / place).write_text(reference(match[1], shown), encoding="utf-8")
+    for file in folder.rglob("*.md"):
+        place = file.relative_to(folder).as_posix()
+        file.write_text(of_site(file.read_text(encoding="utf-8"), place), encoding="utf-8")
+
+
+def equation(match):
+    """Renders an equation."""
+    return f'<div class="equation">{convert(match[1].strip(), display="block")}</div>'
 
 
 def notebook(text):
@@ -111,20 +118,23 @@ def _module_of(value):
     return getattr(value, "__module__", None) if callable(value) else None
 
 
-def on_page_markdown(markdown, page, config, files):
-    """Turns links of the repository into the site's, and adds the parameters of a head."""
-    place = page.file.src_uri
+def of_site(markdown, place):
+    """Turns links of the repository into the site's, renders equations and the drawing, and adds
+    the parameters of a head."""
     origin = (ROOT / INSIDE[place] if place in INSIDE else ROOT / "docs" / place).parent
 
-    def of_site(match):
+    def link(match):
         path = os.path.relpath(os.path.normpath(origin / match[2]), ROOT)
         target = OUTSIDE.get(path) or (path[5:] if path.startswith("docs/") else None)
         if target is None:
-            raise PluginError(f"{place}: the link {match[2]} leads to no page of the site.")
+            sys.exit(f"{place}: the link {match[2]} leads to no page of the site.")
         text = title(path) if match[1] == os.path.basename(path) else match[1]
         return f"[{text}]({os.path.relpath(target, os.path.dirname(place))}{match[3] or ''})"
 
-    markdown = LINK.sub(of_site, markdown)
+    # The drawing stands within its page, so that it follows the page's colours.
+    drawing = (ROOT / "docs/pictures/model.svg").read_text(encoding="utf-8")
+    markdown = DRAWING.sub(lambda _: f"<p>{drawing}</p>", LINK.sub(link, markdown))
+    markdown = EQUATION.sub(equation, markdown)
     if place.startswith("heads/"):
         markdown += parameters(getattr(heads, markdown.split()[1]))
     return markdown
@@ -167,17 +177,16 @@ def _cell(text):
     return re.sub(r"`[^`|]*`|[|*<]", lambda match: escaped.get(match[0], match[0]), text)
 
 
-def on_page_content(html, page, config, files):
-    """Puts the drawing into its page, so that it follows the page's colours."""
-    drawing = (ROOT / "docs/pictures/model.svg").read_text(encoding="utf-8")
-    return DRAWING.sub(lambda _: drawing, html)
-
-
-def on_post_build(config):
-    """Raises an error if a page loads something from the network."""
-    for path in pathlib.Path(config.site_dir).rglob("*.html"):
+def check(site):
+    """Ends with an error if a page of a built site loads something from the network."""
+    for path in site.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
-        if found := re.search(
-            r'<(?:script|img|iframe)[^>]* src="?http|<link[^>]* href="?http', text
-        ):
-            raise PluginError(f"{path} loads {text[found.start() : found.end() + 60]}")
+        if found := LOADED.search(text):
+            sys.exit(f"{path} loads {text[found.start() : found.end() + 60]}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--check"]:
+        check(pathlib.Path(sys.argv[2]))
+    else:
+        write(ROOT / "build" / "pages")
