@@ -13,7 +13,6 @@ with updates by rows.
 """
 
 import argparse
-import os
 
 import jax
 import numpy as np
@@ -68,11 +67,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--vocabulary", type=int, default=100_000)
     parser.add_argument("--words", choices=DRAW, default="zipf", help="law of the words")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--by-rows-only", action="store_true", help="leave dense sides out")
     arguments = parser.parse_args()
     program.keep_memory()
-    where = same_device.chosen(torch, arguments.threads)
+    where = same_device.chosen(torch)
 
     vocabulary, draw = arguments.vocabulary, DRAW[arguments.words]
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE, LAYERS), AdaptiveSoftmax(cutoffs=CUTOFFS))

@@ -20,15 +20,15 @@ PRECISIONS = {
 }
 
 
-def chosen(torch=None, threads: int | None = None, precision: str = "tf32") -> str:
+def chosen(torch=None, precision: str = "tf32") -> str:
     """Puts PyTorch on JAX's device, and returns the device's name for a table's title.
 
-    Exits with a sentence where PyTorch cannot compute there. On a CPU PyTorch gets `threads`, by
-    default as many as this process has cores; on a GPU both libraries multiply in `precision`.
+    Exits with a sentence where PyTorch cannot compute there. On a CPU PyTorch gets a thread for
+    each core of this process, as JAX does: `taskset -c 0` keeps both to one. On a GPU both
+    libraries multiply in `precision`.
 
     Args:
       torch: the module; None if JAX is compared with itself.
-      threads: of PyTorch.
       precision: one of `PRECISIONS`.
     """
     device = jax.devices()[0]
@@ -36,7 +36,7 @@ def chosen(torch=None, threads: int | None = None, precision: str = "tf32") -> s
     if torch is None:
         return "on the CPU" if on_cpu else f"on {device.device_kind}"
     if on_cpu:
-        torch.set_num_threads(threads or len(os.sched_getaffinity(0)))
+        torch.set_num_threads(len(os.sched_getaffinity(0)))
         return f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads, on the CPU"
     if device.platform != "gpu" or not torch.cuda.is_available():
         sys.exit(

@@ -13,7 +13,6 @@ which its Adagrad updates by rows; up to V = 100,000 also dense ones.
 
 import argparse
 import gc
-import os
 
 import jax
 import numpy as np
@@ -118,10 +117,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--vocabulary", type=int, default=10_000)
     parser.add_argument("--head", choices=HEADS, help="both without it")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     arguments = parser.parse_args()
     program.keep_memory()
-    where = same_device.chosen(torch, arguments.threads)
+    where = same_device.chosen(torch)
     torch.manual_seed(0)
     for name in [arguments.head] if arguments.head else HEADS:
         compare(name, arguments.vocabulary, arguments.rounds, where)

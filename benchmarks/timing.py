@@ -6,13 +6,18 @@ their allocations. Sides are therefore compared with freed memory kept for both
 (`zoo.commands.program`, as in the programs), and without.
 """
 
+import functools
 import os
+import pathlib
+import platform
+import re
 import statistics
 import subprocess
 import sys
 import time
 
 import jax
+import jax.numpy as jnp
 
 from zoo.commands import program
 
@@ -53,6 +58,52 @@ def in_each_memory(module: str, main):
         subprocess.run(command, env=environment(memory) | {_INSIDE: "1"}, check=True)
 
 
+# Rows and columns of the matrices whose product tells how fast a machine is.
+PRODUCT = 2048
+
+
+@functools.cache
+def machine() -> str:
+    """Describes the machine: the CPU's model, cores of this process, and products in each library.
+
+    A product is of two float32 matrices of `PRODUCT` rows and columns, the best of five, in 10^9
+    operations a second; PyTorch's is measured where the benchmark has imported it.
+    """
+    if jax.default_backend() != "cpu":
+        return f"{jax.devices()[0].device_kind}, jax {jax.__version__}"
+    cores = len(os.sched_getaffinity(0))
+    matrix = jnp.ones((PRODUCT, PRODUCT))
+    multiply = jax.jit(jnp.matmul)
+    rates = {"XLA": _rate(lambda: multiply(matrix, matrix).block_until_ready())}
+    if (torch := sys.modules.get("torch")) is not None:
+        tensor = torch.ones(PRODUCT, PRODUCT, device="cpu")
+        rates["PyTorch"] = _rate(lambda: tensor @ tensor)
+    told = ", ".join(f"{name} {rate:.0f} GF/s" for name, rate in rates.items())
+    return f"{_cpu()}, {cores} core{'s' * (cores > 1)}, jax {jax.__version__}; a product: {told}"
+
+
+def _cpu() -> str:
+    """Returns the name of the CPU's model, and with AVX-512 its flag."""
+    try:
+        told = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or platform.machine()
+    fields = dict(re.findall(r"^(model name|cpu family|model|flags)\s*: (.*)$", told, re.M))
+    number = f" (family {fields.get('cpu family', '?')}, model {fields.get('model', '?')})"
+    wide = ", AVX-512" * ("avx512f" in fields.get("flags", ""))
+    return fields.get("model name", platform.machine()) + number + wide
+
+
+def _rate(multiply) -> float:
+    multiply()
+    times = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        multiply()
+        times.append(time.perf_counter() - begun)
+    return 2e-9 * PRODUCT**3 / min(times)
+
+
 class Program:
     """A function traced for some arguments, and compiled when it is first asked for."""
 
@@ -89,10 +140,13 @@ def compiled_side(function, *arguments):
 def medians(sides: dict, rounds: int) -> dict[str, float]:
     """Returns the median seconds of one call of each side.
 
+    The first call prints the `machine`.
+
     Args:
       sides: {name: function without arguments that returns when its work is done}.
       rounds: how often each side is timed, after two warm-up calls; at least 9 for reports.
     """
+    _print_machine()
     for side in sides.values():
         side()
         side()
@@ -104,6 +158,11 @@ def medians(sides: dict, rounds: int) -> dict[str, float]:
             side()
             times[name].append(time.perf_counter() - begun)
     return {name: statistics.median(values) for name, values in times.items()}
+
+
+@functools.cache
+def _print_machine():
+    print(machine(), flush=True)
 
 
 def print_table(title: str, rows: dict[str, float], baseline: str, unit: str = "ms"):

@@ -14,7 +14,6 @@ runs eagerly.
 
 import argparse
 import functools
-import os
 
 import jax
 import jax.numpy as jnp
@@ -122,9 +121,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--size", type=int, default=256, help="cells of a layer")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of PyTorch")
     arguments = parser.parse_args()
-    where = same_device.chosen(torch, arguments.threads)
+    where = same_device.chosen(torch)
 
     lexicon = Lexicon(
         words=tuple(f"w{word}" for word in range(VOCABULARY)),

@@ -58,7 +58,7 @@ class Rows:
             import torch
 
             try:
-                self.where = same_device.chosen(torch, 1 if small else None)
+                self.where = same_device.chosen(torch)
                 self._torch = torch
             except SystemExit as error:
                 self._absent = str(error)

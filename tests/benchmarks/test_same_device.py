@@ -1,5 +1,6 @@
 """Both sides of a benchmark compute on JAX's device, or the benchmark refuses."""
 
+import os
 import types
 
 import jax
@@ -47,8 +48,8 @@ def on_gpu(monkeypatch):
 
 def test_pytorch_stays_on_the_cpu_with_jax():
     """Also where PyTorch has a GPU that JAX does not use."""
-    opponent = Opponent(gpu=True)
-    assert same_device.chosen(opponent, 3) == "PyTorch 2.0, 3 threads, on the CPU"
+    opponent, cores = Opponent(gpu=True), len(os.sched_getaffinity(0))
+    assert same_device.chosen(opponent) == f"PyTorch 2.0, {cores} threads, on the CPU"
     assert opponent.device == "cpu"
     assert opponent.tf32 == (True, False)
     assert same_device.chosen() == "on the CPU"
