@@ -160,10 +160,10 @@ class CharLSTM(Head):
         """Computes log p of the spellings [n, L], nats, [n]."""
         count, longest = letters.shape
         previous = jnp.concatenate([jnp.full_like(letters[:, :1], BEGIN), letters[:, :-1]], axis=1)
-        # As `spelling_step`, all letters being known: products of all positions at once. Spellings
-        # keep their axis, along which they may be shared out.
-        letter_vectors = row_lookup.take(params["letters"], previous.T)
-        projections = products.matmul(letter_vectors, params["input"]) + projected[None]
+        # As `spelling_step`, all letters being known: the product of each letter once, and those of
+        # all positions at once. Spellings keep their axis, along which they may be shared out.
+        alphabet = products.matmul(params["letters"], params["input"])
+        projections = row_lookup.take(alphabet, previous.T) + projected[None]
         keep = jnp.ones((longest, count, 1), projected.dtype)
         u, s = self.spelling_start(projected)
         u, _ = lstm(projections, params["recurrent"], u, s, keep)
