@@ -1,4 +1,4 @@
-"""English to French captions with attention, in subwords, so that no word is unknown.
+"""English to French captions with attention, in subwords: no word is unknown.
 
     python train.py --config multi30k_en_fr_subwords runs/subwords
     python train.py --config multi30k_en_fr_subwords --set vocabulary.subwords=none \\

@@ -28,7 +28,7 @@ def accumulator(array):
 
 def as_wide(hidden, *arrays):
     """Returns states in float64 if a parameter has it, as the sums over blocks of words do."""
-    wide = any(array.dtype == jnp.float64 for array in arrays)
+    wide = any(jnp.result_type(array) == jnp.float64 for array in arrays)
     return hidden.astype(jnp.float64) if wide else hidden
 
 
