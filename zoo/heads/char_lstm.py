@@ -156,14 +156,18 @@ class CharLSTM(Head):
         """Computes h P + b, the hidden state's part of every letter's gates, [n, 4 size]."""
         return products.affine(hidden, params["hidden"], params["bias"])
 
+    def _with_alphabet(self, params: Params) -> Params:
+        """Replaces letters and input by the product of each letter, which all blocks then share."""
+        others = {name: x for name, x in params.items() if name not in ("letters", "input")}
+        return {**others, "alphabet": products.matmul(params["letters"], params["input"])}
+
     def _spelled(self, params: Params, letters, lengths, projected):
         """Computes log p of the spellings [n, L], nats, [n]."""
         count, longest = letters.shape
         previous = jnp.concatenate([jnp.full_like(letters[:, :1], BEGIN), letters[:, :-1]], axis=1)
-        # As `spelling_step`, all letters being known: the product of each letter once, and those of
-        # all positions at once. Spellings keep their axis, along which they may be shared out.
-        alphabet = products.matmul(params["letters"], params["input"])
-        projections = row_lookup.take(alphabet, previous.T) + projected[None]
+        # As `spelling_step`, all letters being known: products of all positions at once. Spellings
+        # keep their axis, along which they may be shared out.
+        projections = row_lookup.take(params["alphabet"], previous.T) + projected[None]
         keep = jnp.ones((longest, count, 1), projected.dtype)
         u, s = self.spelling_start(projected)
         u, _ = lstm(projections, params["recurrent"], u, s, keep)
@@ -178,7 +182,8 @@ class CharLSTM(Head):
         """Computes log p of any spellings of N tokens in `rows` batch rows, [N], nats, normalised
         over all spellings; see Spelling.sequence_tables."""
         projected = self.hidden_projection(params, hidden)
-        return map_by_length(self._spelled, params, letters, lengths, (projected,), rows=rows)
+        shared = self._with_alphabet(params)
+        return map_by_length(self._spelled, shared, letters, lengths, (projected,), rows=rows)
 
     def sample_spellings(self, params: Params, hidden: jax.Array, key: jax.Array):
         """Draws spellings letter by letter, int32 [N, longest], with PADDING after END."""
@@ -266,7 +271,7 @@ class CharLSTM(Head):
         words = targets.ravel()
         return -sum_by_length(
             self._spelled,
-            params,
+            self._with_alphabet(params),
             tables["letters"][words],
             tables["lengths"][words],
             (projected,),
