@@ -55,7 +55,7 @@ LOSSES = (
         "French, words of the test too",
         "test",
         "french.md#with-the-words-of-the-test-as-in-the-paper",
-        "take it all the more if the text has words that training has not",
+        "take it all the more if the text has words that training never saw",
     ),
     Claim(
         "log-linear, morphology",
