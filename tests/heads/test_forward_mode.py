@@ -24,7 +24,7 @@ def small_blocks(monkeypatch):
     """Sizes that make blocks of what the tests hold."""
     for module, sizes in (
         (softmax, {"LOGITS_AT_A_TIME": 32, "LEAST_ROWS_AT_A_TIME": 2, "MOST_ROWS_AT_A_TIME": 4}),
-        (softmax, {"LEAST_TOKENS_AT_A_TIME": 4, "NARROW": 1, "ENTRIES_AT_A_TIME": 1}),
+        (softmax, {"LEAST_SENT_AT_A_TIME": 4, "NARROW": 1}),
         (hierarchical, {"GATHERED_AT_A_TIME": 64}),
         (log_linear, {"MOST_TOKENS": 4, "LEAST_TOKENS": 2}),
         (row_blocks, {"BLOCK": 4}),

@@ -64,7 +64,7 @@ def small_blocks(monkeypatch):
     for module, sizes in (
         (softmax, {"LOGITS_AT_A_TIME": 2048, "LEAST_ROWS_AT_A_TIME": 16}),
         (softmax, {"MOST_ROWS_AT_A_TIME": 16, "NARROW": 1}),
-        (softmax, {"LEAST_TOKENS_AT_A_TIME": 4, "ENTRIES_AT_A_TIME": 1}),
+        (softmax, {"LEAST_SENT_AT_A_TIME": 4}),
         (hierarchical, {"GATHERED_AT_A_TIME": 512}),
         (log_linear, {"MOST_TOKENS": 16, "LEAST_TOKENS": 4}),
         (row_blocks, {"BLOCK": 4}),

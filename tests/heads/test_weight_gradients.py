@@ -9,6 +9,7 @@ import pytest
 
 from tests import examples
 from tests.heads import head_references
+from zoo.arrays import sharded_functions
 from zoo.heads import (
     AdaptiveSoftmax,
     HierarchicalSoftmax,
@@ -21,7 +22,7 @@ from zoo.lexicon.feature_signatures import Form
 from zoo.losses import adaptive, hierarchical, softmax
 
 SIZE, BATCH, TIME = 7, 3, 5
-LOGITS, LEAST = (softmax, "LOGITS_AT_A_TIME"), (softmax, "LEAST_TOKENS_AT_A_TIME")
+LOGITS, LEAST = (softmax, "LOGITS_AT_A_TIME"), (softmax, "LEAST_SENT_AT_A_TIME")
 
 
 def self_normalised(params, hidden):
@@ -46,14 +47,22 @@ class Case:
     signatures: Form = Form.DENSE_SUMS
 
 
-# Blocks of four tokens, of which fifteen make four, and within them blocks of four words.
+# Blocks of four tokens, of which fifteen make four, of the vocabulary, and both: within the blocks
+# of tokens on one device, blocks of four words.
 OF_TOKENS = ((*LOGITS, 4 * 13), (*LEAST, 1))
-OF_WORDS = (*OF_TOKENS, (softmax, "ENTRIES_AT_A_TIME", 1), (softmax, "LEAST_ROWS_AT_A_TIME", 4))
+OF_WORDS = ((*LOGITS, 4 * 13),)
+OF_BOTH = (
+    (*LOGITS, 4 * 13),
+    (softmax, "ENTRIES_AT_A_TIME", 1),
+    (softmax, "LEAST_ROWS_AT_A_TIME", 4),
+    (sharded_functions, "is_local", lambda: True),
+)
 SOFTMAX = head_references.softmax
 PENALTY = LogLinear(penalty=0.2)
 FORMS = {
     "softmax, of tokens": Case(Softmax(), SOFTMAX, OF_TOKENS),
     "softmax, of words": Case(Softmax(), SOFTMAX, OF_WORDS),
+    "softmax, of both": Case(Softmax(), SOFTMAX, OF_BOTH),
     "self-normalised, of tokens": Case(
         SelfNormalisedSoftmax(z_loss=0.3), self_normalised, OF_TOKENS
     ),

@@ -141,6 +141,7 @@ def test_values_and_gradients_are_those_of_one_device(name, monkeypatch):
         (softmax, "MOST_ROWS_AT_A_TIME", 8),
         (softmax, "NARROW", 1),
         (softmax, "LEAST_TOKENS_AT_A_TIME", 4),
+        (softmax, "LEAST_SENT_AT_A_TIME", 4),
         (softmax, "ENTRIES_AT_A_TIME", 1),
     ):
         monkeypatch.setattr(module, field, size)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests import references
+from zoo.arrays import sharded_functions
 from zoo.losses import mixture, softmax
 
 TOKENS, COMPONENTS, SIZE, WORDS = 7, 3, 5, 13
@@ -44,6 +45,7 @@ def sides(arguments, targets, block):
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize(("block", "words"), [(1, 13), (3, 13), (7, 13), (10, 13), (3, 4)])
 def test_sum_and_gradients_in_blocks_of_tokens(random, block, words, monkeypatch):
+    monkeypatch.setattr(sharded_functions, "is_local", lambda: True)
     monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", words)
     monkeypatch.setattr(softmax, "ENTRIES_AT_A_TIME", words)
     *arguments, targets = problem(random)
@@ -56,11 +58,11 @@ def test_sum_and_gradients_in_blocks_of_tokens(random, block, words, monkeypatch
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("float64")
-def test_blocks_of_each_size_sum_alike_without_gradients(random, monkeypatch):
+def test_both_kinds_of_blocks_sum_alike_without_gradients(random, monkeypatch):
     *arguments, targets = problem(random)
     expected = losses_by_hand(*arguments, targets) @ TOKEN_WEIGHTS
     for least in (1, 10**6):
-        monkeypatch.setattr(softmax, "LEAST_TOKENS_AT_A_TIME", least)
+        monkeypatch.setattr(softmax, "LEAST_SENT_AT_A_TIME", least)
         monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 2 * COMPONENTS * WORDS)
         total = mixture.weighted_mixture_loss(*arguments, targets, TOKEN_WEIGHTS)
         np.testing.assert_allclose(total, expected, rtol=1e-12)

@@ -9,6 +9,7 @@ import pytest
 import scipy.stats
 
 from tests import references
+from zoo.arrays import sharded_functions
 from zoo.losses import softmax, top_k
 
 # (words, block of words, None for the plain loss). 13 and 2,049 words make the last block small;
@@ -94,6 +95,7 @@ def test_weighted_loss_and_gradients(random, block):
 def words_in_blocks(request, monkeypatch):
     """The number of words, in blocks of a few, which divide them, overlap, or are single words."""
     words, rows = request.param
+    monkeypatch.setattr(sharded_functions, "is_local", lambda: True)
     monkeypatch.setattr(softmax, "ENTRIES_AT_A_TIME", rows * 5)
     monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 1)
     return words
@@ -124,6 +126,29 @@ def test_weighted_loss_by_blocks_of_words(random, words_in_blocks, shape):
         np.testing.assert_allclose(value, by_hand @ token_weights, rtol=1e-12)
 
 
+@pytest.mark.parametrize("place", ["jit", "pmap", "shard_map"])
+def test_only_where_arrays_are_on_one_device_logits_are_held_above_a_size(place, monkeypatch):
+    """Elsewhere devices would send the gradient of W for each block of tokens."""
+    monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 10)
+    monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 1)
+    shapes = (4, 8, 9), (5, 9), (5,)
+    hidden, weights, bias = (jnp.ones(shape) for shape in shapes)
+
+    def loss(hidden):
+        given = weights, bias, jnp.zeros(8, int), jnp.ones(8)
+        return softmax.weighted_softmax_loss(hidden.reshape(8, 9), *given)[None]
+
+    mesh = jax.make_mesh((4,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
+    spec = jax.sharding.PartitionSpec("data")
+    function, given = {
+        "jit": (jax.jit(loss), hidden[0]),
+        "pmap": (jax.pmap(loss), hidden),
+        "shard_map": (jax.shard_map(loss, mesh=mesh, in_specs=spec, out_specs=spec), hidden),
+    }[place]
+    program = str(jax.make_jaxpr(jax.grad(lambda x: function(x).sum()))(given))
+    assert ("f32[8,5]" in program) == (place != "jit")
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_blocks_of_words_change_no_more_than_rounding(random, words_in_blocks, dtype, monkeypatch):
     arguments = [jnp.asarray(x, dtype) for x in problem(random, words_in_blocks)[:3]]
@@ -143,7 +168,9 @@ def test_blocks_of_words_change_no_more_than_rounding(random, words_in_blocks, d
         np.testing.assert_allclose(one, other, rtol=step, atol=step * np.abs(other).max())
 
 
-def test_the_weighted_loss_takes_a_tenth_of_the_memory_of_all_logits():
+@pytest.mark.parametrize("local", [True, False])
+def test_the_weighted_loss_takes_a_tenth_of_the_memory_of_all_logits(local, monkeypatch):
+    monkeypatch.setattr(sharded_functions, "is_local", lambda: local)
     tokens, size, words = 4096, 64, 40_000
     shapes = [(tokens, size), (words, size), (words,)]
     floats = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
@@ -196,6 +223,10 @@ def test_losses_of_any_leading_axes_choose_their_blocks(random, monkeypatch):
     token_weights = np.arange(6.0).reshape(2, 3)
     total = jax.jit(softmax.weighted_softmax_loss)(hidden, weights, bias, targets, token_weights)
     np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
+    # Blocks of tokens this small are not worth it; with this constant they are.
+    monkeypatch.setattr(softmax, "LEAST_SENT_AT_A_TIME", 1)
+    total = softmax.weighted_softmax_loss(hidden, weights, bias, targets, token_weights)
+    np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
 
 
 def test_blocks_of_tokens_are_even(monkeypatch):
@@ -243,6 +274,7 @@ def test_measured_losses_hold_some_tokens_at_a_time(monkeypatch, width, tokens):
 def test_weighted_losses_hold_some_tokens_at_a_time(monkeypatch, least, tokens):
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 10)
     monkeypatch.setattr(softmax, "LEAST_TOKENS_AT_A_TIME", least)
+    monkeypatch.setattr(sharded_functions, "is_local", lambda: True)
     weights, bias, targets = jnp.ones((5, 9)), jnp.ones(5), jnp.zeros(8, int)
 
     def loss(hidden):
@@ -453,7 +485,7 @@ def test_top_k_and_samples_keep_the_leading_axes(random):
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("least", [1, 128])
 def test_the_penalty_is_of_the_squared_log_z(random, monkeypatch, least):
-    monkeypatch.setattr(softmax, "LEAST_TOKENS_AT_A_TIME", least)
+    monkeypatch.setattr(softmax, "LEAST_SENT_AT_A_TIME", least)
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 13 * 3)
     arguments = problem(random)
     token_weights = np.array([0.3, 0, 1, 2, 0, 0.7, 0.1])

@@ -96,6 +96,16 @@ def rows_whole(array):
     return jax.lax.with_sharding_constraint(array, sharding)
 
 
+def is_local() -> bool:
+    """Whether arrays are known to lie on one device: in `pmap` and `shard_map`, or if there is one.
+
+    Under `jit` with several devices, a sum over blocks of tokens would be sent after each block.
+    """
+    mesh = jax.sharding.get_abstract_mesh()
+    manual = bool(mesh.axis_names) and {*mesh.manual_axes} == {*mesh.axis_names}
+    return manual or jax.device_count() == 1
+
+
 def automatic_devices(tree) -> int:
     """Counts the devices along the automatic axes of the mesh of arrays; 1 without a mesh."""
     mesh = next(_meshes(tree), None)

@@ -9,11 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.arrays import row_blocks, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.arrays.types import as_wide
 from zoo.losses import softmax, token_blocks, value_checks
 from zoo.losses.softmax import Shaping
-from zoo.losses.token_blocks import usable_states, weighted_rows, without_gradient
+from zoo.losses.token_blocks import usable_states, weighted_rows, weighted_sum, without_gradient
 
 
 @over_tokens("contexts", axes=2)
@@ -47,11 +48,14 @@ def mixture_loss(contexts, log_prior, weights, bias, targets, *, soft_cap=None):
     """
     _check(contexts, log_prior, weights, bias, targets=targets)
     _check_prior(log_prior)
-    words = jnp.broadcast_to(targets[..., None], log_prior.shape)
-    shaping = Shaping.of(soft_cap, 1.0)
-    losses = softmax.exact_terms(contexts, weights, bias, words, None, shaping).loss
-    mixed = -jax.nn.logsumexp(log_prior - losses, axis=-1)
-    return value_checks.of_ids(mixed, len(bias), targets)
+    losses = _losses(contexts, log_prior, weights, bias, targets, Shaping.of(soft_cap, 1.0))
+    return value_checks.of_ids(losses, len(bias), targets)
+
+
+def _losses(contexts, log_prior, weights, bias, targets, shaping):
+    targets = jnp.broadcast_to(targets[..., None], log_prior.shape)
+    losses = softmax.exact_terms(contexts, weights, bias, targets, None, shaping).loss
+    return -jax.nn.logsumexp(log_prior - losses, axis=-1)
 
 
 def _check_prior(log_prior):
@@ -102,13 +106,18 @@ def weighted_mixture_loss(
     log_prior = jnp.where(without_state[:, None], 0, log_prior)
     token_weights = without_gradient(token_weights, without_state)
     undefined = value_checks.of_ids(jnp.zeros(()), vocabulary, targets, token_weights)
+    by_token = block is not None or sharded_functions.is_local()
     if block is None:
-        least = min(softmax.LEAST_TOKENS_AT_A_TIME, weights.shape[1]) // components
+        least = softmax.least_tokens(weights.shape[1]) // components
         block = softmax.token_block(targets.shape[0], components * vocabulary, least)
-    columns = contexts, log_prior
-    return undefined + token_blocks.weighted_loss(
-        _block, block, (weights, bias), shaping, columns, targets, token_weights
-    )
+    sent = row_blocks.at_most(softmax.LEAST_SENT_AT_A_TIME, targets.shape[0])
+    if by_token or block * components >= sent:
+        columns = contexts, log_prior
+        return undefined + token_blocks.weighted_loss(
+            _block, block, (weights, bias), shaping, columns, targets, token_weights
+        )
+    losses = _losses(contexts, log_prior, weights, bias, targets, shaping)
+    return undefined + weighted_sum(losses, token_weights)
 
 
 @over_tokens("contexts", axes=2)

@@ -35,7 +35,7 @@ from zoo.arrays import products, row_blocks, row_lookup, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.arrays.types import accumulator, as_wide
 from zoo.losses import token_blocks, value_checks
-from zoo.losses.token_blocks import present_states, weighted_rows
+from zoo.losses.token_blocks import present_states, weighted_rows, weighted_sum
 
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
 LOGITS_AT_A_TIME = 3 * 1024 * 1024
@@ -50,6 +50,9 @@ LEAST_ROWS_AT_A_TIME = 128
 # many tokens at a time also where their logits are more, but no more than W has columns: then the
 # logits are not larger than the gradient of W.
 LEAST_TOKENS_AT_A_TIME = 280
+# Where arrays may lie on several devices, which send the gradient of each block of tokens, blocks
+# of the vocabulary take over below this number of tokens, although they compute logits twice.
+LEAST_SENT_AT_A_TIME = 128
 # Entries of W in a block of words of the weighted loss: on a CPU, rows, their gradients and logits
 # stay in the cache of a core between the passes over them. On other platforms all words at once.
 ENTRIES_AT_A_TIME = 1 << 17
@@ -544,6 +547,11 @@ def token_block(tokens: int, vocabulary: int, least: int = 1) -> int:
     return row_blocks.even(tokens, max(LOGITS_AT_A_TIME // vocabulary, least))
 
 
+def least_tokens(columns: int) -> int:
+    """Returns the number of tokens that a block has however large the vocabulary is."""
+    return min(LEAST_TOKENS_AT_A_TIME, columns) if sharded_functions.is_local() else 1
+
+
 class Held(NamedTuple):
     """What a block of tokens holds between its two passes over the words."""
 
@@ -556,7 +564,8 @@ class Held(NamedTuple):
     def of(cls, wanted, hidden, weights, bias, targets, shaping, measure=None):
         """Computes the terms of tokens [n], and holds what their gradients need."""
         words, columns = weights.shape
-        if measure is None and jax.default_backend() == "cpu":
+        alone = measure is None and sharded_functions.is_local()
+        if alone and jax.default_backend() == "cpu":
             words = max(LEAST_ROWS_AT_A_TIME, ENTRIES_AT_A_TIME // columns)
         cut = row_blocks.Cut.of(len(weights), min(words, len(weights)), adjacent=True)
         arguments = wanted, cut, hidden, weights, bias, targets, shaping, measure
@@ -624,7 +633,8 @@ def weighted_softmax_loss(
     """Computes sum_n u_n (loss_n + penalty log^2 Z_n) of the softmax, with its gradients.
 
     See `softmax_loss` for loss_n and log Z_n. The sum is computed by blocks of tokens, with
-    gradients in the forward pass. No array [tokens, V] is held.
+    gradients in the forward pass; under `jit` with several devices, by blocks of a vocabulary that
+    is large. No array [tokens, V] is held.
 
     Args:
       hidden: h, [..., D].
@@ -670,16 +680,23 @@ def weighted_softmax_loss(
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
     hidden, token_weights = present_states(as_wide(hidden, weights, bias), token_weights)
     tokens, vocabulary = targets.shape[0], weights.shape[0]
+    by_token = block is not None or log_measure is not None or sharded_functions.is_local()
     if block is None:
-        least = 1 if log_measure is not None else min(LEAST_TOKENS_AT_A_TIME, weights.shape[1])
+        least = least_tokens(weights.shape[1]) if log_measure is None else 1
         block = token_block(tokens, max(vocabulary, width), least)
     undefined = value_checks.of_ids(jnp.zeros(()), vocabulary, targets, token_weights)
-    return undefined + token_blocks.weighted_loss(
-        functools.partial(_block_of_tokens, penalty, label_smoothing),
-        block,
-        (weights, bias),
-        (log_measure, shaping),
-        hidden,
-        (targets, contexts),
-        token_weights,
-    )
+    if by_token or block >= row_blocks.at_most(LEAST_SENT_AT_A_TIME, tokens):
+        return undefined + token_blocks.weighted_loss(
+            functools.partial(_block_of_tokens, penalty, label_smoothing),
+            block,
+            (weights, bias),
+            (log_measure, shaping),
+            hidden,
+            (targets, contexts),
+            token_weights,
+        )
+    wanted = Wanted(label_smoothing)
+    losses, log_z, *_ = exact_terms(hidden, weights, bias, targets, None, shaping, wanted)
+    if penalty:
+        losses += penalty * log_z * log_z
+    return undefined + weighted_sum(losses, token_weights)
