@@ -42,7 +42,7 @@ DRAWING = re.compile(r"!\[[^]]*\]\([^)]*pictures/model\.svg\)")
 
 
 def write(folder):
-    """Writes the pages, and the files that they show, into a folder, in place of what it has."""
+    """Writes the pages and their pictures into a folder, which is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
     code = shutil.ignore_patterns("*.py", "requirements.txt", "__pycache__")
     shutil.copytree(ROOT / "docs", folder, ignore=code)

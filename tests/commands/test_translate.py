@@ -161,7 +161,7 @@ def test_standard_input_is_read_as_a_file_is(call, folders, sources, monkeypatch
 
 
 class Terminal(io.StringIO):
-    """Lines typed at a terminal; keeps what was printed before each."""
+    """Gives lines as if typed at a terminal, and keeps the output before each of them."""
 
     def __init__(self, lines, printed):
         super().__init__(lines)

@@ -121,7 +121,7 @@ def test_base_10_and_the_sums_of_kenlm(call, trained, run, text):
     known = scores.log_prob_known / 2.302585092994046
     np.testing.assert_allclose([float(row[3]) for row in rows], log_10, rtol=1e-14)
     np.testing.assert_allclose([float(row[4]) for row in rows], known, rtol=1e-14)
-    some = scores.words > 0  # a blank line is no sentence
+    some = scores.words > 0  # blank lines have no words
     total, without = log_10[some].sum(), known[some].sum()
     assert errors.splitlines()[-1] == (
         f"Total: {total:.4f}, excluding OOVs: {without:.4f}; Perplexity including OOVs: "

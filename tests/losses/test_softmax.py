@@ -269,19 +269,23 @@ def test_measured_losses_hold_some_tokens_at_a_time(monkeypatch, width, tokens):
     assert {n for n in range(1, 9) if f"f32[{n},5]" in program} == {tokens}
 
 
-# As many as the words allow, or a number of tokens, which is at most the columns of W.
-@pytest.mark.parametrize(("least", "tokens"), [(1, 2), (4, 4), (280, 8)])
-def test_weighted_losses_hold_some_tokens_at_a_time(monkeypatch, least, tokens):
+# As many as the words allow, or a number of tokens, which is at most the columns of W, or more of
+# a narrow table.
+@pytest.mark.parametrize(
+    ("least", "narrow", "tokens"), [(1, 1, 2), (4, 1, 4), (280, 1, 8), (280, 20, 20)]
+)
+def test_weighted_losses_hold_some_tokens_at_a_time(monkeypatch, least, narrow, tokens):
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 10)
+    monkeypatch.setattr(softmax, "LEAST_OF_NARROW", narrow)
     monkeypatch.setattr(softmax, "LEAST_TOKENS_AT_A_TIME", least)
     monkeypatch.setattr(sharded_functions, "is_local", lambda: True)
-    weights, bias, targets = jnp.ones((5, 9)), jnp.ones(5), jnp.zeros(8, int)
+    weights, bias, targets = jnp.ones((5, 9)), jnp.ones(5), jnp.zeros(40, int)
 
     def loss(hidden):
-        return softmax.weighted_softmax_loss(hidden, weights, bias, targets, jnp.ones(8))
+        return softmax.weighted_softmax_loss(hidden, weights, bias, targets, jnp.ones(40))
 
-    program = str(jax.make_jaxpr(loss)(jnp.ones((8, 9))))
-    assert {n for n in range(1, 9) if f"f32[{n},5]" in program} == {tokens}
+    program = str(jax.make_jaxpr(loss)(jnp.ones((40, 9))))
+    assert {n for n in range(1, 41) if f"f32[{n},5]" in program} == {tokens}
 
 
 @pytest.mark.parametrize("block", [None, 256])

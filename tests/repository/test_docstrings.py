@@ -22,7 +22,7 @@ PUBLIC = {
 }
 ZOO = pathlib.Path(losses.__file__).parents[1]
 OWN = ("self", "cls")
-# "name: what it is", or "some, names: see `function`", whose docstring tells them.
+# "name: text", or "several, names: see `function`", whose docstring explains them.
 ITEM = re.compile(r"((?:\w+, )+\w+(?=: see)|\*{0,2}\w+): \S")
 
 

@@ -40,7 +40,7 @@ class Words(NamedTuple):
     size: int
     characters: bool
     judged: int
-    validation: float = 0.0  # its length over that of the training text
+    validation: float = 0.0  # tokens of the validation text for each of training
 
 
 def words_of(experiment: Experiment) -> Words:

@@ -48,8 +48,10 @@ LEAST_ROWS_AT_A_TIME = 128
 
 # Every block of tokens reads W and adds to a [V, D] gradient, so that the weighted loss takes this
 # many tokens at a time also where their logits are more, but no more than W has columns: then the
-# logits are not larger than the gradient of W.
+# logits are not larger than the gradient of W. Of narrow tables, as in tails of an adaptive softmax,
+# it takes some tokens all the same.
 LEAST_TOKENS_AT_A_TIME = 280
+LEAST_OF_NARROW = 16
 # Where arrays may lie on several devices, which send the gradient of each block of tokens, blocks
 # of the vocabulary take over below this number of tokens, although they compute logits twice.
 LEAST_SENT_AT_A_TIME = 128
@@ -549,7 +551,8 @@ def token_block(tokens: int, vocabulary: int, least: int = 1) -> int:
 
 def least_tokens(columns: int) -> int:
     """Returns the number of tokens that a block has however large the vocabulary is."""
-    return min(LEAST_TOKENS_AT_A_TIME, columns) if sharded_functions.is_local() else 1
+    least = min(LEAST_TOKENS_AT_A_TIME, max(columns, LEAST_OF_NARROW))
+    return least if sharded_functions.is_local() else 1
 
 
 class Held(NamedTuple):
