@@ -48,8 +48,8 @@ LEAST_ROWS_AT_A_TIME = 128
 
 # Every block of tokens reads W and adds to a [V, D] gradient, so that the weighted loss takes this
 # many tokens at a time also where their logits are more, but no more than W has columns: then the
-# logits are not larger than the gradient of W. Of narrow tables, as in tails of an adaptive softmax,
-# it takes some tokens all the same.
+# logits are not larger than the gradient of W. Of narrow tables, such as tails of an adaptive
+# softmax, it takes some tokens all the same.
 LEAST_TOKENS_AT_A_TIME = 280
 LEAST_OF_NARROW = 16
 # Where arrays may lie on several devices, which send the gradient of each block of tokens, blocks
