@@ -11,6 +11,7 @@ import scipy.stats
 from tests import examples, references
 from zoo.heads import LogLinear
 from zoo.losses import softmax
+from zoo.losses.weighted_softmax import weighted_softmax_loss
 from zoo.priors import ContextualBackground
 from zoo.priors.prior import sum_by_signature
 
@@ -150,7 +151,7 @@ def test_blocks_of_tokens_that_do_not_divide_them(float64, random, block):
         return jnp.sum(token_weights * losses), losses
 
     def weighted(hidden, weights, bias):
-        return softmax.weighted_softmax_loss(
+        return weighted_softmax_loss(
             hidden,
             weights,
             bias,

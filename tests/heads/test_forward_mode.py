@@ -15,7 +15,7 @@ from tests.heads import test_argument_checks
 from zoo import losses
 from zoo.arrays import row_blocks
 from zoo.attention import Bahdanau
-from zoo.losses import hierarchical, log_linear, softmax
+from zoo.losses import hierarchical, log_linear, softmax, weighted_softmax
 
 NONE = "forward-mode"
 
@@ -24,7 +24,8 @@ def small_blocks(monkeypatch):
     """Sizes that make blocks of what the tests hold."""
     for module, sizes in (
         (softmax, {"LOGITS_AT_A_TIME": 32, "LEAST_ROWS_AT_A_TIME": 2, "MOST_ROWS_AT_A_TIME": 4}),
-        (softmax, {"LEAST_SENT_AT_A_TIME": 4, "NARROW": 1}),
+        (softmax, {"NARROW": 1}),
+        (weighted_softmax, {"LEAST_SENT_AT_A_TIME": 4}),
         (hierarchical, {"GATHERED_AT_A_TIME": 64}),
         (log_linear, {"MOST_TOKENS": 4, "LEAST_TOKENS": 2}),
         (row_blocks, {"BLOCK": 4}),

@@ -18,7 +18,7 @@ from tests.heads.measured_layouts import of_log_prob, of_weighted_loss  # noqa: 
 from zoo import heads
 from zoo.arrays import row_blocks
 from zoo.lexicon import with_features
-from zoo.losses import adaptive, hierarchical, log_linear, softmax
+from zoo.losses import adaptive, hierarchical, log_linear, softmax, weighted_softmax
 
 BATCH_ROWS, TIME, SIZE, VOCABULARY = 12, 4, 8, 64
 ALL_WORDS_BYTES = BATCH_ROWS * TIME * (VOCABULARY + 1) * 4
@@ -64,7 +64,7 @@ def small_blocks(monkeypatch):
     for module, sizes in (
         (softmax, {"LOGITS_AT_A_TIME": 2048, "LEAST_ROWS_AT_A_TIME": 16}),
         (softmax, {"MOST_ROWS_AT_A_TIME": 16, "NARROW": 1}),
-        (softmax, {"LEAST_SENT_AT_A_TIME": 4}),
+        (weighted_softmax, {"LEAST_SENT_AT_A_TIME": 4}),
         (hierarchical, {"GATHERED_AT_A_TIME": 512}),
         (log_linear, {"MOST_TOKENS": 16, "LEAST_TOKENS": 4}),
         (row_blocks, {"BLOCK": 4}),

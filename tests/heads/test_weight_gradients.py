@@ -19,10 +19,10 @@ from zoo.heads import (
     Softmax,
 )
 from zoo.lexicon.feature_signatures import Form
-from zoo.losses import adaptive, hierarchical, softmax
+from zoo.losses import adaptive, hierarchical, softmax, weighted_softmax
 
 SIZE, BATCH, TIME = 7, 3, 5
-LOGITS, LEAST = (softmax, "LOGITS_AT_A_TIME"), (softmax, "LEAST_SENT_AT_A_TIME")
+LOGITS, LEAST = (softmax, "LOGITS_AT_A_TIME"), (weighted_softmax, "LEAST_SENT_AT_A_TIME")
 
 
 def self_normalised(params, hidden):
@@ -53,7 +53,7 @@ OF_TOKENS = ((*LOGITS, 4 * 13), (*LEAST, 1))
 OF_WORDS = ((*LOGITS, 4 * 13),)
 OF_BOTH = (
     (*LOGITS, 4 * 13),
-    (softmax, "ENTRIES_AT_A_TIME", 1),
+    (weighted_softmax, "ENTRIES_AT_A_TIME", 1),
     (softmax, "LEAST_ROWS_AT_A_TIME", 4),
     (sharded_functions, "is_local", lambda: True),
 )

@@ -9,7 +9,7 @@ import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 
 from zoo import losses
-from zoo.losses import softmax
+from zoo.losses import softmax, weighted_softmax
 
 TOKENS, SIZE, WORDS, COMPONENTS = 8, 5, 16, 3
 RANDOM = np.random.default_rng(4)
@@ -140,9 +140,9 @@ def test_values_and_gradients_are_those_of_one_device(name, monkeypatch):
         (softmax, "LEAST_ROWS_AT_A_TIME", 4),
         (softmax, "MOST_ROWS_AT_A_TIME", 8),
         (softmax, "NARROW", 1),
-        (softmax, "LEAST_TOKENS_AT_A_TIME", 4),
-        (softmax, "LEAST_SENT_AT_A_TIME", 4),
-        (softmax, "ENTRIES_AT_A_TIME", 1),
+        (weighted_softmax, "LEAST_TOKENS_AT_A_TIME", 4),
+        (weighted_softmax, "LEAST_SENT_AT_A_TIME", 4),
+        (weighted_softmax, "ENTRIES_AT_A_TIME", 1),
     ):
         monkeypatch.setattr(module, field, size)
     of_tokens, of_all, function = CASES[name]

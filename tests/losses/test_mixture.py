@@ -7,7 +7,7 @@ import pytest
 
 from tests import references
 from zoo.arrays import sharded_functions
-from zoo.losses import mixture, softmax
+from zoo.losses import mixture, softmax, weighted_softmax
 
 TOKENS, COMPONENTS, SIZE, WORDS = 7, 3, 5, 13
 TOKEN_WEIGHTS = np.array([0.3, 0, 1, 2, 0, 0.7, 0.1])
@@ -47,7 +47,7 @@ def sides(arguments, targets, block):
 def test_sum_and_gradients_in_blocks_of_tokens(random, block, words, monkeypatch):
     monkeypatch.setattr(sharded_functions, "is_local", lambda: True)
     monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", words)
-    monkeypatch.setattr(softmax, "ENTRIES_AT_A_TIME", words)
+    monkeypatch.setattr(weighted_softmax, "ENTRIES_AT_A_TIME", words)
     *arguments, targets = problem(random)
     (value, gradients), (other_value, others) = sides(arguments, targets, block)
     expected = 3 * losses_by_hand(*arguments, targets) @ TOKEN_WEIGHTS
@@ -62,7 +62,7 @@ def test_both_kinds_of_blocks_sum_alike_without_gradients(random, monkeypatch):
     *arguments, targets = problem(random)
     expected = losses_by_hand(*arguments, targets) @ TOKEN_WEIGHTS
     for least in (1, 10**6):
-        monkeypatch.setattr(softmax, "LEAST_SENT_AT_A_TIME", least)
+        monkeypatch.setattr(weighted_softmax, "LEAST_SENT_AT_A_TIME", least)
         monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 2 * COMPONENTS * WORDS)
         total = mixture.weighted_mixture_loss(*arguments, targets, TOKEN_WEIGHTS)
         np.testing.assert_allclose(total, expected, rtol=1e-12)

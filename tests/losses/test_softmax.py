@@ -10,7 +10,8 @@ import scipy.stats
 
 from tests import references
 from zoo.arrays import sharded_functions
-from zoo.losses import softmax, top_k
+from zoo.losses import softmax, top_k, weighted_softmax
+from zoo.losses.weighted_softmax import weighted_softmax_loss
 
 # (words, block of words, None for the plain loss). 13 and 2,049 words make the last block small;
 # block 1 has nothing but first blocks, block 13 nothing but one.
@@ -56,7 +57,7 @@ def weighted(block, factor=1.0):
     """The jitted value and gradients of factor * weighted_softmax_loss."""
 
     def objective(hidden, weights, bias, targets, token_weights):
-        sums = softmax.weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block)
+        sums = weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block)
         return factor * sums
 
     return jax.jit(jax.value_and_grad(objective, argnums=(0, 1, 2)))
@@ -96,7 +97,7 @@ def words_in_blocks(request, monkeypatch):
     """The number of words, in blocks of a few, which divide them, overlap, or are single words."""
     words, rows = request.param
     monkeypatch.setattr(sharded_functions, "is_local", lambda: True)
-    monkeypatch.setattr(softmax, "ENTRIES_AT_A_TIME", rows * 5)
+    monkeypatch.setattr(weighted_softmax, "ENTRIES_AT_A_TIME", rows * 5)
     monkeypatch.setattr(softmax, "LEAST_ROWS_AT_A_TIME", 1)
     return words
 
@@ -110,7 +111,7 @@ def test_weighted_loss_by_blocks_of_words(random, words_in_blocks, shape):
     wanted = softmax.Wanted(shape.get("label_smoothing", 0.0))
 
     def objective(*arguments):
-        return softmax.weighted_softmax_loss(*arguments, token_weights, 3, temperature=0.7, **shape)
+        return weighted_softmax_loss(*arguments, token_weights, 3, temperature=0.7, **shape)
 
     def by_definition(*arguments):
         loss, log_z, *_ = softmax.plain_terms(wanted, *arguments, shaping)
@@ -136,7 +137,7 @@ def test_only_where_arrays_are_on_one_device_logits_are_held_above_a_size(place,
 
     def loss(hidden):
         given = weights, bias, jnp.zeros(8, int), jnp.ones(8)
-        return softmax.weighted_softmax_loss(hidden.reshape(8, 9), *given)[None]
+        return weighted_softmax_loss(hidden.reshape(8, 9), *given)[None]
 
     mesh = jax.make_mesh((4,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
     spec = jax.sharding.PartitionSpec("data")
@@ -156,10 +157,10 @@ def test_blocks_of_words_change_no_more_than_rounding(random, words_in_blocks, d
     given = given[0].at[jnp.array([1, 4])].set(jnp.nan), *given[1:]  # padding may hold anything
 
     def graded(*given):
-        return jax.value_and_grad(softmax.weighted_softmax_loss, (0, 1, 2))(*given)
+        return jax.value_and_grad(weighted_softmax_loss, (0, 1, 2))(*given)
 
     found = jax.jit(graded)(*given)
-    monkeypatch.setattr(softmax, "ENTRIES_AT_A_TIME", 10**6)
+    monkeypatch.setattr(weighted_softmax, "ENTRIES_AT_A_TIME", 10**6)
     whole = jax.jit(lambda *given: graded(*given))(*given)
     step = {"float32": 1e-6, "bfloat16": 2**-7}[dtype]
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(whole), strict=True):
@@ -180,7 +181,7 @@ def test_the_weighted_loss_takes_a_tenth_of_the_memory_of_all_logits(local, monk
         return softmax.plain_terms(softmax.Wanted(), *arguments).loss.mean()
 
     def fused(*arguments):
-        return softmax.weighted_softmax_loss(*arguments, jnp.full(tokens, 1 / tokens))
+        return weighted_softmax_loss(*arguments, jnp.full(tokens, 1 / tokens))
 
     held = [
         jax.jit(jax.value_and_grad(function, (0, 1, 2)))
@@ -198,7 +199,7 @@ def test_the_weighted_loss_takes_a_tenth_of_the_memory_of_all_logits(local, monk
 @pytest.mark.usefixtures("float64")
 def test_weighted_loss_without_gradients(random):
     arguments, token_weights = problem(random), random.uniform(size=7)
-    value = jax.jit(softmax.weighted_softmax_loss, static_argnums=5)(*arguments, token_weights, 3)
+    value = jax.jit(weighted_softmax_loss, static_argnums=5)(*arguments, token_weights, 3)
     loss, _ = references.softmax_loss(*arguments)
     np.testing.assert_allclose(value, loss @ token_weights, rtol=1e-12)
 
@@ -221,11 +222,11 @@ def test_losses_of_any_leading_axes_choose_their_blocks(random, monkeypatch):
     np.testing.assert_allclose(loss, expected_loss.reshape(2, 3), rtol=1e-11)
     np.testing.assert_allclose(log_z, expected_log_z.reshape(2, 3), rtol=1e-11)
     token_weights = np.arange(6.0).reshape(2, 3)
-    total = jax.jit(softmax.weighted_softmax_loss)(hidden, weights, bias, targets, token_weights)
+    total = jax.jit(weighted_softmax_loss)(hidden, weights, bias, targets, token_weights)
     np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
     # Blocks of tokens this small are not worth it; with this constant they are.
-    monkeypatch.setattr(softmax, "LEAST_SENT_AT_A_TIME", 1)
-    total = softmax.weighted_softmax_loss(hidden, weights, bias, targets, token_weights)
+    monkeypatch.setattr(weighted_softmax, "LEAST_SENT_AT_A_TIME", 1)
+    total = weighted_softmax_loss(hidden, weights, bias, targets, token_weights)
     np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
 
 
@@ -276,13 +277,13 @@ def test_measured_losses_hold_some_tokens_at_a_time(monkeypatch, width, tokens):
 )
 def test_weighted_losses_hold_some_tokens_at_a_time(monkeypatch, least, narrow, tokens):
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 10)
-    monkeypatch.setattr(softmax, "LEAST_OF_NARROW", narrow)
-    monkeypatch.setattr(softmax, "LEAST_TOKENS_AT_A_TIME", least)
+    monkeypatch.setattr(weighted_softmax, "LEAST_OF_NARROW", narrow)
+    monkeypatch.setattr(weighted_softmax, "LEAST_TOKENS_AT_A_TIME", least)
     monkeypatch.setattr(sharded_functions, "is_local", lambda: True)
     weights, bias, targets = jnp.ones((5, 9)), jnp.ones(5), jnp.zeros(40, int)
 
     def loss(hidden):
-        return softmax.weighted_softmax_loss(hidden, weights, bias, targets, jnp.ones(40))
+        return weighted_softmax_loss(hidden, weights, bias, targets, jnp.ones(40))
 
     program = str(jax.make_jaxpr(loss)(jnp.ones((40, 9))))
     # W, transposed, has nine rows.
@@ -416,9 +417,7 @@ def test_a_token_without_weight_gives_no_nan(random, measured):
         hidden[4] = 1e308
 
     def summed(hidden, weights, bias):
-        return softmax.weighted_softmax_loss(
-            hidden, weights, bias, targets, token_weights, 3, **given
-        )
+        return weighted_softmax_loss(hidden, weights, bias, targets, token_weights, 3, **given)
 
     value, gradients = jax.jit(jax.value_and_grad(summed, (0, 1, 2)))(hidden, weights, bias)
     others = np.arange(7) != 4
@@ -490,13 +489,13 @@ def test_top_k_and_samples_keep_the_leading_axes(random):
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("least", [1, 128])
 def test_the_penalty_is_of_the_squared_log_z(random, monkeypatch, least):
-    monkeypatch.setattr(softmax, "LEAST_SENT_AT_A_TIME", least)
+    monkeypatch.setattr(weighted_softmax, "LEAST_SENT_AT_A_TIME", least)
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 13 * 3)
     arguments = problem(random)
     token_weights = np.array([0.3, 0, 1, 2, 0, 0.7, 0.1])
 
     def objective(*arguments):
-        return softmax.weighted_softmax_loss(*arguments, token_weights, penalty=0.4)
+        return weighted_softmax_loss(*arguments, token_weights, penalty=0.4)
 
     value, gradients = jax.jit(jax.value_and_grad(objective, argnums=(0, 1, 2)))(*arguments)
     loss, log_z = references.softmax_loss(*arguments)

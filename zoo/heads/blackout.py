@@ -1,4 +1,4 @@
-"""The softmax trained by BlackOut: see zoo.losses.blackout."""
+"""The softmax trained by BlackOut: see zoo.losses.importance."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ import jax
 from zoo.arrays.types import Params
 from zoo.heads import noise as noises
 from zoo.heads.sampled import SampledHead, SampledScores
-from zoo.losses.blackout import blackout_loss
+from zoo.losses.importance import blackout_loss
 
 
 @dataclasses.dataclass(frozen=True)

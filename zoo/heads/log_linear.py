@@ -36,6 +36,7 @@ from zoo.heads.head import Head
 from zoo.lexicon import Lexicon, feature_signatures
 from zoo.losses import log_linear, softmax
 from zoo.losses.token_blocks import absent, weighted_sum, without_gradient
+from zoo.losses.weighted_softmax import weighted_softmax_loss
 from zoo.priors import ContextualBackground
 
 
@@ -206,7 +207,7 @@ class LogLinear(Head):
         else:
             weights, bias = self._signature_weights(params, tables)
             measure = self._measure(tables, context)
-            summed = softmax.weighted_softmax_loss(hidden, weights, bias, *of_tokens, **measure)
+            summed = weighted_softmax_loss(hidden, weights, bias, *of_tokens, **measure)
         return summed - weighted_sum(known, token_weights)
 
     def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:

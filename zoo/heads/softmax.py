@@ -12,6 +12,7 @@ from zoo.heads.checks import Shapes
 from zoo.heads.head import Head, SoftmaxArrays
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax, top_k
+from zoo.losses.weighted_softmax import weighted_softmax_loss
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,7 +144,7 @@ class Softmax(SoftmaxScores):
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         scores, penalty = self._scores_of(params, hidden), self.z_loss
-        return softmax.weighted_softmax_loss(
+        return weighted_softmax_loss(
             *scores, targets, token_weights, penalty=penalty, **self._shape_of_loss
         )
 

@@ -18,7 +18,6 @@ from zoo.losses.adaptive import adaptive_loss as adaptive_loss
 from zoo.losses.adaptive import adaptive_sample as adaptive_sample
 from zoo.losses.adaptive import adaptive_top_k as adaptive_top_k
 from zoo.losses.adaptive import weighted_adaptive_loss as weighted_adaptive_loss
-from zoo.losses.blackout import blackout_loss as blackout_loss
 from zoo.losses.entropy import Statistics as Statistics
 from zoo.losses.entropy import softmax_kl_divergence as softmax_kl_divergence
 from zoo.losses.entropy import softmax_statistics as softmax_statistics
@@ -29,6 +28,7 @@ from zoo.losses.hierarchical import hierarchical_top_k as hierarchical_top_k
 from zoo.losses.huffman import huffman_paths as huffman_paths
 from zoo.losses.huffman import path_log_probs as path_log_probs
 from zoo.losses.huffman import path_loss as path_loss
+from zoo.losses.importance import blackout_loss as blackout_loss
 from zoo.losses.importance import importance_loss as importance_loss
 from zoo.losses.log_linear import adaptor_penalty as adaptor_penalty
 from zoo.losses.log_linear import log_expert_mass as log_expert_mass
@@ -52,10 +52,10 @@ from zoo.losses.sampled_log_linear import importance_weights as importance_weigh
 from zoo.losses.sampled_log_linear import metropolis_choice as metropolis_choice
 from zoo.losses.sampled_log_linear import metropolis_walk as metropolis_walk
 from zoo.losses.softmax import softmax_loss as softmax_loss
-from zoo.losses.softmax import weighted_softmax_loss as weighted_softmax_loss
 from zoo.losses.token_blocks import weighted_sum as weighted_sum
 from zoo.losses.top_k import softmax_sample as softmax_sample
 from zoo.losses.top_k import softmax_top_k as softmax_top_k
+from zoo.losses.weighted_softmax import weighted_softmax_loss as weighted_softmax_loss
 
 if not TYPE_CHECKING:  # type checkers read the imports
     __all__ = sorted(name for name, value in globals().items() if callable(value))

@@ -23,6 +23,7 @@ from zoo.arrays.types import accumulator
 from zoo.losses import softmax, token_blocks, top_k, value_checks
 from zoo.losses.token_blocks import present_states, weighted_sum
 from zoo.losses.value_checks import check_shapes
+from zoo.losses.weighted_softmax import weighted_softmax_loss
 
 # Tokens of a block, sorted by cluster: large enough for efficient products, small enough that few
 # blocks have words of two clusters, which each of the clusters computes. On CPU, products of few
@@ -91,7 +92,7 @@ def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
     _check(hidden, weights, bias, tails, ranks, token_weights=(token_weights, "..."))
     value_checks.check_ids(_words(bias, tails), token_weights, ranks=ranks)
     in_head, cluster, tail_row = _targets(bias, tails, ranks)
-    of_head = softmax.weighted_softmax_loss(hidden, weights, bias, in_head, token_weights)
+    of_head = weighted_softmax_loss(hidden, weights, bias, in_head, token_weights)
     total = of_head + _weighted_tail_losses(tails, hidden, cluster, tail_row, token_weights)
     return value_checks.of_ids(total, _words(bias, tails), ranks, token_weights)
 
@@ -412,4 +413,4 @@ def _weighted_block(tail, hidden, token_weights, rows):
     """Computes the weighted sum of the losses of a block of tokens within a tail."""
     projection, words = tail
     states = products.matmul(hidden, projection)
-    return softmax.weighted_softmax_loss(states, words, _no_bias(words), rows, token_weights)
+    return weighted_softmax_loss(states, words, _no_bias(words), rows, token_weights)

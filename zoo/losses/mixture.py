@@ -12,7 +12,7 @@ import numpy as np
 from zoo.arrays import row_blocks, sharded_functions
 from zoo.arrays.sharded_functions import over_tokens
 from zoo.arrays.types import as_wide
-from zoo.losses import softmax, token_blocks, value_checks
+from zoo.losses import softmax, token_blocks, value_checks, weighted_softmax
 from zoo.losses.softmax import Shaping
 from zoo.losses.token_blocks import usable_states, weighted_rows, weighted_sum, without_gradient
 
@@ -108,9 +108,9 @@ def weighted_mixture_loss(
     undefined = value_checks.of_ids(jnp.zeros(()), vocabulary, targets, token_weights)
     by_token = block is not None or sharded_functions.is_local()
     if block is None:
-        least = softmax.least_tokens(weights.shape[1]) // components
+        least = weighted_softmax.least_tokens(weights.shape[1]) // components
         block = softmax.token_block(targets.shape[0], components * vocabulary, least)
-    sent = row_blocks.at_most(softmax.LEAST_SENT_AT_A_TIME, targets.shape[0])
+    sent = row_blocks.at_most(weighted_softmax.LEAST_SENT_AT_A_TIME, targets.shape[0])
     if by_token or block * components >= sent:
         columns = contexts, log_prior
         return undefined + token_blocks.weighted_loss(
@@ -163,7 +163,7 @@ def _block(shared, shaping, columns, x, u):
     (weights, bias), (g, log_prior) = shared, columns
     # One product over all components of all tokens: XLA's batched products are slower.
     rows, words = g.reshape(-1, g.shape[-1]), jnp.repeat(x, log_prior.shape[1])
-    terms, held = softmax.Held.of(softmax.Wanted(), rows, weights, bias, words, shaping)
+    terms, held = weighted_softmax.Held.of(softmax.Wanted(), rows, weights, bias, words, shaping)
     joint = log_prior - terms.loss.reshape(log_prior.shape)
     log_p = jax.nn.logsumexp(joint, axis=-1)
 
